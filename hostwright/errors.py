@@ -1,0 +1,96 @@
+"""The one tree of errors.
+
+Each error carries first the sentence that the operator should read: what happened, where, and what to do now.
+``exit_status`` is what the front door ends with: 1 something failed, 2 bad input.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+class HostwrightError(Exception):
+    """Base of every error that Hostwright raises on purpose; ``str(error)`` is the operator's sentence."""
+
+    exit_status = 1
+
+
+class InputError(HostwrightError):
+    """Something that a user wrote is wrong: inventory, stack, option. Nothing was touched.
+
+    ``where`` is ``file:line`` or the option's name; it is printed before the sentence.
+    """
+
+    exit_status = 2
+
+    def __init__(self, message: str, where: str | None = None):
+        super().__init__(f"{where}: {message}" if where else message)
+        self.where = where
+
+
+class InputErrors(InputError):
+    """All mistakes of the users' files at once, one a line."""
+
+    def __init__(self, errors: list[InputError]):
+        super().__init__("\n".join(str(error) for error in errors))
+        self.errors = tuple(errors)
+
+
+class ArtifactError(HostwrightError):
+    """A file of the stack is missing, has the wrong checksum, or cannot be fetched."""
+
+
+class LabError(HostwrightError):
+    """The lab cannot be brought up, or a lab host does not do what it should."""
+
+
+class HostError(HostwrightError):
+    """Something failed on, or on the way to, one host."""
+
+    def __init__(self, host: str, message: str):
+        super().__init__(f"{host}: {message}")
+        self.host = host
+        self.sentence = message
+
+
+class Unreachable(HostError):
+    """No SSH session could be had: name resolution, connection, host key, authentication, timeout."""
+
+
+class HostKeyMismatch(Unreachable):
+    """The host shows another key than the one that is known; both fingerprints are in the sentence."""
+
+
+class BecomeError(HostError):
+    """The login user cannot become root: no sudo, a wrong or missing password, not in sudoers."""
+
+
+class ProtocolError(HostError):
+    """The host's answer is not what the program it was given prints: truncated, too large, or not ours."""
+
+
+class Refused(HostError):
+    """The host must not be touched: a rule or a preflight says no."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedStep:
+    """The step that failed, with what is needed to understand it without logging in."""
+
+    role: str
+    what: str
+    command: str
+    status: int
+    tail: tuple[str, ...] = field(default=())
+
+
+class StepFailed(HostError):
+    """One step of a role ended with a status other than zero."""
+
+    def __init__(self, host: str, message: str, step: FailedStep):
+        super().__init__(host, message)
+        self.step = step
+
+
+class NotConverged(HostError):
+    """Everything ran, and yet the second look still finds differences."""

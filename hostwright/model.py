@@ -1,0 +1,208 @@
+"""The nouns: what is asked (Probe), what is answered (Answer, Facts), what shall be (Resource), what differs (Change).
+
+All of them are values. None of them does I/O; a resource is tested by calling it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+PROBE_CAP_BYTES = 64 * 1024  #: an answer's default cap, so that a small text file comes back whole (DESIGN)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One read-only question in POSIX sh. Equal probes are asked once a host.
+
+    ``script`` runs in a subshell with no standard input and its standard error thrown away; ``root`` asks it under
+    sudo; ``cap_bytes`` bounds what comes back.
+    """
+
+    script: str
+    root: bool = False
+    cap_bytes: int = PROBE_CAP_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a host said to one probe: exit status, output (untrusted text), and whether the cap cut it."""
+
+    status: int
+    text: str
+    truncated: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether the script exited with 0."""
+        return self.status == 0
+
+    def strip(self) -> str:
+        """The output without white space at its ends."""
+        return self.text.strip()
+
+
+class Facts(Mapping[Probe, Answer]):
+    """The answers of one host to the probes of one observation. Asking for an unasked probe is a ``KeyError``."""
+
+    __slots__ = ("_answers",)
+
+    def __init__(self, answers: Mapping[Probe, Answer]):
+        self._answers = dict(answers)
+
+    def __getitem__(self, probe: Probe) -> Answer:
+        return self._answers[probe]
+
+    def __iter__(self) -> Iterator[Probe]:
+        return iter(self._answers)
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def fingerprint(self, probes: Iterable[Probe]) -> str:
+        """A hash of the answers to these probes: a saved plan is refused when it moved."""
+        rows = sorted((probe.script, probe.root, self[probe].status, self[probe].text) for probe in set(probes))
+        return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command of a change, as it will run on the host, as root, in POSIX sh with ``set -eu``.
+
+    ``lock`` names a lock on the host that is held while it runs: steps that use dpkg all say ``"dpkg"``.
+    ``timeout_s`` bounds it on the host itself.
+    """
+
+    script: str
+    lock: str = ""
+    timeout_s: float = 1800.0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What differs and how it is mended.
+
+    ``steps`` are exactly what apply runs. ``artifacts`` are the names of the stack's files that must lie on the host
+    before. ``reboot`` is the reason for which the host must be rebooted after the steps, or empty.
+    ``known_after`` names what must come first when the change cannot be known yet (then there are no steps).
+    ``opaque`` marks a change whose effect only its own probe can tell.
+    ``refusal`` is a sentence when the host must not be touched at all by this role: a preflight said no.
+    """
+
+    what: str
+    have: str
+    want: str
+    steps: tuple[Step, ...] = ()
+    diff: str = ""
+    artifacts: tuple[str, ...] = ()
+    reboot: str = ""
+    known_after: str = ""
+    opaque: bool = False
+    refusal: str = ""
+
+
+@runtime_checkable
+class Resource(Protocol):
+    """One desired state of a host: two pure methods and nothing else."""
+
+    def probes(self) -> tuple[Probe, ...]:
+        """The questions whose answers ``plan`` reads."""
+        ...
+
+    def plan(self, facts: Facts) -> Change | None:
+        """The change that brings the host to this state, or ``None`` when it is there already."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RolePlan:
+    """The changes of one role on one host, in order."""
+
+    role: str
+    needs: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def steps(self) -> tuple[tuple[Change, Step], ...]:
+        """Every step with the change it belongs to, in the order in which apply runs them."""
+        return tuple((change, step) for change in self.changes for step in change.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What stands between one host and its stack. Empty when the host is as desired."""
+
+    host: str
+    stack: str
+    roles: tuple[RolePlan, ...] = ()
+    facts_fingerprint: str = ""
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """All changes of all roles."""
+        return tuple(change for role in self.roles for change in role.changes)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return not self.changes
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """Why the host must not be touched, if so."""
+        return tuple(change.refusal for change in self.changes if change.refusal)
+
+    @property
+    def reboot(self) -> str:
+        """The reasons for a reboot, joined; empty when none is wanted."""
+        return "; ".join(dict.fromkeys(change.reboot for change in self.changes if change.reboot))
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as JSON values, for files, journals and machines."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Plan:
+        """The inverse of ``to_json``."""
+        roles = tuple(
+            RolePlan(
+                role=role["role"],
+                needs=tuple(role["needs"]),
+                changes=tuple(
+                    Change(
+                        **{
+                            **change,
+                            "steps": tuple(Step(**step) for step in change["steps"]),
+                            "artifacts": tuple(change["artifacts"]),
+                        }
+                    )
+                    for change in role["changes"]
+                ),
+            )
+            for role in data["roles"]
+        )
+        return cls(data["host"], data["stack"], roles, data["facts_fingerprint"])
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """How one step went: position in the role's program, exit status (``None`` while it runs), seconds, output."""
+
+    number: int
+    what: str
+    status: int | None = None
+    duration_s: float = 0.0
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleResult:
+    """How one role's program went on one host."""
+
+    role: str
+    status: int
+    duration_s: float
+    steps: tuple[StepResult, ...] = field(default=())
