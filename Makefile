@@ -1,0 +1,44 @@
+# Two commands do everything on a fresh Debian or Ubuntu machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+READY := $(VENV)/.ready
+INVOKE := $(VENV)/bin/invoke
+# The lab makes network namespaces and boots hosts: root's work. Everything else runs as you.
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
+
+.PHONY: help setup demo test unit lint lab-test clean
+
+help:
+	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
+	@echo "make test      lint, types, unit tests, lab tests"
+	@echo "make unit      lint, types and unit tests only: seconds, no root"
+	@echo "make clean     remove the lab's hosts and the virtual environment; the built vendor files are kept"
+
+$(READY): requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) -V). Say: make PYTHON=python3.11 …"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install -q --require-hashes -r requirements.lock
+	@touch $@
+
+setup: $(READY)
+
+demo: setup
+	$(VENV)/bin/python -m lab.demo
+
+lint: setup
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+unit: lint
+	$(VENV)/bin/python -m pytest tests/unit -n auto
+
+lab-test: setup
+	$(SUDO) $(VENV)/bin/python -m pytest tests/lab
+
+test: unit lab-test
+
+clean:
+	@if [ -x $(INVOKE) ]; then $(INVOKE) lab.down; fi
+	rm -rf $(VENV)
