@@ -92,5 +92,14 @@ class StepFailed(HostError):
         self.step = step
 
 
+class SeveralFailed(HostError):
+    """More than one role of a host failed: roles that do not need each other run side by side."""
+
+    def __init__(self, host: str, errors: list[HostwrightError]):
+        sentences = [error.sentence if isinstance(error, HostError) else str(error) for error in errors]
+        super().__init__(host, f"{len(errors)} roles failed: " + " · ".join(sentences))
+        self.errors = tuple(errors)
+
+
 class NotConverged(HostError):
     """Everything ran, and yet the second look still finds differences."""

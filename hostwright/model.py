@@ -5,9 +5,7 @@ All of them are values. None of them does I/O; a resource is tested by calling i
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -61,11 +59,6 @@ class Facts(Mapping[Probe, Answer]):
 
     def __len__(self) -> int:
         return len(self._answers)
-
-    def fingerprint(self, probes: Iterable[Probe]) -> str:
-        """A hash of the answers to these probes: a saved plan is refused when it moved."""
-        rows = sorted((probe.script, probe.root, self[probe].status, self[probe].text) for probe in set(probes))
-        return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +126,15 @@ class RolePlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What stands between one host and its stack. Empty when the host is as desired."""
+    """What stands between one host and its stack. Empty when the host is as desired.
+
+    A plan is a pure function of the host's facts, so a saved plan is stale exactly when the plan made of fresh facts
+    is not equal to it.
+    """
 
     host: str
     stack: str
     roles: tuple[RolePlan, ...] = ()
-    facts_fingerprint: str = ""
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -184,7 +180,7 @@ class Plan:
             )
             for role in data["roles"]
         )
-        return cls(data["host"], data["stack"], roles, data["facts_fingerprint"])
+        return cls(data["host"], data["stack"], roles)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,35 @@
+"""What the user may have meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+SIMILAR = 0.6  #: difflib's own default: below it, a suggestion misleads more often than it helps
+
+
+def nearest(name: str, candidates: Iterable[str], similar: float = SIMILAR) -> str | None:
+    """Return the candidate that looks most like ``name``, or ``None`` when none is similar enough.
+
+    >>> nearest("prefx", ["prefix", "version"])
+    'prefix'
+    """
+    folded = {candidate.casefold(): candidate for candidate in candidates}
+    found = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=similar)
+    return folded[found[0]] if found else None
+
+
+def suggestion(name: str, candidates: Iterable[str], shown: int = 12) -> str:
+    """Return the end of a sentence about an unknown name: the nearest valid one, else what is valid.
+
+    >>> suggestion("prefx", ["prefix"])
+    "did you mean 'prefix'?"
+    """
+    names = list(candidates)
+    found = nearest(name, names)
+    if found:
+        return f"did you mean {found!r}?"
+    if not names:
+        return "there is none to choose from"
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return f"valid: {', '.join(names[:shown])}{more}"

@@ -1,0 +1,73 @@
+"""A value that cannot be shown by accident."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+MASK = "***"
+
+
+class Secret:
+    """A password or key. Every way of formatting it gives ``***``; only ``reveal()`` gives the text.
+
+    It compares in constant time, can be a dictionary key, and refuses to be pickled. ``json.dumps`` refuses it as it
+    refuses every unknown type. A pydantic field of this type takes text or a ``Secret``.
+    """
+
+    __slots__ = ("_text",)
+
+    is_secret = True  #: what ``quoting.sh`` looks at, so that a secret never becomes a part of a command
+
+    def __init__(self, text: str):
+        object.__setattr__(self, "_text", text)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("a Secret does not change")
+
+    def reveal(self) -> str:
+        """The text itself, for the one place that writes it to a host's standard input."""
+        text: str = object.__getattribute__(self, "_text")
+        return text
+
+    def __repr__(self) -> str:
+        return MASK
+
+    def __str__(self) -> str:
+        return MASK
+
+    def __format__(self, spec: str) -> str:
+        return MASK
+
+    def __bool__(self) -> bool:
+        return bool(self.reveal())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret):
+            return NotImplemented
+        mine, theirs = (secret.reveal().encode("utf-8", "surrogatepass") for secret in (self, other))
+        return hmac.compare_digest(mine, theirs)
+
+    def __hash__(self) -> int:
+        return hash((Secret, self.reveal()))
+
+    def __copy__(self) -> Secret:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Secret:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError("a Secret cannot be pickled")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: Callable[[Any], Any]) -> Any:
+        """Let pydantic build a ``Secret`` from text, and dump it as ``***``."""
+        from pydantic_core import core_schema
+
+        from_text = core_schema.no_info_after_validator_function(cls, core_schema.str_schema())
+        return core_schema.union_schema(
+            [core_schema.is_instance_schema(cls), from_text],
+            serialization=core_schema.to_string_ser_schema(),
+        )
