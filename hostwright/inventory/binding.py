@@ -1,0 +1,182 @@
+"""From an inventory's variables to a role's typed ones.
+
+The variables of a role ``cuda`` are written as a mapping (``cuda: {prefix: …}``) or flat (``cuda_prefix: …``). They are
+merged field by field over a host's layers, so that a host may change one of them without repeating the others.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from hostwright.errors import InputError, InputErrors
+from hostwright.inventory.model import COMMAND_LINE, ROLE_DEFAULT, Definition, Host, Layer, Value
+from hostwright.nearest import nearest
+from hostwright.validation import describe, explain, names_at, unknown_name
+from hostwright.yamlfile import Origin, Vaulted, Where
+
+T = TypeVar("T")
+
+OWN_VARIABLES = "hostwright_own_variables"  #: names that look like a role's, and are the user's own
+_ALIKE = 0.9  #: how similar a foreign name must be to a role's variable to be taken for a slip
+
+
+def bind(cls: type[T], role: str, host: Host) -> T:
+    """The variables of a role for a host, checked. Raises ``InputErrors`` with every mistake, each with file and line.
+
+    Fields that no layer gives keep their default. Unknown names under the role's name are mistakes.
+    """
+    mistakes: list[InputError] = []
+    own = _own(host)
+    given = {name: value for layer in host.layers for name, value in _of_layer(role, layer, own, mistakes)}
+    mistakes += _unknown(cls, role, given)
+    hashable: Any = cls  # mypy does not see that classes are
+    try:
+        bound: T = _adapter(hashable).validate_python({name: value.value for name, value in given.items()})
+    except ValidationError as error:
+        mistakes += explain(error, cls, lambda way: _origin(given, way), role)
+    if mistakes:
+        raise InputErrors(list({str(mistake): mistake for mistake in mistakes}.values()))
+    return bound
+
+
+def definitions(host: Host, role: str, key: str, cls: type | None = None) -> tuple[Definition, ...]:
+    """Every definition of ``role.key`` for a host, weakest first; with ``cls``, the role's default comes first."""
+    found = [_default(cls, key)] if cls else []
+    for layer in host.layers:
+        found += [value for name, value in _of_layer(role, layer, _own(host), []) if name == key]
+    return tuple(Definition(one.value, one.origin, one.level, one is found[-1]) for one in found)
+
+
+def slips(host: Host, roles: Mapping[str, type]) -> list[InputError]:
+    """Variables that belong to no role but are nearly spelt like one of a role's (``cdua_version``).
+
+    ``roles`` maps each role's name to the class of its variables. Variables of the user's own are left alone.
+    """
+    flat = {f"{role}_{name}": role for role, cls in roles.items() for name in names_at(cls, ())}
+    found = []
+    for name, value in host.vars.items():
+        if name in roles or name in _own(host) or any(name.startswith(f"{role}_") for role in roles):
+            continue
+        meant = nearest(name, flat, _ALIKE) or _misspelt_role(name, value, roles)
+        if meant:
+            found.append(InputError(f"{name!r} is no variable of a role; did you mean {meant!r}?", value.origin.exact))
+    return found
+
+
+def _misspelt_role(name: str, value: Value, roles: Mapping[str, type]) -> str | None:
+    """The role whose name is nearly this, when the mapping under it has at least one variable of that role."""
+    role = nearest(name, roles)
+    if role is None or not isinstance(value.value, dict):
+        return None
+    return role if set(value.value) & set(names_at(roles[role], ())) else None
+
+
+@cache
+def _adapter(cls: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(cls)
+
+
+def _own(host: Host) -> frozenset[str]:
+    names = host.get(OWN_VARIABLES, ())
+    return frozenset(map(str, names)) if isinstance(names, (list, tuple)) else frozenset()
+
+
+def _of_layer(role: str, layer: Layer, own: frozenset[str], mistakes: list[InputError]) -> Iterator[tuple[str, Value]]:
+    """What one layer gives for a role, by field: out of the mapping, then flat."""
+    prefix = f"{role}_"
+    seen: dict[str, Value] = {}
+    for name, value in layer.values.items():
+        if name in own or (name != role and not name.startswith(prefix)):
+            continue
+        if name != role:
+            parts = {name.removeprefix(prefix): value}
+        elif isinstance(value.value, dict):
+            parts = {key: _part(value, key) for key in value.value}
+        elif value.value is None:
+            parts = {}
+        else:
+            mistakes.append(_not_a_mapping(role, value))
+            continue
+        for key, part in parts.items():
+            if key in seen:
+                where = part.origin.exact
+                mistakes.append(InputError(f"{role}.{key} is given twice: also at {seen[key].origin}", where))
+            seen[key] = part
+            yield key, part
+
+
+def _part(value: Value, key: str) -> Value:
+    marks = {way[1:]: origin for way, origin in value.marks.items() if way[:1] == (key,)}
+    return Value(value.value[key], value.at((key,)), value.level, marks)
+
+
+def _not_a_mapping(role: str, value: Value) -> InputError:
+    return InputError(
+        f"{role}: found {describe(value.value)}, expected the variables of the role {role} as a mapping; if it is a "
+        f"variable of your own, add its name to {OWN_VARIABLES}",
+        value.origin.exact,
+    )
+
+
+def _unknown(cls: type, role: str, given: dict[str, Value]) -> list[InputError]:
+    """Unknown names at the top, which are taken out of ``given``, and in nested dataclasses; and unreadable values."""
+    mistakes = []
+    valid = names_at(cls, ())
+    for name, value in list(given.items()):
+        if name not in valid:
+            message = f"{role}.{name}: {unknown_name(name, valid)}"
+            if value.level != COMMAND_LINE:
+                message += f" (a variable of your own? add {f'{role}_{name}'!r} to {OWN_VARIABLES})"
+            mistakes.append(InputError(message, value.origin.exact))
+        elif isinstance(value.value, Vaulted):
+            sentence = f"{role}.{name}: is encrypted with Ansible Vault, which is not read here"
+            mistakes.append(InputError(sentence, value.origin.exact))
+        else:
+            mistakes += _unknown_inside(cls, role, value, (name,), value.value)
+            continue
+        del given[name]
+    return mistakes
+
+
+def _unknown_inside(cls: type, role: str, value: Value, way: Where, data: Any) -> list[InputError]:
+    """Pydantic passes over unknown names in nested standard dataclasses, so they are looked for here."""
+    if isinstance(data, list):
+        items = [_unknown_inside(cls, role, value, (*way, index), item) for index, item in enumerate(data)]
+        return [mistake for item in items for mistake in item]
+    if not isinstance(data, dict):
+        return []
+    valid = names_at(cls, way)
+    mistakes = []
+    for name, inner in data.items():
+        if valid and name not in valid:
+            path = ".".join(map(str, (role, *way, name)))
+            mistakes.append(InputError(f"{path}: {unknown_name(name, valid)}", value.at((*way[1:], name)).exact))
+        else:
+            mistakes += _unknown_inside(cls, role, value, (*way, name), inner)
+    return mistakes
+
+
+def _origin(given: Mapping[str, Value], way: Where) -> Origin | None:
+    value = given.get(str(way[0])) if way else None
+    return value.at(way[1:]) if value else None
+
+
+def _default(cls: type, key: str) -> Value:
+    """A role's default, with the line of the class that gives it."""
+    field = next((field for field in dataclasses.fields(cls) if field.name == key), None)
+    if field is None:
+        raise InputError(f"{unknown_name(key, names_at(cls, ()))}", cls.__name__)
+    value = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+    lines, first = inspect.getsourcelines(cls)
+    line = next((first + index for index, line in enumerate(lines) if line.strip().startswith(f"{key}:")), first)
+    file = Path(inspect.getsourcefile(cls) or cls.__module__)
+    here = Path.cwd()
+    shown = file.relative_to(here) if file.is_relative_to(here) else file
+    return Value(None if value is dataclasses.MISSING else value, Origin(str(shown), line), ROLE_DEFAULT)

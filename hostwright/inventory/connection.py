@@ -1,0 +1,265 @@
+"""How a host is reached, from Ansible's connection variables."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from hostwright.errors import InputError
+from hostwright.inventory.model import Value
+from hostwright.secret import Secret
+from hostwright.validation import describe
+from hostwright.yamlfile import Vaulted
+
+_JUMP = re.compile(r"[A-Za-z0-9\[][A-Za-z0-9._@:\[\]%-]*(,[A-Za-z0-9\[][A-Za-z0-9._@:\[\]%-]*)*")
+_JINJA = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+_TRUE, _FALSE = {"true", "yes", "on", "1", "y", "t"}, {"false", "no", "off", "0", "n", "f", ""}
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_MAX_PORT = 65535
+
+#: options of ssh that change nothing for us: connections are kept, multiplexed and compressed in our own way
+_IGNORED = {
+    "addkeystoagent", "batchmode", "checkhostip", "compression", "connectionattempts", "controlmaster", "controlpath",
+    "controlpersist", "forwardagent", "gssapiauthentication", "hashknownhosts", "identitiesonly", "loglevel",
+    "passwordauthentication", "preferredauthentications", "pubkeyauthentication", "requesttty", "serveralivecountmax",
+    "serveraliveinterval", "tcpkeepalive", "updatehostkeys", "visualhostkey",
+}  # fmt: skip
+_FLAGS = {"-A", "-a", "-C", "-q", "-T", "-t", "-tt", "-x", "-4", "-v", "-vv", "-vvv"}
+
+
+class _Bad(Exception):
+    """A sentence about a value, without its place."""
+
+
+class Connection:
+    """Reads the connection variables of one host into the fields of ``Host``; collects mistakes and notes."""
+
+    def __init__(self, name: str, variables: Mapping[str, Value]):
+        self._name = name
+        self._vars = variables
+        self.mistakes: list[InputError] = []
+        self.notes: list[str] = []
+
+    def fields(self) -> dict[str, Any]:
+        """The fields that the variables give. A variable of its own counts more than an option of ssh's."""
+        fields: dict[str, Any] = {}
+        present = self._vars.keys() & _ALL
+        for name in _SSH_ARGUMENTS:
+            if name in present:
+                fields |= self._read(name, self._ssh_arguments) or {}
+        for name, (field, read) in _READERS.items():
+            if name in present:
+                value = self._password(name) if read is _password else self._read(name, read)
+                if value is not None:
+                    fields[field] = value
+        for name in _DEMANDS.keys() & present:
+            self._read(name, _DEMANDS[name])
+        return fields
+
+    def _read(self, name: str, read: Callable[[Any], Any]) -> Any:
+        value = self._vars[name]
+        if value.value is None:
+            return None
+        try:
+            return read(self._filled(value.value))
+        except _Bad as error:
+            self.mistakes.append(InputError(f"{name}: {error}", value.origin.exact))
+            return None
+
+    def _password(self, name: str) -> Secret | None:
+        """A password; one that only Ansible could read is noted, since it can be given at the prompt."""
+        value = self._vars[name]
+        if value.value is None:
+            return None
+        try:
+            return _password(self._filled(value.value.reveal() if isinstance(value.value, Secret) else value.value))
+        except _Bad:
+            self.notes.append(f"{value.origin}: {name} can be read by Ansible only; it is asked for when it is needed")
+            return None
+
+    def _filled(self, value: Any) -> Any:
+        """The value with ``{{ name }}`` replaced by that variable; anything more is Ansible's to evaluate, not ours."""
+        if isinstance(value, Vaulted):
+            raise _Bad("is encrypted with Ansible Vault, which is not read here; decrypt it, or give it at the prompt")
+        if not isinstance(value, str) or "{{" not in value:
+            return value
+        filled = _JINJA.sub(self._variable, value)
+        if "{{" in filled or "{%" in filled:
+            raise _Bad(f"found {describe(value)}; of templates, only {{{{ name }}}} of a plain variable is understood")
+        return filled
+
+    def _variable(self, match: re.Match[str]) -> str:
+        if match[1] in ("inventory_hostname", "inventory_hostname_short"):
+            return self._name if match[1] == "inventory_hostname" else self._name.partition(".")[0]
+        found = self._vars.get(match[1])
+        plain = found.value.reveal() if found and isinstance(found.value, Secret) else found and found.value
+        if not isinstance(plain, (str, int)):
+            raise _Bad(f"the template names {match[1]!r}, which is not a variable with text or a number")
+        return str(plain)
+
+    def _ssh_arguments(self, text: Any) -> dict[str, Any]:
+        try:
+            words = shlex.split(_text(text))
+        except ValueError as error:
+            raise _Bad(f"{error}; quote it as a shell would".lower()) from error
+        fields: dict[str, Any] = {}
+        for option, value in _options(words):
+            self._option(option.lower(), value, fields)
+        return fields
+
+    def _option(self, option: str, value: str, fields: dict[str, Any]) -> None:
+        plain = {"user": ("user", _text), "port": ("port", _port), "identityfile": ("key_file", _text)}
+        plain |= {"connecttimeout": ("connect_timeout", _seconds)}
+        if option in plain:
+            name, read = plain[option]
+            fields[name] = read(value)
+        elif option == "proxyjump":
+            fields["proxy_jump"] = None if value.lower() == "none" else _jump(value)
+        elif option == "proxycommand":
+            fields["proxy_jump"] = None if value.lower() == "none" else _jump_of_command(value)
+        elif option == "userknownhostsfile" and value != "/dev/null":
+            fields["known_hosts"] = value
+        elif option in ("stricthostkeychecking", "userknownhostsfile"):
+            self._host_keys(option, value.lower(), fields)
+        elif option not in _IGNORED:
+            raise _Bad(f"the ssh option {option!r} is not understood here; put it into ~/.ssh/config")
+
+    def _host_keys(self, option: str, value: str, fields: dict[str, Any]) -> None:
+        if option == "stricthostkeychecking" and value == "accept-new":
+            fields["host_keys"] = "accept-new"
+        elif option == "userknownhostsfile" or value in ("no", "off"):
+            self.notes.append(
+                "host keys are checked, whatever ansible_ssh_common_args says; to take the key of a new host at first "
+                "sight, ask for accept-new"
+            )
+
+
+def _options(words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The options of an ssh command line in the names of ssh_config."""
+    names = {"-J": "ProxyJump", "-p": "Port", "-i": "IdentityFile", "-l": "User"}
+    rest = iter(words)
+    for word in rest:
+        flag, attached = word[:2], word[2:]
+        if word in _FLAGS:
+            continue
+        if flag not in ("-o", *names):
+            raise _Bad(f"{word!r} is not understood here; put it into ~/.ssh/config")
+        value = attached or next(rest, "")
+        if flag == "-o":
+            name, _, setting = value.replace("=", " ", 1).strip().partition(" ")
+            yield name, setting.strip()
+        else:
+            yield names[flag], value
+
+
+def _jump(value: str) -> str:
+    if not _JUMP.fullmatch(value):
+        raise _Bad(f"found {describe(value)}, expected a jump host as [user@]host[:port]")
+    return value
+
+
+def _jump_of_command(command: str) -> str:
+    """``ssh -W %h:%p [-q] [-p PORT] [-l USER] [user@]bastion`` as a jump host."""
+    words = [word for word in shlex.split(command) if word not in _FLAGS]
+    user = port = ""
+    target: list[str] = []
+    forwards, rest = False, iter(words[1:])
+    for word in rest:
+        if word in ("-W", "-p", "-l"):
+            value = next(rest, "")
+            forwards = forwards or (word == "-W" and value == "%h:%p")
+            user, port = (value if word == "-l" else user), (value if word == "-p" else port)
+        elif word == "-W%h:%p":
+            forwards = True
+        else:
+            target.append(word)
+    if words[:1] not in (["ssh"], ["/usr/bin/ssh"]) or not forwards or len(target) != 1 or target[0].startswith("-"):
+        raise _Bad(
+            f"found the ProxyCommand {describe(command)}; only `ssh -W %h:%p [-p PORT] [user@]HOST` is understood "
+            "here, others belong into ~/.ssh/config"
+        )
+    return _jump((f"{user}@" if user and "@" not in target[0] else "") + target[0] + (f":{port}" if port else ""))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise _Bad(f"found {describe(value)}, expected text")
+    text = str(value)
+    if _CONTROL.search(text):
+        raise _Bad(f"found {describe(value)}, which has a line break or another control character in it")
+    return text
+
+
+def _port(value: Any) -> int:
+    text = str(value)
+    if isinstance(value, bool) or not text.isascii() or not text.isdigit() or not 0 < int(text) <= _MAX_PORT:
+        raise _Bad(f"found {describe(value)}, expected a port from 1 to {_MAX_PORT}")
+    return int(text)
+
+
+def _seconds(value: Any) -> float:
+    try:
+        seconds = float(_text(value))
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise _Bad(f"found {describe(value)}, expected a number of seconds")
+    return seconds
+
+
+def _bool(value: Any) -> bool:
+    text = str(value).lower()
+    if text not in _TRUE | _FALSE:
+        raise _Bad(f"found {describe(value)}, expected true or false")
+    return text in _TRUE
+
+
+def _password(value: Any) -> Secret:
+    return Secret(_text(value))
+
+
+def _ssh(value: Any) -> str:
+    if value in ("ssh", "paramiko", "paramiko_ssh", "smart"):
+        return "ssh"
+    raise _Bad(f"found {describe(value)}, and hosts are reached by ssh only; leave it out with !NAME")
+
+
+def _root(value: Any) -> str:
+    if value != "root":
+        raise _Bad(f"found {describe(value)}, and only root can install drivers and packages")
+    return "root"
+
+
+def _sudo(value: Any) -> str:
+    if value != "sudo":
+        raise _Bad(f"found {describe(value)}, expected sudo")
+    return "sudo"
+
+
+#: variable → the field that it gives, and how it is read; of two names for one field, the later one counts
+_READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "ansible_ssh_host": ("address", _text),
+    "ansible_host": ("address", _text),
+    "ansible_ssh_port": ("port", _port),
+    "ansible_port": ("port", _port),
+    "ansible_ssh_user": ("user", _text),
+    "ansible_user": ("user", _text),
+    "ansible_private_key_file": ("key_file", _text),
+    "ansible_ssh_private_key_file": ("key_file", _text),
+    "ansible_ssh_pass": ("password", _password),
+    "ansible_ssh_password": ("password", _password),
+    "ansible_password": ("password", _password),
+    "ansible_become": ("become", _bool),
+    "ansible_become_user": ("become_user", _root),
+    "ansible_become_pass": ("become_password", _password),
+    "ansible_become_password": ("become_password", _password),
+    "ansible_timeout": ("connect_timeout", _seconds),
+    "hostwright_connect_timeout": ("connect_timeout", _seconds),
+    "hostwright_known_hosts": ("known_hosts", _text),
+}
+#: variables that can only have one value here
+_DEMANDS: Mapping[str, Callable[[Any], str]] = {"ansible_connection": _ssh, "ansible_become_method": _sudo}
+_SSH_ARGUMENTS = ("ansible_ssh_common_args", "ansible_ssh_extra_args")
+_ALL = {*_READERS, *_DEMANDS, *_SSH_ARGUMENTS}

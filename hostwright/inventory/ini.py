@@ -1,0 +1,91 @@
+"""Ansible's INI inventory: ``[group]``, ``[group:children]``, ``[group:vars]``, ``host key=value …``.
+
+Values are Python literals where they look like one (whole numbers, lists, True), as in Ansible; numbers with a point
+stay text, so that a version such as 11.2 or 3.10 keeps its digits.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from typing import Any
+
+from hostwright.inventory.draft import Draft, GroupDraft, concealed, group_level
+from hostwright.inventory.model import HOST_LEVEL, UNGROUPED, Value
+from hostwright.yamlfile import Origin
+
+_SECTION = re.compile(r"\[(?P<name>[^:\]]+)(?::(?P<kind>\w+))?\]\s*(?:[#;].*)?")
+_MAX_LITERAL = 10_000  #: characters; longer text is never a literal worth parsing
+
+
+def read_ini(text: str, file: str, draft: Draft) -> None:
+    """Add one INI inventory to the draft."""
+    name, kind = UNGROUPED, "hosts"  # what stands before the first section
+    layer: dict[str, Value] = {}
+    for number, raw in enumerate(text.splitlines(), start=1):
+        line, origin = raw.strip(), Origin(file, number)
+        if not line or line[0] in "#;":
+            continue
+        if line[0] == "[":
+            name, kind = _section(line, origin, draft)
+            if kind == "vars":
+                layer = {}
+                draft.groups[name].layers.append(layer)
+        elif kind == "vars":
+            _variable(line, name, layer, origin, draft)
+        elif kind == "children":
+            child = line.split("#")[0].strip()
+            draft.groups[name].children[child] = origin
+            draft.mention(child, origin)
+        else:
+            _host(line, draft.group(name, origin), origin, draft)
+
+
+def _section(line: str, origin: Origin, draft: Draft) -> tuple[str, str]:
+    match = _SECTION.fullmatch(line)
+    if match is None or match["kind"] not in (None, "hosts", "vars", "children"):
+        draft.fail(origin, f"found {line[:60]!r}, expected [group], [group:children] or [group:vars]")
+        return UNGROUPED, "hosts"
+    name, kind = match["name"].strip(), match["kind"] or "hosts"
+    if kind == "vars":
+        draft.mention(name, origin)
+    else:
+        draft.group(name, origin)
+    return name, kind
+
+
+def _variable(line: str, group: str, layer: dict[str, Value], origin: Origin, draft: Draft) -> None:
+    name, sign, text = (part.strip() for part in line.partition("="))
+    if not sign or not name:
+        draft.fail(origin, f"found {line[:60]!r}, expected name=value")
+        return
+    layer[name] = Value(concealed(name, _literal(text)), origin, group_level(group))
+
+
+def _host(line: str, group: GroupDraft, origin: Origin, draft: Draft) -> None:
+    try:
+        pattern, *settings = shlex.split(line, comments=True)
+    except ValueError as error:
+        draft.fail(origin, f"{error}; quote values as a shell would".lower())
+        return
+    values = {}
+    for setting in settings:
+        name, sign, text = setting.partition("=")
+        if not sign or not name:
+            draft.fail(origin, f"found {setting[:60]!r} after the host's name, expected name=value")
+        else:
+            values[name] = Value(concealed(name, _literal(text)), origin, HOST_LEVEL)
+    draft.add_hosts(group, pattern, values, origin)
+
+
+def _literal(text: str) -> Any:
+    if not text or len(text) > _MAX_LITERAL:
+        return text
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+    if isinstance(value, tuple):
+        return list(value)
+    return value if isinstance(value, (bool, int, str, list, dict)) or value is None else text

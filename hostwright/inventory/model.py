@@ -1,0 +1,119 @@
+"""What an inventory is: hosts, groups, and variables that know where they were written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hostwright.errors import InputError
+from hostwright.secret import Secret
+from hostwright.yamlfile import Origin, Where
+
+ALL, UNGROUPED = "all", "ungrouped"  #: the groups that every inventory has
+HOST_LEVEL, COMMAND_LINE, ROLE_DEFAULT = "host", "command line", "role default"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One definition of a variable: its value, where it was written, and the level that it was written for.
+
+    ``level`` is ``group NAME``, ``host`` or ``command line``. ``marks`` are the origins of what lies inside a mapping
+    or list. A value whose name says that it is a password is a ``Secret``.
+    """
+
+    value: Any
+    origin: Origin
+    level: str
+    marks: Mapping[Where, Origin] = field(default_factory=dict)
+
+    def at(self, where: Where) -> Origin:
+        """The origin of a part of the value."""
+        while where and where not in self.marks:
+            where = where[:-1]
+        return self.marks.get(where, self.origin) if where else self.origin
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """The variables that one place gives; later layers of a host win over earlier ones."""
+
+    level: str
+    values: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A line of the answer to "why has this variable this value?"."""
+
+    value: Any
+    origin: Origin
+    level: str
+    wins: bool
+
+    def __str__(self) -> str:
+        return f"{'→' if self.wins else ' '} {self.value!r}  {self.level}  {self.origin}"
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One host and how to reach it. ``None`` leaves a choice to ``~/.ssh/config`` and its defaults.
+
+    ``address`` is what ssh is given (the name, when absent); ``proxy_jump`` is in OpenSSH's form; ``host_keys`` is
+    ``accept-new`` when the inventory asks for it; ``connect_timeout`` is in seconds. ``groups`` and ``layers`` go from
+    the weakest to the strongest; ``vars`` is what the layers come to. ``mistakes`` are connection variables that cannot
+    be used: they concern whoever selects this host.
+    """
+
+    name: str
+    address: str | None = None
+    port: int | None = None
+    user: str | None = None
+    key_file: str | None = None
+    password: Secret | None = None
+    proxy_jump: str | None = None
+    become: bool = True
+    become_user: str = "root"
+    become_password: Secret | None = None
+    known_hosts: str | None = None
+    host_keys: str | None = None
+    connect_timeout: float | None = None
+    groups: tuple[str, ...] = ()
+    layers: tuple[Layer, ...] = field(default=(), repr=False)
+    vars: Mapping[str, Value] = field(default_factory=dict, repr=False)
+    mistakes: tuple[InputError, ...] = field(default=(), repr=False)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a variable, whole as the strongest layer gives it."""
+        value = self.vars.get(name)
+        return default if value is None else value.value
+
+    def explain(self, role: str, key: str, variables: type | None = None) -> tuple[Definition, ...]:
+        """Every definition of a role's variable, weakest first; with the role's class, its default comes first."""
+        from hostwright.inventory.binding import definitions
+
+        return definitions(self, role, key, variables)
+
+    def explain_variable(self, name: str) -> tuple[Definition, ...]:
+        """Every definition of a variable that belongs to no role, weakest first."""
+        found = [layer.values[name] for layer in self.layers if name in layer.values]
+        return tuple(Definition(one.value, one.origin, one.level, one is found[-1]) for one in found)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group: all its hosts (those of its children too), its children, its distance from ``all``."""
+
+    name: str
+    hosts: tuple[str, ...]
+    children: tuple[str, ...]
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """Hosts in the order in which they were written, groups, and what the operator should know about the files."""
+
+    hosts: Mapping[str, Host]
+    groups: Mapping[str, Group]
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,77 @@
+"""Ansible's YAML inventory: groups with ``hosts``, ``vars`` and ``children``; and its files of variables."""
+
+from __future__ import annotations
+
+import yaml
+
+from hostwright.inventory.draft import Draft, GroupDraft, Values, concealed, group_level
+from hostwright.inventory.model import HOST_LEVEL, Value
+from hostwright.nearest import suggestion
+from hostwright.yamlfile import Origin, Reader, Where, compose
+
+_SECTIONS = ("hosts", "vars", "children")
+
+
+def read_yaml(text: str, file: str, draft: Draft) -> None:
+    """Add one YAML inventory to the draft. Raises ``InputError`` when it is not YAML at all."""
+    node = compose(text, file)
+    if node is None:
+        return
+    reader = Reader(file)
+    groups = reader.pairs(node, "an inventory of groups")
+    if any(name == "plugin" for name, _, _ in groups):
+        draft.fail(
+            Origin(file),
+            "is the configuration of an Ansible inventory plugin; put beside it an executable that answers --list, "
+            "for instance a script with `exec ansible-inventory -i FILE --list`, and move this file away",
+        )
+    else:
+        for name, key, body in groups:
+            _group(name, key, body, reader, draft)
+    draft.errors += reader.errors
+
+
+def read_variables(text: str, file: str, level: str, draft: Draft) -> Values:
+    """The variables of one file of ``group_vars`` or ``host_vars``."""
+    node = compose(text, file)
+    if node is None:
+        return {}
+    reader = Reader(file)
+    values = variables(node, level, reader)
+    draft.errors += reader.errors
+    return values
+
+
+def variables(node: yaml.Node, level: str, reader: Reader) -> Values:
+    """The variables of a mapping."""
+    found = {}
+    for name, key, value in reader.pairs(node, "variables"):
+        marks: dict[Where, Origin] = {}
+        scalar = isinstance(value, yaml.ScalarNode)
+        data = reader.plain(value) if scalar else reader.plain(value, marks)
+        found[name] = Value(concealed(name, data), reader.origin(key), level, marks)
+    return found
+
+
+def _group(name: str, key: yaml.Node, body: yaml.Node, reader: Reader, draft: Draft) -> None:
+    group = draft.group(name, reader.origin(key))
+    for section, section_key, node in reader.pairs(body, f"the group {name}"):
+        if section == "vars":
+            group.layers.append(variables(node, group_level(name), reader))
+        elif section == "hosts":
+            _hosts(group, node, reader, draft)
+        elif section == "children":
+            for child, child_key, child_body in reader.pairs(node, f"the children of {name}"):
+                group.children[child] = reader.origin(child_key)
+                _group(child, child_key, child_body, reader, draft)
+        else:
+            hint = suggestion(section, _SECTIONS)
+            reader.fail(section_key, f"{section!r} is unknown in a group (hosts, vars and children are known); {hint}")
+
+
+def _hosts(group: GroupDraft, node: yaml.Node, reader: Reader, draft: Draft) -> None:
+    if isinstance(node, yaml.ScalarNode) and node.tag.endswith(":str"):
+        draft.add_hosts(group, node.value, {}, reader.origin(node))
+        return
+    for pattern, key, body in reader.pairs(node, "hosts"):
+        draft.add_hosts(group, pattern, variables(body, HOST_LEVEL, reader), reader.origin(key))
