@@ -1,0 +1,23 @@
+"""SSH to one host: open a session, run commands over it, and know how it failed.
+
+This package is the only importer of Fabric and paramiko, and imports them at the first connection, not before.
+"""
+
+from __future__ import annotations
+
+from hostwright.transport.options import Options
+from hostwright.transport.session import Readable, Session
+from hostwright.transport.values import Output, Target
+
+__all__ = ["Options", "Output", "Readable", "Session", "Target", "connect"]
+
+
+def connect(host: Target, options: Options) -> Session:
+    """Open a session to ``host``; close it, or use it as a context manager.
+
+    Raises ``Unreachable`` (``HostKeyMismatch`` for a changed host key) with one sentence, at the latest when the
+    connect timeout is over.
+    """
+    from hostwright.transport.connecting import open_session
+
+    return open_session(host, options)

@@ -1,0 +1,135 @@
+"""Logging in: which keys are offered in which order, and a sentence that says why none was taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import paramiko
+
+from hostwright.errors import Unreachable
+from hostwright.secret import Secret
+from hostwright.transport.cache import FileCache
+from hostwright.transport.sshconfig import Endpoint
+from hostwright.transport.values import Deadline
+
+_Attempt = tuple[str, Callable[[paramiko.Transport], object]]
+
+
+class Login:
+    """The authentication strategy of one connection.
+
+    Key files that were named come first, so that an agent full of other keys does not use up the server's patience
+    (``MaxAuthTries``); then the agent, the default key files where none was named, and the password if there is one.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        endpoint: Endpoint,
+        deadline: Deadline,
+        keys: FileCache[paramiko.PKey],
+        *,
+        key_file: Path | None = None,
+        password: Secret | None = None,
+        use_agent: bool = True,
+    ):
+        self._host = host
+        self._endpoint = endpoint
+        self._deadline = deadline
+        self._keys = keys
+        self._key_file = key_file
+        self._password = password
+        self._use_agent = use_agent
+        self._tried: list[str] = []
+        self._notes: list[str] = []
+
+    def authenticate(self, transport: paramiko.Transport) -> None:
+        """Log in, or raise ``Unreachable``; paramiko calls this once the host key was found to be right."""
+        offered: set[bytes] = set()
+        with closing(paramiko.Agent()) if self._use_agent else _NoAgent() as agent:
+            for what, attempt in self._attempts(agent, offered):
+                self._tried.append(what)
+                transport.auth_timeout = max(self._deadline.left_s(), 0.001)
+                with suppress(paramiko.AuthenticationException):
+                    attempt(transport)
+                if transport.is_authenticated():
+                    return
+                if self._deadline.passed():
+                    raise Unreachable(
+                        self._host, f"{self._endpoint} did not answer the login within {self._deadline.timeout_s:g} s"
+                    )
+                if not transport.is_active():
+                    self._notes.append(
+                        "the server closed the connection (too many attempts, or the account is locked): name the one "
+                        "right key in the inventory (ansible_ssh_private_key_file)"
+                    )
+                    break
+        raise Unreachable(self._host, self._failure())
+
+    def _attempts(self, agent: paramiko.Agent | _NoAgent, offered: set[bytes]) -> Iterator[_Attempt]:
+        user = self._endpoint.user
+
+        def offer(what: str, key: paramiko.PKey) -> Iterator[_Attempt]:
+            if key.asbytes() not in offered:
+                offered.add(key.asbytes())
+                yield what, lambda transport: transport.auth_publickey(user, key)
+
+        named = () if self._endpoint.default_identities else self._endpoint.identity_files
+        first = (self._key_file, *named) if self._key_file else named
+        for path in first:
+            for key in self._load(path, asked_for=path == self._key_file):
+                yield from offer(f"the key {path}", key)
+        for number, agent_key in enumerate(self._allowed(agent.get_keys()), 1):
+            yield from offer(f"key {number} of the agent", agent_key)
+        for path in () if first else self._endpoint.identity_files:
+            for key in self._load(path):
+                yield from offer(f"the key {path}", key)
+        secret = self._password
+        if secret is not None:
+            yield "the password", lambda transport: transport.auth_password(user, secret.reveal())
+
+    def _allowed(self, keys: tuple[paramiko.AgentKey, ...]) -> list[paramiko.AgentKey]:
+        """The agent's keys; with ``IdentitiesOnly`` only those whose public half lies beside a key file."""
+        if not self._endpoint.identities_only:
+            return list(keys)
+        public = set()
+        for path in (self._key_file, *self._endpoint.identity_files):
+            beside = path and path.with_name(path.name + ".pub")
+            if beside and beside.is_file():
+                public.add(beside.read_text(encoding="utf-8", errors="replace").split()[1:2][0])
+        return [key for key in keys if key.get_base64() in public]
+
+    def _load(self, path: Path, *, asked_for: bool = False) -> list[paramiko.PKey]:
+        """The private key in a file, or nothing and a note why. A missing default key is nothing to speak of."""
+        try:
+            return [self._keys.get(path)]
+        except FileNotFoundError:
+            if asked_for:
+                self._notes.append(f"the key file {path} does not exist; correct it in the inventory")
+        except OSError as error:
+            self._notes.append(f"the key {path} cannot be read: {error.strerror}")
+        except TypeError:  # how the cryptography library says that there is a passphrase
+            self._notes.append(f"the key {path} is protected by a passphrase; unlock it first: ssh-add {path}")
+        except (ValueError, paramiko.SSHException):
+            self._notes.append(f"{path} is not a private key of a kind that can be used")
+        return []
+
+    def _failure(self) -> str:
+        tried = ", ".join(self._tried) or "nothing, for there is no usable key and no password"
+        notes = "".join(f"; {note}" for note in self._notes)
+        return f"the login at {self._endpoint} was refused; tried: {tried}{notes}"
+
+
+class _NoAgent:
+    """Stands where an agent is not to be asked."""
+
+    def get_keys(self) -> tuple[paramiko.AgentKey, ...]:
+        return ()
+
+    def __enter__(self) -> _NoAgent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None

@@ -1,0 +1,97 @@
+"""Sockets: name resolution, TCP and ProxyCommand, each with a deadline."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from hostwright.transport.values import Deadline
+
+_QUICKACK = getattr(socket, "TCP_QUICKACK", 0)  #: Linux only
+_Address = tuple[int, int, int, str, Any]
+
+
+class _PromptSocket(socket.socket):
+    """A socket that acknowledges at once what it was given.
+
+    sshd leaves Nagle's algorithm on: the answer to the first channel waits for the acknowledgement of the message
+    before it, which the kernel would delay by 40 ms. Linux forgets the option, so that it is set again each time.
+    """
+
+    def recv(self, size: int, flags: int = 0, /) -> bytes:
+        data = super().recv(size, flags)
+        self.setsockopt(socket.IPPROTO_TCP, _QUICKACK, 1)
+        return data
+
+
+def dial(address: str, port: int, deadline: Deadline, keepalive_s: float) -> socket.socket:
+    """A TCP connection to the first address that answers; the time is shared by those that are left to try.
+
+    Raises ``OSError`` (``socket.gaierror``, ``TimeoutError`` and so on), the last one where none answers.
+    """
+    found = _resolve(address, port, deadline)
+    failure: OSError = TimeoutError("no time left")
+    for position, (family, kind, protocol, _, peer) in enumerate(found):
+        sock = (_PromptSocket if _QUICKACK else socket.socket)(family, kind, protocol)
+        try:
+            sock.settimeout(max(deadline.left_s() / (len(found) - position), 0.001))
+            sock.connect(peer)
+        except OSError as error:
+            sock.close()
+            failure = error
+        else:
+            _tune(sock, keepalive_s)
+            return sock
+    raise failure
+
+
+def _resolve(address: str, port: int, deadline: Deadline) -> Sequence[_Address]:
+    """``getaddrinfo`` with a timeout: the resolver has none of its own, so that a thread may be left to it."""
+    try:
+        return socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except socket.gaierror:
+        pass
+    answer: list[Sequence[_Address] | OSError] = []
+
+    def ask() -> None:
+        try:
+            answer.append(socket.getaddrinfo(address, port, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:
+            answer.append(error if isinstance(error, OSError) else socket.gaierror(str(error)))
+
+    thread = threading.Thread(target=ask, name=f"resolve-{address}", daemon=True)
+    thread.start()
+    thread.join(deadline.left_s())
+    if not answer:
+        raise TimeoutError("the name servers do not answer")
+    if isinstance(answer[0], OSError):
+        raise answer[0]
+    return answer[0]
+
+
+def _tune(sock: socket.socket, keepalive_s: float) -> None:
+    """No waiting for more to send (an exec costs 2 ms instead of 44), and an end to silence from a dead network.
+
+    Keepalive messages go out every ``keepalive_s``; if three in a row are not even acknowledged, the kernel ends it.
+    """
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    user_timeout = getattr(socket, "TCP_USER_TIMEOUT", None)
+    if user_timeout is not None:
+        sock.setsockopt(socket.IPPROTO_TCP, user_timeout, int(keepalive_s * 3 * 1000))
+
+
+def dial_command(command: str) -> socket.socket:
+    """The near end of a ``ProxyCommand``, run by the user's own configuration as ``ssh`` runs it.
+
+    A socket pair instead of paramiko's pipes: the end of the command is seen, and nothing has to be polled.
+    """
+    near, far = socket.socketpair()
+    with far:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", "exec " + command], stdin=far.fileno(), stdout=far.fileno(), stderr=subprocess.DEVNULL
+        )
+    threading.Thread(target=process.wait, name="proxy-command", daemon=True).start()
+    return near

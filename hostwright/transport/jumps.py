@@ -1,0 +1,83 @@
+"""Connections to jump hosts, shared: a hundred hosts behind a bastion cost it one login, not a hundred.
+
+sshd drops logins above ``MaxStartups`` (10 at once by default), so that sharing is not only a matter of speed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import fabric
+
+    from hostwright.transport.values import Deadline
+
+
+@dataclass(slots=True, eq=False)
+class Lease:
+    """One open, or opening, connection with a count of its users."""
+
+    key: Hashable
+    opened: Future[fabric.Connection] = field(default_factory=Future)
+    users: int = 0
+
+    @property
+    def connection(self) -> fabric.Connection:
+        """The connection; it is open once ``borrow`` has returned."""
+        return self.opened.result()
+
+    def usable(self) -> bool:
+        """Whether one more user may join: it is still being opened, or alive."""
+        return not self.opened.done() or (self.opened.exception() is None and self.connection.is_connected)
+
+
+class Jumps:
+    """The leases of one run. The first user of a connection opens it, the last one closes it. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._leases: dict[Hashable, Lease] = {}
+
+    def borrow(self, key: Hashable, connect: Callable[[], fabric.Connection], deadline: Deadline) -> Lease:
+        """The lease of ``key``; give it back once.
+
+        Raises what ``connect`` raised, here or in the thread that this one waited for (a dead bastion is tried once,
+        not once a host), and ``TimeoutError``.
+        """
+        with self._lock:
+            lease = self._leases.get(key)
+            mine = lease is None or not lease.usable()
+            if lease is None or mine:
+                lease = self._leases[key] = Lease(key)
+            lease.users += 1
+        try:
+            if mine:
+                self._open(lease, connect)
+            lease.opened.result(deadline.left_s())
+        except BaseException:
+            self.give_back(lease)
+            raise
+        return lease
+
+    @staticmethod
+    def _open(lease: Lease, connect: Callable[[], fabric.Connection]) -> None:
+        try:
+            lease.opened.set_result(connect())
+        except BaseException as error:
+            lease.opened.set_exception(error)
+            raise
+
+    def give_back(self, lease: Lease) -> None:
+        """One user less; nobody left closes the connection."""
+        with self._lock:
+            lease.users -= 1
+            if lease.users:
+                return
+            if self._leases.get(lease.key) is lease:
+                del self._leases[lease.key]
+        if lease.opened.done() and lease.opened.exception() is None:
+            lease.connection.client.close()

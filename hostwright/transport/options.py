@@ -1,0 +1,49 @@
+"""How to connect: what holds for all hosts of a run, and what their connections share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from hostwright.transport.cache import FileCache
+from hostwright.transport.hostkeys import KnownHosts
+from hostwright.transport.jumps import Jumps
+from hostwright.transport.sshconfig import SshConfig
+
+if TYPE_CHECKING:
+    import paramiko
+
+
+def _load_key(path: Path) -> paramiko.PKey:
+    from paramiko import PKey
+
+    return PKey.from_path(path)
+
+
+class Shared:
+    """What the connections of one run have in common: files read once, and the connections to jump hosts."""
+
+    def __init__(self) -> None:
+        self.ssh_config: FileCache[SshConfig] = FileCache(SshConfig.read)
+        self.known_hosts: FileCache[KnownHosts] = FileCache(KnownHosts.read)
+        self.keys: FileCache[paramiko.PKey] = FileCache(_load_key)
+        self.jumps = Jumps()
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to connect. Use one value for all hosts of a run: its connections share what they read.
+
+    ``host_keys``: ``strict`` refuses a host whose key is not known; ``accept-new`` writes an unknown key down and goes
+    on. A changed key is refused by both. ``ssh_config`` is read instead of ``~/.ssh/config`` and
+    ``/etc/ssh/ssh_config``. ``connect_timeout_s`` (seconds, for everything until the login is done) and
+    ``keepalive_s`` hold where neither inventory nor ``ssh_config`` says otherwise.
+    """
+
+    host_keys: Literal["strict", "accept-new"] = "strict"
+    connect_timeout_s: float = 15.0
+    keepalive_s: float = 15.0
+    ssh_config: Path | None = None
+    use_agent: bool = True
+    shared: Shared = field(default_factory=Shared, compare=False, repr=False)
