@@ -1,0 +1,1 @@
+"""The states that a host can be asked for, a file per family."""

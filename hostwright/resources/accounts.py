@@ -1,0 +1,30 @@
+"""System accounts, under which services run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostwright.model import Change, Facts, Probe, Step
+from hostwright.quoting import sh
+from hostwright.resources.files import ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class SystemUser:
+    """An account for a service: no password, no shell, no home."""
+
+    name: str
+    comment: str = ""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (Probe(sh("getent passwd -- %s", self.name)),)
+
+    def plan(self, facts: Facts) -> Change | None:
+        if facts[self.probes()[0]].ok:
+            return None
+        script = sh(
+            "useradd --system --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin --comment %s -- %s",
+            self.comment,
+            self.name,
+        )
+        return Change(f"user {self.name}", ABSENT, "a system account", (Step(script),))

@@ -1,0 +1,171 @@
+"""Docker with the NVIDIA container toolkit: the engine's own packages, and links that keep devices in containers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from hostwright.delivery import host_path
+from hostwright.model import Change, Facts, Probe, Resource, Step
+from hostwright.quoting import words
+from hostwright.resources.files import File, Link, few
+from hostwright.resources.packaged import reinstall_script
+from hostwright.resources.packages import DPKG, DPKG_LOCK, Debs, DebsAbsent, dpkg_table
+from hostwright.resources.repositories import AptSource, Keyring, SourcesDisabled
+from hostwright.stack import AptRepository, Stack
+
+DAEMON_JSON = "/etc/docker/daemon.json"
+LINKS_UNIT = "hostwright-nvidia-dev-char.service"
+
+#: What the toolkit was called before 2023; the last nvidia-docker2 no longer writes daemon.json (DOMAIN 1.6).
+OLD_PACKAGES = ("nvidia-docker2", "nvidia-docker", "nvidia-container-runtime", "libnvidia-container0")
+OLD_SOURCES = (
+    "nvidia.github.io/nvidia-docker",
+    "nvidia.github.io/nvidia-container-runtime",
+    "nvidia.github.io/libnvidia-container",
+)
+
+#: Docker as a snap runs confined and sees neither the toolkit's hook nor the driver's libraries (DOMAIN 3e).
+SNAP_DOCKER = Probe("test -e /snap/docker/current && readlink /snap/docker/current")
+
+#: Packages that bring a Docker daemon; one host has one of them.
+ENGINES = ("docker.io", "docker-ce")
+
+#: dockerd checks a configuration itself from version 23 on; ours is JSON in any case.
+VALIDATE = "{ ! dockerd --help | grep -q -e --validate || dockerd --validate --config-file=%s; }"
+
+
+def daemon_settings(default_runtime: bool, cgroup_driver: str) -> str:
+    """What daemon.json must hold, as JSON: what ``nvidia-ctk runtime configure`` writes, and what was asked for."""
+    settings: dict[str, Any] = {"runtimes": {"nvidia": {"args": [], "path": "nvidia-container-runtime"}}}
+    if default_runtime:
+        settings["default-runtime"] = "nvidia"
+    if cgroup_driver:
+        settings["exec-opts"] = [f"native.cgroupdriver={cgroup_driver}"]
+    return json.dumps(settings)
+
+
+def former_names_gone(keep: str) -> Iterator[Resource]:
+    """Neither packages nor sources of the toolkit under its former names; ``keep`` is its source list of today.
+
+    The packages are removed and not purged: nvidia-docker2 owns daemon.json, and a purge would take it along.
+    """
+    yield DebsAbsent(OLD_PACKAGES, "nvidia-container-toolkit replaces them", purge=False)
+    yield SourcesDisabled(OLD_SOURCES, "the toolkit has one source", keep=keep)
+
+
+def signed_repository(repository: AptRepository, stack: Stack) -> Iterator[Resource]:
+    """A repository's key, checked against its fingerprint, and its source list, which names that key."""
+    key = stack.artifact(repository.key)
+    yield Keyring(repository.keyring, host_path(key), repository.fingerprint, key.name)
+    yield AptSource(repository.list_file, repository.uri, repository.suite, repository.keyring, repository.components)
+
+
+def links_at_boot(unit: str) -> Iterator[Resource]:
+    """The unit that makes the ``DeviceLinks`` at boot, before Docker starts.
+
+    It is not enabled by ``systemctl enable``, which reloads systemd: the very thing that takes GPUs from containers
+    without those links. systemd reads it at the next boot; until then the links are made by ``DeviceLinks``.
+    """
+    path = f"/etc/systemd/system/{LINKS_UNIT}"
+    yield File(path, unit)
+    yield Link(f"/etc/systemd/system/multi-user.target.wants/{LINKS_UNIT}", path)
+
+
+@dataclass(frozen=True, slots=True)
+class DockerEngine:
+    """Docker from these packages, the first of which names the engine. A host with another Docker is refused.
+
+    Changing the engine under running containers is not for a provisioning tool to decide.
+    """
+
+    packages: tuple[str, ...]
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (DPKG, SNAP_DOCKER)
+
+    def plan(self, facts: Facts) -> Change | None:
+        wanted = self.packages[0].partition("=")[0]
+        others = [name for name in ENGINES if name != wanted and (row := dpkg_table(facts).get(name)) and row.present]
+        if facts[SNAP_DOCKER].ok:
+            return _refused(
+                "Docker is installed as a snap, from which containers cannot reach the GPUs: "
+                "move its data, remove it (snap remove docker) and provision again",
+                have="the snap",
+                want=wanted,
+            )
+        if others:
+            return _refused(
+                f"Docker comes from {others[0]} here and the stack says {wanted}: set container.docker to {others[0]} "
+                f"in the stack, or remove {others[0]} and provision again",
+                have=others[0],
+                want=wanted,
+            )
+        return Debs(self.packages).plan(facts)
+
+
+def _refused(sentence: str, *, have: str, want: str) -> Change:
+    return Change("Docker", have, want, refusal=sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """The programs, libraries and units of these packages are where the packages put them, and not empty.
+
+    Documentation is not looked at: images leave it out on purpose.
+    """
+
+    packages: tuple[str, ...]
+
+    def probes(self) -> tuple[Probe, ...]:
+        script = "\n".join(
+            [
+                f"for name in {words(self.packages)}; do",
+                '  set -- "$@" "/var/lib/dpkg/info/$name.list" "/var/lib/dpkg/info/$name:"*.list',
+                "done",
+                "IFS='\n'; set -f",  # the shell splits the list in memory; `read` would cost a call for each byte
+                "for entry in $(grep -EHs -e '/s?bin/.|[.]so[.]|/systemd/system/.' -- \"$@\"); do",
+                '  [ -s "${entry#*.list:}" ] || echo "${entry#/var/lib/dpkg/info/}"',
+                "done",
+            ]
+        )
+        return (DPKG, Probe(script))
+
+    def plan(self, facts: Facts) -> Change | None:
+        table = dpkg_table(facts)
+        gone = [line.partition(".list:")[::2] for line in facts[self.probes()[1]].text.splitlines()]
+        gone = [(name.partition(":")[0], path) for name, path in gone]
+        damaged = {name: table[name] for name, _ in gone if name in table and table[name].present}
+        if not damaged:
+            return None
+        step = Step(reinstall_script(tuple(damaged.values()), ""), DPKG_LOCK)
+        have = few([f"{path} gone" for name, path in gone if name in damaged])
+        return Change(f"files of {' '.join(damaged)}", have, "as packaged", (step,))
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLinks:
+    """A link in ``/dev/char`` to each of the driver's device files.
+
+    systemd resolves a container's device rules through these links whenever it reloads its units; where they are
+    missing, ``systemctl daemon-reload`` takes the GPUs from running containers (nvidia-container-toolkit#48).
+    """
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (
+            Probe(
+                'for d in /dev/nvidia* /dev/nvidia-caps/*; do [ ! -c "$d" ] || echo "device ${d#/dev/}"; done\n'
+                "find /dev/char -lname '*nvidia*' -printf 'link %l\\n'; exit 0"
+            ),
+        )
+
+    def plan(self, facts: Facts) -> Change | None:
+        rows = [line.partition(" ")[::2] for line in facts[self.probes()[0]].text.splitlines()]
+        linked = {path.removeprefix("/dev/").removeprefix("../") for kind, path in rows if kind == "link"}
+        missing = [path for kind, path in rows if kind == "device" and path not in linked]
+        if not missing:
+            return None
+        step = Step("nvidia-ctk system create-dev-char-symlinks --create-all")
+        return Change("links in /dev/char", f"none to {', '.join(missing)}", "one to each NVIDIA device", (step,))

@@ -1,0 +1,46 @@
+"""A package from one of the stack's own files, for what no repository of the host carries at the right version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostwright.delivery import host_path
+from hostwright.model import Change, Facts, Probe, Step
+from hostwright.quoting import sh
+from hostwright.resources.files import ABSENT
+from hostwright.resources.packages import APT_GET, DPKG, DPKG_LOCK, dpkg_table, hold_script
+from hostwright.stack import Artifact
+
+
+@dataclass(frozen=True, slots=True)
+class DebFile:
+    """A package at exactly this version, installed from a ``.deb`` of the stack and held.
+
+    ``unit`` is restarted when it is enabled: it would go on with the files that are no longer there. Whether it runs
+    is a state of its own.
+    """
+
+    artifact: Artifact
+    package: str
+    version: str
+    unit: str = ""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (DPKG,)
+
+    def plan(self, facts: Facts) -> Change | None:
+        row = dpkg_table(facts).get(self.package)
+        right = row is not None and row.present and row.version == self.version
+        hold = hold_script((self.package,))
+        if row is not None and right and row.held:
+            return None
+        what, want = f"package {self.package}", f"{self.version}, held"
+        if right:
+            return Change(what, "not held", want, (Step(hold, lock=DPKG_LOCK),))
+        flags = "--no-install-recommends --allow-downgrades --allow-change-held-packages"
+        script = [sh(f"{APT_GET} {flags} install %s", host_path(self.artifact)), hold]
+        if self.unit:
+            restart = "if systemctl -q is-enabled %s 2>/dev/null; then systemctl restart %s || true; fi"
+            script.append(sh(restart, self.unit, self.unit))
+        have = row.version if row is not None and row.present else ABSENT
+        return Change(what, have, want, (Step("\n".join(script), lock=DPKG_LOCK),), artifacts=(self.artifact.name,))

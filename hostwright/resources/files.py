@@ -1,0 +1,231 @@
+"""Files, directories, links: the states of paths.
+
+A file appears under its name only when it is complete: written beside, checked, flushed, renamed. The temporary name
+is fixed (``.NAME.hostwright-new``), so that a write that was cut leaves one hidden file which the next write replaces.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from hostwright.model import PROBE_CAP_BYTES, Change, Facts, Probe, Step
+from hostwright.quoting import sh
+
+ABSENT = "absent"
+
+
+def few(items: list[str]) -> str:
+    """The items in a line; of many, the first three and how many more there are."""
+    return "; ".join(items[:3]) + (f" and {len(items) - 3} more" if len(items) > 3 else "")
+
+
+def stat_probe(path: str) -> Probe:
+    """Kind, mode and owner of a path (``regular file|644|root:root``), or nothing where there is none."""
+    return Probe(sh("stat -c '%%F|%%a|%%U:%%G' -- %s", path), root=True)
+
+
+def content_probe(path: str, size_bytes: int = 0) -> Probe:
+    """The bytes of a file, capped well above the size that it should have."""
+    return Probe(sh("cat -- %s", path), root=True, cap_bytes=max(PROBE_CAP_BYTES, 2 * size_bytes))
+
+
+def unified(path: str, have: str, want: str) -> str:
+    """A unified diff of a file's text as it is and as it shall be."""
+    lines = difflib.unified_diff(
+        have.splitlines(keepends=True), want.splitlines(keepends=True), f"{path} (host)", f"{path} (stack)", n=2
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def write_script(path: str, content: str, *, mode: str, owner: str, check: str, backup: bool) -> str:
+    """The commands that put ``content`` at ``path`` atomically; ``check`` holds ``%s`` for the new file's name."""
+    pure = PurePosixPath(path)
+    new = str(pure.parent / f".{pure.name}.hostwright-new")
+    lines = [
+        sh("mkdir -p -- %s", pure.parent),
+        sh("umask 077; printf '%%s' %s > %s", content, new),
+        sh("chown %s %s", owner, new),
+        sh("chmod %s %s", mode, new),
+    ]
+    if check:
+        lines.append(sh(check, new) + sh(" || { rm -f -- %s; exit 1; }", new))
+    if backup:
+        lines.append(sh("if [ -e %s ]; then cp -p -- %s %s; fi", path, path, f"{path}.hostwright-backup"))
+    return "\n".join([*lines, sh("sync -- %s", new), sh("mv -fT -- %s %s", new, path)])
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A regular file with exactly this text, mode and owner.
+
+    ``check`` is a command with one ``%s`` (the new file's name) that must succeed before the old file is replaced.
+    ``then`` are commands without which the file has no effect (``systemctl daemon-reload``); they run after it.
+    """
+
+    path: str
+    content: str
+    mode: str = "644"
+    owner: str = "root:root"
+    check: str = ""
+    backup: bool = False
+    then: tuple[str, ...] = ()
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (stat_probe(self.path), content_probe(self.path, len(self.content.encode())))
+
+    def plan(self, facts: Facts) -> Change | None:
+        stat, content = (facts[probe] for probe in self.probes())
+        want_stat = f"regular file|{self.mode}|{self.owner}"
+        have_stat = stat.strip().replace("regular empty file", "regular file")
+        same_text = stat.ok and content.text == self.content and not content.truncated
+        if same_text and have_stat == want_stat:
+            return None
+        have = "other text" if not same_text else have_stat.replace("|", " ")
+        return Change(
+            what=f"file {self.path}",
+            have=have if stat.ok else ABSENT,
+            want=want_stat.replace("|", " ").replace("regular file ", ""),
+            diff="" if same_text else unified(self.path, content.text if stat.ok else "", self.content),
+            steps=(
+                Step(
+                    "\n".join(
+                        [
+                            write_script(
+                                self.path,
+                                self.content,
+                                mode=self.mode,
+                                owner=self.owner,
+                                check=self.check,
+                                backup=self.backup,
+                            ),
+                            *self.then,
+                        ]
+                    )
+                ),
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """A directory with this mode and owner."""
+
+    path: str
+    mode: str = "755"
+    owner: str = "root:root"
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (stat_probe(self.path),)
+
+    def plan(self, facts: Facts) -> Change | None:
+        stat = facts[self.probes()[0]]
+        want = f"directory|{self.mode}|{self.owner}"
+        have = stat.strip() if stat.ok else ABSENT
+        if have == want:
+            return None
+        user, _, group = self.owner.partition(":")
+        step = Step(sh("install -d -m %s -o %s -g %s -- %s", self.mode, user, group or user, self.path))
+        return Change(f"directory {self.path}", have.replace("|", " "), want.replace("|", " "), (step,))
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A symbolic link to this target. A real directory in its place is moved aside, never deleted."""
+
+    path: str
+    target: str
+
+    def probes(self) -> tuple[Probe, ...]:
+        script = "if [ -L %s ]; then readlink -- %s; elif [ -e %s ]; then echo; else exit 1; fi"
+        return (Probe(sh(script, self.path, self.path, self.path)),)
+
+    def plan(self, facts: Facts) -> Change | None:
+        answer = facts[self.probes()[0]]
+        have = (answer.strip() or "not a link") if answer.ok else ABSENT
+        if have == self.target:
+            return None
+        script = [
+            sh("mkdir -p -- %s", PurePosixPath(self.path).parent),
+            sh(
+                "if [ -e %s ] && [ ! -L %s ]; then mv -T -- %s %s.before-hostwright.$$; fi",
+                self.path,
+                self.path,
+                self.path,
+                self.path,
+            ),
+            sh("ln -sfn -- %s %s", self.target, self.path),
+        ]
+        return Change(f"link {self.path}", have, self.target, (Step("\n".join(script)),))
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Nothing at this path (a file or a link; never a directory). ``because`` says why it must go."""
+
+    path: str
+    because: str = ""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (Probe(sh("test -e %s || test -L %s", self.path, self.path), root=True),)
+
+    def plan(self, facts: Facts) -> Change | None:
+        if not facts[self.probes()[0]].ok:
+            return None
+        want = f"{ABSENT} ({self.because})" if self.because else ABSENT
+        return Change(f"file {self.path}", "present", want, (Step(sh("rm -f -- %s", self.path)),))
+
+
+@dataclass(frozen=True, slots=True)
+class JsonMerged:
+    """A JSON file that holds at least these keys; what others put there stays.
+
+    A file that is not JSON is backed up and replaced, and the diff shows it. ``check`` as for ``File``.
+    """
+
+    path: str
+    wanted: str  #: a JSON object, as text: a dict would not be hashable
+    check: str = ""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (stat_probe(self.path), content_probe(self.path))
+
+    def plan(self, facts: Facts) -> Change | None:
+        stat, content = (facts[probe] for probe in self.probes())
+        wanted = json.loads(self.wanted)
+        valid = True
+        try:
+            have = json.loads(content.text) if stat.ok and content.strip() else {}
+            valid = isinstance(have, dict)
+        except ValueError:
+            valid = False
+        if stat.ok and content.truncated:
+            sentence = (
+                f"{self.path} is larger than {PROBE_CAP_BYTES} bytes, which no configuration is: look at it by hand"
+            )
+            return Change(f"file {self.path}", "too large to read", "a JSON object", refusal=sentence)
+        merged = merge(have, wanted) if valid else wanted
+        if valid and stat.ok and merged == have:
+            return None
+        text = json.dumps(merged, indent=4, sort_keys=False) + "\n"
+        script = write_script(self.path, text, mode="644", owner="root:root", check=self.check, backup=True)
+        return Change(
+            what=f"file {self.path}",
+            have=ABSENT if not stat.ok else "not valid JSON" if not valid else "keys missing or different",
+            want="merged with the stack's keys",
+            steps=(Step(script),),
+            diff=unified(self.path, content.text if stat.ok else "", text),
+        )
+
+
+def merge(have: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """``have`` with every key of ``wanted`` set; objects are merged key by key, anything else is replaced."""
+    result = dict(have)
+    for key, value in wanted.items():
+        old = result.get(key)
+        result[key] = merge(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return result

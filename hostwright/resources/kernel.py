@@ -1,0 +1,120 @@
+"""The running kernel: its headers, its packages held, its initramfs, and who drives the GPUs.
+
+A new kernel leaves a driver that was built for the old one behind, and it comes unasked (DOMAIN 3a: unattended
+upgrades), so every kernel package that is installed is held.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from dataclasses import dataclass
+
+from hostwright.hostfacts import UNAME
+from hostwright.model import Change, Facts, Probe, Step
+from hostwright.quoting import sh, words
+from hostwright.resources.files import ABSENT
+from hostwright.resources.packages import APT_GET, DPKG, DPKG_LOCK, PATIENTLY, dpkg_table, update_script
+
+#: Images and headers, the versioned ones and the meta packages that would bring the next ones.
+KERNEL_PACKAGES = ("linux-image-*", "linux-headers-*", "linux-generic*")
+
+#: The build directory of the running kernel, as dkms and the NVIDIA installer look for it.
+HEADERS = Probe('test -e "/lib/modules/$(uname -r)/build/Makefile"')
+
+#: NVIDIA devices that an open driver has taken, ``0000:3b:00.0 nouveau`` a line; nova is nouveau's successor.
+NOUVEAU = Probe(
+    'for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; [ "$v" = 0x10de ] || continue; '
+    'n=$(readlink "$d/driver") || continue; case ${n##*/} in nouveau|nova*) echo "${d##*/} ${n##*/}";; esac; '
+    "done; exit 0"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelPackages:
+    """The headers of the running kernel are there, and no kernel package moves.
+
+    Headers and holds are one state, because the headers bring further kernel packages that must be held as well.
+    """
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (UNAME, HEADERS, DPKG)
+
+    def plan(self, facts: Facts) -> Change | None:
+        headers = f"linux-headers-{facts[UNAME].strip().split(' ')[0]}"
+        there = facts[HEADERS].ok
+        loose = tuple(
+            name
+            for name, row in sorted(dpkg_table(facts).items())
+            if row.present and not row.held and any(fnmatch.fnmatchcase(name, one) for one in KERNEL_PACKAGES)
+        )
+        if there and not loose:
+            return None
+        lacking = [] if there else [f"{headers} {ABSENT}"]
+        row = dpkg_table(facts).get(headers)
+        script = [] if there else [_headers_again(headers) if row and row.present else _headers(headers)]
+        return Change(
+            what="kernel packages",
+            have=", ".join([*lacking, *(f"{name} not held" for name in loose)]),
+            want="headers of the running kernel, every kernel package held",
+            steps=(Step("\n".join([*script, _HOLD]), lock=DPKG_LOCK, timeout_s=1800),),
+        )
+
+
+_INSTALL = f"{APT_GET} --no-install-recommends --allow-change-held-packages"
+
+
+def _headers(package: str) -> str:
+    install = sh(f"{_INSTALL} install %s", package)
+    return f"{install} || {{ {update_script()} && {install}; }}"
+
+
+def _headers_again(package: str) -> str:
+    """Packages whose files were deleted count as installed for dpkg, and most files are in those it depends on."""
+    parts = sh("apt-cache depends --recurse --installed --important %s", package) + " | grep '^linux-' | sort -u"
+    again = f"{_INSTALL} --reinstall install $parts"
+    return f"parts=$({parts})\n{again} || {{ {update_script()} && {again}; }}"
+
+
+#: What is there to be held is asked on the host: the headers bring packages whose names only apt knows.
+_HOLD = (
+    f"dpkg-query -W -f='${{db:Status-Status}} ${{Package}}\\n' {words(KERNEL_PACKAGES)} 2>/dev/null |"
+    f" sed -n 's/^installed //p' | xargs -r {PATIENTLY} apt-mark hold"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Initramfs:
+    """An initramfs of the running kernel that was built after this file was written, so that it holds it.
+
+    A host without one (a container, a kernel with everything built in) has nothing to rebuild.
+    """
+
+    after: str
+
+    def probes(self) -> tuple[Probe, ...]:
+        script = 'i=/boot/initrd.img-$(uname -r); [ ! -e "$i" ] || [ ! %s -nt "$i" ]'
+        return (Probe(sh(script, self.after)),)
+
+    def plan(self, facts: Facts) -> Change | None:
+        if facts[self.probes()[0]].ok:
+            return None
+        return Change("initramfs", f"older than {self.after}", "rebuilt", (Step(UPDATE_INITRAMFS, lock=DPKG_LOCK),))
+
+
+#: All kernels, since the next boot may be into another one. dpkg's lock: its triggers rebuild the same files.
+UPDATE_INITRAMFS = "if command -v update-initramfs >/dev/null; then update-initramfs -u -k all; fi"
+
+
+@dataclass(frozen=True, slots=True)
+class NouveauGone:
+    """No open driver has an NVIDIA card. It gives one back only at a reboot with its name on the blacklist."""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (NOUVEAU,)
+
+    def plan(self, facts: Facts) -> Change | None:
+        taken = facts[NOUVEAU].strip().splitlines()
+        if not taken:
+            return None
+        have = ", ".join(f"{driver} drives {slot}" for slot, _, driver in (line.partition(" ") for line in taken))
+        return Change("open NVIDIA drivers", have, "none has a card", reboot=f"{have}, and gives it back only then")

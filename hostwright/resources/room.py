@@ -1,0 +1,87 @@
+"""Free disk for what is still to be installed, and only for that: a host that has everything may be full."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostwright.model import Change, Facts, Probe
+from hostwright.quoting import words
+from hostwright.stack import Stack
+
+GB = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one part takes below ``directory``, in percent of what a bare host needs, unless ``unless`` exists."""
+
+    part: str
+    unless: str
+    directory: str
+    percent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Enough free space on each filesystem for the shares that are still due; else the host is refused.
+
+    ``total_bytes`` is what a bare host needs for everything. Directories on one filesystem are added up.
+    """
+
+    total_bytes: int
+    shares: tuple[Share, ...]
+
+    def probes(self) -> tuple[Probe, ...]:
+        directories = words(tuple(sorted({share.directory for share in self.shares})))
+        paths = words(tuple(sorted({share.unless for share in self.shares})))
+        #: ``df``: each directory's filesystem and its free KiB; then the paths that are there.
+        return (
+            Probe(f"df -Pk -- {directories}"),
+            Probe(f'for p in {paths}; do if [ -e "$p" ]; then echo "$p"; fi; done'),
+        )
+
+    def plan(self, facts: Facts) -> Change | None:
+        filesystems, present = (facts[probe] for probe in self.probes())
+        there = set(present.text.splitlines())
+        free = _free(filesystems.text, sorted({share.directory for share in self.shares}))
+        needed: dict[str, int] = {}
+        for share in self.shares:
+            if share.unless not in there and share.directory in free:
+                mount, _ = free[share.directory]
+                needed[mount] = needed.get(mount, 0) + self.total_bytes * share.percent // 100
+        short = [
+            f"{mount} has {have / GB:.1f} GB free and {needed[mount] / GB:.1f} GB are needed"
+            for mount, have in sorted(set(free.values()))
+            if needed.get(mount, 0) > have
+        ]
+        if not short:
+            return None
+        due = ", ".join(dict.fromkeys(share.part for share in self.shares if share.unless not in there))
+        sentence = f"too little disk for {due}: {'; '.join(short)}; free some or enlarge it"
+        return Change("free disk", "; ".join(short), "room for what is missing", refusal=sentence)
+
+
+def _free(text: str, directories: list[str]) -> dict[str, tuple[str, int]]:
+    """Directory → mount point and free bytes, from ``df -Pk`` whose rows come in the order of its arguments."""
+    rows = [line.split(None, 5) for line in text.splitlines()[1:]]
+    if len(rows) != len(directories):  # one of them does not exist on this host: nothing can be said
+        return {}
+    return {name: (row[5], int(row[3]) * 1024) for name, row in zip(directories, rows, strict=True) if len(row) == 6}
+
+
+def shares(stack: Stack) -> tuple[Share, ...]:
+    """Where the stack's parts go: of 20 GB the toolkit takes half (its repository twice in /var, and itself).
+
+    Sizes as measured or estimated in DOMAIN 1.3, 1.4 and 4; archives are kept in /var, installers unpack in /tmp.
+    """
+    toolkit = stack.cuda.prefix
+    parts = (
+        ("the driver", "/usr/bin/nvidia-smi", {"/tmp": 5, "/usr": 5, "/var": 2}),  # noqa: S108 - where it unpacks
+        ("CUDA", f"{toolkit}/bin/nvcc", {"/var": 28, "/usr": 25}),
+        ("cuDNN", f"{toolkit}/lib64/libcudnn.so.8", {"/var": 8, "/usr": 15}),
+        ("TensorFlow", "/opt/tensorflow-2.9/bin/python", {"/tmp": 3, "/opt": 6}),  # noqa: S108 - where pip unpacks
+        ("Docker", "/usr/bin/dockerd", {"/usr": 2, "/var": 1}),
+    )
+    return tuple(
+        Share(part, unless, directory, percent) for part, unless, where in parts for directory, percent in where.items()
+    )

@@ -1,0 +1,248 @@
+"""The NVIDIA driver from its ``.run`` installer: installed, built by DKMS, loaded, all at one version.
+
+Four versions are looked at: the user-space libraries, the module on disk for the running kernel, the module in the
+kernel, and what the stack says. What differs decides what is due, from the gentlest to the heaviest: load, rebuild the
+module, run the installer, reboot.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from dataclasses import dataclass
+
+from hostwright.delivery import host_path
+from hostwright.model import Change, Facts, Probe, Resource, Step
+from hostwright.quoting import sh, words
+from hostwright.resources import driver_steps as steps
+from hostwright.resources.files import ABSENT
+from hostwright.resources.gpu_use import DISPLAY, HOLDERS, SECURE_BOOT, display, holders, unsigned_refused
+from hostwright.resources.kernel import NOUVEAU
+from hostwright.resources.packages import DPKG, dpkg_table
+from hostwright.stack import Artifact
+
+#: Packages that are, or belong to, somebody else's NVIDIA driver: Debian's, Ubuntu's, NVIDIA's repository's.
+DRIVER_PACKAGES = (
+    "nvidia-driver*", "nvidia-headless-*", "nvidia-kernel-*", "nvidia-dkms-*", "nvidia-open*", "nvidia-firmware-*",
+    "nvidia-utils-*", "nvidia-compute-utils-*", "nvidia-legacy-*", "nvidia-tesla-*", "nvidia-alternative*",
+    "nvidia-installer-cleanup", "nvidia-smi", "nvidia-persistenced", "nvidia-modprobe", "nvidia-settings*",
+    "nvidia-xconfig", "nvidia-prime", "nvidia-opencl-icd*", "nvidia-vdpau-driver", "nvidia-vulkan-*", "nvidia-egl-*",
+    "glx-alternative-nvidia", "xserver-xorg-video-nvidia*", "cuda-drivers*", "libcuda1*", "libnvcuvid1", "libnvoptix1",
+    "libgl1-nvidia-*", "libgles-nvidia*", "libegl-nvidia*", "libglx-nvidia*", "libnvidia-*",
+    "linux-modules-nvidia-*", "linux-objects-nvidia-*", "linux-signatures-nvidia-*",
+)  # fmt: skip
+
+#: What has such a name and is no driver: the container toolkit's library.
+NOT_DRIVER = ("libnvidia-container*",)
+
+#: Without these no program runs on the GPU; the rest of the installation is watched by its record.
+_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
+_NEEDED_PROGRAMS = ("nvidia-smi", "nvidia-modprobe", "nvidia-persistenced")
+
+#: ``key=value`` lines. The loader's own cache says which library a program would get, wherever that lies. ``lost`` is
+#: a file that is missing, or whose size or time is not what the installer left.
+_STATE = f"""\
+k=$(uname -r)
+echo "module=$(modinfo -k "$k" -F version nvidia)"
+if [ -d /sys/module/nvidia ]; then echo "loaded=$(cat /sys/module/nvidia/version)"; fi
+if [ -d /sys/module/nvidia_uvm ]; then echo uvm=yes; fi
+if [ -d "/var/lib/dkms/nvidia/$v/$k/$(uname -m)/module" ]; then echo dkms=yes; fi
+if [ -e "/usr/src/nvidia-$v/dkms.conf" ]; then echo source=yes; fi
+if [ -e {steps.INSTALLING} ]; then echo cut=yes; fi
+cache=$(ldconfig -p)
+for l in {words(_LIBRARIES)}; do
+  f=$(printf '%s\\n' "$cache" | sed -n "s/^.*$l (libc6,x86-64.*=> //p" | head -n 1)
+  echo "$l=$(readlink -e "$f")"
+done
+for p in {words(_NEEDED_PROGRAMS)}; do [ -x "/usr/bin/$p" ] || echo "lost=/usr/bin/$p"; done
+r={steps.RECORD}
+grep -q "/libcuda.so.$v|" "$r" || exit 0
+echo record=yes
+cut -d'|' -f1 "$r" | xargs -d '\\n' stat -c '%n|%s|%Y' | diff - "$r" |
+  sed -n 's/^> \\([^|]*\\).*/lost=\\1/p' | head -n 3
+exit 0
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class DriverState:
+    """What a host has of the driver; empty strings where there is nothing."""
+
+    module: str  #: version of the module on disk for the running kernel
+    loaded: str  #: version of the module in the kernel
+    libraries: tuple[str, ...]  #: the file that the loader would open for each library
+    lost: tuple[str, ...]  #: files that are missing or not as they were installed
+    dkms: bool  #: DKMS has built this version for the running kernel
+    source: bool  #: and has what it needs to build it for the next one
+    uvm: bool
+    cut: bool  #: an installation was begun and not ended
+    record: bool
+
+    @classmethod
+    def read(cls, text: str) -> DriverState:
+        """The state in the answer to the state probe."""
+        pairs = [line.partition("=")[::2] for line in text.splitlines() if "=" in line]
+        values = dict(pairs)
+        return cls(
+            module=values.get("module", ""),
+            loaded=values.get("loaded", ""),
+            libraries=tuple(values.get(name, "") for name in _LIBRARIES),
+            lost=tuple(dict.fromkeys(value for key, value in pairs if key == "lost")),
+            dkms="dkms" in values,
+            source="source" in values,
+            uvm="uvm" in values,
+            cut="cut" in values,
+            record="record" in values,
+        )
+
+    @property
+    def absent(self) -> bool:
+        """Whether there is nothing of any driver."""
+        return not (self.module or self.loaded or any(self.libraries))
+
+    def linked(self, version: str) -> bool:
+        """Whether the loader finds each library's file of this version under its name."""
+        names = (path.rpartition("/")[2] for path in self.libraries)
+        return all(name == wanted[:-1] + version for name, wanted in zip(names, _LIBRARIES, strict=True))
+
+    def __str__(self) -> str:
+        """What is there, in the words of the plan."""
+        if self.absent:
+            return ABSENT
+        pairs = zip(_LIBRARIES, self.libraries, strict=True)
+        links = ", ".join(f"{name} is {path.rpartition('/')[2] or ABSENT}" for name, path in pairs)
+        return f"{links}; module {self.module or ABSENT}, loaded {self.loaded or 'none'}"
+
+
+@dataclass(frozen=True, slots=True)
+class NvidiaRunfile:
+    """This version of the driver, installed by its own installer with DKMS, and loaded.
+
+    ``force`` lets it be replaced although processes or a display use the GPU, and ends them; without it such a host is
+    refused, but only when the installer is due.
+    """
+
+    artifact: Artifact
+    version: str
+    flags: tuple[str, ...] = ()
+    force: bool = False
+
+    @property
+    def state_probe(self) -> Probe:
+        """Everything of the driver on the host, in one question."""
+        return Probe(sh("v=%s\n", self.version) + _STATE, root=True)
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (self.state_probe, DPKG, NOUVEAU, SECURE_BOOT, DISPLAY, HOLDERS)
+
+    def plan(self, facts: Facts) -> Change | None:
+        state = DriverState.read(facts[self.state_probe].text)
+        if reasons := self._install_reasons(state, facts):
+            return self._install(ABSENT if state.absent else "; ".join(reasons), facts)
+        return self._links(state) or self._module(state, facts) or self._loaded(state, facts) or self._record(state)
+
+    def waits_for_reboot(self, facts: Facts) -> bool:
+        """Whether nothing can use the GPU before a reboot: nouveau has it, or another version is in the kernel."""
+        if facts[NOUVEAU].strip():
+            return True
+        state = DriverState.read(facts[self.state_probe].text)
+        other = state.loaded not in {"", self.version}
+        return other and not self._install_reasons(state, facts)
+
+    def _install_reasons(self, state: DriverState, facts: Facts) -> list[str]:
+        """Why the installer must run; empty when it need not. Links alone are mended without it."""
+        foreign = driver_packages(facts)
+        whole = state.record and not state.lost
+        return [
+            *(["an installation that was not completed"] if state.cut else []),
+            *([f"packages of another driver ({', '.join(foreign)})"] if foreign else []),
+            *([str(state)] if not state.linked(self.version) and not (whole and state.source) else []),
+            *([f"missing or changed: {', '.join(state.lost)}"] if state.lost else []),
+            *(["no sources for DKMS"] if not state.source else []),
+        ]
+
+    def _install(self, have: str, facts: Facts) -> Change:
+        what, want = "NVIDIA driver", f"{self.version}, by DKMS, loaded"
+        if facts[NOUVEAU].strip():  # the file is named all the same: that it is missing must be known before the reboot
+            return Change(what, have, want, known_after="reboot", artifacts=(self.artifact.name,))
+        if refusal := unsigned_refused(facts) or self._in_use(facts):
+            return Change(what, have, want, refusal=refusal)
+        run = steps.install(host_path(self.artifact), self.version, self.flags)
+        todo = (Step(steps.unload(force=self.force), timeout_s=300), Step(run, timeout_s=3600), Step(steps.LOAD))
+        return Change(what, have, want, todo, artifacts=(self.artifact.name,))
+
+    def _links(self, state: DriverState) -> Change | None:
+        if state.linked(self.version):
+            return None
+        return Change("NVIDIA driver", str(state), f"links to {self.version}", (Step(steps.relink(self.version)),))
+
+    def _module(self, state: DriverState, facts: Facts) -> Change | None:
+        """The module that DKMS builds from the sources that are there: the running one stays in the kernel."""
+        if state.module == self.version and state.dkms:
+            return None
+        have = str(state) if state.module != self.version else "not built by DKMS for the running kernel"
+        return self._kernel_change(have, facts, (Step(steps.rebuild(self.version)), *self._load(state)))
+
+    def _loaded(self, state: DriverState, facts: Facts) -> Change | None:
+        if state.loaded and state.loaded != self.version:
+            reason = f"driver {state.loaded} is loaded and {self.version} is installed"
+            return Change("NVIDIA driver", str(state), self.version, reboot=reason)
+        todo = self._load(state)
+        have = "nvidia-uvm not loaded" if state.loaded else "not loaded"
+        return self._kernel_change(have, facts, todo) if todo else None
+
+    def _load(self, state: DriverState) -> tuple[Step, ...]:
+        """What loads the modules; a part of one version does not fit a part of another that is still in the kernel."""
+        there = state.loaded == self.version and state.uvm
+        return () if there or state.loaded not in {"", self.version} else (Step(steps.LOAD, timeout_s=300),)
+
+    def _record(self, state: DriverState) -> Change | None:
+        step = Step(steps.record(self.version))
+        return None if state.record else Change("NVIDIA driver", "files not recorded", "recorded", (step,))
+
+    def _kernel_change(self, have: str, facts: Facts, todo: tuple[Step, ...]) -> Change:
+        what, want = "NVIDIA kernel module", f"{self.version}, by DKMS, loaded"
+        if facts[NOUVEAU].strip():
+            return Change(what, have, want, known_after="reboot")
+        if refusal := unsigned_refused(facts):
+            return Change(what, have, want, refusal=refusal)
+        return Change(what, have, want, todo)
+
+    def _in_use(self, facts: Facts) -> str:
+        """The sentence with which a busy host is refused."""
+        if self.force:
+            return ""
+        users = [one for one in (display(facts), *holders(facts)) if one]
+        if not users:
+            return ""
+        return (
+            f"the driver must be replaced and the GPU is in use by {', '.join(users)}: "
+            "end that first, or set driver_force: true to have it ended"
+        )
+
+
+def driver_packages(facts: Facts) -> tuple[str, ...]:
+    """The installed packages of somebody else's driver."""
+    return tuple(
+        name
+        for name, row in sorted(dpkg_table(facts).items())
+        if row.present
+        and any(fnmatch.fnmatchcase(name, one) for one in DRIVER_PACKAGES)
+        and not any(fnmatch.fnmatchcase(name, one) for one in NOT_DRIVER)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WithDriver:
+    """A resource that works only with the stack's driver in the kernel: where that takes a reboot, it comes after."""
+
+    driver: NvidiaRunfile
+    resource: Resource
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (*self.driver.probes(), *self.resource.probes())
+
+    def plan(self, facts: Facts) -> Change | None:
+        change = self.resource.plan(facts)
+        if change is None or not self.driver.waits_for_reboot(facts):
+            return change
+        return Change(change.what, change.have, change.want, known_after="reboot")

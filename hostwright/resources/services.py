@@ -1,0 +1,103 @@
+"""systemd services: enabled at boot, running now, and with what their files say now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from hostwright.model import Change, Facts, Probe, Resource, Step
+from hostwright.quoting import sh, words
+
+
+def parse_show(text: str) -> dict[str, str]:
+    """``systemctl show``'s ``Key=value`` lines as a mapping."""
+    return dict(line.partition("=")[::2] for line in text.splitlines() if "=" in line)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A unit that is enabled and active (or, with ``running=False``, disabled and stopped)."""
+
+    unit: str
+    running: bool = True
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (Probe(sh("systemctl show -p LoadState,ActiveState,UnitFileState -- %s", self.unit)),)
+
+    def plan(self, facts: Facts) -> Change | None:
+        shown = parse_show(facts[self.probes()[0]].text)
+        active = shown.get("ActiveState", "unknown")
+        enabled = shown.get("UnitFileState") or shown.get("LoadState", "unknown")
+        if self.running:
+            if active == "active" and enabled in {"enabled", "static", "alias", "generated"}:
+                return None
+            script = sh("systemctl reset-failed %s 2>/dev/null || true\nsystemctl enable --now -- %s", *[self.unit] * 2)
+            return Change(f"service {self.unit}", f"{active}, {enabled}", "active, enabled", (Step(script),))
+        if active in {"inactive", "failed", "unknown"} and enabled in {"disabled", "masked", "not-found", "static"}:
+            return None
+        script = sh("systemctl disable --now -- %s", self.unit)
+        return Change(f"service {self.unit}", f"{active}, {enabled}", "inactive, disabled", (Step(script),))
+
+
+#: Prints those of the files in "$@" that changed after the unit's process began; nothing when it does not run.
+#: The bus gives the time in µs on every systemd (``systemctl show --timestamp=us`` is younger than Ubuntu 20.04's).
+#: A file from the future, written before the clock was set, does not count: no restart could make it older.
+_NEWER = r"""
+newer() {
+  bus=org.freedesktop.systemd1
+  began=$(busctl get-property "$bus" "$object" "$bus.Service" MainPID ExecMainStartTimestamp) || return 0
+  case $began in "u 0"*) return 0 ;; esac
+  now=$(date +%s%6N)
+  stat -L -c '%.6Y %n' -- "$@" 2>/dev/null | while read -r changed path; do
+    changed=${changed%.*}${changed#*.}
+    if [ "$changed" -gt "${began##* }" ] && [ "$changed" -le "$now" ]; then echo "$path"; fi
+  done
+}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """A running unit that was started after all of these files were last changed: what it reads only when it starts.
+
+    ``inputs`` are the resources that write the files. When one of them is about to change something, the restart is
+    planned with it; the step itself looks again and restarts only what is then older than its files, so that neither a
+    restart is lost when a run was cut in between, nor is one made for nothing.
+    """
+
+    unit: str
+    files: tuple[str, ...]
+    inputs: tuple[Resource, ...] = ()
+
+    def probes(self) -> tuple[Probe, ...]:
+        own = Probe(f"{self._newer()}\n{self._ask()}")
+        return (own, *(probe for one in self.inputs for probe in one.probes()))
+
+    def plan(self, facts: Facts) -> Change | None:
+        newer = facts[self.probes()[0]].strip().splitlines()
+        coming = [change.what for one in self.inputs if (change := one.plan(facts)) is not None]
+        if not newer and not coming:
+            return None
+        changed = ", ".join(PurePosixPath(path).name for path in newer)
+        have = f"started before {changed} changed" if newer else "running with what is about to change"
+        script = "\n".join(
+            [
+                self._newer(),
+                f'if [ -z "$({self._ask()})" ]; then exit 0; fi',
+                sh("systemctl reset-failed -- %s 2>/dev/null || true", self.unit),
+                sh("systemctl restart -- %s || { journalctl -u %s -n 30 --no-pager; exit 1; }", self.unit, self.unit),
+            ]
+        )
+        return Change(f"restart of {self.unit}", have, "started after its files", (Step(script),))
+
+    def _newer(self) -> str:
+        return sh("object=%s", _bus_path(self.unit)) + _NEWER
+
+    def _ask(self) -> str:
+        return "newer " + words(self.files)
+
+
+def _bus_path(unit: str) -> str:
+    """The unit's object on systemd's bus: what is no ASCII letter or digit is written as ``_`` and two hex digits."""
+    escaped = "".join(char if char.isascii() and char.isalnum() else f"_{ord(char):02x}" for char in unit)
+    return f"/org/freedesktop/systemd1/unit/{escaped}"

@@ -1,0 +1,33 @@
+"""Scripts of resources, run by the machine's own ``/bin/sh`` as the engine does: on standard input, with ``-eu``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+#: stands for ``root:root`` where the tests do not run as root
+OWNER = f"{os.getuid()}:{os.getgid()}"
+
+
+def run(script: str, *, path: Path | None = None) -> subprocess.CompletedProcess[bytes]:
+    """Run a step's script; ``path`` is put before the programs' path, for stand-ins of dangerous programs."""
+    env = {**os.environ, "LC_ALL": "C"}
+    if path:
+        env["PATH"] = f"{path}:{env['PATH']}"
+    return subprocess.run(["/bin/sh", "-eu"], input=script.encode(), capture_output=True, check=False, env=env)
+
+
+def ask(script: str) -> tuple[int, str]:
+    """Run a probe's script; its exit status and output."""
+    done = subprocess.run(["/bin/sh"], input=script.encode(), capture_output=True, check=False)
+    return done.returncode, done.stdout.decode(errors="replace")
+
+
+def program(folder: Path, name: str, script: str) -> Path:
+    """A stand-in program in ``folder``."""
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path

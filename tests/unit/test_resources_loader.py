@@ -1,0 +1,125 @@
+"""The loader's cache and the system's alternatives."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hostwright.model import Answer, Change
+from hostwright.resources import loader
+from hostwright.resources.loader import Alternative, LoaderCache
+from tests.unit.facts import changes_of
+from tests.unit.shell import ask, program, run
+
+HOME = "/usr/local/cuda-11.2"
+CACHE = LoaderCache(("libcudart.so.11.0", "libcudnn.so.8"), HOME, "/etc/ld.so.conf.d/cuda-11-2.conf")
+RIGHT = f"libcudart.so.11.0 {HOME}/lib/libcudart.so.11.0\nlibcudnn.so.8 {HOME}/lib/libcudnn.so.8\n"
+
+
+def test_a_cache_that_leads_home_plans_nothing() -> None:
+    assert changes_of(CACHE, {"ldconfig": RIGHT}) == ()
+
+
+@pytest.mark.parametrize(
+    ("answer", "have"),
+    [
+        (RIGHT.partition("\n")[0], "libcudnn.so.8 absent"),
+        (RIGHT.replace(f"{HOME}/lib/libcudnn", "/usr/lib/libcudnn"), "libcudnn.so.8 /usr/lib/libcudnn.so.8"),
+        (RIGHT.replace(f"{HOME}/lib/libcudnn", f"{HOME}.1/lib/libcudnn"), f"libcudnn.so.8 {HOME}.1/lib/libcudnn.so.8"),
+    ],
+)
+def test_a_library_that_is_missing_or_found_elsewhere_first_is_named(answer: str, have: str) -> None:
+    (change,) = changes_of(CACHE, {"ldconfig": answer})
+    assert change.have == have
+    assert change.steps[0].script.startswith("/sbin/ldconfig\n")
+
+
+@pytest.fixture
+def ldconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stands in for ``ldconfig``: prints ``cache`` of the folder."""
+    fake = program(tmp_path, "ldconfig", f"cat {tmp_path}/cache")
+    monkeypatch.setattr(loader, "FOUND", loader.FOUND.replace("/sbin/ldconfig", str(fake)))
+    return tmp_path
+
+
+def listed(*entries: tuple[str, str, str]) -> str:
+    lines = [f"\t{name} ({kind}) => {path}" for name, kind, path in entries]
+    return "\n".join([f"{len(lines)} libs found in cache `/etc/ld.so.cache'", *lines, ""])
+
+
+def test_the_first_entry_of_this_architecture_counts_and_directories_are_followed(ldconfig: Path) -> None:
+    real = ldconfig / "cuda-11.2/targets"
+    real.mkdir(parents=True)
+    (ldconfig / "cuda").symlink_to("cuda-11.2")
+    (ldconfig / "cache").write_text(
+        listed(
+            ("libcudart.so.11.0", "libc6", "/lib32/libcudart.so.11.0"),
+            ("libcudart.so.11.0", "libc6,x86-64", f"{ldconfig}/cuda/targets/libcudart.so.11.0"),
+            ("libcudart.so.11.0", "libc6,x86-64", "/second/libcudart.so.11.0"),
+            ("libcudartXso.11.0", "libc6,x86-64", "/wrong/libcudart"),
+            ("libcudnn.so.8", "libc6,x86-64, OS ABI: Linux 3.2.0", "/gone/libcudnn.so.8"),
+        )
+    )
+    _, said = ask(CACHE.probes()[0].script)
+    assert said.splitlines() == [f"libcudart.so.11.0 {real}/libcudart.so.11.0", "libcudnn.so.8 /gone/libcudnn.so.8"]
+
+
+def test_when_another_directory_stays_first_the_step_fails_and_says_which(ldconfig: Path) -> None:
+    (ldconfig / "cache").write_text(listed(("libcudnn.so.8", "libc6,x86-64", "/opt/other/libcudnn.so.8")))
+    (change,) = changes_of(CACHE)
+    done = run(change.steps[0].script.replace("/sbin/ldconfig", ":", 1))
+    assert done.returncode == 1
+    assert b"the loader finds libcudnn.so.8 at /opt/other/libcudnn.so.8" in done.stdout
+    assert b"the loader finds libcudart.so.11.0 at no place" in done.stdout
+    assert b"/etc/ld.so.conf.d/cuda-11-2.conf" in done.stdout
+
+
+ALTERNATIVE = Alternative("/usr/local/cuda", "cuda", HOME, 112)
+
+
+def plan(answer: Answer) -> Change | None:
+    changes = changes_of(ALTERNATIVE, {"readlink": answer})
+    return changes[0] if changes else None
+
+
+@pytest.mark.parametrize(
+    ("answer", "have"),
+    [
+        (Answer(0, "/usr/local/cuda-11.4\n"), "/usr/local/cuda-11.4"),
+        (Answer(0, "/usr/local/cuda\n"), "not a link"),
+        (Answer(1, "/usr/local/cuda\n"), "absent"),
+    ],
+)
+def test_a_name_that_leads_elsewhere_is_planned(answer: Answer, have: str) -> None:
+    change = plan(answer)
+    assert change is not None
+    assert (change.have, change.want) == (have, HOME)
+
+
+def test_a_name_that_leads_there_by_whatever_links_plans_nothing() -> None:
+    assert plan(Answer(0, f"{HOME}\n")) is None
+
+
+def test_a_directory_in_its_place_is_moved_aside_and_a_packages_own_file_is_not(tmp_path: Path) -> None:
+    place, target = tmp_path / "it's cuda", tmp_path / "cuda-11.2"
+    place.mkdir()
+    target.mkdir()
+    (change,) = changes_of(Alternative(str(place), "cuda", str(target), 112), {})
+    program(tmp_path / "bin", "update-alternatives", '[ "$1" = --set ] || ln -sfn "$4" "$2"')
+    program(tmp_path / "bin", "dpkg-query", "exit 0")
+    assert run(change.steps[0].script, path=tmp_path / "bin").returncode == 1
+    assert place.is_dir() and not place.is_symlink()
+    program(tmp_path / "bin", "dpkg-query", "exit 1")
+    assert run(change.steps[0].script, path=tmp_path / "bin").returncode == 0
+    assert place.readlink() == target
+    assert len(list(tmp_path.glob("*.before-hostwright.*"))) == 1
+
+
+def test_the_machines_own_cache_can_be_read() -> None:
+    listing = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
+    assert "libc.so.6" in listing
+    status, said = ask(LoaderCache(("libc.so.6",), "/", "/etc/ld.so.conf").probes()[0].script)
+    assert status == 0
+    assert said.startswith("libc.so.6 /")
