@@ -1,0 +1,82 @@
+"""Roles × variables → desired states; desired states × facts → plan. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hostwright import jobs
+from hostwright.hostfacts import HOST_PROBES, read_host
+from hostwright.model import Change, Facts, Plan, Probe, Resource, RolePlan
+from hostwright.probing import ordered
+from hostwright.role import Role
+from hostwright.rules import check_host
+from hostwright.stack import Stack
+
+PREFLIGHT = "preflight"  #: the name under which a host's refusals stand in its plan
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredRole:
+    """One role's desired states on one host."""
+
+    name: str
+    needs: tuple[str, ...]
+    resources: tuple[Resource, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """What one host shall be: its stack and the states of its roles, in order."""
+
+    host: str
+    stack: Stack
+    roles: tuple[DesiredRole, ...]
+
+    def probes(self) -> tuple[Probe, ...]:
+        """Every question of every role, each once, with those that the engine itself asks."""
+        asked = (probe for role in self.roles for resource in role.resources for probe in resource.probes())
+        return ordered([*HOST_PROBES, jobs.RUNNING, *asked])
+
+
+def desire(host: str, stack: Stack, roles: Iterable[tuple[Role, object]]) -> Desired:
+    """The desired states of a host: each role called with its bound variables."""
+    return Desired(
+        host,
+        stack,
+        tuple(DesiredRole(role.name, role.needs, role.resources(variables, stack)) for role, variables in roles),
+    )
+
+
+def make_plan(desired: Desired, facts: Facts) -> Plan:
+    """What stands between the host and what it shall be.
+
+    The rules of what fits (distribution, kernel, GPU, processor) are looked at only when there is something to change:
+    a host that is as desired is not refused for a rule that came later.
+    """
+    needs = _all_needs(desired.roles)
+    roles = tuple(_plan_role(role, needs[role.name], facts) for role in desired.roles)
+    busy = tuple(role for role in roles if role.changes)
+    refused = _refusals(desired, facts) if busy else ()
+    if refused:
+        busy = (RolePlan(PREFLIGHT, (), refused), *busy)
+    return Plan(desired.host, desired.stack.name, busy)
+
+
+def _all_needs(roles: Sequence[DesiredRole]) -> dict[str, tuple[str, ...]]:
+    """Each role's needs and the needs of those: cudnn waits for base also when cuda has nothing to do."""
+    needs: dict[str, tuple[str, ...]] = {}
+    for role in roles:  # in order: what a role needs stands before it
+        inherited = (name for need in role.needs for name in needs.get(need, ()))
+        needs[role.name] = tuple(dict.fromkeys([*role.needs, *inherited]))
+    return needs
+
+
+def _plan_role(role: DesiredRole, needs: tuple[str, ...], facts: Facts) -> RolePlan:
+    changes = (resource.plan(facts) for resource in role.resources)
+    return RolePlan(role.name, needs, tuple(change for change in changes if change is not None))
+
+
+def _refusals(desired: Desired, facts: Facts) -> tuple[Change, ...]:
+    refusals = check_host(desired.stack, read_host(facts))
+    return tuple(Change(one.rule, "does not fit", "fits", refusal=str(one)) for one in refusals)

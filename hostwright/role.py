@@ -1,0 +1,84 @@
+"""Roles: functions that yield resources from typed variables and the stack.
+
+A role is one module in ``roles/`` that holds one ``@role`` function. There is nothing else to register: ``discover``
+reads the package, and the order follows from ``needs``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, is_dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, TypeVar
+
+from hostwright.errors import InputError
+from hostwright.model import Resource
+from hostwright.stack import Stack
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """One layer of the stack: its name, the roles before it, its typed variables, and its resources."""
+
+    name: str
+    needs: tuple[str, ...]
+    variables: type[Any]
+    function: Callable[[Any, Stack], Iterator[Resource]]
+    summary: str
+
+    def resources(self, variables: Any, stack: Stack) -> tuple[Resource, ...]:
+        """The desired states of this layer for one host's variables."""
+        return tuple(self.function(variables, stack))
+
+
+def role(*, needs: Iterable[str] = ()) -> Callable[[Callable[[V, Stack], Iterator[Resource]]], Role]:
+    """Make a role of a function ``(variables, stack) -> Iterator[Resource]``.
+
+    The role's name is the function's; the type of its variables is read from the first parameter's annotation, which
+    must be a frozen dataclass whose fields all have defaults.
+    """
+
+    def decorate(function: Callable[[V, Stack], Iterator[Resource]]) -> Role:
+        hints = typing.get_type_hints(function)
+        first = next(iter(inspect.signature(function).parameters))
+        variables = hints[first]
+        if not is_dataclass(variables):
+            raise TypeError(f"role {function.__name__}: the first parameter must be annotated with a dataclass")
+        summary = (inspect.getdoc(function) or "").partition("\n")[0]
+        return Role(function.__name__, tuple(needs), typing.cast(type[Any], variables), function, summary)
+
+    return decorate
+
+
+def discover(package: str = "roles") -> tuple[Role, ...]:
+    """All roles of a package, each after those that it needs; ties in alphabetical order."""
+    found: dict[str, Role] = {}
+    for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        module = importlib.import_module(f"{package}.{info.name}")
+        found.update({value.name: value for value in vars(module).values() if isinstance(value, Role)})
+    return in_order(found)
+
+
+def in_order(roles: Mapping[str, Role]) -> tuple[Role, ...]:
+    """The roles sorted so that each comes after its needs. An unknown need or a circle is an ``InputError``."""
+    for one in roles.values():
+        for need in one.needs:
+            if need not in roles:
+                raise InputError(f"role {one.name} needs {need}, and there is no such role", f"roles/{one.name}.py")
+    sorter: TopologicalSorter[str] = TopologicalSorter({name: sorted(roles[name].needs) for name in sorted(roles)})
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        raise InputError(f"roles need each other in a circle: {' → '.join(error.args[1])}", "roles/") from error
+    order: list[Role] = []
+    while sorter.is_active():
+        ready = sorted(sorter.get_ready())
+        order += [roles[name] for name in ready]
+        sorter.done(*ready)
+    return tuple(order)

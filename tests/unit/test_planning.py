@@ -1,0 +1,90 @@
+"""Desired states and facts come to a plan: pure, ordered, and refused by the rules before anything is touched."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from hostwright.fleet import DEFAULT_INVENTORY
+from hostwright.hostfacts import AVX, OS_RELEASE, PCI, PYTHONS, UNAME
+from hostwright.model import Answer, Change, Facts, Probe, Step
+from hostwright.planning import PREFLIGHT, Desired, DesiredRole, desire, make_plan
+from hostwright.role import discover
+from hostwright.stackfile import load_stack
+
+STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
+FITS = {
+    OS_RELEASE: "ID=ubuntu\nVERSION_ID=20.04\n",
+    UNAME: "5.4.0-150-generic x86_64\n",
+    PCI: "0x10de 0x030200 0x1eb8\n",
+    PYTHONS: "/usr/bin/python3 3.8\n",
+}
+
+
+@dataclass(frozen=True)
+class Named:
+    """A state that is wrong when its probe fails."""
+
+    name: str
+
+    def probes(self):
+        return (Probe(f"test -e {self.name}"),)
+
+    def plan(self, facts):
+        wrong = not facts[self.probes()[0]].ok
+        return Change(self.name, "absent", "there", (Step(f"touch {self.name}"),)) if wrong else None
+
+
+def desired(**roles: tuple[str, ...]) -> Desired:
+    return Desired("gpu01", STACK, tuple(DesiredRole(name, needs, (Named(name),)) for name, needs in roles.items()))
+
+
+def facts(one: Desired, wrong: set[str], changed: dict[Probe, str] | None = None) -> Facts:
+    """A host that fits, but for what is ``changed``; the states named in ``wrong`` are not there."""
+    texts = {**FITS, **(changed or {})}
+    answers = {probe: Answer(0, texts.get(probe, "")) for probe in one.probes()}
+    return Facts(answers | {Probe(f"test -e {name}"): Answer(1, "") for name in wrong})
+
+
+LAYERS = desired(base=(), cuda=("base",), cudnn=("cuda",))
+
+
+def test_only_what_differs_is_planned():
+    plan = make_plan(LAYERS, facts(LAYERS, {"cudnn"}))
+    assert [role.role for role in plan.roles] == ["cudnn"]
+
+
+def test_a_role_waits_for_the_needs_of_its_needs():
+    """cuda has nothing to do, and cudnn still waits for base."""
+    plan = make_plan(LAYERS, facts(LAYERS, {"base", "cudnn"}))
+    assert {role.role: set(role.needs) for role in plan.roles}["cudnn"] == {"cuda", "base"}
+
+
+def test_a_host_as_desired_is_not_refused_by_a_rule_that_came_later():
+    assert make_plan(LAYERS, facts(LAYERS, set(), {UNAME: "6.8.0 x86_64"})).empty
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({UNAME: "6.8.0-40-generic x86_64"}, "470.239.06"),
+        ({PCI: "0x10de 0x030200 0x2330"}, "TensorFlow 2.12"),
+        ({OS_RELEASE: "ID=fedora\nVERSION_ID=40\n"}, "fedora"),
+        ({UNAME: "5.4.0 aarch64"}, "aarch64"),
+    ],
+)
+def test_a_host_that_does_not_fit_is_refused_with_the_nearest_that_works(changed, said):
+    plan = make_plan(LAYERS, facts(LAYERS, {"cuda"}, changed))
+    assert plan.roles[0].role == PREFLIGHT
+    assert said in " ".join(plan.refusals)
+
+
+def test_a_host_without_avx_is_refused():
+    answers = dict(facts(LAYERS, {"cuda"})) | {AVX: Answer(1, "")}
+    assert "avx" in " ".join(make_plan(LAYERS, Facts(answers)).refusals).lower()
+
+
+def test_all_roles_of_a_bare_host_ask_each_question_once():
+    whole = desire("gpu01", STACK, [(role, role.variables()) for role in discover()])
+    probes = whole.probes()
+    assert len(set(probes)) == len(probes)
+    assert len([probe for probe in probes if "dpkg-query -W -f" in probe.script]) == 1
