@@ -1,0 +1,59 @@
+"""Containers with GPUs: Docker and the NVIDIA container toolkit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from hostwright.model import Resource
+from hostwright.resources.containers import (
+    DAEMON_JSON,
+    VALIDATE,
+    DeviceLinks,
+    DockerEngine,
+    Programs,
+    daemon_settings,
+    former_names_gone,
+    links_at_boot,
+    signed_repository,
+)
+from hostwright.resources.files import JsonMerged
+from hostwright.resources.packages import Debs
+from hostwright.resources.services import Fresh, Service
+from hostwright.role import role
+from hostwright.stack import Stack
+from hostwright.templates import render
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """Variables of the role ``container``; packages, versions and repositories are the stack's."""
+
+    default_runtime: bool = False  #: true: containers get the nvidia runtime without asking for it
+    cgroup_driver: Literal["", "cgroupfs", "systemd"] = ""  #: empty: as Docker chooses
+    smoke_image: str = ""  #: image of the smoke test; empty: one made of the host's own C library, without a registry
+
+
+@role(needs=["base", "driver"])
+def container(v: Container, stack: Stack) -> Iterator[Resource]:
+    """Docker that gives GPUs to containers, with whatever else its daemon.json says left as it is."""
+    docker, wanted = stack.container.docker_ce, stack.container.toolkit
+    yield from former_names_gone(keep=wanted.repository.list_file)
+    if docker and stack.container.docker == "docker-ce":
+        yield from signed_repository(docker.repository, stack)
+    engine = DockerEngine(stack.container.docker_packages)
+    exact = tuple(f"{name}={wanted.version}" for name in wanted.packages)
+    toolkit = Debs(exact, source=wanted.repository.list_file)
+    yield engine
+    yield from signed_repository(wanted.repository, stack)
+    yield replace(toolkit, hold=True)
+    programs = Programs((*stack.container.docker_packages, *wanted.packages))
+    yield programs
+    yield DeviceLinks()
+    yield from links_at_boot(render("container/dev-char.service.j2"))
+    settings = JsonMerged(DAEMON_JSON, daemon_settings(v.default_runtime, v.cgroup_driver), check=VALIDATE)
+    yield settings
+    yield Service("docker.service")
+    installed = tuple(f"/var/lib/dpkg/info/{name}.list" for name in wanted.packages)
+    yield Fresh("docker.service", (DAEMON_JSON, *installed), (engine, toolkit, programs, settings))

@@ -1,0 +1,60 @@
+"""The CUDA toolkit, side by side under /usr/local, never touching the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hostwright.model import Resource
+from hostwright.resources.archives import Delivered
+from hostwright.resources.conditions import Differs, When
+from hostwright.resources.files import Link
+from hostwright.resources.loader import Alternative
+from hostwright.resources.packaged import PackagedTree, Says
+from hostwright.resources.packages import Debs
+from hostwright.resources.repositories import AptSource, Keyring, LocalRepo, RepoDropped, SourcesDisabled
+from hostwright.role import role
+from hostwright.stack import Stack
+
+#: a toolkit package that brings one of these would put a driver over the .run's; apt's simulation is searched for them
+DRIVER = "^(nvidia-|cuda-drivers|libcuda1|libnvidia-([^c]|c[^o]|co[^n])|xserver-xorg-video-nvidia)"
+NETWORK = "developer.download.nvidia.com/compute/cuda/repos"
+FOREIGN = "one source of CUDA: its key was changed in 2022, and its newer packages would win"
+
+
+@dataclass(frozen=True, slots=True)
+class Cuda:
+    """Variables of the role ``cuda``; versions, packages and the repository are the stack's."""
+
+    keep_repository: bool = True  #: false: drop the repository from /var (2.5 GB) when the toolkit is in order
+    network_repository: bool = False  #: true: leave apt sources of NVIDIA's network repository as they are
+
+
+@role(needs=["base"])
+def cuda(v: Cuda, stack: Stack) -> Iterator[Resource]:
+    """The toolkit at its exact version, held, from the vendor's local repository and that repository's own key."""
+    wanted, repository = stack.cuda, stack.cuda.repository
+    keyring = f"/usr/share/keyrings/{repository.package}-keyring.gpg"
+    exact = tuple(f"{name}={version}" for name, version in wanted.components.items())
+    libraries = (f"{wanted.prefix}/targets/x86_64-linux/lib", f"{wanted.prefix}/extras/CUPTI/lib64")
+    toolkit = (
+        # the meta package `cuda-11-2` is never named: it brings cuda-drivers
+        Debs((f"{wanted.package}={wanted.package_version}", *exact), True, DRIVER, repository.list_file),
+        PackagedTree(wanted.prefix, libraries, repository.list_file),
+        Says(f"{wanted.prefix}/bin/nvcc", "-V", wanted.nvcc, exact, repository.list_file),
+    )
+    source = (
+        LocalRepo(repository.package, stack.artifact(repository.artifact), repository.key_file, repository.list_file),
+        Keyring(keyring, repository.key_file, repository.fingerprint),
+        AptSource(repository.list_file, f"file://{repository.directory}", "/", keyring),
+    )
+    if not v.network_repository:
+        yield SourcesDisabled((NETWORK, repository.directory), FOREIGN, keep=repository.list_file)
+    yield Delivered(repository.pin_file, stack.artifact(repository.pin))
+    yield from source if v.keep_repository else (When(Differs(toolkit), one) for one in source)
+    yield from toolkit
+    if not v.keep_repository:
+        yield RepoDropped(repository.package, Differs(toolkit))
+    yield Link(f"{wanted.prefix}/lib64", "targets/x86_64-linux/lib")
+    yield Link(f"{wanted.prefix}/include", "targets/x86_64-linux/include")
+    yield Alternative("/usr/local/cuda", "cuda", wanted.prefix, priority=int(wanted.series.replace(".", "")))

@@ -1,0 +1,43 @@
+"""cuDNN, in the versioned toolkit, once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hostwright.model import Resource
+from hostwright.resources.archives import Part, Spread, Strays
+from hostwright.resources.packages import DebsAbsent
+from hostwright.role import role
+from hostwright.stack import Stack
+
+SECOND = "two cuDNN 8 in one process: libcudnn_ops_infer.so.8 not defined"
+
+
+@dataclass(frozen=True, slots=True)
+class Cudnn:
+    """Variables of the role ``cudnn``; version and archive are the stack's."""
+
+    inside: str = "cuda"  #: the archive's one directory
+    #: where the loader looks by itself: another cuDNN there is moved aside
+    loader_directories: tuple[str, ...] = (
+        "/usr/lib/x86_64-linux-gnu", "/usr/local/lib/x86_64-linux-gnu", "/usr/lib", "/usr/local/lib",
+    )  # fmt: skip
+
+
+@role(needs=["cuda"])
+def cudnn(v: Cudnn, stack: Stack) -> Iterator[Resource]:
+    """The archive's libraries, links as links, and all its headers; no second cuDNN of the same major version."""
+    wanted, target = stack.cudnn, f"{stack.cuda.prefix}/targets/x86_64-linux"
+    major = wanted.version.partition(".")[0]
+    libraries = f"libcudnn*.so.{major}*"
+    right = (f"*.so.{major}", f"*.so.{wanted.library_version}")
+    yield DebsAbsent((f"libcudnn{major}", f"libcudnn{major}-*", "nvidia-cudnn"), SECOND)
+    yield Strays(libraries, f"{target}/lib", right, v.loader_directories, SECOND)
+    yield Spread(
+        "cudnn",
+        wanted.version,
+        stack.artifact(wanted.artifact),
+        (Part(f"{v.inside}/include", f"{target}/include"), Part(f"{v.inside}/lib64", f"{target}/lib")),
+        scratch=f"{stack.cuda.prefix}/.hostwright-cudnn",
+    )

@@ -1,0 +1,51 @@
+"""The NVIDIA driver, its daemons, and nothing of a display."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hostwright.model import Resource
+from hostwright.resources.accounts import SystemUser
+from hostwright.resources.conditions import When
+from hostwright.resources.debfile import DebFile
+from hostwright.resources.files import File
+from hostwright.resources.gpu_use import GpuPresent, HasNvSwitch
+from hostwright.resources.runfile import NvidiaRunfile, WithDriver
+from hostwright.resources.services import Fresh, Service
+from hostwright.role import role
+from hostwright.stack import Stack
+from hostwright.templates import render
+
+USER = "nvidia-persistenced"
+PERSISTENCED = "nvidia-persistenced.service"
+UNIT = f"/etc/systemd/system/{PERSISTENCED}"
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """Variables of the role ``driver``; version and files are the stack's."""
+
+    force: bool = False  #: replace a driver that is in use, ending the display and the processes that use it
+    flags: tuple[str, ...] = ()  #: further flags of the installer, such as --no-drm
+
+
+@role(needs=["base"])
+def driver(v: Driver, stack: Stack) -> Iterator[Resource]:
+    """One version everywhere: libraries, module on disk, module in the kernel; kept awake; NVSwitches set up."""
+    wanted = stack.driver
+    runfile = NvidiaRunfile(stack.artifact(wanted.artifact), wanted.version, v.flags, v.force)
+    yield GpuPresent()
+    yield File("/etc/modules-load.d/hostwright-nvidia.conf", render("driver/modules.conf.j2"))
+    yield runfile
+
+    unit = File(UNIT, render("driver/nvidia-persistenced.service.j2", user=USER), then=("systemctl daemon-reload",))
+    yield SystemUser(USER, "NVIDIA persistence daemon")
+    yield unit
+    yield WithDriver(runfile, Service(PERSISTENCED))
+    yield WithDriver(runfile, Fresh(PERSISTENCED, (UNIT,), (unit,)))
+
+    if fabric := wanted.fabric_manager:  # without it CUDA does not start on an HGX board (error 802)
+        manager = "nvidia-fabricmanager.service"
+        yield When(HasNvSwitch(), DebFile(stack.artifact(fabric.artifact), fabric.package, fabric.version, manager))
+        yield When(HasNvSwitch(), WithDriver(runfile, Service(manager)))

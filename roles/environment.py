@@ -1,0 +1,48 @@
+"""Tools and libraries, found from everywhere: login shells, commands over ssh, cron, systemd units, sudo."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hostwright.model import Resource
+from hostwright.resources.files import File, Link
+from hostwright.resources.loader import LoaderCache
+from hostwright.role import role
+from hostwright.stack import Stack
+from hostwright.templates import render
+
+COMMAND = "/usr/local/lib/hostwright/cuda-command"
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Variables of the role ``environment``; the directories follow from the stack."""
+
+    #: what is found without a login shell; TensorFlow's XLA calls ptxas and fatbinary
+    tools: tuple[str, ...] = ("nvcc", "ptxas", "fatbinary", "nvlink", "cuobjdump", "nvdisasm")
+    tools_directory: str = "/usr/bin"  #: the one directory on everybody's PATH; cron's holds nothing else but /bin
+
+
+@role(needs=["cuda", "cudnn"])
+def environment(v: Environment, stack: Stack) -> Iterator[Resource]:
+    """The libraries through the loader's cache, which nothing strips; the tools through /usr/bin and login shells.
+
+    A variable in somebody's ``~/.bashrc`` reaches one user's interactive shells; nobody's file is ever edited here.
+    """
+    prefix, series = stack.cuda.prefix, stack.cuda.series
+    profiler = f"{prefix}/extras/CUPTI/lib64"
+    conf = f"/etc/ld.so.conf.d/cuda-{series.replace('.', '-')}.conf"
+    opened = tuple(name for name, layer in stack.tensorflow.libraries.items() if layer in {"cuda", "cudnn"})
+
+    yield File(conf, render("environment/ld.conf.j2", libraries=(f"{prefix}/targets/x86_64-linux/lib", profiler)))
+    yield LoaderCache(opened, prefix, conf)
+    yield File(
+        "/etc/profile.d/cuda.sh",
+        render("environment/cuda.sh.j2", prefix=prefix, series=series, libraries=(f"{prefix}/lib64", profiler)),
+        check="sh -n %s",
+    )
+    command = render("environment/cuda-command.j2", prefix=prefix, series=series)
+    yield File(COMMAND, command, mode="755", check="sh -n %s")
+    for tool in v.tools:
+        yield Link(f"{v.tools_directory}/{tool}", COMMAND)

@@ -1,0 +1,42 @@
+"""TensorFlow, in an environment of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hostwright.model import Resource
+from hostwright.resources.interpreters import VenvPackage
+from hostwright.resources.python import Recipe, Venv
+from hostwright.role import role
+from hostwright.stack import Stack
+
+
+@dataclass(frozen=True, slots=True)
+class Tensorflow:
+    """Variables of the role ``tensorflow``; version, Pythons, pins and wheelhouses are the stack's."""
+
+    path: str = "/opt/tensorflow-2.9"  #: the link through which the environment is used: PATH/bin/python
+
+
+@role(needs=["base"])
+def tensorflow(v: Tensorflow, stack: Stack) -> Iterator[Resource]:
+    """A venv of a Python that this TensorFlow has wheels for, with every package at its pin.
+
+    Without the pins today's pip takes numpy 2 and protobuf 4, and TensorFlow 2.9.0 does not import. CUDA and cuDNN are
+    found through the loader's path (role ``environment``), so this one needs neither and runs beside them.
+    """
+    wanted = stack.tensorflow
+    yield VenvPackage(wanted.pythons)
+    yield Venv(v.path, tuple(_recipe(v, stack, python) for python in wanted.pythons))
+
+
+def _recipe(v: Tensorflow, stack: Stack, python: str) -> Recipe:
+    wheels = stack.tensorflow.wheelhouses.get(python)
+    return Recipe(
+        name=v.path.rpartition("/")[2],
+        python=python,
+        requirement=f"tensorflow=={stack.tensorflow.version}",
+        constraints=stack.tensorflow.constraints.get(python, ""),  # none at all is refused by the rules
+        wheelhouse=stack.artifact(wheels) if wheels else None,
+    )

@@ -1,0 +1,107 @@
+"""What the other layers stand on: a sound dpkg, a compiler that compiles, a kernel that stays, no other driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from testinfra.backend.base import CommandResult
+from testinfra.host import Host
+
+Run = Callable[..., CommandResult]
+
+#: A kernel module of three lines, compiled in a directory of its own that is removed again.
+BUILD_MODULE = """\
+set -e
+work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+printf '%s\\n' '#include <linux/module.h>' 'MODULE_LICENSE("GPL");' >"$work/probe.c"
+echo 'obj-m := probe.o' >"$work/Makefile"
+make -s -C "/lib/modules/$(uname -r)/build" M="$work" modules
+test -s "$work/probe.ko"
+"""
+
+#: Names of a driver in the archives of Debian, Ubuntu and NVIDIA.
+OTHER_DRIVERS = (
+    "nvidia-driver", "nvidia-driver-470", "nvidia-kernel-dkms", "nvidia-dkms-470", "libcuda1", "libnvidia-ml1",
+    "libnvidia-compute-470", "cuda-drivers", "nvidia-smi", "nvidia-utils-470",
+)  # fmt: skip
+
+
+def test_dpkg_is_in_order(root_run: Run) -> None:
+    """dpkg has no package that is half installed or waits to be configured."""
+    audit = root_run("dpkg --audit")
+    assert audit.rc == 0
+    assert audit.stdout == "", f"dpkg --audit says: {audit.stdout.strip()}"
+
+
+def test_packages_are_installed(host: Host, variables: Any) -> None:
+    """Every package of the base layer is installed."""
+    missing = [name for name in variables.packages if not host.package(name).is_installed]
+    assert not missing, f"not installed: {', '.join(missing)}"
+
+
+def test_a_kernel_module_compiles(root_run: Run) -> None:
+    """A kernel module compiles for the running kernel, so its headers, the compiler and make fit each other."""
+    built = root_run(BUILD_MODULE)
+    assert built.rc == 0, f"it does not: {(built.stderr or built.stdout).strip()[-500:]}"
+
+
+def test_dkms_works(root_run: Run) -> None:
+    """DKMS is there and can read its own tree."""
+    status = root_run("dkms status")
+    assert status.rc == 0, status.stderr.strip()
+
+
+def test_kernels_are_held(host: Host) -> None:
+    """Every installed kernel package is held, so that no upgrade leaves the driver behind."""
+    query = "dpkg-query -W -f='${db:Status-Abbrev} ${Package}\\n' 'linux-image-*' 'linux-headers-*'"
+    rows = host.run(query).stdout.splitlines()  # it ends with 1 where one of the patterns matches nothing
+    loose = [row.split()[-1] for row in rows if row.startswith("ii")]
+    assert not loose, f"not held: {', '.join(loose)}"
+
+
+def test_an_upgrade_would_not_touch_kernels_or_drivers(root_run: Run) -> None:
+    """A full upgrade of everything, simulated, moves no kernel and brings no NVIDIA driver."""
+    plan = root_run("apt-get -s dist-upgrade")
+    assert plan.rc == 0, plan.stderr.strip()
+    moved = [line.split()[1] for line in plan.stdout.splitlines() if line.startswith("Inst ")]
+    bad = [name for name in moved if name.startswith(("linux-image", "linux-headers", "nvidia-driver", "cuda-drivers"))]
+    assert not bad, f"it would install {', '.join(bad)}"
+
+
+def test_no_other_driver_can_be_installed(root_run: Run) -> None:
+    """apt offers no NVIDIA driver of any repository: the driver comes from the .run."""
+    policy = root_run("LC_ALL=C apt-cache policy " + " ".join(OTHER_DRIVERS))
+    assert policy.rc == 0
+    offered = [
+        line.strip() for line in policy.stdout.splitlines() if "Candidate:" in line and not line.endswith("(none)")
+    ]
+    assert not offered, f"apt would install a driver: {', '.join(offered)}"
+    pins = root_run("grep -rlE '^Pin-Priority: *-' /etc/apt/preferences.d")
+    assert "hostwright" in pins.stdout, "no file in /etc/apt/preferences.d forbids other drivers"
+
+
+def test_no_other_driver_is_installed(host: Host) -> None:
+    """No package of a distribution's NVIDIA driver is installed."""
+    table = host.check_output("dpkg-query -W -f='${db:Status-Status} ${Package}\\n'")
+    names = [row.split()[1] for row in table.splitlines() if row.startswith("installed ")]
+    prefixes = ("nvidia-driver", "nvidia-kernel-", "nvidia-dkms", "libnvidia-compute", "libnvidia-ml", "cuda-drivers")
+    found = [name for name in names if name.startswith(prefixes) or name == "libcuda1"]
+    assert not found, f"installed: {', '.join(found)}"
+
+
+def test_unattended_upgrades_are_fenced(root_run: Run) -> None:
+    """Unattended upgrades leave NVIDIA's packages and kernels alone."""
+    fenced = root_run("apt-config dump Unattended-Upgrade::Package-Blacklist")
+    for name in ("nvidia-", "libnvidia-", "cuda-", "linux-image-"):
+        assert f'"{name}"' in fenced.stdout, f"{name}* is not on apt's list"
+
+
+def test_open_drivers_do_not_have_a_card(root_run: Run) -> None:
+    """No NVIDIA card is driven by nouveau or its successors, and modprobe would not load them by itself."""
+    cards = root_run("lspci -k -d 10de:")
+    assert "in use: nouveau" not in cards.stdout, "nouveau drives a card; the host needs a reboot"
+    assert "in use: nova" not in cards.stdout, "nova drives a card; the host needs a reboot"
+    config = root_run("modprobe --showconfig").stdout.splitlines()
+    free = [name for name in ("nouveau", "nova_core", "nova_drm") if f"blacklist {name}" not in config]
+    assert not free, f"not blacklisted: {', '.join(free)}"

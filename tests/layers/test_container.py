@@ -1,0 +1,104 @@
+"""Docker and the NVIDIA container toolkit, by what a user does with them: containers that ask for GPUs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hostwright.resources.containers import DAEMON_JSON, OLD_PACKAGES
+
+#: An image of the libraries that the host's nvidia-smi and libnvidia-ml need, and of nothing of NVIDIA's: whatever a
+#: container finds of the driver, the toolkit has brought. /etc/debian_version tells the toolkit where libraries go.
+MAKE_IMAGE = r"""
+set -eu
+cd /
+smi=$(command -v nvidia-smi)
+nvml=$(ldconfig -p | sed -n 's/^[[:space:]]*libnvidia-ml\.so\.1 .*x86-64.* => //p' | head -n 1)
+needed=$(ldd "$smi" "$nvml" | grep -oE '/[^ :)]+\.so[^ :)]*' | grep -v nvidia | sed 's|^/||' | sort -u)
+tar -chf - --no-recursion etc/debian_version usr/bin usr/lib/x86_64-linux-gnu $needed | docker import - 2>&1
+"""
+
+
+@pytest.fixture(scope="module")
+def image(root_run, variables):
+    if variables.smoke_image:
+        yield variables.smoke_image
+        return
+    made = root_run(MAKE_IMAGE)
+    assert made.rc == 0, f"no image could be made for the test: {made.stdout.strip() or made.stderr.strip()}"
+    name = made.stdout.split()[-1]
+    yield name
+    root_run("docker rmi --force %s", name)
+
+
+@pytest.fixture(scope="module")
+def info(root_run):
+    done = root_run("docker info --format %s", "{{json .}}")
+    assert done.rc == 0, f"docker info fails: {done.stderr.strip() or done.stdout.strip()}"
+    answer = json.loads(done.stdout)
+    assert not answer.get("ServerErrors"), f"the daemon does not answer: {'; '.join(answer['ServerErrors'])}"
+    return answer
+
+
+def test_docker_runs_as_it_is_configured(info, variables):
+    """The running Docker knows the nvidia runtime, and has the default runtime and cgroup driver that are wanted."""
+    path = info["Runtimes"].get("nvidia", {}).get("path", "absent")
+    assert path == "nvidia-container-runtime", f"runtimes.nvidia.path is {path}"
+    wanted = "nvidia" if variables.default_runtime else info["DefaultRuntime"]
+    assert info["DefaultRuntime"] == wanted, f"the default runtime is {info['DefaultRuntime']}"
+    assert info["CgroupDriver"] == (variables.cgroup_driver or info["CgroupDriver"]), info["CgroupDriver"]
+
+
+def test_daemon_json_is_valid(root_run):
+    """daemon.json is valid JSON that names the nvidia runtime, so that the next restart of Docker works."""
+    text = root_run("cat %s", DAEMON_JSON).stdout
+    try:
+        settings = json.loads(text)
+    except ValueError as error:
+        pytest.fail(f"{DAEMON_JSON} is not JSON: {error}")
+    assert "nvidia" in settings.get("runtimes", {}), f"{DAEMON_JSON} does not name the nvidia runtime"
+
+
+def test_the_toolkit_is_at_one_version(host, stack):
+    """All packages of the container toolkit are at the stack's version and held; the former ones are gone."""
+    packages = stack.container.toolkit.packages
+    rows = host.run("dpkg-query -W -f='${Package} ${Version} ${db:Status-Abbrev}\\n' %s" + " %s" * len(OLD_PACKAGES),
+                    "*nvidia-container*", *OLD_PACKAGES).stdout.splitlines()  # fmt: skip
+    found = {
+        row.split()[0]: tuple(row.split()[1:]) for row in rows if len(row.split()) == 3 and row.split()[2][1] == "i"
+    }
+    wanted = dict.fromkeys(packages, (stack.container.toolkit.version, "hi"))
+    assert found == wanted, f"{found} instead of {wanted}"
+
+
+def test_docker_is_no_snap(host):
+    """Docker is not the snap, from which containers cannot reach the GPUs."""
+    assert host.run("test -e /snap/docker/current").rc != 0, "the docker snap is installed"
+
+
+def test_each_device_has_a_link_in_dev_char(host):
+    """Each NVIDIA device has its link in /dev/char, so that systemctl daemon-reload takes no GPU from a container."""
+    devices = host.run("for d in /dev/nvidia*; do [ ! -c $d ] || echo ${d##*/}; done").stdout.split()
+    targets = host.run("find /dev/char -type l -exec readlink {} +").stdout.split()
+    linked = {target.rpartition("/")[2] for target in targets}
+    missing = [device for device in devices if device not in linked]
+    assert devices, "the driver has made no device file"
+    assert not missing, f"no link to {', '.join(missing)}"
+
+
+def test_a_container_has_the_gpus_of_the_host(host, root_run, image):
+    """A container that asks for all GPUs lists exactly those of the host."""
+    own = host.run("nvidia-smi -L")
+    assert own.rc == 0 and "GPU" in own.stdout, f"the host itself lists no GPU: {own.stdout.strip()}"
+    inside = root_run("docker run --rm --gpus all %s nvidia-smi -L", image)
+    assert inside.rc == 0, inside.stderr.strip() or inside.stdout.strip()
+    assert inside.stdout == own.stdout, (
+        f"in the container: {inside.stdout.strip()!r}; on the host: {own.stdout.strip()!r}"
+    )
+
+
+def test_a_container_has_no_gpu_by_default(root_run, image, variables):
+    """A container that does not ask for a GPU has none, unless the nvidia runtime is the default."""
+    inside = root_run("docker run --rm %s nvidia-smi -L", image)
+    assert variables.default_runtime or inside.rc != 0, f"nvidia-smi works in it: {inside.stdout.strip()}"

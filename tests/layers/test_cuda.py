@@ -1,0 +1,113 @@
+"""The CUDA toolkit by what it does: compile, load, and stay what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from testinfra.backend.base import CommandResult
+from testinfra.host import Host
+
+from hostwright.stack import Stack
+
+Run = Callable[..., CommandResult]
+
+#: $1 is the toolkit. Compiles a kernel and a program around it, which calls the runtime that is linked into it.
+COMPILE = """\
+set -e
+work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+cat >"$work/probe.cu" <<'END'
+#include <cstdio>
+#include <cuda_runtime.h>
+__global__ void add(int *value) { *value += 1; }
+int main() { cudaGetErrorString(cudaSuccess); std::printf("%d\\n", CUDART_VERSION); }
+END
+"$1/bin/nvcc" -o "$work/probe" "$work/probe.cu" && "$work/probe"
+"""
+
+#: $1 is the toolkit's libraries, then names. Loads each by its full path and prints the file that the loader mapped.
+LOAD = """\
+lib=$1; shift
+for name; do
+    LD_LIBRARY_PATH=$lib LD_PRELOAD=$lib/$name cat /proc/self/maps 2>/dev/null |
+        grep -o "$lib/${name%%.so*}[.]so.*" | sort -u | sed "s|^|$name |"
+done
+"""
+
+
+def with_arguments(script: str, *arguments: str) -> tuple[str, ...]:
+    """A command that runs ``script`` with positional parameters, for testinfra's ``run``."""
+    return ("/bin/sh -c %s sh" + " %s" * len(arguments), script, *arguments)
+
+
+def test_nvcc_is_exactly_this_release(host: Host, stack: Stack) -> None:
+    """nvcc is that of the stack's release, which its "11.2" alone does not tell."""
+    said = host.run("%s -V", f"{stack.cuda.prefix}/bin/nvcc")
+    assert said.rc == 0, f"nvcc does not run: {(said.stderr or said.stdout).strip()}"
+    assert f"{stack.cuda.nvcc}\n" in said.stdout, f"it says: {said.stdout.strip()}"
+
+
+def test_nvcc_compiles_and_the_program_runs(host: Host, stack: Stack) -> None:
+    """nvcc compiles and links a program that calls the CUDA runtime, and the program runs."""
+    done = host.run(*with_arguments(COMPILE, stack.cuda.prefix))
+    assert done.rc == 0, f"it does not: {(done.stderr or done.stdout).strip()[-500:]}"
+    major, minor = (int(part) for part in stack.cuda.series.split("."))
+    assert int(done.stdout) == major * 1000 + minor * 10, f"the headers are of CUDA {done.stdout.strip()}"
+
+
+def test_packages_are_at_their_versions_and_held(host: Host, stack: Stack) -> None:
+    """The toolkit's packages have exactly the stack's versions, and no upgrade moves them."""
+    wanted = {stack.cuda.package: stack.cuda.package_version, **stack.cuda.components}
+    table = host.run("dpkg-query -W -f='${Package} ${Version} ${db:Status-Abbrev}\\n'").stdout.splitlines()
+    rows = {row.split()[0]: row.split()[1:] for row in table}
+    wrong = [
+        f"{name}: {' '.join(rows.get(name, ['absent']))}" for name in wanted if rows.get(name) != [wanted[name], "hi"]
+    ]
+    assert not wrong, f"not so: {', '.join(wrong)}"
+
+
+def test_the_libraries_load_from_the_toolkit(host: Host, stack: Stack) -> None:
+    """Each library of the toolkit that TensorFlow opens can be loaded, from the toolkit itself."""
+    names = [name for name, layer in stack.tensorflow.libraries.items() if layer == "cuda"]
+    lib = f"{stack.cuda.prefix}/targets/x86_64-linux/lib"
+    loaded = host.run(*with_arguments(LOAD, lib, *names)).stdout.splitlines()
+    missing = [name for name in names if not any(line.startswith(f"{name} {lib}/") for line in loaded)]
+    assert not missing, f"cannot be loaded: {', '.join(missing)}"
+
+
+def test_compiler_and_runtime_are_the_packages_own(root_run: Run, stack: Stack) -> None:
+    """Every byte of the compiler and the runtime library is the package's."""
+    verify = root_run("dpkg --verify cuda-nvcc-%s cuda-cudart-%s", *[stack.cuda.series.replace(".", "-")] * 2)
+    changed = [line for line in verify.stdout.splitlines() if f" {stack.cuda.prefix}/" in line]
+    assert not changed, f"changed: {'; '.join(changed)}"
+
+
+def test_usr_local_cuda_leads_to_this_toolkit(host: Host, stack: Stack) -> None:
+    """/usr/local/cuda leads to this toolkit, and so does everybody's lib64."""
+    leads = host.run("readlink -e /usr/local/cuda").stdout.strip()
+    assert leads == stack.cuda.prefix, f"it leads to {leads or 'nothing'}"
+    lib = host.run("readlink -e /usr/local/cuda/lib64").stdout.strip()
+    assert lib == f"{stack.cuda.prefix}/targets/x86_64-linux/lib", f"lib64 leads to {lib or 'nothing'}"
+
+
+def test_the_repository_is_trusted_by_its_own_key_alone(root_run: Run, stack: Stack, variables: Any) -> None:
+    """The local repository, where it is kept, is signed by the key that its list names, and pinned."""
+    repository = stack.cuda.repository
+    if not variables.keep_repository:
+        assert root_run("test -e %s", repository.directory).rc != 0, "the repository still fills /var"
+        return
+    line = root_run("cat %s", repository.list_file).stdout.strip()
+    assert line.startswith("deb [signed-by="), f"the list says: {line or 'nothing'}"
+    keyring = line.partition("=")[2].partition("]")[0]
+    signed = root_run("gpgv --keyring %s %s", keyring, f"{repository.directory}/InRelease")
+    assert signed.rc == 0, f"{keyring} does not vouch for it: {signed.stderr.strip()}"
+    assert "Pin-Priority: 600" in root_run("cat %s", repository.pin_file).stdout, (
+        f"{repository.pin_file} does not pin it"
+    )
+
+
+def test_no_second_source_of_cuda(root_run: Run, variables: Any) -> None:
+    """apt reads no other repository of CUDA, whose newer packages or changed key would get in the way."""
+    found = root_run("apt-get update --print-uris").stdout.splitlines()  # says what it would fetch, fetches nothing
+    network = [line for line in found if "developer.download.nvidia.com/compute/cuda/repos" in line]
+    assert variables.network_repository or not network, f"apt reads {network[:1]}"

@@ -1,0 +1,125 @@
+"""The driver as its users meet it: one version everywhere, every card there, CUDA starts, back after a boot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from testinfra.backend.base import CommandResult
+from testinfra.host import Host
+
+from hostwright.stack import Stack
+
+Run = Callable[..., CommandResult]
+
+#: Opens the library that programs open, as they do, and counts the cards through it: ``<error> <driver> <cards>``.
+COUNT_CARDS = """\
+set -e
+work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+cat >"$work/count.c" <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(void) {
+    void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!cuda) { puts(dlerror()); return 1; }
+    int (*init)(unsigned) = (int (*)(unsigned))dlsym(cuda, "cuInit");
+    int (*version)(int *) = (int (*)(int *))dlsym(cuda, "cuDriverGetVersion");
+    int (*count)(int *) = (int (*)(int *))dlsym(cuda, "cuDeviceGetCount");
+    int driver = 0, cards = 0, error = init(0);
+    if (!error) error = version(&driver);
+    if (!error) error = count(&cards);
+    printf("%d %d %d\\n", error, driver, cards);
+    return error != 0;
+}
+END
+cc -o "$work/count" "$work/count.c" -ldl
+"$work/count"
+"""
+
+
+def cards_on_the_bus(root_run: Run) -> int:
+    """How many NVIDIA display (0300) and 3D (0302) controllers the PCI bus shows."""
+    lines = root_run("lspci -n -d 10de:").stdout.splitlines()
+    return sum(1 for line in lines if line.split()[1].rstrip(":") in {"0300", "0302"})
+
+
+def test_one_version_everywhere(host: Host, root_run: Run, stack: Stack) -> None:
+    """Module on disk, module in the kernel, library and nvidia-smi are all of the stack's version."""
+    loaded = host.run("sed -n 's/^NVRM version:.*Module  *\\([0-9.]*\\).*/\\1/p' /proc/driver/nvidia/version")
+    library = host.run(
+        "/sbin/ldconfig -p | sed -n 's/.*libcuda.so.1 (libc6,x86-64.*=> //p' | head -n 1 | xargs readlink -e"
+    )
+    found = {
+        "module on disk": root_run("modinfo -F version nvidia").stdout.strip(),
+        "module in the kernel": loaded.stdout.strip(),
+        "libcuda.so.1": library.stdout.strip().rpartition("libcuda.so.")[2],
+        "nvidia-smi": host.run("nvidia-smi --query-gpu=driver_version --format=csv,noheader").stdout.split("\n")[0],
+    }
+    wrong = [f"{what} is {version or 'absent'}" for what, version in found.items() if version != stack.driver.version]
+    assert not wrong, f"not {stack.driver.version}: {', '.join(wrong)}"
+
+
+def test_nvidia_smi_lists_every_card(host: Host, root_run: Run) -> None:
+    """nvidia-smi, run by the login user, lists as many cards as the PCI bus shows."""
+    listed = host.run("nvidia-smi -L")
+    assert listed.rc == 0, f"nvidia-smi says: {(listed.stdout + listed.stderr).strip()}"
+    cards = sum(1 for line in listed.stdout.splitlines() if "UUID: GPU-" in line)
+    there = cards_on_the_bus(root_run)
+    assert there > 0, "the PCI bus shows no NVIDIA card"
+    assert cards == there, f"nvidia-smi lists {cards} of {there} cards"
+
+
+def test_cuda_starts(host: Host, root_run: Run) -> None:
+    """A program of the login user opens libcuda.so.1, starts CUDA and counts every card."""
+    said = host.run(COUNT_CARDS)
+    assert said.rc == 0, f"it fails with: {(said.stdout + said.stderr).strip()}"
+    error, driver, cards = (int(word) for word in said.stdout.split()[-3:])
+    assert error == 0, f"CUDA does not start: error {error}"
+    assert driver >= 11020, f"the driver supports CUDA {driver}, older than 11.2"
+    there = cards_on_the_bus(root_run)
+    assert cards == there, f"CUDA sees {cards} of {there} cards"
+
+
+def test_the_driver_has_every_card(root_run: Run) -> None:
+    """Every card is driven by the nvidia module."""
+    lines = root_run("lspci -k -d 10de:").stdout.splitlines()
+    users = [line.rpartition(": ")[2] for line in lines if "Kernel driver in use" in line]
+    assert users.count("nvidia") >= cards_on_the_bus(root_run), f"drivers in use: {', '.join(users) or 'none'}"
+
+
+def test_device_files_are_there(host: Host) -> None:
+    """The device files of the GPUs and of unified memory can be opened by every user."""
+    for path in ("/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm"):
+        assert host.run("test -r %s && test -w %s", path, path).rc == 0, f"{path} is missing or not for everyone"
+
+
+def test_dkms_builds_it_for_the_next_kernel(root_run: Run, stack: Stack) -> None:
+    """DKMS has the driver installed for the running kernel, and its sources for the next one."""
+    version = stack.driver.version
+    status = root_run('dkms status -m nvidia -v %s -k "$(uname -r)"', version)
+    assert "installed" in status.stdout, f"dkms says: {status.stdout.strip() or 'nothing'}"
+    assert root_run("test -s %s", f"/usr/src/nvidia-{version}/dkms.conf").rc == 0, "its sources are gone"
+
+
+def test_it_comes_back_after_a_boot(host: Host) -> None:
+    """The module and that for unified memory are loaded at boot, also on a host without a display."""
+    named = host.run("cat /etc/modules-load.d/*.conf").stdout.split("\n")
+    missing = {"nvidia", "nvidia-uvm"} - set(named)
+    assert not missing, f"/etc/modules-load.d does not name {', '.join(sorted(missing))}"
+    assert host.service("nvidia-persistenced").is_enabled, "nvidia-persistenced is not enabled"
+
+
+def test_persistence_mode_is_on(host: Host) -> None:
+    """The persistence daemon runs, and keeps every card awake."""
+    assert host.service("nvidia-persistenced").is_running, "nvidia-persistenced does not run"
+    modes = host.run("nvidia-smi --query-gpu=persistence_mode --format=csv,noheader").stdout.split()
+    assert set(modes) == {"Enabled"}, f"persistence mode: {', '.join(modes) or 'nvidia-smi does not say'}"
+
+
+def test_fabric_manager_runs_where_nvswitches_are(host: Host, root_run: Run, stack: Stack) -> None:
+    """Fabric Manager of exactly the driver's version runs and is held where there are NVSwitches, and only there."""
+    switches = any(" 0680: " in line for line in root_run("lspci -n -d 10de:").stdout.splitlines())
+    assert host.service("nvidia-fabricmanager").is_running == switches, f"NVSwitches: {'yes' if switches else 'none'}"
+    fabric = stack.driver.fabric_manager
+    query = "dpkg-query -W -f='${db:Status-Abbrev} ${Version}' %s 2>/dev/null"
+    found = host.run(query, fabric.package).stdout if switches and fabric else ""
+    assert found == (f"hi  {fabric.version}" if switches and fabric else ""), f"dpkg says: {found}"

@@ -1,0 +1,95 @@
+"""Tools and libraries, asked for in each of the ways in which programs are started on a host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from testinfra.backend.base import CommandResult
+from testinfra.host import Host
+
+from hostwright.stack import Stack
+
+Run = Callable[..., CommandResult]
+
+#: $1 are library names. nvcc compiles something, since called by a wrong name it answers -V and can do nothing else.
+#: A program is started with the libraries' bare names, and says which files the loader found for them.
+USE = """\
+echo "nvcc $(command -v nvcc)"
+nvcc -V | grep -o 'V[0-9][0-9.]*$'
+nvcc -x cu -ptx -o /dev/null /dev/null && echo compiles
+LD_PRELOAD=$1 cat /proc/self/maps 2>&1 | grep -oE '/[^ ]*[.]so[^ ]*|.* cannot be preloaded.*' | sort -u
+"""
+
+#: What Debian's and Ubuntu's cron gives to a job of a user's crontab, and nothing else.
+CRON = 'env -i HOME="$HOME" LOGNAME="$(id -un)" SHELL=/bin/sh PATH=/usr/bin:/bin /bin/sh -c %s sh %s'
+LOGIN = 'env -i HOME="$HOME" USER="$(id -un)" TERM=dumb /bin/bash -l -c %s bash %s'
+SUDO = "if command -v sudo >/dev/null; then sudo -n /bin/sh -c %s sh %s; else echo 'hostwright: no sudo here'; fi"
+TWICE = 'env -i HOME="$HOME" /bin/bash -l -c %s'
+
+
+@pytest.fixture(scope="module")
+def names(stack: Stack) -> tuple[str, ...]:
+    """The libraries that the layers below brought."""
+    return tuple(name for name, layer in stack.tensorflow.libraries.items() if layer in {"cuda", "cudnn"})
+
+
+def check(done: CommandResult, names: tuple[str, ...], stack: Stack, *, tool: str = "") -> None:
+    """Fail with a sentence unless the output of ``USE`` says that everything was found below the toolkit."""
+    lines = done.stdout.splitlines()
+    nvcc = next((line.partition(" ")[2] for line in lines if line.startswith("nvcc ")), "")
+    assert nvcc, f"nvcc is not on its PATH {done.stderr.strip()[-200:]}"
+    assert not tool or nvcc == tool, f"nvcc is {nvcc}, not {tool}"
+    assert stack.cuda.nvcc in lines, f"{nvcc} is not that of CUDA {stack.cuda.version}"
+    assert "compiles" in lines, f"{nvcc} does not compile: {done.stderr.strip()[-300:]}"
+    ours = [line for line in lines if line.startswith(f"{stack.cuda.prefix}/")]
+    stems = {line.rpartition("/")[2].partition(".so")[0] for line in ours}
+    missing = [name for name in names if name.partition(".so")[0] not in stems]
+    assert not missing, f"not found below {stack.cuda.prefix}: {', '.join(missing)}"
+
+
+def test_login_shells(host: Host, stack: Stack, names: tuple[str, ...]) -> None:
+    """A login shell finds the toolkit's own programs first on its PATH, and the libraries."""
+    check(host.run(LOGIN, USE, " ".join(names)), names, stack, tool=f"{stack.cuda.prefix}/bin/nvcc")
+
+
+def test_commands_over_ssh(host: Host, stack: Stack, names: tuple[str, ...]) -> None:
+    """A command over ssh, where no profile is read, finds tools and libraries."""
+    check(host.run("/bin/sh -c %s sh %s", USE, " ".join(names)), names, stack)
+
+
+def test_cron_jobs(host: Host, stack: Stack, names: tuple[str, ...]) -> None:
+    """A job with the environment of a user's crontab, whose PATH is /usr/bin:/bin, finds tools and libraries."""
+    check(host.run(CRON, USE, " ".join(names)), names, stack)
+
+
+def test_systemd_units(root_run: Run, stack: Stack, names: tuple[str, ...]) -> None:
+    """A systemd unit that sets no environment of its own finds tools and libraries."""
+    # The script goes in by standard input: systemd would expand its dollars.
+    unit = "printf '%%s' %s | systemd-run --quiet --pipe --wait --collect /bin/sh -s %s"
+    check(root_run(unit, USE, " ".join(names)), names, stack)
+
+
+def test_sudo(root_run: Run, stack: Stack, names: tuple[str, ...]) -> None:
+    """A command under sudo, which drops PATH and LD_LIBRARY_PATH, finds tools and libraries."""
+    done = root_run(SUDO, USE, " ".join(names))
+    if "hostwright: no sudo here" not in done.stdout:
+        check(done, names, stack)
+
+
+def test_every_tool_is_on_everybodys_path(host: Host, variables: Any) -> None:
+    """Each tool that is wanted everywhere starts from the shortest PATH that there is, cron's."""
+    script = 'for tool; do "$tool" --version >/dev/null 2>&1 || echo "$tool"; done'
+    command = "env -i PATH=/usr/bin:/bin /bin/sh -c %s sh" + " %s" * len(variables.tools)
+    missing = host.run(command, script, *variables.tools).stdout.split()
+    assert not missing, f"does not start: {', '.join(missing)}"
+
+
+def test_reading_the_profile_twice_adds_nothing(host: Host, stack: Stack) -> None:
+    """PATH and LD_LIBRARY_PATH name the toolkit once, with lib64, however often the profile is read."""
+    script = '. /etc/profile.d/cuda.sh; . /etc/profile.d/cuda.sh; echo "$PATH"; echo "$LD_LIBRARY_PATH"'
+    lines = host.run(TWICE, script).stdout.splitlines()
+    assert len(lines) >= 2, "/etc/profile.d/cuda.sh cannot be read"
+    for line, directory in zip(lines[-2:], (f"{stack.cuda.prefix}/bin", f"{stack.cuda.prefix}/lib64"), strict=True):
+        assert line.split(":").count(directory) == 1, f"{directory} is not there once: {line}"

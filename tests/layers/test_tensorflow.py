@@ -1,0 +1,120 @@
+"""TensorFlow as a user runs it: imported, trained, and asked for GPUs by the venv's own Python."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from hostwright.failures import classify
+from hostwright.resources.python import Recipe
+
+#: One process, since each import of TensorFlow takes seconds. It runs as the login user without any variables set.
+LOOK = r"""
+import ctypes, json, os, platform, sys
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
+
+class LinkMap(ctypes.Structure):
+    _fields_ = [("address", ctypes.c_void_p), ("name", ctypes.c_char_p)]
+
+def found(soname):
+    try:
+        library = ctypes.CDLL(soname)
+    except OSError as error:
+        return str(error)
+    where = ctypes.POINTER(LinkMap)()
+    ctypes.CDLL("libdl.so.2").dlinfo(ctypes.c_void_p(library._handle), 2, ctypes.byref(where))
+    return os.path.realpath(os.fsdecode(where.contents.name))
+
+libraries = {soname: found(soname) for soname in sys.argv[1:]}
+import google.protobuf, keras, numpy, tensorflow as tf
+build = tf.sysconfig.get_build_info()
+cards = len(tf.config.list_physical_devices("GPU"))
+tf.config.set_visible_devices([], "GPU")
+tf.keras.utils.set_random_seed(1)
+inputs = numpy.random.rand(512, 4).astype("float32")
+wanted = inputs.sum(axis=1, keepdims=True)
+model = tf.keras.Sequential([tf.keras.layers.Dense(16, "relu"), tf.keras.layers.Dense(1)])
+model.compile("adam", "mse")
+losses = model.fit(inputs, wanted, epochs=10, verbose=0).history["loss"]
+print(json.dumps({
+    "python": ".".join(platform.python_version_tuple()[:2]),
+    "versions": {"tensorflow": tf.__version__, "keras": keras.__version__, "numpy": numpy.__version__,
+                 "protobuf": google.protobuf.__version__},
+    "cuda": tf.test.is_built_with_cuda(),
+    "build": {key: str(build.get(key)) for key in ("cuda_version", "cudnn_version")},
+    "libraries": libraries, "cards": cards, "losses": losses,
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def look(host, stack, variables) -> dict[str, Any]:
+    done = host.run("%s -c %s" + " %s" * len(stack.tensorflow.libraries), f"{variables.path}/bin/python", LOOK,
+                    *stack.tensorflow.libraries)  # fmt: skip
+    known = classify(done.stderr)
+    said = known.cause if known else " ".join(done.stderr.split("\n")[-3:]).strip()
+    assert done.rc == 0, f"TensorFlow does not run: {said}"
+    report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return report
+
+
+@pytest.fixture(scope="module")
+def pins(look, stack) -> dict[str, str]:
+    constraints = stack.tensorflow.constraints.get(look["python"], "")
+    return Recipe("", look["python"], f"tensorflow=={stack.tensorflow.version}", constraints).pins
+
+
+def test_the_processor_has_avx(host):
+    """The processor has AVX, without which TensorFlow ends with 'Illegal instruction'."""
+    assert host.run("grep -qw avx /proc/cpuinfo").rc == 0, "no avx among the flags in /proc/cpuinfo"
+
+
+def test_it_runs_on_a_python_that_it_has_wheels_for(look, stack):
+    """TensorFlow runs on one of the stack's Pythons."""
+    assert look["python"] in stack.tensorflow.pythons, f"it runs on Python {look['python']}"
+
+
+def test_it_imports_at_the_pinned_versions(look, pins):
+    """TensorFlow, Keras, NumPy and protobuf import, each at the version that the stack pins."""
+    wanted = {name: pins[name] for name in look["versions"]}
+    assert look["versions"] == wanted, f"{look['versions']} instead of {wanted}"
+
+
+def test_its_packages_agree(host, variables):
+    """Every installed package finds those that it needs (pip check)."""
+    done = host.run("%s -m pip check", f"{variables.path}/bin/python")
+    assert done.rc == 0, done.stdout.strip() or done.stderr.strip()
+
+
+def test_it_is_built_for_this_cuda_and_cudnn(look, stack):
+    """It is built with CUDA, for the toolkit's series and the major version of cuDNN."""
+    wanted = {"cuda_version": stack.cuda.series, "cudnn_version": stack.cudnn.version.partition(".")[0]}
+    assert look["cuda"], "tf.test.is_built_with_cuda() is False: this is a CPU build"
+    assert look["build"] == wanted, f"built for {look['build']}, and the stack has {wanted}"
+
+
+def test_the_libraries_that_it_opens_are_the_stacks(look, stack):
+    """Every library that it opens at run time is found, and is the stack's: cuda's and cudnn's are in the toolkit."""
+    wrong = {
+        soname: look["libraries"][soname]
+        for soname, layer in stack.tensorflow.libraries.items()
+        if not look["libraries"][soname].startswith("/")
+        or look["libraries"][soname].startswith(f"{stack.cuda.prefix}/") != (layer != "driver")
+    }
+    assert not wrong, "; ".join(f"{soname}: {path}" for soname, path in wrong.items())
+
+
+def test_it_trains_a_small_model(look):
+    """A small Keras model learns on the CPU."""
+    losses = look["losses"]
+    assert losses[-1] < losses[0] / 2, f"the loss went from {losses[0]:.3f} to {losses[-1]:.3f}"
+
+
+def test_it_lists_every_card(look, host):
+    """TensorFlow lists as many GPUs as the driver has cards."""
+    listed = host.run("nvidia-smi -L")
+    cards = sum(line.startswith("GPU ") for line in listed.stdout.splitlines())
+    assert listed.rc == 0, f"nvidia-smi fails, so this cannot hold: {listed.stdout.strip() or listed.stderr.strip()}"
+    assert look["cards"] == cards > 0, f"TensorFlow lists {look['cards']} of {cards} cards"
