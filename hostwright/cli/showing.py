@@ -1,0 +1,38 @@
+"""What several verbs show or print: errors, and the files that are not the vendor's own."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from hostwright import console
+from hostwright.errors import HostError, HostwrightError, SeveralFailed, StepFailed
+from hostwright.fleet import Member
+
+
+def errors_json(errors: tuple[HostError, ...]) -> list[dict[str, Any]]:
+    """Errors as JSON values; of a host on which several roles failed, each."""
+    return [_error(one) for error in errors for one in (error.errors if isinstance(error, SeveralFailed) else [error])]
+
+
+def _error(error: HostwrightError) -> dict[str, Any]:
+    host, sentence = (error.host, error.sentence) if isinstance(error, HostError) else ("", str(error))
+    step = {"step": asdict(error.step)} if isinstance(error, StepFailed) else {}
+    return {"host": host, "kind": type(error).__name__, "sentence": sentence, **step}
+
+
+def show_errors(errors: tuple[HostError, ...]) -> None:
+    """Print errors on standard error."""
+    err = console.make_console(stderr=True)
+    for error in errors:
+        err.print(console.show_error(error))
+
+
+def show_stand_ins(members: tuple[Member, ...], out: Console) -> None:
+    """Say which files of the stack are not the vendor's own: nobody shall take a lab for the real thing."""
+    names = dict.fromkeys(artifact.file for member in members for artifact in member.stack.stand_ins)
+    if names:
+        out.print(Text(f"stand-ins, not the vendor's own files: {', '.join(names)}", style="magenta"))

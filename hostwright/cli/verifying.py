@@ -1,0 +1,76 @@
+"""``invoke verify``: every layer checked by what it does."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from rich.console import Console
+from rich.text import Text
+
+from hostwright import console
+from hostwright.cli.call import AS_DESIRED, FAILED, Call, Connections
+from hostwright.cli.showing import errors_json, show_errors, show_stand_ins
+from hostwright.rollout import on_each
+from hostwright.verifying import Check, Verdict, check_layers
+
+
+def verify(call: Call) -> int:
+    """``invoke verify``."""
+    fleet = call.fleet()
+    members = call.members(fleet)
+    connections = Connections(call.password())
+    by_name = {member.name: member for member in members}
+
+    def one(name: str) -> Verdict:
+        member = by_name[name]
+        found = connections.look(member)
+        checks = check_layers(member, fleet.path, call.options.get("var", ()), connections.password(member))
+        return Verdict(name, found, checks)
+
+    results = on_each(tuple(by_name), one, stop=connections.close)
+    if call["json"]:
+        print(
+            json.dumps(
+                {
+                    "hosts": [
+                        {
+                            "host": verdict.host,
+                            "passed": verdict.passed,
+                            "failed_roles": verdict.failed_roles,
+                            "plan": verdict.plan.to_json(),
+                            "checks": [asdict(check) for check in verdict.checks],
+                        }
+                        for verdict in results.values
+                    ],
+                    "errors": errors_json(results.errors),
+                }
+            )
+        )
+    else:
+        out = console.make_console()
+        for verdict in results.values:
+            _show_verdict(out, verdict)
+        show_errors(results.errors)
+        show_stand_ins(members, out)
+    return AS_DESIRED if not results.errors and all(verdict.passed for verdict in results.values) else FAILED
+
+
+def _show_verdict(out: Console, verdict: Verdict) -> None:
+    out.print(Text(verdict.host, style="bold"))
+    roles: dict[str, list[Check]] = {}
+    for check in verdict.checks:
+        roles.setdefault(check.role, []).append(check)
+    for role, checks in roles.items():
+        bad = [check for check in checks if not check.passed]
+        seconds = sum(check.duration_s for check in checks)
+        mark = Text("✗", style="red") if bad or role in verdict.failed_roles else Text("✓", style="green")
+        out.print(
+            Text.assemble("  ", mark, f" {role}: {len(checks) - len(bad)} of {len(checks)} checks  {seconds:.1f} s")
+        )
+        for check in bad:
+            out.print(
+                Text(f"      {check.sentence.splitlines()[0]}\n        {console.printable(check.why)}", style="red")
+            )
+    if not verdict.plan.empty:
+        out.print(console.show_plan(verdict.plan))

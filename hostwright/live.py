@@ -1,0 +1,140 @@
+"""The run as it happens: a table of hosts and layers that redraws itself, or one plain line an event."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from hostwright import events
+from hostwright.console import count, printable
+from hostwright.events import Event
+
+MARKS = {"waiting": ("·", "dim"), "ok": ("✓", "green"), "failed": ("✗", "red"), "as desired": ("=", "green dim")}
+REFRESH_PER_SECOND = 4
+
+
+class Plain:
+    """One line an event, for logs and pipes. Usable as ``with Plain(...) as view: view(event)`` from any thread."""
+
+    def __init__(self, console: Console):
+        self._console = console
+        self._lock = threading.Lock()
+        self._begun = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        """Nothing to undo."""
+
+    def __call__(self, event: Event) -> None:
+        """Print an event."""
+        line = _line(event)
+        if line:
+            with self._lock:
+                self._console.print(Text(f"{time.monotonic() - self._begun:7.1f} s  {event.host}  {printable(line)}"))
+
+
+def _line(event: Event) -> str:
+    match event:
+        case events.Observed(plan=plan):
+            names = ", ".join(role.role for role in plan.roles)
+            return f"{count(len(plan.changes), 'change')}: {names}" if names else "as desired"
+        case events.RoleStarted(role=role, steps=steps):
+            return f"{role}: {count(steps, 'step')}"
+        case events.RoleFinished(role=role, result=result):
+            return f"{role}: {'ok' if result.status == 0 else 'failed'} after {result.duration_s:.1f} s"
+        case events.Delivering(role=role, artifact=artifact, done_bytes=done, total_bytes=total) if done >= total:
+            return f"{role}: {artifact} is on the host ({total / 1e6:.0f} MB)"
+        case events.Note(text=text):
+            return text
+        case _:
+            return ""
+
+
+@dataclass
+class _Row:
+    """What the table knows about one host."""
+
+    state: dict[str, str] = field(default_factory=dict)
+    note: str = ""
+    begun: float = field(default_factory=time.monotonic)
+    ended: float | None = None
+
+
+class LiveTable:
+    """Hosts by layers, redrawn in place: elapsed time, and the last line of what runs."""
+
+    def __init__(self, console: Console, hosts: Sequence[str], roles: Sequence[str]):
+        self._roles = tuple(roles)
+        self._rows = {host: _Row() for host in hosts}
+        self._console = console
+        self._lock = threading.Lock()
+        self._live = Live(get_renderable=self._draw, console=console, refresh_per_second=REFRESH_PER_SECOND)
+
+    def __enter__(self) -> Self:
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._live.__exit__(kind, error, tb)
+
+    def __call__(self, event: Event) -> None:
+        """Take an event in; the next redraw shows it."""
+        with self._lock:
+            row = self._rows.setdefault(event.host, _Row())
+            _note(row, event, self._roles)
+
+    def _draw(self) -> Table:
+        table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
+        for column in ("host", *self._roles, "time"):
+            table.add_column(column, no_wrap=True)
+        table.add_column("now", no_wrap=True, overflow="ellipsis", ratio=1)
+        with self._lock:
+            busy_first = sorted(self._rows.items(), key=lambda item: item[1].ended is not None)
+            for host, row in busy_first[: max(1, self._console.height - 3)]:
+                seconds = (row.ended or time.monotonic()) - row.begun
+                cells = [_cell(row.state.get(role, "waiting")) for role in self._roles]
+                table.add_row(
+                    Text(host, style="bold"), *cells, f"{seconds:.0f} s", Text(printable(row.note), style="dim")
+                )
+        return table
+
+
+def _cell(state: str) -> Text:
+    mark, style = MARKS.get(state, (state, "yellow"))
+    return Text(mark, style=style)
+
+
+def _note(row: _Row, event: Event, roles: Sequence[str]) -> None:
+    """What an event changes in its host's row."""
+    match event:
+        case events.Observed(plan=plan):
+            busy = {role.role for role in plan.roles}
+            for role in roles:
+                if role not in busy and row.state.get(role) != "ok":
+                    row.state[role] = "as desired"
+            row.ended = time.monotonic() if plan.empty else None
+            row.note = "as desired" if plan.empty else count(len(plan.changes), "change")
+        case events.RoleStarted(role=role, steps=steps):
+            row.state[role] = f"0/{steps}"
+        case events.RoleProgress(role=role, progress=progress):
+            total = row.state.get(role, "").rpartition("/")[2]
+            if progress.number is not None and total.isdigit():
+                row.state[role] = f"{progress.number + 1}/{total}"
+            row.note = f"{role}: {progress.last_line or progress.what}"
+        case events.RoleFinished(role=role, result=result):
+            row.state[role] = "ok" if result.status == 0 else "failed"
+        case events.Delivering(role=role, artifact=artifact, done_bytes=done, total_bytes=total):
+            row.note = f"{role}: {artifact} {done * 100 // max(total, 1)} %"
+        case events.Note(text=text):
+            row.note = text

@@ -1,0 +1,54 @@
+"""``invoke lab.*``: hosts to try Hostwright on, made on this machine. Thin: the lab runs as root in its own process."""
+
+from __future__ import annotations
+
+import sys
+
+from invoke import Collection, Context, Exit, task
+
+OPTIONS = {
+    "hosts": "which hosts: gpu01,gpu[03-09]",
+    "profile": "full: the real CUDA libraries; small: stand-ins for the large ones, for quick tests",
+    "distro": "bullseye, bookworm or trixie",
+}
+
+
+def _lab(c: Context, *words: str) -> None:
+    """Run the lab's own command line; it asks for root itself."""
+    from hostwright.quoting import words as quoted
+
+    done = c.run(quoted([sys.executable, "-m", "lab", *words]), pty=sys.stdin.isatty(), warn=True)
+    if done is None or done.exited:
+        raise Exit(code=1 if done is None else done.exited)
+
+
+@task(help=OPTIONS, auto_shortflags=False)
+def up(c: Context, hosts: str = "gpu01,gpu02", profile: str = "full", distro: str = "bullseye") -> None:
+    """Bring up lab hosts and write inventory/lab.yml, so that the plain verbs reach them."""
+    _lab(c, "up", "--hosts", hosts, "--profile", profile, "--distro", distro)
+
+
+@task(auto_shortflags=False)
+def status(
+    c: Context,
+) -> None:
+    """Show the lab's hosts."""
+    _lab(c, "status")
+
+
+@task(help={"hosts": OPTIONS["hosts"]}, auto_shortflags=False)
+def reset(
+    c: Context,
+    hosts: str,
+) -> None:
+    """Reinstall lab hosts: a new disk and a new host key."""
+    _lab(c, "reset", "--hosts", hosts)
+
+
+@task(help={"hosts": "only these hosts; the others stay up"}, auto_shortflags=False)
+def down(c: Context, hosts: str = "") -> None:
+    """Take the lab down: no process, mount, namespace, bridge or firewall table is left."""
+    _lab(c, "down", *(("--hosts", hosts) if hosts else ()))
+
+
+lab = Collection("lab", up, status, reset, down)

@@ -1,0 +1,151 @@
+"""The front door: one thin task per verb. ``invoke --list`` shows them, ``invoke --help VERB`` explains one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from invoke import Collection, Context, Exit, task
+
+from lab.tasks import lab
+
+OPTIONS = {
+    "hosts": "which hosts: gpu01,gpu[03-09],@group,!gpu05,~regex, or all",
+    "inventory": "another inventory than inventory/: a directory, a file, or a program that answers --list",
+    "var": "a variable for this run, KEY=VALUE; may be given several times",
+    "roles": "only these layers (and nothing that they need): cuda,cudnn",
+    "json": "print one JSON document and nothing else",
+    "ask_become_pass": "ask once for the sudo password",
+    "accept_new": "write down the keys of hosts that are not known yet (a changed key is always an error)",
+}
+COMMON: dict[str, Any] = {"iterable": ["var"], "auto_shortflags": False}
+
+
+def _help(*names: str, **more: str) -> dict[str, str]:
+    """The help texts of these common options, with those of a verb's own."""
+    return {**{name: OPTIONS[name] for name in names}, **more}
+
+
+CONNECTED = ("hosts", "inventory", "var", "roles", "json", "ask_become_pass", "accept_new")
+
+
+def _run(verb: str, **options: Any) -> None:
+    from hostwright import cli
+
+    status = cli.run(verb, options)
+    if status:
+        raise Exit(code=status)
+
+
+@task(help=_help(*CONNECTED, out="save the plan here, for `invoke provision --plan FILE`"), **COMMON)
+def plan(
+    c: Context,
+    hosts: str = "",
+    inventory: str = "",
+    var: Sequence[str] | None = None,
+    roles: str = "",
+    json: bool = False,
+    ask_become_pass: bool = False,
+    accept_new: bool = False,
+    out: str = "",
+) -> None:
+    """Show what stands between hosts and their stack: have → want, and a diff of each file. Changes nothing."""
+    _run("plan", **_given(locals()))
+
+
+@task(
+    help=_help(
+        *CONNECTED,
+        check="only show the plan (the same as `invoke plan`)",
+        plan="do exactly what this saved plan says, or nothing if the facts moved",
+        no_reboot="leave a reboot that is wanted pending; the next plan still shows it",
+    ),
+    **COMMON,
+)
+def provision(
+    c: Context,
+    hosts: str = "",
+    inventory: str = "",
+    var: Sequence[str] | None = None,
+    roles: str = "",
+    json: bool = False,
+    ask_become_pass: bool = False,
+    accept_new: bool = False,
+    check: bool = False,
+    plan: str = "",
+    no_reboot: bool = False,
+) -> None:
+    """Bring hosts to their stack and look again: nothing may differ afterwards."""
+    _run("provision", **_given(locals()))
+
+
+@task(help=_help(*CONNECTED), **COMMON)
+def verify(
+    c: Context,
+    hosts: str = "",
+    inventory: str = "",
+    var: Sequence[str] | None = None,
+    roles: str = "",
+    json: bool = False,
+    ask_become_pass: bool = False,
+    accept_new: bool = False,
+) -> None:
+    """Check every layer of hosts with testinfra, after a look that must find nothing to change."""
+    _run("verify", **_given(locals()))
+
+
+@task(
+    name="vars",
+    help=_help(
+        "hosts", "inventory", "var", "roles", "json", why="file and line of every definition, the winning one first"
+    ),
+    **COMMON,
+)
+def variables(
+    c: Context,
+    hosts: str = "",
+    inventory: str = "",
+    var: Sequence[str] | None = None,
+    roles: str = "",
+    json: bool = False,
+    why: bool = False,
+) -> None:
+    """Show the variables of each role on hosts."""
+    _run("vars", **_given(locals()))
+
+
+@task(help=_help("hosts", "inventory", "json"), auto_shortflags=False)
+def hosts(
+    c: Context,
+    hosts: str = "all",
+    inventory: str = "",
+    json: bool = False,
+) -> None:
+    """Show which hosts a selection names, folded, with their address, stack and groups."""
+    _run("hosts", **_given(locals()))
+
+
+@task(
+    help={
+        "stack": "the stack whose files are wanted (inventory/stacks/NAME.yml)",
+        "inventory": OPTIONS["inventory"],
+        "from": "take files from this directory first; what is missing there is fetched",
+    },
+    auto_shortflags=False,
+)
+def mirror(
+    c: Context,
+    stack: str = "tensorflow-2.9",
+    inventory: str = "",
+    from_: str = "",
+) -> None:
+    """Fetch the files of a stack to this machine, once, with their checksums."""
+    _run("mirror", **_given(locals()))
+
+
+def _given(arguments: dict[str, Any]) -> dict[str, Any]:
+    """What the user gave, without Invoke's context."""
+    return {name: value for name, value in arguments.items() if name != "c"}
+
+
+namespace = Collection(plan, provision, verify, variables, hosts, mirror, lab)
