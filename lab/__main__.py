@@ -1,0 +1,142 @@
+"""``python -m lab``: build, up, status, reset, down. Needs root and gets it through sudo."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, get_args
+
+from ClusterShell.NodeSet import NodeSet, NodeSetParseError
+
+from hostwright.errors import HostwrightError, InputError
+from lab import fleet
+from lab.config import DEFAULT_NAME, Distro, HostOptions, Sudo, require_host_name
+from lab.records import find_lab, open_lab
+from lab.vendor.model import Profile
+
+#: Settings of the invoking user that decide where things are and how packages are reached.
+_PASSED = ("HOSTWRIGHT_LAB_CACHE", "HOSTWRIGHT_LAB_STATE", "HOSTWRIGHT_LAB_NETWORK", "PYTHONPATH")
+_PASSED_PREFIXES = ("PIP_", "SSL_CERT_", "REQUESTS_CA_", "HTTP_", "HTTPS_", "NO_PROXY", "http_", "https_", "no_proxy")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command; return the exit status."""
+    arguments = _parser().parse_args(argv)
+    try:
+        if os.geteuid() != 0:
+            _become_root(argv)
+        command: Callable[[argparse.Namespace], None] = arguments.command
+        command(arguments)
+    except HostwrightError as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return error.exit_status
+    return 0
+
+
+def build(arguments: argparse.Namespace) -> None:
+    """Build all that hosts of these options are made of, and boot none."""
+    fleet.supply(open_lab(arguments.name), HostOptions(**_given(arguments)))
+
+
+def up(arguments: argparse.Namespace) -> None:
+    """Bring hosts up."""
+    options, names = HostOptions(**_given(arguments)), _hosts(arguments.hosts)
+    lab = open_lab(arguments.name)
+    started = time.monotonic()
+    fleet.supply(lab, options)
+    fresh = fleet.up(lab, names, options=options)
+    kept = [name for name in names if name not in fresh]
+    took_s = time.monotonic() - started
+    print(f"lab {lab.name}: {len(names)} hosts up after {took_s:.1f} s; inventory {lab.inventory}")
+    for what, some in (("new", fresh), ("as they were", kept)):
+        if some:
+            print(f"  {what}: {NodeSet.fromlist(some)}")
+
+
+def status(arguments: argparse.Namespace) -> None:
+    """Print one line a host."""
+    lab = find_lab(arguments.name)
+    for host in fleet.status(lab) if lab else ():
+        size = f"{host.memory_bytes / 2**20:.0f} MiB"
+        print(f"{host.name:<16} {host.address:<15} {host.state:<10} {host.distro:<9} {host.profile:<6} {size:>9}")
+    if lab is None:
+        print(f"lab {arguments.name}: there is none; `python -m lab up --hosts gpu01,gpu02` makes one")
+
+
+def reset(arguments: argparse.Namespace) -> None:
+    """Make hosts anew."""
+    given = _given(arguments)
+    # Where none is given each host stays of the kind that it is.
+    options = HostOptions(**given) if given else None
+    fleet.reset(open_lab(arguments.name), _hosts(arguments.hosts), options=options)
+
+
+def down(arguments: argparse.Namespace) -> None:
+    """Take the lab away, or some of its hosts."""
+    lab = open_lab(arguments.name)  # also one that a crash left without its record
+    if arguments.hosts:
+        fleet.remove(lab, _hosts(arguments.hosts))
+        print(f"lab {lab.name}: {arguments.hosts} removed")
+        return
+    fleet.down(lab)
+    print(f"lab {lab.name}: down")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="lab", description=sys.modules[__name__].__doc__)
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
+    for command, hosts, kind in (
+        (build, None, True),
+        (up, "required", True),
+        (status, None, False),
+        (reset, "required", True),
+        (down, "optional", False),
+    ):
+        verb = verbs.add_parser(command.__name__, help=command.__doc__)
+        verb.set_defaults(command=command)
+        verb.add_argument("--name", default=DEFAULT_NAME, help="which lab (default: %(default)s)")
+        if hosts:
+            verb.add_argument("--hosts", required=hosts == "required", help="host names such as gpu01,gpu[03-04]")
+        if kind:
+            verb.add_argument("--profile", choices=list(Profile), help="vendor files (default: full)")
+            verb.add_argument("--distro", choices=get_args(Distro), help="default: bullseye")
+            verb.add_argument("--sudo", choices=get_args(Sudo), help="how the user becomes root (default: nopasswd)")
+            verb.add_argument("--apt-timers", action="store_true", default=None, help="leave apt's daily runs on")
+    return parser
+
+
+def _given(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the host options that stand on the command line."""
+    values = {key: getattr(arguments, key) for key in ("profile", "distro", "sudo", "apt_timers")}
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _hosts(text: str) -> list[str]:
+    try:
+        names = list(NodeSet(text))
+    except NodeSetParseError as error:
+        raise InputError(f"{error}; write host names such as gpu01,gpu[03-04]", "--hosts") from error
+    for name in names:
+        require_host_name(name)
+    if not names:
+        raise InputError("no host is named; write host names such as gpu01,gpu[03-04]", "--hosts")
+    return names
+
+
+def _become_root(argv: Sequence[str]) -> None:
+    """Start this command again through sudo, with the settings that it needs; does not return."""
+    if not shutil.which("sudo"):
+        raise InputError("the lab needs root, and this machine has no sudo; run it as root")
+    passed = ",".join(name for name in os.environ if name in _PASSED or name.startswith(_PASSED_PREFIXES))
+    keep = [f"--preserve-env={passed}"] if passed else []
+    sys.stdout.flush()
+    # -B: root must leave no files in the user's checkout that the user cannot delete.
+    os.execvp("sudo", ["sudo", *keep, "--", sys.executable, "-B", "-m", "lab", *argv])  # noqa: S606
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

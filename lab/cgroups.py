@@ -1,0 +1,100 @@
+"""The control groups of the hosts: one a host in each hierarchy, which also tells whose process is whose.
+
+A process stays in its host's group whatever it becomes, so "is it running" and "kill all of it" need no process ids on
+disk, and no reused id can be mistaken for a host.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+from hostwright.errors import LabError
+
+_LAST_RESORT_S = 20.0  # a killed process leaves at once, unless it hangs in the kernel
+
+
+def hierarchies() -> list[Path]:
+    """Return the mount points of the machine's control group hierarchies, v1 and v2."""
+    points = []
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        fields, _, rest = line.partition(" - ")
+        if rest.split()[0] in ("cgroup", "cgroup2"):
+            points.append(Path(fields.split()[4]))
+    if not points:
+        raise LabError("no control group hierarchy is mounted on this machine; mount /sys/fs/cgroup and try again")
+    return points
+
+
+def create(group: str) -> list[Path]:
+    """Make the group in each hierarchy and return the files into which its first process writes its id."""
+    entries = []
+    for hierarchy in hierarchies():
+        directory = hierarchy
+        for part in Path(group).parts:
+            parent, directory = directory, directory / part
+            directory.mkdir(exist_ok=True)
+            _inherit_cpuset(parent, directory)
+        entries.append(directory / "cgroup.procs")
+    return entries
+
+
+def _inherit_cpuset(parent: Path, child: Path) -> None:
+    """Copy the CPUs and memory nodes down: a new v1 cpuset is empty, and no process may enter it so."""
+    for name in ("cpuset.mems", "cpuset.cpus"):
+        file = child / name
+        if (parent / name).exists() and file.exists() and not file.read_text().strip():
+            # v2 has the files too, empty meaning "as the parent"; the root of v2 has none to copy from.
+            file.write_text((parent / name).read_text())
+
+
+def processes(group: str) -> set[int]:
+    """Return the ids of all processes in the group or below it, in any hierarchy."""
+    found: set[int] = set()
+    for hierarchy in hierarchies():
+        # A group may vanish while we look (os.walk passes over it), and a threaded one has no list of its own.
+        for directory, _, _ in os.walk(hierarchy / group):
+            with contextlib.suppress(OSError):
+                found.update(int(line) for line in Path(directory, "cgroup.procs").read_text().split())
+    found.discard(0)  # a process of another process id namespace
+    return found
+
+
+def memory_bytes(group: str) -> int:
+    """Return the memory charged to the group; 0 where nobody counts it."""
+    for hierarchy in hierarchies():
+        for name in ("memory.usage_in_bytes", "memory.current"):
+            file = hierarchy / group / name
+            if file.exists():
+                return int(file.read_text())
+    return 0
+
+
+def kill(group: str) -> None:
+    """Kill (SIGKILL) every process of the group and wait until all are gone."""
+    deadline = time.monotonic() + _LAST_RESORT_S
+    while alive := processes(group):
+        for pid in alive:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > deadline:
+            raise LabError(f"processes {sorted(alive)} of {group} survive SIGKILL; look at /proc/<id>/stack of them")
+        time.sleep(0.02)
+
+
+def remove(group: str) -> None:
+    """Remove the group and all groups below it; its processes must be gone. Does nothing where there is none."""
+    for hierarchy in hierarchies():
+        for directory, _, _ in os.walk(hierarchy / group, topdown=False):
+            with contextlib.suppress(FileNotFoundError):
+                Path(directory).rmdir()
+
+
+def remove_if_empty(group: str) -> None:
+    """Remove the group where nothing is in it any more: for the groups above a host's."""
+    for hierarchy in hierarchies():
+        with contextlib.suppress(OSError):
+            (hierarchy / group).rmdir()

@@ -1,0 +1,203 @@
+"""Many hosts at once: up, status, reset, down. One command at a time per lab; a killed one is picked up by the next."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from hostwright.errors import LabError
+from lab import cgroups, inventory, network, stack, sysctls, vendor
+from lab.config import MAX_HOSTS, HostOptions, Lab, Machine
+from lab.image import ensure_base, ensure_tools
+from lab.locking import locked
+from lab.machine import answers, attach, erase, exec_in, memory_bytes, running, start, wait_for_ssh
+from lab.mounts import mount_points, unmount_below
+from lab.records import HostRecord, find_machine, give_to_user, read_record, read_records, write_record
+from lab.rootfs import personalise
+from lab.support import require_support
+
+_WORKERS = 8  # hosts worked on at once: making one is mostly waiting for small programs
+
+
+@dataclass(frozen=True, slots=True)
+class HostStatus:
+    """One line of `status`."""
+
+    name: str
+    address: str
+    state: str  #: ``off``, ``booting``, or what ``systemctl is-system-running`` says
+    distro: str
+    profile: str
+    memory_bytes: int
+
+
+def up(lab: Lab, names: Iterable[str], *, options: HostOptions | None = None) -> list[str]:
+    """Make the hosts ``names`` exist, run and answer; return the names of those that were made anew.
+
+    Hosts that are healthy are left alone; one that is off is switched on; one that does not come is replaced. Raises
+    `LabError` when a host exists with other options, since only `reset` may take a host's disk away.
+    """
+    options = options or HostOptions()
+    base = prepare(lab, options)
+    with locked(f"lab-{lab.name}"):
+        _foundation(lab)
+        records = read_records(lab)
+        machines = _place(lab, names, records)
+        _refuse_other_options(records, machines, options)
+        fresh = [machine for machine in machines if machine.name not in records]
+        fresh += _dead(machine for machine in machines if machine.name in records)
+        _each(fresh, lambda machine: _make(machine, base, options))
+        inventory.publish(lab)
+        _each(fresh, wait_for_ssh)
+    return [machine.name for machine in fresh]
+
+
+def reset(lab: Lab, names: Iterable[str], *, options: HostOptions | None = None) -> None:
+    """Turn hosts into freshly installed ones: new disk, new host key; same name, address and, unless given, options."""
+    machines = [find_machine(lab, name) for name in dict.fromkeys(names)]
+    kinds = {machine: options or HostOptions.from_json(read_record(machine.directory).options) for machine in machines}
+    bases = {kind.distro: prepare(lab, kind) for kind in kinds.values()}
+    with locked(f"lab-{lab.name}"):
+        _foundation(lab)
+        _each(machines, lambda machine: _make(machine, bases[kinds[machine].distro], kinds[machine]))
+        inventory.publish(lab)
+        _each(machines, wait_for_ssh)
+
+
+def status(lab: Lab) -> list[HostStatus]:
+    """Look at every host of the lab."""
+    return [_look(Machine(lab, name, record.index), record) for name, record in read_records(lab).items()]
+
+
+def down(lab: Lab) -> None:
+    """Remove the lab with all that it is made of, whatever a crash left of it; nothing there is no mistake."""
+    with locked(f"lab-{lab.name}"):
+        group = f"hostwright-lab/{lab.name}"
+        cgroups.kill(group)
+        cgroups.remove(group)
+        cgroups.remove_if_empty("hostwright-lab")
+        unmount_below(lab.state)
+        network.remove_bridge(lab)
+        _remove_state(lab)
+        if not any(lab.root.glob("*/lab.json")):
+            sysctls.restore_all(lab.root)
+
+
+def remove(lab: Lab, names: Iterable[str]) -> None:
+    """Take some hosts away for good; the others stay as they are."""
+    machines = [find_machine(lab, name) for name in dict.fromkeys(names)]
+    with locked(f"lab-{lab.name}"):
+        _each(machines, erase)
+        inventory.publish(lab)
+
+
+def prepare(lab: Lab, options: HostOptions) -> Path:
+    """Refuse a machine that cannot hold a lab, install what it lacks, and return the base image for ``options``."""
+    require_support(lab.root)
+    ensure_tools()
+    return ensure_base(options.distro, lab.cache)
+
+
+def supply(lab: Lab, options: HostOptions) -> None:
+    """Build the vendor files of the profile where they are missing, and write the stack file that names them."""
+    prepare(lab, options)
+    stack.write(vendor.build(options.profile, lab.cache), lab.stack)
+    give_to_user(lab.stack)
+
+
+def _foundation(lab: Lab) -> None:
+    """Make what all hosts stand on, and clear away hosts whose making was cut short."""
+    (lab.state / "hosts").mkdir(parents=True, exist_ok=True)
+    sysctls.raise_all(lab.root)
+    network.ensure_bridge(lab)
+    inventory.ensure_key(lab)
+    finished = read_records(lab)
+    for directory in (lab.state / "hosts").iterdir():
+        if directory.name not in finished:
+            # Its index was never written down: the name alone leads to all that it has.
+            cgroups.kill(f"hostwright-lab/{lab.name}/{directory.name}")
+            unmount_below(directory)
+            shutil.rmtree(directory)
+
+
+def _place(lab: Lab, names: Iterable[str], records: dict[str, HostRecord]) -> list[Machine]:
+    """Give each host its index: the one it has, or the first free one."""
+    taken = {record.index for record in records.values()}
+    free = (index for index in range(1, MAX_HOSTS + 2) if index not in taken)
+    wanted = dict.fromkeys(names)
+    return [Machine(lab, name, records[name].index if name in records else next(free)) for name in wanted]
+
+
+def _refuse_other_options(records: dict[str, HostRecord], machines: list[Machine], options: HostOptions) -> None:
+    for machine in machines:
+        record = records.get(machine.name)
+        # Through HostOptions, so that a record of an earlier version has the options that came later.
+        have = (HostOptions.from_json(record.options) if record else options).to_json()
+        other = [f"{key}={have[key]}" for key, value in options.to_json().items() if have[key] != value]
+        if other:
+            raise LabError(
+                f"lab host {machine.name} exists with {', '.join(other)}; ask for the same, or make it anew with "
+                f"`python -m lab reset --hosts {machine.name}` and the options wanted"
+            )
+
+
+def _make(machine: Machine, base: Path, options: HostOptions) -> None:
+    """Install the host: what was there under its name goes away. Switches it on and does not wait."""
+    erase(machine)
+    machine.directory.mkdir(mode=0o700)
+    attach(machine, base, options)
+    personalise(machine, options)
+    host_key = (machine.merged / "etc/ssh/ssh_host_ed25519_key.pub").read_text()
+    record = HostRecord(machine.name, machine.index, base.name, host_key, options.to_json())
+    write_record(machine.directory, record)
+    start(machine)
+
+
+def _dead(machines: Iterable[Machine]) -> list[Machine]:
+    """Switch on what is off, wait for all, and return those that do not come."""
+    dead = []
+
+    def revive(machine: Machine) -> None:
+        try:
+            start(machine)
+            wait_for_ssh(machine)
+        except LabError as error:
+            print(f"lab: {error}\nlab: {machine.name} is made anew", file=sys.stderr)
+            dead.append(machine)
+
+    _each(list(machines), revive)
+    return dead
+
+
+def _each(machines: list[Machine], action: Callable[[Machine], None]) -> None:
+    """Do ``action`` on all machines, several at a time; the first error is raised when all are through."""
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        futures = [pool.submit(action, machine) for machine in machines]
+    for future in futures:
+        future.result()
+
+
+def _look(machine: Machine, record: HostRecord) -> HostStatus:
+    if not running(machine):
+        state = "off"
+    elif not answers(machine):
+        state = "booting"
+    else:
+        state = exec_in(machine, ["systemctl", "is-system-running"]).stdout.strip()
+    kind = record.options
+    address = str(machine.address)
+    return HostStatus(machine.name, address, state, kind["distro"], kind["profile"], memory_bytes(machine))
+
+
+def _remove_state(lab: Lab) -> None:
+    """Delete the lab's directory, after a look that no mount is left through which something else would be deleted."""
+    still = [point for point in mount_points() if point.is_relative_to(lab.state)]
+    if still:
+        raise LabError(f"cannot unmount {still[0]}; end what uses it and take the lab down again")
+    if lab.state.exists():
+        shutil.rmtree(lab.state)
+    lab.inventory.unlink(missing_ok=True)

@@ -1,0 +1,199 @@
+"""Base images: one Debian root filesystem a distribution, built once by mmdebstrap and kept in the cache.
+
+Measured on two cores: bootstrap 31 s; the packages that roles install are downloaded into it, so that a host needs no
+network for them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hostwright.errors import LabError
+from lab import surroundings
+from lab.config import USER, Distro, cache_directory, state_directory
+from lab.locking import locked
+from lab.programs import run_logged
+
+RECIPE = 2  # raise it when the way an image is made changes; other changes are seen by themselves
+
+#: program → Debian package that brings it, for everything the lab runs on this machine.
+TOOLS = {
+    "systemd-nspawn": "systemd-container",
+    "mmdebstrap": "mmdebstrap",
+    "nft": "nftables",
+    "ip": "iproute2",
+    "nsenter": "util-linux",
+    "ssh": "openssh-client",
+    "ssh-keygen": "openssh-client",
+    "openssl": "openssl",
+    "mkfs.ext4": "e2fsprogs",
+    "zstd": "zstd",
+    "dpkg-deb": "dpkg",
+    "makeself": "makeself",
+    "gpg": "gnupg",
+    "gcc": "gcc",
+}
+#: file → package, for what is no program. Ubuntu has no Debian keys.
+FILES = {
+    Path("/usr/share/keyrings/debian-archive-keyring.gpg"): "debian-archive-keyring",
+    Path("/usr/include/stdio.h"): "libc6-dev",
+}
+
+PACKAGES = (
+    *("systemd", "systemd-sysv", "dbus", "libpam-systemd", "openssh-server", "sudo", "iproute2", "procps", "kmod"),
+    *("python3-venv", "python3-pip", "gnupg", "ca-certificates", "curl", "pciutils", "cron", "less"),
+)
+#: What the roles install on a bullseye host: downloaded into the image, not installed.
+PREFILLED = ("build-essential", "dkms", "linux-headers-amd64", "docker.io", "apparmor", "unattended-upgrades")
+#: An installed Debian has these as links into /usr. Bullseye's packages leave that to the installer, later ones do it.
+_MERGE_USR = 'for d in bin sbin lib lib32 lib64 libx32; do mkdir -p "$1/usr/$d"; ln -s "usr/$d" "$1/$d"; done'
+MASKED = ("systemd-networkd.service", "systemd-networkd.socket", "systemd-resolved.service")
+
+
+def ensure_tools() -> list[str]:
+    """Install what the lab runs and this machine lacks; return the names of the packages installed."""
+    missing = {package for program, package in TOOLS.items() if not shutil.which(program)}
+    missing |= {package for path, package in FILES.items() if not path.exists()}
+    if not missing:
+        return []
+    if not shutil.which("apt-get"):
+        raise LabError(f"the lab needs {', '.join(sorted(missing))}; install them, this machine has no apt-get for it")
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    install = ["apt-get", "install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300"]
+    log = cache_directory() / "tools.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    run_logged(["apt-get", "update"], log, env=environment)
+    run_logged([*install, *sorted(missing)], log, env=environment)
+    return sorted(missing)
+
+
+def ensure_base(distro: Distro, cache: Path) -> Path:
+    """Return the root filesystem of ``distro``, building it first when there is none of today's recipe."""
+    recipe = _recipe(distro)
+    key = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:12]
+    base = cache / "base" / f"{distro}-{key}"
+    if base.is_dir():
+        return base
+    base.parent.mkdir(parents=True, exist_ok=True)
+    with locked(f"image-{distro}"):
+        if not base.is_dir():
+            with _scratch(base) as root:
+                _build(distro, root, base.parent / f"{distro}.log")
+                root.rename(base)
+            _prune(base)
+    return base
+
+
+def _prune(current: Path) -> None:
+    """Delete images of former recipes that no host stands on, switched on or off."""
+    mounts = Path("/proc/self/mountinfo").read_text()
+    used = {json.loads(file.read_text())["base"] for file in state_directory().glob("*/hosts/*/host.json")}
+    distro = current.name.partition("-")[0]
+    for base in current.parent.glob(f"{distro}-*"):
+        if base != current and base.name not in used and str(base) not in mounts:
+            shutil.rmtree(base)
+
+
+def _recipe(distro: Distro) -> dict[str, object]:
+    """Return everything that an image is made of; the name of the image is its hash."""
+    return {
+        "recipe": RECIPE,
+        "distro": distro,
+        "packages": PACKAGES,
+        "prefilled": _prefilled(distro),
+        "masked": MASKED,
+        "apt": surroundings.apt_settings(),
+        "sources": surroundings.apt_sources(),
+        "certificates": surroundings.certificates(),
+    }
+
+
+def _prefilled(distro: Distro) -> tuple[str, ...]:
+    """Return what is worth having at hand: hosts of the other distributions are there to be refused."""
+    return PREFILLED if distro == "bullseye" else ()
+
+
+def _sources(distro: Distro) -> tuple[str, ...]:
+    """Return apt sources from the machine's own mirrors; none means mmdebstrap's default ones."""
+    mirrors = surroundings.debian_mirrors()
+    if mirrors is None:
+        return ()
+    debian, security = mirrors
+    components = _components(distro)
+    return (
+        f"deb {debian} {distro} {components}",
+        f"deb {debian} {distro}-updates {components}",
+        f"deb {security} {distro}-security {components}",
+    )
+
+
+def _components(distro: Distro) -> str:
+    return "main contrib non-free" + ("" if distro == "bullseye" else " non-free-firmware")
+
+
+@contextmanager
+def _scratch(base: Path) -> Iterator[Path]:
+    """Give a temporary directory beside ``base`` and leave none behind, also none of an earlier crash."""
+    root = base.with_name(f".building-{base.name}")
+    shutil.rmtree(root, ignore_errors=True)
+    try:
+        yield root
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _build(distro: Distro, root: Path, log: Path) -> None:
+    """Make the root filesystem in ``root``; everything that the programs print goes to ``log``."""
+    print(f"lab: building the {distro} base image (a minute or two, once; log {log})", file=sys.stderr, flush=True)
+    log.unlink(missing_ok=True)
+    excludes = [f"--dpkgopt=path-exclude=/usr/share/{part}/*" for part in ("man", "doc", "info", "locale")]
+    options = [
+        *("--variant=minbase", "--mode=root", "--format=directory", f"--include={','.join(PACKAGES)}"),
+        f"--components={_components(distro)}",
+        *excludes,
+        "--dpkgopt=path-include=/usr/share/doc/*/copyright",
+        *(f"--aptopt={line}" for line in surroundings.apt_settings()),
+        '--aptopt=Acquire::Check-Valid-Until "false"',  # the old suite's lists are past their date
+        '--aptopt=APT::Keep-Downloaded-Packages "true"',
+        '--aptopt=Acquire::Languages "none"',
+        "--skip=cleanup/apt/lists",
+        *(("--setup-hook=" + _MERGE_USR,) if distro == "bullseye" else ()),
+    ]
+    run_logged(["mmdebstrap", *options, distro, root, *_sources(distro)], log)
+    _settle(root, log)
+    packages = _prefilled(distro)
+    if packages:
+        run_logged([*_in(root), "apt-get", "install", "-y", "--download-only", *packages], log)
+
+
+def _settle(root: Path, log: Path) -> None:
+    """Turn a bare bootstrap into the image of a host: login user, certificates, masked units, no identity."""
+    for name, text in surroundings.certificates().items():
+        (root / "usr/local/share/ca-certificates" / name).write_text(text)
+    run_logged([*_in(root), "update-ca-certificates"], log)
+    (root / "etc/default/locale").write_text("LANG=C.UTF-8\n")
+    run_logged([*_in(root), "useradd", "--create-home", "--shell", "/bin/bash", "--groups", "sudo", USER], log)
+    for unit in MASKED:
+        mask(root, unit)
+    for identity in (root / "etc/ssh").glob("ssh_host_*"):
+        identity.unlink()
+    # Only this key is made for each host; sshd would complain about the missing other kinds at every start.
+    (root / "etc/ssh/sshd_config.d/lab.conf").write_text("HostKey /etc/ssh/ssh_host_ed25519_key\n")
+
+
+def mask(root: Path, unit: str) -> None:
+    """Mask a systemd unit in a root filesystem that does not run."""
+    link = root / "etc/systemd/system" / unit
+    link.unlink(missing_ok=True)
+    link.symlink_to("/dev/null")
+
+
+def _in(root: Path) -> tuple[str | Path, ...]:
+    return ("chroot", root, "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive")

@@ -1,0 +1,200 @@
+"""One host: an overlay on a base image, booted by systemd-nspawn under a supervisor that outlives us.
+
+What runs is read from the kernel (control group, mounts, links); nothing here believes a process id on disk.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from hostwright.errors import LabError
+from lab import cgroups, network
+from lab.config import HostOptions, Machine
+from lab.mounts import mount_disk, mount_overlay, mounted, unmount_below
+from lab.programs import attempt
+from lab.records import read_record
+from lab.rootfs import VENDOR_MOUNT, vendor_apt
+
+BOOT_TIMEOUT_S = 180.0  # 0.3 s on a quiet machine; ten times and more under load
+_POLL_S = 0.05
+_CLEAN = ("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8")
+
+#: Enters the host's control groups and detaches. A start that fails here fails while we still look.
+_LAUNCH = """
+count=$1; shift
+while [ "$count" -gt 0 ]; do echo $$ >"$1" || exit; shift; count=$((count - 1)); done
+exec setsid --fork "$@"
+"""
+
+#: Boots the host again as long as it asks for that: nspawn ends with 133 on `reboot`. Its death takes nspawn with it,
+#: but not the host's PID 1, which `_orphaned` then knows by its parent.
+_SUPERVISE = """
+status=133
+while [ "$status" -eq 133 ]; do status=0; setpriv --pdeathsig KILL "$@" || status=$?; done
+"""
+
+
+def running(machine: Machine) -> bool:
+    """Tell whether the host is switched on, whatever it does."""
+    return bool(cgroups.processes(machine.cgroup))
+
+
+def start(machine: Machine) -> None:
+    """Switch the host on and plug its cable in. Leaves a running one on; does not wait (see `wait_for_ssh`)."""
+    if running(machine) and network.plugged(machine) and not _orphaned(machine):
+        network.restore_network(machine)
+        return
+    power_off(machine)  # one whose cable is gone gets no other while it runs; one without supervisor cannot reboot
+    record = read_record(machine.directory)
+    options = HostOptions.from_json(record.options)
+    attach(machine, machine.lab.cache / "base" / record.base, options)
+    network.plug(machine)
+    entries = [str(entry) for entry in cgroups.create(machine.cgroup)]
+    launch = ["sh", "-c", _LAUNCH, "hostwright-lab", str(len(entries)), *entries]
+    supervise = ["sh", "-c", _SUPERVISE, "hostwright-lab", *_nspawn(machine, options)]
+    with machine.console.open("wb") as console:
+        done = subprocess.run(
+            [*launch, *supervise], stdin=subprocess.DEVNULL, stdout=console, stderr=console, cwd="/", check=False
+        )
+    if done.returncode != 0:
+        raise LabError(f"lab host {machine.name} cannot enter its control group: {_tail(machine.console)}")
+
+
+def attach(machine: Machine, base: Path, options: HostOptions) -> None:
+    """Mount the host's root filesystem. Does nothing where it is mounted."""
+    if mounted(machine.merged):
+        return
+    machine.merged.mkdir(exist_ok=True)
+    disk = _disk(machine, options)
+    disk.mkdir(exist_ok=True)
+    if options.disk_bytes and not mounted(disk):
+        mount_disk(machine.directory / "disk.img", options.disk_bytes, disk)
+    for name in ("upper", "work", "docker"):
+        (disk / name).mkdir(exist_ok=True)
+    mount_overlay(base, disk / "upper", disk / "work", machine.merged)
+
+
+def _disk(machine: Machine, options: HostOptions) -> Path:
+    """Return the directory that holds what the host writes."""
+    return machine.directory / "disk" if options.disk_bytes else machine.directory
+
+
+def power_off(machine: Machine) -> None:
+    """Pull the plug: SIGKILL to everything of the host at once. Its disk stays as it is."""
+    cgroups.kill(machine.cgroup)
+    cgroups.remove(machine.cgroup)
+
+
+def erase(machine: Machine) -> None:
+    """Switch the host off and remove all that it was: network, mounts, disk."""
+    power_off(machine)
+    network.unplug(machine)
+    unmount_below(machine.directory)
+    if machine.directory.exists():
+        shutil.rmtree(machine.directory)
+
+
+def wait_for_ssh(machine: Machine, timeout_s: float = BOOT_TIMEOUT_S) -> None:
+    """Wait until users can log in over SSH. Raises `LabError` when the host ends before, or at the timeout."""
+    deadline = time.monotonic() + timeout_s
+    while not (answers(machine) and admits(machine)):
+        if not running(machine):
+            said = f"its console {machine.console} says:\n{_tail(machine.console)}"
+            raise LabError(f"lab host {machine.name} ended while booting; {said}")
+        if time.monotonic() > deadline:
+            silent = f"does not answer on {machine.address}:22 after {timeout_s:.0f} s"
+            raise LabError(f"lab host {machine.name} {silent}; look at {machine.console}")
+        time.sleep(_POLL_S)
+
+
+def answers(machine: Machine) -> bool:
+    """Tell whether an SSH server greets on the host's address."""
+    try:
+        with socket.create_connection((str(machine.address), 22), timeout=2.0) as connection:
+            return connection.recv(8).startswith(b"SSH-2.0")
+    except OSError:
+        return False
+
+
+def admits(machine: Machine) -> bool:
+    """Tell whether users may log in: sshd greets earlier, while pam_nologin still turns all but root away."""
+    found = _leader(cgroups.processes(machine.cgroup))
+    return found is not None and not Path(f"/proc/{found[0]}/root/run/nologin").exists()
+
+
+def memory_bytes(machine: Machine) -> int:
+    """Return the memory that the host uses, its page cache included; 0 where it is off."""
+    return cgroups.memory_bytes(machine.cgroup)
+
+
+def exec_in(machine: Machine, argv: Sequence[str], *, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a program as root inside the host, as on its console: needs neither network nor sshd.
+
+    Returns how it ended. Raises `LabError` when the host is off.
+    """
+    enter = ["nsenter", f"--target={leader(machine)}", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup"]
+    return attempt([*enter, "--root", "--wd", "env", "-i", *_CLEAN, *argv], stdin=stdin)
+
+
+def console(machine: Machine, *argv: str) -> str:
+    """Run a program inside the host as `exec_in` does and return its output. Raises `LabError` when it fails."""
+    done = exec_in(machine, argv)
+    if done.returncode != 0:
+        words, output = " ".join(argv), (done.stderr or done.stdout)[-500:]
+        raise LabError(f"`{words}` on {machine.name}'s console ended with status {done.returncode}: {output}")
+    return done.stdout
+
+
+def leader(machine: Machine) -> int:
+    """Return the process id, on this machine, of the host's PID 1. Raises `LabError` when the host is off."""
+    found = _leader(cgroups.processes(machine.cgroup))
+    if found is None:
+        raise LabError(f"lab host {machine.name} is off; `python -m lab up --hosts {machine.name}` starts it")
+    return found[0]
+
+
+def _orphaned(machine: Machine) -> bool:
+    """Tell whether the host runs on without nspawn, as it does when the supervisor was killed."""
+    processes = cgroups.processes(machine.cgroup)
+    found = _leader(processes)
+    return found is not None and found[1] not in processes
+
+
+def _leader(processes: set[int]) -> tuple[int, int] | None:
+    """Return (id, parent's id) of the one among ``processes`` that is a host's PID 1; none while it reboots."""
+    for pid in processes:
+        try:
+            lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        except OSError:
+            continue  # ended since
+        status = {name: value.split() for name, _, value in (line.partition(":") for line in lines)}
+        # Two levels and 1 in the inner one: deeper ones are containers inside the host.
+        if len(status["NSpid"]) == 2 and status["NSpid"][1] == "1":
+            return pid, int(status["PPid"][0])
+    return None
+
+
+def _nspawn(machine: Machine, options: HostOptions) -> list[str]:
+    """Return the command that boots the host and ends when it is switched off."""
+    vendor = vendor_apt(machine.lab, options.profile)
+    vendor.mkdir(parents=True, exist_ok=True)
+    return [
+        *("env", "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1", "systemd-nspawn", "--quiet", "--boot", "--settings=no"),
+        *("--keep-unit", "--register=no", f"--directory={machine.merged}"),
+        *(f"--machine={machine.lab.name}-{machine.name}", f"--hostname={machine.name}"),
+        *(f"--network-namespace-path={machine.netns}", "--resolv-conf=off", "--timezone=off", "--link-journal=no"),
+        *("--console=pipe", "--kill-signal=SIGRTMIN+3"),
+        # What a nested dockerd needs: its bridge, its keyrings, its device filter.
+        *("--capability=CAP_NET_ADMIN", "--system-call-filter=@keyring", "--system-call-filter=bpf"),
+        f"--bind={_disk(machine, options) / 'docker'}:/var/lib/docker",
+        f"--bind-ro={vendor}:{VENDOR_MOUNT}",
+    ]
+
+
+def _tail(path: Path) -> str:
+    return "\n".join(path.read_text(errors="replace").strip().splitlines()[-8:])

@@ -1,0 +1,56 @@
+"""What is mounted, and unmounting it: read from the kernel, never from a record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lab.programs import attempt, run
+
+
+def mount_points() -> list[Path]:
+    """Return the machine's mount points in the order in which they were mounted."""
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    # Only these four are escaped by the kernel (proc_pid_mountinfo(5)).
+    escapes = {"\\040": " ", "\\011": "\t", "\\012": "\n", "\\134": "\\"}
+    points = []
+    for line in lines:
+        point = line.split()[4]
+        for escape, character in escapes.items():
+            point = point.replace(escape, character)
+        points.append(Path(point))
+    return points
+
+
+def mounted(path: Path) -> bool:
+    """Tell whether something is mounted exactly at ``path``."""
+    return path in mount_points()
+
+
+def mount_overlay(lower: Path, upper: Path, work: Path, target: Path) -> None:
+    """Mount ``upper`` over ``lower`` at ``target``: what is written there goes to ``upper``."""
+    options = f"lowerdir={lower},upperdir={upper},workdir={work}"
+    run(["mount", "-t", "overlay", "hostwright-lab", "-o", options, target])
+
+
+def mount_disk(image: Path, size_bytes: int, target: Path) -> None:
+    """Mount the ext4 filesystem in the sparse file ``image`` at ``target``, making it first where it is missing."""
+    if not image.exists():
+        fresh = image.with_suffix(".new")
+        with fresh.open("wb") as file:
+            file.truncate(size_bytes)
+        run(["mkfs.ext4", "-q", fresh])
+        fresh.rename(image)
+    run(["mount", "-o", "loop", image, target])
+
+
+def unmount(path: Path) -> None:
+    """Unmount whatever is mounted at ``path``, if anything is, even where something still holds it open."""
+    while mounted(path):
+        run(["umount", "--lazy", path])
+
+
+def unmount_below(directory: Path) -> None:
+    """Unmount everything below ``directory``, the last mounted first."""
+    for point in reversed(mount_points()):
+        if point.is_relative_to(directory):
+            attempt(["umount", "--lazy", point])

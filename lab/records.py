@@ -1,0 +1,91 @@
+"""What is written down of a lab and its hosts: only what the kernel cannot tell, always by rename."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hostwright.errors import LabError
+from lab.config import BLOCK, DEFAULT_NAME, LAB_PREFIX, Lab, Machine, cache_directory, state_directory
+from lab.locking import locked
+
+SLOTS = 2 ** (LAB_PREFIX - BLOCK.prefixlen)
+
+
+@dataclass(frozen=True, slots=True)
+class HostRecord:
+    """One host. Its file is written last while it is made: a host without it was never finished."""
+
+    name: str
+    index: int  #: 1…999, gives the address and the MAC; kept over resets
+    base: str  #: directory name of its base image in the cache
+    host_key: str  #: public key as in the .pub file, as it was when the host was made
+    options: dict[str, Any]
+
+
+def read_record(directory: Path) -> HostRecord:
+    """Return the record in a host's directory. Raises `LabError` when there is none."""
+    try:
+        return HostRecord(**json.loads((directory / "host.json").read_text()))
+    except FileNotFoundError as error:
+        raise LabError(f"there is no lab host {directory.name}; `python -m lab status` lists the hosts") from error
+
+
+def write_record(directory: Path, record: HostRecord) -> None:
+    """Write the record of a host that is complete."""
+    write_atomically(directory / "host.json", json.dumps(asdict(record), indent=1))
+
+
+def read_records(lab: Lab) -> dict[str, HostRecord]:
+    """Return the records of all finished hosts of a lab by name."""
+    files = sorted((lab.state / "hosts").glob("*/host.json"))
+    return {file.parent.name: read_record(file.parent) for file in files}
+
+
+def find_machine(lab: Lab, name: str) -> Machine:
+    """Return the host ``name`` of a lab. Raises `LabError` when there is none."""
+    return Machine(lab, name, read_record(lab.state / "hosts" / name).index)
+
+
+def find_lab(name: str = DEFAULT_NAME) -> Lab | None:
+    """Return the lab ``name`` as it was opened before, or None."""
+    file = state_directory() / name / "lab.json"
+    if not file.exists():
+        return None
+    return Lab(name, json.loads(file.read_text())["slot"], cache_directory(), state_directory())
+
+
+def open_lab(name: str = DEFAULT_NAME) -> Lab:
+    """Return the lab ``name``, with a network of its own: its former one, or the first that no other lab has."""
+    Lab(name)  # refuses a bad name before anything is written
+    root = state_directory()
+    root.mkdir(parents=True, exist_ok=True)
+    with locked("labs"):
+        if known := find_lab(name):
+            return known
+        taken = {json.loads(file.read_text())["slot"] for file in root.glob("*/lab.json")}
+        # Slot 0 stays free for the default lab, so that its addresses are always the same.
+        first = 0 if name == DEFAULT_NAME else 1
+        slot = next((number for number in range(first, SLOTS) if number not in taken), None)
+        if slot is None:
+            raise LabError(f"all {SLOTS} lab networks are in use; take one down: `python -m lab down --name …`")
+        lab = Lab(name, slot, cache_directory(), root)
+        lab.state.mkdir(exist_ok=True)
+        write_atomically(lab.state / "lab.json", json.dumps({"slot": slot}))
+        return lab
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write ``text`` to ``path`` so that a reader sees the old file or the new one."""
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.write_text(text)
+    temporary.rename(path)
+
+
+def give_to_user(path: Path) -> None:
+    """Give a file or directory to the user who called sudo, if there is one: plain commands read it as that user."""
+    if "SUDO_UID" in os.environ:
+        os.chown(path, int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"]))

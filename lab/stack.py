@@ -1,0 +1,76 @@
+"""Writes the lab's stack file: the real stack, with the vendor files that were built here in the place of the vendor's.
+
+Everything that is not said here (versions, package names, pins) comes from the stack that it extends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lab.rootfs import VENDOR_MOUNT
+from lab.vendor.model import VendorBuildError, VendorFile, read_manifest
+
+EXTENDS = "tensorflow-2.9"
+_HEADER = "# Written by `lab up` from the vendor files in the lab's cache; not for editing.\n"
+#: artifacts that the base stack knows and of which the lab has its own file
+_NEEDED = ("driver", "fabric-manager", "cuda-repository", "cuda-pin", "cudnn", "container-toolkit-key")
+
+
+def write(vendor: Path, dest: Path) -> Path:
+    """Write the stack of the vendor files in `vendor` to `dest` and return it; written anew only when it changes."""
+    profile, files = read_manifest(vendor)
+    text = _HEADER + yaml.safe_dump(compose(files, vendor, profile.value), sort_keys=False, width=120)
+    if not dest.is_file() or dest.read_text() != text:
+        dest.parent.mkdir(parents=True, exist_ok=True)
+        temporary = dest.with_name(dest.name + ".new")
+        temporary.write_text(text)
+        temporary.replace(dest)
+    return dest
+
+
+def compose(files: Iterable[VendorFile], vendor: Path, profile: str) -> dict[str, Any]:
+    """Return the stack as plain values. Raises `VendorBuildError` when the manifest lacks a file that it must have."""
+    by_artifact: dict[str, VendorFile] = {}
+    for file in files:
+        by_artifact.setdefault(file.artifact, file)  # of several versions, the first is the stack's
+    missing = [name for name in _NEEDED if name not in by_artifact]
+    if missing:
+        raise VendorBuildError(f"the vendor files in {vendor} lack {', '.join(missing)}; build them again")
+    toolkit = by_artifact["container-toolkit"]
+    return {
+        "extends": EXTENDS,
+        "description": f"the {profile} lab: {EXTENDS} with stand-ins for what no public index carries",
+        # The lab's module is empty C that builds on any kernel; the rule for the real one is the base stack's.
+        "driver": {"kernels": ">=3.10"},
+        "cuda": {"repository": {"fingerprint": by_artifact["cuda-repository"].fingerprint}},
+        "tensorflow": {"wheelhouses": {name.removeprefix("wheelhouse-"): name for name in _wheelhouses(by_artifact)}},
+        "container": {
+            "toolkit": {
+                "repository": {
+                    "uri": f"file:{VENDOR_MOUNT}/nvidia-container-toolkit",
+                    "fingerprint": toolkit.fingerprint,
+                }
+            }
+        },
+        "artifacts": {
+            name: _artifact(file, vendor) for name, file in sorted(by_artifact.items()) if not file.is_directory
+        },
+    }
+
+
+def _wheelhouses(artifacts: Iterable[str]) -> list[str]:
+    return sorted(name for name in artifacts if name.startswith("wheelhouse-"))
+
+
+def _artifact(file: VendorFile, vendor: Path) -> dict[str, Any]:
+    return {
+        "file": Path(file.name).name,
+        "urls": [(vendor / file.name).absolute().as_uri()],
+        "sha256": file.sha256,
+        "size": file.size,
+        "stand_in": file.stand_in,
+    }

@@ -1,0 +1,71 @@
+"""The vendor's files, built here: real where a public package index has the bytes, else stand-ins that say so.
+
+Each builder is a module with `build(out, profile) -> list[VendorFile]`. It does nothing when the files of its present
+recipe are there, and a cut build leaves nothing that counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+
+from hostwright.errors import HostwrightError
+from lab.config import cache_directory
+from lab.image import ensure_tools
+from lab.locking import locked
+from lab.vendor.model import Profile, VendorFile, read_manifest, write_manifest
+
+__all__ = ["BUILDERS", "Profile", "VendorFile", "build", "read_manifest"]
+
+Builder = Callable[[Path, Profile], list[VendorFile]]
+
+#: modules in the order in which they are started: the two long downloads first, everything else fits beside them
+BUILDERS: tuple[str, ...] = ("cuda", "wheels", "driver", "fabricmanager", "headers", "cudnn", "toolkit", "smoke")
+WORKERS = 2  #: one mostly waits for the network while the other unpacks
+
+
+def build(profile: Profile | str, cache: Path) -> Path:
+    """Build the vendor files of `profile` that are missing below `cache` and return their directory.
+
+    Two builds of one profile wait for each other. Raises `LabError` with the failing program's last lines.
+    """
+    chosen = Profile(profile)
+    ensure_tools()
+    out = cache / "vendor" / chosen
+    out.mkdir(parents=True, exist_ok=True)
+    with locked(f"vendor-{chosen}"), ThreadPoolExecutor(WORKERS) as pool:
+        built = pool.map(lambda name: _builder(name)(out, chosen), BUILDERS)
+        write_manifest(out, chosen, chain.from_iterable(built))
+    return out
+
+
+def _builder(name: str) -> Builder:
+    """Import one builder; only a build needs them all."""
+    found: Builder = import_module(f"{__name__}.{name}").build
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build from the command line (`python -m lab.vendor`) and list what there is."""
+    parser = argparse.ArgumentParser(prog="python -m lab.vendor", description="Build the lab's vendor files.")
+    parser.add_argument("--profile", choices=[each.value for each in Profile], default=Profile.FULL.value)
+    parser.add_argument("--cache", type=Path, default=cache_directory(), help="default: %(default)s")
+    options = parser.parse_args(arguments)
+    if os.geteuid() != 0:
+        print("lab: this needs root; `python -m lab build` asks sudo for it", file=sys.stderr)
+        return 1
+    try:
+        out = build(options.profile, options.cache)
+    except HostwrightError as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return error.exit_status
+    for file in read_manifest(out)[1]:
+        kind = "stand-in" if file.stand_in else "real"
+        print(f"{kind:9} {file.size / 1e6:9.1f} MB  {file.name}\n          {file.note}")
+    return 0

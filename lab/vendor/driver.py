@@ -1,0 +1,187 @@
+"""A stand-in of NVIDIA's `.run`: the vendor's installer in behaviour, made-up libraries, an empty kernel module.
+
+What it does is what the 470.182.03 installer does (options, refusals, order of steps, log, exit status); what it
+installs are doubles that answer from the lab host's made-up hardware and say that they are stand-ins.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from lab.programs import run
+from lab.vendor.model import Profile, VendorBuildError, VendorFile, build_once, describe, recipe_key
+from lab.vendor.native import Compiler
+
+#: the driver of the stack, and the last one of the branch, for upgrades
+VERSION = "470.182.03"
+UPGRADE = "470.256.02"
+VERSIONS = (VERSION, UPGRADE)
+
+_SOURCES = Path(__file__).parent / "src" / "driver"
+_HEADER = Path("/usr/share/makeself/makeself-header.sh")
+_LIBRARY_DIRECTORY = "/usr/lib/x86_64-linux-gnu"
+#: a date for every archive: the same sources give the same checksum
+_DATE = "Fri Feb 24 00:00:00 UTC 2023"
+
+#: libraries that only have to be there: stem → major of the soname
+_EMPTY_LIBRARIES = {
+    "libnvidia-cfg": 1,
+    "libnvidia-ptxjitcompiler": 1,
+    "libnvidia-opencl": 1,
+    "libnvidia-allocator": 1,
+    "libnvidia-encode": 1,
+    "libnvcuvid": 1,
+    "libnvidia-compiler": None,
+}
+_NOTE = (
+    "stand-in: the installer behaves as NVIDIA's and dkms really compiles its module; libcuda, libnvidia-ml and "
+    "nvidia-smi are doubles that answer for made-up cards and cannot compute"
+)
+
+
+def build(out: Path, profile: Profile) -> list[VendorFile]:
+    """Build the `.run` of every version into `out`; nothing is done for those that are there already."""
+    sources = [path for path in _SOURCES.rglob("*") if path.is_file()]
+    sources += [Path(__file__), Path(__file__).with_name("native.py")]
+    files: list[VendorFile] = []
+    for version in VERSIONS:
+        key = recipe_key(profile, sources, version=version)
+        files += build_once(out, f"driver-{version}", key, partial(_run_file, version))
+    return files
+
+
+def file_name(version: str) -> str:
+    """The vendor's name of the file."""
+    return f"NVIDIA-Linux-x86_64-{version}.run"
+
+
+def _run_file(version: str, work: Path) -> list[VendorFile]:
+    """Assemble the archive's directory and pack it."""
+    archive = work / file_name(version).removesuffix(".run")
+    for part in (archive, archive / "kernel", work / "native"):
+        part.mkdir()
+    _scripts(archive, version)
+    _kernel(archive / "kernel", version)
+    manifest = [
+        *_programs(),
+        *_libraries(archive, work / "native", version),
+        *_sources_of_kernel(archive, version),
+    ]
+    (archive / ".manifest").write_text("\n".join(manifest) + "\n")
+    _pack(work, archive, version)
+    artifact = "driver" if version == VERSION else f"driver-{version}"
+    return [describe(work / file_name(version), artifact=artifact, version=version, stand_in=True, note=_NOTE)]
+
+
+def _fill(text: str, version: str) -> str:
+    return text.replace("__VERSION", version)
+
+
+def _scripts(archive: Path, version: str) -> None:
+    """Put the installer together from its parts, and the other programs that are scripts."""
+    parts = sorted((_SOURCES / "installer").glob("*.sh"))
+    (archive / "nvidia-installer").write_text(_fill("".join(part.read_text() for part in parts), version))
+    (archive / "nvidia-modprobe").write_text(_fill((_SOURCES / "nvidia-modprobe").read_text(), version))
+    readme = f"Hostwright lab stand-in for the NVIDIA driver {version}. Nothing in it is NVIDIA's.\n"
+    (archive / "README.txt").write_text(readme)
+    (archive / "nvidia.icd").write_text("libnvidia-opencl.so.1\n")
+    (archive / "nvidia-installer").chmod(0o755)
+    (archive / "nvidia-modprobe").chmod(0o755)
+
+
+def _kernel(target: Path, version: str) -> None:
+    """Copy the sources of the kernel modules and write the header that names the version."""
+    for source in (_SOURCES / "kernel").iterdir():
+        shutil.copyfile(source, target / source.name)
+    (target / "nv-version.h").write_text(f'#define NV_VERSION_STRING "{version}"\n')
+
+
+def _programs() -> Iterator[str]:
+    """List what goes to /usr/bin and the few data files."""
+    for name in ("nvidia-installer", "nvidia-modprobe", "nvidia-smi", "nvidia-persistenced"):
+        yield f"file 755 {name} /usr/bin/{name}"
+    yield "link nvidia-installer /usr/bin/nvidia-uninstall"
+    yield "file 644 README.txt /usr/share/doc/NVIDIA_GLX-1.0/README.txt"
+    yield "file 644 nvidia.icd /etc/OpenCL/vendors/nvidia.icd"
+
+
+def _libraries(archive: Path, work: Path, version: str) -> Iterator[str]:
+    """Compile the doubles into the archive and list where each goes, with its links."""
+    compiler = Compiler(work)
+    defines = {"NV_VERSION": version}
+    machine = _SOURCES / "machine.c"
+    smi = [_SOURCES / name for name in ("nvidia-smi.c", "smi-csv.c", "smi-print.c")]
+    shutil.move(compiler.program("nvidia-smi", smi, defines), archive)
+    persistenced = [_SOURCES / "persistenced.c", machine]
+    shutil.move(compiler.program("nvidia-persistenced", persistenced, defines), archive)
+    sources = {"libcuda": [_SOURCES / "cuda.c", machine], "libnvidia-ml": [_SOURCES / "nvml.c", machine]}
+    for stem, major in {"libcuda": 1, "libnvidia-ml": 1, **_EMPTY_LIBRARIES}.items():
+        name = f"{stem}.so.{version}"
+        soname = f"{stem}.so.{major}" if major else name
+        files = sources.get(stem, [_SOURCES / "empty.c"])
+        shutil.move(compiler.library(name, soname, files, {**defines, "SONAME": soname}), archive)
+        yield f"file 755 {name} {_LIBRARY_DIRECTORY}/{name}"
+        if major:
+            yield f"link {name} {_LIBRARY_DIRECTORY}/{soname}"
+            yield f"link {soname} {_LIBRARY_DIRECTORY}/{stem}.so"
+
+
+def _sources_of_kernel(archive: Path, version: str) -> Iterator[str]:
+    """List the kernel sources, which dkms wants in /usr/src; the installer fills in its dkms.conf."""
+    target = f"/usr/src/nvidia-{version}"
+    for source in sorted((archive / "kernel").iterdir()):
+        if source.name != "dkms.conf":
+            yield f"file 644 kernel/{source.name} {target}/{source.name}"
+    yield f"file 644 kernel/dkms.conf.filled {target}/dkms.conf"
+
+
+def _pack(work: Path, archive: Path, version: str) -> None:
+    """Run makeself with a header that hands what it does not know to the installer, as NVIDIA's does."""
+    header = work / "header.sh"
+    header.write_text(_nvidia_header(_stock_header()))
+    label = f"NVIDIA Accelerated Graphics Driver for Linux-x86_64 {version} (hostwright stand-in)"
+    options = [
+        "--quiet",
+        "--gzip",
+        "--sha256",
+        "--nox11",
+        "--noprogress",
+        "--packaging-date",
+        _DATE,
+        "--header",
+        f"./{header.name}",
+    ]
+    same_everywhere = "--sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner"
+    words = [*options, "--tar-extra", same_everywhere, archive.name, file_name(version), label, "./nvidia-installer"]
+    run(["env", f"--chdir={work}", "makeself", *words])
+
+
+def _stock_header() -> str:
+    try:
+        return _HEADER.read_text()
+    except FileNotFoundError:
+        raise VendorBuildError(f"{_HEADER} is missing: install the package makeself") from None
+
+
+def _nvidia_header(stock: str) -> str:
+    """Change makeself's header: unknown flags end its own options, `-x` extracts, `-q` and `-h` are the installer's.
+
+    Raises `VendorBuildError` when a place to change is not found: another makeself than those this was written for.
+    """
+    changes = (
+        (r"-\*\)\n\s*echo Unrecognized flag[^;]*;;", "-*)\n\tbreak ;;"),
+        (r"-q \| --quiet\)", "--quiet)"),
+        (r"-h \| --help\)", "--makeself-help)"),
+        (r"\n\t--noexec\)\n", '\n\t-x | --extract-only)\n\tkeep=y\n\tscript=""\n\tshift\n\t;;\n\t--noexec)\n'),
+        (r'echo " All good\."', 'echo " OK"'),
+    )
+    for pattern, replacement in changes:
+        text, count = re.subn(pattern, replacement.replace("\\", r"\\"), stock)
+        if count != 1:
+            raise VendorBuildError(f"{_HEADER}: {pattern!r} was expected once, found {count} times: unknown makeself")
+        stock = text
+    return stock

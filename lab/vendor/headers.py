@@ -1,0 +1,67 @@
+"""The distribution's kernel headers, as far as a lab host is concerned.
+
+A lab host runs the machine's kernel, for which no distribution has headers. A package named as the distribution would
+name them depends on Debian's own `linux-headers-amd64` and lets `/lib/modules/$(uname -r)/build` lead to those, so
+that an unchanged role finds headers and dkms really compiles against Debian's kernel.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+from lab.vendor.model import Profile, VendorBuildError, VendorFile, build_once, describe, recipe_key
+from lab.vendor.packaging import Control, build_deb, control_of, write_repository
+
+#: where the repository lies below the vendor directory
+REPOSITORY = "apt/headers"
+_DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
+_NOTE = "stand-in: an empty package for the running kernel that leads to Debian's own kernel headers"
+
+#: depmod, which dkms runs, wants the lists of what the kernel has built in
+_LISTS = ("modules.builtin", "modules.order", "modules.builtin.modinfo")
+
+_POSTINST = """#!/bin/sh
+# Hostwright lab stand-in: leads to the newest of Debian's headers, whose version is known only here.
+set -e
+build=$(ls -d /usr/src/linux-headers-*-amd64 | sort -V | tail -n 1)
+ln -sfn "$build" /lib/modules/{release}/build
+"""
+
+_POSTRM = """#!/bin/sh
+set -e
+rm -f /lib/modules/{release}/build
+"""
+
+
+def build(out: Path, profile: Profile) -> list[VendorFile]:
+    """Build the repository for the kernel that runs now; a new kernel is a new recipe."""
+    release = os.uname().release
+    package = f"linux-headers-{release}"
+    if not _DEBIAN_NAME.fullmatch(package):
+        raise VendorBuildError(
+            f"the running kernel is called {release}, which cannot be part of a Debian package's name: "
+            "hosts of a lab on it cannot have kernel headers; boot a kernel whose name has small letters only"
+        )
+    key = recipe_key(profile, [Path(__file__), Path(__file__).with_name("packaging.py")], release=release)
+    return build_once(out, "headers", key, lambda work: [_repository(work, package, release)])
+
+
+def _repository(work: Path, package: str, release: str) -> VendorFile:
+    tree, repository = work / "tree", work / REPOSITORY
+    modules = tree / "lib/modules" / release
+    for directory in (modules, repository):
+        directory.mkdir(parents=True)
+    for name in _LISTS:
+        (modules / name).touch()
+    control = Control(
+        package, "1.0", f"Header files for Linux {release} (hostwright stand-in)", depends="linux-headers-amd64"
+    )
+    scripts = {"postinst": _POSTINST.format(release=release), "postrm": _POSTRM.format(release=release)}
+    deb = build_deb(tree, control, repository, scripts)
+    shutil.rmtree(tree)
+    write_repository(repository, {deb.name: control_of(deb)}, "Hostwright lab", "kernel headers")
+    version = control.version
+    return describe(repository, artifact="headers", version=version, stand_in=True, note=_NOTE, name=REPOSITORY)

@@ -1,0 +1,155 @@
+"""What a built vendor file is, the manifest that lists them, and how a builder avoids building twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from hostwright.errors import LabError
+
+#: bytes read at a time when hashing; larger blocks are not faster
+HASH_BLOCK = 1 << 20
+MANIFEST = "manifest.json"
+
+
+class Profile(StrEnum):
+    """How much of the vendor's bytes a build carries."""
+
+    SMALL = "small"  #: real compiler and runtime, the large math libraries as stand-ins: for tests
+    FULL = "full"  #: the real libraries: for the demo
+
+
+@dataclass(frozen=True, slots=True)
+class VendorFile:
+    """One file (or directory, for an apt repository) that a user would get from the vendor."""
+
+    name: str  #: file name, relative to the vendor directory, as the vendor names it
+    artifact: str  #: the artifact's key in the stack file
+    version: str
+    sha256: str  #: of the file; empty for a directory
+    size: int  #: bytes; of a directory, the sum of its files
+    stand_in: bool  #: True when any byte of it is not the vendor's own
+    note: str  #: what is real in it and what is not
+    fingerprint: str = ""  #: of the OpenPGP key that signs it, where it is a repository or its key
+
+    @property
+    def is_directory(self) -> bool:
+        """Directories are apt repositories: their trust is the signature inside, not a checksum."""
+        return not self.sha256
+
+
+class VendorBuildError(LabError):
+    """A vendor file could not be built on this machine."""
+
+
+def sha256_of(path: Path) -> str:
+    """Return the hex SHA-256 of a file, read in blocks."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(HASH_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def describe(
+    path: Path, *, artifact: str, version: str, stand_in: bool, note: str, name: str = "", fingerprint: str = ""
+) -> VendorFile:
+    """Measure a finished file or directory; `name` is its path below the vendor directory when it is not flat."""
+    if path.is_dir():
+        size, digest = sum(each.stat().st_size for each in path.rglob("*") if each.is_file()), ""
+    else:
+        size, digest = path.stat().st_size, sha256_of(path)
+    return VendorFile(name or path.name, artifact, version, digest, size, stand_in, note, fingerprint)
+
+
+def recipe_key(profile: Profile, sources: Iterable[Path], **inputs: str) -> str:
+    """Identify a recipe by the bytes of the code and data that make it: a changed recipe is a changed key."""
+    digest = hashlib.sha256(profile.encode())
+    for source in sorted(sources):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    for key, value in sorted(inputs.items()):
+        digest.update(f"{key}={value}\0".encode())
+    return digest.hexdigest()
+
+
+def build_once(out: Path, builder: str, key: str, make: Callable[[Path], list[VendorFile]]) -> list[VendorFile]:
+    """Run `make` in an empty directory beside `out`'s files unless the same recipe's files are already there.
+
+    `make(work)` leaves its files in `work` at the names that it returns; they are renamed into `out` only when all
+    of them are complete, and the record of the recipe is written last. A cut build leaves nothing that counts; what a
+    killed one left is removed by the next. Only one build of a profile runs at a time (`lab.vendor.build` sees to it).
+    """
+    record = out / ".recipes" / f"{builder}.json"
+    known = _recorded(record, key)
+    if known is not None and all(_present(out, file) for file in known):
+        return known
+    record.parent.mkdir(parents=True, exist_ok=True)
+    record.unlink(missing_ok=True)
+    for left in out.glob(f".{builder}.*"):
+        shutil.rmtree(left)
+    print(f"lab: building {builder} for the profile {out.name}", file=sys.stderr, flush=True)
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix=f".{builder}.", dir=out) as work:
+        files = make(Path(work))
+        for file in files:
+            _move(Path(work) / file.name, out / file.name)
+    _write_json(record, {"key": key, "files": [asdict(file) for file in files]})
+    print(f"lab: built {builder} in {time.monotonic() - started:.1f} s", file=sys.stderr, flush=True)
+    return files
+
+
+def write_manifest(out: Path, profile: Profile, files: Iterable[VendorFile]) -> Path:
+    """Write the list of everything in `out` as `manifest.json`, atomically."""
+    path = out / MANIFEST
+    _write_json(path, {"profile": profile.value, "files": [asdict(file) for file in files]})
+    return path
+
+
+def read_manifest(vendor: Path) -> tuple[Profile, list[VendorFile]]:
+    """Read what `write_manifest` wrote; raise `VendorBuildError` where there is none."""
+    path = vendor / MANIFEST
+    try:
+        data = json.loads(path.read_text())
+    except FileNotFoundError:
+        message = f"{path} does not exist: build the vendor files first (python -m lab build --profile small)"
+        raise VendorBuildError(message) from None
+    return Profile(data["profile"]), [VendorFile(**each) for each in data["files"]]
+
+
+def _recorded(record: Path, key: str) -> list[VendorFile] | None:
+    """Return the files that the last complete build of this recipe made, or None."""
+    try:
+        data = json.loads(record.read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+    return [VendorFile(**each) for each in data["files"]] if data["key"] == key else None
+
+
+def _present(out: Path, file: VendorFile) -> bool:
+    """Look whether a recorded file is still there at its size (hashing gigabytes at each start would cost seconds)."""
+    path = out / file.name
+    if file.is_directory:
+        return path.is_dir()
+    return path.is_file() and path.stat().st_size == file.size
+
+
+def _move(source: Path, target: Path) -> None:
+    """Rename into place; a directory cannot replace another one, so an old one is moved aside first."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.is_dir():
+        shutil.rmtree(target)
+    source.replace(target)
+
+
+def _write_json(path: Path, data: Mapping[str, object]) -> None:
+    temporary = path.with_name(path.name + ".new")
+    temporary.write_text(json.dumps(data, indent=2, sort_keys=True) + "\n")
+    temporary.replace(path)

@@ -1,0 +1,16 @@
+// hostwright stand-in for the unified memory module: its dependence on the module below it is real.
+#include <linux/init.h>
+#include <linux/module.h>
+#include "nv-version.h"
+
+extern const char *nvidia_stand_in_version(void);
+
+static int __init nvidia_uvm_stand_in_init(void)
+{
+	return nvidia_stand_in_version() ? -ENODEV : 0;
+}
+module_init(nvidia_uvm_stand_in_init);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("hostwright stand-in for the NVIDIA unified memory module");
+MODULE_VERSION(NV_VERSION_STRING);

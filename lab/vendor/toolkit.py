@@ -1,0 +1,133 @@
+"""A stand-in of NVIDIA's container toolkit: its signed apt repository, packages, programs and their visible work.
+
+The programs are `src/toolkit/*`. Two versions lie in the repository, so that pins mean something, and the old
+`nvidia-docker2`, which has long been a name without content.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lab.vendor import packaging, standin
+from lab.vendor.model import Profile, VendorFile, build_once, describe, recipe_key
+from lab.vendor.packaging import Control, build_deb
+
+VERSIONS = ("1.17.8", "1.18.0")
+PINNED = f"{VERSIONS[0]}-1"  #: what the stack pins
+DIRECTORY = "apt/nvidia-container-toolkit"
+KEY_FILE = "nvidia-container-toolkit.asc"
+NOTE = "stand-in packages: configuration, hook and device links work, on the host's own driver files"
+
+_HERE = Path(__file__).parent
+_SOURCES = _HERE / "src/toolkit"
+_RECIPE = (Path(__file__), Path(packaging.__file__), Path(standin.__file__))
+
+
+@dataclass(frozen=True, slots=True)
+class _Package:
+    """One package: the files of `src/toolkit` in it, and what it needs (`%s` is the upstream version)."""
+
+    name: str
+    summary: str
+    depends: tuple[str, ...]
+    files: Mapping[str, str] = field(default_factory=dict)  #: path on the host → file in src/toolkit
+
+
+def _programs(*names: str) -> dict[str, str]:
+    return {f"usr/bin/{name}": name for name in names}
+
+
+# NVIDIA's own dependencies on the library packages are ">=": asking for one package at an old version brings the
+# others at the newest one, which is why all four have to be pinned.
+_PACKAGES = (
+    _Package("libnvidia-container1", "NVIDIA container runtime library", ("libc6",)),
+    _Package(
+        "libnvidia-container-tools",
+        "NVIDIA container runtime library (command-line tools)",
+        ("libnvidia-container1 (>= %s-1)", "python3"),
+        _programs("nvidia-container-cli"),
+    ),
+    _Package(
+        "nvidia-container-toolkit-base",
+        "NVIDIA Container Toolkit Base",
+        ("python3",),
+        {
+            **_programs("nvidia-ctk", "nvidia-container-runtime"),
+            "etc/nvidia-container-runtime/config.toml": "config.toml",
+        },
+    ),
+    _Package(
+        "nvidia-container-toolkit",
+        "NVIDIA Container toolkit",
+        ("nvidia-container-toolkit-base (= %s-1)", "libnvidia-container-tools (>= %s-1)", "python3"),
+        _programs("nvidia-container-runtime-hook"),
+    ),
+)
+
+
+def build(out: Path, profile: Profile) -> list[VendorFile]:
+    """Build the repository and its key into `out`, unless they are there already."""
+    key = recipe_key(profile, (*_RECIPE, *_SOURCES.iterdir()))
+    return build_once(out, "toolkit", key, _make)
+
+
+def _make(work: Path) -> list[VendorFile]:
+    repository = work / DIRECTORY
+    repository.mkdir(parents=True)
+    debs = [_deb(package, version, work / "tree", repository) for version in VERSIONS for package in _PACKAGES]
+    debs.append(_former(work / "tree", repository))
+    controls = {deb.name: packaging.control_of(deb) for deb in debs}
+    packaging.write_repository(repository, controls, origin="NVIDIA", label="libnvidia-container stable")
+    with packaging.signing_key("NVIDIA container toolkit") as key:
+        key.sign(repository)
+        (work / KEY_FILE).write_text(key.public())
+        fingerprint = key.fingerprint()
+    return [
+        describe(
+            repository,
+            name=DIRECTORY,
+            artifact="container-toolkit",
+            version=PINNED,
+            stand_in=True,
+            note=NOTE,
+            fingerprint=fingerprint,
+        ),
+        describe(
+            work / KEY_FILE,
+            artifact="container-toolkit-key",
+            version=PINNED,
+            stand_in=True,
+            note="the key of the stand-in repository",
+            fingerprint=fingerprint,
+        ),
+    ]
+
+
+def _deb(package: _Package, version: str, tree: Path, repository: Path) -> Path:
+    tree.mkdir()
+    for path, source in package.files.items():
+        target = tree / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text((_SOURCES / source).read_text().replace("@VERSION@", version))
+        target.chmod(0o755 if path.startswith("usr/bin/") else 0o644)
+    if package.name == "libnvidia-container1":
+        library = tree / f"usr/lib/x86_64-linux-gnu/libnvidia-container.so.{version}"
+        standin.shared_object(library, "libnvidia-container.so.1", f"libnvidia-container {version}")
+        library.with_name("libnvidia-container.so.1").symlink_to(library.name)
+    depends = ", ".join(each.replace("%s", version) for each in package.depends)
+    deb = build_deb(tree, Control(package.name, f"{version}-1", package.summary, depends), repository)
+    shutil.rmtree(tree)
+    return deb
+
+
+def _former(tree: Path, repository: Path) -> Path:
+    """Build the last `nvidia-docker2`: it writes no daemon.json any more, which surprises who still installs it."""
+    tree.mkdir()
+    depends = "nvidia-container-toolkit (>= 1.14.0-1)"
+    control = Control("nvidia-docker2", "2.14.0-1", "NVIDIA Container Toolkit meta-package", depends, "all")
+    deb = build_deb(tree, control, repository)
+    shutil.rmtree(tree)
+    return deb
