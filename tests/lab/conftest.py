@@ -1,0 +1,122 @@
+"""The hosts that lab tests work on, and the front door as a user types it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostwright.fleet import PROJECT, Fleet, Member
+from lab import fleet as lab_fleet
+from lab.config import HostOptions, Lab, Machine
+from lab.machine import console
+from lab.records import find_machine, open_lab
+
+HOSTS = ("gpu01", "gpu02")
+SMALL = HostOptions(profile="small")  #: the large math libraries are stand-ins: minutes less
+
+
+def pytest_configure() -> None:
+    """The lab makes network namespaces and boots hosts."""
+    if os.geteuid() != 0:
+        raise pytest.UsageError("the lab tests need root: say `make test`, which uses sudo")
+
+
+@dataclass(frozen=True)
+class FrontDoor:
+    """``invoke`` in a process of its own, on one lab's inventory."""
+
+    lab: Lab
+
+    def __call__(
+        self, *words: str, inventory: str | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run one verb and return its exit status, standard output and standard error."""
+        invoke = Path(sys.executable).with_name("invoke")
+        verb, *rest = words
+        command = [str(invoke), verb, "--inventory", inventory or str(self.lab.inventory.parent), *rest]
+        return subprocess.run(
+            command,
+            cwd=PROJECT,
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=1500,
+            check=False,
+        )
+
+    def json(self, *words: str, status: int) -> Any:
+        """Run one verb with ``--json``; its exit status must be ``status``."""
+        done = self(*words, "--json")
+        assert done.returncode == status, f"status {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="session")
+def lab() -> Iterator[Lab]:
+    """Two bare hosts with the small vendor profile, in a lab that nobody else uses."""
+    opened = open_lab("tests")
+    lab_fleet.supply(opened, SMALL)
+    lab_fleet.up(opened, HOSTS, options=SMALL)
+    yield opened
+    if not os.environ.get("HOSTWRIGHT_KEEP_LAB"):  # to run one test again and again on the same hosts
+        lab_fleet.down(opened)
+
+
+@pytest.fixture(scope="session")
+def invoke(lab: Lab) -> FrontDoor:
+    """``invoke`` on the lab's inventory, with the stack's files mirrored."""
+    door = FrontDoor(lab)
+    done = door("mirror", "--stack", "lab")
+    assert done.returncode == 0, done.stderr
+    return door
+
+
+@pytest.fixture(scope="session")
+def provisioned(invoke: FrontDoor) -> FrontDoor:
+    """Both hosts brought from bare to the stack, once for all tests."""
+    done = invoke("provision", "--hosts", "gpu01,gpu02")
+    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+    return invoke
+
+
+@pytest.fixture(scope="session")
+def gpu01(lab: Lab) -> Machine:
+    """The host that tests break."""
+    return find_machine(lab, "gpu01")
+
+
+@pytest.fixture(scope="session")
+def member(lab: Lab) -> Member:
+    """The host that tests break, as the engine sees it."""
+    return Fleet.load(lab.inventory.parent).members("gpu01")[0]
+
+
+Guest = Callable[[str, HostOptions], Machine]
+
+
+@pytest.fixture(scope="module")
+def guest(lab: Lab) -> Iterator[Guest]:
+    """Bring up a further host of the lab, of any kind, for the tests of one file: ``guest("trixie01", options)``."""
+    names: list[str] = []
+
+    def bring(name: str, options: HostOptions) -> Machine:
+        names.append(name)
+        lab_fleet.up(lab, [name], options=options)
+        return find_machine(lab, name)
+
+    yield bring
+    lab_fleet.remove(lab, names)
+
+
+def on(machine: Machine, script: str) -> str:
+    """Run shell on a host as its console's root; its output."""
+    return console(machine, "sh", "-euc", script)

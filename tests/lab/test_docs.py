@@ -1,0 +1,129 @@
+"""Every command line of the documents is run: in a copy of the checkout, by a real shell, against provisioned hosts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from hostwright.artifacts import Store
+from hostwright.fleet import PROJECT
+from lab.config import Lab
+from lab.records import find_machine
+from tests.lab.conftest import FrontDoor, on
+from tests.unit.documents import NAMES, Command, blocks, commands
+
+#: command → why it is not run here, and what runs it instead. Everything else is run.
+ELSEWHERE = {
+    "make demo": "brings up and takes down the user's own lab; its steps are run by test_lab_hosts and test_provision",
+    "make test": "this test is a part of it",
+    "make setup": "makes the environment in which this test runs; `make test` begins with it",
+    "make unit": "`make test` begins with it",
+    'python -m pytest tests/unit -k "link and not loader"': "`make test` runs these tests",
+    "sudo .venv/bin/python -m pytest tests/lab/test_provision.py -k second": "`make test` runs this test",
+    "invoke lab.up --hosts gpu01,gpu02": "would touch the user's own lab; test_lab_hosts does it in labs of its own",
+    "invoke lab.reset --hosts gpu01": "likewise",
+    "invoke lab.reset --hosts gpu01,gpu02": "likewise",
+    "invoke lab.down": "likewise",
+    "python docs/images/capture.py": "needs bare hosts and minutes, and changes the picture of the README",
+    "/opt/tensorflow-2.9/bin/pip download --only-binary :all: --no-deps --requirement "
+    "/opt/tensorflow-2.9/constraints.txt pip==24.0 --dest wheels": "fetches 0.6 GB, as lab/vendor/wheels.py does",
+    "tar -cf wheelhouse-py39.tar -C wheels .": "packs what the command before it fetches",
+}
+DOCUMENTS = [name for name in NAMES if any(commands(name))]
+#: one that stands in several documents is run with the first of them
+DISTINCT = {
+    (command.host, command.text): command for name in reversed(DOCUMENTS) for command in reversed([*commands(name)])
+}
+
+
+@pytest.fixture
+def checkout(provisioned: FrontDoor, lab: Lab, tmp_path: Path) -> Path:
+    """A copy of what git would hand out, with the sample inventory of the README for the lab's hosts.
+
+    The lab's files stand in for those of the stack, so that ``invoke mirror`` fetches from this machine.
+    """
+    assert provisioned("provision", "--hosts", "gpu01,gpu02").returncode == 0  # whatever the tests before this one did
+    on(find_machine(lab, "gpu01"), "rm -f /etc/motd")  # what the sample role puts there
+    copy = tmp_path / "hostwright"
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listed, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.split("\0")
+    for name in names:
+        if name and (PROJECT / name).is_file():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(PROJECT / name, copy / name)
+    (copy / ".venv").symlink_to(sys.prefix)
+    subprocess.run(["git", "init", "--quiet"], cwd=copy, check=True)
+    _lend_lab(lab, copy / "inventory")
+    (copy / "inventory/hosts.yml").write_text(next(block.text for block in blocks("README.md") if block.file))
+    vendor = tmp_path / "nvidia"
+    vendor.mkdir()
+    shutil.copy2(next(Path(lab.cache).glob("vendor/small/cudnn-*.tgz")), vendor)
+    return copy
+
+
+def _lend_lab(lab: Lab, inventory: Path) -> None:
+    """Put the lab's hosts into an inventory, and its stack in the place of the stack that users have."""
+    shutil.copy2(lab.inventory, inventory / "lab.yml")
+    stacks = inventory / "stacks"
+    (stacks / "tensorflow-2.9.yml").rename(stacks / "vendor.yml")
+    stack = yaml.safe_load(lab.stack.read_text())
+    for name in ("lab", "tensorflow-2.9"):
+        (stacks / f"{name}.yml").write_text(yaml.safe_dump({**stack, "extends": "vendor"}))
+
+
+@pytest.fixture
+def run(checkout: Path, lab: Lab) -> Callable[[Command], subprocess.CompletedProcess[str]]:
+    """Run a command line where its document means it to be run."""
+    environment = {
+        **os.environ,
+        "PATH": f"{checkout / '.venv/bin'}:{os.environ['PATH']}",
+        "HOME": str(checkout.parent),
+        "HOSTWRIGHT_ARTIFACTS": str(Store.default().root),
+    }
+
+    def in_shell(command: Command) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-euc", command.text],
+            cwd=checkout,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+
+    def on_host(command: Command) -> subprocess.CompletedProcess[str]:
+        output = on(find_machine(lab, command.host), command.text)
+        return subprocess.CompletedProcess(command.text, 0, output, "")
+
+    return lambda command: on_host(command) if command.host else in_shell(command)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_commands_of_a_document_run(
+    document: str, checkout: Path, run: Callable[[Command], subprocess.CompletedProcess[str]]
+):
+    """In the order in which they stand, each with the exit status that the document states."""
+    for block in blocks(document):
+        if block.language == "python":
+            (checkout / block.file).write_text(block.text)
+    for command in commands(document):
+        if command in DISTINCT.values() and command.text not in ELSEWHERE:
+            done = run(command)
+            assert done.returncode == command.status, (
+                f"{command}\nstatus {done.returncode}\n{done.stdout}\n{done.stderr}"
+            )
+            assert "Traceback" not in done.stderr, f"{command}\n{done.stderr}"
+
+
+def test_what_is_not_run_here_still_stands_in_the_documents():
+    written = {command.text for document in DOCUMENTS for command in commands(document)}
+    assert set(ELSEWHERE) <= written

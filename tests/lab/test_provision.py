@@ -1,0 +1,161 @@
+"""The main job over real SSH: bare hosts to verified hosts, and a second run that finds nothing to do."""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import yaml
+
+from hostwright.applying import Host, Settings, observe
+from hostwright.errors import Refused
+from hostwright.fleet import Fleet, Member
+from hostwright.planning import make_plan
+from lab.config import HostOptions, Lab, Machine
+from tests.lab.conftest import FrontDoor, Guest, on
+
+LAYERS = {"base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container"}
+
+
+def test_every_layer_of_both_hosts_is_verified(provisioned: FrontDoor):
+    hosts = provisioned.json("verify", "--hosts", "gpu01,gpu02", status=0)["hosts"]
+    assert [host["host"] for host in hosts] == ["gpu01", "gpu02"]
+    for host in hosts:
+        assert host["passed"]
+        assert {check["role"] for check in host["checks"]} == LAYERS
+
+
+def test_a_second_provision_changes_nothing(provisioned: FrontDoor, gpu01: Machine):
+    before = on(gpu01, "ls /var/lib/hostwright/jobs; dpkg-query -W; stat -c %y /etc/docker/daemon.json")
+    document = provisioned.json("provision", "--hosts", "gpu01,gpu02", status=0)
+    assert [(host["changed"], host["roles"]) for host in document["hosts"]] == [(False, []), (False, [])]
+    assert on(gpu01, "ls /var/lib/hostwright/jobs; dpkg-query -W; stat -c %y /etc/docker/daemon.json") == before
+
+
+def test_a_green_host_costs_one_exec_channel(provisioned: FrontDoor, member: Member):
+    with member.connect() as session:
+        settings = Settings(run_id="count", emit=lambda _: None, locate=lambda _: Path("/nowhere"))
+        outcome = Host(session, member.connect, member.desired, settings).converge()
+        assert not outcome.changed
+        assert session.execs == 1
+
+
+def test_equal_questions_of_all_roles_are_asked_once(provisioned: FrontDoor, member: Member):
+    asked = [probe for role in member.desired.roles for one in role.resources for probe in one.probes()]
+    with member.connect() as session:
+        facts = observe(session, member.desired, None)
+    assert len(facts) == len(member.desired.probes()) < len(asked)
+
+
+def test_plan_of_a_green_host_is_empty_and_its_status_is_zero(provisioned: FrontDoor):
+    plans = provisioned.json("plan", "--hosts", "gpu01,gpu02", status=0)["plans"]
+    assert [plan["roles"] for plan in plans] == [[], []]
+
+
+def test_a_saved_plan_is_applied_or_refused_when_the_facts_moved(
+    provisioned: FrontDoor, gpu01: Machine, tmp_path: Path
+):
+    saved = tmp_path / "plan.json"
+    on(gpu01, "rm /etc/profile.d/cuda.sh")
+    assert provisioned("plan", "--hosts", "gpu01", "--out", str(saved)).returncode == 3
+    shown = json.loads(saved.read_text())["gpu01"]
+    assert [role["role"] for role in shown["roles"]] == ["environment"]
+
+    on(gpu01, "rm /etc/apt/apt.conf.d/52hostwright")
+    refused = provisioned("provision", "--hosts", "gpu01", "--plan", str(saved))
+    assert refused.returncode == 1
+    assert "facts moved" in refused.stderr
+    assert on(gpu01, "ls /etc/profile.d").find("cuda.sh") < 0
+
+    provisioned("plan", "--hosts", "gpu01", "--out", str(saved))
+    assert provisioned("provision", "--hosts", "gpu01", "--plan", str(saved)).returncode == 0
+    assert provisioned("plan", "--hosts", "gpu01").returncode == 0
+
+
+def test_what_the_plan_shows_is_what_runs(provisioned: FrontDoor, gpu01: Machine):
+    """Byte for byte: the steps of the plan are the step files of the job on the host."""
+    on(gpu01, "rm /etc/profile.d/cuda.sh")
+    plan = provisioned.json("plan", "--hosts", "gpu01", status=3)["plans"][0]
+    scripts = [step["script"] for role in plan["roles"] for change in role["changes"] for step in change["steps"]]
+    before = set(on(gpu01, "ls /var/lib/hostwright/jobs").split())
+    provisioned.json("provision", "--hosts", "gpu01", status=0)
+    (job,) = set(on(gpu01, "ls /var/lib/hostwright/jobs").split()) - before
+    ran = [on(gpu01, f"cat /var/lib/hostwright/jobs/{job}/step-{number}") for number in range(len(scripts))]
+    assert [text.rstrip("\n") for text in ran] == [script.rstrip("\n") for script in scripts]
+    assert on(gpu01, f"stat -c %a /var/lib/hostwright/jobs/{job}").strip() == "700"
+
+
+def test_provision_check_only_looks(provisioned: FrontDoor, gpu01: Machine):
+    on(gpu01, "rm /etc/profile.d/cuda.sh")
+    checked = provisioned("provision", "--hosts", "gpu01", "--check")
+    assert checked.returncode == 3
+    assert "/etc/profile.d/cuda.sh" in checked.stdout
+    assert "+export" in checked.stdout or "+" in checked.stdout
+    assert "cuda.sh" not in on(gpu01, "ls /etc/profile.d")
+    provisioned.json("provision", "--hosts", "gpu01", status=0)
+
+
+def test_a_stale_plan_value_is_refused_by_the_engine(provisioned: FrontDoor, member: Member, gpu01: Machine):
+    with member.connect() as session:
+        green = make_plan(member.desired, observe(session, member.desired, None))
+        on(gpu01, "rm /etc/profile.d/cuda.sh")
+        settings = Settings(run_id="stale", emit=lambda _: None, locate=lambda _: Path("/nowhere"))
+        host = Host(session, member.connect, member.desired, settings)
+        try:
+            host.converge(green)
+        except Refused as error:
+            assert "facts moved" in error.sentence
+        else:
+            raise AssertionError("a stale plan was applied")
+    provisioned.json("provision", "--hosts", "gpu01", status=0)
+
+
+def test_a_host_fetches_from_the_vendor_itself_where_the_inventory_says_so(
+    provisioned: FrontDoor, lab: Lab, gpu01: Machine, tmp_path: Path
+):
+    """``artifacts: direct``: nothing is mirrored here, and the host's own download is checked like any other."""
+    source = Path(Fleet.load(lab.inventory.parent).stack("lab").artifacts["cudnn"].urls[0].removeprefix("file://"))
+    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(source.parent))
+    server = ThreadingHTTPServer((str(lab.gateway.ip), 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    copy = tmp_path / "inventory"
+    shutil.copytree(lab.inventory.parent, copy)
+    url = f"http://{lab.gateway.ip}:{server.server_port}/{source.name}"
+    (copy / "stacks" / "direct.yml").write_text(f"extends: lab\nartifacts: {{cudnn: {{urls: ['{url}']}}}}\n")
+    data = yaml.safe_load((copy / "lab.yml").read_text())
+    data["lab"]["vars"].update(stack="direct", artifacts="direct")
+    (copy / "lab.yml").write_text(yaml.safe_dump(data))
+    on(gpu01, "rm -r /var/cache/hostwright/artifacts; rm /usr/local/cuda-11.2/lib64/libcudnn_ops_infer.so.8.1.0")
+    try:
+        done = provisioned(
+            "provision", "--hosts", "gpu01", inventory=str(copy), HOSTWRIGHT_ARTIFACTS=str(tmp_path / "empty")
+        )
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert done.returncode == 0, done.stderr
+    assert "fetches" in done.stdout
+    assert provisioned("plan", "--hosts", "gpu01").returncode == 0
+
+
+def test_a_sudo_password_is_enough_and_is_left_nowhere(provisioned: FrontDoor, guest: Guest, lab: Lab, tmp_path: Path):
+    """Look, deliver, job, look: all with sudo's password from the inventory; a missing and a wrong one are said."""
+    options = HostOptions(profile="small", sudo="password", sudo_password="s3same-Zx9-open")
+    machine = guest("sudo01", options)
+    copy = tmp_path / "inventory"
+    shutil.copytree(lab.inventory.parent, copy)
+    (copy / "host_vars").mkdir()
+    words = ("provision", "--hosts", "sudo01", "--roles", "cudnn")
+    for password, status in (("", 1), ("wrong", 1), (options.sudo_password, 0)):
+        if password:
+            (copy / "host_vars" / "sudo01.yml").write_text(f"ansible_become_password: {password}\n")
+        done = provisioned(*words, inventory=str(copy))
+        assert done.returncode == status, done.stdout + done.stderr
+        assert status == 0 or "password" in done.stderr
+        assert options.sudo_password not in done.stdout + done.stderr
+    assert on(machine, f"grep -rl -- {options.sudo_password} /var/lib/hostwright /var/cache/hostwright || true") == ""
+    assert "libcudnn.so.8.1.0" in on(machine, "ls /usr/local/cuda-11.2/targets/x86_64-linux/lib")

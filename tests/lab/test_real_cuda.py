@@ -1,0 +1,66 @@
+"""A host with NVIDIA's own CUDA libraries and compiler (the full profile): they compile, link, load and are missed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from hostwright.fleet import Fleet
+from lab import fleet as lab_fleet
+from lab.config import HostOptions, Machine
+from lab.records import find_machine, open_lab
+from tests.lab.conftest import FrontDoor, on
+
+PYTHON = "/opt/tensorflow-2.9/bin/python"
+GPUS = f"{PYTHON} -c 'import tensorflow as tf; print(len(tf.config.list_physical_devices(\"GPU\")))' 2>/dev/null"
+PROGRAM = """
+#include <cstdio>
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+__global__ void add(int *x) { *x += 1; }
+int main() {
+  int blas = 0;
+  cublasGetProperty(MAJOR_VERSION, &blas);
+  printf("%d %s %d\\n", CUDART_VERSION, cudaGetErrorName(cudaErrorSystemNotReady), blas);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[Machine]:
+    """A provisioned host of a lab of its own."""
+    lab = open_lab("testfull")
+    options = HostOptions(profile="full")
+    lab_fleet.supply(lab, options)
+    lab_fleet.up(lab, ["full01"], options=options)
+    invoke = FrontDoor(lab)
+    for words in (["mirror", "--stack", "lab"], ["provision", "--hosts", "full01"], ["verify", "--hosts", "full01"]):
+        done = invoke(*words)
+        assert done.returncode == 0, f"{words}: {done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    yield find_machine(lab, "full01")
+    lab_fleet.down(lab)
+
+
+def test_nvcc_compiles_a_program_that_links_cudart_and_cublas(host: Machine):
+    source = f"mkdir -p /tmp/nvcc && cd /tmp/nvcc && cat >a.cu <<'END'\n{PROGRAM}\nEND\n"
+    assert on(host, f"{source} nvcc -o a a.cu -lcublas --cudart shared && ./a").split() == [
+        "11020",
+        "cudaErrorSystemNotReady",
+        "11",
+    ]
+    assert "libcudart.so.11.0 => /usr/local/cuda-11.2/" in on(host, "ldd /tmp/nvcc/a")
+
+
+def test_a_gpu_is_listed_only_when_every_library_is_in_place(host: Machine):
+    """TensorFlow opens each of them at run time; where one is missing it goes on without the GPU, and exits with 0."""
+    member = Fleet.load(open_lab("testfull").inventory.parent).members("full01")[0]
+    assert len(member.stack.tensorflow.libraries) == 9
+    assert on(host, GPUS).strip() == "1"
+    for soname in member.stack.tensorflow.libraries:
+        path = on(host, f"ldconfig -p | sed -n 's|^\\s*{soname} .*x86-64.*=> ||p' | head -n 1").strip()
+        real = on(host, f"readlink -f {path}").strip()  # ldconfig would make a link anew
+        on(host, f"mv {real} /root/away; ldconfig")
+        assert on(host, GPUS).strip() == "0", f"a GPU is listed without {soname}"
+        on(host, f"mv /root/away {real}; ldconfig")
+    assert on(host, GPUS).strip() == "1"

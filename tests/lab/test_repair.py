@@ -1,0 +1,73 @@
+"""Each layer taken away or damaged: verify says so in that layer, plan names it alone, provision mends it alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from lab.config import Machine
+from tests.lab.conftest import FrontDoor, on
+
+
+@dataclass(frozen=True)
+class Damage:
+    """What was done to a provisioned host, and in which layer it must be found."""
+
+    name: str
+    layer: str
+    script: str
+
+
+CUDA = "/usr/local/cuda-11.2"
+LIB = f"{CUDA}/targets/x86_64-linux/lib"
+VENV = "/opt/tensorflow-2.9"
+
+DAMAGES = (
+    Damage("pin against other drivers deleted", "base", "rm /etc/apt/preferences.d/hostwright-no-other-driver"),
+    Damage("build tools removed", "base", "dpkg --purge --force-depends build-essential"),
+    Damage(
+        "libcuda link turned",
+        "driver",
+        "ln -sfn libcuda.so.460.32.03 /usr/lib/x86_64-linux-gnu/libcuda.so.1",
+    ),
+    Damage("nvidia-smi deleted", "driver", "rm /usr/bin/nvidia-smi"),
+    Damage(
+        "another module version is loaded",
+        "driver",
+        "echo 460.32.03 >/sys/module/nvidia/version; sed -i s/470.182.03/460.32.03/ /proc/driver/nvidia/version",
+    ),
+    Damage("nvcc deleted", "cuda", f"rm {CUDA}/bin/nvcc"),
+    Damage("toolkit link turned", "cuda", "ln -sfn /usr/local/cuda-11.4 /usr/local/cuda"),
+    Damage("hold released", "cuda", "apt-mark unhold cuda-toolkit-11-2"),
+    Damage("link copied to a file", "cudnn", f"cd {LIB}; cp -L libcudnn.so.8 x; mv -f x libcudnn.so.8"),
+    Damage("library deleted", "cudnn", f"rm {LIB}/libcudnn_ops_infer.so.8.1.0"),
+    Damage("loader path dropped", "environment", "rm /etc/ld.so.conf.d/cuda-11-2.conf; ldconfig"),
+    Damage(
+        "profile edited", "environment", "echo 'export LD_LIBRARY_PATH=/usr/local/cuda/lib' >>/etc/profile.d/cuda.sh"
+    ),
+    Damage("numpy 2 installed", "tensorflow", f"{VENV}/bin/pip install -q numpy==2.0.2"),
+    Damage("interpreter link deleted", "tensorflow", f"rm {VENV}/bin/python"),
+    Damage("daemon.json broken", "container", "echo '{\"runtimes\": ' >/etc/docker/daemon.json"),
+    Damage("toolkit package removed", "container", "dpkg --purge --force-depends nvidia-container-toolkit"),
+)
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: f"{damage.layer}: {damage.name}")
+def test_damage_is_found_and_mended_in_its_layer_alone(provisioned: FrontDoor, gpu01: Machine, damage: Damage):
+    on(gpu01, damage.script)
+
+    seen = provisioned.json("verify", "--hosts", "gpu01", "--roles", damage.layer, status=1)["hosts"][0]
+    failed = [check for check in seen["checks"] if not check["passed"]]
+    assert failed, f"no check of {damage.layer} failed: only the plan saw it"
+    assert all(check["why"] for check in failed)
+
+    plan = provisioned.json("plan", "--hosts", "gpu01", status=3)["plans"][0]
+    assert [role["role"] for role in plan["roles"]] == [damage.layer]
+
+    mended = provisioned.json("provision", "--hosts", "gpu01", status=0)["hosts"][0]
+    assert {role["role"] for role in mended["roles"]} <= {damage.layer}
+    assert mended["changed"]
+
+    again = provisioned.json("verify", "--hosts", "gpu01", "--roles", damage.layer, status=0)["hosts"][0]
+    assert again["passed"]
