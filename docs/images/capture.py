@@ -1,0 +1,89 @@
+"""Remakes provision.svg, the picture of the README: types commands in a real terminal and draws what it showed.
+
+    invoke lab.reset --hosts gpu01,gpu02
+    python docs/images/capture.py
+
+It needs tmux and the lab's two hosts as freshly reset, and takes three minutes. Nothing in the picture is made up: it
+is the terminal's own screen with its colours, drawn by rich, which would load a font from the web if it were let.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+PICTURE = Path(__file__).with_name("provision.svg")
+COMMANDS = (
+    "invoke provision --hosts gpu01,gpu02",
+    "invoke verify --hosts gpu01,gpu02",
+    "time invoke plan --hosts gpu01,gpu02",
+)
+COLUMNS, LINES = 112, 60
+PATIENCE_S = 900  #: for one command
+FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+TMUX = ("tmux", "-L", f"capture-{os.getpid()}", "-f", os.devnull)
+#: The shell tells tmux, and not the screen, when it is ready for the next command.
+SHELL = ("env", "PS1=$ ", "PROMPT_COMMAND=tmux wait-for -S ready", "TIMEFORMAT=%1R s", "bash", "--norc", "--noprofile")
+
+#: rich fills this in; its own form names a font on a server
+DRAWING = f"""\
+<svg viewBox="0 0 {{width}} {{height}}" xmlns="http://www.w3.org/2000/svg">
+<style>
+.{{unique_id}}-matrix {{{{ font-family: {FONT}; font-size: {{char_height}}px; line-height: {{line_height}}px; }}}}
+{{styles}}
+</style>
+<defs>
+<clipPath id="{{unique_id}}-clip-terminal">
+<rect x="0" y="0" width="{{terminal_width}}" height="{{terminal_height}}"/>
+</clipPath>
+{{lines}}
+</defs>
+{{chrome}}
+<g transform="translate({{terminal_x}}, {{terminal_y}})" clip-path="url(#{{unique_id}}-clip-terminal)">
+{{backgrounds}}
+<g class="{{unique_id}}-matrix">
+{{matrix}}
+</g>
+</g>
+</svg>
+"""
+
+
+def tmux(*words: str) -> str:
+    """Run one command of tmux's and return its output."""
+    return subprocess.run([*TMUX, *words], check=True, capture_output=True, text=True, timeout=PATIENCE_S).stdout
+
+
+def screen() -> str:
+    """Type the commands, each when the one before has ended, and return the screen with its escape sequences."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    size = ("-x", str(COLUMNS), "-y", str(LINES))
+    tmux("new-session", "-d", *size, "-c", str(CHECKOUT), "env", f"PATH={path}", *SHELL)
+    try:
+        tmux("wait-for", "ready")
+        for command in COMMANDS:
+            tmux("send-keys", command, "Enter")
+            tmux("wait-for", "ready")
+        return tmux("capture-pane", "-e", "-p")
+    finally:
+        tmux("kill-server")
+
+
+def draw(text: str) -> str:
+    """The screen as SVG, without the last prompt."""
+    console = Console(width=COLUMNS, file=io.StringIO(), record=True, force_terminal=True, color_system="truecolor")
+    shown = text.rstrip().removesuffix("$").rstrip()
+    console.print(Text.from_ansi(shown), soft_wrap=True)
+    drawing = console.export_svg(title="", code_format=DRAWING, unique_id="terminal")
+    return "\n".join(line.rstrip() for line in drawing.splitlines()) + "\n"
+
+
+if __name__ == "__main__":
+    PICTURE.write_text(draw(screen()), encoding="utf-8")
