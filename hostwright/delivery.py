@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from hostwright.artifacts import Artifact, sha256_of
 from hostwright.become import check_become, root_command, wrap
 from hostwright.errors import ArtifactError, HostError, ProtocolError
-from hostwright.model import Facts, Probe
 from hostwright.quoting import sh, words
 from hostwright.secret import Secret
 
@@ -94,17 +93,6 @@ sync .
 def host_path(artifact: Artifact, cache: str = CACHE) -> str:
     """Where the artifact lies on a host; a file whose checksum is not known yet cannot lie anywhere, and that shows."""
     return f"{cache}/{artifact.sha256 or 'unpinned'}/{artifact.file}"
-
-
-def present_probe(artifact: Artifact) -> Probe:
-    """Asks, with all the other probes, whether the file is there already; ``is_present`` reads the answer."""
-    return Probe(sh("stat -c %%s -- %s", host_path(artifact)))
-
-
-def is_present(artifact: Artifact, facts: Facts) -> bool:
-    """Whether the host has the file: the name is only given to a file whose sum was right, so that it is not read."""
-    answer = facts[present_probe(artifact)]
-    return answer.ok and (artifact.size is None or answer.strip() == str(artifact.size))
 
 
 def fetch_script(artifact: Artifact, cache: str = CACHE) -> str:

@@ -18,9 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostwright import delivery
-from hostwright.delivery import CACHE, deliver, fetch_script, host_path, is_present, look_script, present_probe
+from hostwright.delivery import CACHE, deliver, fetch_script, host_path, look_script
 from hostwright.errors import ArtifactError, HostError, ProtocolError
-from hostwright.model import Answer, Facts
 from hostwright.transport import Output
 from tests.unit.test_become import SUDO
 
@@ -283,18 +282,10 @@ def test_without_a_checksum_or_a_file_nothing_is_sent(tmp_path: Path) -> None:
     assert here.execs == 0
 
 
-def test_the_probe_answers_with_the_length(tmp_path: Path) -> None:
+def test_a_file_lies_under_its_checksum() -> None:
     artifact = Artifact(size=5)
     assert host_path(artifact) == f"{CACHE}/{artifact.sha256}/driver.run"
     assert "unpinned" in host_path(Artifact(sha256=None))
-    probe = present_probe(artifact)
-    assert not probe.root
-    assert is_present(artifact, Facts({probe: Answer(0, "5\n")}))
-    assert not is_present(artifact, Facts({probe: Answer(0, "4\n")}))
-    assert not is_present(artifact, Facts({probe: Answer(1, "")}))
-    (tmp_path / "file").write_bytes(b"12345")
-    script = probe.script.replace(host_path(artifact), str(tmp_path / "file"))
-    assert subprocess.run(["/bin/sh", "-c", script], capture_output=True, check=True).stdout == b"5\n"
 
 
 def test_one_program_looks_for_all() -> None:

@@ -1,0 +1,170 @@
+"""One host through its plan, with this machine's own /bin/sh in the place of the host: rounds, failures, reboots."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hostwright import applying, events, jobs, scripting
+from hostwright.applying import Host, Settings
+from hostwright.errors import NotConverged, Refused, SeveralFailed, StepFailed
+from hostwright.fleet import DEFAULT_INVENTORY
+from hostwright.model import Change, Facts, Probe, Step
+from hostwright.planning import Desired, DesiredRole
+from hostwright.quoting import sh
+from hostwright.stackfile import load_stack
+from hostwright.transport import Output
+
+STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A file that shall be there; ``script`` is how it comes."""
+
+    path: str
+    script: str
+    after: str = ""  #: a file without which nothing can be known yet
+    reboot: str = ""
+    refusal: str = ""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (Probe(sh("test -e %s", self.path)), Probe(sh("test -z %s || test -e %s", self.after, self.after)))
+
+    def plan(self, facts: Facts) -> Change | None:
+        here, known = (facts[probe].ok for probe in self.probes())
+        if here:
+            return None
+        if not known:
+            return Change(self.path, "absent", "there", known_after=self.after)
+        return Change(self.path, "absent", "there", (Step(self.script),), reboot=self.reboot, refusal=self.refusal)
+
+
+class LocalSession:
+    """Runs what a host would run, here, and counts."""
+
+    def __init__(self) -> None:
+        self.execs = 0
+
+    def run(self, command: str, *, stdin: bytes, timeout_s: float, cap_bytes: int = 0, on_stdout=None) -> Output:
+        self.execs += 1
+        done = subprocess.run(command.split(), input=stdin, capture_output=True, timeout=timeout_s, check=False)
+        if on_stdout:
+            on_stdout(done.stdout)
+        return Output(done.returncode, done.stdout, done.stderr, False, 0.0)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Jobs and locks below ``tmp_path``, no sudo, no systemd, and rules that refuse nothing."""
+    monkeypatch.setattr(jobs, "JOBS_DIR", str(tmp_path / "var" / "jobs"))
+    monkeypatch.setattr(jobs, "RUNNING", Probe("true"))
+    monkeypatch.setattr(jobs, "_START", jobs._START.replace("/run/systemd/system", str(tmp_path / "no-systemd")))
+    monkeypatch.setattr(scripting, "LOCK_DIR", str(tmp_path / "locks"))
+    monkeypatch.setattr("hostwright.planning.check_host", lambda stack, facts: [])
+    plainly = lambda user, root, password: f"{user}\n{root}".encode()  # noqa: E731
+    monkeypatch.setattr(applying, "wrap", plainly)
+    monkeypatch.setattr("hostwright.probing.wrap", plainly)
+    return tmp_path
+
+
+def host(said: list[events.Event], allow_reboot: bool = True, **roles: tuple[tuple[str, ...], Flag]) -> Host:
+    desired = Desired("gpu01", STACK, tuple(DesiredRole(name, needs, (flag,)) for name, (needs, flag) in roles.items()))
+    settings = Settings(run_id="run", emit=said.append, locate=lambda artifact: Path(), allow_reboot=allow_reboot)
+    return Host(LocalSession(), LocalSession, desired, settings)
+
+
+def touch(path: Path, **more: str) -> Flag:
+    return Flag(str(path), sh("touch %s", path), **more)
+
+
+def test_what_differs_is_done_and_a_second_look_decides(place: Path):
+    one = host([], base=((), touch(place / "a")), cuda=(("base",), touch(place / "b")))
+    outcome = one.converge()
+    assert outcome.left is not None
+    assert outcome.left.empty
+    assert {result.role for result in outcome.results} == {"base", "cuda"}
+    assert outcome.changed
+    assert one._session.execs == 1 + 2 * 2 + 1, "a look, start and watch of each role, a look"
+
+
+def test_a_host_as_desired_costs_one_look(place: Path):
+    (place / "a").touch()
+    one = host([], base=((), touch(place / "a")))
+    assert not one.converge().changed
+    assert one._session.execs == 1
+
+
+def test_what_could_not_be_known_is_done_in_the_next_round(place: Path):
+    later = touch(place / "b", after=str(place / "a"))
+    outcome = host([], base=((), touch(place / "a")), driver=((), later)).converge()
+    assert [result.role for result in outcome.results] == ["base", "driver"]
+    assert (place / "b").exists()
+
+
+def test_a_step_that_changes_nothing_is_an_error_that_names_it(place: Path):
+    with pytest.raises(NotConverged, match=r"base: .*/a"):
+        host([], base=((), Flag(str(place / "a"), "true"))).converge()
+
+
+def test_a_failed_step_says_what_it_printed_and_stops_what_needs_it(place: Path):
+    said: list[events.Event] = []
+    broken = Flag(str(place / "a"), "echo first; echo 'E: it broke' >&2; exit 9")
+    with pytest.raises(StepFailed, match="E: it broke") as caught:
+        host(said, cuda=((), broken), cudnn=(("cuda",), touch(place / "b")), other=((), touch(place / "c"))).converge()
+    step = caught.value.step
+    assert (step.role, step.status, step.tail) == ("cuda", 9, ("first", "E: it broke"))
+    assert not (place / "b").exists()
+    assert (place / "c").exists(), "what does not need it goes on"
+    assert [event.text for event in said if isinstance(event, events.Note)] == ["cudnn not tried: cuda failed"]
+
+
+def test_a_known_failure_is_told_with_its_cure(place: Path):
+    full = Flag(str(place / "a"), "echo 'tar: x: Cannot write: No space left on device'; exit 2")
+    with pytest.raises(StepFailed) as caught:
+        host([], base=((), full)).converge()
+    assert "space" in caught.value.sentence
+    assert "Cannot write" not in caught.value.sentence, "the cause and the cure, not the message"
+
+
+def test_all_roles_that_failed_are_named(place: Path):
+    bad = {name: ((), Flag(str(place / name), f"echo {name} broke; exit 1")) for name in ("cuda", "container")}
+    with pytest.raises(SeveralFailed, match=r"cuda broke.*|container broke.*") as caught:
+        host([], **bad).converge()
+    assert len(caught.value.errors) == 2
+
+
+def test_a_refusal_keeps_the_whole_host_untouched(place: Path):
+    refused = touch(place / "b", refusal="a process uses the GPU; end it")
+    with pytest.raises(Refused, match="a process uses the GPU"):
+        host([], base=((), touch(place / "a")), driver=((), refused)).converge()
+    assert not (place / "a").exists()
+
+
+def test_a_reboot_that_is_not_allowed_is_left_pending_and_seen(place: Path):
+    wants = Flag(str(place / "a"), "true", reboot="module 460 is loaded, 470 installed")
+    outcome = host([], allow_reboot=False, driver=((), wants)).converge()
+    assert outcome.left is not None
+    assert outcome.left.reboot == "module 460 is loaded, 470 installed"
+    assert outcome.reboots == 0
+
+
+def test_a_reboot_is_done_once_and_looked_at_again(place: Path, monkeypatch: pytest.MonkeyPatch):
+    wants = Flag(str(place / "a"), "true", reboot="nouveau is bound")
+    reasons: list[str] = []
+
+    def boot(session, connect, *, password, timeout_s, reason):
+        reasons.append(reason)
+        (place / "a").touch()
+        return connect()
+
+    monkeypatch.setattr(applying, "reboot", boot)
+    outcome = host([], base=((), wants)).converge()
+    assert reasons == ["nouveau is bound"]
+    assert (outcome.reboots, outcome.left.empty) == (1, True)
