@@ -73,6 +73,14 @@ class Refused(HostError):
     """The host must not be touched: a rule or a preflight says no."""
 
 
+class Locked(Refused):
+    """Somebody else works on the host, or has locked it; the sentence says who, since when and until when."""
+
+
+class Stopped(HostError):
+    """The operator stopped the run: what ran on the host has ended, and what was left to do was not begun."""
+
+
 @dataclass(frozen=True, slots=True)
 class FailedStep:
     """The step that failed, with what is needed to understand it without logging in."""

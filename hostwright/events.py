@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hostwright.model import Plan, RoleResult
+from hostwright.model import Facts, Plan, RoleResult
 from hostwright.scripting import Progress
 
 
@@ -18,10 +18,26 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting(Event):
+    """The host is being waited for: ``what`` is what for, such as "a connection" or "the answers to all questions"."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Silent(Event):
+    """The host has given no sign of life for so many seconds while it was waited for."""
+
+    what: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Observed(Event):
-    """The host answered, and this is what stands between it and its stack."""
+    """The host answered, and this is what stands between it and its stack. ``facts`` are what the plan was made of."""
 
     plan: Plan
+    facts: Facts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +52,40 @@ class Delivering(Event):
 
 @dataclass(frozen=True, slots=True)
 class RoleStarted(Event):
-    """A role's job was started on the host."""
+    """A role's job was started on the host; ``job`` is its name there."""
 
     role: str
     steps: int
+    job: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Attached(Event):
+    """A job that an earlier run left running was found, and is followed; ``run`` and ``operator`` started it."""
+
+    role: str
+    steps: int
+    job: str
+    run: str = ""
+    operator: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying(Event):
+    """Something transient failed and is tried again: ``what``, for the ``number``-th time, after ``wait_s`` seconds."""
+
+    what: str
+    number: int
+    wait_s: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rebooted(Event):
+    """The host was rebooted and is back after ``seconds``."""
+
+    reason: str
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,5 +110,17 @@ class Note(Event):
 
     text: str
 
+
+@dataclass(frozen=True, slots=True)
+class HostEnded(Event):
+    """The run is done with a host. ``result`` is one of ``RESULTS``; ``sentence`` says why, where it is not good."""
+
+    result: str
+    sentence: str = ""
+
+
+#: as desired: nothing was to do · changed: brought to its stack · pending: a reboot was left pending · failed ·
+#: unreachable · stopped: by the operator, before all was done · untouched: never begun, since the run had stopped
+RESULTS = ("as desired", "changed", "pending", "failed", "unreachable", "stopped", "untouched")
 
 Emit = Callable[[Event], None]

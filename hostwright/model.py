@@ -66,12 +66,14 @@ class Step:
     """One command of a change, as it will run on the host, as root, in POSIX sh with ``set -eu``.
 
     ``lock`` names a lock on the host that is held while it runs: steps that use dpkg all say ``"dpkg"``.
-    ``timeout_s`` bounds it on the host itself.
+    ``timeout_s`` bounds each try of it on the host itself. ``tries`` is how often it is run in all as long as what it
+    fails for is transient (a mirror, a lock of apt's); 1 for a step that is not safe to repeat in the same state.
     """
 
     script: str
     lock: str = ""
     timeout_s: float = 1800.0
+    tries: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,8 @@ class Change:
     ``known_after`` names what must come first when the change cannot be known yet (then there are no steps).
     ``opaque`` marks a change whose effect only its own probe can tell.
     ``refusal`` is a sentence when the host must not be touched at all by this role: a preflight said no.
+    ``disturbs`` says what it does to running work ("replaces the driver"), or is empty when nobody notices: such a
+    change waits for an idle host (``hostwright.draining``).
     """
 
     what: str
@@ -95,6 +99,7 @@ class Change:
     known_after: str = ""
     opaque: bool = False
     refusal: str = ""
+    disturbs: str = ""
 
 
 @runtime_checkable
@@ -129,12 +134,14 @@ class Plan:
     """What stands between one host and its stack. Empty when the host is as desired.
 
     A plan is a pure function of the host's facts, so a saved plan is stale exactly when the plan made of fresh facts
-    is not equal to it.
+    is not equal to it. ``busy`` names the running work that a disturbing change would hit; programs come and go, so it
+    is no part of that comparison.
     """
 
     host: str
     stack: str
     roles: tuple[RolePlan, ...] = ()
+    busy: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -155,6 +162,12 @@ class Plan:
     def reboot(self) -> str:
         """The reasons for a reboot, joined; empty when none is wanted."""
         return "; ".join(dict.fromkeys(change.reboot for change in self.changes if change.reboot))
+
+    @property
+    def disturbs(self) -> str:
+        """What applying this plan does to running work, a reboot included; empty when nobody notices."""
+        reasons = [change.disturbs for change in self.changes if change.disturbs]
+        return "; ".join(dict.fromkeys([*reasons, *(["reboots the host"] if self.reboot else [])]))
 
     def to_json(self) -> dict[str, Any]:
         """The plan as JSON values, for files, journals and machines."""
@@ -180,18 +193,19 @@ class Plan:
             )
             for role in data["roles"]
         )
-        return cls(data["host"], data["stack"], roles)
+        return cls(data["host"], data["stack"], roles, tuple(data.get("busy", ())))
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """How one step went: position in the role's program, exit status (``None`` while it runs), seconds, output."""
+    """How one step went: place in the program, exit status (``None`` while it runs), seconds, output, tries."""
 
     number: int
     what: str
     status: int | None = None
     duration_s: float = 0.0
     output: str = ""
+    tries: int = 1
 
 
 @dataclass(frozen=True, slots=True)
