@@ -54,7 +54,15 @@ class HostError(HostwrightError):
 
 
 class Unreachable(HostError):
-    """No SSH session could be had: name resolution, connection, host key, authentication, timeout."""
+    """No SSH session could be had: name resolution, connection, host key, authentication, timeout.
+
+    ``passing`` tells what may be otherwise in a moment (a connection refused, reset or lost) from what stays until
+    somebody changes it (a host key, a login).
+    """
+
+    def __init__(self, host: str, message: str, *, passing: bool = False):
+        super().__init__(host, message)
+        self.passing = passing
 
 
 class HostKeyMismatch(Unreachable):

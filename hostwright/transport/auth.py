@@ -58,7 +58,9 @@ class Login:
                     return
                 if self._deadline.passed():
                     raise Unreachable(
-                        self._host, f"{self._endpoint} did not answer the login within {self._deadline.timeout_s:g} s"
+                        self._host,
+                        f"{self._endpoint} did not answer the login within {self._deadline.timeout_s:g} s",
+                        passing=True,
                     )
                 if not transport.is_active():
                     self._notes.append(

@@ -114,9 +114,10 @@ class _Opening:
             )
         except HostError as error:
             kind = HostKeyMismatch if isinstance(error, HostKeyMismatch) else Unreachable
-            raise kind(self._host.name, f"its jump host: {error.sentence}") from error
+            passing = isinstance(error, Unreachable) and error.passing
+            raise kind(self._host.name, f"its jump host: {error.sentence}", passing=passing) from error
         except TimeoutError as error:
-            raise Unreachable(self._host.name, f"its jump host {jump} did not answer in time") from error
+            raise Unreachable(self._host.name, f"its jump host {jump} did not answer in time", passing=True) from error
 
     def _give_back(self, leases: list[Lease]) -> None:
         for lease in reversed(leases):
@@ -149,7 +150,8 @@ class _Opening:
             if sock is not None:
                 sock.close()
             if isinstance(error, (OSError, EOFError, paramiko.SSHException)):
-                raise Unreachable(self._host.name, _sentence(error, endpoint, self._deadline)) from error
+                sentence = _sentence(error, endpoint, self._deadline)
+                raise Unreachable(self._host.name, sentence, passing=_passes(error)) from error
             raise
         return connection
 
@@ -269,6 +271,11 @@ class _HostKeyCheck(paramiko.MissingHostKeyPolicy):
             hostkeys.remember(path, self._known.name, key_type, blob)
         except OSError as error:
             raise Unreachable(self._host, f"its new host key cannot be written to {path}: {error.strerror}") from error
+
+
+def _passes(error: Exception) -> bool:
+    """Whether the same attempt may succeed in a moment: not for an unknown name, nor for algorithms that differ."""
+    return not isinstance(error, IncompatiblePeer) and getattr(error, "errno", None) != socket.EAI_NONAME
 
 
 def _sentence(error: Exception, endpoint: Endpoint, deadline: Deadline) -> str:

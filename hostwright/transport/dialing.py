@@ -91,7 +91,10 @@ def dial_command(command: str) -> socket.socket:
     near, far = socket.socketpair()
     with far:
         process = subprocess.Popen(
-            ["/bin/sh", "-c", "exec " + command], stdin=far.fileno(), stdout=far.fileno(), stderr=subprocess.DEVNULL
+            ["/bin/sh", "-c", "trap '' INT; exec " + command],
+            stdin=far.fileno(),
+            stdout=far.fileno(),
+            stderr=subprocess.DEVNULL,
         )
     threading.Thread(target=process.wait, name="proxy-command", daemon=True).start()
     return near

@@ -133,7 +133,7 @@ class Session:
         return not (channel.eof_received and transport.is_active())
 
     def _failure(self, sentence: str) -> Unreachable:
-        return Unreachable(self.host.name, f"{sentence} ({self.endpoint})")
+        return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=True)
 
     def close(self) -> None:
         """End the connection. Closing twice does nothing."""
