@@ -23,6 +23,7 @@ PACKAGES = (
         "another process held apt's lock for longer than the ten minutes that are waited",
         "See who it is (fuser -v /var/lib/dpkg/lock-frontend), let it end, provision again; never delete the lock",
         "Azure/aks-engine#1538, #3068",
+        transient=True,
     ),
     FailureRule(
         "dpkg-interrupted",
@@ -79,6 +80,16 @@ PACKAGES = (
         "the host cannot resolve names",
         "Repair DNS on the host, or point apt and pip at a mirror that it reaches",
         "apt, pip, curl",
+        transient=True,
+    ),
+    FailureRule(
+        "download-interrupted",
+        r"Could not connect to .*[Cc]onnection (refused|timed out)|[Cc]onnection reset by peer"
+        r"|Error reading from server|Failed to connect to .*|NewConnectionError|ReadTimeoutError|IncompleteRead",
+        "a mirror or a package index did not answer, or broke off, at every try",
+        "See from the host whether it answers (curl -I the address above); take another mirror, or provision later",
+        "apt, pip, curl",
+        transient=True,
     ),
     FailureRule(
         "download-damaged",
@@ -86,6 +97,7 @@ PACKAGES = (
         "a downloaded file is not what its index says: a proxy or a mirror in the middle of an update",
         "Provision again; when it stays, go around the proxy or take another mirror",
         "apt, pip",
+        transient=True,
     ),
     FailureRule(
         "download-missing",

@@ -14,3 +14,4 @@ class FailureRule:
     cause: str  #: what went wrong, a sentence without its full stop
     cure: str  #: what to do now, likewise
     source: str  #: where the message and its cure come from: a file of the tool's source, or a public report
+    transient: bool = False  #: it passes by itself: a step that may be repeated is (``hostwright.transient``)

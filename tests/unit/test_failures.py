@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hostwright.failures import RULES, classify
+from hostwright.transient import is_transient
 
 SAMPLES = {
     "nouveau-in-use": "ERROR: The Nouveau kernel driver is currently in use by your system.",
@@ -66,6 +67,8 @@ SAMPLES = {
     ),
     "package-unknown": "E: Unable to locate package cuda-toolkit-11-2",
     "name-resolution": "  Temporary failure resolving 'mirror.example'",
+    "download-interrupted": "W: Failed to fetch http://mirror.example/dists/bullseye/InRelease  Could not connect to "
+    "mirror.example:80 (192.0.2.1). - connect (111: Connection refused)",
     "download-damaged": "E: Failed to fetch http://mirror.example/pool/make_4.3.deb  Hash Sum mismatch",
     "download-missing": "E: Failed to fetch http://mirror.example/pool/curl_7.74.deb  404  Not Found",
     "held-packages": "E: Unable to correct problems, you have held broken packages.",
@@ -152,3 +155,9 @@ def test_ordinary_output_of_a_good_installation_is_no_failure() -> None:
         )
         is None
     )
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_what_passes_by_itself_is_what_the_host_tries_again(name: str) -> None:
+    rule = next(rule for rule in RULES if rule.name == name)
+    assert is_transient(SAMPLES[name]) is rule.transient
