@@ -1,0 +1,72 @@
+"""Who is at work here: the operator, this machine, and whether a process of it still lives."""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import hmac
+import os
+import socket
+from pathlib import Path
+
+_NAME_SIGNS = 200  #: the environment may hold anything as a user's name
+_MACHINE_ID = Path("/etc/machine-id")
+_PROC = Path("/proc")
+_STATE, _START = 0, 19  #: fields 3 and 22 of /proc/PID/stat (proc(5)), counted after the name of the program
+_BOOT_SIGNS = 8  #: of the boot id: start times are counted from the boot, so two boots may give the same
+
+
+def operator() -> str:
+    """``user@machine``, as locks and records name whoever runs this; behind sudo, the user who called it."""
+    name = f"{_user()}@{socket.gethostname()}"
+    return "".join(sign if sign.isprintable() else "?" for sign in name)[:_NAME_SIGNS]
+
+
+def machine_id() -> str:
+    """A name that no other machine has, the same over reboots; the host name's hash where there is no machine id.
+
+    The id itself is not for other machines' eyes (machine-id(5)), so this is a keyed hash of it.
+    """
+    try:
+        known = _MACHINE_ID.read_text("ascii").strip()
+    except (OSError, ValueError):
+        known = ""
+    return hmac.new((known or socket.gethostname()).encode(), b"hostwright", hashlib.sha256).hexdigest()[:16]
+
+
+def process_start(pid: int) -> str:
+    """When a process of this machine began, as text to be compared; empty where it is gone or the system does not say.
+
+    With the process id it names one process for ever: ids are given again.
+    """
+    try:
+        fields = (_PROC / str(pid) / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text("ascii")[:_BOOT_SIGNS]
+    except OSError:
+        return ""
+    return "" if len(fields) <= _START or fields[_STATE] in "ZX" else f"{fields[_START]}@{boot}"
+
+
+def pid_alive(pid: int, started: str) -> bool:
+    """Whether the process that had this id and ``process_start`` still lives.
+
+    Where the system does not tell start times, any process of that id counts: it is safer to take a dead one for alive.
+    """
+    if process_start(os.getpid()):
+        return bool(started) and process_start(pid) == started
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _user() -> str:
+    if os.geteuid() == 0 and os.environ.get("SUDO_USER"):
+        return os.environ["SUDO_USER"]
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user may have no name
+        return f"uid{os.getuid()}"
