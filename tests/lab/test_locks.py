@@ -1,0 +1,307 @@
+"""Locks over real SSH: told to others, gone with the run however it ends; and an operator's, which stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from hostwright import holding, locks
+from hostwright.cli import locking
+from hostwright.cli.call import AS_DESIRED, FAILED, Call, Connections
+from hostwright.errors import HostError, Locked
+from hostwright.fleet import PROJECT, Fleet, Member
+from hostwright.holding import HostLock
+from hostwright.locks import Holder, OperatorLock
+from hostwright.secret import Secret
+from lab.config import HostOptions, Lab, Machine
+from lab.machine import exec_in, power_off, start, wait_for_ssh
+from lab.network import cut_network, restore_network
+from tests.lab.conftest import Guest, on
+
+ELSEWHERE = replace(locks.holder("run-b", "gpu01", datetime.now(UTC)), owner="bob@elsewhere", machine="elsewhere")
+
+#: A controller of its own: takes the lock, says so, and works for ever.
+CONTROLLER = """\
+import sys, time
+from datetime import UTC, datetime
+from pathlib import Path
+from hostwright import locks
+from hostwright.fleet import Fleet
+from hostwright.holding import HostLock
+member = Fleet.load(Path(sys.argv[1])).members(sys.argv[2])[0]
+with member.connect() as session, HostLock.acquire(
+    session, locks.holder("run-c", member.name, datetime.now(UTC)), password=None
+) as lock:
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def unlocked(gpu01: Machine) -> Iterator[None]:
+    """No operator's lock, before and after."""
+    on(gpu01, "rm -f /var/lib/hostwright/lock.json")
+    yield
+    on(gpu01, "rm -f /var/lib/hostwright/lock.json")
+
+
+def ours(run: str = "run-a", host: str = "gpu01") -> Holder:
+    return locks.holder(run, host, datetime.now(UTC))
+
+
+def take(stack: ExitStack, member: Member, holder: Holder, **more: Any) -> HostLock:
+    """The lock of a host over a connection of its own."""
+    session = stack.enter_context(member.connect())
+    return stack.enter_context(HostLock.acquire(session, holder, password=member.host.become_password, **more))
+
+
+def held(member: Member) -> Holder | None:
+    """Whose run works on a host, as a reading verb sees it."""
+    with member.connect() as session:
+        return locks.run_lock(holding.look(session))
+
+
+def eventually(condition: Callable[[], bool], within_s: float = 20.0) -> float:
+    """Seconds until a condition held."""
+    begun = time.monotonic()
+    while not condition():
+        assert time.monotonic() - begun < within_s, f"not within {within_s} s"
+        time.sleep(0.1)
+    return time.monotonic() - begun
+
+
+def record_is_gone(machine: Machine) -> bool:
+    return exec_in(machine, ["test", "-e", "/run/hostwright/run.json"]).returncode != 0
+
+
+# The run's lock
+
+
+def test_the_second_operator_is_told_who_works_on_the_host_since_when(member: Member, gpu01: Machine) -> None:
+    first = ours()
+    with ExitStack() as stack:
+        lock = take(stack, member, first)
+        with pytest.raises(Locked, match=rf"{first.owner} works on it since {locks.moment(first.since)} \(run run-a\)"):
+            take(stack, member, ELSEWHERE)
+        assert held(member) == replace(first, since=first.since.replace(microsecond=0))
+        lock.check()
+        assert on(gpu01, "stat -c '%a %U' /run/hostwright/run.lock /run/hostwright/run.json") == "600 root\n644 root\n"
+    with ExitStack() as stack:
+        take(stack, member, ELSEWHERE).check()
+
+
+def test_no_other_user_of_the_host_can_keep_runs_out(member: Member, gpu01: Machine) -> None:
+    with ExitStack() as stack:
+        take(stack, member, ours())
+    with member.connect() as session:
+        assert session.run("flock -n /run/hostwright/run.lock true", timeout_s=20).status != 0
+        assert b"Permission denied" in session.run("flock -n /run/hostwright/run.lock true", timeout_s=20).stderr
+
+
+def test_a_connection_that_is_closed_gives_the_lock_back(member: Member) -> None:
+    with ExitStack() as stack:
+        session = stack.enter_context(member.connect())
+        lock = HostLock.acquire(session, ours(), password=None)
+        session.close()
+        eventually(lambda: lock.lost)
+        take(stack, member, ELSEWHERE, wait_s=5).check()
+
+
+def test_a_controller_that_is_killed_keeps_nobody_waiting(lab: Lab, member: Member) -> None:
+    words = [sys.executable, "-c", CONTROLLER, str(lab.inventory.parent), "gpu01"]
+    with subprocess.Popen(words, cwd=PROJECT, stdout=subprocess.PIPE) as controller, ExitStack() as stack:
+        assert controller.stdout is not None
+        assert controller.stdout.readline() == b"held\n"
+        with pytest.raises(Locked, match=rf"process {controller.pid} there"):
+            take(stack, member, ours())
+        controller.send_signal(signal.SIGKILL)
+        controller.wait()
+        take(stack, member, ours()).check()
+
+
+def test_a_controller_that_is_stopped_loses_the_lock(lab: Lab, member: Member, gpu01: Machine) -> None:
+    """A laptop's lid is closed: the connection stays, and nothing is heard."""
+    words = [sys.executable, "-c", CONTROLLER, str(lab.inventory.parent), "gpu01"]
+    with subprocess.Popen(words, cwd=PROJECT, stdout=subprocess.PIPE) as controller, ExitStack() as stack:
+        assert controller.stdout is not None
+        assert controller.stdout.readline() == b"held\n"
+        os.kill(controller.pid, signal.SIGSTOP)
+        waited_s = eventually(lambda: record_is_gone(gpu01), within_s=30)
+        assert waited_s > locks.LAPSES_S - 2 * holding.BEAT_S
+        take(stack, member, ELSEWHERE).check()
+        controller.kill()
+
+
+def test_a_network_that_is_cut_gives_the_lock_back_and_the_same_run_takes_it_again(
+    member: Member, gpu01: Machine
+) -> None:
+    with ExitStack() as stack:
+        lock = take(stack, member, ours())
+        cut_network(gpu01)
+        try:
+            eventually(lambda: lock.lost, within_s=25)
+            assert not record_is_gone(gpu01), "we knew before the host let others in"
+            eventually(lambda: record_is_gone(gpu01), within_s=10)
+        finally:
+            restore_network(gpu01)
+        with pytest.raises(HostError, match="its lock was lost"):
+            lock.check()
+        take(stack, member, ours()).check()
+
+
+def test_a_short_cut_of_the_network_costs_no_lock(member: Member, gpu01: Machine) -> None:
+    with ExitStack() as stack:
+        lock = take(stack, member, ours())
+        cut_network(gpu01)
+        on(gpu01, "sleep 1")
+        restore_network(gpu01)
+        with pytest.raises(Locked):
+            take(stack, member, ELSEWHERE)
+        lock.check()
+
+
+def test_a_run_takes_over_the_lock_of_its_own_lost_connection(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The network comes back over another way before the lock lapses: the host still waits for the old connection."""
+    monkeypatch.setattr(holding, "BEAT_S", 60.0)  # nothing is heard of it any more
+    holder, told = ours(), list[str]()
+    with ExitStack() as stack:
+        take(stack, member, holder)
+        take(stack, member, holder, notify=told.append).check()
+    assert told
+
+
+def test_a_keeper_that_is_killed_on_the_host_is_noticed(member: Member, gpu01: Machine) -> None:
+    with ExitStack() as stack:
+        lock = take(stack, member, ours())
+        on(gpu01, "read -r pid start </run/hostwright/run.pid; kill -9 $pid")
+        eventually(lambda: lock.lost)
+        assert not record_is_gone(gpu01)
+        assert held(member) is None, "what it left says nothing"
+        take(stack, member, ELSEWHERE).check()
+
+
+def test_sudo_with_a_password_and_a_terminal_of_its_own(lab: Lab, guest: Guest) -> None:
+    options = HostOptions(profile="small", sudo="password", sudo_password="pw-$x'7f3a")
+    machine = guest("locks01", options)
+    on(machine, "echo 'Defaults use_pty' >/etc/sudoers.d/pty; chmod 440 /etc/sudoers.d/pty")
+    (plain,) = Fleet.load(lab.inventory.parent).members("locks01")
+    password = Secret(options.sudo_password)
+    with plain.connect() as session:
+        with HostLock.acquire(session, ours(host="locks01"), password=password) as lock:
+            eventually(lambda: lock._keeper._sent > 2)
+            lock.check()
+            assert options.sudo_password not in on(
+                machine, "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ | tr '\\0' ' '"
+            )
+        assert record_is_gone(machine)
+        lock = HostLock.acquire(session, ours(host="locks01"), password=password)
+    eventually(lambda: record_is_gone(machine))
+    assert lock.lost
+
+
+# The operator's lock
+
+
+def options(**given: Any) -> Call:
+    return Call({"force": False, "json": False, "list": False, "for_": "", "reason": "", **given})
+
+
+def verb(lab: Lab, capsys: pytest.CaptureFixture[str], name: str, **given: Any) -> tuple[int, str]:
+    """A verb's exit status, and all that it printed."""
+    status = getattr(locking, name)(options(hosts="gpu01", inventory=str(lab.inventory.parent), **given))
+    printed = capsys.readouterr()
+    return status, printed.out + printed.err
+
+
+def test_an_operator_locks_a_host_and_unlocks_it(
+    lab: Lab, member: Member, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, unlocked: None
+) -> None:
+    status, said = verb(lab, capsys, "lock", reason="RMA 4711", for_="3d")
+    assert (status, "gpu01  locked by" in said, "RMA 4711" in said) == (AS_DESIRED, True, True)
+    assert verb(lab, capsys, "lock", reason="RMA 4712")[0] == AS_DESIRED, "one's own lock is replaced"
+    monkeypatch.setattr(locking, "operator", lambda: "bob@elsewhere")
+    for name in ("lock", "unlock"):
+        status, said = verb(lab, capsys, name, reason="mine")
+        assert (status, "RMA 4712" in said, "--force" in said) == (FAILED, True, True)
+    status, said = verb(lab, capsys, "lock", list=True, json=True)
+    (host,) = json.loads(said)["hosts"]
+    assert (status, host["lock"]["reason"], host["run"]) == (AS_DESIRED, "RMA 4712", None)
+    assert verb(lab, capsys, "unlock", force=True)[0] == AS_DESIRED
+    assert verb(lab, capsys, "unlock") == (AS_DESIRED, "gpu01  not locked\n")
+
+
+def test_a_locked_host_is_looked_at_as_ever_and_refuses_changes(member: Member, gpu01: Machine, unlocked: None) -> None:
+    now = datetime.now(UTC)
+    lock = OperatorLock("alice@desk", "RMA", "gpu01", now, now + timedelta(hours=1))
+    with ExitStack() as stack:
+        take(stack, member, ours())
+        session = stack.enter_context(member.connect())
+        holding.put_lock(session, lock, password=None)
+        before = on(gpu01, "cat /run/hostwright/run.json /var/lib/hostwright/lock.json; stat -c %i /run/hostwright/*")
+        assert Connections(None).look(member).host == "gpu01"
+        facts = holding.look(session)
+        assert "invoke unlock --hosts gpu01" in locks.refusal(facts, now)
+        assert locks.refusal(facts, lock.until) == "", "at its end"
+        after = on(gpu01, "cat /run/hostwright/run.json /var/lib/hostwright/lock.json; stat -c %i /run/hostwright/*")
+        assert after == before
+
+
+def test_of_two_operators_at_once_one_wins_and_the_other_is_told(member: Member, unlocked: None) -> None:
+    now = datetime.now(UTC)
+    names = ("alice@desk", "bob@lap")
+    meeting = threading.Barrier(len(names))
+
+    def put(owner: str) -> str:
+        with member.connect() as session:
+            meeting.wait()
+            try:
+                lock = OperatorLock(owner, "mine", "gpu01", now, now + timedelta(hours=1))
+                holding.put_lock(session, lock, password=None)
+            except Locked as error:
+                return error.sentence
+            return "won"
+
+    for _ in range(5):
+        with ThreadPoolExecutor(2) as pool:
+            said = dict(zip(names, pool.map(put, names), strict=True))
+        winner = next(name for name in names if said[name] == "won")
+        loser = next(name for name in names if name != winner)
+        assert f"locked by {winner}" in said[loser]
+        with member.connect() as session:
+            facts = holding.take_lock_off(session, winner, password=None)
+        found = locks.operator_lock(facts)
+        assert found is not None
+        assert found.owner == winner
+
+
+def test_an_operators_lock_survives_a_power_cut_and_the_hosts_clock_is_not_asked(lab: Lab, guest: Guest) -> None:
+    machine = guest("locks02", HostOptions(profile="small"))
+    (member,) = Fleet.load(lab.inventory.parent).members("locks02")
+    now = datetime.now(UTC).replace(microsecond=0)
+    lock = OperatorLock("alice@desk", "RMA", "locks02", now, now + timedelta(days=3))
+    with member.connect() as session:
+        run = HostLock.acquire(session, ours(host="locks02"), password=None)
+        holding.put_lock(session, lock, password=None)
+        power_off(machine)
+        eventually(lambda: run.lost, within_s=30)
+    start(machine)
+    wait_for_ssh(machine)
+    with member.connect() as session:
+        facts = holding.look(session)
+        assert locks.operator_lock(facts) == lock
+        assert locks.run_lock(facts) is None
+        with HostLock.acquire(session, ours(host="locks02"), password=None) as again:
+            again.check()
