@@ -1,63 +1,247 @@
 """Reboot a host and wait until it is really back: a new boot id, ssh, and systemd settled.
 
-Uptime is not asked (it survives in a container, and a clock can jump), only the kernel's ``boot_id``.
+Uptime is not asked (it survives in a container, and a clock can jump), only the kernel's ``boot_id``. Whatever is seen
+on the way is shown, and the last of it is what a host that does not come back is named with.
 """
 
 from __future__ import annotations
 
-import time
+import re
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 
-from hostwright.become import wrap
-from hostwright.errors import HostError, Unreachable
+from hostwright.become import check_become, wrap
+from hostwright.durations import Clock, seconds
+from hostwright.errors import HostError, HostKeyMismatch, InputError, Unreachable
+from hostwright.events import Emit, Waiting
+from hostwright.inventory import Host
+from hostwright.probing import new_nonce
 from hostwright.quoting import sh
 from hostwright.secret import Secret
 from hostwright.transport import Session
 
-POLL_S = 1.0  #: between two attempts to connect
-SETTLE_S = 300.0  #: how long systemd may take to start its units after ssh answers
-BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
+VARIABLE = "hostwright_reboot_timeout"
+PATIENCE_S = 1800.0  #: bare metal comes back slowly (PEERS A1 row 11: 20–30 min)
+SETTLE_S = 300.0  #: how long systemd may at least take to start its units after ssh answers, however late that was
+POLL_S = 1.0  #: between two looks
+LOOK_TIMEOUT_S = 20.0
+ORDER_TIMEOUT_S = 60.0
+NAMED_JOBS = 3  #: jobs of systemd that a sentence names
 
-#: The order must outlive the channel that gives it: sshd goes down while the host reboots.
-_REBOOT = """\
-sync
-if [ -d /run/systemd/system ]; then systemd-run --quiet --collect --on-active=1 systemctl reboot
-else ( sleep 1; reboot ) >/dev/null 2>&1 & fi
+#: The order must outlive the channel that gives it: sshd goes down while the host reboots. Without an accuracy of its
+#: own, systemd may be a minute late with a timer (AccuracySec in systemd.timer(5)).
+_ORDER = """\
+if [ -d /run/systemd/system ]; then
+  systemd-run --quiet --collect --on-active=1 --timer-property=AccuracySec=100ms systemctl reboot
+else ( sleep 1; sync; reboot ) >/dev/null 2>&1 & fi
 """
 
-_SETTLED = "timeout %s systemctl is-system-running --wait 2>/dev/null || true"
+#: The boot id, whether systemd has settled (a word of is-system-running, nothing where there is no systemd or it would
+#: not tell us), and a line for each job that it works on. ``is-system-running --wait`` would tell no jobs, and systemd
+#: before 240 does not know it.
+_LOOK = """\
+printf '%%s ' %s; cat /proc/sys/kernel/random/boot_id
+[ "$(id -u)" = 0 ] || [ -S /run/dbus/system_bus_socket ] || exit 0
+echo "state $(systemctl is-system-running 2>/dev/null)"
+systemctl list-jobs --no-legend --no-pager 2>/dev/null | while read -r id unit type state _; do
+  if [ "$state" = running ]; then echo "job $type $unit"; fi
+done
+"""
+
+#: systemd's words for a host that is on its way up or down, and for one that somebody must look after at its console.
+_UNSETTLED = ("initializing", "starting", "stopping", "unknown")
+_STUCK = "maintenance"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One look at a host that answers: its boot, the state of its systemd, and the jobs that are running there."""
+
+    boot_id: str
+    state: str = ""
+    jobs: tuple[str, ...] = ()
+
+    @property
+    def waits_for(self) -> str:
+        """What systemd waits for, in words; empty when it waits for nothing."""
+        rest = len(self.jobs) - NAMED_JOBS
+        named = ", ".join(self.jobs[:NAMED_JOBS]) + (f" and {rest} more" if rest > 0 else "")
+        return f", and systemd waits for: {named}" if named else ""
+
+
+def patience(host: Host) -> float:
+    """How many seconds a host may take to come back from a reboot. Raises ``InputError`` for what is no duration."""
+    value = host.get(VARIABLE)
+    if value is None:
+        return PATIENCE_S
+    try:
+        return seconds(value)
+    except ValueError as error:
+        raise InputError(f"{VARIABLE}: {error}", host.vars[VARIABLE].origin.exact) from error
 
 
 def reboot(
-    session: Session, connect: Callable[[], Session], *, password: Secret | None, timeout_s: float, reason: str
-) -> Session:
-    """Reboot the host behind ``session`` and return a new session to it.
+    session: Session,
+    connect: Callable[[], Session],
+    *,
+    password: Secret | None,
+    timeout_s: float,
+    reason: str,
+    emit: Emit,
+    clock: Clock | None = None,
+) -> tuple[Session, float]:
+    """Reboot the host behind ``session``; a new session to it, and the seconds that it took.
 
-    ``connect`` opens one; ``timeout_s`` bounds the whole wait (bare metal takes many minutes to come through its
-    firmware). Raises ``HostError`` with the host's last known state when it does not come back.
+    ``connect`` opens a session; ``timeout_s`` bounds the wait (bare metal takes many minutes to come through its
+    firmware). Raises ``HostError`` with the host's last known state when it does not come back, and ``HostKeyMismatch``
+    at once when it comes back as another one.
     """
-    name = session.host.name
-    before = _boot_id(session)
-    session.run("/bin/sh", stdin=wrap("", _REBOOT, password=password), timeout_s=60)
+    clock = clock or Clock()
+    began_s = clock.now_s()
+    watch = _Watch(session, connect, password=password, reason=reason, emit=emit, clock=clock)
+    watch.order(session)
     session.close()
-    deadline = time.monotonic() + timeout_s
-    last = "it did not go down"
-    while time.monotonic() < deadline:
+    return watch.until_back(timeout_s), clock.now_s() - began_s
+
+
+def look(session: Session) -> Seen:
+    """Look at a host that answers. Raises ``Unreachable`` where it no longer does, or answers with half a sentence."""
+    mark = new_nonce()
+    output = session.run("/bin/sh", stdin=sh(_LOOK, mark).encode(), timeout_s=LOOK_TIMEOUT_S, cap_bytes=256 * 1024)
+    text = output.stdout.decode("utf-8", errors="replace")
+    boot = re.search(rf"^{mark} ([0-9a-f-]{{36}})$", text, re.MULTILINE)
+    if not boot:
+        raise Unreachable(session.host.name, "it answers, and does not tell its boot id", passing=True)
+    state = re.search(r"^state ([a-z]+)$", text, re.MULTILINE)
+    jobs = re.findall(r"^job (\S+) (\S+)$", text, re.MULTILINE)
+    return Seen(boot[1], state[1] if state else "", tuple(f"{kind} {unit}" for kind, unit in jobs))
+
+
+class _Watch:
+    """Looks at a host again and again, from the order to reboot until it has settled, and keeps what it saw last."""
+
+    def __init__(
+        self,
+        session: Session,
+        connect: Callable[[], Session],
+        *,
+        password: Secret | None,
+        reason: str,
+        emit: Emit,
+        clock: Clock,
+    ) -> None:
+        self._host = session.host.name
+        self._port = session.endpoint.rpartition(":")[2]
+        self._connect = connect
+        self._password = password
+        self._reason = reason
+        self._emit = emit
+        self._clock = clock
+        self._boot_id = look(session).boot_id
+        self._ordered = False  #: whether the host took the order; a lost connection does not tell
+        self._session: Session | None = None
+        self._seen: Seen | None = None  #: the last look, ``None`` when the host did not answer it
+        self._back_s: float | None = None  #: when it answered in its new boot for the first time
+        self._what = self._since = ""
+        self._show("going down")
+
+    def order(self, session: Session) -> None:
+        """Give the order to reboot, unless the host has taken it. Given twice in one boot, it does no harm."""
+        if self._ordered:
+            return
         try:
-            fresh = connect()
+            output = session.run("/bin/sh", stdin=wrap("", _ORDER, password=self._password), timeout_s=ORDER_TIMEOUT_S)
+        except Unreachable:
+            return  # it may be on its way down: the boot id will tell
+        check_become(self._host, output)
+        if output.status > 0:
+            said = output.stderr.decode("utf-8", errors="replace").strip().splitlines() or [f"status {output.status}"]
+            raise HostError(self._host, f"the order to reboot could not be given: {said[-1]}")
+        self._ordered = True
+
+    def until_back(self, timeout_s: float) -> Session:
+        """A session to the host in its new boot, settled."""
+        end_s = self._clock.now_s() + timeout_s
+        try:
+            while (session := self._settled()) is None:
+                late_s = end_s if self._back_s is None else max(end_s, self._back_s + SETTLE_S)
+                if self._clock.now_s() >= late_s:
+                    raise HostError(self._host, self._given_up(timeout_s))
+                self._clock.sleep(POLL_S)
+        except BaseException:
+            self._close()
+            raise
+        return session
+
+    def _settled(self) -> Session | None:
+        """Look once, and show what there is to see; the session, when it is one to a host that has settled."""
+        try:
+            if self._session is None:
+                self._session = self._connect()
+            self._seen = look(self._session)
+        except HostKeyMismatch:
+            raise
         except Unreachable as error:
-            last = error.sentence
+            self._close()
+            self._seen = None
+            self._show(self._silence(error))
+            return None
+        if self._seen.boot_id == self._boot_id:
+            self._show("going down: sshd answers, still the old boot")
+            with suppress(HostError):  # sudo may have gone down already
+                self.order(self._session)
+            self._close()  # it would end with this boot, perhaps without a word
+            return None
+        return self._session if self._judge(self._seen) else None
+
+    def _judge(self, seen: Seen) -> bool:
+        """Whether a host in its new boot has settled."""
+        if self._back_s is None:
+            self._back_s = self._clock.now_s()
+        if seen.state == _STUCK:
+            raise HostError(
+                self._host,
+                f"it came back from a reboot ({self._reason}) in maintenance mode: something that it needs to start "
+                "failed; look at its console, and at journalctl -b -p err",
+            )
+        if seen.state in _UNSETTLED:
+            jobs = f" ({len(seen.jobs)} job{'s' * (len(seen.jobs) > 1)})" if seen.jobs else ""
+            self._show(f"booted, systemd is {seen.state}{jobs}")
+            return False
+        return True
+
+    def _silence(self, error: Unreachable) -> str:
+        """What it means that no session could be had."""
+        cause = error.__cause__
+        if isinstance(cause, ConnectionRefusedError):
+            return f"port {self._port} refuses connections"
+        if isinstance(cause, TimeoutError):
+            return f"down (no answer on port {self._port})"
+        if isinstance(cause, OSError) and cause.strerror:
+            return f"down ({cause.strerror})"
+        return error.sentence
+
+    def _given_up(self, timeout_s: float) -> str:
+        """The sentence for a host that nobody waits for any more."""
+        last = f"{self._what} since {self._since}"
+        if self._seen is None:
+            again = " and went away again" if self._back_s is not None else ""
+            came = "it came back" if again else "it did not come back"
+            return f"{came}{again} within {timeout_s:.0f} s of a reboot ({self._reason}); last seen: {last}"
+        if self._back_s is None:
+            how = f"it did not go down within {timeout_s:.0f} s of the order to reboot ({self._reason})"
         else:
-            try:
-                if _boot_id(fresh) != before:
-                    fresh.run(sh(_SETTLED, f"{SETTLE_S:g}"), timeout_s=SETTLE_S + 10)
-                    return fresh
-            except Unreachable as error:
-                last = error.sentence
-            fresh.close()
-        time.sleep(POLL_S)
-    raise HostError(name, f"it did not come back within {timeout_s:.0f} s of a reboot ({reason}); last seen: {last}")
+            how = f"it came back from a reboot ({self._reason}) and did not settle"
+        return f"{how}; last seen: {last}{self._seen.waits_for}"
 
+    def _show(self, what: str) -> None:
+        """Keep a state, and show it when it is another one than before."""
+        if what != self._what:
+            self._what, self._since = what, self._clock.time_of_day()
+            self._emit(Waiting(self._host, what))
 
-def _boot_id(session: Session) -> str:
-    return session.run(BOOT_ID, timeout_s=20).stdout.decode("ascii", errors="replace").strip()
+    def _close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.model import Resource
+from hostwright.model import Probe, Resource
+from hostwright.resources.conditions import Answers
 from hostwright.resources.files import Absent, File
-from hostwright.resources.kernel import UPDATE_INITRAMFS, Initramfs, KernelPackages, NouveauGone
+from hostwright.resources.kernel import UPDATE_INITRAMFS, Initramfs, KernelPackages, KernelThere, NouveauGone
 from hostwright.resources.packages import Debs, DebsAbsent, DpkgInOrder
 from hostwright.resources.room import Room, shares
 from hostwright.resources.runfile import DRIVER_PACKAGES, NOT_DRIVER
+from hostwright.resources.services import Disturbing
 from hostwright.role import role
 from hostwright.stack import Stack
 from hostwright.templates import render
 
 PREFERENCES = "base/no-other-driver.pref.j2"
 NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"
+DRIVER_LOADED = Probe("test -d /sys/module/nvidia")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +45,12 @@ def base(v: Base, stack: Stack) -> Iterator[Resource]:
     yield File("/etc/apt/apt.conf.d/52hostwright", render("base/unattended.conf.j2", never=v.never_unattended))
     pinned = [name for name in DRIVER_PACKAGES if name != "libnvidia-*"]  # a glob would take the container toolkit's
     yield File("/etc/apt/preferences.d/hostwright-no-other-driver", render(PREFERENCES, packages=pinned))
-    yield DebsAbsent(DRIVER_PACKAGES, "the driver comes from the .run, and two drivers break each other", NOT_DRIVER)
+    other = DebsAbsent(DRIVER_PACKAGES, "the driver comes from the .run, and two drivers break each other", NOT_DRIVER)
+    yield Disturbing(other, "removes a driver", Answers(DRIVER_LOADED))
     yield Absent("/usr/lib/nvidia/alternate-install-present", "left by a distribution's driver; stops the installer")
 
     yield Debs(v.packages)
+    yield KernelThere()
     yield KernelPackages()
 
     yield File(NOUVEAU_OFF, render("base/nouveau-off.conf.j2"), then=(UPDATE_INITRAMFS,))

@@ -20,10 +20,13 @@ from hostwright.resources.containers import (
 )
 from hostwright.resources.files import JsonMerged
 from hostwright.resources.packages import Debs
-from hostwright.resources.services import Fresh, Service
+from hostwright.resources.services import Disturbing, Fresh, Running, Service
 from hostwright.role import role
 from hostwright.stack import Stack
 from hostwright.templates import render
+
+DOCKER = "docker.service"
+RESTARTS = "restarts Docker"  #: which ends its containers
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ def container(v: Container, stack: Stack) -> Iterator[Resource]:
     engine = DockerEngine(stack.container.docker_packages)
     exact = tuple(f"{name}={wanted.version}" for name in wanted.packages)
     toolkit = Debs(exact, source=wanted.repository.list_file)
-    yield engine
+    yield Disturbing(engine, RESTARTS, Running(DOCKER))  # its packages restart it
     yield from signed_repository(wanted.repository, stack)
     yield replace(toolkit, hold=True)
     programs = Programs((*stack.container.docker_packages, *wanted.packages))
@@ -54,6 +57,7 @@ def container(v: Container, stack: Stack) -> Iterator[Resource]:
     yield from links_at_boot(render("container/dev-char.service.j2"))
     settings = JsonMerged(DAEMON_JSON, daemon_settings(v.default_runtime, v.cgroup_driver), check=VALIDATE)
     yield settings
-    yield Service("docker.service")
+    yield Service(DOCKER)
     installed = tuple(f"/var/lib/dpkg/info/{name}.list" for name in wanted.packages)
-    yield Fresh("docker.service", (DAEMON_JSON, *installed), (engine, toolkit, programs, settings))
+    restart = Fresh(DOCKER, (DAEMON_JSON, *installed), (engine, toolkit, programs, settings))
+    yield Disturbing(restart, RESTARTS, Running(DOCKER))

@@ -10,9 +10,9 @@ from hostwright.resources.accounts import SystemUser
 from hostwright.resources.conditions import When
 from hostwright.resources.debfile import DebFile
 from hostwright.resources.files import File
-from hostwright.resources.gpu_use import GpuPresent, HasNvSwitch
+from hostwright.resources.gpu_use import GpuPresent, HasNvSwitch, ReloadTakesGpus
 from hostwright.resources.runfile import NvidiaRunfile, WithDriver
-from hostwright.resources.services import Fresh, Service
+from hostwright.resources.services import Disturbing, Fresh, Service
 from hostwright.role import role
 from hostwright.stack import Stack
 from hostwright.templates import render
@@ -20,6 +20,7 @@ from hostwright.templates import render
 USER = "nvidia-persistenced"
 PERSISTENCED = "nvidia-persistenced.service"
 UNIT = f"/etc/systemd/system/{PERSISTENCED}"
+RELOADS = "reloads systemd, which takes the GPUs from containers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +42,13 @@ def driver(v: Driver, stack: Stack) -> Iterator[Resource]:
 
     unit = File(UNIT, render("driver/nvidia-persistenced.service.j2", user=USER), then=("systemctl daemon-reload",))
     yield SystemUser(USER, "NVIDIA persistence daemon")
-    yield unit
-    yield WithDriver(runfile, Service(PERSISTENCED))
+    yield Disturbing(unit, RELOADS, ReloadTakesGpus())
+    yield Disturbing(WithDriver(runfile, Service(PERSISTENCED)), RELOADS, ReloadTakesGpus())  # to enable is to reload
+    # Its restart disturbs nobody: whoever uses a GPU keeps it awake.
     yield WithDriver(runfile, Fresh(PERSISTENCED, (UNIT,), (unit,)))
 
     if fabric := wanted.fabric_manager:  # without it CUDA does not start on an HGX board (error 802)
         manager = "nvidia-fabricmanager.service"
+        # Its restart ends jobs, but it runs only beside a driver of its own version: that change disturbs already.
         yield When(HasNvSwitch(), DebFile(stack.artifact(fabric.artifact), fabric.package, fabric.version, manager))
         yield When(HasNvSwitch(), WithDriver(runfile, Service(manager)))

@@ -12,7 +12,7 @@ from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import words
 from hostwright.resources.files import File, Link, few
 from hostwright.resources.packaged import reinstall_script
-from hostwright.resources.packages import DPKG, DPKG_LOCK, Debs, DebsAbsent, dpkg_table
+from hostwright.resources.packages import DPKG, DPKG_LOCK, MIRROR_TRIES, Debs, DebsAbsent, dpkg_table
 from hostwright.resources.repositories import AptSource, Keyring, SourcesDisabled
 from hostwright.stack import AptRepository, Stack
 
@@ -140,7 +140,7 @@ class Programs:
         damaged = {name: table[name] for name, _ in gone if name in table and table[name].present}
         if not damaged:
             return None
-        step = Step(reinstall_script(tuple(damaged.values()), ""), DPKG_LOCK)
+        step = Step(reinstall_script(tuple(damaged.values()), ""), DPKG_LOCK, tries=MIRROR_TRIES)
         have = few([f"{path} gone" for name, path in gone if name in damaged])
         return Change(f"files of {' '.join(damaged)}", have, "as packaged", (step,))
 

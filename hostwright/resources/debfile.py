@@ -8,7 +8,7 @@ from hostwright.delivery import host_path
 from hostwright.model import Change, Facts, Probe, Step
 from hostwright.quoting import sh
 from hostwright.resources.files import ABSENT
-from hostwright.resources.packages import APT_GET, DPKG, DPKG_LOCK, dpkg_table, hold_script
+from hostwright.resources.packages import APT_GET, DPKG, DPKG_LOCK, MIRROR_TRIES, dpkg_table, hold_script
 from hostwright.stack import Artifact
 
 
@@ -43,4 +43,5 @@ class DebFile:
             restart = "if systemctl -q is-enabled %s 2>/dev/null; then systemctl restart %s || true; fi"
             script.append(sh(restart, self.unit, self.unit))
         have = row.version if row is not None and row.present else ABSENT
-        return Change(what, have, want, (Step("\n".join(script), lock=DPKG_LOCK),), artifacts=(self.artifact.name,))
+        step = Step("\n".join(script), lock=DPKG_LOCK, tries=MIRROR_TRIES)
+        return Change(what, have, want, (step,), artifacts=(self.artifact.name,))

@@ -8,6 +8,7 @@ time of the files that the installer left, by which later damage is seen without
 from __future__ import annotations
 
 from hostwright.quoting import sh, words
+from hostwright.resources.gpu_use import OUR_SERVICES
 
 STATE_DIR = "/var/lib/hostwright"
 INSTALLING = f"{STATE_DIR}/driver.installing"
@@ -47,8 +48,18 @@ n=0; while [ -n "$(holders)" ] && [ "$n" -lt 100 ]; do n=$((n + 1)); sleep 0.1; 
 signal KILL
 """
 
+#: Work that came since somebody looked: it is found before anything is stopped, since jobs end with Fabric Manager.
+_LEAVE_HOLDERS = f"""\
+busy=
+for p in $({_HOLDERS}); do
+  read -r name 2>/dev/null <"/proc/$p/comm" || continue
+  case $name in {"|".join(OUR_SERVICES)}) ;; *) busy="$busy $name ($p)" ;; esac
+done
+if [ -n "$busy" ]; then echo "hostwright: the kernel module nvidia is in use by:$busy"; exit 1; fi
+"""
+
 _UNLOAD = f"""\
-stopped=
+%(first)sstopped=
 for unit in {_SERVICES}; do
   if systemctl -q is-active "$unit"; then systemctl stop "$unit"; stopped="$stopped $unit"; fi
 done
@@ -111,9 +122,11 @@ mv -f {RECORD}.new {RECORD}
 def unload(*, force: bool) -> str:
     """Stop the services and take the modules out of the kernel; ``force`` ends other processes first.
 
-    Nothing is disturbed on a host on which the module could not be built afterwards.
+    Nothing is disturbed on a host on which the module could not be built afterwards, or, without ``force``, on which
+    other processes use the GPU.
     """
-    return _TOOLS + _UNLOAD % {"force": _END_HOLDERS if force else ""}
+    first, then = ("", _END_HOLDERS) if force else (_LEAVE_HOLDERS, "")
+    return _TOOLS + _UNLOAD % {"first": first, "force": then}
 
 
 def install(path: str, version: str, flags: tuple[str, ...]) -> str:

@@ -1,11 +1,13 @@
-"""What may forbid replacing a driver: Secure Boot, a display, processes on the GPU; and which cards a host has."""
+"""What may forbid disturbing a host: Secure Boot, a display, processes and containers on the GPU; and its cards."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from hostwright.hostfacts import PCI, gpu_ids, nvswitches
 from hostwright.model import Change, Facts, Probe
+from hostwright.resources.containers import DeviceLinks
 
 #: ``off``, ``enrolled`` (on, and a key with which dkms signs is known to the firmware) or ``on``. The variable's fifth
 #: byte is its value, after four of attributes. MOK.der is Ubuntu's key, mok.pub that of dkms 3.
@@ -34,8 +36,40 @@ HOLDERS = Probe(
     root=True,
 )
 
+#: One line for each container that has the GPU's device files, whether it has them open or not: its first process, the
+#: 12 digits by which docker and its kin know it or ``-``, all its processes with commas between, its first one's name.
+#: A container, whoever runs it, has mounts of its own (so it is in another mount namespace) and another root directory
+#: than the host: systemd's sandboxed services have the host's, and snaps, told by their cgroup, see the host's devices
+#: whether they use them or not. ``find -H`` gives device and inode of what the links in /proc lead to.
+GPU_CONTAINERS = Probe(
+    "find -H /proc/self/ns/mnt /proc/self/root /proc/[0-9]*/ns/mnt /proc/[0-9]*/root"
+    " -maxdepth 0 -printf '%D:%i %p\\n' |\n"
+    """awk -F'[ /]' '$5 == "ns" { space[$4] = $1 } $5 == "root" { root[$4] = $1 } END {
+  for (p in root) {
+    s = space[p]; r = root[p]
+    if (s == "" || s == space[1] || s == space["self"] || r == root["self"]) continue
+    if (!(r in first) || p + 0 < first[r] + 0) first[r] = p
+    all[r] = all[r] "," p
+  }
+  for (r in first) print first[r], substr(all[r], 2)
+}' | sort -n | while read -r p all; do
+  [ -e "/proc/$p/root/dev/nvidiactl" ] || [ -e "/proc/$p/root/dev/nvidia0" ] || continue
+  read -r name <"/proc/$p/comm" || continue
+  if grep -q '/snap[.][^/]*$' "/proc/$p/cgroup"; then continue; fi
+  id=$(grep -oE -m 1 '[0-9a-f]{64}' "/proc/$p/cgroup")
+  echo "$p $(printf %.12s "${id:--}") $all $name"
+done; exit 0""",
+    root=True,
+    cap_bytes=512 * 1024,  # 60,000 processes in containers
+)
+
+#: Who uses the GPU: what a change that disturbs running work must know.
+BUSY_PROBES = (HOLDERS, GPU_CONTAINERS)
+
 #: Services that hold the device files and are stopped for the replacement; the kernel cuts names at 15 characters.
 OUR_SERVICES = ("nvidia-persiste", "nv-fabricmanage", "nv-hostengine")
+
+_CONTAINER = re.compile(r"(?P<first>\d+) (?P<id>[0-9a-f]{12}|-) (?P<all>\d+(?:,\d+)*) (?P<name>.*)", re.ASCII)
 
 
 def display(facts: Facts) -> str:
@@ -43,10 +77,22 @@ def display(facts: Facts) -> str:
     return ", ".join(facts[DISPLAY].strip().splitlines())
 
 
-def holders(facts: Facts) -> tuple[str, ...]:
-    """``name (pid)`` of the processes that use a GPU, but for the services that can be stopped."""
+def users(facts: Facts) -> tuple[str, ...]:
+    """Who uses a GPU, in the words of a sentence: ``python3 (4711)``, ``container 3f2a1b2c3d4e (pid 812)``.
+
+    The services that can be stopped are left out. A process in a container is named by its container.
+    """
     rows = (line.partition(" ") for line in facts[HOLDERS].text.splitlines())
-    return tuple(f"{name} ({pid})" for pid, _, name in rows if name not in OUR_SERVICES)
+    found = [match for line in facts[GPU_CONTAINERS].text.splitlines() if (match := _CONTAINER.fullmatch(line))]
+    inside = {pid for match in found for pid in match["all"].split(",")}
+    programs = [f"{name} ({pid})" for pid, _, name in rows if pid not in inside and name not in OUR_SERVICES]
+    return (*programs, *(_container(match) for match in found))
+
+
+def _container(match: re.Match[str]) -> str:
+    if match["id"] == "-":
+        return f"container of {match['name']} (pid {match['first']})"
+    return f"container {match['id']} (pid {match['first']})"
 
 
 def unsigned_refused(facts: Facts) -> str:
@@ -87,3 +133,16 @@ class HasNvSwitch:
     def holds(self, facts: Facts) -> bool:
         """Whether there is one."""
         return nvswitches(facts) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReloadTakesGpus:
+    """The condition that a reload of systemd, which each ``systemctl enable`` is too, takes the GPUs from a container
+    that runs: there is one, and links in ``/dev/char`` are missing (``DeviceLinks``)."""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (GPU_CONTAINERS, *DeviceLinks().probes())
+
+    def holds(self, facts: Facts) -> bool:
+        """Whether there is such a container."""
+        return bool(facts[GPU_CONTAINERS].strip()) and DeviceLinks().plan(facts) is not None

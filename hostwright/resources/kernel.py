@@ -1,7 +1,11 @@
-"""The running kernel: its headers, its packages held, its initramfs, and who drives the GPUs.
+"""The running kernel: there at all, its headers, its packages held, its initramfs, and who drives the GPUs.
 
 A new kernel leaves a driver that was built for the old one behind, and it comes unasked (DOMAIN 3a: unattended
 upgrades), so every kernel package that is installed is held.
+
+A newer kernel that is merely installed beside the running one is no reason for a reboot: for the running one modules
+can be built and loaded, so the host is as desired until it boots the other one, and is then looked at again. It is one
+as soon as the running kernel's own files are gone.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from hostwright.hostfacts import UNAME
 from hostwright.model import Change, Facts, Probe, Step
 from hostwright.quoting import sh, words
 from hostwright.resources.files import ABSENT
-from hostwright.resources.packages import APT_GET, DPKG, DPKG_LOCK, PATIENTLY, dpkg_table, update_script
+from hostwright.resources.packages import APT_GET, DPKG, DPKG_LOCK, MIRROR_TRIES, PATIENTLY, dpkg_table, update_script
 
 #: Images and headers, the versioned ones and the meta packages that would bring the next ones.
 KERNEL_PACKAGES = ("linux-image-*", "linux-headers-*", "linux-generic*")
@@ -28,6 +32,43 @@ NOUVEAU = Probe(
     "done; exit 0"
 )
 
+#: The kernels that could be booted, where the running one could not: neither its modules nor its image are there. A
+#: container has no say in its kernel.
+KERNEL_GONE = Probe(
+    'k=$(uname -r); [ ! -d "/lib/modules/$k" ] && [ ! -e "/boot/vmlinuz-$k" ] || exit 0\n'
+    "if systemd-detect-virt --quiet --container; then exit 0; fi\n"
+    'for i in /boot/vmlinuz-*; do v=${i#/boot/vmlinuz-}; [ ! -d "/lib/modules/$v" ] || echo "$v"; done; exit 0'
+)
+
+
+def boots_first(facts: Facts) -> bool:
+    """Whether no module of ours can be built or loaded before a reboot: nouveau has a card, or the kernel is gone.
+
+    Reads ``NOUVEAU`` and ``KERNEL_GONE``.
+    """
+    return bool(facts[NOUVEAU].strip() or facts[KERNEL_GONE].strip())
+
+
+@dataclass(frozen=True, slots=True)
+class KernelThere:
+    """The running kernel's files have not been removed under it, after which nothing can be built for it or loaded.
+
+    Only a reboot into one of the kernels that are installed cures that.
+    """
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (UNAME, KERNEL_GONE)
+
+    def plan(self, facts: Facts) -> Change | None:
+        others = facts[KERNEL_GONE].strip().splitlines()
+        if not others:
+            return None
+        running = facts[UNAME].strip().partition(" ")[0]
+        reason = f"the running kernel {running} has been removed, and {', '.join(others)} is installed"
+        return Change(
+            "running kernel", f"{running}, removed", f"one that is installed ({', '.join(others)})", reboot=reason
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class KernelPackages:
@@ -37,9 +78,15 @@ class KernelPackages:
     """
 
     def probes(self) -> tuple[Probe, ...]:
-        return (UNAME, HEADERS, DPKG)
+        return (UNAME, HEADERS, DPKG, KERNEL_GONE)
 
     def plan(self, facts: Facts) -> Change | None:
+        change = self._plan(facts)
+        if change is None or not facts[KERNEL_GONE].strip():
+            return change
+        return Change(change.what, change.have, change.want, known_after="reboot")
+
+    def _plan(self, facts: Facts) -> Change | None:
         headers = f"linux-headers-{facts[UNAME].strip().split(' ')[0]}"
         there = facts[HEADERS].ok
         loose = tuple(
@@ -56,7 +103,7 @@ class KernelPackages:
             what="kernel packages",
             have=", ".join([*lacking, *(f"{name} not held" for name in loose)]),
             want="headers of the running kernel, every kernel package held",
-            steps=(Step("\n".join([*script, _HOLD]), lock=DPKG_LOCK, timeout_s=1800),),
+            steps=(Step("\n".join([*script, _HOLD]), lock=DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES),),
         )
 
 

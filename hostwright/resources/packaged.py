@@ -15,7 +15,16 @@ from pathlib import PurePosixPath
 from hostwright.model import Change, Facts, Probe, Step
 from hostwright.quoting import sh, words
 from hostwright.resources.files import few
-from hostwright.resources.packages import APT_GET, DPKG, DPKG_LOCK, Installed, dpkg_table, hold_script, update_script
+from hostwright.resources.packages import (
+    APT_GET,
+    DPKG,
+    DPKG_LOCK,
+    MIRROR_TRIES,
+    Installed,
+    dpkg_table,
+    hold_script,
+    update_script,
+)
 
 #: room for the names of all files of a toolkit, when all are gone (about 8,000 of 120 bytes)
 CAP_BYTES = 4 * 1024 * 1024
@@ -86,7 +95,7 @@ class PackagedTree:
             f"packaged files below {self.root}",
             few([fault for row in rows for fault in wrong[row.name]]),
             f"as packaged ({few([row.name for row in rows])} installed again)",
-            (Step(reinstall_script(rows, self.source), DPKG_LOCK, timeout_s=3600),),
+            (Step(reinstall_script(rows, self.source), DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES),),
         )
 
 
@@ -139,5 +148,5 @@ class Says:
             f"{self.program} {self.argument}",
             said[0].strip() if said else f"no version (status {answer.status})",
             self.expect,
-            (Step(reinstall_script(rows, self.source), DPKG_LOCK, timeout_s=3600),),
+            (Step(reinstall_script(rows, self.source), DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES),),
         )

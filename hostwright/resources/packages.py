@@ -17,6 +17,10 @@ from hostwright.resources.files import ABSENT
 
 DPKG_LOCK = "dpkg"
 
+#: Runs in all of a step that asks a mirror, as long as what it fails for is transient. With the backoff between them
+#: (``hostwright.transient``) they span over a minute: a mirror that is being synchronised, a resolver that restarts.
+MIRROR_TRIES = 5
+
 #: name, version, state ("ii " installed, "hi " installed and held, "rc " removed, "iF " half-configured …)
 DPKG = Probe("dpkg-query -W -f='${Package}\\t${Version}\\t${db:Status-Abbrev}\\n'", cap_bytes=1024 * 1024)
 
@@ -149,7 +153,7 @@ class Debs:
         if self.hold:
             script.append(hold_script(names))
         want = ", ".join([*missing, *(f"{name} held" for name in unheld)])
-        step = Step("\n".join(script), lock=DPKG_LOCK, timeout_s=3600)
+        step = Step("\n".join(script), lock=DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES)
         return Change(f"packages {' '.join(names)}", ", ".join(have), want, (step,))
 
 
@@ -186,7 +190,7 @@ class DebsAbsent:
             f"packages {' '.join(self.patterns)}",
             have,
             f"{ABSENT} ({self.because})",
-            (Step(script, lock=DPKG_LOCK, timeout_s=1800),),
+            (Step(script, lock=DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES),),
         )
 
 
@@ -213,5 +217,5 @@ class DpkgInOrder:
             "dpkg",
             f"interrupted ({', '.join(broken) or 'unfinished journal'})",
             "in order",
-            (Step(script, lock=DPKG_LOCK),),
+            (Step(script, lock=DPKG_LOCK, tries=MIRROR_TRIES),),
         )

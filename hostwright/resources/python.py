@@ -21,6 +21,7 @@ from hostwright.model import Change, Facts, Probe, Step
 from hostwright.quoting import sh, words
 from hostwright.resources.files import ABSENT, few, write_script
 from hostwright.resources.interpreters import system_interpreter
+from hostwright.resources.packages import MIRROR_TRIES
 from hostwright.resources.venv_audit import FoundVenv, Venvs, audit_probe, parse_audit
 from hostwright.stack import Artifact
 
@@ -77,6 +78,11 @@ class Drift:
     stale: tuple[str, ...] = ()
 
 
+def _step(script: str) -> Step:
+    """A step that asks a package index, which may fail for a moment, or one that does not."""
+    return Step(script, tries=MIRROR_TRIES if " pip install " in script else 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Venv:
     """A link to a venv of the first of the recipes' Pythons that the host has, with exactly the pinned packages.
@@ -104,7 +110,7 @@ class Venv:
         if not due:
             return None
         have, want = ("; ".join(one[column] for one in due) for column in (0, 1))
-        steps = tuple(Step(script) for _, _, script in due)
+        steps = tuple(_step(script) for _, _, script in due)
         artifacts = _files(recipe) if any(" pip install " in step.script for step in steps) else ()
         return Change(f"venv {self.path}", have, want, steps, artifacts=artifacts)
 
@@ -125,7 +131,7 @@ class Venv:
         steps = (create_script(recipe, interpreter), install_script(recipe), self._finish_script(recipe))
         have = "without its packages" if recipe.home in venvs.homes else venvs.link or ABSENT
         want = f"{recipe.requirement} and {len(recipe.pins) - 1} more pinned packages, Python {recipe.python}"
-        return Change(f"venv {self.path}", have, want, tuple(Step(one) for one in steps), artifacts=_files(recipe))
+        return Change(f"venv {self.path}", have, want, tuple(_step(one) for one in steps), artifacts=_files(recipe))
 
     def _due(self, recipe: Recipe, interpreter: str, venv: FoundVenv, link: str) -> list[tuple[str, str, str]]:
         """What differs in a venv that is there: as it is, as it shall be, and the script that mends it."""

@@ -15,8 +15,8 @@ from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh, words
 from hostwright.resources import driver_steps as steps
 from hostwright.resources.files import ABSENT
-from hostwright.resources.gpu_use import DISPLAY, HOLDERS, SECURE_BOOT, display, holders, unsigned_refused
-from hostwright.resources.kernel import NOUVEAU
+from hostwright.resources.gpu_use import DISPLAY, SECURE_BOOT, display, unsigned_refused
+from hostwright.resources.kernel import KERNEL_GONE, NOUVEAU, boots_first
 from hostwright.resources.packages import DPKG, dpkg_table
 from hostwright.stack import Artifact
 
@@ -33,6 +33,9 @@ DRIVER_PACKAGES = (
 
 #: What has such a name and is no driver: the container toolkit's library.
 NOT_DRIVER = ("libnvidia-container*",)
+
+#: What the installer does to those who use the GPU: the loaded module must leave the kernel.
+REPLACES = "replaces the driver"
 
 #: Without these no program runs on the GPU; the rest of the installation is watched by its record.
 _LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
@@ -117,8 +120,8 @@ class DriverState:
 class NvidiaRunfile:
     """This version of the driver, installed by its own installer with DKMS, and loaded.
 
-    ``force`` lets it be replaced although processes or a display use the GPU, and ends them; without it such a host is
-    refused, but only when the installer is due.
+    ``force`` lets it be replaced although processes or a display use the GPU, and ends them. Without it a host with a
+    display is refused when the installer is due, and replacing a loaded driver is a change that ``disturbs``.
     """
 
     artifact: Artifact
@@ -132,17 +135,17 @@ class NvidiaRunfile:
         return Probe(sh("v=%s\n", self.version) + _STATE, root=True)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (self.state_probe, DPKG, NOUVEAU, SECURE_BOOT, DISPLAY, HOLDERS)
+        return (self.state_probe, DPKG, NOUVEAU, KERNEL_GONE, SECURE_BOOT, DISPLAY)
 
     def plan(self, facts: Facts) -> Change | None:
         state = DriverState.read(facts[self.state_probe].text)
         if reasons := self._install_reasons(state, facts):
-            return self._install(ABSENT if state.absent else "; ".join(reasons), facts)
+            return self._install(state, ABSENT if state.absent else "; ".join(reasons), facts)
         return self._links(state) or self._module(state, facts) or self._loaded(state, facts) or self._record(state)
 
     def waits_for_reboot(self, facts: Facts) -> bool:
-        """Whether nothing can use the GPU before a reboot: nouveau has it, or another version is in the kernel."""
-        if facts[NOUVEAU].strip():
+        """Whether no driver of ours can run before a reboot, or another version is in the kernel until then."""
+        if boots_first(facts):
             return True
         state = DriverState.read(facts[self.state_probe].text)
         other = state.loaded not in {"", self.version}
@@ -160,15 +163,16 @@ class NvidiaRunfile:
             *(["no sources for DKMS"] if not state.source else []),
         ]
 
-    def _install(self, have: str, facts: Facts) -> Change:
+    def _install(self, state: DriverState, have: str, facts: Facts) -> Change:
         what, want = "NVIDIA driver", f"{self.version}, by DKMS, loaded"
-        if facts[NOUVEAU].strip():  # the file is named all the same: that it is missing must be known before the reboot
+        if boots_first(facts):  # the file is named all the same: that it is missing must be known before the reboot
             return Change(what, have, want, known_after="reboot", artifacts=(self.artifact.name,))
-        if refusal := unsigned_refused(facts) or self._in_use(facts):
+        if refusal := unsigned_refused(facts) or self._shown(facts):
             return Change(what, have, want, refusal=refusal)
         run = steps.install(host_path(self.artifact), self.version, self.flags)
         todo = (Step(steps.unload(force=self.force), timeout_s=300), Step(run, timeout_s=3600), Step(steps.LOAD))
-        return Change(what, have, want, todo, artifacts=(self.artifact.name,))
+        disturbs = REPLACES if state.loaded and not self.force else ""
+        return Change(what, have, want, todo, artifacts=(self.artifact.name,), disturbs=disturbs)
 
     def _links(self, state: DriverState) -> Change | None:
         if state.linked(self.version):
@@ -201,21 +205,19 @@ class NvidiaRunfile:
 
     def _kernel_change(self, have: str, facts: Facts, todo: tuple[Step, ...]) -> Change:
         what, want = "NVIDIA kernel module", f"{self.version}, by DKMS, loaded"
-        if facts[NOUVEAU].strip():
+        if boots_first(facts):
             return Change(what, have, want, known_after="reboot")
         if refusal := unsigned_refused(facts):
             return Change(what, have, want, refusal=refusal)
         return Change(what, have, want, todo)
 
-    def _in_use(self, facts: Facts) -> str:
-        """The sentence with which a busy host is refused."""
-        if self.force:
-            return ""
-        users = [one for one in (display(facts), *holders(facts)) if one]
-        if not users:
+    def _shown(self, facts: Facts) -> str:
+        """The sentence with which a host that shows a screen is refused: nobody can drain a display."""
+        shown = "" if self.force else display(facts)
+        if not shown:
             return ""
         return (
-            f"the driver must be replaced and the GPU is in use by {', '.join(users)}: "
+            f"the driver must be replaced and the GPU shows a screen ({shown}): "
             "end that first, or set driver_force: true to have it ended"
         )
 

@@ -1,17 +1,22 @@
-"""systemd services: enabled at boot, running now, and with what their files say now."""
+"""systemd services: enabled at boot, running now, with what their files say now; and what their changes disturb."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh, words
+from hostwright.resources.conditions import Condition
 
 
 def parse_show(text: str) -> dict[str, str]:
     """``systemctl show``'s ``Key=value`` lines as a mapping."""
     return dict(line.partition("=")[::2] for line in text.splitlines() if "=" in line)
+
+
+def _show(unit: str) -> Probe:
+    return Probe(sh("systemctl show -p LoadState,ActiveState,UnitFileState -- %s", unit))
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +27,7 @@ class Service:
     running: bool = True
 
     def probes(self) -> tuple[Probe, ...]:
-        return (Probe(sh("systemctl show -p LoadState,ActiveState,UnitFileState -- %s", self.unit)),)
+        return (_show(self.unit),)
 
     def plan(self, facts: Facts) -> Change | None:
         shown = parse_show(facts[self.probes()[0]].text)
@@ -101,3 +106,39 @@ def _bus_path(unit: str) -> str:
     """The unit's object on systemd's bus: what is no ASCII letter or digit is written as ``_`` and two hex digits."""
     escaped = "".join(char if char.isascii() and char.isalnum() else f"_{ord(char):02x}" for char in unit)
     return f"/org/freedesktop/systemd1/unit/{escaped}"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The condition that a unit is active now, or on its way there or from there."""
+
+    unit: str
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (_show(self.unit),)
+
+    def holds(self, facts: Facts) -> bool:
+        """Whether it is so."""
+        state = parse_show(facts[self.probes()[0]].text).get("ActiveState", "unknown")
+        return state not in {"inactive", "failed", "unknown"}
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbing:
+    """A resource whose change does ``what`` to running work ("restarts Docker") where a condition holds.
+
+    A change that has no steps yet disturbs nobody yet.
+    """
+
+    resource: Resource
+    what: str
+    when: Condition
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (*self.resource.probes(), *self.when.probes())
+
+    def plan(self, facts: Facts) -> Change | None:
+        change = self.resource.plan(facts)
+        if change is None or not change.steps or not self.when.holds(facts):
+            return change
+        return replace(change, disturbs=change.disturbs or self.what)

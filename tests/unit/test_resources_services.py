@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.model import Change
+from hostwright.model import Change, Facts, Probe
 from hostwright.resources.files import Absent
-from hostwright.resources.services import Fresh, Service
+from hostwright.resources.services import Disturbing, Fresh, Running, Service
 from tests.unit.facts import changes_of, facts_for
 from tests.unit.shell import program, run
 
@@ -109,3 +109,42 @@ def test_the_step_does_not_restart_what_was_restarted_meanwhile(tmp_path: Path) 
     (change,) = changes_of(fresh, {"busctl": "x\n"})
     assert run(change.steps[0].script, path=programs).returncode == 0
     assert not (tmp_path / "done").exists()
+
+
+@pytest.mark.parametrize(
+    ("active", "disturbs"),
+    [
+        ("active", "ends jobs"),
+        ("reloading", "ends jobs"),
+        ("deactivating", "ends jobs"),
+        ("inactive", ""),
+        ("failed", ""),
+    ],
+)
+def test_a_change_disturbs_only_what_runs(active: str, disturbs: str) -> None:
+    gone = Disturbing(Absent("/etc/b"), "ends jobs", Running("a.service"))
+    (change,) = changes_of(gone, {"systemctl show": shown(active, "enabled"), "test -e": ""})
+    assert change.disturbs == disturbs
+    assert len(change.steps) == 1
+    assert changes_of(gone, {"systemctl show": shown(active, "enabled")}) == ()
+
+
+def test_what_systemd_does_not_know_does_not_run() -> None:
+    assert not Running("a.service").holds(facts_for(Service("a.service")))
+
+
+class Later:
+    """What is known only after a reboot."""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return ()
+
+    def plan(self, facts: Facts) -> Change | None:
+        return Change("x", "a", "b", known_after="reboot")
+
+
+def test_a_change_without_steps_disturbs_nobody_yet() -> None:
+    (change,) = changes_of(
+        Disturbing(Later(), "x", Running("a.service")), {"systemctl show": shown("active", "enabled")}
+    )
+    assert change.disturbs == ""

@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 import pytest
 
 from hostwright.model import Answer, Change, Facts, Resource
 from hostwright.resources.files import Absent, File
-from hostwright.resources.kernel import HEADERS, NOUVEAU, NouveauGone
+from hostwright.resources.kernel import HEADERS, KERNEL_GONE, NOUVEAU, NouveauGone
 from hostwright.resources.packages import APT_GET, DPKG, DPKG_LOCK, PATIENTLY
 from hostwright.resources.room import GB, Room, Share, shares
 from hostwright.resources.runfile import DRIVER_PACKAGES, NOT_DRIVER
 from hostwright.stackfile import load_stack
 from roles.base import NOUVEAU_OFF, Base, base
 from tests.unit.facts import NOTHING, facts_for
+from tests.unit.shell import program, run
 
 STACK = load_stack("tensorflow-2.9")
 RESOURCES = base.resources(Base(), STACK)
@@ -44,6 +46,8 @@ def host(resources: Iterable[Resource] = RESOURCES, **differs: str | Answer) -> 
         "build/Makefile": "",
         "initrd.img": "",
         "nouveau|nova": "",
+        "/boot/vmlinuz": "",
+        "/sys/module/nvidia": NOTHING,
         "df -Pk": ROOMY,
         "for p in": "/usr/bin/nvidia-smi\n",
     }
@@ -148,6 +152,12 @@ def test_packages_of_another_driver_are_purged_and_pinned_away(package: str) -> 
     assert pinned_away(package)
 
 
+def test_packages_of_a_driver_that_is_loaded_are_not_taken_from_running_work_unseen() -> None:
+    other = {"dpkg-query": f"{PROVISIONED}nvidia-driver-470\t470.1-1\tii \n"}
+    assert [change.disturbs for change in plan(**other)] == [""]
+    assert [change.disturbs for change in plan(**other, **{"/sys/module/nvidia": ""})] == ["removes a driver"]
+
+
 @pytest.mark.parametrize(
     "package",
     [
@@ -215,6 +225,47 @@ def test_nouveau_that_has_a_card_wants_a_reboot_and_nothing_else() -> None:
     assert NouveauGone().plan(facts_for(NouveauGone(), {"nova": ""})) is None
 
 
+def test_a_kernel_that_was_removed_while_it_runs_wants_a_reboot_and_its_headers_come_after_it() -> None:
+    kernel, packages = plan(**{"/boot/vmlinuz": "5.10.0-30-amd64\n", "build/Makefile": NOTHING})
+    assert kernel.steps == ()
+    assert kernel.reboot == f"the running kernel {KERNEL} has been removed, and 5.10.0-30-amd64 is installed"
+    assert (packages.what, packages.known_after, packages.steps) == ("kernel packages", "reboot", ())
+
+
+@pytest.mark.parametrize(
+    ("there", "container", "said"),
+    [
+        (("boot/vmlinuz-2", "lib/modules/2/"), False, "2\n"),
+        (("boot/vmlinuz-2", "lib/modules/2/", "boot/vmlinuz-3", "lib/modules/3/"), False, "2\n3\n"),
+        (("boot/vmlinuz-2", "lib/modules/2/"), True, ""),
+        (("boot/vmlinuz-2", "lib/modules/2/", "lib/modules/1/"), False, ""),
+        (("boot/vmlinuz-2", "lib/modules/2/", "boot/vmlinuz-1"), False, ""),
+        (("boot/vmlinuz-2",), False, ""),
+        ((), False, ""),
+    ],
+    ids=[
+        "another one is there", "two others", "in a container", "its modules are there", "its image is there",
+        "the other one is not whole", "no kernel of its own, as in a container",
+    ],
+)  # fmt: skip
+def test_a_kernel_counts_as_removed_only_when_another_one_could_be_booted(
+    tmp_path: Path, there: tuple[str, ...], container: bool, said: str
+) -> None:
+    for name in there:
+        path = tmp_path / name
+        path.mkdir(parents=True) if name.endswith("/") else path.parent.mkdir(parents=True, exist_ok=True)
+        if not name.endswith("/"):
+            path.touch()
+    programs = tmp_path / "bin"
+    program(programs, "uname", "echo 1")
+    program(programs, "systemd-detect-virt", f"exit {0 if container else 1}")
+    script = KERNEL_GONE.script.replace("/lib/modules", f"{tmp_path}/lib/modules").replace(
+        "/boot/", f"{tmp_path}/boot/"
+    )
+    done = run(script, path=programs)
+    assert (done.returncode, done.stdout.decode()) == (0, said)
+
+
 def test_little_disk_refuses_a_bare_host_and_not_a_finished_one() -> None:
     little = DF + "/dev/sda1 1 1 3000000 99% /\n" * 4
     room = Room(20 * GB, shares(STACK))
@@ -242,4 +293,4 @@ def test_the_shares_of_a_bare_host_are_the_whole() -> None:
 def test_the_questions_are_the_shared_ones() -> None:
     asked = [probe for one in RESOURCES for probe in one.probes()]
     assert {DPKG, HEADERS, NOUVEAU} <= set(asked)
-    assert len(set(asked)) <= 16
+    assert len(set(asked)) <= 17

@@ -152,6 +152,27 @@ def test_docker_that_was_started_before_daemon_json_changed_is_restarted() -> No
     assert "daemon.json" in changes[RESTART].have
 
 
+def test_docker_that_runs_is_not_restarted_unseen() -> None:
+    changes = plan({"busctl": "/etc/docker/daemon.json\n", "cat -- /etc/docker": "{}"})
+    assert {what: change.disturbs for what, change in changes.items()} == {SETTINGS: "", RESTART: "restarts Docker"}
+
+
+def test_a_docker_that_does_not_run_disturbs_nobody() -> None:
+    changes = plan(
+        {"cat -- /etc/docker": "{}", "systemctl show": "LoadState=loaded\nActiveState=failed\nUnitFileState=enabled\n"}
+    )
+    assert list(changes) == [SETTINGS, SERVICE, RESTART]
+    assert not any(change.disturbs for change in changes.values())
+
+
+def test_packages_of_a_docker_that_runs_restart_it() -> None:
+    wanted = STACK.model_copy(update={"container": STACK.container.model_copy(update={"docker": "docker-ce"})})
+    some = "docker-ce\t5:24.0\tii \n" + DPKG.partition("\n")[2]
+    changes = changes_of(container.resources(Container(), wanted), {**GREEN, "dpkg-query": some})
+    engine = next(change for change in changes if change.what.startswith("packages docker-ce"))
+    assert engine.disturbs == "restarts Docker"
+
+
 def test_a_lost_hook_is_put_back() -> None:
     changes = plan(
         {"/var/lib/dpkg/info/$name": "nvidia-container-toolkit.list:/usr/bin/nvidia-container-runtime-hook\n"}

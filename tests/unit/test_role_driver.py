@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterable
 
 import pytest
@@ -12,7 +11,8 @@ from hostwright.model import Answer, Change, Facts, Resource
 from hostwright.resources import driver_steps
 from hostwright.resources.files import File
 from hostwright.resources.packages import hold_script
-from hostwright.resources.runfile import DriverState, NvidiaRunfile, WithDriver
+from hostwright.resources.runfile import DriverState
+from hostwright.resources.services import Disturbing
 from hostwright.stackfile import load_stack
 from roles.driver import Driver, driver
 from tests.unit.facts import facts_for
@@ -49,23 +49,29 @@ def state(**differs: str) -> str:
 BARE = "module=\nlibcuda.so.1=\nlibnvidia-ml.so.1=\nlost=/usr/bin/nvidia-smi\n"
 
 
+def files(resources: Iterable[Resource]) -> list[File]:
+    plain = (one.resource if isinstance(one, Disturbing) else one for one in resources)
+    return [one for one in plain if isinstance(one, File)]
+
+
 def host(resources: Iterable[Resource], **differs: str | Answer) -> Facts:
     right: dict[str, str | Answer] = {
         "modinfo -k": state(),
         "dpkg-query": ONE_ROW,
         "nouveau|nova": "",
+        "/boot/vmlinuz": "",
         "SecureBoot": "off\n",
         "display-manager": "",
-        "find /proc": "",
+        "find -H /proc": "",
+        "/dev/char": "",
         "read -r c <": T4,
         "systemctl show -p LoadState": RUNNING,
         "getent passwd": "nvidia-persistenced:x:998:998::/nonexistent:/usr/sbin/nologin\n",
     }
-    for one in resources:
-        if isinstance(one, File):
-            stat, content = one.probes()
-            right[stat.script] = f"regular file|{one.mode}|{one.owner}\n"
-            right[content.script] = one.content
+    for one in files(resources):
+        stat, content = one.probes()
+        right[stat.script] = f"regular file|{one.mode}|{one.owner}\n"
+        right[content.script] = one.content
     return facts_for(resources, {**right, **differs})
 
 
@@ -177,19 +183,19 @@ def test_damaged_user_space_is_installed_again(damage: dict[str, str]) -> None:
     "turned", ["", "/usr/lib/libcuda.so.1", f"/usr/lib/libnvidia-ml.so.{V}", f"/x/libcuda.so.{OTHER}"]
 )
 def test_a_turned_link_is_turned_back_without_touching_who_uses_the_gpu(turned: str) -> None:
-    (change,) = plan(**{"modinfo -k": state(**{"libcuda.so.1": turned}), "find /proc": "4711 python3\n"})
+    (change,) = plan(**{"modinfo -k": state(**{"libcuda.so.1": turned})})
     assert not installs(change)
-    assert change.refusal == ""
+    assert (change.refusal, change.disturbs) == ("", "")
     assert "ln -sfn" in scripts(change)[0]
     assert f"libcuda.so.1 is {turned.rpartition('/')[2] or 'absent'}" in change.have
 
 
 @pytest.mark.parametrize("damage", [{"module": ""}, {"module": OTHER}, {"dkms": ""}])
 def test_a_lost_module_is_rebuilt_without_touching_who_uses_the_gpu(damage: dict[str, str]) -> None:
-    (change,) = plan(**{"modinfo -k": state(**damage), "find /proc": "4711 python3\n"})
+    (change,) = plan(**{"modinfo -k": state(**damage)})
     assert change.what == "NVIDIA kernel module"
     assert change.artifacts == ()
-    assert change.refusal == ""
+    assert (change.refusal, change.disturbs) == ("", "")
     assert not installs(change)
     assert 'dkms install --force -m nvidia -v "$version" -k "$kernel"' in scripts(change)[0]
     assert len(change.steps) == 1  # it is loaded already
@@ -245,31 +251,44 @@ def test_secure_boot_without_an_enrolled_key_is_refused_with_the_cure() -> None:
     assert plan(**{"SecureBoot": "on\n"}) == []
 
 
-@pytest.mark.parametrize(
-    ("who", "named"),
-    [
-        ({"find /proc": "4711 python3\n812 nvidia-persiste\n"}, "python3 (4711)"),
-        ({"display-manager": "gdm.service\nX server 900\n"}, "gdm.service, X server 900"),
-    ],
-)
-def test_a_gpu_in_use_is_refused_only_when_the_driver_is_due(who: dict[str, str], named: str) -> None:
-    (change,) = plan(**{"modinfo -k": BARE, **who})
-    assert named in change.refusal
+def test_a_screen_is_refused_only_when_the_driver_is_due() -> None:
+    shown = {"display-manager": "gdm.service\nX server 900\n"}
+    (change,) = plan(**{"modinfo -k": BARE, **shown})
+    assert "(gdm.service, X server 900)" in change.refusal
     assert "driver_force: true" in change.refusal
-    assert "nvidia-persiste" not in change.refusal
-    assert plan(**who) == []
-
-
-def test_force_ends_what_uses_the_gpu_gently_first() -> None:
-    (change,) = plan(Driver(force=True), **{"modinfo -k": BARE, "find /proc": "4711 python3\n"})
-    unload = scripts(change)[0]
+    assert plan(**shown) == []
+    (change,) = plan(Driver(force=True), **{"modinfo -k": BARE, **shown})
     assert change.refusal == ""
+
+
+def test_replacing_a_driver_that_is_loaded_disturbs_and_installing_the_first_one_does_not() -> None:
+    (first,) = plan(**{"modinfo -k": BARE})
+    assert first.disturbs == ""
+    (again,) = plan(**{"modinfo -k": state(lost="/usr/bin/nvidia-smi")})
+    assert (again.disturbs, again.refusal) == ("replaces the driver", "")
+    assert "kill" not in scripts(again)[0]
+
+
+def test_force_ends_what_uses_the_gpu_gently_first_since_the_inventory_says_that_it_may() -> None:
+    (change,) = plan(Driver(force=True), **{"modinfo -k": state(lost="/usr/bin/nvidia-smi")})
+    unload = scripts(change)[0]
+    assert (change.disturbs, change.refusal) == ("", "")
     assert unload.index("signal TERM") < unload.index("signal KILL") < unload.index("modprobe -r")
 
 
-def test_our_own_services_are_stopped_and_not_refused_for() -> None:
-    (change,) = plan(**{"modinfo -k": BARE, "find /proc": "1 nvidia-persiste\n2 nv-hostengine\n3 nv-fabricmanage\n"})
-    assert installs(change)
+def test_a_kernel_that_is_gone_is_booted_away_from_before_a_module_is_built() -> None:
+    (change,) = plan(**{"modinfo -k": BARE, "/boot/vmlinuz": "5.10.0-30-amd64\n"})
+    assert (change.known_after, change.steps, change.artifacts) == ("reboot", (), ("driver",))
+    changes = plan(**{"modinfo -k": state(module="", dkms=""), "/boot/vmlinuz": "5.10.0-30-amd64\n"})
+    assert [(change.what, change.known_after) for change in changes] == [("NVIDIA kernel module", "reboot")]
+
+
+def test_a_reload_of_systemd_disturbs_where_it_takes_gpus_from_containers() -> None:
+    unit = next(one for one in files(RESOURCES) if one.path.endswith("nvidia-persistenced.service"))
+    disabled = {unit.probes()[1].script: "[]", "systemctl show -p LoadState": RUNNING.replace("=enabled", "=disabled")}
+    taken = {"find -H /proc": "812 3f2a1b2c3d4e 812 python3\n", "/dev/char": "device nvidia0\n"}
+    assert [bool(change.disturbs) for change in plan(**disabled)] == [False, False, False]
+    assert [bool(change.disturbs) for change in plan(**disabled, **taken)] == [True, True, False]
 
 
 def test_packages_of_another_driver_make_the_installer_due() -> None:
@@ -310,7 +329,7 @@ def test_fabric_manager_stays_away_where_no_nvswitch_is() -> None:
 
 
 def test_only_the_drifted_part_is_mended() -> None:
-    unit = next(one for one in RESOURCES if isinstance(one, File) and one.path.endswith("nvidia-persistenced.service"))
+    unit = next(one for one in files(RESOURCES) if one.path.endswith("nvidia-persistenced.service"))
     changed, restarted = plan(**{unit.probes()[1].script: "[Unit]\n"})
     assert changed.what == f"file {unit.path}"
     assert "systemctl daemon-reload" in scripts(changed)[0]
@@ -325,13 +344,3 @@ def test_a_garbled_answer_is_an_absent_driver_and_no_error() -> None:
     garbled = DriverState.read("\x1b[31m=\nlibcuda.so.1=\n\n=====\nnonsense")
     assert garbled.absent
     assert str(garbled) == "absent"
-
-
-@pytest.mark.parametrize("text", [driver_steps.LOAD, driver_steps.unload(force=True), driver_steps.unload(force=False)])
-def test_the_scripts_are_posix_sh(text: str) -> None:
-    runfile = NvidiaRunfile(STACK.artifact("driver"), V)
-    whole = [text, driver_steps.install("/x.run", V, ()), driver_steps.rebuild(V), driver_steps.relink(V)]
-    for script in [*whole, *(probe.script for probe in WithDriver(runfile, runfile).probes())]:
-        done = subprocess.run(["sh", "-n"], input=script, text=True, capture_output=True, check=False)
-        assert done.stderr == ""
-        assert done.returncode == 0
