@@ -59,6 +59,12 @@ def plan(
         check="only show the plan (the same as `invoke plan`)",
         plan="do exactly what this saved plan says, or nothing if the facts moved",
         no_reboot="leave a reboot that is wanted pending; the next plan still shows it",
+        drain="where a GPU is in use: take work off the host (hostwright_drain) and wait until it has ended",
+        force="change hosts whose GPUs are in use as well, ending what uses them",
+        canary="so many hosts (or 10%) go first; if one of them fails, the others stay untouched",
+        batch="so many hosts (or 10%) at once; as soon as one is done, the next begins",
+        max_fail="so many hosts (or 10%) may fail or be unreachable; one more, and no further host is begun",
+        resume="what the last run did not bring to an end: its hosts and options, planned afresh",
     ),
     **COMMON,
 )
@@ -74,6 +80,12 @@ def provision(
     check: bool = False,
     plan: str = "",
     no_reboot: bool = False,
+    drain: bool = False,
+    force: bool = False,
+    canary: str = "",
+    batch: str = "",
+    max_fail: str = "",
+    resume: bool = False,
 ) -> None:
     """Bring hosts to their stack and look again: nothing may differ afterwards."""
     _run("provision", **_given(locals()))
@@ -92,6 +104,75 @@ def verify(
 ) -> None:
     """Check every layer of hosts with testinfra, after a look that must find nothing to change."""
     _run("verify", **_given(locals()))
+
+
+CHANGING = ("hosts", "inventory", "json", "ask_become_pass", "accept_new")
+
+
+@task(
+    help=_help(
+        *CHANGING,
+        reason="why, for the other operators: RMA, burn-in, do not touch",
+        for_="how long: 90m, 12h, 3d, 2w (default 8h)",
+        force="replace the lock of somebody else",
+        list="show the locks, and change nothing",
+    ),
+    auto_shortflags=False,
+)
+def lock(
+    c: Context,
+    hosts: str = "",
+    inventory: str = "",
+    json: bool = False,
+    ask_become_pass: bool = False,
+    accept_new: bool = False,
+    reason: str = "",
+    for_: str = "",
+    force: bool = False,
+    list: bool = False,
+) -> None:
+    """Keep hosts from being changed, by anybody, for a while; looking at them stays possible."""
+    _run("lock", **_given(locals()))
+
+
+@task(help=_help(*CHANGING, force="take away the lock of somebody else"), auto_shortflags=False)
+def unlock(
+    c: Context,
+    hosts: str = "",
+    inventory: str = "",
+    json: bool = False,
+    ask_become_pass: bool = False,
+    accept_new: bool = False,
+    force: bool = False,
+) -> None:
+    """Take the lock off hosts."""
+    _run("unlock", **_given(locals()))
+
+
+@task(
+    name="list",
+    default=True,
+    help={"json": OPTIONS["json"], "limit": "how many of the last runs; 0 is all"},
+    auto_shortflags=False,
+)
+def runs_list(c: Context, json: bool = False, limit: int = 20) -> None:
+    """Show the last runs: who, when, on which hosts, and what came of it."""
+    _run("runs", **_given(locals()))
+
+
+@task(
+    name="show",
+    help={
+        "run": "which run: its id, or the beginning of it; without it the last one",
+        "hosts": "only these: gpu01,gpu[03-09]",
+        "steps": "with the output of each step",
+        "json": OPTIONS["json"],
+    },
+    auto_shortflags=False,
+)
+def runs_show(c: Context, run: str = "last", hosts: str = "", steps: bool = False, json: bool = False) -> None:
+    """Show one run: what was done on each host, step by step, and how it ended."""
+    _run("runs.show", **_given(locals()))
 
 
 @task(
@@ -148,4 +229,5 @@ def _given(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if name != "c"}
 
 
-namespace = Collection(plan, provision, verify, variables, hosts, mirror, lab)
+runs = Collection("runs", runs_list, runs_show)
+namespace = Collection(plan, provision, verify, variables, hosts, mirror, lock, unlock, runs, lab)

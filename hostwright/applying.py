@@ -2,50 +2,58 @@
 
 A round applies exactly the plan that the look before it made. What could not be known then (``known_after``) is known
 in the next round. The host is done when a fresh look finds nothing to change; a round that leaves the same differences
-is the end, with an error that names them.
+is the end, with an error that names them. A job that a crash of the host cut off is no end: the next look finds what
+it left undone.
 """
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
-from hostwright import events, jobs, probing
-from hostwright.become import check_become, wrap
-from hostwright.delivery import deliver, fetch_script
-from hostwright.errors import FailedStep, HostError, NotConverged, ProtocolError, Refused, SeveralFailed, StepFailed
+from hostwright import draining, events, jobs, locks, release
+from hostwright.draining import Hooks
+from hostwright.errors import HostError, Locked, NotConverged, Refused, SeveralFailed, Stopped
 from hostwright.events import Emit
-from hostwright.failures import classify
+from hostwright.holding import HostLock
+from hostwright.line import Line, Patience
 from hostwright.model import Facts, Plan, RolePlan, RoleResult
+from hostwright.observing import ask, observe
 from hostwright.planning import Desired, make_plan
 from hostwright.rebooting import reboot
+from hostwright.release import Run
+from hostwright.resources.gpu_use import BUSY_PROBES, users
+from hostwright.running import JobLost, Runner, failure
 from hostwright.scheduling import run_in_order
-from hostwright.scripting import LogReader
 from hostwright.secret import Secret
 from hostwright.stack import Artifact
-from hostwright.transport import Output, Session
+from hostwright.transport import Session
 
 MAX_ROUNDS = 6  #: blacklist → reboot → driver → reboot → what was known after: four; more means it does not converge
-TAIL_LINES = 15  #: of a failed step's output, shown to the operator
-JOB_TIMEOUT_S = 6 * 3600.0  #: a watch ends then; the steps have their own, shorter limits on the host
-START_TIMEOUT_S = 120.0
-FETCH_TIMEOUT_S = 2 * 3600.0  #: a 2.5 GB file at 3 Mbit/s
-WATCH_CAP_BYTES = 1 << 30  #: the log is read as a stream and not kept; this only bounds a host gone mad
+MAX_LOST = 3  #: how often a host may go down in the middle of a job before that is taken for what the job does to it
+RECORD_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What applying needs to know beside the plan."""
 
-    run_id: str
+    run: Run
     emit: Emit
     locate: Callable[[Artifact], Path]  #: the file of an artifact on this machine; raises ``ArtifactError``
     password: Secret | None = None  #: for sudo
+    holder: locks.Holder | None = None  #: in whose name the host is locked; ``None``: it is not
     reboot_timeout_s: float = 1800.0  #: bare metal comes back slowly (PEERS A1 row 11: 20–30 min)
     allow_reboot: bool = True
     direct: bool = False  #: hosts fetch from the vendor what has an http(s) URL, instead of getting it over SSH
+    hooks: Hooks | None = None  #: what takes work off the host and lets it back
+    drain: bool = False  #: drain a host that is in use, and wait for it
+    force: bool = False  #: disturb running work
+    stopping: Callable[[], bool] = lambda: False  #: whether nothing new shall be begun
+    patience: Patience = field(default_factory=Patience)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +71,34 @@ class Outcome:
         """Whether anything was done on the host."""
         return bool(self.results or self.reboots)
 
+    @property
+    def word(self) -> str:
+        """The outcome as one of ``events.RESULTS``."""
+        if self.left is not None and not self.left.empty:
+            return "pending"
+        return "changed" if self.changed else "as desired"
+
 
 class Host:
-    """One host under work: its session, which a reboot replaces, and what was done so far."""
+    """One host under work: the line to it, its lock, and what was done so far."""
 
-    def __init__(self, session: Session, connect: Callable[[], Session], desired: Desired, settings: Settings):
-        self._session = session
+    def __init__(self, connect: Callable[[], Session], desired: Desired, settings: Settings):
         self._connect = connect
         self._desired = desired
         self._settings = settings
         self._emit = settings.emit
+        self._line = Line(
+            desired.host, connect, password=settings.password, emit=settings.emit, patience=settings.patience
+        )
+        run = settings.run
+        self._runner = Runner(self._line, self._emit, settings.locate, run.id, run.operator, settings.direct)
+        self._facts = Facts({})
         self._results: list[RoleResult] = []
-        self._reboots = 0
+        self._rebooted_for: list[str] = []
+        self._lost = 0
+        self._drained = False
+        self._lock: HostLock | None = None
+        self._mutex = threading.Lock()
 
     @property
     def name(self) -> str:
@@ -82,173 +106,221 @@ class Host:
         return self._desired.host
 
     def close(self) -> None:
-        """Close the connection."""
-        self._session.close()
+        """Give the lock back and close the connection."""
+        if self._lock is not None:
+            self._lock.release()
+        self._line.close()
 
     def observe(self) -> Facts:
         """Ask every question, over one exec channel."""
-        return observe(self._session, self._desired, self._settings.password)
+
+        def look(session: Session) -> Facts:
+            self._emit(events.Waiting(self.name, "its answers"))
+            return observe(session, self._desired, self._settings.password)
+
+        return self._line.use(look)
 
     def look(self) -> Plan:
-        """Observe and plan; jobs of an earlier run that still run are waited for first."""
-        facts = self.observe()
-        for job_id in jobs.running(facts):
-            self._emit(events.Note(self.name, f"re-attaching to {job_id}, which an earlier run left running"))
-            self._watch(job_id, lambda _: None)
-        if jobs.running(facts):
-            facts = self.observe()
-        plan = make_plan(self._desired, facts)
-        self._emit(events.Observed(self.name, plan))
+        """Observe and plan; jobs of an earlier run that still run are followed to their end first. Needs no lock."""
+        self._facts = self.observe()
+        while running := {job.id: job for job in jobs.running(self._facts)}:
+            for error in run_in_order(dict.fromkeys(running, ()), lambda name: self._attach(running[name])):
+                raise error
+            self._facts = self.observe()
+        plan = make_plan(self._desired, self._facts, datetime.now(UTC))
+        self._emit(events.Observed(self.name, plan, self._facts))
         return plan
 
     def converge(self, expected: Plan | None = None) -> Outcome:
         """Bring the host to its stack. ``expected`` is a plan shown before: when it is stale, nothing is touched."""
-        first = plan = self.look()
-        if expected is not None and plan != expected:
-            raise Refused(self.name, "its facts moved since the plan was saved; make a new plan and look at it")
-        for _ in range(MAX_ROUNDS):
+        plan = self.look()
+        _refuse_stale(plan, expected)
+        if plan.empty:
+            return self._done(plan, plan)
+        self._check(plan)
+        self._hold()
+        plan = self.look()  # whoever had the lock before may have done what we saw
+        _refuse_stale(plan, expected)
+        return self._rounds(plan)
+
+    def _rounds(self, first: Plan) -> Outcome:
+        plan = first
+        for _ in range(MAX_ROUNDS + MAX_LOST):
             if plan.empty:
-                return self._outcome(first, plan)
+                return self._done(first, plan)
             self._check(plan)
+            self._make_room(plan)
+            lost_before = self._lost
             self._apply(plan)
             after = self.look()
-            if after.reboot and self._settings.allow_reboot:
-                self._reboot(after.reboot)
-                after = self.look()
-            elif after.reboot:
+            if after.reboot and not self._settings.allow_reboot:
                 return self._outcome(first, after)
-            if after == plan:
+            if after.reboot:
+                after = self._reboot(after)
+            if after == plan and self._lost == lost_before:
                 raise NotConverged(self.name, f"everything ran, and these still differ: {_names(after)}")
             plan = after
         raise NotConverged(self.name, f"after {MAX_ROUNDS} rounds these still differ: {_names(plan)}")
 
+    def _done(self, first: Plan, left: Plan) -> Outcome:
+        """The host is as desired: work comes back to it, and its record says what it is."""
+        if self._drained or draining.drained(self._facts) is not None:
+            self._undrain()
+        record = release.renewed(self._desired, release.read(self._facts), self._settings.run)
+        if record is not None:
+            written = self._line.root(release.write_script(record), RECORD_TIMEOUT_S)
+            if written.status != 0:
+                said = written.stderr.decode("utf-8", errors="replace").strip()
+                raise HostError(self.name, f"its release record {release.PATH} cannot be written: {said}")
+        return self._outcome(first, left)
+
     def _outcome(self, first: Plan, left: Plan) -> Outcome:
-        return Outcome(self.name, first, tuple(self._results), left, self._reboots)
+        return Outcome(self.name, first, tuple(self._results), left, len(self._rebooted_for))
 
     def _check(self, plan: Plan) -> None:
         """Everything that must be so before the host is touched at all."""
+        self._go_on(plan)
+        locked = locks.refusal(self._facts, datetime.now(UTC))
+        if locked:
+            raise Locked(self.name, locked)
         if plan.refusals:
             raise Refused(self.name, "; ".join(plan.refusals))
-        for name in {name for change in plan.changes for name in change.artifacts}:
-            artifact = self._desired.stack.artifacts[name]
-            if not self._fetches(artifact):
-                self._settings.locate(artifact)
+        decision = self._decide(plan)
+        if decision.refusal:
+            raise Refused(self.name, decision.refusal)
+        names = dict.fromkeys(name for change in plan.changes for name in change.artifacts)
+        self._runner.check_files([self._desired.stack.artifacts[name] for name in names])
+
+    def _go_on(self, plan: Plan) -> None:
+        """Raise ``Stopped`` where nothing new shall be begun."""
+        if self._settings.stopping():
+            left = ", ".join(one.role for one in plan.roles)
+            raise Stopped(self.name, f"stopped by the operator; left to do: {left}")
+
+    def _decide(self, plan: Plan) -> draining.Decision:
+        settings = self._settings
+        if not settings.allow_reboot:
+            plan = replace(plan, roles=tuple(_without_reboot(role) for role in plan.roles))
+        return draining.decide(plan, hooks=settings.hooks, drain=settings.drain, force=settings.force)
+
+    def _make_room(self, plan: Plan) -> None:
+        """Take running work off a host that is about to be disturbed, and wait until it has ended."""
+        decision = self._decide(plan)
+        hooks = self._settings.hooks
+        if not decision.drain or hooks is None:
+            return
+        if not self._drained:  # by this run; an earlier one may have died between its mark and its command
+            self._line.use(lambda session: draining.drain(session, hooks, self._context(plan.disturbs), self._emit))
+            self._drained = True
+        draining.wait_until_idle(self.name, lambda: self._users(plan), hooks.timeout_s, self._emit)
+
+    def _users(self, plan: Plan) -> tuple[str, ...]:
+        """Who uses the GPU now; no other question is asked again."""
+        self._go_on(plan)
+        password = self._settings.password
+        return users(self._line.use(lambda session: ask(session, self.name, BUSY_PROBES, password)))
+
+    def _undrain(self) -> None:
+        hooks = self._settings.hooks
+        if hooks is None:
+            self._emit(events.Note(self.name, "it was drained by an earlier run, and no undrain command is configured"))
+            return
+        self._line.use(lambda session: draining.undrain(session, hooks, self._context("as desired"), self._emit))
+
+    def _context(self, reason: str) -> draining.Context:
+        run = self._settings.run
+        return draining.Context(self.name, reason, run.id, run.operator, self._settings.password)
+
+    def _hold(self) -> None:
+        """Have the host's lock, or raise ``Locked``. One that a lost connection took along is taken again."""
+        holder = self._settings.holder
+        if holder is None:
+            return
+        with self._mutex:
+            before = self._lock
+            if before is not None and not before.lost:
+                return
+            if before is not None:
+                before.release()
+            self._lock = self._line.use(
+                lambda session: HostLock.acquire(
+                    session,
+                    holder,
+                    password=self._settings.password,
+                    notify=lambda text: self._emit(events.Note(self.name, text)),
+                )
+            )
 
     def _apply(self, plan: Plan) -> None:
         """Run the roles of a plan, each after those it needs; what failed is raised when all have ended."""
-        busy = [role for role in plan.roles if role.steps]
+        busy = {role.role: role for role in plan.roles if role.steps}
         failures = run_in_order(
-            {role.role: role.needs for role in busy},
-            lambda name: self._run_role(next(role for role in busy if role.role == name)),
+            {role.role: role.needs for role in busy.values()},
+            lambda name: self._run_role(plan, busy[name]),
             skipped=lambda name, after: self._emit(events.Note(self.name, f"{name} not tried: {after} failed")),
         )
-        if len(failures) > 1:
-            raise SeveralFailed(self.name, failures)
-        if failures:
-            raise failures[0]
+        lost = [one for one in failures if isinstance(one, JobLost)]
+        stopped = [one for one in failures if isinstance(one, Stopped)]
+        bad = [one for one in failures if one not in lost and one not in stopped]
+        if len(bad) > 1:
+            raise SeveralFailed(self.name, bad)
+        for error in (*bad, *stopped[:1]):
+            raise error
+        self._survive(lost)
 
-    def _run_role(self, plan: RolePlan) -> None:
-        self._deliver(plan)
-        job = jobs.Job(f"{self._settings.run_id}-{plan.role}-{secrets.token_hex(2)}", plan, probing.new_nonce())
-        self._emit(events.RoleStarted(self.name, plan.role, len(plan.steps)))
-        started = self._root(jobs.start_script(job), START_TIMEOUT_S)
-        if started.status != 0:
-            said = started.stderr.decode("utf-8", errors="replace").strip()
-            raise HostError(self.name, f"{plan.role}: the job could not be started: {said or started.status}")
-        reader = LogReader(plan, job.nonce)
-        status = self._watch(
-            job.id, lambda data: self._emit(events.RoleProgress(self.name, plan.role, reader.feed(data)))
-        )
-        result = reader.result(255 if status is None else status)
-        self._results.append(result)
-        self._emit(events.RoleFinished(self.name, plan.role, result))
-        if status != 0:
-            raise self._failure(plan, result)
+    def _survive(self, lost: Sequence[JobLost]) -> None:
+        if not lost:
+            return
+        self._lost += 1
+        if self._lost > MAX_LOST:
+            raise lost[0]
+        self._emit(events.Note(self.name, f"{lost[0].sentence}; looking at what is left to do"))
 
-    def _deliver(self, plan: RolePlan) -> None:
+    def _run_role(self, whole: Plan, plan: RolePlan) -> None:
+        self._go_on(whole)
+        self._hold()
         names = dict.fromkeys(name for change in plan.changes for name in change.artifacts)
-        wanted = [self._desired.stack.artifacts[name] for name in names]
-        for artifact in filter(self._fetches, wanted):
-            self._emit(events.Note(self.name, f"{plan.role}: the host fetches {artifact.file} from its vendor"))
-            fetched = self._root(fetch_script(artifact), FETCH_TIMEOUT_S)
-            if fetched.status != 0:
-                said = fetched.stderr.decode("utf-8", errors="replace").strip().splitlines() or ["it does not say why"]
-                raise HostError(self.name, f"{plan.role}: it cannot fetch {artifact.file}: {said[-1]}")
-        pushed = [artifact for artifact in wanted if not self._fetches(artifact)]
-        if pushed:
-            deliver(
-                self._session,
-                [(artifact, self._settings.locate(artifact)) for artifact in pushed],
-                password=self._settings.password,
-                progress=lambda artifact, done, total: self._emit(
-                    events.Delivering(self.name, plan.role, artifact.file, done, total)
-                ),
-            )
+        result = self._runner.run(plan, [self._desired.stack.artifacts[name] for name in names])
+        self._results.append(result)
+        if result.status != 0:
+            raise failure(self.name, plan, result)
 
-    def _fetches(self, artifact: Artifact) -> bool:
-        """Whether the host gets this file from its vendor by itself."""
-        return self._settings.direct and any(url.startswith(("http://", "https://")) for url in artifact.urls)
+    def _attach(self, job: jobs.RunningJob) -> None:
+        try:
+            self._results.append(self._runner.attach(job))
+        except JobLost as lost:
+            self._emit(events.Note(self.name, lost.sentence))
 
-    def _watch(self, job_id: str, on_log: Callable[[bytes], None]) -> int | None:
-        """Follow a job's log to its end; its exit status, or ``None`` when the host lost it."""
-        nonce = probing.new_nonce()
-        script = wrap("", jobs.watch_script(job_id, nonce), password=self._settings.password)
-        output = self._session.run(
-            "/bin/sh", stdin=script, timeout_s=JOB_TIMEOUT_S, cap_bytes=WATCH_CAP_BYTES, on_stdout=on_log
-        )
-        check_become(self.name, output)
-        if output.status != 0:
-            said = output.stderr.decode("utf-8", errors="replace").strip()
-            raise HostError(self.name, f"the job {job_id} cannot be followed: {said}")
-        return jobs.status_in(output.stderr, nonce)
-
-    def _root(self, script: str, timeout_s: float) -> Output:
-        output = self._session.run(
-            "/bin/sh", stdin=wrap("", script, password=self._settings.password), timeout_s=timeout_s
-        )
-        check_become(self.name, output)
-        return output
-
-    def _reboot(self, reason: str) -> None:
-        self._emit(events.Note(self.name, f"rebooting: {reason}"))
-        self._session = reboot(
-            self._session,
+    def _reboot(self, plan: Plan) -> Plan:
+        """Reboot once for all that want it; the plan after it, in which the reason must be gone."""
+        self._check(plan)
+        self._make_room(plan)
+        self._hold()
+        reason = plan.reboot
+        session, seconds = reboot(
+            self._line.session,
             self._connect,
             password=self._settings.password,
             timeout_s=self._settings.reboot_timeout_s,
             reason=reason,
+            emit=self._emit,
         )
-        self._reboots += 1
-        self._emit(events.Note(self.name, "back after the reboot"))
-
-    def _failure(self, plan: RolePlan, result: RoleResult) -> HostError:
-        """The error of a role that failed: which step, what it printed last, and the cause where it is known."""
-        step = next((one for one in result.steps if one.status != 0), None)
-        if step is None:
-            return HostError(self.name, f"{plan.role}: the job ended with status {result.status} and no step says why")
-        lines = [line for line in step.output.splitlines() if line.strip()]
-        known = classify(step.output)
-        because = f"{known.cause}. {known.cure}" if known else (lines[-1].strip() if lines else "it printed nothing")
-        ended = "was cut off" if step.status is None else f"ended with status {step.status}"
-        change, script = plan.steps[step.number]
-        failed = FailedStep(plan.role, change.what, script.script, step.status or 255, tuple(lines[-TAIL_LINES:]))
-        return StepFailed(self.name, f"{plan.role}, {change.what}: the step {ended}: {because}", failed)
+        self._line.replace(session)
+        self._rebooted_for.append(reason)
+        self._emit(events.Rebooted(self.name, reason, seconds))
+        after = self.look()
+        if after.reboot == reason:
+            raise NotConverged(self.name, f"it was rebooted, and the reason is still there: {reason}")
+        return after
 
 
-def observe(session: Session, desired: Desired, password: Secret | None) -> Facts:
-    """All facts of a host that its desired state asks for, over one exec channel."""
-    probes = desired.probes()
-    nonce = probing.new_nonce()
-    output = session.run(
-        "/bin/sh",
-        stdin=probing.program(probes, nonce, password),
-        timeout_s=probing.OBSERVE_TIMEOUT_S,
-        cap_bytes=probing.cap_bytes(probes),
-    )
-    check_become(desired.host, output)
-    if output.truncated:
-        raise ProtocolError(desired.host, "it sent far more than was asked for; its answers were thrown away")
-    return probing.parse(probes, nonce, output.stdout, desired.host)
+def _refuse_stale(plan: Plan, expected: Plan | None) -> None:
+    if expected is not None and plan != expected:
+        raise Refused(plan.host, "its facts moved since the plan was saved; make a new plan and look at it")
+
+
+def _without_reboot(role: RolePlan) -> RolePlan:
+    return replace(role, changes=tuple(replace(change, reboot="") for change in role.changes))
 
 
 def _names(plan: Plan) -> str:

@@ -7,7 +7,7 @@ never reach the terminal.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -15,7 +15,9 @@ from rich.text import Text
 
 from hostwright.applying import Outcome
 from hostwright.errors import HostError, HostwrightError, SeveralFailed, StepFailed
+from hostwright.inventory.patterns import fold
 from hostwright.model import Change, Plan, RolePlan
+from hostwright.rollout import result_of
 
 WIDTH_WHEN_PIPED = 140  #: columns of plain output, when nobody's terminal says otherwise
 
@@ -41,13 +43,18 @@ def make_console(*, stderr: bool = False) -> Console:
 
 def show_plan(plan: Plan) -> RenderableType:
     """A plan as text: a line a change (have → want), the diff of each file, and what can be known only later."""
+    notes = [Text(f"  {printable(note)}", style="yellow") for note in plan.notes]
     if plan.empty:
-        return Text.assemble((plan.host, "bold"), "  as desired: nothing to do", style="green")
+        return Group(Text.assemble((plan.host, "bold"), "  as desired: nothing to do", style="green"), *notes)
     parts: list[RenderableType] = [
-        Text.assemble((plan.host, "bold"), f"  {count(len(plan.changes), 'change')} to {plan.stack}", style="yellow")
+        Text.assemble((plan.host, "bold"), f"  {count(len(plan.changes), 'change')} to {plan.stack}", style="yellow"),
+        *notes,
     ]
     for role in plan.roles:
         parts += _show_role(role)
+    if plan.busy:
+        users = ", ".join(printable(user) for user in plan.busy)
+        parts.append(Text(f"  in use by {users}: provision wants --drain or --force ({plan.disturbs})", style="red"))
     if plan.reboot:
         parts.append(Text(f"  then a reboot: {printable(plan.reboot)}", style="magenta"))
     return Group(*parts)
@@ -90,8 +97,8 @@ def show_error(error: HostwrightError) -> RenderableType:
     return Group(*parts)
 
 
-def summary(outcomes: Iterable[Outcome], errors: Iterable[HostError]) -> Table:
-    """One line a host: what became of it and how long each role took."""
+def summary(outcomes: Iterable[Outcome], errors: Iterable[HostError], untouched: Sequence[str] = ()) -> Table:
+    """One line a host: what became of it and how long each role took; those that were never begun in one line."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("host", "result", "time by role"):
         table.add_column(column, overflow="fold")
@@ -99,7 +106,9 @@ def summary(outcomes: Iterable[Outcome], errors: Iterable[HostError]) -> Table:
         times = "  ".join(f"{result.role} {result.duration_s:.1f} s" for result in outcome.results)
         table.add_row(outcome.host, _result(outcome), times or "–")
     for error in errors:
-        table.add_row(error.host, Text("failed", style="red"), "see below")
+        table.add_row(error.host, Text(result_of(error), style="red"), "see below")
+    if untouched:
+        table.add_row(fold(untouched), Text("untouched", style="yellow"), "–")
     return table
 
 

@@ -10,7 +10,7 @@ The front door (``hostwright.cli``) uses nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,10 +19,12 @@ from typing import Any
 from hostwright import inventory as inventories
 from hostwright import transport
 from hostwright.artifacts import Store
+from hostwright.draining import Hooks, read_hooks
 from hostwright.errors import InputError, InputErrors
 from hostwright.inventory import Host, Inventory
 from hostwright.nearest import suggestion
 from hostwright.planning import Desired, desire
+from hostwright.rebooting import patience
 from hostwright.role import Role, discover
 from hostwright.rules import check_stack
 from hostwright.stack import Stack
@@ -61,6 +63,21 @@ class Member:
             origin = self.host.vars["artifacts"].origin.exact
             raise InputError(f"artifacts: found {how!r}, expected push (over SSH) or direct (from the vendor)", origin)
         return bool(how == "direct")
+
+    @cached_property
+    def hooks(self) -> Hooks | None:
+        """The commands that take work off the host and let it back, where the inventory names them."""
+        return read_hooks(self.host)
+
+    @cached_property
+    def reboot_timeout_s(self) -> float:
+        """How long the host may take to come back from a reboot, in seconds (``hostwright_reboot_timeout``)."""
+        return patience(self.host)
+
+    def check(self) -> None:
+        """Raise ``InputError`` for a variable of the engine's own that cannot be used, before any host is touched."""
+        for value in ("direct", "hooks", "reboot_timeout_s"):
+            getattr(self, value)
 
     def connect(self) -> transport.Session:
         """Open an SSH session; raises ``Unreachable``."""
@@ -113,15 +130,18 @@ class Fleet:
             self._stacks[name] = stack
         return self._stacks[name]
 
-    def members(self, pattern: str, roles: Sequence[str] = ()) -> tuple[Member, ...]:
+    def members(
+        self, pattern: str, roles: Sequence[str] = (), named_sets: Mapping[str, Iterable[str]] | None = None
+    ) -> tuple[Member, ...]:
         """The selected hosts, each with its stack and bound variables; ``roles`` narrows what is wanted of them.
 
-        All mistakes of all hosts' variables are raised at once.
+        ``named_sets`` are what ``@failed`` and its kin stand for. All mistakes of all hosts' variables are raised at
+        once.
         """
         chosen = self._choose(roles)
         mistakes: list[InputError] = []
         members: list[Member] = []
-        for host in inventories.select(self.inventory, pattern):
+        for host in inventories.select(self.inventory, pattern, named_sets):
             try:
                 members.append(self._member(host, chosen))
             except InputErrors as error:
@@ -146,5 +166,5 @@ class Fleet:
             raise InputErrors(slips)
         variables = {role.name: inventories.bind(role.variables, role.name, host) for role in roles}
         member = Member(host, stack, roles, variables, self.options)
-        member.direct  # noqa: B018 (a wrong value is a mistake of the inventory, found before any host is touched)
+        member.check()
         return member

@@ -17,9 +17,11 @@ from rich.text import Text
 from hostwright import events
 from hostwright.console import count, printable
 from hostwright.events import Event
+from hostwright.scripting import Progress
 
 MARKS = {"waiting": ("·", "dim"), "ok": ("✓", "green"), "failed": ("✗", "red"), "as desired": ("=", "green dim")}
 REFRESH_PER_SECOND = 4
+PLAINLY = ("failed", "unreachable", "stopped", "untouched")  #: how a host ended, where the last look does not say it
 
 
 class Plain:
@@ -29,6 +31,7 @@ class Plain:
         self._console = console
         self._lock = threading.Lock()
         self._begun = time.monotonic()
+        self._said: dict[str, str] = {}  # the last line of each host
 
     def __enter__(self) -> Self:
         return self
@@ -39,26 +42,56 @@ class Plain:
     def __call__(self, event: Event) -> None:
         """Print an event."""
         line = _line(event)
-        if line:
-            with self._lock:
+        with self._lock:
+            if line and self._said.get(event.host) != line:  # two looks that find the same are one line
+                self._said[event.host] = line
                 self._console.print(Text(f"{time.monotonic() - self._begun:7.1f} s  {event.host}  {printable(line)}"))
 
 
 def _line(event: Event) -> str:
+    line = ""
     match event:
         case events.Observed(plan=plan):
             names = ", ".join(role.role for role in plan.roles)
-            return f"{count(len(plan.changes), 'change')}: {names}" if names else "as desired"
+            line = f"{count(len(plan.changes), 'change')}: {names}" if names else "as desired"
         case events.RoleStarted(role=role, steps=steps):
-            return f"{role}: {count(steps, 'step')}"
+            line = f"{role}: {count(steps, 'step')}"
+        case events.Attached(role=role, job=job, operator=operator):
+            line = f"{role}: re-attaching to {job}, which {operator or 'an earlier run'} left running"
+        case events.Retrying() | events.Silent() | events.Rebooted():
+            line = sentence(event)
+        case events.RoleProgress(role=role, progress=progress) if progress.retry is not None:
+            line = f"{role}: {retry_sentence(progress)}"
+        case events.HostEnded(result=result, sentence=why) if result in PLAINLY:
+            line = f"{result}: {why}" if why else result
         case events.RoleFinished(role=role, result=result):
-            return f"{role}: {'ok' if result.status == 0 else 'failed'} after {result.duration_s:.1f} s"
+            line = f"{role}: {'ok' if result.status == 0 else 'failed'} after {result.duration_s:.1f} s"
         case events.Delivering(role=role, artifact=artifact, done_bytes=done, total_bytes=total) if done >= total:
-            return f"{role}: {artifact} is on the host ({total / 1e6:.0f} MB)"
+            line = f"{role}: {artifact} is on the host ({total / 1e6:.0f} MB)"
         case events.Note(text=text):
-            return text
+            line = text
+    return line
+
+
+def sentence(event: Event) -> str:
+    """What the operator should read of a host that does not simply go on."""
+    match event:
+        case events.Waiting(what=what):
+            return f"waiting for {what}"
+        case events.Silent(what=what, seconds=seconds):
+            return f"no sign of life for {seconds:.0f} s while waiting for {what}; the others go on"
+        case events.Retrying(what=what, number=number, wait_s=wait_s, reason=reason):
+            return f"{what}: {reason}; try {number + 1} in {wait_s:.1f} s"
+        case events.Rebooted(reason=reason, seconds=seconds):
+            return f"back {seconds:.0f} s after the reboot ({reason})"
         case _:
             return ""
+
+
+def retry_sentence(progress: Progress) -> str:
+    """What a step on the host waits for before it is run again."""
+    retry = progress.retry
+    return f"{progress.what}: {retry.reason}; try {retry.number + 1} in {retry.wait_s:.0f} s" if retry else ""
 
 
 @dataclass
@@ -127,11 +160,19 @@ def _note(row: _Row, event: Event, roles: Sequence[str]) -> None:
             row.note = "as desired" if plan.empty else count(len(plan.changes), "change")
         case events.RoleStarted(role=role, steps=steps):
             row.state[role] = f"0/{steps}"
+        case events.Attached(role=role, steps=steps, job=job):
+            row.state[role] = f"0/{steps}"
+            row.note = f"re-attached to {job}"
+        case events.Waiting() | events.Silent() | events.Retrying() | events.Rebooted():
+            row.note = sentence(event)
+        case events.HostEnded(result=result, sentence=why):
+            row.ended = row.ended or time.monotonic()
+            row.note = f"{result}: {why}" if why else result
         case events.RoleProgress(role=role, progress=progress):
             total = row.state.get(role, "").rpartition("/")[2]
             if progress.number is not None and total.isdigit():
                 row.state[role] = f"{progress.number + 1}/{total}"
-            row.note = f"{role}: {progress.last_line or progress.what}"
+            row.note = f"{role}: {retry_sentence(progress) or progress.last_line or progress.what}"
         case events.RoleFinished(role=role, result=result):
             row.state[role] = "ok" if result.status == 0 else "failed"
         case events.Delivering(role=role, artifact=artifact, done_bytes=done, total_bytes=total):

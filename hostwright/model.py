@@ -134,14 +134,15 @@ class Plan:
     """What stands between one host and its stack. Empty when the host is as desired.
 
     A plan is a pure function of the host's facts, so a saved plan is stale exactly when the plan made of fresh facts
-    is not equal to it. ``busy`` names the running work that a disturbing change would hit; programs come and go, so it
-    is no part of that comparison.
+    is not equal to it. ``busy`` names the running work that a disturbing change would hit, ``notes`` say who has locked
+    or drained the host; these come and go, and are no part of that comparison.
     """
 
     host: str
     stack: str
     roles: tuple[RolePlan, ...] = ()
     busy: tuple[str, ...] = field(default=(), compare=False)
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -193,7 +194,7 @@ class Plan:
             )
             for role in data["roles"]
         )
-        return cls(data["host"], data["stack"], roles, tuple(data.get("busy", ())))
+        return cls(data["host"], data["stack"], roles, tuple(data.get("busy", ())), tuple(data.get("notes", ())))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
-from hostwright import jobs
+from hostwright import draining, jobs, locks
 from hostwright.hostfacts import HOST_PROBES, read_host
 from hostwright.model import Change, Facts, Plan, Probe, Resource, RolePlan
 from hostwright.probing import ordered
+from hostwright.release import RELEASE
+from hostwright.resources.gpu_use import BUSY_PROBES, users
 from hostwright.role import Role
 from hostwright.rules import check_host
 from hostwright.stack import Stack
 
+#: What the engine itself asks of every host: what the rules are about, who works on it, and what it says that it is.
+ENGINE_PROBES = (*HOST_PROBES, jobs.RUNNING, locks.LOCK, locks.RUN_LOCK, draining.DRAINED, RELEASE, *BUSY_PROBES)
 PREFLIGHT = "preflight"  #: the name under which a host's refusals stand in its plan
 
 
@@ -36,7 +41,7 @@ class Desired:
     def probes(self) -> tuple[Probe, ...]:
         """Every question of every role, each once, with those that the engine itself asks."""
         asked = (probe for role in self.roles for resource in role.resources for probe in resource.probes())
-        return ordered([*HOST_PROBES, jobs.RUNNING, *asked])
+        return ordered([*ENGINE_PROBES, *asked])
 
 
 def desire(host: str, stack: Stack, roles: Iterable[tuple[Role, object]]) -> Desired:
@@ -48,8 +53,8 @@ def desire(host: str, stack: Stack, roles: Iterable[tuple[Role, object]]) -> Des
     )
 
 
-def make_plan(desired: Desired, facts: Facts) -> Plan:
-    """What stands between the host and what it shall be.
+def make_plan(desired: Desired, facts: Facts, now: datetime | None = None) -> Plan:
+    """What stands between the host and what it shall be. ``now`` leaves out what is said of locks that have expired.
 
     The rules of what fits (distribution, kernel, GPU, processor) are looked at only when there is something to change:
     a host that is as desired is not refused for a rule that came later.
@@ -60,7 +65,17 @@ def make_plan(desired: Desired, facts: Facts) -> Plan:
     refused = _refusals(desired, facts) if busy else ()
     if refused:
         busy = (RolePlan(PREFLIGHT, (), refused), *busy)
-    return Plan(desired.host, desired.stack.name, busy)
+    plan = Plan(desired.host, desired.stack.name, busy, notes=_notes(facts, now))
+    return replace(plan, busy=users(facts)) if plan.disturbs else plan
+
+
+def _notes(facts: Facts, now: datetime | None) -> tuple[str, ...]:
+    """Who has locked or drained the host: what an operator should know before changing it."""
+    lock = locks.operator_lock(facts)
+    if lock is not None and now is not None and lock.expired(now):
+        lock = None
+    found = (lock, locks.run_lock(facts), draining.drained(facts))
+    return tuple(str(one) for one in found if one is not None)
 
 
 def _all_needs(roles: Sequence[DesiredRole]) -> dict[str, tuple[str, ...]]:

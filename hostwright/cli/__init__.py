@@ -13,8 +13,10 @@ from rich.text import Text
 from hostwright import console
 from hostwright.cli.call import INTERRUPTED, Call
 from hostwright.cli.listing import hosts, mirror, variables
+from hostwright.cli.locking import lock, unlock
 from hostwright.cli.planning import plan
 from hostwright.cli.provisioning import provision
+from hostwright.cli.runs import runs, runs_show
 from hostwright.cli.verifying import verify
 from hostwright.errors import HostwrightError
 
@@ -25,6 +27,10 @@ VERBS: dict[str, Callable[[Call], int]] = {
     "vars": variables,
     "hosts": hosts,
     "mirror": mirror,
+    "lock": lock,
+    "unlock": unlock,
+    "runs": runs,
+    "runs.show": runs_show,
 }
 
 
@@ -37,5 +43,8 @@ def run(verb: str, options: Mapping[str, Any]) -> int:
         errors.print(Text(console.printable(str(error)), style="bold red"))
         return error.exit_status
     except KeyboardInterrupt:
-        errors.print("interrupted. What runs on the hosts goes on; the same command again re-attaches to it.")
+        errors.print(
+            "interrupted. What runs on the hosts goes on; `invoke provision --resume`, or the same command again, "
+            "re-attaches to it."
+        )
         return INTERRUPTED

@@ -8,19 +8,23 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
-from hostwright import applying, console, transport
-from hostwright.errors import HostwrightError, InputError
+from hostwright import console, transport
+from hostwright.errors import HostwrightError, InputError, Stopped
+from hostwright.events import Emit, Observed
 from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
 from hostwright.model import Plan
+from hostwright.observing import observe
 from hostwright.planning import make_plan
 from hostwright.secret import Secret
 from hostwright.transport import Session
 
+CUT = "the run was interrupted; what runs on the host goes on"
 AS_DESIRED, FAILED, BAD_INPUT, DIFFERS, INTERRUPTED = 0, 1, 2, 3, 130
 
 
@@ -48,20 +52,31 @@ class Call:
         for key, sign, _ in pairs:
             if not sign or not key:
                 raise InputError(f"expected KEY=VALUE, found {key!r}", "--var")
-        return {key: value for key, _, value in pairs}
+        forced = {"driver_force": "true"} if self.options.get("force") and "var" in self.options else {}
+        return {**forced, **{key: value for key, _, value in pairs}}
 
     def members(self, fleet: Fleet) -> tuple[Member, ...]:
         """The hosts that were named, narrowed to ``--roles``."""
         if not self["hosts"]:
             raise InputError("say which hosts: --hosts gpu01,gpu02, --hosts @group or --hosts all", "--hosts")
         roles = [name.strip() for name in self.options.get("roles", "").split(",") if name.strip()]
-        return fleet.members(self["hosts"], roles)
+        named_sets = _named_sets(fleet, self["hosts"]) if "@" in self["hosts"] else None
+        return fleet.members(self["hosts"], roles, named_sets)
 
     def password(self) -> Secret | None:
         """The sudo password, asked for once."""
         if not self.options.get("ask_become_pass"):
             return None
         return Secret(getpass.getpass("sudo password: ", stream=sys.stderr))
+
+
+def _named_sets(fleet: Fleet, pattern: str) -> dict[str, set[str]]:
+    """What ``@failed`` and its kin stand for: the hosts of the last run on this inventory, by what became of them."""
+    from hostwright.journal import check_sets, named_sets, state_root
+
+    sets = named_sets(state_root(), fleet.path)
+    check_sets(pattern, sets, fleet.inventory.groups)
+    return sets
 
 
 class Connections:
@@ -71,27 +86,42 @@ class Connections:
         self._password = password
         self._open: dict[int, Session] = {}
         self._lock = threading.Lock()
+        self._cut = False
 
     def connect(self, member: Member) -> Session:
         """A new session to a host."""
+        if self._cut:
+            raise Stopped(member.name, CUT)
         session = member.connect()
         with self._lock:
             self._open[id(session)] = session
+        if self._cut:  # while it was being opened
+            session.close()
+            raise Stopped(member.name, CUT)
         return session
 
     def close(self) -> None:
-        """Cut everything."""
+        """Cut everything, for good: nobody connects again."""
+        self._cut = True
         with self._lock:
             for session in self._open.values():
                 with suppress(HostwrightError):
                     session.close()
             self._open.clear()
 
+    @property
+    def secrets(self) -> tuple[Secret, ...]:
+        """What nobody may write down: the password that was asked for."""
+        return (self._password,) if self._password else ()
+
     def password(self, member: Member) -> Secret | None:
         """The sudo password for a host: asked for, else the inventory's."""
         return self._password or member.host.become_password
 
-    def look(self, member: Member) -> Plan:
+    def look(self, member: Member, emit: Emit = lambda _: None) -> Plan:
         """Observe and plan a host over a connection of its own."""
         with self.connect(member) as session:
-            return make_plan(member.desired, applying.observe(session, member.desired, self.password(member)))
+            facts = observe(session, member.desired, self.password(member))
+        plan = make_plan(member.desired, facts, datetime.now(UTC))
+        emit(Observed(member.name, plan, facts))
+        return plan

@@ -10,8 +10,10 @@ from rich.text import Text
 
 from hostwright import console
 from hostwright.cli.call import AS_DESIRED, FAILED, Call, Connections
+from hostwright.cli.recording import Recording, recorded
 from hostwright.cli.showing import errors_json, show_errors, show_stand_ins
-from hostwright.rollout import on_each
+from hostwright.events import HostEnded
+from hostwright.rollout import Results, on_each, result_of
 from hostwright.verifying import Check, Verdict, check_layers
 
 
@@ -22,13 +24,18 @@ def verify(call: Call) -> int:
     connections = Connections(call.password())
     by_name = {member.name: member for member in members}
 
-    def one(name: str) -> Verdict:
-        member = by_name[name]
-        found = connections.look(member)
-        checks = check_layers(member, fleet.path, call.options.get("var", ()), connections.password(member))
-        return Verdict(name, found, checks)
+    with recorded(call, "verify", fleet, members, connections, shown=False) as recording:
 
-    results = on_each(tuple(by_name), one, stop=connections.close)
+        def one(name: str) -> Verdict:
+            member = by_name[name]
+            found = connections.look(member, recording.emit)
+            checks = check_layers(member, fleet.path, call.options.get("var", ()), connections.password(member))
+            return Verdict(name, found, checks)
+
+        results = on_each(tuple(by_name), one, stop=connections.close)
+        _record(recording, results)
+        good = not results.errors and all(verdict.passed for verdict in results.values)
+        recording.journal.end(AS_DESIRED if good else FAILED)
     if call["json"]:
         print(
             json.dumps(
@@ -53,7 +60,18 @@ def verify(call: Call) -> int:
             _show_verdict(out, verdict)
         show_errors(results.errors)
         show_stand_ins(members, out)
-    return AS_DESIRED if not results.errors and all(verdict.passed for verdict in results.values) else FAILED
+    return AS_DESIRED if good else FAILED
+
+
+def _record(recording: Recording, results: Results[Verdict]) -> None:
+    """What became of each host, for the journal: a host that does not pass has failed."""
+    for verdict in results.values:
+        failed = ", ".join([*verdict.failed_roles, *(role.role for role in verdict.plan.roles)])
+        recording.emit(
+            HostEnded(verdict.host, "as desired") if verdict.passed else HostEnded(verdict.host, "failed", failed)
+        )
+    for error in results.errors:
+        recording.emit(HostEnded(error.host, result_of(error), error.sentence))
 
 
 def _show_verdict(out: Console, verdict: Verdict) -> None:

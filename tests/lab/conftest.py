@@ -31,7 +31,7 @@ def pytest_configure() -> None:
 
 @dataclass(frozen=True)
 class FrontDoor:
-    """``invoke`` in a process of its own, on one lab's inventory."""
+    """``invoke`` in a process of its own, on one lab's inventory; its runs are recorded beside the lab."""
 
     lab: Lab
 
@@ -39,13 +39,15 @@ class FrontDoor:
         self, *words: str, inventory: str | None = None, **environment: str
     ) -> subprocess.CompletedProcess[str]:
         """Run one verb and return its exit status, standard output and standard error."""
-        invoke = Path(sys.executable).with_name("invoke")
         verb, *rest = words
-        command = [str(invoke), verb, "--inventory", inventory or str(self.lab.inventory.parent), *rest]
+        return self.bare(verb, "--inventory", inventory or str(self.lab.inventory.parent), *rest, **environment)
+
+    def bare(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run one verb that knows no inventory, likewise."""
         return subprocess.run(
-            command,
+            [str(Path(sys.executable).with_name("invoke")), *words],
             cwd=PROJECT,
-            env={**os.environ, **environment},
+            env={**os.environ, "HOSTWRIGHT_STATE": str(self.lab.state / "controller"), **environment},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import yaml
 
-from hostwright.applying import Host, Settings, observe
+from hostwright.applying import Host, Settings
 from hostwright.errors import Refused
 from hostwright.fleet import Fleet, Member
 from hostwright.planning import make_plan
+from hostwright.release import Run
 from lab.config import HostOptions, Lab, Machine
 from tests.lab.conftest import FrontDoor, Guest, on
 
@@ -38,8 +39,8 @@ def test_a_second_provision_changes_nothing(provisioned: FrontDoor, gpu01: Machi
 
 def test_a_green_host_costs_one_exec_channel(provisioned: FrontDoor, member: Member):
     with member.connect() as session:
-        settings = Settings(run_id="count", emit=lambda _: None, locate=lambda _: Path("/nowhere"))
-        outcome = Host(session, member.connect, member.desired, settings).converge()
+        settings = Settings(run=Run("count"), emit=lambda _: None, locate=lambda _: Path("/nowhere"))
+        outcome = Host(lambda: session, member.desired, settings).converge()
         assert not outcome.changed
         assert session.execs == 1
 
@@ -103,8 +104,8 @@ def test_a_stale_plan_value_is_refused_by_the_engine(provisioned: FrontDoor, mem
     with member.connect() as session:
         green = make_plan(member.desired, observe(session, member.desired, None))
         on(gpu01, "rm /etc/profile.d/cuda.sh")
-        settings = Settings(run_id="stale", emit=lambda _: None, locate=lambda _: Path("/nowhere"))
-        host = Host(session, member.connect, member.desired, settings)
+        settings = Settings(run=Run("stale"), emit=lambda _: None, locate=lambda _: Path("/nowhere"))
+        host = Host(lambda: session, member.desired, settings)
         try:
             host.converge(green)
         except Refused as error:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hostwright import applying, events, jobs, scripting
+from hostwright import applying, draining, events, jobs, planning, release, scripting
 from hostwright.applying import Host, Settings
-from hostwright.errors import NotConverged, Refused, SeveralFailed, StepFailed
+from hostwright.errors import NotConverged, Refused, SeveralFailed, StepFailed, Stopped, Unreachable
 from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.model import Change, Facts, Probe, Step
 from hostwright.planning import Desired, DesiredRole
@@ -46,11 +46,16 @@ class Flag:
 class LocalSession:
     """Runs what a host would run, here, and counts."""
 
-    def __init__(self) -> None:
+    def __init__(self, breaks: tuple[int, ...] = ()) -> None:
         self.execs = 0
+        self.breaks = breaks  #: the execs that find the connection gone
 
-    def run(self, command: str, *, stdin: bytes, timeout_s: float, cap_bytes: int = 0, on_stdout=None) -> Output:
+    def run(
+        self, command: str, *, stdin: bytes, timeout_s: float, idle_s=None, cap_bytes: int = 0, on_stdout=None
+    ) -> Output:
         self.execs += 1
+        if self.execs in self.breaks:
+            raise Unreachable("gpu01", "the connection was lost", passing=True)
         done = subprocess.run(command.split(), input=stdin, capture_output=True, timeout=timeout_s, check=False)
         if on_stdout:
             on_stdout(done.stdout)
@@ -64,20 +69,31 @@ class LocalSession:
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Jobs and locks below ``tmp_path``, no sudo, no systemd, and rules that refuse nothing."""
     monkeypatch.setattr(jobs, "JOBS_DIR", str(tmp_path / "var" / "jobs"))
-    monkeypatch.setattr(jobs, "RUNNING", Probe("true"))
+    running = Probe(jobs.RUNNING.script.replace(jobs.JOBS_DIR, str(tmp_path / "var" / "jobs")))
+    engine = (*planning.HOST_PROBES, running, planning.locks.LOCK, planning.locks.RUN_LOCK, draining.DRAINED)
+    monkeypatch.setattr(jobs, "RUNNING", running)
+    monkeypatch.setattr(planning, "ENGINE_PROBES", (*engine, release.RELEASE, *planning.BUSY_PROBES))
+    monkeypatch.setattr(
+        planning, "users", lambda facts: ()
+    )  # this machine's own GPUs and containers are not at work here
+    monkeypatch.setattr(release, "renewed", lambda desired, before, run: None)
     monkeypatch.setattr(jobs, "_START", jobs._START.replace("/run/systemd/system", str(tmp_path / "no-systemd")))
     monkeypatch.setattr(scripting, "LOCK_DIR", str(tmp_path / "locks"))
     monkeypatch.setattr("hostwright.planning.check_host", lambda stack, facts: [])
     plainly = lambda user, root, password: f"{user}\n{root}".encode()  # noqa: E731
-    monkeypatch.setattr(applying, "wrap", plainly)
+    for module in ("line", "running"):
+        monkeypatch.setattr(f"hostwright.{module}.wrap", plainly)
     monkeypatch.setattr("hostwright.probing.wrap", plainly)
     return tmp_path
 
 
-def host(said: list[events.Event], allow_reboot: bool = True, **roles: tuple[tuple[str, ...], Flag]) -> Host:
+def host(
+    said: list[events.Event], session: LocalSession | None = None, more=None, **roles: tuple[tuple[str, ...], Flag]
+) -> Host:
     desired = Desired("gpu01", STACK, tuple(DesiredRole(name, needs, (flag,)) for name, (needs, flag) in roles.items()))
-    settings = Settings(run_id="run", emit=said.append, locate=lambda artifact: Path(), allow_reboot=allow_reboot)
-    return Host(LocalSession(), LocalSession, desired, settings)
+    given = {"emit": said.append, **(more or {})}
+    settings = Settings(run=release.Run("run"), locate=lambda artifact: Path(), **given)
+    return Host(lambda: session or LocalSession(), desired, settings)
 
 
 def touch(path: Path, **more: str) -> Flag:
@@ -85,20 +101,21 @@ def touch(path: Path, **more: str) -> Flag:
 
 
 def test_what_differs_is_done_and_a_second_look_decides(place: Path):
-    one = host([], base=((), touch(place / "a")), cuda=(("base",), touch(place / "b")))
+    session = LocalSession()
+    one = host([], session, base=((), touch(place / "a")), cuda=(("base",), touch(place / "b")))
     outcome = one.converge()
     assert outcome.left is not None
     assert outcome.left.empty
     assert {result.role for result in outcome.results} == {"base", "cuda"}
     assert outcome.changed
-    assert one._session.execs == 1 + 2 * 2 + 1, "a look, start and watch of each role, a look"
+    assert session.execs == 2 + 2 * 2 + 1, "two looks (without and with the lock), start and watch of each role, a look"
 
 
 def test_a_host_as_desired_costs_one_look(place: Path):
     (place / "a").touch()
-    one = host([], base=((), touch(place / "a")))
-    assert not one.converge().changed
-    assert one._session.execs == 1
+    session = LocalSession()
+    assert not host([], session, base=((), touch(place / "a"))).converge().changed
+    assert session.execs == 1
 
 
 def test_what_could_not_be_known_is_done_in_the_next_round(place: Path):
@@ -149,7 +166,7 @@ def test_a_refusal_keeps_the_whole_host_untouched(place: Path):
 
 def test_a_reboot_that_is_not_allowed_is_left_pending_and_seen(place: Path):
     wants = Flag(str(place / "a"), "true", reboot="module 460 is loaded, 470 installed")
-    outcome = host([], allow_reboot=False, driver=((), wants)).converge()
+    outcome = host([], more={"allow_reboot": False}, driver=((), wants)).converge()
     assert outcome.left is not None
     assert outcome.left.reboot == "module 460 is loaded, 470 installed"
     assert outcome.reboots == 0
@@ -159,12 +176,55 @@ def test_a_reboot_is_done_once_and_looked_at_again(place: Path, monkeypatch: pyt
     wants = Flag(str(place / "a"), "true", reboot="nouveau is bound")
     reasons: list[str] = []
 
-    def boot(session, connect, *, password, timeout_s, reason):
+    def boot(session, connect, *, password, timeout_s, reason, emit):
         reasons.append(reason)
         (place / "a").touch()
-        return connect()
+        return connect(), 1.5
 
     monkeypatch.setattr(applying, "reboot", boot)
     outcome = host([], base=((), wants)).converge()
     assert reasons == ["nouveau is bound"]
     assert (outcome.reboots, outcome.left.empty) == (1, True)
+
+
+def test_a_reboot_that_changes_nothing_is_not_repeated(place: Path, monkeypatch: pytest.MonkeyPatch):
+    reboots: list[str] = []
+
+    def boot(session, connect, *, password, timeout_s, reason, emit):
+        reboots.append(reason)
+        return connect(), 1.5
+
+    monkeypatch.setattr(applying, "reboot", boot)
+    with pytest.raises(NotConverged, match="the reason is still there: nouveau is bound"):
+        host([], base=((), Flag(str(place / "a"), "true", reboot="nouveau is bound"))).converge()
+    assert len(reboots) == 1
+
+
+@pytest.mark.parametrize("broken", range(2, 6))
+def test_a_lost_connection_repeats_no_step_and_loses_none(place: Path, broken: int):
+    """Exec 2 is the second look, 3 the start of the job, 4 its watch, 5 the last look."""
+    said: list[events.Event] = []
+    flag = Flag(str(place / "a"), sh("echo x >>%s", place / "a"))
+    outcome = host(said, LocalSession((broken,)), base=((), flag)).converge()
+    assert outcome.left is not None
+    assert outcome.left.empty
+    assert (place / "a").read_text() == "x\n"
+    assert [result.status for result in outcome.results] == [0]
+    assert [event.reason for event in said if isinstance(event, events.Retrying)] == ["the connection was lost"]
+
+
+def test_a_run_that_is_told_to_stop_ends_what_runs_and_begins_nothing(place: Path):
+    stop: list[bool] = []
+    slow = Flag(str(place / "a"), sh("touch %s", place / "a"))
+
+    def listen(event: events.Event) -> None:
+        if isinstance(event, events.RoleStarted):
+            stop.append(True)
+
+    one = host(
+        [], more={"emit": listen, "stopping": lambda: bool(stop)}, base=((), slow), cuda=(("base",), touch(place / "b"))
+    )
+    with pytest.raises(Stopped, match="left to do"):
+        one.converge()
+    assert (place / "a").exists()
+    assert not (place / "b").exists()

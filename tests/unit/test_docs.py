@@ -93,7 +93,7 @@ def test_sample_stacks_are_whole_and_fit(block: Block, tmp_path: Path):
 
 def test_sample_inventories_name_hosts_that_can_be_bound(tmp_path: Path):
     """Each sample inventory with the sample of group variables beside it."""
-    groups = samples("yaml", "inventory/group_vars/")
+    groups = samples("yaml", "inventory/group_vars/rack3")
     inventories = samples("yaml", "inventory/hosts.yml")
     assert len(groups) == 1 and len(inventories) == 2
     for number, block in enumerate(inventories):
@@ -105,6 +105,21 @@ def test_sample_inventories_name_hosts_that_can_be_bound(tmp_path: Path):
         assert [member.name for member in members] == ["gpu01", "gpu02"]
         assert all(member.variables["container"].default_runtime for member in members)
         assert not members[0].variables["cuda"].keep_repository
+
+
+def test_sample_hooks_are_understood(tmp_path: Path):
+    """The commands for Slurm and Kubernetes, each for a host of a group of that name."""
+    found = [block for block in samples("yaml", "inventory/group_vars/") if "hostwright_drain" in block.text]
+    assert [Path(block.file).stem for block in found] == ["slurm", "kubernetes"]
+    for block in found:
+        folder = tmp_path / Path(block.file).stem
+        (folder / "group_vars").mkdir(parents=True)
+        (folder / "hosts.yml").write_text(f"{folder.name}: {{hosts: {{gpu01: {{}}}}}}")
+        (folder / "group_vars" / f"{folder.name}.yml").write_text(block.text)
+        hooks = Fleet.load(folder).members("gpu01")[0].hooks
+        assert hooks is not None
+        assert "$HOSTWRIGHT_HOST" in hooks.drain
+        assert "$HOSTWRIGHT_HOST" in hooks.undrain
 
 
 def test_the_variable_that_is_misspelt_on_purpose_is_refused(tmp_path: Path):

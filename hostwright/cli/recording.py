@@ -1,0 +1,64 @@
+"""One run with all that listens to it: the view, the journal, and the watch over hosts that do not answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from hostwright import console
+from hostwright.cli.call import Call, Connections
+from hostwright.events import Emit, Event
+from hostwright.fleet import Fleet, Member
+from hostwright.journal import Journal, RunHeader, secrets_in, state_root
+from hostwright.live import LiveTable, Plain
+from hostwright.release import Run
+from hostwright.silence import Silence
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A run in progress: who runs it, where its events go, and which hosts are silent."""
+
+    run: Run
+    emit: Emit
+    silence: Silence
+    journal: Journal
+
+
+@contextmanager
+def recorded(
+    call: Call, verb: str, fleet: Fleet, members: Sequence[Member], connections: Connections, *, shown: bool = True
+) -> Iterator[Recording]:
+    """Record a run from its beginning to however it ends, and show it as it happens unless ``shown`` is false.
+
+    A journal that cannot be written is a warning: no fleet shall stay broken because a disk here is full.
+    """
+    options = {name: value for name, value in call.options.items() if value not in ("", None, False, [])}
+    header = RunHeader.now(verb, [member.name for member in members], fleet.path, options)
+    secrets = {*secrets_in(fleet.inventory.hosts.values()), *connections.secrets}
+    view = _view(call, members) if shown else nullcontext(lambda _: None)
+    with Journal.begin(state_root(), header, secrets=secrets, on_trouble=_warn) as journal:
+        header = journal.header
+
+        def tell(event: Event) -> None:
+            journal(event)
+            show(event)
+
+        with view as show, Silence(tell) as silence:
+            yield Recording(Run(header.run, header.operator, header.began, header.commit), silence, silence, journal)
+
+
+def _warn(sentence: str) -> None:
+    console.make_console(stderr=True).print(Text(console.printable(sentence), style="yellow"))
+
+
+def _view(call: Call, members: Sequence[Member]) -> AbstractContextManager[Emit]:
+    """A live table in a terminal, plain lines elsewhere; on standard error when standard output is for JSON."""
+    out = console.make_console(stderr=bool(call["json"]))
+    if out.is_terminal and not call["json"]:
+        roles = list(dict.fromkeys(role.name for member in members for role in member.roles))
+        return LiveTable(out, [member.name for member in members], roles)
+    return Plain(out)
