@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostwright.artifacts import Artifact, sha256_of
-from hostwright.become import check_become, root_command, wrap
+from hostwright.become import check_alive, check_become, root_command, wrap
 from hostwright.errors import ArtifactError, HostError, ProtocolError
 from hostwright.quoting import sh, words
 from hostwright.secret import Secret
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 CACHE = "/var/cache/hostwright/artifacts"
 _LOOK_TIMEOUT_S = 60.0
 _IDLE_S = 60.0  #: a host that reads or syncs a big file still gives a sign of life every 5 s
+_SLOWEST_DISK_BYTES_PER_S = 20e6  #: what a worn-out disk still reads
 _SLOWEST_BYTES_PER_S = 256 * 1024  #: nobody waits for gigabytes at less than 2 Mbit/s
 _ROOM_BYTES = 64 * 1024 * 1024  #: free space that is left to the host
 _NOTIFY_BYTES = 4 * 1024 * 1024  #: how often a transfer tells how far it is
@@ -32,8 +33,18 @@ _READ_BYTES = 1024 * 1024
 
 Notify = Callable[[Artifact, int, int], None]  #: called with (artifact, bytes there, bytes in total)
 
-_LOOK_HEAD = "set -e; umask 022; mkdir -p %s; cd %s\n"
-_LOOK_ONE = "if [ -f %s ]; then echo there; else stat -c 'part %%s' %s 2>/dev/null || echo part 0; fi\n"
+#: openssl has the processor's instructions for it, Debian's sha256sum has not: 2 to 4 times as fast
+_HASH = "hash=sha256sum; if command -v openssl >/dev/null; then hash='openssl dgst -sha256 -r'; fi"
+_LOOK_HEAD = (
+    "set -e; umask 022; mkdir -p %s; cd %s\n"
+    + _HASH
+    + '\nright() { sum=$($hash <"$1") && [ "${sum%%%% *}" = "$2" ]; }\n'
+)
+#: A file is used by what it holds, not by its name: disks and people damage files long after they came.
+_LOOK_ONE = (
+    "if [ -f %s ] && right %s %s; then echo there; else rm -f -- %s; "
+    "stat -c 'part %%s' %s 2>/dev/null || echo part 0; fi\n"
+)
 _LOOK_FREE = "df -Pk . | awk 'NR == 2 { print \"free \" $4 }'\n"
 
 #: Receives one file. $1: folder, $2: sha256, $3: file, $4: its length, $5: where its input belongs. It is one line,
@@ -47,8 +58,7 @@ _RECEIVE = "; ".join(
         'dd of="$part" bs=128k seek="$5" oflag=seek_bytes iflag=fullblock conv=notrunc,fsync status=none',
         'there=$(stat -c %s -- "$part")',
         'if [ "$there" != "$4" ]; then echo "short $there"; exit 0; fi',
-        # openssl has the processor's instructions for it, Debian's sha256sum has not: 2 to 4 times as fast
-        "hash=sha256sum; if command -v openssl >/dev/null; then hash='openssl dgst -sha256 -r'; fi",
+        _HASH,
         'sum=$($hash <"$part"); sum=${sum%% *}',
         'if [ "$sum" != "$2" ]; then rm -f -- "$part"; echo "wrong $sum"; exit 0; fi',
         'chmod 0644 -- "$part"; mv -f -- "$part" "./$3"; sync .; echo done',
@@ -58,7 +68,8 @@ _RECEIVE = "; ".join(
 #: The host fetches for itself. Exit statuses after which a part cannot be continued: done but wrong, 416, no ranges.
 _FETCH_HEAD = "set -eu; umask 022; mkdir -p %s; cd %s; file=%s part=%s sum=%s\n"
 _FETCH_BODY = """\
-[ ! -f "$file" ] || exit 0
+if [ -f "$file" ] && found=$(sha256sum <"$file") && [ "${found%% *}" = "$sum" ]; then exit 0; fi
+rm -f -- "$file"
 get() {
     if command -v curl >/dev/null; then
         curl --fail --location --silent --show-error --retry 3 --connect-timeout 15 --speed-limit 1024 \\
@@ -153,9 +164,13 @@ def _item(artifact: Artifact, path: Path) -> _Item:
 
 
 def look_script(items: Sequence[tuple[str, str]], cache: str = CACHE) -> str:
-    """A root program that says of each (sha256, file) whether it is there or how long its part is, and what is free."""
-    names = [f"{sha256}/{file}" for sha256, file in items]
-    return sh(_LOOK_HEAD, cache, cache) + "".join(sh(_LOOK_ONE, name, f"{name}.part") for name in names) + _LOOK_FREE
+    """A root program that says of each (sha256, file) whether it is there or how long its part is, and what is free.
+
+    What is there and is not what its sum says goes away.
+    """
+    looks = [(f"{sha256}/{file}", sha256) for sha256, file in items]
+    lines = [sh(_LOOK_ONE, name, name, sha256, name, f"{name}.part") for name, sha256 in looks]
+    return sh(_LOOK_HEAD, cache, cache) + "".join(lines) + _LOOK_FREE
 
 
 class _Delivery:
@@ -171,7 +186,9 @@ class _Delivery:
         """The files that are missing, with what is there of each; refuses when they do not fit."""
         script = look_script([(item.sha256, item.artifact.file) for item in items], self._cache)
         program = wrap("", script, password=self._password)
-        output = self._session.run("/bin/sh", stdin=program, timeout_s=_LOOK_TIMEOUT_S)
+        timeout_s = _LOOK_TIMEOUT_S + sum(item.size for item in items) / _SLOWEST_DISK_BYTES_PER_S
+        output = self._session.run("/bin/sh", stdin=program, timeout_s=timeout_s)
+        check_alive(self._session.host.name, output)
         check_become(self._session.host.name, output)
         if output.status != 0:
             raise self._failure(f"{self._cache} cannot be used: {_last_line(output)}")
@@ -221,6 +238,7 @@ class _Delivery:
         with closing(_Source(item, start, opening, self._progress)) as source:
             timeout_s = _LOOK_TIMEOUT_S + 2 * item.size / _SLOWEST_BYTES_PER_S
             output = self._session.run(command, stdin=source, timeout_s=timeout_s, idle_s=_IDLE_S)
+        check_alive(self._session.host.name, output)
         lines = output.stdout.decode("ascii", "replace").split("\n")
         said = next((line.split() for line in reversed(lines) if line and line != "alive"), [])
         if output.status != 0 or not said or said[0] not in ("done", "short", "wrong"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from hostwright.model import Facts, Plan, RoleResult
 from hostwright.scripting import Progress
@@ -11,10 +11,9 @@ from hostwright.scripting import Progress
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something happened on one host, ``at_s`` seconds after the run began."""
+    """Something happened on one host, or, where ``host`` is empty, to the run."""
 
     host: str
-    at_s: float = field(kw_only=True, default=0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import tenacity
 
 from hostwright import events
-from hostwright.become import check_become, wrap
+from hostwright.become import check_alive, check_become, wrap
 from hostwright.errors import HostKeyMismatch, HostwrightError, Unreachable
 from hostwright.events import Emit
 from hostwright.secret import Secret
@@ -90,11 +90,12 @@ class Line:
         """Run a program of ours as root, once more when the connection is lost: it must be safe to run again."""
 
         def run(session: Session) -> Output:
-            return session.run("/bin/sh", stdin=wrap("", script, password=self.password), timeout_s=timeout_s)
+            output = session.run("/bin/sh", stdin=wrap("", script, password=self.password), timeout_s=timeout_s)
+            check_alive(self.host, output)
+            check_become(self.host, output)
+            return output
 
-        output = self.use(run)
-        check_become(self.host, output)
-        return output
+        return self.use(run)
 
     def replace(self, session: Session) -> None:
         """Take a session that somebody else opened, such as the one after a reboot."""

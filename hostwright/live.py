@@ -122,7 +122,10 @@ class LiveTable:
         self._live.__exit__(kind, error, tb)
 
     def __call__(self, event: Event) -> None:
-        """Take an event in; the next redraw shows it."""
+        """Take an event in; the next redraw shows it. What is of no single host is printed above the table."""
+        if not event.host:
+            self._console.print(Text(printable(_line(event)), style="yellow"))
+            return
         with self._lock:
             row = self._rows.setdefault(event.host, _Row())
             _note(row, event, self._roles)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hostwright import probing
-from hostwright.become import check_become
+from hostwright.become import check_alive, check_become
 from hostwright.errors import ProtocolError
 from hostwright.model import Facts, Probe
 from hostwright.planning import Desired
@@ -27,6 +27,7 @@ def ask(session: Session, host: str, probes: Sequence[Probe], password: Secret |
         timeout_s=probing.OBSERVE_TIMEOUT_S,
         cap_bytes=probing.cap_bytes(probes),
     )
+    check_alive(host, output)
     check_become(host, output)
     if output.truncated:
         raise ProtocolError(host, "it sent far more than was asked for; its answers were thrown away")

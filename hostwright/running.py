@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hostwright import events, jobs, probing
-from hostwright.become import check_become, wrap
+from hostwright.become import check_alive, check_become, wrap
 from hostwright.delivery import deliver, fetch_script
 from hostwright.errors import FailedStep, HostError, StepFailed
 from hostwright.events import Emit
@@ -99,6 +99,7 @@ class Runner:
             cap_bytes=WATCH_CAP_BYTES,
             on_stdout=take,
         )
+        check_alive(self.host, output)
         check_become(self.host, output)
         if output.status != 0:
             said = output.stderr.decode("utf-8", errors="replace").strip().splitlines() or ["it does not say why"]

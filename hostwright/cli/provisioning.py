@@ -19,7 +19,7 @@ from hostwright.cli.planning import plan
 from hostwright.cli.recording import Recording, recorded
 from hostwright.cli.showing import errors_json, show_errors, show_stand_ins
 from hostwright.errors import InputError
-from hostwright.events import HostEnded
+from hostwright.events import HostEnded, Note
 from hostwright.fleet import Fleet, Member
 from hostwright.journal import state_root, to_resume
 from hostwright.limits import read_limits
@@ -57,7 +57,7 @@ def provision(call: Call) -> int:
             limits=limits,
             emit=recording.emit,
             stop=connections.close,
-            gently=lambda: _stop_gently(stopping),
+            gently=lambda: _stop_gently(stopping, recording),
             silent=recording.silence.hosts,
         )
         status = _status(results)
@@ -105,9 +105,9 @@ class _Work:
         )
 
 
-def _stop_gently(stopping: threading.Event) -> None:
+def _stop_gently(stopping: threading.Event, recording: Recording) -> None:
     stopping.set()
-    console.make_console(stderr=True).print(Text(STOPPING, style="yellow"))
+    recording.emit(Note("", STOPPING))
 
 
 def _resumed(call: Call, fleet: Fleet) -> Call:

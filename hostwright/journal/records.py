@@ -46,7 +46,7 @@ def record_of(event: Event) -> dict[str, Any] | None:
     body = asdict(event)
     if isinstance(event, events.RoleFinished):
         body = body["result"]
-    return {**head, **{key: value for key, value in body.items() if key not in ("host", "at_s")}}
+    return {**head, **{key: value for key, value in body.items() if key != "host"}}
 
 
 def record_of_header(header: RunHeader, redactor: Redactor) -> dict[str, Any]:

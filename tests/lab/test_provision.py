@@ -14,6 +14,7 @@ import yaml
 from hostwright.applying import Host, Settings
 from hostwright.errors import Refused
 from hostwright.fleet import Fleet, Member
+from hostwright.observing import observe
 from hostwright.planning import make_plan
 from hostwright.release import Run
 from lab.config import HostOptions, Lab, Machine

@@ -298,3 +298,17 @@ def test_one_program_looks_for_all() -> None:
 def test_what_no_host_can_fetch_is_refused(artifact: Artifact) -> None:
     with pytest.raises(ArtifactError, match="no host can fetch it"):
         fetch_script(artifact)
+
+
+def test_a_file_that_was_damaged_on_the_host_is_not_there(tmp_path: Path):
+    """Its name says what it was, not what it is: a flipped bit, a truncation, an empty file."""
+    text = b"the toolkit"
+    sha256 = hashlib.sha256(text).hexdigest()
+    folder = tmp_path / sha256
+    folder.mkdir()
+    for damaged, said in ((text, "there"), (b"the toolkiT", "part 0"), (b"the", "part 0"), (b"", "part 0")):
+        (folder / "cuda.deb").write_bytes(damaged)
+        script = look_script([(sha256, "cuda.deb")], str(tmp_path))
+        done = subprocess.run(["/bin/sh"], input=script, capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[0] == said
+        assert (folder / "cuda.deb").exists() == (said == "there")
