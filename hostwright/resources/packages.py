@@ -194,6 +194,19 @@ class DebsAbsent:
         )
 
 
+#: A package that was cut off while it was unpacked (a full disk does that) can neither be configured nor mended by
+#: ``apt-get -f``: dpkg wants its archive again. One that no repository has goes; whoever needs it will find it missing.
+_UNPACK_AGAIN = f"""\
+work=$(mktemp -d); chmod 755 "$work"
+for name in $(dpkg-query -W -f='${{db:Status-Eflag}} ${{binary:Package}}\\n' | sed -n 's/^reinstreq //p'); do
+  version=$(dpkg-query -W -f='${{Version}}' "$name")
+  (cd "$work" && rm -f ./*.deb && apt-get -q download "$name=$version" && {PATIENTLY} dpkg --unpack ./*.deb) ||
+    {PATIENTLY} dpkg --remove --force-remove-reinstreq --force-depends "$name"
+done
+rm -rf "$work"
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class DpkgInOrder:
     """A dpkg that was not interrupted: nothing half-installed, half-configured or waiting for a trigger."""
@@ -208,6 +221,7 @@ class DpkgInOrder:
             return None
         script = "\n".join(
             [
+                _UNPACK_AGAIN,
                 f"{PATIENTLY} dpkg --configure -a --force-confdef --force-confold || true",
                 f"{APT_GET} -f install",
                 f"{PATIENTLY} dpkg --configure -a",

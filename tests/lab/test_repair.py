@@ -25,6 +25,12 @@ VENV = "/opt/tensorflow-2.9"
 
 DAMAGES = (
     Damage("pin against other drivers deleted", "base", "rm /etc/apt/preferences.d/hostwright-no-other-driver"),
+    Damage(
+        "package cut off while it was unpacked",
+        "base",
+        'cd /var/lib/dpkg; awk \'/^Package:/{p=$2} p=="gcc-10" && /^Status:/{$0="Status: install reinstreq '
+        "half-installed\"} {print}' status >status.cut; mv status.cut status; dpkg-query -W -f '${Status}' gcc-10",
+    ),
     Damage("build tools removed", "base", "dpkg --purge --force-depends build-essential"),
     Damage(
         "libcuda link turned",

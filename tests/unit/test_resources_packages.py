@@ -149,3 +149,12 @@ def test_a_lock_is_waited_for_and_nothing_else(tmp_path: Path, command: str, sta
     done = subprocess.run(["sh", "-eu", "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, count.read_text().count("\n")) == (status, tries)
     assert ("broken" in done.stdout) == (status == 1)
+
+
+def test_a_package_that_was_cut_off_while_unpacked_gets_its_archive_again_before_anything_is_configured():
+    """``dpkg --configure -a`` and ``apt-get -f`` both refuse it: "in a very bad inconsistent state"."""
+    (change,) = changes_of(DpkgInOrder(), {"dpkg-query": "gcc-10\t10.2.1-6\tiHR\n"})
+    script = change.steps[0].script
+    assert "gcc-10" in change.have
+    assert script.index("reinstreq") < script.index("dpkg --unpack") < script.index("dpkg --configure -a")
+    assert change.steps[0].tries > 1
