@@ -62,11 +62,11 @@ class Runner:
         self._bring(plan.role, artifacts)
         name = f"{self.run_id}-{plan.role}-{secrets.token_hex(2)}"
         job = jobs.Job(name, plan, probing.new_nonce(), self.run_id, self.operator)
-        self.emit(events.RoleStarted(self.host, plan.role, len(plan.steps), job.id))
         started = self.line.root(jobs.start_script(job), START_TIMEOUT_S)
         if started.status != 0:
             said = started.stderr.decode("utf-8", errors="replace").strip()
             raise HostError(self.host, f"{plan.role}: the job could not be started: {said or started.status}")
+        self.emit(events.RoleStarted(self.host, plan.role, len(plan.steps), job.id))
         return self.follow(job.id, plan.role, [change.what for change, _ in plan.steps], job.nonce)
 
     def attach(self, job: jobs.RunningJob) -> RoleResult:

@@ -6,18 +6,27 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hostwright.errors import LabError
-from lab import cgroups, inventory, network, stack, sysctls, vendor
+from lab import cgroups, inventory, network, snapshots, stack, sysctls, vendor
 from lab.config import MAX_HOSTS, HostOptions, Lab, Machine
 from lab.image import ensure_base, ensure_tools
 from lab.locking import locked
 from lab.machine import answers, attach, erase, exec_in, memory_bytes, running, start, wait_for_ssh
 from lab.mounts import mount_points, unmount_below
-from lab.records import HostRecord, find_machine, give_to_user, read_record, read_records, write_record
-from lab.rootfs import personalise
+from lab.programs import run
+from lab.records import (
+    HostRecord,
+    Snapshot,
+    find_machine,
+    give_to_user,
+    read_record,
+    read_records,
+    read_snapshot,
+    write_record,
+)
 from lab.support import require_support
 
 _WORKERS = 8  # hosts worked on at once: making one is mostly waiting for small programs
@@ -35,22 +44,30 @@ class HostStatus:
     memory_bytes: int
 
 
-def up(lab: Lab, names: Iterable[str], *, options: HostOptions | None = None) -> list[str]:
+def up(
+    lab: Lab, names: Iterable[str], *, options: HostOptions | None = None, snapshot: Snapshot | None = None
+) -> list[str]:
     """Make the hosts ``names`` exist, run and answer; return the names of those that were made anew.
 
-    Hosts that are healthy are left alone; one that is off is switched on; one that does not come is replaced. Raises
-    `LabError` when a host exists with other options, since only `reset` may take a host's disk away.
+    Hosts that are healthy are left alone; one that is off is switched on; one that does not come is replaced. New ones
+    stand on ``snapshot`` where one is given, and then have its options unless told otherwise. Raises `LabError` when a
+    host exists with other options or on another snapshot, since only `reset` may take a host's disk away.
     """
-    options = options or HostOptions()
+    options = options or (HostOptions.from_json(snapshot.options) if snapshot else HostOptions())
+    if snapshot and options.distro != snapshot.options["distro"]:
+        raise LabError(
+            f"snapshot {snapshot.name} is of {snapshot.options['distro']}; ask for hosts of that distribution"
+        )
     base = prepare(lab, options)
     with locked(f"lab-{lab.name}"):
         _foundation(lab)
         records = read_records(lab)
         machines = _place(lab, names, records)
         _refuse_other_options(records, machines, options)
+        _refuse_other_snapshot(records, machines, snapshot)
         fresh = [machine for machine in machines if machine.name not in records]
         fresh += _dead(machine for machine in machines if machine.name in records)
-        _each(fresh, lambda machine: _make(machine, base, options))
+        _each(fresh, lambda machine: _make(machine, base, options, snapshot or _former(machine, records)))
         inventory.publish(lab)
         _each(fresh, wait_for_ssh)
     return [machine.name for machine in fresh]
@@ -65,6 +82,14 @@ def reset(lab: Lab, names: Iterable[str], *, options: HostOptions | None = None)
         _foundation(lab)
         _each(machines, lambda machine: _make(machine, bases[kinds[machine].distro], kinds[machine]))
         inventory.publish(lab)
+        _each(machines, wait_for_ssh)
+
+
+def thaw(lab: Lab, names: Iterable[str], snapshot: Snapshot) -> None:
+    """Do `snapshots.thaw` with several hosts at a time, and wait until users can log in on all."""
+    machines = [find_machine(lab, name) for name in dict.fromkeys(names)]
+    with locked(f"lab-{lab.name}"):
+        _each(machines, lambda machine: snapshots.thaw(machine, snapshot, wait=False))
         _each(machines, wait_for_ssh)
 
 
@@ -145,15 +170,32 @@ def _refuse_other_options(records: dict[str, HostRecord], machines: list[Machine
             )
 
 
-def _make(machine: Machine, base: Path, options: HostOptions) -> None:
+def _refuse_other_snapshot(records: dict[str, HostRecord], machines: list[Machine], snapshot: Snapshot | None) -> None:
+    for machine in machines:
+        record = records.get(machine.name)
+        if snapshot and record and record.snapshot != snapshot.name:
+            raise LabError(
+                f"lab host {machine.name} exists and stands on {record.snapshot or 'no snapshot'}; "
+                "`lab.snapshots.thaw` puts it on another one"
+            )
+
+
+def _former(machine: Machine, records: dict[str, HostRecord]) -> Snapshot | None:
+    """Return the snapshot on which a host stood that is made anew."""
+    record = records.get(machine.name)
+    return read_snapshot(machine.lab, record.snapshot) if record and record.snapshot else None
+
+
+def _make(machine: Machine, base: Path, options: HostOptions, snapshot: Snapshot | None = None) -> None:
     """Install the host: what was there under its name goes away. Switches it on and does not wait."""
     erase(machine)
     machine.directory.mkdir(mode=0o700)
-    attach(machine, base, options)
-    personalise(machine, options)
-    host_key = (machine.merged / "etc/ssh/ssh_host_ed25519_key.pub").read_text()
-    record = HostRecord(machine.name, machine.index, base.name, host_key, options.to_json())
-    write_record(machine.directory, record)
+    stands_on = snapshot.name if snapshot else None
+    below = snapshot.base if snapshot else base.name
+    record = HostRecord(machine.name, machine.index, below, "", options.to_json(), stands_on)
+    attach(machine, record)
+    snapshots.settle(machine, options, snapshot)
+    write_record(machine.directory, replace(record, host_key=snapshots.keep_identity(machine)))
     start(machine)
 
 
@@ -198,6 +240,5 @@ def _remove_state(lab: Lab) -> None:
     still = [point for point in mount_points() if point.is_relative_to(lab.state)]
     if still:
         raise LabError(f"cannot unmount {still[0]}; end what uses it and take the lab down again")
-    if lab.state.exists():
-        shutil.rmtree(lab.state)
+    run(["rm", "-rf", lab.state])  # part of it may be vanishing already, see `lab.machine.discard`
     lab.inventory.unlink(missing_ok=True)

@@ -94,7 +94,10 @@ def ensure_base(distro: Distro, cache: Path) -> Path:
 def _prune(current: Path) -> None:
     """Delete images of former recipes that no host stands on, switched on or off."""
     mounts = Path("/proc/self/mountinfo").read_text()
-    used = {json.loads(file.read_text())["base"] for file in state_directory().glob("*/hosts/*/host.json")}
+    records = (
+        f for kind in ("hosts/*/host.json", "snapshots/*/snapshot.json") for f in state_directory().glob(f"*/{kind}")
+    )
+    used = {json.loads(file.read_text())["base"] for file in records}
     distro = current.name.partition("-")[0]
     for base in current.parent.glob(f"{distro}-*"):
         if base != current and base.name not in used and str(base) not in mounts:

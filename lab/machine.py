@@ -5,9 +5,9 @@ What runs is read from the kernel (control group, mounts, links); nothing here b
 
 from __future__ import annotations
 
-import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,8 +16,8 @@ from hostwright.errors import LabError
 from lab import cgroups, network
 from lab.config import HostOptions, Machine
 from lab.mounts import mount_disk, mount_overlay, mounted, unmount_below
-from lab.programs import attempt
-from lab.records import read_record
+from lab.programs import attempt, run
+from lab.records import HostRecord, layers, read_record, read_snapshot
 from lab.rootfs import VENDOR_MOUNT, vendor_apt
 
 BOOT_TIMEOUT_S = 180.0  # 0.3 s on a quiet machine; ten times and more under load
@@ -33,7 +33,12 @@ exec setsid --fork "$@"
 
 #: Boots the host again as long as it asks for that: nspawn ends with 133 on `reboot`. Its death takes nspawn with it,
 #: but not the host's PID 1, which `_orphaned` then knows by its parent.
+#: Mounts of other hosts are taken out of its own view first: a copy of one would keep a disk in use, and its space
+#: taken, for as long as this host runs (nspawn hides copies where no mountinfo shows them).
 _SUPERVISE = """
+awk -v labs="$1/" -v own="$2/" 'index($5, labs) == 1 && index($5, own) != 1 { print $5 }' /proc/self/mountinfo |
+    xargs -r umount --lazy
+shift 2
 status=133
 while [ "$status" -eq 133 ]; do status=0; setpriv --pdeathsig KILL "$@" || status=$?; done
 """
@@ -52,11 +57,13 @@ def start(machine: Machine) -> None:
     power_off(machine)  # one whose cable is gone gets no other while it runs; one without supervisor cannot reboot
     record = read_record(machine.directory)
     options = HostOptions.from_json(record.options)
-    attach(machine, machine.lab.cache / "base" / record.base, options)
+    attach(machine, record)
     network.plug(machine)
     entries = [str(entry) for entry in cgroups.create(machine.cgroup)]
     launch = ["sh", "-c", _LAUNCH, "hostwright-lab", str(len(entries)), *entries]
-    supervise = ["sh", "-c", _SUPERVISE, "hostwright-lab", *_nspawn(machine, options)]
+    # "slave": what is unmounted outside is unmounted in there too, where the machine shares its mounts.
+    apart = ["unshare", "--mount", "--propagation", "slave", "sh", "-c", _SUPERVISE, "hostwright-lab"]
+    supervise = [*apart, str(machine.lab.root), str(machine.directory), *_nspawn(machine, options)]
     with machine.console.open("wb") as console:
         done = subprocess.run(
             [*launch, *supervise], stdin=subprocess.DEVNULL, stdout=console, stderr=console, cwd="/", check=False
@@ -65,18 +72,52 @@ def start(machine: Machine) -> None:
         raise LabError(f"lab host {machine.name} cannot enter its control group: {_tail(machine.console)}")
 
 
-def attach(machine: Machine, base: Path, options: HostOptions) -> None:
-    """Mount the host's root filesystem. Does nothing where it is mounted."""
+def attach(machine: Machine, record: HostRecord) -> None:
+    """Mount the host's root filesystem on what it stands on. Does nothing where it is mounted."""
     if mounted(machine.merged):
         return
+    options = HostOptions.from_json(record.options)
     machine.merged.mkdir(exist_ok=True)
     disk = _disk(machine, options)
     disk.mkdir(exist_ok=True)
     if options.disk_bytes and not mounted(disk):
         mount_disk(machine.directory / "disk.img", options.disk_bytes, disk)
-    for name in ("upper", "work", "docker"):
+    for name in ("upper", "work"):
         (disk / name).mkdir(exist_ok=True)
-    mount_overlay(base, disk / "upper", disk / "work", machine.merged)
+    _give_docker(machine, record, disk / "docker")
+    *between, base = layers(machine.lab, record)
+    mount_overlay(base, disk / "upper", disk / "work", machine.merged, between=between)
+
+
+def _give_docker(machine: Machine, record: HostRecord, directory: Path) -> None:
+    """Make the host's /var/lib/docker: empty, or a copy of the snapshot's. Docker cannot work on an overlay."""
+    if directory.exists():
+        return
+    if record.snapshot is None:
+        directory.mkdir()
+        return
+    copy = directory.with_name(".docker.new")
+    run(["rm", "-rf", copy])
+    run(["cp", "-a", "--reflink=auto", read_snapshot(machine.lab, record.snapshot).docker, copy])
+    copy.rename(directory)
+
+
+def detach(machine: Machine) -> None:
+    """Unmount the root filesystem of a host that is off. Raises `LabError` where something still works in it."""
+    for point in (machine.merged, machine.directory / "disk"):
+        if mounted(point):
+            run(["umount", point])
+
+
+def discard(machine: Machine) -> None:
+    """Throw away all that a host that is off has written since its installation or snapshot. Frees the space later."""
+    detach(machine)
+    trash = Path(tempfile.mkdtemp(prefix="trash-", dir=machine.directory))
+    for name in ("upper", "work", "docker", "disk.img"):
+        if (machine.directory / name).exists():
+            (machine.directory / name).rename(trash / name)
+    # Deleting what a provision wrote takes seconds; nobody should wait for it.
+    run(["setsid", "--fork", "rm", "-rf", *machine.directory.glob("trash-*")])
 
 
 def _disk(machine: Machine, options: HostOptions) -> Path:
@@ -95,8 +136,7 @@ def erase(machine: Machine) -> None:
     power_off(machine)
     network.unplug(machine)
     unmount_below(machine.directory)
-    if machine.directory.exists():
-        shutil.rmtree(machine.directory)
+    run(["rm", "-rf", machine.directory])  # part of it may be vanishing already, see `discard`
 
 
 def wait_for_ssh(machine: Machine, timeout_s: float = BOOT_TIMEOUT_S) -> None:
@@ -137,15 +177,20 @@ def exec_in(machine: Machine, argv: Sequence[str], *, stdin: str = "") -> subpro
 
     Returns how it ended. Raises `LabError` when the host is off.
     """
+    return attempt(inside(machine, argv), stdin=stdin)
+
+
+def inside(machine: Machine, argv: Sequence[str]) -> list[str]:
+    """Return the command that runs ``argv`` as root inside the host. Raises `LabError` when the host is off."""
     enter = ["nsenter", f"--target={leader(machine)}", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup"]
-    return attempt([*enter, "--root", "--wd", "env", "-i", *_CLEAN, *argv], stdin=stdin)
+    return [*enter, "--root", "--wd", "env", "-i", *_CLEAN, *argv]
 
 
 def console(machine: Machine, *argv: str) -> str:
     """Run a program inside the host as `exec_in` does and return its output. Raises `LabError` when it fails."""
     done = exec_in(machine, argv)
     if done.returncode != 0:
-        words, output = " ".join(argv), (done.stderr or done.stdout)[-500:]
+        words, output = " ".join(argv)[:300], (done.stderr or done.stdout)[-500:]
         raise LabError(f"`{words}` on {machine.name}'s console ended with status {done.returncode}: {output}")
     return done.stdout
 
@@ -184,7 +229,9 @@ def _nspawn(machine: Machine, options: HostOptions) -> list[str]:
     vendor = vendor_apt(machine.lab, options.profile)
     vendor.mkdir(parents=True, exist_ok=True)
     return [
-        *("env", "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1", "systemd-nspawn", "--quiet", "--boot", "--settings=no"),
+        # TMPFS_TMP: /tmp is on the host's disk, as a Debian installation has it.
+        *("env", "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1", "SYSTEMD_NSPAWN_TMPFS_TMP=0"),
+        *("systemd-nspawn", "--quiet", "--boot", "--settings=no"),
         *("--keep-unit", "--register=no", f"--directory={machine.merged}"),
         *(f"--machine={machine.lab.name}-{machine.name}", f"--hostname={machine.name}"),
         *(f"--network-namespace-path={machine.netns}", "--resolv-conf=off", "--timezone=off", "--link-journal=no"),

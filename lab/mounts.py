@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from lab.programs import attempt, run
@@ -26,9 +27,13 @@ def mounted(path: Path) -> bool:
     return path in mount_points()
 
 
-def mount_overlay(lower: Path, upper: Path, work: Path, target: Path) -> None:
-    """Mount ``upper`` over ``lower`` at ``target``: what is written there goes to ``upper``."""
-    options = f"lowerdir={lower},upperdir={upper},workdir={work}"
+def mount_overlay(lower: Path, upper: Path, work: Path, target: Path, *, between: Sequence[Path] = ()) -> None:
+    """Mount ``upper`` over ``lower`` at ``target``: what is written there goes to ``upper``.
+
+    ``between`` are read-only layers above ``lower``, the topmost first; none of all may change while it is mounted.
+    """
+    layers = ":".join(str(layer) for layer in (*between, lower))
+    options = f"lowerdir={layers},upperdir={upper},workdir={work}"
     run(["mount", "-t", "overlay", "hostwright-lab", "-o", options, target])
 
 

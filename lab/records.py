@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,34 @@ class HostRecord:
     base: str  #: directory name of its base image in the cache
     host_key: str  #: public key as in the .pub file, as it was when the host was made
     options: dict[str, Any]
+    snapshot: str | None = None  #: the snapshot that its disk stands on, if it does not stand on the base image alone
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The disk of a host as it was once, below the disks of all hosts that stand on it. It never changes."""
+
+    lab: Lab
+    name: str
+    parent: str | None  #: the snapshot that the frozen host stood on itself
+    base: str  #: directory name of the base image below all
+    host_key: str  #: public key of the frozen host as in the .pub file: tells whose identity is in it
+    options: dict[str, Any]  #: of the frozen host
+
+    @property
+    def directory(self) -> Path:
+        """Everything of this snapshot on the machine's disk."""
+        return self.lab.state / "snapshots" / self.name
+
+    @property
+    def layer(self) -> Path:
+        """What the frozen host had written since its parent, as an overlay layer."""
+        return self.directory / "upper"
+
+    @property
+    def docker(self) -> Path:
+        """All of the frozen host's /var/lib/docker, which is no part of the overlay."""
+        return self.directory / "docker"
 
 
 def read_record(directory: Path) -> HostRecord:
@@ -43,6 +71,37 @@ def read_records(lab: Lab) -> dict[str, HostRecord]:
     """Return the records of all finished hosts of a lab by name."""
     files = sorted((lab.state / "hosts").glob("*/host.json"))
     return {file.parent.name: read_record(file.parent) for file in files}
+
+
+def read_snapshot(lab: Lab, name: str) -> Snapshot:
+    """Return the snapshot ``name`` of a lab. Raises `LabError` when there is none."""
+    try:
+        values = json.loads((lab.state / "snapshots" / name / "snapshot.json").read_text())
+    except FileNotFoundError as error:
+        raise LabError(f"lab {lab.name} has no snapshot {name}; `lab.snapshots.freeze` makes one") from error
+    return Snapshot(lab, **values)
+
+
+def read_snapshots(lab: Lab) -> dict[str, Snapshot]:
+    """Return all finished snapshots of a lab by name."""
+    files = sorted((lab.state / "snapshots").glob("*/snapshot.json"))
+    return {file.parent.name: read_snapshot(lab, file.parent.name) for file in files}
+
+
+def write_snapshot(directory: Path, snapshot: Snapshot) -> None:
+    """Write down in ``directory``, not yet its final one, what a snapshot is."""
+    values = {field.name: getattr(snapshot, field.name) for field in fields(snapshot) if field.name != "lab"}
+    write_atomically(directory / "snapshot.json", json.dumps(values, indent=1))
+
+
+def layers(lab: Lab, record: HostRecord) -> list[Path]:
+    """Return the read-only layers below a host's own writing, the topmost first, its base image last."""
+    found, name = [], record.snapshot
+    while name is not None:
+        snapshot = read_snapshot(lab, name)
+        found.append(snapshot.layer)
+        name = snapshot.parent
+    return [*found, lab.cache / "base" / record.base]
 
 
 def find_machine(lab: Lab, name: str) -> Machine:

@@ -1,0 +1,79 @@
+"""The wrong clock of a host: compiles `clock.c` on this machine and puts it into a host that runs."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import struct
+import tempfile
+import time
+from pathlib import Path
+
+from lab.config import Machine
+from lab.machine import console, exec_in
+from lab.programs import run
+
+_SOURCE = Path(__file__).with_suffix(".c")
+_HOME = "opt/hostwright-lab/clock"
+_SHIFT = f"{_HOME}/shift"
+_PRELOAD = "etc/ld.so.preload"
+#: No stack protector, no fortify, no CET, no libraries: each of them asks for symbols that an older host lacks.
+_FLAGS = (
+    *(
+        "-std=gnu11",
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-Wno-nonnull-compare",
+        "-shared",
+        "-fPIC",
+        "-nostdlib",
+        "-s",
+    ),
+    *("-fno-stack-protector", "-U_FORTIFY_SOURCE", "-fcf-protection=none", f'-DSHIFT_FILE="/{_SHIFT}"'),
+)
+
+
+def library(cache: Path) -> Path:
+    """Return the compiled library, compiling it first where it is missing."""
+    key = hashlib.sha256(_SOURCE.read_bytes() + repr(_FLAGS).encode()).hexdigest()[:12]
+    target = cache / "clock" / f"clock-{key}.so"
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent) as work:
+            run(["gcc", *_FLAGS, "-o", f"{work}/clock.so", _SOURCE])
+            Path(work, "clock.so").rename(target)
+    return target
+
+
+def put_off(machine: Machine, shift_s: int) -> None:
+    """Shift the clock of a running host for all programs that start from now on, and for its systemd.
+
+    Waits until the host has booted: a systemd that is exchanged before forgets what it was starting.
+    """
+    exec_in(machine, ["systemctl", "is-system-running", "--wait"])
+    home = machine.merged / _HOME
+    home.mkdir(parents=True, exist_ok=True)
+    ready = home / ".clock.so.new"
+    shutil.copyfile(library(machine.lab.cache), ready)
+    ready.rename(home / "clock.so")  # programs that run may have the former one mapped
+    _write(machine, shift_s)
+    preload = machine.merged / f"{_PRELOAD}.new"
+    preload.write_text(f"/{_HOME}/clock.so\n")
+    preload.rename(machine.merged / _PRELOAD)
+    console(machine, "systemctl", "daemon-reexec")
+
+
+def put_right(machine: Machine) -> None:
+    """Undo `put_off`, at once and in all programs. Does nothing to a host that was thawed or made anew since."""
+    (machine.merged / _PRELOAD).unlink(missing_ok=True)
+    if (machine.merged / _SHIFT).exists():
+        _write(machine, 0)
+
+
+def _write(machine: Machine, shift_s: int) -> None:
+    """Write the shift, and that it holds from now on, in place: programs have this very file mapped."""
+    path = machine.merged / _SHIFT
+    with path.open("r+b" if path.exists() else "wb", buffering=0) as file:
+        file.write(struct.pack("=qq", shift_s, int(time.time())))

@@ -1,0 +1,240 @@
+"""Faults of real hosts, put into lab hosts while something works on them. Each says what is real and what stands in.
+
+Further ones are elsewhere: pulling the plug is `lab.machine.power_off` and `start`, a bad line is `lab.relay`, what an
+interrupted dpkg leaves is `lab.halfway`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from hostwright.errors import LabError
+from lab import cgroups, clock, network
+from lab.config import USER, HostOptions, Machine
+from lab.machine import console, exec_in, inside, leader
+from lab.records import read_record
+from lab.snapshots import restore_identity
+
+CACHE = "var/cache/hostwright/artifacts"  #: where a host keeps the artifacts that it was sent
+PATIENCE_S = 60.0
+DAY_S = 86400
+_LARGEST_STEP = 2**30
+_BLOCK = 4096  # of ext4
+_KEY = "/etc/ssh/ssh_host_ed25519_key"
+_LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/apt/lists/lock")
+
+#: Locks as apt does, with fcntl (flock(1) takes another kind, which apt does not see); argv: seconds to hold, seconds
+#: to wait for whoever has them, files. Ends early when its standard input does.
+_HOLD = """
+import fcntl, select, signal, sys
+signal.alarm(int(sys.argv[2]))
+files = [open(path, "a") for path in sys.argv[3:]]
+for file in files:
+    fcntl.lockf(file, fcntl.LOCK_EX)
+signal.alarm(0)
+print("held", flush=True)
+select.select([sys.stdin], [], [], float(sys.argv[1]))
+"""
+
+
+def cut_connections(machine: Machine) -> int:
+    """Kill the sshd processes of all connections of the login user; return how many connections that were.
+
+    Real: the TCP connections end, what was started through them gets what it gets when an sshd dies. The listening sshd
+    lives and takes new ones.
+    """
+    sessions = {pid: line for pid, line in _sshd(machine).items() if f": {USER}" in line}
+    for pid in sessions:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    # Each has a privileged process beside the user's own one, which may not be there yet.
+    return sum("[priv]" in line for line in sessions.values())
+
+
+@contextmanager
+def silence_network(machine: Machine) -> Iterator[None]:
+    """Pull the host's cable for the body. Real: its link is down, connections hear nothing, it runs on."""
+    network.cut_network(machine)
+    try:
+        yield
+    finally:
+        network.restore_network(machine)
+
+
+def restart_sshd(machine: Machine) -> None:
+    """Restart the SSH service as an upgrade of it does: for a moment nobody listens, open connections stay."""
+    console(machine, "systemctl", "restart", "ssh")
+
+
+@contextmanager
+def freeze_sshd(machine: Machine) -> Iterator[None]:
+    """Stop (SIGSTOP) all sshd processes for the body: the kernel still takes connections and nobody answers them.
+
+    What a host does that swaps itself to death; stand-in: the rest of it runs on.
+    """
+    _signal_sshd(machine, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        _signal_sshd(machine, signal.SIGCONT)
+
+
+def reboot(machine: Machine) -> None:
+    """Reboot the host as an administrator does; return when its former systemd is gone. Real but for the firmware."""
+    _reboot(machine, "systemctl", "--no-block", "reboot")
+
+
+def reboot_now(machine: Machine) -> None:
+    """Reboot the host without stopping anything, as a watchdog does; return when its former systemd is gone."""
+    _reboot(machine, "systemctl", "reboot", "--force", "--force")
+
+
+@contextmanager
+def fill_disk(machine: Machine, *, free_bytes: int = 65536) -> Iterator[None]:
+    """Fill the disk that all of the host is on up to ``free_bytes`` for the body.
+
+    Real: the filesystem is full, also for root. Stand-in: what fills it is not seen in the host. Raises `LabError` for
+    a host without a disk of its own (`HostOptions.disk_bytes`).
+    """
+    if not HostOptions.from_json(read_record(machine.directory).options).disk_bytes:
+        raise LabError(
+            f"lab host {machine.name} shares the machine's disk, which must not be filled; give it disk_bytes"
+        )
+    filling = machine.directory / "disk" / "filling"
+    try:
+        with filling.open("wb") as file:
+            _take(file.fileno(), free_bytes)
+        yield
+    finally:
+        filling.unlink(missing_ok=True)
+
+
+@contextmanager
+def hold_apt_lock(machine: Machine, seconds: float) -> Iterator[None]:
+    """Hold dpkg's and apt's locks from a process in the host, for ``seconds`` or until the body ends.
+
+    Real: the locks and their kind; apt names the holder. Waits for a turn behind whoever has them; raises `LabError`
+    when that takes longer than `PATIENCE_S`.
+    """
+    program = ["python3", "-c", _HOLD, str(seconds), str(int(PATIENCE_S)), *_LOCKS]
+    with subprocess.Popen(inside(machine, program), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdin and holder.stdout
+        if holder.stdout.readline() != b"held\n":
+            raise LabError(f"the apt locks of lab host {machine.name} were not to be had within {PATIENCE_S:.0f} s")
+        yield  # leaving closes the pipes and waits for the holder
+
+
+@contextmanager
+def year_off(machine: Machine, days: int = 365) -> Iterator[None]:
+    """Put the host's clock ``days`` ahead (behind, where negative) for the body.
+
+    Stand-in: a preloaded library (`clock.c`), since the kernel's clock is the machine's. sshd's sessions, sudo, apt,
+    dpkg, pip, systemd and all that is started from now on see it, on files too; programs that run already see it when
+    they start others. Not Docker, which is written in Go.
+    """
+    clock.put_off(machine, days * DAY_S)
+    try:
+        yield
+    finally:
+        clock.put_right(machine)
+
+
+def change_host_key(machine: Machine) -> None:
+    """Give the host's sshd another key, as a reinstallation does; `restore_host_key` undoes it."""
+    console(machine, "rm", "-f", _KEY, f"{_KEY}.pub")
+    console(machine, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", _KEY)
+    restart_sshd(machine)
+
+
+def restore_host_key(machine: Machine) -> None:
+    """Give the host's sshd the key back that it was installed with."""
+    restore_identity(machine)
+    restart_sshd(machine)
+
+
+def corrupt_cache(machine: Machine, how: Literal["truncate", "flip"], *, pattern: str = "**/*") -> list[str]:
+    """Damage the artifacts in the host's cache, halving each file or inverting a byte in its middle.
+
+    ``pattern`` chooses: ``**/*.part`` is what is in transit. Real: the bytes on the host's disk. Stand-in: the disk
+    that lost them. Returns the files' paths below the cache.
+    """
+    cache = machine.merged / CACHE
+    damaged = [path for path in sorted(cache.glob(pattern)) if path.is_file() and path.stat().st_size]
+    for path in damaged:
+        middle = path.stat().st_size // 2
+        with path.open("r+b") as file:
+            if how == "truncate":
+                file.truncate(middle)
+                continue
+            file.seek(middle)
+            byte = file.read(1)[0]
+            file.seek(middle)
+            file.write(bytes((byte ^ 0xFF,)))
+    return [str(path.relative_to(cache)) for path in damaged]
+
+
+def _sshd(machine: Machine) -> dict[int, str]:
+    """Return the host's sshd processes, the listening one first: id on this machine → command line."""
+    found = {}
+    for pid in sorted(cgroups.processes(machine.cgroup)):
+        with contextlib.suppress(OSError):
+            name = Path(f"/proc/{pid}/comm").read_text().strip()
+            line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if name in ("sshd", "sshd-session", "sshd-auth"):
+                found[pid] = line
+    return dict(sorted(found.items(), key=lambda item: "[listener]" not in item[1]))
+
+
+def _signal_sshd(machine: Machine, number: signal.Signals) -> None:
+    for pid in _sshd(machine):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def _reboot(machine: Machine, *command: str) -> None:
+    former = leader(machine)
+    exec_in(machine, command)  # ends as the host does, in any way
+
+    def gone() -> bool:
+        try:
+            return leader(machine) != former
+        except LabError:
+            return True
+
+    await_that(gone, f"lab host {machine.name} does not reboot")
+
+
+def await_that(condition: Callable[[], bool], complaint: str, *, patience_s: float = PATIENCE_S) -> None:
+    """Wait until ``condition`` holds. Raises `LabError` with the complaint at the end of patience."""
+    deadline = time.monotonic() + patience_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise LabError(f"{complaint} within {patience_s:.0f} s")
+        time.sleep(0.02)
+
+
+def _take(descriptor: int, free_bytes: int) -> None:
+    """Allocate all the space that there is to a file, and give ``free_bytes`` of it back.
+
+    How much there is cannot be asked: ext4 keeps some for its own bookkeeping that statvfs(3) calls free.
+    """
+    size, step = 0, _LARGEST_STEP
+    while step >= _BLOCK:
+        try:
+            os.posix_fallocate(descriptor, size, step)
+            size += step
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            os.ftruncate(descriptor, size)  # what was found of it before it failed
+            step //= 2
+    os.ftruncate(descriptor, max(0, size - free_bytes))

@@ -1,0 +1,163 @@
+"""A bad line: a TCP relay on this machine between a controller and one host, which breaks what goes through it.
+
+Real: the bytes, both TCP connections, and what SSH and the two programs make of it. Stand-in: the place, which is a
+program and not a cable or a middlebox.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal
+
+from lab.config import Machine
+from lab.records import read_record
+
+Direction = Literal["host", "controller"]
+_LOOPBACK = "127.0.0.1"
+_CHUNK = 65536
+_ABORT = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 s: closing sends a reset, as a dying middlebox does
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What happens to a connection when ``after_bytes`` have gone through it in one direction.
+
+    ``cut`` resets both ends, ``flip`` inverts the next byte, ``stall`` lets nothing more through either way.
+    """
+
+    what: Literal["cut", "flip", "stall"]
+    after_bytes: int
+    toward: Direction = "host"  #: the direction that is counted, and flipped in
+    times: int = 1  #: how many connections it happens to; later ones are left alone
+
+
+@dataclass(slots=True)
+class Relay:
+    """A running relay: what to put into an inventory, and what has happened so far."""
+
+    host: str
+    port: int
+    known_hosts: str  #: a known_hosts line for this end, with the host's key
+    trouble: Trouble | None
+    connections: int = 0
+    troubled: int = 0  #: how many connections have had the trouble
+    _links: list[_Link] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def serve(self, listener: socket.socket, target: tuple[str, int]) -> None:
+        """Relay every connection until the listener is shut down."""
+        while True:
+            try:
+                near, _ = listener.accept()
+            except OSError:
+                return
+            try:
+                far = socket.create_connection(target, timeout=10)
+            except OSError:
+                near.close()  # what a controller sees of a host that is down, behind a middlebox
+                continue
+            far.settimeout(None)
+            self.connections += 1
+            self._links.append(_Link(self, near, far))
+
+    def claims(self, toward: Direction, passed: int, size: int) -> int | None:
+        """Return where in the next ``size`` bytes the trouble begins, if it does; counts it then."""
+        trouble = self.trouble
+        if trouble is None or trouble.toward != toward or not passed <= trouble.after_bytes < passed + size:
+            return None
+        with self._lock:
+            if self.troubled >= trouble.times:
+                return None
+            self.troubled += 1
+        return trouble.after_bytes - passed
+
+    def stop(self) -> None:
+        """End all connections."""
+        for link in self._links:
+            link.end()
+
+
+class _Link:
+    """One connection: a thread for each direction."""
+
+    def __init__(self, relay: Relay, near: socket.socket, far: socket.socket):
+        self._relay, self._ends, self._stalled = relay, (near, far), threading.Event()
+        ways: tuple[tuple[socket.socket, socket.socket, Direction], ...]
+        ways = ((near, far, "host"), (far, near, "controller"))
+        self._threads = [threading.Thread(target=self._pump, args=way, daemon=True) for way in ways]
+        for thread in self._threads:
+            thread.start()
+
+    def _pump(self, source: socket.socket, sink: socket.socket, toward: Direction) -> None:
+        try:
+            self._copy(source, sink, toward)
+        except OSError:  # one end was reset, or is gone: the other one must not wait for it
+            self._abort()
+
+    def _copy(self, source: socket.socket, sink: socket.socket, toward: Direction) -> None:
+        passed = 0
+        while data := source.recv(_CHUNK):
+            begin = self._relay.claims(toward, passed, len(data))
+            if begin is not None:
+                data = self._disturb(sink, data, begin)
+            if self._stalled.is_set():
+                return
+            sink.sendall(data)
+            passed += len(data)
+        sink.shutdown(socket.SHUT_WR)
+
+    def _disturb(self, sink: socket.socket, data: bytes, begin: int) -> bytes:
+        """Do the trouble; return what may still be sent."""
+        what = self._relay.trouble.what if self._relay.trouble else ""
+        if what == "flip":
+            return data[:begin] + bytes((data[begin] ^ 0xFF,)) + data[begin + 1 :]
+        sink.sendall(data[:begin])
+        self._stalled.set()
+        if what == "cut":
+            self._abort()
+        return b""
+
+    def _abort(self) -> None:
+        """Reset both connections."""
+        for end in self._ends:
+            with contextlib.suppress(OSError):
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _ABORT)
+                end.shutdown(socket.SHUT_RD)  # wakes the other thread, and unlike SHUT_WR says no polite goodbye
+            end.close()
+
+    def end(self) -> None:
+        """Close both ends and wait for the threads."""
+        for end in self._ends:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join()
+        for end in self._ends:
+            end.close()
+
+
+@contextmanager
+def relay(machine: Machine, trouble: Trouble | None = None, *, port: int = 22) -> Iterator[Relay]:
+    """Relay a free port of this machine's loopback to the host's ``port``, with ``trouble`` on the way, for the body.
+
+    SSH's integrity check must end a connection with a flipped byte; a stalled one stays open and silent until the end
+    of the body.
+    """
+    with socket.create_server((_LOOPBACK, 0)) as listener:
+        own = listener.getsockname()[1]
+        key = " ".join(read_record(machine.directory).host_key.split()[:2])
+        running = Relay(_LOOPBACK, own, f"[{_LOOPBACK}]:{own} {key}\n", trouble)
+        server = threading.Thread(target=running.serve, args=(listener, (str(machine.address), port)), daemon=True)
+        server.start()
+        try:
+            yield running
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            server.join()
+            running.stop()
