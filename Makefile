@@ -6,11 +6,12 @@ INVOKE := $(VENV)/bin/invoke
 # The lab makes network namespaces and boots hosts: root's work. Everything else runs as you.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 
-.PHONY: help setup demo test unit lint lab-test clean
+.PHONY: help setup demo test unit lint lab-test faults clean
 
 help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
 	@echo "make test      lint, types, unit tests, lab tests"
+	@echo "make faults    hosts disturbed in 210 ways at random moments, an hour; writes the table of docs/reliability.md"
 	@echo "make unit      lint, types and unit tests only: seconds, no root"
 	@echo "make clean     remove the lab's hosts and the virtual environment; the built vendor files are kept"
 
@@ -38,6 +39,10 @@ lab-test: setup
 	$(SUDO) $(VENV)/bin/python -m pytest tests/lab
 
 test: unit lab-test
+
+FAULTS ?= --trials 210 --lanes 3 --seed 1
+faults: setup
+	$(SUDO) $(VENV)/bin/python -m tests.lab.faults $(FAULTS) --document
 
 clean:
 	@if [ -x $(INVOKE) ]; then $(INVOKE) lab.down; fi

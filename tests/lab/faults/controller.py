@@ -1,0 +1,115 @@
+"""The front door as a user runs it: a process of its own, its lines with their times, and its death by SIGKILL."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hostwright.fleet import PROJECT
+
+INVOKE = Path(sys.executable).with_name("invoke")
+#: A line about a host, as ``hostwright.live.Plain`` prints it: ``    0.2 s  gpu01  5 changes: base``
+HOST_LINE = re.compile(r"^ *\d+\.\d s  ")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of output, and when it came: seconds since the process was started."""
+
+    at_s: float
+    text: str
+
+
+class Controller:
+    """One ``invoke`` process. Its output is read as it comes, standard error with the rest."""
+
+    def __init__(self, words: Sequence[str], environment: Mapping[str, str]):
+        self.words = tuple(words)
+        self.lines: list[Line] = []
+        self.killed = False
+        self.began_s = time.monotonic()
+        self.began_unix_s = time.time()
+        self._ended_s: float | None = None
+        self._news = threading.Condition()
+        self._process = subprocess.Popen(
+            [INVOKE, *words],
+            cwd=PROJECT,
+            env={**os.environ, "COLUMNS": "400", "PYTHONUNBUFFERED": "1", **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for text in self._process.stdout:
+            with self._news:
+                self.lines.append(Line(self.age_s, text.rstrip("\n")))
+                self._news.notify_all()
+        self._process.wait()
+        with self._news:
+            self._ended_s = self.age_s
+            self._news.notify_all()
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since the process was started."""
+        return time.monotonic() - self.began_s
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._ended_s is None
+
+    @property
+    def status(self) -> int | None:
+        """Its exit status (negative: the signal that ended it); ``None`` while it runs."""
+        return None if self.running else self._process.returncode
+
+    @property
+    def seconds(self) -> float:
+        """How long it ran, or runs."""
+        return self._ended_s if self._ended_s is not None else self.age_s
+
+    @property
+    def output(self) -> str:
+        """All that it printed so far."""
+        return "\n".join(line.text for line in self.lines)
+
+    def find(self, pattern: str) -> Line | None:
+        """The first line that a regular expression is found in."""
+        return next((line for line in list(self.lines) if re.search(pattern, line.text)), None)
+
+    def first_host_line(self) -> Line | None:
+        """The first line about a host."""
+        return next((line for line in list(self.lines) if HOST_LINE.match(line.text)), None)
+
+    def wait(self, until: Callable[[], bool], timeout_s: float) -> bool:
+        """Wait until a condition on its output holds, or it ends; whether the condition holds."""
+        with self._news:
+            self._news.wait_for(lambda: until() or not self.running, timeout_s)
+            return until()
+
+    def wait_end(self, timeout_s: float) -> bool:
+        """Wait for its end; whether it came."""
+        with self._news:
+            return self._news.wait_for(lambda: not self.running, timeout_s)
+
+    def kill(self) -> None:
+        """SIGKILL: it can say nothing and clear nothing up."""
+        self.killed = True
+        if self._process.poll() is None:
+            os.kill(self._process.pid, signal.SIGKILL)
+        self.wait_end(10.0)

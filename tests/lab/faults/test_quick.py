@@ -1,0 +1,59 @@
+"""The quick part of the fault suite: each kind that is cheap, once, on the driver's layer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from lab import fleet
+from lab.records import find_lab
+from tests.lab.faults.bench import open_bench
+from tests.lab.faults.cases import CASES
+from tests.lab.faults.results import CONTROL, Record
+from tests.lab.faults.suite import Task, controls, work_through
+
+LAB, SEED, LAYER = "fquick", 1, "driver"
+KINDS = (
+    "SSH connection cut",
+    "controller killed, then run again",
+    "sshd restarted",
+    "host down in the driver's .run",
+    "disk full, then freed",
+    "artifact damaged on the SSH connection",
+    "artifact damaged in the host's cache",
+    "two provisions of one host at once",
+    "host key changed",
+    "journal cut off at a random byte",
+)
+
+
+def tasks() -> list[Task]:
+    """One trial of each kind."""
+    cases = {case.kind: case for case in CASES}
+    return [
+        Task(number, replace(cases[kind], layers={LAYER: 1}), LAYER, f"{SEED}:{kind}")
+        for number, kind in enumerate(KINDS, start=1)
+    ]
+
+
+@pytest.fixture(scope="module")
+def records() -> Iterator[dict[str, Record]]:
+    """What was seen in each trial, by kind; two hosts at a time."""
+    if (left := find_lab(LAB)) is not None:
+        fleet.down(left)
+    bench = open_bench(LAB, layers=(LAYER,))
+    seen: list[Record] = []
+    work_through(bench, controls([LAYER], SEED), 1, seen.append)
+    work_through(bench, tasks(), 2, seen.append)
+    yield {record.kind: record for record in seen}
+    fleet.down(bench.lab)
+
+
+@pytest.mark.parametrize("kind", [CONTROL, *KINDS])
+def test_a_host_ends_verified_whatever_happens_to_it(records: dict[str, Record], kind: str) -> None:
+    record = records[kind]
+    runs = "\n".join(f"-- {' '.join(run.words)}: {run.status}\n{run.output[-3000:]}" for run in record.runs)
+    assert record.ok, f"{record.complaints} at {record.share}, {record.during}, {record.notes}\n{runs}"
+    assert record.further is not None and record.further <= 3

@@ -1,0 +1,120 @@
+"""A run that is killed: what it left running is followed by the next one, from this machine or from another."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hostwright.fleet import PROJECT
+from lab.config import Machine
+from tests.lab.conftest import FrontDoor, on
+
+INVOKE = Path(sys.executable).with_name("invoke")
+JOBS = "/var/lib/hostwright/jobs"
+#: a controller on a machine of another name and another machine id, that has never heard of any run
+ELSEWHERE = ("unshare", "--mount", "--uts", "sh", "-c", 'mount --bind "$0" /etc/machine-id; hostname desk2; exec "$@"')
+
+
+@pytest.fixture
+def door(provisioned: FrontDoor, gpu01: Machine) -> Iterator[FrontDoor]:
+    """A host that lacks its venv: half a minute of pip is due."""
+    on(gpu01, "rm -rf /opt/tensorflow-2.9 /opt/hostwright/venvs")
+    yield provisioned
+    assert provisioned("provision", "--hosts", "gpu01").returncode == 0
+
+
+def start(door: FrontDoor, state: Path, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+    words = [*before, str(INVOKE), "provision", "--inventory", str(door.lab.inventory.parent), "--hosts", "gpu01"]
+    return subprocess.Popen(
+        words,
+        cwd=PROJECT,
+        env={**os.environ, "HOSTWRIGHT_STATE": str(state), "PYTHONUNBUFFERED": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def read_until(run: subprocess.Popen[str], part: str) -> str:
+    """The first line that holds ``part``; fails when the run ends before."""
+    assert run.stdout is not None
+    said = []
+    for line in run.stdout:
+        said.append(line)
+        if part in line:
+            return line
+    raise AssertionError(f"{part!r} was never said: {''.join(said)}")
+
+
+def jobs_of(machine: Machine, role: str) -> list[str]:
+    return [name for name in on(machine, f"ls -1tr {JOBS}").split() if f"-{role}-" in name]
+
+
+def test_another_machine_follows_the_job_of_a_killed_run_and_repeats_nothing(
+    door: FrontDoor, gpu01: Machine, tmp_path: Path
+):
+    before = jobs_of(gpu01, "tensorflow")
+    killed = start(door, tmp_path / "here")
+    read_until(killed, "tensorflow: 3 steps")
+    (job,) = set(jobs_of(gpu01, "tensorflow")) - set(before)
+    on(gpu01, f"until [ -s {JOBS}/{job}/pid ]; do sleep 0.1; done")
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+
+    machine_id = tmp_path / "machine-id"
+    machine_id.write_text("0123456789abcdef0123456789abcdef\n")
+    other = start(door, tmp_path / "elsewhere", (*ELSEWHERE, str(machine_id)))
+    line = read_until(other, "re-attaching")
+    assert job in line
+    out, _ = other.communicate()
+    assert other.returncode == 0, out
+    assert set(jobs_of(gpu01, "tensorflow")) - set(before) == {job}, "no second job was needed"
+    log = on(gpu01, f"cat {JOBS}/{job}/log")
+    nonce = json.loads(on(gpu01, f"cat {JOBS}/{job}/job.json"))["nonce"]
+    ends = [line.split()[2:4] for line in log.splitlines() if line.startswith(f"{nonce} end ")]
+    assert ends == [["0", "0"], ["1", "0"], ["2", "0"]]
+
+
+def test_the_first_ctrl_c_waits_for_what_runs_and_the_second_leaves_it(door: FrontDoor, gpu01: Machine, tmp_path: Path):
+    run = start(door, tmp_path / "here")
+    read_until(run, "tensorflow: 3 steps")
+    run.send_signal(signal.SIGINT)
+    read_until(run, "nothing new is begun")
+    assert run.poll() is None
+    run.send_signal(signal.SIGINT)
+    out, _ = run.communicate()
+    assert run.returncode == 130
+    assert "--resume" in out
+    resumed = door.bare(
+        *("provision", "--inventory", str(door.lab.inventory.parent), "--resume"),
+        HOSTWRIGHT_STATE=str(tmp_path / "here"),
+    )
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    assert "re-attaching" in resumed.stdout
+
+
+def test_a_run_that_is_stopped_gently_ends_its_jobs_and_says_what_is_left(
+    door: FrontDoor, gpu01: Machine, tmp_path: Path
+):
+    on(gpu01, "rm /usr/local/cuda-11.2/lib64/libcudnn_ops_infer.so.8.1.0")
+    on(gpu01, "rm -f /etc/apt/apt.conf.d/52hostwright")  # the base role has something to do, and all others wait for it
+    run = start(door, tmp_path / "here")
+    read_until(run, "base: 1 step")
+    run.send_signal(signal.SIGINT)
+    out, _ = run.communicate()
+    assert run.returncode == 1
+    assert "left to do" in out
+    last = jobs_of(gpu01, "base")[-1]
+    assert on(gpu01, f"cat {JOBS}/{last}/status").strip() == "0"
+    plan = door.json("plan", "--hosts", "gpu01", status=3)["plans"][0]
+    assert [role["role"] for role in plan["roles"]] == ["tensorflow", "cudnn"] or [
+        role["role"] for role in plan["roles"]
+    ] == ["cudnn", "tensorflow"]
