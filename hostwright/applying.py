@@ -121,15 +121,25 @@ class Host:
         return self._line.use(look)
 
     def look(self) -> Plan:
-        """Observe and plan; jobs of an earlier run that still run are followed to their end first. Needs no lock."""
+        """Observe and plan; jobs that a run which is gone left running are followed to their end first.
+
+        That needs no lock. Those of a run that lives are its own: it is named, in ``Locked``.
+        """
         self._facts = self.observe()
         while running := {job.id: job for job in jobs.running(self._facts)}:
+            self._leave_to_its_run()
             for error in run_in_order(dict.fromkeys(running, ()), lambda name: self._attach(running[name])):
                 raise error
             self._facts = self.observe()
         plan = make_plan(self._desired, self._facts, datetime.now(UTC))
         self._emit(events.Observed(self.name, plan, self._facts))
         return plan
+
+    def _leave_to_its_run(self) -> None:
+        holder = self._settings.holder
+        held = locks.living(self._facts, holder) if holder is not None else None
+        if held is not None:
+            raise Locked(self.name, locks.held_by(held))
 
     def converge(self, expected: Plan | None = None) -> Outcome:
         """Bring the host to its stack. ``expected`` is a plan shown before: when it is stale, nothing is touched."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final, Literal
@@ -103,13 +104,15 @@ LOCK = Probe(
 #: When a process began: field 22 of proc(5), counted from behind the program's name, which may hold anything.
 START_OF = "sed 's/.*) //' \"/proc/$pid/stat\" 2>/dev/null | cut -d' ' -f20"
 
-#: The record of the run's lock while it is held. Whether it is, is read off the process that keeps it, which disturbs
+#: The record of the run's lock while it is held, after a line that says how many seconds ago, by the host's clock, its
+#: controller was heard. Whether it is, is read off the process that keeps it, which disturbs
 #: nobody. A trial ``flock``, even a shared one, could turn away a run that begins in that moment, and it needs root:
 #: the lock's file is closed to other users, for with flock(2) they could block every run. ``/proc/locks`` does not
 #: show, in a container, a lock whose flock(1) has ended. Under ``hidepid`` a login user sees nothing; the lock counts.
 RUN_LOCK = Probe(
     f"cd {RUN_DIR} 2>/dev/null && read -r pid started <run.pid || exit 0\n"
-    f'if [ -n "$started" ] && [ "$({START_OF})" = "$started" ]; then cat run.json; fi',
+    f'if [ -n "$started" ] && [ "$({START_OF})" = "$started" ]; then '
+    "echo heard $(( $(date +%s) - $(stat -c %Y run.json) )); cat run.json; fi",
     cap_bytes=RECORD_CAP_BYTES,
 )
 
@@ -133,7 +136,18 @@ def operator_lock(facts: Facts) -> OperatorLock | None:
 
 def run_lock(facts: Facts) -> Holder | None:
     """Whose run works on the host now; ``None`` when nobody's does, or its record says nothing that we understand."""
-    return read_holder(facts[RUN_LOCK].text)
+    return read_holder(facts[RUN_LOCK].text.rpartition("heard")[2].partition("\n")[2])
+
+
+def living(facts: Facts, ours: Holder) -> Holder | None:
+    """The run of somebody else that works on the host now and is heard; ``None`` when there is none.
+
+    One that is not heard any more, or whose process on this machine is dead, has left what it began to others.
+    """
+    held = run_lock(facts)
+    age = facts[RUN_LOCK].text.partition("heard ")[2].partition("\n")[0]
+    age_s = float(age) if re.fullmatch(r"-?[0-9]{1,15}", age) else 0.0
+    return None if held is None or lapsing(held, age_s, ours) else held
 
 
 def read_holder(text: str) -> Holder | None:

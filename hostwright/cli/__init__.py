@@ -6,31 +6,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 from rich.text import Text
 
 from hostwright import console
 from hostwright.cli.call import INTERRUPTED, Call
-from hostwright.cli.listing import hosts, mirror, variables
-from hostwright.cli.locking import lock, unlock
-from hostwright.cli.planning import plan
-from hostwright.cli.provisioning import provision
-from hostwright.cli.runs import runs, runs_show
-from hostwright.cli.verifying import verify
 from hostwright.errors import HostwrightError
 
-VERBS: dict[str, Callable[[Call], int]] = {
-    "plan": plan,
-    "provision": provision,
-    "verify": verify,
-    "vars": variables,
-    "hosts": hosts,
-    "mirror": mirror,
-    "lock": lock,
-    "unlock": unlock,
-    "runs": runs,
-    "runs.show": runs_show,
+#: verb → its function in a module beside this one, which is imported only then: no verb waits for what others need
+VERBS = {
+    "plan": "planning.plan",
+    "provision": "provisioning.provision",
+    "verify": "verifying.verify",
+    "vars": "listing.variables",
+    "hosts": "listing.hosts",
+    "mirror": "listing.mirror",
+    "lock": "locking.lock",
+    "unlock": "locking.unlock",
+    "runs": "runs.runs",
+    "runs.show": "runs.runs_show",
 }
 
 
@@ -38,7 +34,9 @@ def run(verb: str, options: Mapping[str, Any]) -> int:
     """Do one verb with the options that the front door was given; return its exit status."""
     errors = console.make_console(stderr=True)
     try:
-        return VERBS[verb](Call(options))
+        module, _, name = VERBS[verb].partition(".")
+        function: Callable[[Call], int] = getattr(import_module(f"hostwright.cli.{module}"), name)
+        return function(Call(options))
     except HostwrightError as error:
         errors.print(Text(console.printable(str(error)), style="bold red"))
         return error.exit_status

@@ -28,9 +28,9 @@ THEIRS = replace(MINE, owner="bob@lap", run="run-2", machine="machine-b")
 RMA = OperatorLock("alice@desk", "RMA 4711", "gpu07", NOW, NOW + timedelta(days=3))
 
 
-def facts(lock: str | None = None, run: str = "") -> Facts:
+def facts(lock: str | None = None, run: str = "", heard: object = 1) -> Facts:
     text = "" if lock is None else f"there\n{lock}"
-    return Facts({locks.LOCK: Answer(0, text), locks.RUN_LOCK: Answer(0, run)})
+    return Facts({locks.LOCK: Answer(0, text), locks.RUN_LOCK: Answer(0, f"heard {heard}\n{run}" if run else "")})
 
 
 # Records
@@ -81,6 +81,15 @@ def test_no_text_of_a_host_is_an_error(text: str):
     given_facts = facts(text, text)
     assert isinstance(locks.refusal(given_facts, NOW), str)
     assert locks.run_lock(given_facts) is None
+
+
+def test_a_run_that_is_heard_is_living_and_one_that_is_not_heard_any_more_has_gone():
+    theirs = replace(MINE, machine="another", run="their-run")
+    ours = replace(MINE, run="our-run")
+    for heard, found in ((0, theirs), (5, theirs), (9, None), (400, None), ("", theirs), ("x", theirs), (-99, theirs)):
+        assert locks.living(facts(run=theirs.to_json(), heard=heard), ours) == found
+    assert locks.living(facts(run=MINE.to_json()), MINE) is None, "our own"
+    assert locks.living(facts(), ours) is None
 
 
 def test_the_end_of_the_calendar_in_any_zone_can_be_shown():

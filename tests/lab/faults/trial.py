@@ -204,6 +204,7 @@ class Trial:
     def _verify(self) -> set[tuple[str, str]] | None:
         """What the plan still names, as (role, what); ``None`` when the host cannot be asked."""
         try:
+            wait_for_ssh(self.machine)  # it may go down just after the run has ended well
             plan = plan_of(self.inventory, self.machine.name, self.layer.roles)
             left = {(role.role, change.what) for role in plan.roles for change in role.changes}
             failed = [] if left else failed_checks(self.inventory, self.machine.name, self.layer)
