@@ -18,6 +18,7 @@ from hostwright import events
 from hostwright.console import count, printable
 from hostwright.events import Event
 from hostwright.scripting import Progress
+from hostwright.silence import CONTACT
 
 MARKS = {"waiting": ("·", "dim"), "ok": ("✓", "green"), "failed": ("✗", "red"), "as desired": ("=", "green dim")}
 REFRESH_PER_SECOND = 4
@@ -59,6 +60,8 @@ def _line(event: Event) -> str:
         case events.Attached(role=role, job=job, operator=operator):
             line = f"{role}: re-attaching to {job}, which {operator or 'an earlier run'} left running"
         case events.Retrying() | events.Silent() | events.Rebooted():
+            line = sentence(event)
+        case events.Waiting(what=what) if what not in CONTACT:  # those two are over in a moment, or named as silent
             line = sentence(event)
         case events.RoleProgress(role=role, progress=progress) if progress.retry is not None:
             line = f"{role}: {retry_sentence(progress)}"

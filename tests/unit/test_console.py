@@ -3,13 +3,14 @@
 import io
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
 from hostwright import events
 from hostwright.applying import Outcome
-from hostwright.console import printable, show_error, show_plan, summary
+from hostwright.console import make_console, printable, show_error, show_plan, summary
 from hostwright.errors import FailedStep, HostError, StepFailed
 from hostwright.live import LiveTable, Plain
 from hostwright.model import Change, Plan, RolePlan, RoleResult, Step, StepResult
@@ -114,3 +115,24 @@ def test_the_table_shows_progress_per_layer():
     for event in list(story("gpu01"))[5:]:
         table(event)
     assert "✓" in shown(table._draw())
+
+
+def test_what_a_host_is_waited_for_is_a_line_each_unless_it_is_the_plain_contact(capsys: pytest.CaptureFixture[str]):
+    """A reboot takes half an hour: its states are seen in a log as well."""
+    with Plain(make_console()) as view:
+        for what in ("a connection", "its answers", "the reboot: going down", "the reboot: sshd answers"):
+            view(events.Waiting("gpu01", what))
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition("gpu01")[2].strip() for line in lines] == [
+        "waiting for the reboot: going down",
+        "waiting for the reboot: sshd answers",
+    ]
+
+
+def test_a_second_look_that_finds_the_same_is_not_said_again(capsys: pytest.CaptureFixture[str]):
+    with Plain(make_console()) as view:
+        for text in ("one", "one", "two", "one"):
+            view(events.Note("gpu01", text))
+        view(events.Note("", "of the run"))
+    said = [line.split()[2:] for line in capsys.readouterr().out.splitlines()]
+    assert said == [["gpu01", "one"], ["gpu01", "two"], ["gpu01", "one"], ["of", "the", "run"]]
