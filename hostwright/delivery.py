@@ -65,7 +65,8 @@ _RECEIVE = "; ".join(
     ]
 )
 
-#: The host fetches for itself. Exit statuses after which a part cannot be continued: done but wrong, 416, no ranges.
+#: The host fetches for itself. Exit statuses after which a part cannot be continued: done but wrong, 416, no ranges;
+#: and those of curl's after which it can: cut off, too slow, no answer, sending and receiving failed.
 _FETCH_HEAD = "set -eu; umask 022; mkdir -p %s; cd %s; file=%s part=%s sum=%s\n"
 _FETCH_BODY = """\
 if [ -f "$file" ] && found=$(sha256sum <"$file") && [ "${found%% *}" = "$sum" ]; then exit 0; fi
@@ -83,11 +84,15 @@ get() {
 }
 right() { [ -f "$part" ] && found=$(sha256sum <"$part") && [ "${found%% *}" = "$sum" ]; }
 for url; do
-    for try in 1 2; do
+    for try in 1 2 3; do
         status=0
         get "$url" || status=$?
         if right; then break 2; fi
-        case $status in 0 | 8 | 22 | 33 | 36) rm -f -- "$part" ;; *) break ;; esac
+        case $status in
+            0 | 8 | 22 | 33 | 36) rm -f -- "$part" ;;
+            18 | 28 | 52 | 55 | 56) ;;
+            *) break ;;
+        esac
     done
 done
 if ! right; then
