@@ -46,6 +46,8 @@ FILES = {
     Path("/usr/include/stdio.h"): "libc6-dev",
 }
 
+POLICY = Path("/usr/sbin/policy-rc.d")
+
 PACKAGES = (
     *("systemd", "systemd-sysv", "dbus", "libpam-systemd", "openssh-server", "sudo", "iproute2", "procps", "kmod"),
     *("python3-venv", "python3-pip", "gnupg", "ca-certificates", "curl", "pciutils", "cron", "less"),
@@ -61,10 +63,34 @@ def ensure_tools() -> list[str]:
     """Install what the lab runs and this machine lacks; return the names of the packages installed."""
     missing = {package for program, package in TOOLS.items() if not shutil.which(program)}
     missing |= {package for path, package in FILES.items() if not path.exists()}
+    return ensure_packages(missing)
+
+
+def ensure_packages(missing: set[str]) -> list[str]:
+    """Install packages on this machine; none of their services is started. Return their names in order."""
     if not missing:
         return []
     if not shutil.which("apt-get"):
         raise LabError(f"the lab needs {', '.join(sorted(missing))}; install them, this machine has no apt-get for it")
+    with locked("packages"), _no_service_starts():
+        return _install(missing)
+
+
+@contextmanager
+def _no_service_starts() -> Iterator[None]:
+    """Debian's policy-rc.d says no to each service that a package would start; one that is there already stays."""
+    if POLICY.exists():
+        yield
+        return
+    POLICY.write_text("#!/bin/sh\nexit 101\n")
+    POLICY.chmod(0o755)
+    try:
+        yield
+    finally:
+        POLICY.unlink()
+
+
+def _install(missing: set[str]) -> list[str]:
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     install = ["apt-get", "install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300"]
     log = cache_directory() / "tools.log"

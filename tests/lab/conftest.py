@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,9 +17,11 @@ import pytest
 from hostwright.fleet import PROJECT, Fleet, Member
 from lab import fleet as lab_fleet
 from lab.config import HostOptions, Lab, Machine
+from lab.image import ensure_packages
 from lab.machine import console
 from lab.records import find_machine, open_lab
 
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 HOSTS = ("gpu01", "gpu02")
 SMALL = HostOptions(profile="small")  #: the large math libraries are stand-ins: minutes less
 
@@ -60,6 +63,13 @@ class FrontDoor:
         done = self(*words, "--json")
         assert done.returncode == status, f"status {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
         return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def programs() -> None:
+    """What the tests run on this machine beside the lab: an sshd on a high port of 127.0.0.1, and sudo behind it."""
+    wanted = {"sshd": "openssh-server", "sudo": "sudo", "visudo": "sudo"}
+    ensure_packages({package for program, package in wanted.items() if not shutil.which(program, path=SYSTEM_PATH)})
 
 
 @pytest.fixture(scope="session")
