@@ -328,7 +328,7 @@ def test_waiting_takes_the_time_that_it_should_while_the_clock_is_off(host: Mach
 
 
 def test_a_file_from_before_the_clock_went_wrong_keeps_its_time(host: Machine) -> None:
-    console(host, "touch", "/root/before")
+    console(host, "touch", "--date=1 hour ago", "/root/before")
     before = console(host, "stat", "-c", "%Y", "/root/before")
     with faults.year_off(host):
         assert console(host, "stat", "-c", "%Y", "/root/before") == before
