@@ -18,9 +18,10 @@ from datetime import UTC, datetime
 
 from hostwright import locks, probing
 from hostwright.become import check_become, root_command, wrap
-from hostwright.errors import HostError, Locked, ProtocolError, Unreachable
+from hostwright.errors import HostError, Locked, Unreachable
 from hostwright.locks import LAPSES_S, Holder, OperatorLock
 from hostwright.model import Facts
+from hostwright.observing import ask
 from hostwright.secret import Secret
 from hostwright.transport import Session
 
@@ -229,13 +230,7 @@ class Keeper:
 
 def look(session: Session) -> Facts:
     """Which locks a host carries; needs no root."""
-    probes = (locks.LOCK, locks.RUN_LOCK)
-    nonce = probing.new_nonce()
-    program = probing.program(probes, nonce)
-    output = session.run("/bin/sh", stdin=program, timeout_s=ANSWER_S, cap_bytes=probing.cap_bytes(probes))
-    if output.truncated:
-        raise ProtocolError(session.host.name, "it sent far more than was asked for; its answers were thrown away")
-    return probing.parse(probes, nonce, output.stdout, session.host.name)
+    return ask(session, session.host.name, (locks.LOCK, locks.RUN_LOCK), None, timeout_s=ANSWER_S)
 
 
 def put_lock(session: Session, lock: OperatorLock, *, password: Secret | None, force: bool = False) -> Facts:

@@ -18,13 +18,20 @@ def observe(session: Session, desired: Desired, password: Secret | None) -> Fact
     return ask(session, desired.host, desired.probes(), password)
 
 
-def ask(session: Session, host: str, probes: Sequence[Probe], password: Secret | None) -> Facts:
+def ask(
+    session: Session,
+    host: str,
+    probes: Sequence[Probe],
+    password: Secret | None,
+    *,
+    timeout_s: float = probing.OBSERVE_TIMEOUT_S,
+) -> Facts:
     """The answers of a host to these questions, over one exec channel."""
     nonce = probing.new_nonce()
     output = session.run(
         "/bin/sh",
         stdin=probing.program(probes, nonce, password),
-        timeout_s=probing.OBSERVE_TIMEOUT_S,
+        timeout_s=timeout_s,
         cap_bytes=probing.cap_bytes(probes),
     )
     check_alive(host, output)
