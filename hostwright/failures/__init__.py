@@ -15,11 +15,14 @@ from hostwright.failures.containers import CONTAINERS
 from hostwright.failures.driver import DRIVER
 from hostwright.failures.libraries import LIBRARIES
 from hostwright.failures.packages import DISK, PACKAGES
-from hostwright.failures.rule import FailureRule
+from hostwright.failures.rule import FailureRule, Sign
 
-__all__ = ["RULES", "Failure", "FailureRule", "classify"]
+__all__ = ["RULES", "SIGNED", "Failure", "FailureRule", "Sign", "classify"]
 
 RULES: tuple[FailureRule, ...] = (*DISK, *DRIVER, *PACKAGES, *LIBRARIES, *CONTAINERS)
+
+#: those that can be recognised on a host
+SIGNED: tuple[FailureRule, ...] = tuple(rule for rule in RULES if rule.sign)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class Failure:
 def classify(output: str) -> Failure | None:
     """The first rule that ``output`` matches, or ``None`` for a failure that nobody has met yet."""
     for rule in RULES:
-        match = _compiled(rule.pattern).search(output)
+        match = _compiled(rule.pattern).search(output) if rule.pattern else None
         if match:
             start = output.rfind("\n", 0, match.start()) + 1
             end = output.find("\n", match.end())

@@ -1,0 +1,85 @@
+"""One GPU as its driver describes it. ``None`` stands for what the card or the driver does not say (``N/A``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class EccCounts:
+    """ECC errors: since the driver was loaded (volatile) or in the card's life (aggregate)."""
+
+    corrected: int | None = None
+    uncorrected: int | None = None
+    sram_corrected: int | None = None
+    sram_uncorrected: int | None = None
+    dram_corrected: int | None = None
+    dram_uncorrected: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GpuProcess:
+    """A process that uses the GPU."""
+
+    pid: int
+    name: str
+    kind: str  #: C compute, G graphics
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NvLink:
+    """One NVLink of a card."""
+
+    number: int
+    active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One card. Widths are lanes, generations PCIe generations, temperatures degrees Celsius, power watts."""
+
+    index: int
+    bus: str  #: PCI address as ``0000:3b:00.0``, lower case
+    uuid: str = ""
+    model: str = ""
+    serial: str = ""
+    vbios: str = ""
+    memory_bytes: int | None = None
+    memory_used_bytes: int | None = None
+    pcie_generation: int | None = None
+    pcie_generation_max: int | None = None
+    pcie_width: int | None = None
+    pcie_width_max: int | None = None
+    pcie_replays: int | None = None
+    ecc: bool | None = None  #: switched on
+    ecc_volatile: EccCounts = EccCounts()
+    ecc_aggregate: EccCounts = EccCounts()
+    retired_single_bit: int | None = None  #: pages retired for many corrected errors
+    retired_double_bit: int | None = None  #: pages retired for an uncorrected error
+    retirement_pending: bool | None = None
+    remapped_corrected: int | None = None
+    remapped_uncorrected: int | None = None
+    remap_pending: bool | None = None
+    remap_failed: bool | None = None
+    persistence: bool | None = None
+    mig: bool | None = None
+    mig_instances: int | None = None
+    slowdowns: tuple[str, ...] = ()  #: active clocks event reasons, by nvidia-smi's own names without their prefix
+    temperature: int | None = None
+    temperature_slowdown: int | None = None
+    temperature_maximum: int | None = None
+    power: float | None = None
+    power_limit: float | None = None
+    performance: str = ""  #: P0 to P12
+    links: tuple[NvLink, ...] = ()
+    processes: tuple[GpuProcess, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GpuReport:
+    """What nvidia-smi says of a host: the driver's version and its cards."""
+
+    driver: str = ""
+    cuda: str = ""  #: the newest CUDA that the driver knows, which is not the toolkit's version
+    gpus: tuple[Gpu, ...] = ()
