@@ -170,5 +170,7 @@ class FleetAudit:
 def worst(statuses: Iterable[LayerStatus]) -> Status:
     """The status of a host whose layers have these."""
     found = set(statuses)
-    first = next((status for status in WORST_FIRST if status in found), "desired")
-    return "desired" if first == "warning" else first
+    for status in WORST_FIRST:
+        if status in found and status != "warning":
+            return status
+    return "desired"
