@@ -10,14 +10,22 @@ as soon as the running kernel's own files are gone.
 
 from __future__ import annotations
 
-import fnmatch
 from dataclasses import dataclass
 
 from hostwright.hostfacts import UNAME
 from hostwright.model import Change, Facts, Probe, Step
 from hostwright.quoting import sh, words
 from hostwright.resources.files import ABSENT
-from hostwright.resources.packages import APT_GET, DPKG, DPKG_LOCK, MIRROR_TRIES, PATIENTLY, dpkg_table, update_script
+from hostwright.resources.packages import (
+    APT_GET,
+    DPKG,
+    DPKG_LOCK,
+    MIRROR_TRIES,
+    PATIENTLY,
+    dpkg_table,
+    named_like,
+    update_script,
+)
 
 #: Images and headers, the versioned ones and the meta packages that would bring the next ones.
 KERNEL_PACKAGES = ("linux-image-*", "linux-headers-*", "linux-generic*")
@@ -92,7 +100,7 @@ class KernelPackages:
         loose = tuple(
             name
             for name, row in sorted(dpkg_table(facts).items())
-            if row.present and not row.held and any(fnmatch.fnmatchcase(name, one) for one in KERNEL_PACKAGES)
+            if row.present and not row.held and named_like(name, KERNEL_PACKAGES)
         )
         if there and not loose:
             return None

@@ -8,7 +8,10 @@ before keep their files: that one is removed only by the next switch.
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -22,7 +25,7 @@ from hostwright.quoting import sh, words
 from hostwright.resources.files import ABSENT, few, write_script
 from hostwright.resources.interpreters import system_interpreter
 from hostwright.resources.packages import MIRROR_TRIES
-from hostwright.resources.venv_audit import FoundVenv, Venvs, audit_probe, parse_audit
+from hostwright.resources.venv_audit import Dist, FoundVenv, Venvs, audit_probe, parse_audit
 from hostwright.stack import Artifact
 
 HOMES = "/opt/hostwright/venvs"
@@ -55,17 +58,22 @@ class Recipe:
     @property
     def pins(self) -> dict[str, str]:
         """Canonical package name → version, for every ``==`` whose marker holds on this Python."""
-        where = {"python_version": self.python, "python_full_version": f"{self.python}.0"}
-        pins: dict[str, str] = {}
-        for line in [*self.constraints.splitlines(), self.requirement]:
-            try:
-                row = Requirement(line.partition("#")[0])
-            except InvalidRequirement:  # a comment, an option, or a mistake that pip will name
-                continue
-            exact = [part.version for part in row.specifier if part.operator == "=="]
-            if exact and (row.marker is None or row.marker.evaluate(where)):
-                pins[canonicalize_name(row.name)] = exact[0]
-        return pins
+        return dict(_pins(f"{self.constraints}\n{self.requirement}", self.python))
+
+
+@lru_cache(maxsize=64)  # a fleet shares a handful of constraints, and to parse one takes a millisecond
+def _pins(lines: str, python: str) -> Mapping[str, str]:
+    where = {"python_version": python, "python_full_version": f"{python}.0"}
+    pins: dict[str, str] = {}
+    for line in lines.splitlines():
+        try:
+            row = Requirement(line.partition("#")[0])
+        except InvalidRequirement:  # a comment, an option, or a mistake that pip will name
+            continue
+        exact = [part.version for part in row.specifier if part.operator == "=="]
+        if exact and (row.marker is None or row.marker.evaluate(where)):
+            pins[canonicalize_name(row.name)] = exact[0]
+    return pins
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +182,11 @@ class Venv:
 def find_drifts(recipe: Recipe, venv: FoundVenv) -> list[Drift]:
     """The pinned packages that are not as pip put them: another version, two versions, absent, files changed."""
     drifts = []
+    found: defaultdict[str, list[Dist]] = defaultdict(list)
+    for dist in venv.dists:
+        found[canonicalize_name(dist.name)].append(dist)
     for name, version in sorted(recipe.pins.items()):
-        dists = [dist for dist in venv.dists if canonicalize_name(dist.name) == name]
+        dists = found[name]
         right = [dist for dist in dists if _same_version(dist.version, version)]
         if len(dists) == 1 and right and dists[0].recorded and not dists[0].damage:
             continue

@@ -7,7 +7,6 @@ module, run the installer, reboot.
 
 from __future__ import annotations
 
-import fnmatch
 from dataclasses import dataclass
 
 from hostwright.delivery import host_path
@@ -17,7 +16,7 @@ from hostwright.resources import driver_steps as steps
 from hostwright.resources.files import ABSENT
 from hostwright.resources.gpu_use import DISPLAY, SECURE_BOOT, display, unsigned_refused
 from hostwright.resources.kernel import KERNEL_GONE, NOUVEAU, boots_first
-from hostwright.resources.packages import DPKG, dpkg_table
+from hostwright.resources.packages import DPKG, dpkg_table, named_like
 from hostwright.stack import Artifact
 
 #: Packages that are, or belong to, somebody else's NVIDIA driver: Debian's, Ubuntu's, NVIDIA's repository's.
@@ -227,9 +226,7 @@ def driver_packages(facts: Facts) -> tuple[str, ...]:
     return tuple(
         name
         for name, row in sorted(dpkg_table(facts).items())
-        if row.present
-        and any(fnmatch.fnmatchcase(name, one) for one in DRIVER_PACKAGES)
-        and not any(fnmatch.fnmatchcase(name, one) for one in NOT_DRIVER)
+        if row.present and named_like(name, DRIVER_PACKAGES) and not named_like(name, NOT_DRIVER)
     )
 
 
