@@ -67,13 +67,22 @@ class Gpu:
     mig_instances: int | None = None
     slowdowns: tuple[str, ...] = ()  #: active clocks event reasons, by nvidia-smi's own names without their prefix
     temperature: int | None = None
-    temperature_slowdown: int | None = None
-    temperature_maximum: int | None = None
+    temperature_slowdown: int | None = None  #: from here on the hardware slows the card down
+    temperature_maximum: int | None = None  #: here it shuts the card down
     power: float | None = None
     power_limit: float | None = None
     performance: str = ""  #: P0 to P12
     links: tuple[NvLink, ...] = ()
     processes: tuple[GpuProcess, ...] = ()
+    fault: str = ""  #: what the driver says instead of values: "GPU is lost", "GPU requires reset", "Unknown Error"
+    recovery: str = (
+        ""  #: what the driver asks for: "Reset", "Reboot", "Drain P2P", "Drain and Reset"; empty for nothing
+    )
+    ecc_pending: bool | None = None  #: switched on after the next reset
+    mig_pending: bool | None = None  #: switched on after the next reset
+    sram_threshold_exceeded: bool | None = None  #: more uncorrectable SRAM errors in its life than NVIDIA tolerates
+    remap_banks_spent: int | None = None  #: memory banks without any spare row
+    temperature_margin: int | None = None  #: degrees below the operating limit (T.Limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +92,5 @@ class GpuReport:
     driver: str = ""
     cuda: str = ""  #: the newest CUDA that the driver knows, which is not the toolkit's version
     gpus: tuple[Gpu, ...] = ()
+    attached: int | None = None  #: cards that the driver holds, which may be more than it describes
+    notices: tuple[str, ...] = ()  #: lines around the report, such as ``WARNING: infoROM is corrupted at gpu …``

@@ -1,0 +1,114 @@
+"""Single values of nvidia-smi's XML: what cannot be read, or is out of any range, is not known.
+
+nvidia-smi prints the name of NVML's error in the place of a value that it could not get, in brackets or without
+(``N/A``, ``[N/A]``, ``Unknown Error``, ``GPU is lost``): such words are no value.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+MAX_SIGNS = 200  #: of one string; the longest that are real are command lines in process names
+MAX_COUNT = 2**63 - 1  #: NVML's "no value" is 2**64 - 1, which is no count
+MAX_SMALL_COUNT = 2**31 - 1  #: of what NVML counts in 32 bits: pages, rows, replays
+
+LOST, NEEDS_RESET, UNKNOWN_ERROR = "GPU is lost", "GPU requires reset", "Unknown Error"
+
+#: words in the place of a value, in lower case: those of ``nvmlErrorString`` and nvidia-smi's own
+NO_VALUES = frozenset({
+    "", "n/a", "none", "unknown", "err!", "not supported", "not found", "not available", "no data", "timeout",
+    "uninitialized", "invalid argument", "insufficient permissions", "insufficient size", "insufficient memory",
+    "insufficient external power", "driver not loaded", "interrupt request issue", "function not found",
+    "corrupted inforom", "the operating system has blocked the request", "in use by another client",
+    "requested functionality has been deprecated", LOST.lower(), NEEDS_RESET.lower(), UNKNOWN_ERROR.lower(),
+})  # fmt: skip
+
+_TRUE = frozenset({"yes", "enabled", "active", "on", "true"})
+_FALSE = frozenset({"no", "disabled", "not active", "off", "false"})
+_COUNT = re.compile(r"([0-9]{1,20})(?: bank\(s\))?")
+_NUMBER = re.compile(r"([-+]?[0-9]{1,12}(?:\.[0-9]{1,9})?) ?([A-Za-z]{1,4})")
+_BYTES = {"B": 1, "kB": 2**10, "KB": 2**10, "KiB": 2**10, "MB": 2**20, "MiB": 2**20, "GB": 2**30, "GiB": 2**30}
+_LANES = re.compile(r"x?([0-9]{1,3})x?")
+_BUS = re.compile(r"([0-9a-fA-F]{4,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})\.([0-7])")
+
+
+def line(element: Element | None, path: str = "") -> str:
+    """The text of an element, or of one below it, on one line, cut to ``MAX_SIGNS``."""
+    found = element.find(path) if element is not None and path else element
+    text = found.text if found is not None else None
+    return " ".join((text or "")[: 10 * MAX_SIGNS].split())[:MAX_SIGNS].strip()
+
+
+def raw(element: Element | None, path: str = "") -> str:
+    """Likewise, without brackets around it."""
+    words = line(element, path)
+    return words[1:-1].strip() if words.startswith("[") and words.endswith("]") else words
+
+
+def said(element: Element | None, path: str = "") -> str:
+    """Likewise, and empty where words stand in the place of a value."""
+    words = raw(element, path)
+    return "" if words.lower() in NO_VALUES else words
+
+
+def yes(element: Element | None, path: str = "") -> bool | None:
+    """``Yes``, ``Enabled`` and ``Active`` are true, ``No``, ``Disabled`` and ``Not Active`` are false."""
+    words = raw(element, path).lower()
+    return True if words in _TRUE else False if words in _FALSE else None
+
+
+def count(element: Element | None, path: str = "", most: int = MAX_COUNT) -> int | None:
+    """A whole number from 0 to ``most``, with or without ``bank(s)`` after it."""
+    match = _COUNT.fullmatch(raw(element, path))
+    return int(match[1]) if match and int(match[1]) <= most else None
+
+
+def size_bytes(element: Element | None, path: str = "") -> int | None:
+    """``81559 MiB`` in bytes; at most 64 TiB, more than any card or process has."""
+    match = _NUMBER.fullmatch(raw(element, path))
+    if not match or match[2] not in _BYTES:
+        return None
+    value = float(match[1]) * _BYTES[match[2]]
+    return int(value) if 0 <= value <= 2**46 else None
+
+
+def degrees(element: Element | None, path: str = "") -> int | None:
+    """``40 C``, from 100 below zero to 250: T.Limit offsets are negative, and no GPU lives beyond."""
+    value = _number(raw(element, path), "C")
+    return int(value) if value is not None and value.is_integer() and -100 <= value <= 250 else None
+
+
+def watts(element: Element | None, path: str = "") -> float | None:
+    """``67.03 W``; at most 100 kW, more than a whole rack."""
+    value = _number(raw(element, path), "W")
+    return value if value is not None and 0 <= value <= 100_000 else None
+
+
+def lanes(element: Element | None, path: str = "") -> int | None:
+    """``16x``; PCI Express has at most 32."""
+    match = _LANES.fullmatch(raw(element, path))
+    return int(match[1]) if match and 1 <= int(match[1]) <= 32 else None
+
+
+def bus_address(*texts: str) -> str:
+    """The first text that is a PCI address, ``00000000:3B:00.0``, as Linux writes it: ``0000:3b:00.0``. Else empty."""
+    for text in texts:
+        match = _BUS.fullmatch(text)
+        if match:
+            return f"{int(match[1], 16):04x}:{match[2]}:{match[3]}.{match[4]}".lower()
+    return ""
+
+
+def total(*parts: int | None) -> int | None:
+    """The sum of those that are known, ``None`` where none is."""
+    known = [part for part in parts if part is not None]
+    return sum(known) if known else None
+
+
+def _number(words: str, unit: str) -> float | None:
+    match = _NUMBER.fullmatch(words)
+    return float(match[1]) if match and match[2] == unit else None
