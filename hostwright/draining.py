@@ -27,6 +27,7 @@ from hostwright.quoting import sh
 from hostwright.resources.files import write_script
 from hostwright.secret import Secret
 from hostwright.transport import Session
+from hostwright.untrusted import json_object
 from hostwright.validation import describe, unknown_name
 
 PATH = "/var/lib/hostwright/drained.json"
@@ -162,11 +163,8 @@ def drained(facts: Facts) -> Drained | None:
     answer = facts[DRAINED]
     if not answer.ok:
         return None
-    try:
-        said: Any = json.loads(answer.text)
-    except ValueError:
-        said = None
-    fields: Mapping[str, Any] = said if isinstance(said, dict) and said.get("schema") == SCHEMA else {}
+    said = json_object(answer.text) or {}
+    fields: Mapping[str, Any] = said if said.get("schema") == SCHEMA else {}
     return Drained(*(_text(fields.get(name)) for name in ("run", "operator", "reason", "since")))
 
 

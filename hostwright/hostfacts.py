@@ -5,6 +5,8 @@ GPUs are read from ``/sys/bus/pci``, not from ``nvidia-smi``: a host without a d
 
 from __future__ import annotations
 
+import re
+
 from hostwright.model import Facts, Probe
 from hostwright.rules import HostFacts
 
@@ -22,6 +24,7 @@ PYTHONS = Probe(
     'f=$(command -v "$p") && t=$(readlink -f "$f") && echo "$f ${t##*/python}"; done; exit 0'
 )
 MEMORY = Probe("sed -n 's/^MemTotal: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo")
+_PCI_ROW = re.compile(r"^(0x10de) (0x[0-9a-f]{1,6}) (0x[0-9a-f]{1,4})$", re.MULTILINE)
 HOST_PROBES = (OS_RELEASE, UNAME, PCI, AVX, PYTHONS, MEMORY)
 
 
@@ -33,8 +36,7 @@ def os_release(facts: Facts) -> dict[str, str]:
 
 def nvidia_devices(facts: Facts) -> tuple[tuple[int, int], ...]:
     """``(class, device)`` of each NVIDIA device on the PCI bus, as numbers."""
-    rows = (line.split() for line in facts[PCI].text.splitlines())
-    return tuple((int(row[1], 16), int(row[2], 16)) for row in rows if len(row) == 3)
+    return tuple((int(row[1], 16), int(row[2], 16)) for row in _PCI_ROW.findall(facts[PCI].text))
 
 
 def gpu_ids(facts: Facts) -> tuple[int, ...]:
@@ -60,7 +62,7 @@ def pythons(facts: Facts) -> dict[str, str]:
 def memory_bytes(facts: Facts) -> int | None:
     """The host's memory in bytes; ``None`` where it does not say."""
     text = facts[MEMORY].strip()
-    return int(text) * 1024 if text.isdigit() else None
+    return int(text) * 1024 if re.fullmatch(r"[0-9]{1,15}", text) else None
 
 
 def read_host(facts: Facts) -> HostFacts:

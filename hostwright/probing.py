@@ -1,7 +1,8 @@
 """Observe: all probes of a host in one POSIX sh program over one exec channel; the framed answers become facts.
 
 The frame is a nonce of this run, so that no file or tool on the host can imitate it. Each answer is cut at its cap on
-the host. Bytes that are not UTF-8 become U+FFFD: an answer is text to be compared, never to be trusted.
+the host. Bytes that are not UTF-8, and NUL, which no shell word can hold, become U+FFFD: an answer is text to be compared, never
+to be trusted.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str) -> Fact
         if number >= len(probes) or probes[number] in answers:
             raise ProtocolError(host, "its answers to the probes are not in order; is something rewriting its output?")
         probe = probes[number]
-        text = match[2].decode("utf-8", errors="replace")
+        text = match[2].decode("utf-8", errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
         answers[probe] = Answer(int(match[3] or 255), text, truncated=len(match[2]) >= probe.cap_bytes)
     missing = [probe for probe in probes if probe not in answers]
     if missing:

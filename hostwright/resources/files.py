@@ -15,6 +15,7 @@ from typing import Any
 
 from hostwright.model import PROBE_CAP_BYTES, Change, Facts, Probe, Step
 from hostwright.quoting import sh
+from hostwright.untrusted import json_object
 
 ABSENT = "absent"
 
@@ -197,25 +198,20 @@ class JsonMerged:
     def plan(self, facts: Facts) -> Change | None:
         stat, content = (facts[probe] for probe in self.probes())
         wanted = json.loads(self.wanted)
-        valid = True
-        try:
-            have = json.loads(content.text) if stat.ok and content.strip() else {}
-            valid = isinstance(have, dict)
-        except ValueError:
-            valid = False
+        have = json_object(content.text) if stat.ok and content.strip() else {}
         if stat.ok and content.truncated:
             sentence = (
                 f"{self.path} is larger than {PROBE_CAP_BYTES} bytes, which no configuration is: look at it by hand"
             )
             return Change(f"file {self.path}", "too large to read", "a JSON object", refusal=sentence)
-        merged = merge(have, wanted) if valid else wanted
-        if valid and stat.ok and merged == have:
+        merged = wanted if have is None else merge(have, wanted)
+        if stat.ok and merged == have:
             return None
         text = json.dumps(merged, indent=4, sort_keys=False) + "\n"
         script = write_script(self.path, text, mode="644", owner="root:root", check=self.check, backup=True)
         return Change(
             what=f"file {self.path}",
-            have=ABSENT if not stat.ok else "not valid JSON" if not valid else "keys missing or different",
+            have=ABSENT if not stat.ok else "not valid JSON" if have is None else "keys missing or different",
             want="merged with the stack's keys",
             steps=(Step(script),),
             diff=unified(self.path, content.text if stat.ok else "", text),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from hostwright.model import Change, Facts, Probe
@@ -9,6 +10,7 @@ from hostwright.quoting import words
 from hostwright.stack import Stack
 
 GB = 1_000_000_000
+_NUMBER = re.compile(r"[0-9]{1,15}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,8 @@ def _free(text: str, directories: list[str]) -> dict[str, tuple[str, int]]:
     rows = [line.split(None, 5) for line in text.splitlines()[1:]]
     if len(rows) != len(directories):  # one of them does not exist on this host: nothing can be said
         return {}
-    return {name: (row[5], int(row[3]) * 1024) for name, row in zip(directories, rows, strict=True) if len(row) == 6}
+    pairs = zip(directories, rows, strict=True)
+    return {name: (row[5], int(row[3]) * 1024) for name, row in pairs if len(row) == 6 and _NUMBER.fullmatch(row[3])}
 
 
 def shares(stack: Stack) -> tuple[Share, ...]:
