@@ -65,11 +65,11 @@ def make_plan(desired: Desired, facts: Facts, now: datetime | None = None) -> Pl
     refused = _refusals(desired, facts) if busy else ()
     if refused:
         busy = (RolePlan(PREFLIGHT, (), refused), *busy)
-    plan = Plan(desired.host, desired.stack.name, busy, notes=_notes(facts, now))
+    plan = Plan(desired.host, desired.stack.name, busy, notes=notes_on(facts, now))
     return replace(plan, busy=users(facts)) if plan.disturbs else plan
 
 
-def _notes(facts: Facts, now: datetime | None) -> tuple[str, ...]:
+def notes_on(facts: Facts, now: datetime | None) -> tuple[str, ...]:
     """Who has locked or drained the host: what an operator should know before changing it."""
     lock = locks.operator_lock(facts)
     if lock is not None and now is not None and lock.expired(now):

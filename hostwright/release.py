@@ -12,14 +12,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hostwright.model import Facts, Probe
+from hostwright.model import Facts, Probe, Resource
 from hostwright.quoting import sh
 from hostwright.stack import Stack
+from hostwright.untrusted import json_object
 
 if TYPE_CHECKING:
     from hostwright.planning import Desired, DesiredRole  # which asks every host for its record
 
 SCHEMA = 1
+STATE_DIGITS = 16  #: of a state's hash that are kept
 PATH = "/var/lib/hostwright/release.json"
 RELEASE = Probe(f"cat {PATH}")
 
@@ -48,13 +50,15 @@ def desired_sha256(role: DesiredRole) -> str:
     return hashlib.sha256("\n".join(map(repr, role.resources)).encode()).hexdigest()
 
 
+def state_sha256(resource: Resource) -> str:
+    """The beginning of a hash of one desired state: enough to tell the hundred states of a role apart."""
+    return hashlib.sha256(repr(resource).encode()).hexdigest()[:STATE_DIGITS]
+
+
 def read(facts: Facts) -> Mapping[str, Any]:
     """The record that the host carries; empty where there is none or it is not one of ours."""
-    try:
-        record = json.loads(facts[RELEASE].text)
-    except ValueError:
-        return {}
-    if not isinstance(record, dict) or record.get("schema") != SCHEMA or not isinstance(record.get("roles"), dict):
+    record = json_object(facts[RELEASE].text) or {}
+    if record.get("schema") != SCHEMA or not isinstance(record.get("roles"), dict):
         return {}
     return record
 
@@ -70,10 +74,15 @@ def renewed(desired: Desired, before: Mapping[str, Any], run: Run) -> dict[str, 
     now = {role.name: desired_sha256(role) for role in desired.roles}
     if same and all(kept.get(name, {}).get("desired") == sha256 for name, sha256 in now.items()):
         return None
+    states = {role.name: [state_sha256(one) for one in role.resources] for role in desired.roles}
     entry = {"run": run.id, "at": run.at}
     roles = {
         **kept,
-        **{name: {"desired": sha256, **entry} for name, sha256 in now.items() if _differs(kept, name, sha256)},
+        **{
+            name: {"desired": sha256, **entry, "states": states[name]}
+            for name, sha256 in now.items()
+            if _differs(kept, name, sha256)
+        },
     }
     hashes = "\n".join(f"{name} {roles[name]['desired']}" for name in sorted(roles))
     return {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.model import Answer, Facts
 from hostwright.planning import Desired, DesiredRole
-from hostwright.release import RELEASE, Run, desired_sha256, read, renewed, write_script
+from hostwright.release import RELEASE, Run, desired_sha256, read, renewed, state_sha256, write_script
 from hostwright.resources.files import File, Link
 from hostwright.stackfile import load_stack
 
@@ -30,7 +30,10 @@ def test_it_names_stack_versions_files_and_who_did_it():
     assert (record["stack"], record["versions"]["driver"]) == ("tensorflow-2.9", "470.182.03")
     assert record["artifacts"]["driver"]["sha256"] == STACK.artifacts["driver"].sha256
     assert (record["run"], record["operator"], record["commit"]) == ("run-1", "ada@desk", "abc123")
-    assert record["roles"] == {"cuda": {"desired": desired_sha256(CUDA), "run": "run-1", "at": RUN.at}}
+    states = [state_sha256(one) for one in CUDA.resources]
+    assert record["roles"] == {
+        "cuda": {"desired": desired_sha256(CUDA), "run": "run-1", "at": RUN.at, "states": states}
+    }
 
 
 def test_a_host_that_says_so_already_is_not_touched():
