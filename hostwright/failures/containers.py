@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from hostwright.failures.rule import FailureRule
+from hostwright.failures.docker_rules import DOCKER_RULES, HOOK_THERE, no_hook, not_json, runtime_unknown
+from hostwright.failures.docker_state import INFO, SETTINGS
+from hostwright.failures.docker_toolkit import REACHES_DRIVER, TOOLKIT_RULES, without_driver
+from hostwright.failures.rule import FailureRule, Sign
+from hostwright.failures.units import JOURNALS, UNIT_RULES, UNITS, too_often
+from hostwright.resources.packages import DPKG
 
 CONTAINERS = (
     FailureRule(
@@ -11,6 +16,7 @@ CONTAINERS = (
         "Docker does not know the NVIDIA container toolkit, or is the snap, which cannot use it",
         "Provision again; when Docker is the snap, remove it first (snap remove docker)",
         "NVIDIA/nvidia-docker#1034, #1243",
+        sign=Sign("container", no_hook, (DPKG, HOOK_THERE), provision=True),
     ),
     FailureRule(
         "runtime-unknown",
@@ -18,13 +24,16 @@ CONTAINERS = (
         "Docker's daemon.json does not name the nvidia runtime, or Docker was not restarted since",
         "Provision again: the container role merges the runtime into daemon.json and restarts Docker",
         "GoogleCloudPlatform/gcsfuse#1364",
+        sign=Sign("container", runtime_unknown, (DPKG, *SETTINGS, UNITS, INFO), provision=True),
     ),
     FailureRule(
         "container-without-driver",
         r"nvml error: driver not loaded|load library failed: libnvidia-ml\.so",
-        "the host's driver is not there or not loaded, so no container can have it",
-        "Mend the driver layer first (invoke plan names it)",
+        "the container toolkit finds no driver that is loaded, so no container can have it",
+        "Mend the driver layer where invoke plan names it; else see what leads the toolkit past the driver: root in"
+        " /etc/nvidia-container-runtime/config.toml, or LD_LIBRARY_PATH (nvidia-container-cli -d /dev/tty info tells)",
         "NVIDIA/nvidia-docker#1393",
+        sign=Sign("container", without_driver, (REACHES_DRIVER,)),
     ),
     FailureRule(
         "container-lost-gpu",
@@ -39,12 +48,17 @@ CONTAINERS = (
         "/etc/docker/daemon.json is not valid, or says what a command line option says as well",
         "Provision again: the container role validates it first and keeps the old one as .hostwright-backup",
         "moby/moby#44905",
+        sign=Sign("container", not_json, SETTINGS, provision=True),
     ),
     FailureRule(
         "start-limit",
         r"[Ss]tart request repeated too quickly",
         "a unit failed so often that systemd no longer starts it",
-        "Read its journal (journalctl -u UNIT), mend the cause, then systemctl reset-failed UNIT",
+        "Read its journal (journalctl -u UNIT), mend the cause, then systemctl reset-failed UNIT and start it",
         "systemd.unit(5)",
+        sign=Sign("container", too_often, (UNITS, JOURNALS)),
     ),
+    *DOCKER_RULES,
+    *TOOLKIT_RULES,
+    *UNIT_RULES,
 )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from hostwright.failures.apt import APT_RULES, CONFLICTING, INTERRUPTED, LOCKED
+from hostwright.failures.disks import DISK_RULES, FULL
+from hostwright.failures.host import HOST_RULES
 from hostwright.failures.rule import FailureRule
 
 #: A full disk makes every tool fail in words of its own, so it is looked for before anything else.
@@ -12,7 +15,9 @@ DISK = (
         "a filesystem is full",
         "Free space (df -h names the filesystem; apt-get clean is a start) and provision again",
         "dpkg, apt, pip",
+        sign=FULL,
     ),
+    *DISK_RULES,
 )
 
 PACKAGES = (
@@ -24,6 +29,7 @@ PACKAGES = (
         "See who it is (fuser -v /var/lib/dpkg/lock-frontend), let it end, provision again; never delete the lock",
         "Azure/aks-engine#1538, #3068",
         transient=True,
+        sign=LOCKED,
     ),
     FailureRule(
         "dpkg-interrupted",
@@ -31,6 +37,7 @@ PACKAGES = (
         "dpkg was killed in the middle of its work",
         "Provision again: the base role runs dpkg --configure -a first",
         "apt",
+        sign=INTERRUPTED,
     ),
     FailureRule(
         "driver-dragged-in",
@@ -59,6 +66,7 @@ PACKAGES = (
         "the same repository is configured twice with different keys",
         "Delete the older of the two lists in /etc/apt/sources.list.d",
         "NVIDIA/nvidia-docker#1631",
+        sign=CONFLICTING,
     ),
     FailureRule(
         "repository-date",
@@ -113,4 +121,6 @@ PACKAGES = (
         "Look at apt-mark showhold on the host, and at the lines above this message for the package that clashes",
         "NVIDIA/ansible-role-nvidia-driver#33",
     ),
+    *APT_RULES,
+    *HOST_RULES,
 )
