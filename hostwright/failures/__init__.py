@@ -12,14 +12,27 @@ from dataclasses import dataclass
 from functools import cache
 
 from hostwright.failures.containers import CONTAINERS
+from hostwright.failures.cuda import CUDA
+from hostwright.failures.cudnn import CUDNN
 from hostwright.failures.driver import DRIVER
+from hostwright.failures.health import HEALTH
 from hostwright.failures.libraries import LIBRARIES
+from hostwright.failures.links import LINKS
+from hostwright.failures.loader import LOADER_RULES
+from hostwright.failures.memory import MEMORY
 from hostwright.failures.packages import DISK, PACKAGES
+from hostwright.failures.python import PYTHON
 from hostwright.failures.rule import FailureRule, Sign
+from hostwright.failures.smi import SMI
+from hostwright.failures.variables import VARIABLES_RULES
+from hostwright.failures.xids import XIDS
 
 __all__ = ["RULES", "SIGNED", "Failure", "FailureRule", "Sign", "classify"]
 
-RULES: tuple[FailureRule, ...] = (*DISK, *DRIVER, *PACKAGES, *LIBRARIES, *CONTAINERS)
+RULES: tuple[FailureRule, ...] = (
+    *DISK, *DRIVER, *PACKAGES, *CUDA, *CUDNN, *LOADER_RULES, *VARIABLES_RULES, *LIBRARIES, *PYTHON, *CONTAINERS,
+    *XIDS, *SMI, *MEMORY, *HEALTH, *LINKS,
+)  # fmt: skip
 
 #: those that can be recognised on a host
 SIGNED: tuple[FailureRule, ...] = tuple(rule for rule in RULES if rule.sign)

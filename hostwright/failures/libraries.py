@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from hostwright.failures.rule import FailureRule
+from hostwright.failures.cudnn import flat, mixed
+from hostwright.failures.loader import no_ptxas, not_cached
+from hostwright.failures.loader_cache import LOADER
+from hostwright.failures.python import no_avx, no_python, numpy_too_new, protobuf_too_new
+from hostwright.failures.python_state import VENVS
+from hostwright.failures.rule import FailureRule, Sign
+from hostwright.failures.toolkits import TOOLKITS
+from hostwright.hostfacts import AVX, PYTHONS
+from hostwright.resources.packages import DPKG
 
 LIBRARIES = (
     FailureRule(
@@ -11,6 +19,7 @@ LIBRARIES = (
         "a library was copied where a link belongs (cp without -P), which doubles it and hides later versions",
         "Provision again: the cudnn role puts the links back",
         "tensorflow/tensorflow#2986",
+        sign=Sign("cudnn", flat, grave=False, provision=True),
     ),
     FailureRule(
         "cudnn-mixed",
@@ -18,6 +27,7 @@ LIBRARIES = (
         "two copies of cuDNN 8 are mixed, such as apt's libcudnn8 and the tarball",
         "Remove the one that is not the stack's (ldconfig -p | grep cudnn names both)",
         "davisking/dlib#2719",
+        sign=Sign("cudnn", mixed, (DPKG,), provision=True),
     ),
     FailureRule(
         "cudnn-not-initialized",
@@ -32,6 +42,7 @@ LIBRARIES = (
         "the loader does not find one of the libraries that TensorFlow opens, so it runs without the GPU",
         "Provision again: the environment role lists them in /etc/ld.so.conf.d, which needs no variable",
         "tensorflow/tensorflow#56413, #45930",
+        sign=Sign("environment", not_cached, (LOADER,), provision=True),
     ),
     FailureRule(
         "ptxas-not-found",
@@ -39,6 +50,7 @@ LIBRARIES = (
         "the CUDA toolkit's bin directory is not on PATH",
         "Provision again: the environment role puts it there",
         "tensorflow/tensorflow#33375, #58681",
+        sign=Sign("environment", no_ptxas, (TOOLKITS,), provision=True),
     ),
     FailureRule(
         "protobuf-too-new",
@@ -46,6 +58,7 @@ LIBRARIES = (
         "protobuf 4 is installed, and TensorFlow 2.9 needs 3.19 or 3.20",
         "Provision again: the tensorflow role installs with its constraints (protobuf 3.19.6)",
         "tensorflow/tensorflow#56266",
+        sign=Sign("tensorflow", protobuf_too_new, (VENVS,), provision=True),
     ),
     FailureRule(
         "numpy-too-new",
@@ -53,6 +66,7 @@ LIBRARIES = (
         "NumPy 2 is installed, and TensorFlow 2.9.0 was built for NumPy 1",
         "Provision again: the tensorflow role installs with its constraints (numpy below 2)",
         "measured with today's pip",
+        sign=Sign("tensorflow", numpy_too_new, (VENVS,), provision=True),
     ),
     FailureRule(
         "no-wheel",
@@ -60,6 +74,7 @@ LIBRARIES = (
         "pip finds no wheel for this Python and processor (TensorFlow 2.9.0 has them for Python 3.7 to 3.10 on x86_64)",
         "Give the host a Python 3.7 to 3.10, or look whether the index or wheelhouse can be reached",
         "PyPI, tensorflow 2.9.0",
+        sign=Sign("tensorflow", no_python, (PYTHONS,)),
     ),
     FailureRule(
         "venv-missing",
@@ -74,5 +89,6 @@ LIBRARIES = (
         "the processor, or the virtual machine's model of it, has no AVX",
         "Use a host with AVX, or let the hypervisor pass the host's processor through",
         "TensorFlow's install page",
+        sign=Sign("tensorflow", no_avx, (AVX,)),
     ),
 )

@@ -1,0 +1,21 @@
+"""What a role wants of a host, for signs that are read from the role's own questions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from hostwright.audit.look import Unread
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+Kind = TypeVar("Kind")
+
+
+def wanted(look: Look, role: str, kind: type[Kind]) -> Kind:
+    """The role's first resource of this kind. Raises ``Unread`` when the role is not looked at, or has none."""
+    resources = (one for it in look.desired.roles if it.name == role for one in it.resources)
+    found = next((one for one in resources if isinstance(one, kind)), None)
+    if found is None:
+        raise Unread(f"the role {role} is not looked at")
+    return found
