@@ -1,0 +1,62 @@
+"""Audit one host: one exec channel, no change, and whatever it answers ends in a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+
+from hostwright.audit.judging import audit_probes, judge, unread
+from hostwright.audit.outliers import spreads
+from hostwright.audit.values import FleetAudit, HostAudit
+from hostwright.errors import HostError, Stopped
+from hostwright.fleet import Member
+from hostwright.model import Facts
+from hostwright.observing import ask
+from hostwright.secret import Secret
+from hostwright.transport import Session
+
+#: for all answers of a host: nvidia-smi may take its own 30 s twice on a sick card, before it is given up
+ANSWERS_TIMEOUT_S = 120.0
+
+Connect = Callable[[Member], Session]
+
+
+def audit_host(
+    member: Member, connect: Connect, password: Secret | None, *, sudo: bool = True
+) -> tuple[HostAudit, Facts | None]:
+    """What is so on a host, and the facts that say so; a host that cannot be read is ``unread``, never an error.
+
+    Raises ``Stopped`` when the operator ends the audit.
+    """
+    try:
+        with connect(member) as session:
+            probes = audit_probes(member, sudo=sudo)
+            facts = ask(session, member.name, probes, password, timeout_s=ANSWERS_TIMEOUT_S)
+    except Stopped:
+        raise
+    except HostError as error:
+        return unread(member, error.sentence, now()), None
+    return judged(member, facts, now()), facts
+
+
+def judged(member: Member, facts: Facts, at: datetime) -> HostAudit:
+    """What facts say of a host, and not an error whatever a lying host put into them."""
+    try:
+        return judge(member, facts, at)
+    except Exception as error:  # noqa: BLE001 - what one host answers must not keep the fleet from being seen
+        sentence = f"its answers cannot be judged ({type(error).__name__}: {error}); this is a defect worth reporting"
+        return unread(member, sentence, at)
+
+
+def fleet_audit(
+    hosts: Iterable[HostAudit], *, inventory: str, began: datetime, took_s: float = 0.0, offline: bool = False
+) -> FleetAudit:
+    """The audit of a fleet: its hosts, and how they compare with each other."""
+    seen = tuple(hosts)
+    at = began.isoformat(timespec="seconds")
+    return FleetAudit(at, inventory, seen, spreads(seen), round(took_s, 3), offline)
+
+
+def now() -> datetime:
+    """This moment, UTC."""
+    return datetime.now(UTC)

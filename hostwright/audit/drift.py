@@ -1,0 +1,52 @@
+"""Why a state is not as desired: the host moved (drift), or what is desired did (intent)? Pure.
+
+Puppet keeps the two apart as corrective and intentional changes. Here the host's release record tells: it holds a hash
+of each state that was found as desired at the end of the last good run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hostwright.audit.values import Record, Why
+from hostwright.model import Resource
+from hostwright.planning import DesiredRole
+from hostwright.release import desired_sha256, state_sha256
+
+
+@dataclass(frozen=True)
+class LastGood:
+    """What a role's entry in the release record says of each state."""
+
+    role: DesiredRole
+    entry: Mapping[str, Any] | None  #: ``None``: the record does not know the role
+
+    def why(self, resource: Resource | None = None) -> Why:
+        """Why this state, which is not as desired, is not; ``None`` for a value of the layer that no state is about.
+
+        A state that was found as desired in the same form has drifted. One that the record does not hold was changed,
+        or came, since.
+        """
+        if self.entry is None:
+            return "new"
+        if self.entry.get("desired") == desired_sha256(self.role):
+            return "drift"
+        states = self.entry.get("states")
+        if resource is None or not isinstance(states, list):  # a record of before states were kept
+            return "intent"
+        return "drift" if state_sha256(resource) in states else "intent"
+
+
+def last_good(role: DesiredRole, record: Mapping[str, Any]) -> LastGood:
+    """What the record says of a role; an entry that is none is the same as none."""
+    entry = record.get("roles", {}).get(role.name)
+    return LastGood(role, entry if isinstance(entry, dict) else None)
+
+
+def shown(record: Mapping[str, Any]) -> Record | None:
+    """The record's head for reports."""
+    if not record:
+        return None
+    return Record(*(str(record.get(key, "")) for key in ("stack", "at", "run", "operator")))

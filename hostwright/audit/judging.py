@@ -1,0 +1,184 @@
+"""One host's facts → what an audit says of it. Pure: the same facts can be judged again against another stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from hostwright import release
+from hostwright.audit.drift import last_good, shown
+from hostwright.audit.look import LOOK_PROBES, Look, Unread
+from hostwright.audit.questions import question_probes
+from hostwright.audit.readings import readings
+from hostwright.audit.values import (
+    GPU_LAYER,
+    Deviation,
+    Finding,
+    HostAudit,
+    Layer,
+    LayerStatus,
+    NotChecked,
+    Reading,
+    worst,
+)
+from hostwright.failures import SIGNED, FailureRule, Sign
+from hostwright.fleet import Member
+from hostwright.hardware.gpu import Gpu
+from hostwright.hardware.xids import XidEvent, xid_events
+from hostwright.model import Change, Facts, Probe
+from hostwright.planning import DesiredRole, notes_on
+from hostwright.probing import ordered
+
+EVIDENCE_LINES = 5  #: of a finding: enough to see it, not the whole log
+EVIDENCE_SIGNS = 300  #: of each
+NOT_ASKED = "it was not asked: an audit without sudo, or facts from before this state was desired"
+
+
+def audit_probes(member: Member, *, sudo: bool = True) -> tuple[Probe, ...]:
+    """Every question of an audit of this host, each once; without ``sudo`` those that need no root."""
+    rules = (probe for rule in SIGNED if rule.sign for probe in rule.sign.probes)
+    asked = ordered([*member.desired.probes(), *LOOK_PROBES, *question_probes(member.stack, venv_of(member)), *rules])
+    return asked if sudo else tuple(probe for probe in asked if not probe.root)
+
+
+def venv_of(member: Member) -> str:
+    """Where TensorFlow's environment is looked for; empty when that role is not looked at."""
+    return getattr(member.variables.get("tensorflow"), "path", "")
+
+
+def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
+    """What these facts, seen ``at`` that time, say of a host."""
+    record = release.read(facts) if release.RELEASE in facts else {}
+    not_checked: list[NotChecked] = []
+    deviations: list[Deviation] = []
+    changes: dict[str, tuple[Change, ...]] = {}
+    for role in member.desired.roles:
+        found = tuple(_differences(role, facts, record, not_checked))
+        changes[role.name] = tuple(change for change, _ in found)
+        deviations += (deviation for _, deviation in found)
+    look = Look(member.desired, member.variables, facts, changes, at)
+    read = tuple(readings(look, venv_of(member)))
+    deviations += _by_reading(member, read, deviations, record)
+    findings = tuple(_findings(look, not_checked))
+    layers = tuple(_layer(name, deviations, findings, not_checked) for name in (*changes, GPU_LAYER))
+    return HostAudit(
+        host=member.name,
+        stack=member.stack.name,
+        at=_iso(at),
+        status=worst(layer.status for layer in layers),
+        layers=layers,
+        readings=read,
+        deviations=tuple(deviations),
+        findings=findings,
+        not_checked=tuple(not_checked),
+        gpus=_gpus(look),
+        xids=_xids(look),
+        record=shown(record),
+        groups=member.host.groups,
+        stand_ins=tuple(one.file for one in member.stack.stand_ins),
+        notes=_notes(facts, at),
+    )
+
+
+def unread(member: Member, sentence: str, at: datetime) -> HostAudit:
+    """A host that could not be looked at."""
+    layers = tuple(Layer(name, "unread") for name in (*(role.name for role in member.roles), GPU_LAYER))
+    stand_ins = tuple(one.file for one in member.stack.stand_ins)
+    return HostAudit(
+        member.name, member.stack.name, _iso(at), "unread", sentence, layers,
+        groups=member.host.groups, stand_ins=stand_ins,
+    )  # fmt: skip
+
+
+def _differences(
+    role: DesiredRole, facts: Facts, record: Mapping[str, Any], not_checked: list[NotChecked]
+) -> Iterator[tuple[Change, Deviation]]:
+    """What a role would change, and why that is so; states whose questions were not asked go to ``not_checked``."""
+    good = last_good(role, record)
+    skipped: dict[str, None] = {}
+    for resource in role.resources:
+        if not all(probe in facts for probe in resource.probes()):
+            skipped[type(resource).__name__] = None
+        elif change := resource.plan(facts):
+            yield change, Deviation(role.name, change.what, change.have, change.want, good.why(resource))
+    not_checked += (NotChecked(role.name, name, NOT_ASKED) for name in skipped)
+
+
+def _by_reading(
+    member: Member, read: Iterable[Reading], found: Iterable[Deviation], record: Mapping[str, Any]
+) -> Iterator[Deviation]:
+    """Values that differ from the stack in a layer where no state does: all that is known of one that was not asked."""
+    known = {deviation.layer for deviation in found}
+    roles = {role.name: role for role in member.desired.roles}
+    for one in read:
+        if one.differs and one.layer in roles and one.layer not in known:
+            why = last_good(roles[one.layer], record).why()
+            yield Deviation(one.layer, one.name, one.have or "absent", one.want or "absent", why)
+
+
+def _findings(look: Look, not_checked: list[NotChecked]) -> Iterator[Finding]:
+    for rule in SIGNED:
+        if rule.sign is None or rule.sign.layer not in (*look.changes, GPU_LAYER):
+            continue
+        try:
+            evidence = tuple(line.strip()[:EVIDENCE_SIGNS] for line in _first(rule.sign.seen(look)))
+        except Unread as error:
+            not_checked.append(NotChecked(rule.sign.layer, rule.name, str(error)))
+            continue
+        if evidence:
+            yield _finding(rule, rule.sign, evidence)
+
+
+def _first(lines: Iterable[str]) -> list[str]:
+    """The first lines of the evidence, and how many more there are."""
+    found = list(lines)
+    more = len(found) - EVIDENCE_LINES
+    return [*found[:EVIDENCE_LINES], f"… and {more} more"] if more > 0 else found
+
+
+def _finding(rule: FailureRule, sign: Sign, evidence: tuple[str, ...]) -> Finding:
+    return Finding(rule.name, sign.layer, sign.grave, evidence, rule.cause, rule.cure, sign.provision, rule.link)
+
+
+def _layer(
+    name: str, deviations: Iterable[Deviation], findings: Iterable[Finding], not_checked: Iterable[NotChecked]
+) -> Layer:
+    """One layer in one word. A rule that could not be checked says nothing; a state that could not be, does."""
+    whys = {deviation.why for deviation in deviations if deviation.layer == name}
+    graves = {finding.grave for finding in findings if finding.layer == name}
+    unread = any(one.layer == name and one.reason == NOT_ASKED for one in not_checked)
+    order: tuple[tuple[LayerStatus, bool], ...] = (
+        ("drift", "drift" in whys),
+        ("intent", "intent" in whys),
+        ("new", "new" in whys),
+        ("failing", True in graves),
+        ("unread", unread),
+        ("warning", False in graves),
+    )
+    return Layer(name, next((status for status, so in order if so), "desired"))
+
+
+def _notes(facts: Facts, now: datetime) -> tuple[str, ...]:
+    try:
+        return notes_on(facts, now)
+    except KeyError:  # its locks were not asked for
+        return ()
+
+
+def _xids(look: Look) -> tuple[XidEvent, ...]:
+    try:
+        return xid_events(look.kernel_log)
+    except Unread:
+        return ()
+
+
+def _gpus(look: Look) -> tuple[Gpu, ...]:
+    try:
+        return look.smi.gpus
+    except Unread:
+        return ()
+
+
+def _iso(at: datetime) -> str:
+    return at.isoformat(timespec="seconds")

@@ -1,0 +1,51 @@
+"""How values that no stack pins are spread over a fleet, and who has another than most. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from hostwright.audit.values import HostAudit, Reading, Spread
+
+#: what is each host's own, so that a difference means nothing
+OWN = frozenset({("base", "product"), ("release", "at")})
+
+Key = tuple[str, str, str]
+
+
+def spreads(hosts: Iterable[HostAudit]) -> tuple[Spread, ...]:
+    """The values that no stack pins, each over the hosts that can be compared: two or more with equal ``among``.
+
+    In the order in which the readings are first met. Hosts that could not be read are left out, and so is what none of
+    them has.
+    """
+    groups: dict[Key, dict[str, list[str]]] = {}
+    for host in hosts:
+        for one in _compared(host):
+            found = groups.setdefault((one.layer, one.name, one.among), {})
+            found.setdefault(one.have, []).append(host.host)
+    return tuple(_spread(key, found) for key, found in groups.items() if _comparable(found))
+
+
+def _comparable(found: Mapping[str, list[str]]) -> bool:
+    return set(found) != {""} and sum(map(len, found.values())) > 1
+
+
+def _compared(host: HostAudit) -> Iterator[Reading]:
+    """The readings of a host that are compared, each name once."""
+    seen: dict[Key, Reading] = {}
+    for one in host.readings if host.status != "unread" else ():
+        if one.want is None and (one.layer, one.name) not in OWN:
+            seen.setdefault((one.layer, one.name, one.among), one)
+    return iter(seen.values())
+
+
+def _spread(key: Key, found: Mapping[str, list[str]]) -> Spread:
+    values = tuple(
+        (value, tuple(sorted(hosts)))
+        for value, hosts in sorted(found.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+    )
+    total = sum(len(hosts) for _, hosts in values)
+    common, its_hosts = values[0]
+    if 2 * len(its_hosts) <= total:
+        return Spread(*key, values, "", ())
+    return Spread(*key, values, common, tuple(sorted(host for _, hosts in values[1:] for host in hosts)))
