@@ -20,7 +20,7 @@ from hostwright.release import Run
 from lab.config import HostOptions, Lab, Machine
 from tests.lab.conftest import FrontDoor, Guest, on
 
-LAYERS = {"base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container"}
+LAYERS = {"base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container", "selfaudit"}
 
 
 def test_every_layer_of_both_hosts_is_verified(provisioned: FrontDoor):

@@ -1,0 +1,79 @@
+"""A host that compares itself with its stack from time to time, where nobody looks at it from outside."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from hostwright.audit.questions import check_lines, package_patterns
+from hostwright.audit.readings_program import user_program
+from hostwright.model import Probe, Resource
+from hostwright.quoting import sh
+from hostwright.resources.conditions import Answers, Script, When
+from hostwright.resources.files import Absent, Directory, File
+from hostwright.resources.gpu_use import ReloadTakesGpus
+from hostwright.resources.services import Disturbing, Service
+from hostwright.role import role
+from hostwright.stack import Stack
+from hostwright.templates import render
+
+PROGRAM = "/usr/local/lib/hostwright/selfaudit"
+RESULT = "/var/lib/hostwright/selfaudit.json"
+METRICS = "hostwright.prom"
+SERVICE, TIMER = "hostwright-selfaudit.service", "hostwright-selfaudit.timer"
+UNITS = "/etc/systemd/system"
+STAMP = f"/var/lib/systemd/timers/stamp-{TIMER}"  #: of the timer's last run, so that one that was missed is made up for
+KNOWN = Answers(Probe(sh("test -e %s || systemctl is-active --quiet %s", f"{UNITS}/{TIMER}", TIMER)))
+CALENDAR = "sed -n 's/^OnCalendar=//p' %s | xargs -d '\\n' env SYSTEMD_COLORS=0 systemd-analyze calendar"
+
+
+@dataclass(frozen=True, slots=True)
+class Selfaudit:
+    """Variables of the role ``selfaudit``."""
+
+    enabled: bool = False  #: false: nothing of it is on the host
+    on_calendar: str = "daily"  #: when, in systemd's words: hourly, daily, "Mon *-*-* 04:00"
+    randomized_delay: str = "1h"  #: at most so much later, so that not all hosts do it at one moment
+    textfile_directory: str = "/var/lib/prometheus/node-exporter"  #: of node_exporter's collector; empty: no metrics
+    tensorflow_path: str = "/opt/tensorflow-2.9"  #: the role tensorflow's ``path``
+
+
+@role(needs=["container", "environment", "tensorflow"])
+def selfaudit(v: Selfaudit, stack: Stack) -> Iterator[Resource]:
+    """A timer that writes what the host has against the stack, for people and for Prometheus; off unless wanted."""
+    metrics = f"{v.textfile_directory}/{METRICS}" if v.textfile_directory else ""
+    if not v.enabled:
+        yield _reloads(When(KNOWN, Service(TIMER, running=False)))
+        ours = (f"{UNITS}/{TIMER}", f"{UNITS}/{SERVICE}", STAMP, PROGRAM, RESULT, metrics)
+        for path in filter(None, ours):
+            yield Absent(path, "the host is not to audit itself")
+        return
+
+    program = partial(
+        render, "selfaudit/selfaudit.sh.j2", stack=stack.name, checks=check_lines(stack, v.tensorflow_path),
+        questions=user_program(v.tensorflow_path, package_patterns(stack)), json=sh("%s", RESULT),
+        metrics=sh("%s", metrics),
+    )  # fmt: skip
+    edition = hashlib.sha256(program(edition="").encode()).hexdigest()[:12]  # by which its results are known
+    yield File(PROGRAM, program(edition=edition), mode="755", check="sh -n %s")
+
+    if metrics:  # the collector's package, which may come later, gives it to another owner
+        missing = Answers(Probe(sh("test ! -e %s", v.textfile_directory)))
+        yield When(missing, Directory(v.textfile_directory))
+    folders = (RESULT.rpartition("/")[0], *([v.textfile_directory] if metrics else []))
+    reload = ("systemctl daemon-reload",)
+    service = render(f"selfaudit/{SERVICE}.j2", program=PROGRAM, folders=" ".join(f"-{one}" for one in folders))
+    yield _reloads(File(f"{UNITS}/{SERVICE}", service, then=reload))
+    timer = render(f"selfaudit/{TIMER}.j2", on_calendar=v.on_calendar, randomized_delay=v.randomized_delay)
+    yield _reloads(File(f"{UNITS}/{TIMER}", timer, check=CALENDAR, then=reload))
+
+    ran = Probe(sh("grep -qF %s %s", f'"edition": "{edition}"', RESULT))
+    start = sh("systemctl start -- %s || { journalctl -u %s -n 20 --no-pager; exit 1; }", SERVICE, SERVICE)
+    yield Script("self-audit", "a result of this program", ran, start, timeout_s=180)
+    yield _reloads(Service(TIMER))
+
+
+def _reloads(resource: Resource) -> Resource:
+    return Disturbing(resource, "reloads systemd, which takes the GPUs from containers", ReloadTakesGpus())
