@@ -36,7 +36,7 @@ unit: lint
 	$(VENV)/bin/python -m pytest tests/unit -n auto
 
 lab-test: setup
-	$(SUDO) $(VENV)/bin/python -m pytest tests/lab
+	$(SUDO) $(VENV)/bin/python -m pytest tests/browser tests/lab
 
 test: unit lab-test
 

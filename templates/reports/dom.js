@@ -1,0 +1,49 @@
+"use strict";
+
+// Builds elements. Text goes in as text nodes only, so that nothing a host said is ever read as HTML.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+
+/** An element with attributes and children; strings become text, null is left out. */
+function make(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (value !== null && value !== false) element.setAttribute(key, value === true ? "" : value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
+  return element;
+}
+
+/** What a host said: kept apart from the words around it, whatever direction its letters run in. */
+function said(text, empty = "nothing") {
+  return text === "" ? make("i", { class: "soft" }, empty) : make("bdi", { class: "said" }, text);
+}
+
+/** A status as sign and word. */
+function badge(status, word) {
+  const [sign, short] = data.statuses[status];
+  return make("span", { class: `badge s-${status}` },
+    make("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${word || short}`);
+}
+
+/** A titled part of the panel; nothing when there is nothing in it. */
+function part(title, key, content, count) {
+  if (!content || (Array.isArray(content) && content.length === 0)) return null;
+  const heading = make("h3", {}, title, count ? make("span", { class: "count" }, String(count)) : null);
+  return make("section", { "data-part": key }, heading, content);
+}
+
+/** A table with these column heads; the first cell of a row is its head. */
+function table(heads, rows, kind = "plain") {
+  const cells = (row) => row.map((cell, place) =>
+    place === 0 ? make("th", { scope: "row" }, cell) : make("td", {}, cell));
+  return make("div", { class: "frame wide", tabindex: "0", role: "region", "aria-label": heads.join(", ") },
+    make("table", { class: kind },
+      make("thead", {}, make("tr", {}, heads.map((head) => make("th", { scope: "col" }, head)))),
+      make("tbody", {}, rows.map((row) => make("tr", row.attributes || {}, cells(row.cells || row))))));
+}
+
+function leftOut(host, key) {
+  const more = host.cut && host.cut[key];
+  return more ? make("p", { class: "soft" }, `… and ${more.toLocaleString("en")} more, left out of this page`) : null;
+}

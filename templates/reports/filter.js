@@ -1,0 +1,81 @@
+// Which hosts are shown: by words, by state, by known failure. Folded rows open when only a part of them matches.
+
+const rows = [...document.querySelectorAll("tr.row")];
+const folds = [...document.querySelectorAll("tr.fold")];
+const input = document.getElementById("filter");
+const tiles = [...document.querySelectorAll(".tile")];
+const chips = [...document.querySelectorAll(".chip")];
+const wantedOnly = { status: "", rule: "" };
+
+/** All words by which a host can be found. */
+function wordsOf(host) {
+  const statuses = data.shared[host.layers];
+  const [, short, long] = data.statuses[host.status];
+  const rules = (host.findings || []).map(([rule]) => data.rules[rule][0]);
+  const layers = data.layers.map((layer, place) => `${layer}:${statuses[place]}`);
+  const warned = statuses.includes("warning") ? "warning" : "";
+  return [host.name, ...data.shared[host.groups], host.stack, host.status, short, long, warned, ...rules, ...layers]
+    .join("\n").toLowerCase();
+}
+
+const searched = data.hosts.map(wordsOf);
+const rulesOf = data.hosts.map((host) => new Set((host.findings || []).map(([rule]) => data.rules[rule][0])));
+
+function matches(place, words) {
+  const host = data.hosts[place];
+  return (!wantedOnly.status || host.status === wantedOnly.status)
+    && (!wantedOnly.rule || rulesOf[place].has(wantedOnly.rule))
+    && words.every((word) => searched[place].includes(word));
+}
+
+/** A folded row stays as it is when all its hosts match; else those that match stand for themselves. */
+function showFold(fold, found) {
+  const members = rows.filter((row) => row.dataset.fold === fold.dataset.number);
+  const hits = members.filter((row) => found.has(Number(row.dataset.host)));
+  const whole = hits.length === members.length;
+  const open = fold.querySelector(".unfold").getAttribute("aria-expanded") === "true";
+  fold.hidden = !whole;
+  for (const row of members) {
+    row.hidden = false;
+    row.classList.toggle("shown", whole ? open : found.has(Number(row.dataset.host)));
+  }
+}
+
+function applyFilter() {
+  const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = new Set(data.hosts.keys());
+  for (const place of found) if (!matches(place, words)) found.delete(place);
+  for (const row of rows) if (!row.dataset.fold) row.hidden = !found.has(Number(row.dataset.host));
+  for (const fold of folds) showFold(fold, found);
+  document.getElementById("nothing").hidden = found.size > 0 || data.hosts.length === 0;
+  const all = data.hosts.length.toLocaleString("en");
+  const of = found.size === data.hosts.length ? all : `${found.size.toLocaleString("en")} of ${all}`;
+  document.getElementById("shown").textContent = `${of} host${data.hosts.length === 1 ? "" : "s"}`;
+}
+
+/** One button of a group is pressed at a time; pressing it again lets it go. */
+function choose(kind, buttons, value) {
+  wantedOnly[kind] = wantedOnly[kind] === value ? "" : value;
+  for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset[kind] === wantedOnly[kind]));
+  applyFilter();
+}
+
+function clearFilter() {
+  input.value = "";
+  choose("status", tiles, wantedOnly.status);
+  choose("rule", chips, wantedOnly.rule);
+  applyFilter();
+}
+
+function toggleFold(fold) {
+  const button = fold.querySelector(".unfold");
+  const open = button.getAttribute("aria-expanded") !== "true";
+  button.setAttribute("aria-expanded", String(open));
+  applyFilter();
+}
+
+input.addEventListener("input", applyFilter);
+for (const tile of tiles) tile.addEventListener("click", () => choose("status", tiles, tile.dataset.status));
+for (const chip of chips) chip.addEventListener("click", () => choose("rule", chips, chip.dataset.rule));
+for (const fold of folds) fold.addEventListener("click", () => { if (!String(getSelection())) toggleFold(fold); });
+document.getElementById("clear").addEventListener("click", () => { clearFilter(); input.focus(); });

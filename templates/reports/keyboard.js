@@ -1,0 +1,40 @@
+// Keys: / filter, Escape close or clear, arrows from host to host.
+
+const typing = (target) => target instanceof HTMLInputElement;
+
+/** The names and folded rows that are on the page now, from top to bottom. */
+function stops() {
+  return [...document.querySelectorAll("#matrix .open, #matrix .unfold")].filter((one) => one.getClientRects().length > 0);
+}
+
+const MOVES = {
+  ArrowDown: (place) => place + 1,
+  ArrowUp: (place) => place - 1,
+  Home: () => 0,
+  End: (place, last) => last,
+};
+
+function move(event) {
+  const move = MOVES[event.key];
+  if (!move || !event.target.closest("#matrix th button")) return;
+  const all = stops();
+  const next = all[Math.min(all.length - 1, Math.max(0, move(all.indexOf(event.target.closest("button")), all.length - 1)))];
+  event.preventDefault();
+  next.focus();
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "/" && !typing(event.target)) {
+    event.preventDefault();
+    input.focus();
+  } else if (event.key === "Escape") {
+    if (!panel.hidden) closePanel();
+    else if (typing(event.target)) clearFilter();
+  } else {
+    move(event);
+  }
+});
+
+applyFilter();
+openAddressed();
