@@ -7,7 +7,8 @@ NVIDIA changed the key of its network repository in April 2022 (NVIDIA/cuda-repo
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import dropwhile
 from typing import TYPE_CHECKING
 
 from hostwright.failures.apt_sources import NEW_KEY, OLD_KEY, SOURCES, TRUSTED, Source, keys, rings, sources
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from hostwright.audit.look import Look
 
 NETWORK = "developer.download.nvidia.com/compute/cuda/repos"  #: the network repositories, as the role cuda knows them
+MAIN_LIST = "/etc/apt/sources.list"  #: what apt reads before the lists in its directory
 LOCAL = "/cuda-repo-"  #: in the directory of a local one
 
 
@@ -26,17 +28,27 @@ def retired_key(look: Look) -> Iterator[str]:
     for one in _network(look):
         where = rings(one, known)
         if where is not None and not any(NEW_KEY in known.get(ring, ()) for ring in where):
-            yield f"{one} (no key {NEW_KEY} in {', '.join(one.signed_by) or TRUSTED})"
+            yield f"{one} (no key {NEW_KEY} in {', '.join(one.signed_by) or f'{TRUSTED} or {TRUSTED}.d'})"
 
 
 def conflicting(look: Look) -> Iterator[str]:
-    """apt reads the same CUDA repository from two lines that name different keys, or one of them none."""
+    """apt reads the same CUDA repository from two lines that name different keys, or the later one names none."""
     same: defaultdict[tuple[str, str], list[Source]] = defaultdict(list)
     for one in (*_network(look), *_own(look)):
         same[one.place].append(one)
     for found in same.values():
-        if len({one.signed_by for one in found}) > 1:
+        if _refused(found):
             yield from map(str, found)
+
+
+def _refused(found: Iterable[Source]) -> bool:
+    """Whether apt refuses these lines about one repository: the first key that is named binds all that come after.
+
+    What comes before it and names none is only read twice (tried with apt 2.2). The lists are read by name.
+    """
+    ordered = sorted(found, key=lambda one: (one.file != MAIN_LIST, one.file, one.line))
+    named = [one.signed_by for one in dropwhile(lambda one: not one.signed_by, ordered)]
+    return len(set(named)) > 1
 
 
 def two_sources(look: Look) -> Iterator[str]:

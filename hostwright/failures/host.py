@@ -43,12 +43,19 @@ _MARK = re.compile(r"\w+ (begin|end|retry) [\d. ]+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The last job of a role that ended: its id, exit status, and the last line of its log where it failed."""
+    """The last job of a role: its id, exit status, and the last line of its log where it failed.
+
+    One without a status still runs, or the host went down while it ran.
+    """
 
     role: str
     id: str
-    status: int
+    status: int | None
     said: str
+
+    def __str__(self) -> str:
+        how = "was cut off before it ended" if self.status is None else f"ended with status {self.status}"
+        return f"{self.role}: job {self.id} {how}" + (f": {self.said}" if self.said else "")
 
 
 def clock_off(look: Look) -> Iterator[str]:
@@ -70,10 +77,12 @@ def record_lost(look: Look) -> Iterator[str]:
 
 
 def job_failed(look: Look) -> Iterator[str]:
-    """The last job of a role ended with an error, and that role's layer still differs from the stack."""
+    """The last job of a role ended with an error or was cut off, and that role's layer still differs from the stack."""
+    look.answer(jobs.RUNNING)
+    at_work = {job.id for job in jobs.running(look.facts)}
     for job in ended(look.text(LAST_JOBS)):
-        if job.status and look.differs(job.role):
-            yield f"{job.role}: job {job.id} ended with status {job.status}" + (f": {job.said}" if job.said else "")
+        if job.status != 0 and job.id not in at_work and look.differs(job.role):
+            yield str(job)
 
 
 def ended(text: str) -> Iterator[Ended]:
@@ -86,9 +95,9 @@ def ended(text: str) -> Iterator[Ended]:
     for line in lines:
         job = line.removeprefix("job ")
         role = roles.get(job, "")
-        if job != line and job in statuses and role and role not in seen:
+        if job != line and role and role not in seen:
             seen.add(role)
-            yield Ended(role, job, statuses[job], said.get(job, ""))
+            yield Ended(role, job, statuses.get(job), said.get(job, ""))
 
 
 def _ends(lines: list[str]) -> dict[str, str]:
@@ -123,10 +132,11 @@ HOST_RULES = (
     FailureRule(
         "job-failed",
         "",
-        "the last provisioning run of a layer failed on this host, and the layer still differs from the stack",
+        "the last provisioning run of a layer failed on this host or was cut off, and the layer still differs from the"
+        " stack",
         "Read the whole log (invoke runs.show, or /var/lib/hostwright/jobs/JOB/log on the host), mend the cause and"
         " provision again",
         "hostwright's own jobs",
-        sign=Sign("base", job_failed, (LAST_JOBS,), grave=False),
+        sign=Sign("base", job_failed, (LAST_JOBS, jobs.RUNNING), grave=False),
     ),
 )

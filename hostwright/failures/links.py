@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from hostwright.audit.look import Look, Unread
 from hostwright.failures.driver_load import gpu_unsupported, init_failed
@@ -100,12 +100,20 @@ def _missing(look: Look) -> Iterator[str]:
     driver could not start, or, where there is any, that it does not support.
     """
     bus, cards = len(_gpus_on_bus(look)), look.smi.gpus
-    lost, failed = len(lost_gpus(look)), len(tuple(init_failed(look)))
-    if len(cards) + lost + failed < bus and not any(gpu_unsupported(look)):
+    lost, failed = len(lost_gpus(look)), len(_told_by(init_failed, look))
+    if len(cards) + lost + failed < bus and not _told_by(gpu_unsupported, look):
         off = f", {lost} fell off the bus" if lost else ""
         dead = f", {failed} could not be started" if failed else ""
         known = ", ".join(card(gpu) for gpu in cards) or "none"
         yield f"{bus} NVIDIA GPUs on the PCI bus, {len(cards)} in nvidia-smi{off}{dead}; it lists {known}"
+
+
+def _told_by(other: Callable[[Look], Iterable[str]], look: Look) -> tuple[str, ...]:
+    """What another rule says; nothing where it cannot tell."""
+    try:
+        return tuple(other(look))
+    except Unread:
+        return ()
 
 
 def _none(look: Look) -> Iterator[str]:

@@ -149,9 +149,10 @@ LOADER_RULES = (
         "cupti-not-found",
         "",
         "the profiler's library is not found, so TensorFlow's profiler shows no GPU",
-        "Provision again (the environment role lists extras/CUPTI/lib64 in /etc/ld.so.conf.d), then run ldconfig",
+        "Provision again: the environment role lists extras/CUPTI/lib64 in /etc/ld.so.conf.d; where that changes"
+        " nothing, run ldconfig",
         "TensorFlow's profiler guide",
-        sign=Sign("environment", no_profiler, (LOADER,), grave=False),
+        sign=Sign("environment", no_profiler, (LOADER,), grave=False, provision=True),
     ),
     FailureRule(
         "nvcc-of-distribution",

@@ -33,8 +33,8 @@ def protobuf_too_new(look: Look) -> Iterator[str]:
 
 
 def other_tensorflow(look: Look) -> Iterator[str]:
-    """The environment's TensorFlow is not the stack's version."""
-    venv = used(look)
+    """The environment's TensorFlow is not the stack's version, and its Python is one that the stack names."""
+    venv = _fit(look)
     have = venv.dists.get("tensorflow") if venv else None
     if venv and have and have != look.stack.tensorflow.version:
         yield f"{venv.home}: tensorflow {have}, Python {venv.python}"
@@ -43,7 +43,7 @@ def other_tensorflow(look: Look) -> Iterator[str]:
 def unfit_python(look: Look) -> Iterator[str]:
     """At the environment's path is one of a Python that the stack does not name."""
     venv = used(look)
-    if venv and venv.python not in look.stack.tensorflow.pythons and not any(True for _ in no_python(look)):
+    if venv and _fit(look) is None and not _no_python(look):
         yield f"{venv.home}: Python {venv.python}"
 
 
@@ -56,24 +56,27 @@ def pins_not_kept(look: Look) -> Iterator[str]:
 
 
 def damaged(look: Look) -> Iterator[str]:
-    """The environment lacks its interpreter or a pinned package, or a package's file is gone or of another size."""
+    """The environment lacks a pinned package, a package's file is gone or of another size, or its interpreter is lost
+    although the host has a Python that fits.
+    """
     venv = used(look)
     if venv is None or venv.found is None:
         return
-    yield from (f"{venv.home}: no {one}" for one in venv.found.lost)
+    lost = [] if _no_python(look) else venv.found.lost
+    yield from (f"{venv.home}: no {one}" for one in lost)
     shared = "tensorflow" if _seconds(venv) else ""
     yield from (drift.have for drift in venv.drifts if not _version_differs(drift) and drift.name != shared)
 
 
 def second_tensorflow(look: Look) -> Iterator[str]:
     """A second package with TensorFlow's files, such as tensorflow-gpu or tf-nightly, is in the environment."""
-    venv = used(look)
+    venv = _fit(look)
     yield from (f"{venv.home}: {one}" for one in _seconds(venv)) if venv else ()
 
 
 def nvidia_wheels(look: Look) -> Iterator[str]:
     """NVIDIA's libraries are in the environment as wheels (nvidia-cudnn-cu11 and the like)."""
-    venv = used(look)
+    venv = _fit(look)
     if venv:
         yield from (f"{venv.home}: {name} {version}" for name, version in sorted(venv.dists.items())
                     if WHEELS.fullmatch(name))  # fmt: skip
@@ -99,8 +102,18 @@ def no_avx(look: Look) -> Iterator[str]:
         yield "no avx among the flags in /proc/cpuinfo"
 
 
-def _too_new(look: Look, name: str) -> Iterator[str]:
+def _fit(look: Look) -> Used | None:
+    """The environment, where it is of a Python that the stack names: one of another is replaced, whatever is in it."""
     venv = used(look)
+    return venv if venv and venv.python in look.stack.tensorflow.pythons else None
+
+
+def _no_python(look: Look) -> bool:
+    return any(True for _ in no_python(look))
+
+
+def _too_new(look: Look, name: str) -> Iterator[str]:
+    venv = _fit(look)
     have = venv.dists.get(name, "") if venv else ""
     first, wanted = major(have), _pinned(look, venv, name)
     if venv and first is not None and first >= TOO_NEW[name] and wanted is not None and wanted < TOO_NEW[name]:

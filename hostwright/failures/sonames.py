@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from hostwright.audit.look import Look
 
 _DIRECTORIES = (
-    "/usr/local/cuda-[0-9]*/targets/x86_64-linux/lib /usr/local/lib /usr/local/lib/x86_64-linux-gnu /usr/lib"
+    "/usr/local/cuda-[0-9]*.[0-9]*/targets/x86_64-linux/lib /usr/local/lib /usr/local/lib/x86_64-linux-gnu /usr/lib"
     " /usr/lib/x86_64-linux-gnu"
 )
 _STEMS = ("cuda", "nvidia-ml", "cudart", "cublas", "cublasLt", "cufft", "curand", "cusolver", "cusparse", "cudnn*")
 _NAMES = " -o ".join(f"-name 'lib{stem}.so*'" for stem in _STEMS)
 
+#: A toolkit's one directory with both numbers, since /usr/local/cuda-11 is a link to it: each library is told once.
 #: Links with what they say, then what each file calls itself, where the host has readelf (it comes with a compiler).
 #: readelf names the file only when it is given several.
 NAMES = Probe(

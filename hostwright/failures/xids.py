@@ -14,7 +14,7 @@ from hostwright.hardware.xid_catalog import OFF_THE_BUS, POWER_CABLE, Action, Co
 from hostwright.hardware.xids import XidEvent, loaded_at, slot, xid_events
 
 TEXT_SIGNS = 80  #: of the line itself in the evidence
-ECHO = timedelta(minutes=10)  #: what a card reports so soon after a fatal Xid, and is only noted, belongs to that
+ECHO = timedelta(minutes=10)  #: what a card reports so near to a fatal Xid, and is only noted, belongs to that
 CLEANED_UP = 45  #: work was removed because of an error before
 
 

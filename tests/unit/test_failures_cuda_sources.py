@@ -54,7 +54,7 @@ def test_a_network_repository_without_the_key_of_2022_is_the_one_finding(rings: 
     text = SOURCE_LINE + source(f"deb {NETWORK} /") + rings
     assert fired({SOURCES: text}) == ["cuda-network-key"]
     (line,) = found("cuda-network-key", {SOURCES: text})
-    assert line.endswith(f"(no key {NEW_KEY} in {TRUSTED})")
+    assert line.endswith(f"(no key {NEW_KEY} in {TRUSTED} or {TRUSTED}.d)")
 
 
 @pytest.mark.parametrize(("which", "lines"), [("old", 1), ("new", 0)])
@@ -85,6 +85,20 @@ def test_the_same_repository_with_two_keys_is_the_one_finding() -> None:
 def test_the_local_repository_written_again_by_hand_conflicts_with_ours() -> None:
     text = SOURCE_LINE + source(f"deb file://{DIRECTORY} /")
     assert fired({SOURCES: text}) == ["cuda-sources-conflict"]
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "lines"),
+    [
+        ("/etc/apt/sources.list.d/aa.list", f"deb file://{DIRECTORY} /", 0),  # apt 2.2 reads it, and warns
+        ("/etc/apt/sources.list", f"deb file://{DIRECTORY} /", 0),
+        ("/etc/apt/sources.list.d/zz.list", f"deb file://{DIRECTORY} /", 2),
+        ("/etc/apt/sources.list.d/aa.list", f"deb [signed-by=/other.gpg] file:{DIRECTORY}/ /", 2),
+        ("/etc/apt/sources.list.d/zz.list", f"deb [signed-by=/other.gpg] file:{DIRECTORY}/ /", 2),
+    ],
+)
+def test_a_key_conflicts_with_what_apt_reads_after_it(file: str, line: str, lines: int) -> None:
+    assert len(found("cuda-sources-conflict", {SOURCES: SOURCE_LINE + source(line, file)})) == lines
 
 
 def test_the_same_repository_for_another_suite_conflicts_with_nothing() -> None:

@@ -260,6 +260,16 @@ def test_links_and_what_files_call_themselves_are_read(tmp_path: Path) -> None:
     ]
 
 
+def test_a_toolkit_that_has_two_names_is_looked_at_once(tmp_path: Path) -> None:
+    lib = tmp_path / "usr/local/cuda-11.2/targets/x86_64-linux/lib"
+    lib.mkdir(parents=True)
+    (lib / "libcusolver.so.10").symlink_to("libcusolver.so.11")
+    (tmp_path / "usr/local/cuda-11").symlink_to("cuda-11.2")
+    (tmp_path / "usr/local/cuda").symlink_to("cuda-11.2")
+    answer = asked(NAMES, tmp_path, "/usr/l")
+    assert seen(LOADER_RULES[-1], look_at({NAMES: answer})) == [f"{LIB}/libcusolver.so.10 leads to libcusolver.so.11"]
+
+
 def test_without_binutils_names_alone_are_looked_at(tmp_path: Path) -> None:
     write(tmp_path / "usr/lib/libcudart.so.11.0", "libcublas.so.11")
     (tmp_path / "usr/lib/libcuda.so").symlink_to("libcudnn.so.8")

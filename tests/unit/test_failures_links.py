@@ -9,13 +9,23 @@ from pathlib import Path
 
 import pytest
 
+from hostwright.failures.driver_state import BOOTED
 from hostwright.failures.links import ACS
 from hostwright.hardware.gpu import Gpu, GpuProcess, NvLink
-from hostwright.hostfacts import PCI
+from hostwright.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.model import Answer, Facts
-from tests.unit.gpu_looks import A100, T4, all_seen, cards, look, only, seen, unread
+from tests.unit.gpu_looks import A100, NOW, T4, all_seen, cards, line, look, only, seen, unread
 from tests.unit.shell import program
 
+CARD_ROW = "0x10de 0x030200 0x1eb8"
+#: what tells whether the driver supports a card
+HOST = {
+    OS_RELEASE: Answer(0, 'ID=ubuntu\nVERSION_ID="20.04"\n'),
+    UNAME: Answer(0, "5.4.0-150-generic x86_64\n"),
+    AVX: Answer(0, ""),
+    PYTHONS: Answer(0, "/usr/bin/python3 3.8\n"),
+    MEMORY: Answer(0, "67108864\n"),
+}
 DEAD = tuple(NvLink(number, number not in {3, 7}) for number in range(12))
 BUSY = replace(T4, performance="P0", slowdowns=(), processes=(GpuProcess(7, "python3", "C"),))
 
@@ -86,6 +96,16 @@ def test_a_card_that_the_driver_does_not_bring_up_is_told() -> None:
     assert told.startswith("3 NVIDIA GPUs on the PCI bus, 2 in nvidia-smi; it lists card 0 (0000:3b:00.0), card 1")
     assert only(look(on_bus=1), "gpu-missing") == "1 NVIDIA GPUs on the PCI bus, 0 in nvidia-smi; it lists none"
     assert unread("gpu-missing", look(smi=Answer(9, ""), on_bus=2))
+
+
+def test_a_card_that_is_missing_for_a_reason_that_another_rule_tells_is_not_told_again() -> None:
+    failed = line("NVRM: GPU 0000:3d:00.0: RmInitAdapter failed! (0x26:0xffff:1290)")
+    booted = {BOOTED: Answer(0, f"{NOW.timestamp() - 86400:.0f}\n")}
+    assert all_seen(look(*cards(T4), log=[failed], on_bus=3, answers=booted)) == {}
+    told = only(look(*cards(T4), log=[failed], on_bus=4, answers=booted), "gpu-missing")
+    assert told.startswith("4 NVIDIA GPUs on the PCI bus, 2 in nvidia-smi, 1 could not be started; it lists card 0")
+    newer = {PCI: Answer(0, f"{CARD_ROW}\n" * 2 + "0x10de 0x030200 0x2331\n"), **HOST}
+    assert all_seen(look(*cards(T4), answers=newer)) == {}
 
 
 def test_a_host_without_a_card_is_told_where_it_shall_have_the_driver() -> None:

@@ -317,6 +317,7 @@ def last_jobs(tmp_path: Path) -> str:
 
 def test_the_last_job_of_each_role_is_read(last_jobs: str) -> None:
     assert list(host.ended(last_jobs)) == [
+        host.Ended("cuda", "r4-cuda-e", None, ""),
         host.Ended("base", "r3-base-a", 1, "E: no room"),
         host.Ended("container", "r2-container-c", 0, ""),
     ]
@@ -326,6 +327,15 @@ def test_a_job_that_failed_is_seen_while_its_layer_differs(last_jobs: str) -> No
     assert evidence("job-failed", {host.LAST_JOBS: last_jobs}) == []
     differing = {host.LAST_JOBS: last_jobs, UPDATES: "0001\n"}
     assert evidence("job-failed", differing) == ["base: job r3-base-a ended with status 1: E: no room"]
+
+
+@pytest.mark.parametrize(
+    "running, seen", [("", ["base: job r9-base-x was cut off before it ended"]), ("r9-base-x", [])]
+)
+def test_a_job_that_was_cut_off_is_told_from_one_that_runs(last_jobs: str, running: str, seen: list[str]) -> None:
+    newest = 'job r9-base-x\nr9-base-x/job.json:{"schema": 1, "role": "base\n' + last_jobs
+    alive = f"{running} {json.dumps({**RUNS, 'role': 'base'})}\n" if running else ""
+    assert evidence("job-failed", {host.LAST_JOBS: newest, jobs.RUNNING: alive, UPDATES: "0001\n"}) == seen
 
 
 def test_a_host_without_jobs_has_none(tmp_path: Path) -> None:

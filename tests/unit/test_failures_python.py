@@ -105,6 +105,7 @@ def test_a_lost_file_a_lost_package_and_a_lost_interpreter_are_damage() -> None:
     assert found("environment-damaged", {VENV: audited({"numpy": ""})}) == ["numpy absent"]
     gone = audited().replace("constraints\t", "gone\tinterpreter\nconstraints\t")
     assert found("environment-damaged", {VENV: gone}) == [f"{HOME}: no interpreter"]
+    assert fired({VENV: gone, PYTHONS: "/usr/bin/python3 3.11\n"}) == ["no-wheel"], "it went with the host's Python"
 
 
 @pytest.mark.parametrize("dist", ["tensorflow_gpu-2.9.0", "tf_nightly-2.10.0.dev20220427", "tensorflow_cpu-2.9.0"])
@@ -150,6 +151,8 @@ def test_an_environment_made_by_hand_in_its_place_is_looked_at_as_well() -> None
 
 def test_one_of_a_python_without_wheels_is_told() -> None:
     assert fired(by_hand("pip-24.0", python="3.12")) == ["environment-python"]
+    full = ("tensorflow-2.12.0", "numpy-2.0.2", "tensorflow_cpu-2.12.0", "nvidia_cudnn_cu11-8.6.0.163")
+    assert fired(by_hand(*full, python="3.11")) == ["environment-python"], "it is replaced, whatever is in it"
     no_python = {**by_hand("pip-24.0", python="3.12"), PYTHONS: "/usr/bin/python3 3.12\n"}
     assert fired(no_python) == ["no-wheel"]
 
