@@ -175,6 +175,85 @@ def runs_show(c: Context, run: str = "last", hosts: str = "", steps: bool = Fals
     _run("runs.show", **_given(locals()))
 
 
+LOOKED_AT = ("inventory", "var", "roles", "json", "ask_become_pass", "accept_new")
+NO_SUDO = "ask only what needs no root; what needs it is said to be not read"
+
+
+@task(
+    name="fleet",
+    default=True,
+    help=_help(
+        *LOOKED_AT,
+        hosts="which hosts (default: all of the inventory)",
+        csv="write the audit as CSV to this file, or - for standard output",
+        junit="write it as JUnit XML for a build server, likewise",
+        prometheus="write it for node_exporter's textfile collector, likewise",
+        html="write it as one page for a browser, which needs no network, likewise",
+        watch="again and again, every 60s or 5m, until Ctrl-C",
+        offline="ask no host: judge the facts of the last audit by the stack as it is now",
+        no_sudo=NO_SUDO,
+        details="every value and every card, not only what is not as desired",
+    ),
+    **COMMON,
+)
+def audit_fleet(
+    c: Context,
+    hosts: str = "",
+    inventory: str = "",
+    var: Sequence[str] | None = None,
+    roles: str = "",
+    json: bool = False,
+    ask_become_pass: bool = False,
+    accept_new: bool = False,
+    csv: str = "",
+    junit: str = "",
+    prometheus: str = "",
+    html: str = "",
+    watch: str = "",
+    offline: bool = False,
+    no_sudo: bool = False,
+    details: bool = False,
+) -> None:
+    """Show which hosts are not on their stack, since when, and what they suffer from. Changes nothing."""
+    _run("audit", **_given(locals()))
+
+
+@task(
+    name="history",
+    help=_help("inventory", "json", hosts="which hosts: gpu07, @rack3", since="how far back: 7d, 12w (default: all)"),
+    auto_shortflags=False,
+)
+def audit_history(c: Context, hosts: str = "", inventory: str = "", json: bool = False, since: str = "") -> None:
+    """Show what audits saw of hosts over time."""
+    _run("audit.history", **_given(locals()))
+
+
+@task(
+    name="diff",
+    help=_help("inventory", "json", hosts="which hosts (default: all)", since="how far back: 7d, 12h (default 7d)"),
+    auto_shortflags=False,
+)
+def audit_diff(c: Context, hosts: str = "", inventory: str = "", json: bool = False, since: str = "7d") -> None:
+    """Show what changed over the fleet between an earlier audit and the last one."""
+    _run("audit.diff", **_given(locals()))
+
+
+@task(help=_help("hosts", *LOOKED_AT, no_sudo=NO_SUDO), **COMMON)
+def doctor(
+    c: Context,
+    hosts: str = "",
+    inventory: str = "",
+    var: Sequence[str] | None = None,
+    roles: str = "",
+    json: bool = False,
+    ask_become_pass: bool = False,
+    accept_new: bool = False,
+    no_sudo: bool = False,
+) -> None:
+    """Say what hosts suffer from: what is seen, its cause, its cure. Changes nothing."""
+    _run("doctor", **_given(locals()))
+
+
 @task(
     name="vars",
     help=_help(
@@ -230,4 +309,5 @@ def _given(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 runs = Collection("runs", runs_list, runs_show)
-namespace = Collection(plan, provision, verify, variables, hosts, mirror, lock, unlock, runs, lab)
+audit = Collection("audit", audit_fleet, audit_history, audit_diff)
+namespace = Collection(plan, provision, verify, audit, doctor, variables, hosts, mirror, lock, unlock, runs, lab)

@@ -24,6 +24,8 @@ WIDTH_WHEN_PIPED = 140  #: columns of plain output, when nobody's terminal says 
 
 def printable(text: str) -> str:
     """Text from a host made safe to print: a control, format or unassigned character becomes ``\\ufffd``."""
+    if text.isprintable():  # nearly all of it is, and a fleet's reports hold a hundred thousand texts
+        return text
     return "".join(
         char if char in "\n\t" or not unicodedata.category(char).startswith("C") else "\N{REPLACEMENT CHARACTER}"
         for char in text

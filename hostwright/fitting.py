@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 
 from packaging.specifiers import SpecifierSet
 
@@ -200,6 +201,14 @@ def nearest_fit(wanted: Combination, ground: Ground) -> str:
 
     When none does, the ground has to change: first the kernel, then the GPU.
     """
+    return _nearest_fit(wanted, ground.kernel, ground.chips, tuple(sorted(ground.kernels.items())))
+
+
+@lru_cache(maxsize=256)  # a fleet has few kinds of hosts, and to go through all combinations takes 5 ms
+def _nearest_fit(
+    wanted: Combination, kernel: str | None, chips: tuple[Chip, ...], kernels: tuple[tuple[str, str], ...]
+) -> str:
+    ground = Ground(kernel, chips, dict(kernels))
     best = _best(wanted, ground)
     if best:
         return _said(wanted, best)

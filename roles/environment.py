@@ -13,6 +13,7 @@ from hostwright.stack import Stack
 from hostwright.templates import render
 
 COMMAND = "/usr/local/lib/hostwright/cuda-command"
+LDCONFIG = "/sbin/ldconfig"  #: the profiler's library is none of those that the cache is asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,8 @@ def environment(v: Environment, stack: Stack) -> Iterator[Resource]:
     conf = f"/etc/ld.so.conf.d/cuda-{series.replace('.', '-')}.conf"
     opened = tuple(name for name, layer in stack.tensorflow.libraries.items() if layer in {"cuda", "cudnn"})
 
-    yield File(conf, render("environment/ld.conf.j2", libraries=(f"{prefix}/targets/x86_64-linux/lib", profiler)))
+    directories = (f"{prefix}/targets/x86_64-linux/lib", profiler)
+    yield File(conf, render("environment/ld.conf.j2", libraries=directories), then=(LDCONFIG,))
     yield LoaderCache(opened, prefix, conf)
     yield File(
         "/etc/profile.d/cuda.sh",

@@ -27,6 +27,10 @@ VERBS = {
     "unlock": "locking.unlock",
     "runs": "runs.runs",
     "runs.show": "runs.runs_show",
+    "audit": "auditing.audit",
+    "audit.history": "history.history",
+    "audit.diff": "history.diff",
+    "doctor": "auditing.doctor",
 }
 
 

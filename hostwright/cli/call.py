@@ -24,6 +24,8 @@ from hostwright.planning import make_plan
 from hostwright.secret import Secret
 from hostwright.transport import Session
 
+#: ``@`` set → the status of the last audit
+AUDIT_SETS = {"drifted": "drift", "failing": "failing", "unread": "unread"}
 CUT = "the run was interrupted; what runs on the host goes on"
 AS_DESIRED, FAILED, BAD_INPUT, DIFFERS, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -76,7 +78,18 @@ def _named_sets(fleet: Fleet, pattern: str) -> dict[str, set[str]]:
 
     sets = named_sets(state_root(), fleet.path)
     check_sets(pattern, sets, fleet.inventory.groups)
-    return sets
+    return {**sets, **(_audited_sets(fleet) if any(f"@{name}" in pattern for name in AUDIT_SETS) else {})}
+
+
+def _audited_sets(fleet: Fleet) -> dict[str, set[str]]:
+    """What ``@drifted`` and its kin stand for: the hosts that the last audit of each found so."""
+    from hostwright.history import History
+    from hostwright.journal import state_root
+
+    latest = History(state_root()).latest(fleet.path)
+    if not latest:
+        raise InputError("no audit of this inventory is recorded yet: run invoke audit first", "--hosts")
+    return {name: {host for host, now in latest.items() if now == status} for name, status in AUDIT_SETS.items()}
 
 
 class Connections:

@@ -63,6 +63,13 @@ def test_a_dropped_loader_path_is_put_back_before_the_cache_is_made_again() -> N
     assert [change.what for change in changes_of(RESOURCES, {**GREEN, **gone})] == [f"file {conf}", "loader cache"]
 
 
+def test_a_file_that_lost_the_profilers_directory_is_written_and_read() -> None:
+    conf = "/etc/ld.so.conf.d/cuda-11-2.conf"
+    change = changed(f"cat -- {conf}", f"{HOME}/targets/x86_64-linux/lib\n")
+    assert change.what == f"file {conf}"
+    assert change.steps[0].script.splitlines()[-1] == "/sbin/ldconfig"
+
+
 def test_a_stale_cache_alone_is_made_again() -> None:
     assert changed("ldconfig", "").steps[0].script.startswith("/sbin/ldconfig\n")
 

@@ -1,0 +1,62 @@
+"""What is older than anybody looks back to goes, and so does what an audit every minute leaves beside its changes."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+DAY_S = 86_400
+KEEP_DAYS = 400  #: a year, and the month before it to compare with
+SLACK_DAYS = 30  #: so that a daily audit prunes once a month
+
+
+def tidy(db: sqlite3.Connection, number: int, at: int) -> None:
+    """After an audit was written: thin out the days before the first one of a day, and now and then prune."""
+    (inventory,) = db.execute("SELECT inventory FROM audit WHERE id = ?", (number,)).fetchone()
+    query = "SELECT at FROM audit WHERE inventory = ? AND id < ? ORDER BY id DESC LIMIT 1"
+    before = db.execute(query, (inventory, number)).fetchone()
+    if before and before[0] // DAY_S < at // DAY_S:
+        thin(db, inventory, at)
+    oldest = db.execute("SELECT at FROM audit WHERE id > (SELECT audit FROM pruned) ORDER BY id LIMIT 1").fetchone()
+    if oldest[0] < at - (KEEP_DAYS + SLACK_DAYS) * DAY_S:
+        prune(db, at)
+
+
+def thin(db: sqlite3.Connection, inventory: int, now: int) -> None:
+    """Of each day that is over keep the rows of the last audit. What changed in which audit is kept of all of them.
+
+    So ``--watch`` over a thousand hosts leaves a thousand rows a day, not a thousand a minute.
+    """
+    over = db.execute(
+        "SELECT id FROM audit WHERE inventory = ? AND at < ? AND id NOT IN (SELECT last FROM host) "
+        "AND id NOT IN (SELECT max(id) FROM audit WHERE inventory = ? GROUP BY at / ?)",
+        (inventory, now // DAY_S * DAY_S, inventory, DAY_S),
+    ).fetchall()
+    ids = json.dumps([number for (number,) in over])
+    db.execute("DELETE FROM seen WHERE audit IN (SELECT value FROM json_each(?))", (ids,))
+    db.execute(
+        "DELETE FROM audit WHERE id IN (SELECT value FROM json_each(?)) AND id NOT IN (SELECT first FROM host) "
+        "AND NOT EXISTS (SELECT 1 FROM span WHERE since = audit.id) "
+        "AND NOT EXISTS (SELECT 1 FROM span WHERE until = audit.id)",
+        (ids,),
+    )
+
+
+def prune(db: sqlite3.Connection, now: int, keep_days: int = KEEP_DAYS) -> None:
+    """Drop the audits that are older, what had ended by then, and hosts that were not looked at since.
+
+    What is still so keeps its beginning, however long ago; with it stays that audit's row, which says when that was.
+    ``now`` is in seconds since 1970.
+    """
+    query = "SELECT coalesce((SELECT min(id) - 1 FROM audit WHERE at >= ?), (SELECT max(id) FROM audit), 0)"
+    (last,) = db.execute(query, (now - keep_days * DAY_S,)).fetchone()
+    db.execute("UPDATE pruned SET audit = max(audit, ?)", (last,))
+    db.execute("DELETE FROM seen WHERE audit <= ?", (last,))
+    db.execute("DELETE FROM span WHERE until <= ?", (last,))
+    db.execute("DELETE FROM span WHERE host IN (SELECT id FROM host WHERE last <= ?)", (last,))
+    db.execute("DELETE FROM host WHERE last <= ?", (last,))
+    db.execute("DELETE FROM fact WHERE id NOT IN (SELECT fact FROM span)")
+    db.execute("DELETE FROM subject WHERE id NOT IN (SELECT subject FROM fact UNION SELECT subject FROM span)")
+    db.execute(
+        "DELETE FROM audit WHERE id <= ? AND id NOT IN (SELECT since FROM span UNION SELECT first FROM host)", (last,)
+    )

@@ -1,0 +1,1 @@
+"""The audit on real hosts: what was planted is found, nothing is invented, each cure works."""

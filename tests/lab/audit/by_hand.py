@@ -1,0 +1,99 @@
+"""A host installed by hand: what the articles on this stack have people type, typed by the host's own user.
+
+Nothing is done better here than there. Left out is what a lab host cannot do (the console's own screen, the reboot
+after the driver), and the files are there already instead of being downloaded.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hostwright.artifacts import Store
+from hostwright.stack import Stack
+from lab.config import USER, Machine
+from lab.machine import exec_in
+
+FILES = ("driver", "cuda-repository", "cudnn")  #: the stack's artifacts that the articles download
+CUDA = "/usr/local/cuda-11.2"
+OUTPUT_SIGNS = 2000  #: of a command that did not do what it should
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """One line at the user's prompt; the article says that it ends well, and that its output has ``says`` (a regex)."""
+
+    line: str
+    says: str = ""
+    status: int = 0
+
+
+BUILD_TOOLS = (
+    Typed("sudo apt-get update"),
+    Typed("sudo apt-get install -y build-essential linux-headers-$(uname -r)"),
+)
+
+DRIVER = (
+    Typed("chmod +x NVIDIA-Linux-x86_64-470.182.03.run"),
+    Typed("sudo ./NVIDIA-Linux-x86_64-470.182.03.run --silent"),  # what Enter at each of its questions does
+    Typed("nvidia-smi", "470.182.03"),
+)
+
+TOOLKIT = (
+    Typed("sudo dpkg -i cuda-repo-ubuntu2004-11-2-local_11.2.2-460.32.03-1_amd64.deb"),
+    Typed("sudo apt-key add /var/cuda-repo-ubuntu2004-11-2-local/7fa2af80.pub", "OK"),
+    Typed("sudo apt-get update"),
+    Typed("sudo apt-get install -y cuda-11-2", "nvidia-driver-460"),
+    Typed(f"echo 'export PATH={CUDA}/bin${{PATH:+:${{PATH}}}}' >>~/.bashrc"),
+    Typed(f"echo 'export LD_LIBRARY_PATH={CUDA}/lib64${{LD_LIBRARY_PATH:+:${{LD_LIBRARY_PATH}}}}' >>~/.bashrc"),
+    Typed("bash -ic 'nvcc --version'", r"release 11\.2"),
+)
+
+CUDNN = (
+    Typed("tar -xzvf cudnn-11.2-linux-x64-v8.1.0.77.tgz"),
+    Typed("sudo cp cuda/include/cudnn*.h /usr/local/cuda/include"),
+    Typed("sudo cp cuda/lib64/libcudnn* /usr/local/cuda/lib64"),  # no -P: each link becomes a copy
+    Typed("sudo chmod a+r /usr/local/cuda/include/cudnn*.h /usr/local/cuda/lib64/libcudnn*"),
+)
+
+TENSORFLOW = (
+    Typed("pip3 install tensorflow==2.9.0", "Successfully installed .*numpy-2"),
+    # What the articles do not say: it does not import with the NumPy that pip takes today.
+    Typed("bash -ic 'python3 -c \"import tensorflow\"'", r"compiled using NumPy 1\.x cannot be run in", status=1),
+)
+
+NVIDIA_DOCKER = """\
+deb https://nvidia.github.io/libnvidia-container/stable/ubuntu18.04/amd64 /
+#deb https://nvidia.github.io/libnvidia-container/experimental/ubuntu18.04/amd64 /
+deb https://nvidia.github.io/nvidia-container-runtime/stable/ubuntu18.04/amd64 /
+deb https://nvidia.github.io/nvidia-docker/ubuntu18.04/amd64 /
+"""
+
+CONTAINERS = (
+    Typed("sudo apt-get install -y docker.io"),
+    # Its address answers no more on any lab host; what it once sent is what stays on hosts.
+    Typed(f"sudo tee /etc/apt/sources.list.d/nvidia-docker.list <<'END'\n{NVIDIA_DOCKER}END"),
+)
+
+ARTICLE = (*BUILD_TOOLS, *DRIVER, *TOOLKIT, *CUDNN, *TENSORFLOW, *CONTAINERS)
+
+
+def download(machine: Machine, stack: Stack) -> None:
+    """Put the files that the articles download into the user's home."""
+    store, home = Store.default(), machine.merged / "home" / USER
+    owner = home.stat()
+    for name in FILES:
+        copy = shutil.copy(store.locate(stack.artifact(name)), home)
+        os.chown(copy, owner.st_uid, owner.st_gid)
+
+
+def type_all(machine: Machine, lines: Iterable[Typed]) -> None:
+    """Type one line after the other as the host's user. One that does not end as it should is an ``AssertionError``."""
+    for one in lines:
+        done = exec_in(machine, ["runuser", "--login", USER, "--command", one.line])
+        said = f"{done.stdout}{done.stderr}"
+        as_told = done.returncode == one.status and re.search(one.says, said)
+        assert as_told, f"{one.line}\nended with status {done.returncode}:\n{said[-OUTPUT_SIGNS:]}"

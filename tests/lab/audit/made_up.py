@@ -1,0 +1,19 @@
+"""What no lab host can have: sick cards, full disks, old processors. Facts of a clean host, with some answers made up.
+
+Each case changes the answers of a real, clean lab host as sick hardware would, and names the failures that must be
+recognised, and no others.
+"""
+
+from __future__ import annotations
+
+from tests.lab.audit.made_up_cards import CARDS
+from tests.lab.audit.made_up_case import MadeUp, made_up
+from tests.lab.audit.made_up_driver import DRIVER
+from tests.lab.audit.made_up_host import HOST
+from tests.lab.audit.made_up_links import LINKS
+from tests.lab.audit.made_up_well import WELL
+from tests.lab.audit.made_up_xids import XIDS
+
+__all__ = ["MADE_UP", "MadeUp", "made_up"]
+
+MADE_UP: tuple[MadeUp, ...] = (*CARDS, *XIDS, *LINKS, *DRIVER, *HOST, *WELL)

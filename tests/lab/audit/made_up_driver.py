@@ -1,0 +1,28 @@
+"""What the driver meets where there is hardware: NVSwitches, a card that it does not find, foreign programs."""
+
+from __future__ import annotations
+
+from hostwright.failures.units import FABRIC_MANAGER, JOURNALS
+from tests.lab.audit.made_up_cards import REPORT
+from tests.lab.audit.made_up_case import log, made_up, says, together
+from tests.lab.audit.made_up_links import NOBODY
+from tests.lab.audit.made_up_smi import T4, device_files, fabric_manager, hgx, on_bus, own, times
+
+NOTHING = f"{FABRIC_MANAGER}: detected NV_WARN_NOTHING_TO_DO from the driver\n"
+OTHER = "470.256.02"  #: of the driver's branch, and not the stack's
+MISMATCH = (
+    (2, f"NVRM: API mismatch: the client has the version {OTHER}, but"),
+    (2, "NVRM: this kernel module has the version 470.182.03.  Please"),
+)
+
+DRIVER = (
+    made_up("NVSwitches without a running Fabric Manager", together(hgx(), fabric_manager("inactive")),
+            "fabric-not-ready"),
+    made_up("Fabric Manager of another version", together(hgx(), fabric_manager(version=OTHER)),
+            "fabric-manager-version"),
+    made_up("Fabric Manager without NVSwitches", together(fabric_manager("failed"), says(JOURNALS, NOTHING)),
+            "fabric-nothing-to-do"),
+    made_up("a card that the driver does not find", together(NOBODY, on_bus(T4)), "no-device", REPORT),
+    made_up("cards without their device files", together(own(times(4)), device_files(1)), "device-files-missing"),
+    made_up("a container with the libraries of another driver", log(*MISMATCH), "foreign-driver-library"),
+)  # fmt: skip

@@ -1,0 +1,58 @@
+"""What cannot be planted and is no card's: full and broken disks, a wrong clock, an old processor, Docker's snap."""
+
+from __future__ import annotations
+
+from hostwright.failures.disks import FREE, READ_ONLY
+from hostwright.failures.host import CLOCK
+from hostwright.hostfacts import AVX
+from hostwright.model import Answer, Facts
+from hostwright.resources.containers import SNAP_DOCKER
+from tests.lab.audit.made_up_case import Answers, Change, made_up, says, together
+
+GIB = 2**20  #: in KiB, df's unit
+MANY = 16_777_216
+
+
+def disk(mount: str, size_gib: float, free_gib: float, *, inodes: int = MANY, free_inodes: int = MANY // 2) -> Change:
+    """``df`` of one more filesystem."""
+
+    def change(facts: Facts) -> Answers:
+        size, free = int(size_gib * GIB), int(free_gib * GIB)
+        blocks, _, nodes = facts[FREE].text.partition("inodes\n")
+        blocks += f"/dev/sdb1 {size} {size - free} {free} {100 - 100 * free // size}% {mount}\n"
+        nodes += f"/dev/sdb1 {inodes} {inodes - free_inodes} {free_inodes} 99% {mount}\n"
+        return {FREE: Answer(0, f"{blocks}inodes\n{nodes}")}
+
+    return change
+
+
+def clock(seconds: int) -> Change:
+    """The host's clock is ahead by so much."""
+    return lambda facts: {CLOCK: Answer(0, f"{int(facts[CLOCK].strip()) + seconds}\n")}
+
+
+def mounted(row: str) -> Change:
+    """One more row of what is mounted read-only, or of what fstab wants."""
+    return lambda facts: {READ_ONLY: Answer(0, f"{facts[READ_ONLY].text}{row}\n")}
+
+
+HOST = (
+    made_up("a big filesystem nearly full", disk("/var", 200, 12), "disk-nearly-full"),
+    made_up("a filesystem full", disk("/opt", 20, 0.2), "no-space"),
+    made_up("one full, one nearly", together(disk("/opt", 20, 0.2), disk("/var", 20, 1)), "no-space disk-nearly-full"),
+    made_up("out of inodes", disk("/var", 200, 120, free_inodes=500), "inodes-exhausted"),
+    made_up("a filesystem read-only after an error",
+            mounted("mount /var/lib/docker ext4 ro,relatime,errors=remount-ro"), "mounted-read-only"),
+    made_up("data that fstab wants writable, read-only",
+            mounted("mount /data xfs ro,relatime\nfstab /data defaults,noatime"), "mounted-read-only"),
+    made_up("clock an hour ahead", clock(3600), "clock-off"),
+    made_up("clock ten minutes behind", clock(-600), "clock-off"),
+    made_up("a processor from before AVX", says(AVX, status=1), "no-avx"),
+    made_up("Docker from the snap", says(SNAP_DOCKER, "2893\n"), "docker-snap"),
+    made_up("a small /boot with enough room", disk("/boot", 1, 0.4)),
+    made_up("a full /boot/efi", disk("/boot/efi", 0.1, 0.05)),
+    made_up("a filesystem without counted inodes", disk("/var", 200, 120, inodes=0, free_inodes=0)),
+    made_up("an image mounted read-only", mounted("mount /snap/core/1 squashfs ro,nodev,relatime")),
+    made_up("a share that is read-only on purpose", mounted("mount /srv ext4 ro,relatime\nfstab /srv ro,noatime")),
+    made_up("clock half a minute ahead", clock(30)),
+)  # fmt: skip

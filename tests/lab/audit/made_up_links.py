@@ -1,0 +1,71 @@
+"""Cards that are badly joined to the host or to each other, and hosts that miss some."""
+
+from __future__ import annotations
+
+from hostwright.failures.links import ACS
+from tests.lab.audit.made_up_cards import A100_MIG, REPORT
+from tests.lab.audit.made_up_case import Line, log, made_up, says, together
+from tests.lab.audit.made_up_smi import (
+    A100_PCIE,
+    H100,
+    T4,
+    V100,
+    fails,
+    hgx,
+    nvlinks,
+    on_bus,
+    own,
+    put,
+    sample,
+    times,
+    two_cards,
+    whole,
+    works,
+)
+
+LINK = "pci/pci_gpu_link_info"
+WIDTH = f"{LINK}/link_widths/current_link_width"
+GENERATION = f"{LINK}/pcie_gen/current_link_gen"
+TWO_PATHS = (
+    "gpu /sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0\n"
+    "gpu /sys/devices/pci0000:3a/0000:3a:02.0/0000:3c:00.0\n"
+)  # fmt: skip
+V100_SXM2 = "v100-sxm2-450.80.02"
+SOUND = times(2)  #: the samples' second cards are sick: both are like the first
+NOBODY = fails(6, "No devices were found\n")
+
+
+def cannot_start(address: str) -> tuple[Line, ...]:
+    """What the driver says of a card when a program opens it and it does not start."""
+    return (
+        (29, f"NVRM: GPU {address}: RmInitAdapter failed! (0x26:0xffff:1290)"),
+        (29, f"NVRM: GPU {address}: rm_init_adapter failed, device minor number 1"),
+    )
+
+
+LINKS = (
+    made_up("eight lanes", sample("t4-470.182.03", T4), "pcie-width"),
+    made_up("one of eight cards in four lanes", own(times(8), works(), put({WIDTH: "4x"}, 5)), "pcie-width"),
+    made_up("an old generation under load", own(works(), put({GENERATION: "1"})), "pcie-generation"),
+    made_up("an NVLink to an NVSwitch down", hgx(dead={3: (7,)}), "nvlink-down"),
+    made_up("all NVLinks of a card down", hgx(dead={6: tuple(range(12))}), "nvlink-down"),
+    made_up("NVLinks of V100 partly down", together(sample(V100_SXM2, V100, SOUND), nvlinks(6, {0: (3, 5), 1: (1,)})),
+            "nvlink-partial"),
+    made_up("one of three bridges not seated",
+            together(sample(A100_MIG, A100_PCIE, whole, SOUND), nvlinks(12, {0: (8, 9, 10, 11), 1: (8, 9, 10, 11)})),
+            "nvlink-partial"),
+    made_up("two of three bridges of an H100 PCIe, under a driver of its own",
+            together(sample(A100_MIG, A100_PCIE, whole, SOUND, put({"product_name": "NVIDIA H100 PCIe"})),
+                     nvlinks(18, {0: (4, 5, 10, 11, 12, 13, 14, 15, 16, 17)})), "nvlink-partial"),
+    made_up("ACS above two cards", together(two_cards(), says(ACS, f"{TWO_PATHS}acs 0000:3a:02.0\n")), "acs-on"),
+    made_up("a card that the driver does not bring up", together(own(), on_bus(T4, T4)), "gpu-missing"),
+    made_up("a card that the driver cannot start", together(own(), on_bus(T4, T4), log(*cannot_start("0000:41:00.0"))),
+            "gpu-init-failed"),
+    made_up("two cards gone, of which one cannot be started",
+            together(own(), on_bus(T4, T4, T4), log(*cannot_start("0000:41:00.0"))), "gpu-init-failed gpu-missing"),
+    made_up("the only card cannot be started", together(NOBODY, log(*cannot_start("0000:3b:00.0"))),
+            "gpu-init-failed", REPORT),
+    made_up("a card that this driver does not know beside one that it does", together(own(), on_bus(T4, H100)),
+            "gpu-unsupported"),
+    made_up("no card at all", together(NOBODY, on_bus()), "no-gpu", REPORT),
+)  # fmt: skip

@@ -1,0 +1,238 @@
+"""Cards as nvidia-smi and the PCI bus tell of them: those of the clean host or of a sample, edited."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from defusedxml.ElementTree import fromstring
+
+from hostwright.failures.driver_load import DEVICES
+from hostwright.failures.units import FABRIC_MANAGER, UNITS
+from hostwright.hardware.nvsmi import NVIDIA_SMI, NVLINKS
+from hostwright.hostfacts import PCI
+from hostwright.model import Answer, Facts
+from hostwright.resources.packages import DPKG
+from hostwright.resources.services import Service
+from tests.lab.audit.made_up_case import Answers, Change, says, together
+
+SAMPLES = Path(__file__).parents[2] / "fixtures" / "nvidia-smi"
+GPU = "0x10de 0x030200 {:#06x}\n"
+NVSWITCH = "0x10de 0x068000 0x1af1\n"
+BEGIN = '<?xml version="1.0" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v11.dtd">\n'
+
+#: PCI device ids; the stack's driver does not know the last
+K80, V100, V100_PCIE, T4, A100, A100_PCIE, A10, A6000, RTX3090, H100 = (
+    0x102D, 0x1DB5, 0x1DB4, 0x1EB8, 0x20B0, 0x20F1, 0x2236, 0x2230, 0x2204, 0x2331,
+)  # fmt: skip
+
+Edit = Callable[[Element], None]  #: changes the report's root in place
+
+
+def own(*edits: Edit) -> Change:
+    """The clean host's card, a T4, with edits."""
+    return lambda facts: _cards(facts, _root(facts), T4, edits)
+
+
+def sample(name: str, device: int, *edits: Edit) -> Change:
+    """The cards of a sample report, under the clean host's driver; ``device`` is their id on the PCI bus."""
+    text = (SAMPLES / f"{name}.xml").read_text(encoding="utf-8")
+
+    def change(facts: Facts) -> Answers:
+        root = fromstring(text)
+        for words in ("driver_version", "cuda_version"):
+            _at(root, words).text = _root(facts).findtext(words)
+        return _cards(facts, root, device, edits)
+
+    return change
+
+
+def put(values: Mapping[str, str], card: int | None = None) -> Edit:
+    """Values of one card, or of all, by their path below ``gpu``; what is not in the report comes into it."""
+
+    def edit(root: Element) -> None:
+        gpus = root.findall("gpu")
+        for gpu in gpus if card is None else gpus[card : card + 1]:
+            for path, text in values.items():
+                _at(gpu, path).text = text
+
+    return edit
+
+
+def reasons(*names: str, card: int = 0) -> Edit:
+    """The clocks are lowered for these reasons, and for no other."""
+
+    def edit(root: Element) -> None:
+        part = _at(root.findall("gpu")[card], "clocks_throttle_reasons")
+        for old in list(part):
+            part.remove(old)
+        for name in names:
+            SubElement(part, f"clocks_throttle_reason_{name}").text = "Active"
+
+    return edit
+
+
+def works(card: int | None = None) -> Edit:
+    """A program computes on the card, or on all."""
+    process = {"pid": "4711", "type": "C", "process_name": "python3", "used_memory": "9000 MiB"}
+    below = {f"processes/process_info/{tag}": text for tag, text in process.items()}
+    idle = {"clocks_throttle_reasons/clocks_throttle_reason_gpu_idle": "Not Active"}
+    return put({"performance_state": "P0", **idle, **below}, card)
+
+
+def idle(card: int | None = None) -> Edit:
+    """Nobody uses the card, or any."""
+
+    def edit(root: Element) -> None:
+        put({"clocks_throttle_reasons/clocks_throttle_reason_gpu_idle": "Active"}, card)(root)
+        gpus = root.findall("gpu")
+        for gpu in gpus if card is None else gpus[card : card + 1]:
+            processes = _at(gpu, "processes")
+            for process in list(processes):
+                processes.remove(process)
+
+    return edit
+
+
+def times(count: int) -> Edit:
+    """As many cards like the first, each with its own place and names."""
+
+    def edit(root: Element) -> None:
+        first, *others = root.findall("gpu")
+        for gpu in others:
+            root.remove(gpu)
+        for number in range(1, count):
+            root.append(_another(first, number))
+
+    return edit
+
+
+def blank(*, keep: tuple[str, ...], word: str = "N/A", card: int | None = None) -> Edit:
+    """A card, or all, that say this word instead of every value but those that are kept."""
+
+    def edit(root: Element) -> None:
+        gpus = root.findall("gpu")
+        for gpu in gpus if card is None else gpus[card : card + 1]:
+            for part in gpu:
+                for element in part.iter() if part.tag not in keep else ():
+                    element.text = word if len(element) == 0 else element.text
+
+    return edit
+
+
+def fails(status: int, words: str = "", *, report: bool = False) -> Change:
+    """nvidia-smi ends with this status; with ``report`` the report is complete, and the words stand before it."""
+
+    def change(facts: Facts) -> Answers:
+        if not report:
+            return {NVIDIA_SMI: Answer(status, words)}
+        return {NVIDIA_SMI: Answer(0, f"{words}{facts[NVIDIA_SMI].text}\nnvidia-smi ended with status {status}\n")}
+
+    return change
+
+
+def fabric_manager(active: str = "active", version: str = "") -> Change:
+    """Fabric Manager is installed and held, of the driver's version or another, and its unit is enabled."""
+    service, sub = Service(FABRIC_MANAGER).probes()[0], {"active": "running", "inactive": "dead"}.get(active, active)
+
+    def change(facts: Facts) -> Answers:
+        driver = _root(facts).findtext("driver_version", "")
+        shown = f"Id={FABRIC_MANAGER}\nLoadState=loaded\nActiveState={active}\nSubState={sub}\nResult=success"
+        blocks = facts[UNITS].text.rstrip("\n").split("\n\n")
+        units = [shown if f"Id={FABRIC_MANAGER}\n" in f"{block}\n" else block for block in blocks]
+        return {
+            DPKG: Answer(0, f"{facts[DPKG].text}nvidia-fabricmanager-{driver[:3]}\t{version or driver}-1\thi \n"),
+            UNITS: Answer(0, "\n\n".join(units) + "\n"),
+            service: Answer(0, f"LoadState=loaded\nActiveState={active}\nUnitFileState=enabled\n"),
+        }
+
+    return change
+
+
+def on_bus(*devices: int) -> Change:
+    """These cards are on the PCI bus, whatever nvidia-smi says, and have their device files."""
+    return together(says(PCI, "".join(map(GPU.format, devices))), device_files(len(devices)))
+
+
+def device_files(count: int) -> Change:
+    """There are files in /dev for so many cards."""
+
+    def change(facts: Facts) -> Answers:
+        others = [line for line in facts[DEVICES].text.splitlines() if not line.startswith("cards ")]
+        return {DEVICES: Answer(0, "\n".join([*others, f"cards {count}", ""]))}
+
+    return change
+
+
+def nvswitches(count: int) -> Change:
+    """So many NVSwitches beside the cards."""
+    return lambda facts: {PCI: Answer(0, facts[PCI].text + NVSWITCH * count)}
+
+
+def nvlinks(count: int, dead: Mapping[int, tuple[int, ...]] | None = None, *, card: int | None = None) -> Change:
+    """The NVLinks of each card, or of one: ``dead`` are card and the numbers of those that are inactive."""
+
+    def change(facts: Facts) -> Answers:
+        lines: list[str] = []
+        for index, gpu in enumerate(_root(facts).findall("gpu")):
+            lines.append(f"GPU {index}: {gpu.findtext('product_name')} (UUID: {gpu.findtext('uuid')})")
+            down = (dead or {}).get(index, ())
+            numbers = range(count if card in {None, index} else 0)
+            lines += (f"\t Link {link}: {'<inactive>' if link in down else '25 GB/s'}" for link in numbers)
+        return {NVLINKS: Answer(0, "\n".join([*lines, ""]))}
+
+    return change
+
+
+def _cards(facts: Facts, root: Element, device: int, edits: tuple[Edit, ...]) -> Answers:
+    """All answers that tell of the cards, of one mind."""
+    for edit in edits:
+        edit(root)
+    count = len(root.findall("gpu"))
+    _at(root, "attached_gpus").text = str(count)
+    report = Answer(0, BEGIN + tostring(root, encoding="unicode"))
+    return {NVIDIA_SMI: report, PCI: Answer(0, GPU.format(device) * count), **device_files(count)(facts)}
+
+
+def _root(facts: Facts) -> Element:
+    return fromstring(facts[NVIDIA_SMI].text)
+
+
+def _at(parent: Element, path: str) -> Element:
+    """The element at this path, made where it is not there."""
+    for tag in path.split("/"):
+        found = parent.find(tag)
+        parent = SubElement(parent, tag) if found is None else found
+    return parent
+
+
+def _another(first: Element, number: int) -> Element:
+    gpu = copy.deepcopy(first)
+    bus = f"00000000:{0x40 + number:02X}:00.0"
+    gpu.set("id", bus)
+    _at(gpu, "pci/pci_bus_id").text = bus
+    _at(gpu, "minor_number").text = str(number)
+    _at(gpu, "uuid").text = f"GPU-5e2d7740-93ab-4c1d-b7aa-{number:012x}"
+    _at(gpu, "serial").text = f"13249900077{number:02d}"
+    return gpu
+
+
+#: two cards like the clean host's, and eight A100 with six NVSwitches (HGX)
+two_cards = partial(own, times(2))
+
+
+def hgx(*edits: Edit, dead: Mapping[int, tuple[int, ...]] | None = None) -> Change:
+    """Eight A100 that six NVSwitches join by twelve links each; ``dead`` as for ``nvlinks``."""
+    cards = sample("a100-sxm4-470.57.02-mig-remaps", A100, whole, times(8), *edits)
+    return together(cards, nvswitches(6), nvlinks(12, dead), fabric_manager())
+
+
+def whole(root: Element) -> None:
+    """The first card without its MIG instances, and it alone: the samples' second cards are sick."""
+    gpu = root.findall("gpu")[0]
+    gpu.remove(_at(gpu, "mig_devices"))
+    put({"mig_mode/current_mig": "Disabled"}, 0)(root)
+    times(1)(root)

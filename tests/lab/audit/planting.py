@@ -1,0 +1,43 @@
+"""What a plant is: one thing that happens to hosts, how an audit must see it, and what takes it away again.
+
+``rules`` are the failures that must be recognised, and no others; ``states`` are the beginnings of what must be named
+as not as desired in ``layer``, and no others. ``cure`` does by hand what the rule's cure says, where
+``invoke provision`` does not mend it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+CUDA = "/usr/local/cuda-11.2"
+LIB = f"{CUDA}/targets/x86_64-linux/lib"
+VENV = "/opt/tensorflow-2.9"
+MULTIARCH = "/usr/lib/x86_64-linux-gnu"
+SITE = f"{VENV}/lib/python3.9/site-packages"
+
+
+@dataclass(frozen=True)
+class Plant:
+    """One thing gone wrong on a host that was as desired."""
+
+    name: str
+    layer: str
+    script: str
+    rules: frozenset[str] = frozenset()
+    states: frozenset[str] = frozenset()
+    cure: str = ""  #: by hand; empty: ``invoke provision`` mends it
+    quick: bool = False  #: one of the round that ``make test`` plays: cured in seconds, and no other layer minds it
+
+
+def plant(
+    name: str,
+    layer: str,
+    script: str,
+    *,
+    rules: str = "",
+    states: tuple[str, ...] = (),
+    cure: str = "",
+    quick: bool = False,
+) -> Plant:
+    """A plant; ``rules`` are names with spaces between."""
+    return Plant(name, layer, script, frozenset(rules.split()), frozenset(states), cure, quick)

@@ -1,0 +1,131 @@
+"""What happens to a host's ground: packages, apt and dpkg, the kernel's headers, nouveau, the release record."""
+
+from __future__ import annotations
+
+from tests.lab.audit.planting import plant
+
+LISTS = "/etc/apt/sources.list.d"
+UNATTENDED = "/etc/apt/apt.conf.d/52hostwright"
+DEB = """
+work=$(mktemp -d); mkdir "$work/DEBIAN"
+printf '%s\\n' "Package: $name" "Version: $version" 'Architecture: all' 'Maintainer: Lab <lab@localhost>' \
+'Description: planted' >"$work/DEBIAN/control"
+"""
+
+#: A package whose configuration fails as long as a file is there, as one does whose postinst cannot reach something.
+HALF_CONFIGURED = f"""
+name=planted version=1; {DEB}
+printf '#!/bin/sh\\n[ ! -e /run/planted ]\\n' >"$work/DEBIAN/postinst"; chmod 755 "$work/DEBIAN/postinst"
+dpkg-deb --build "$work" "$work.deb"; touch /run/planted
+dpkg --install "$work.deb" || rm /run/planted
+"""
+
+OTHER_DRIVER = f"""
+name=nvidia-driver-460 version=460.32.03-0ubuntu1; {DEB}
+dpkg-deb --build "$work" "$work.deb"; dpkg --install "$work.deb"
+"""
+
+#: A lock of apt's kind. The host looks as if it had booted 25 minutes earlier, and so does the process.
+HOLDS_LOCK = """
+systemd-run --unit=planted-holder python3 -c "
+import fcntl, time
+file = open('/var/lib/dpkg/lock-frontend', 'a')
+fcntl.lockf(file, fcntl.LOCK_EX)
+open('/run/planted', 'w')
+time.sleep(3600)"
+until [ -e /run/planted ]; do sleep 0.05; done
+awk '{ print $1 + 1500, $2 }' /proc/uptime >/run/planted
+mount --bind /run/planted /proc/uptime
+"""
+
+#: Another job of the base role, and a state that it would have brought.
+JOB = f"""
+cd /var/lib/hostwright/jobs; last=$(ls -1t | grep -e '-base-' | head -n 1)
+cp -a "$last" "$last-planted"; cd "$last-planted"; touch .; rm {UNATTENDED}
+"""
+FAILED_JOB = f"{JOB}\necho 100 >status; echo 'E: Failed to fetch http://mirror.example/gcc.deb' >>log"
+CUT_OFF_JOB = f"{JOB}\nrm status pid"
+
+BASE = (
+    plant(
+        "build tools removed", "base", "dpkg --purge --force-depends build-essential",
+        states=("packages build-essential",),
+    ),
+    plant(
+        "pin against other drivers deleted", "base", "rm /etc/apt/preferences.d/hostwright-no-other-driver",
+        rules="driver-not-pinned", states=("file /etc/apt/preferences.d/hostwright-no-other-driver",), quick=True,
+    ),
+    plant(
+        "unattended-upgrades may move the driver", "base", f"rm {UNATTENDED}",
+        states=(f"file {UNATTENDED}",), quick=True,
+    ),
+    plant(
+        "package cut off while it was unpacked", "base",
+        "cd /var/lib/dpkg; awk '/^Package:/{p=$2} p==\"gcc-10\" && /^Status:/{$0=\"Status: install reinstreq "
+        "half-installed\"} {print}' status >status.cut; mv status.cut status; dpkg-query -W -f '${Status}' gcc-10",
+        rules="dpkg-interrupted", states=("dpkg",),
+    ),
+    plant("package left half-configured", "base", HALF_CONFIGURED, rules="dpkg-interrupted", states=("dpkg",)),
+    plant(
+        "journal of a dpkg that was killed", "base",
+        "cd /var/lib/dpkg; awk -v RS= '/^Package: gcc-10\\n/' status >updates/0000",
+        rules="dpkg-interrupted", states=("dpkg",),
+    ),
+    plant(
+        "somebody holds dpkg's lock for long", "base", HOLDS_LOCK, rules="apt-lock",
+        cure="systemctl stop planted-holder; umount /proc/uptime",
+    ),
+    plant(
+        "the toolkit's repository with another key", "base",
+        f"cd {LISTS}; sed 's,signed-by=[^]]*,signed-by=/etc/apt/keyrings/nvidia.gpg,' nvidia-container-toolkit.list "
+        ">libnvidia-container.list",
+        rules="signed-by-conflict", cure=f"rm {LISTS}/libnvidia-container.list",
+    ),
+    plant(
+        "source list that apt does not understand", "base", f"echo 'dbe http://mirror.example ./' >{LISTS}/own.list",
+        rules="apt-sources-unreadable", cure=f"rm {LISTS}/own.list",
+    ),
+    plant(
+        "distribution's repository in two lists", "base", f"cp /etc/apt/sources.list {LISTS}/debian.list",
+        rules="apt-sources-twice", cure=f"rm {LISTS}/debian.list", quick=True,
+    ),
+    plant(
+        "nouveau no longer blacklisted", "base", "rm /etc/modprobe.d/hostwright-nouveau.conf",
+        states=("file /etc/modprobe.d/hostwright-nouveau.conf",), quick=True,
+    ),
+    plant(
+        "nouveau has the card", "base",
+        "ln -sfn ../../../../bus/pci/drivers/nouveau /run/hostwright-lab/hardware/pci/0000:3b:00.0/driver",
+        rules="nouveau-in-use", states=("open NVIDIA drivers",),
+    ),
+    plant(
+        "trace of a distribution's driver", "base",
+        "mkdir -p /usr/lib/nvidia; touch /usr/lib/nvidia/alternate-install-present",
+        rules="alternate-install-left", states=("file /usr/lib/nvidia/alternate-install-present",), quick=True,
+    ),
+    plant(
+        "package of a distribution's driver", "base", OTHER_DRIVER,
+        rules="other-installer", states=("packages nvidia-driver", "NVIDIA driver"),
+    ),
+    plant(
+        "headers of the kernel may be moved", "base", 'apt-mark unhold "linux-headers-$(uname -r)"',
+        rules="kernel-not-held", states=("kernel packages",),
+    ),
+    plant(
+        "headers of the kernel removed", "base", 'dpkg --purge --force-depends "linux-headers-$(uname -r)"',
+        states=("kernel packages",),
+    ),
+    plant("release record deleted", "base", "rm /var/lib/hostwright/release.json", rules="release-record-lost"),
+    plant(
+        "release record cut off", "base", "truncate -s 100 /var/lib/hostwright/release.json",
+        rules="release-record-lost",
+    ),
+    plant(
+        "last run of the layer failed", "base", FAILED_JOB,
+        rules="job-failed", states=(f"file {UNATTENDED}",), quick=True,
+    ),
+    plant(
+        "last run of the layer cut off", "base", CUT_OFF_JOB,
+        rules="job-failed", states=(f"file {UNATTENDED}",),
+    ),
+)  # fmt: skip

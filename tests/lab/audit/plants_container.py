@@ -1,0 +1,160 @@
+"""What happens to Docker and the container toolkit."""
+
+from __future__ import annotations
+
+from tests.lab.audit.planting import plant
+
+JSON = "/etc/docker/daemon.json"
+LISTS = "/etc/apt/sources.list.d"
+VENDOR = "/opt/hostwright-lab/apt/nvidia-container-toolkit"
+LINKS_UNIT = "hostwright-nvidia-dev-char.service"
+LIBRARY = "/usr/lib/x86_64-linux-gnu/libnvidia-container.so.1.17.8"
+TOOLKIT = "packages nvidia-container-toolkit"
+RESTART = "restart of docker.service"
+
+#: ``edit CODE`` changes ``found``, what daemon.json says.
+EDIT = f"""
+edit() {{ python3 -c "import json
+found = json.load(open('{JSON}'))
+$1
+json.dump(found, open('{JSON}', 'w'))"; }}
+"""
+START = "systemctl reset-failed docker.service docker.socket; systemctl start docker"
+ADD_HOSTS = f'{EDIT}\nedit \'found["hosts"] = ["fd://"]\'\n'
+TAKE_HOSTS = f"{EDIT}\nedit 'del found[\"hosts\"]'\n"
+#: Starts Docker until systemd gives up.
+FAILS = "systemctl restart docker || true; until systemctl is-failed --quiet docker; do sleep 0.1; done\n"
+
+NEWER = " ".join(
+    f"{name}=1.18.0-1"
+    for name in (
+        "nvidia-container-toolkit", "nvidia-container-toolkit-base",
+        "libnvidia-container-tools", "libnvidia-container1",
+    )
+)  # fmt: skip
+
+#: The toolkit's program behind a wrapper that leads it to a library of another driver, which is not loaded.
+WRAPPED = """
+mkdir -p /opt/other; cd /usr/bin
+printf '%s\\n' 'int nvmlInit_v2(void) { return 9; }' \
+'const char *nvmlErrorString(int status) { return "Driver Not Loaded"; }' >/opt/other/nvml.c
+gcc -shared -fPIC -o /opt/other/libnvidia-ml.so.1 /opt/other/nvml.c
+mv nvidia-container-cli nvidia-container-cli.real
+printf '%s\\n' '#!/bin/sh' 'LD_LIBRARY_PATH=/opt/other exec nvidia-container-cli.real "$@"' >nvidia-container-cli
+chmod 755 nvidia-container-cli
+"""
+
+CONTAINER = (
+    plant(
+        "daemon.json broken", "container", f"echo '{{\"runtimes\": ' >{JSON}",
+        rules="daemon-json", states=(f"file {JSON}", RESTART), quick=True,
+    ),
+    plant(
+        "daemon.json broken and Docker restarted", "container", f"echo '{{\"runtimes\": ' >{JSON}\n{FAILS}",
+        rules="daemon-json", states=(f"file {JSON}", "service docker.service", RESTART),
+    ),
+    plant(
+        "hosts in daemon.json", "container", ADD_HOSTS,
+        rules="daemon-json-twice", states=(RESTART,), cure=f"{TAKE_HOSTS}systemctl restart docker", quick=True,
+    ),
+    plant(
+        "hosts in daemon.json and Docker restarted", "container", ADD_HOSTS + FAILS,
+        rules="daemon-json-twice", states=("service docker.service",), cure=TAKE_HOSTS + START,
+    ),
+    plant(
+        "nvidia runtime taken out", "container", f"echo '{{}}' >{JSON}; systemctl restart docker",
+        rules="runtime-unknown", states=(f"file {JSON}", RESTART), quick=True,
+    ),
+    plant(
+        "nvidia runtime put in and Docker not restarted", "container",
+        f"cp {JSON} /run/whole; echo '{{}}' >{JSON}; systemctl restart docker; cp /run/whole {JSON}",
+        rules="runtime-unknown", states=(RESTART,), cure="systemctl restart docker",
+    ),
+    plant(
+        "daemon.json changed and Docker not restarted", "container", f"{EDIT}\nedit 'found[\"live-restore\"] = True'",
+        rules="docker-restart-due", states=(RESTART,), cure="systemctl restart docker", quick=True,
+    ),
+    plant(
+        "Docker stopped", "container", "systemctl disable --now docker.service docker.socket",
+        rules="docker-stopped", states=("service docker.service",), quick=True,
+    ),
+    plant(
+        "Docker masked", "container", "systemctl mask --now docker.service",
+        rules="docker-masked", states=("service docker.service",), cure="systemctl unmask docker.service", quick=True,
+    ),
+    plant(
+        "Docker's socket masked", "container", "systemctl mask --now docker.socket",
+        rules="docker-masked", states=("service docker.service",), cure="systemctl unmask docker.socket",
+    ),
+    plant(
+        "Docker removed", "container", "DEBIAN_FRONTEND=noninteractive apt-get purge -y docker.io",
+        rules="docker-gone", states=("packages docker.io", "service docker.service", RESTART),
+    ),
+    plant(
+        "option that dockerd does not know", "container",
+        f"echo 'DOCKER_OPTS=\"--no-such-option\"' >>/etc/default/docker\n{FAILS}",
+        rules="start-limit", states=("service docker.service",),
+        cure=f"sed -i /no-such-option/d /etc/default/docker; {START}", quick=True,
+    ),
+    plant(
+        "containerd's settings broken", "container",
+        "mkdir -p /etc/containerd; echo 'version = [' >/etc/containerd/config.toml; systemctl restart containerd || :",
+        rules="container-unit-failed", cure="rm /etc/containerd/config.toml; systemctl restart containerd", quick=True,
+    ),
+    plant(
+        "program of Docker's deleted", "container", "rm /usr/sbin/docker-proxy",
+        states=("files of docker.io", RESTART),
+    ),
+    plant("toolkit package removed", "container", "dpkg --purge --force-depends nvidia-container-toolkit",
+          rules="no-gpu-in-docker", states=(TOOLKIT, RESTART)),
+    plant("hook deleted", "container", "rm /usr/bin/nvidia-container-runtime-hook",
+          rules="no-gpu-in-docker", states=("files of nvidia-container-toolkit", RESTART)),
+    plant(
+        "toolkit upgraded", "container",
+        f"apt-get update; apt-get install -y --allow-change-held-packages {NEWER}",
+        rules="toolkit-moved", states=(TOOLKIT, RESTART),
+    ),
+    plant(
+        "one package of the toolkit upgraded", "container",
+        f"dpkg --install --force-depends {VENDOR}/libnvidia-container1_1.18.0-1_amd64.deb",
+        rules="toolkit-moved", states=(TOOLKIT, RESTART),
+    ),
+    plant(
+        "toolkit may be moved", "container", "apt-mark unhold nvidia-container-toolkit libnvidia-container1",
+        rules="toolkit-not-held", states=(TOOLKIT,), quick=True,
+    ),
+    plant(
+        "list of the retired nvidia-docker repository", "container",
+        f"echo 'deb https://nvidia.github.io/nvidia-docker/ubuntu20.04/amd64 /' >{LISTS}/nvidia-docker.list",
+        rules="toolkit-former-names", states=("apt sources nvidia.github.io/nvidia-docker",), quick=True,
+    ),
+    plant(
+        "package of the former name", "container", f"dpkg --install {VENDOR}/nvidia-docker2_2.14.0-1_all.deb",
+        rules="toolkit-former-names", states=("packages nvidia-docker2",),
+    ),
+    plant(
+        "list of the toolkit's repository deleted", "container", f"rm {LISTS}/nvidia-container-toolkit.list",
+        states=(f"file {LISTS}/nvidia-container-toolkit.list",),
+    ),
+    plant(
+        "library of the toolkit damaged", "container", f"echo damaged >{LIBRARY}", rules="toolkit-fails",
+        cure="apt-get install -y --reinstall --allow-change-held-packages libnvidia-container1=1.17.8-1",
+    ),
+    plant(
+        "toolkit led past the driver", "container", WRAPPED, rules="container-without-driver",
+        cure="mv /usr/bin/nvidia-container-cli.real /usr/bin/nvidia-container-cli",
+    ),
+    plant(
+        "links for containers gone", "container", "find /dev/char -lname '*nvidia*' -delete",
+        rules="dev-char-links-missing", states=("links in /dev/char",), quick=True,
+    ),
+    plant(
+        "unit of the links failed at boot", "container",
+        "cd /usr/bin; mv nvidia-ctk /run/away; systemctl start hostwright-nvidia-dev-char || mv /run/away nvidia-ctk",
+        rules="dev-char-unit-failed", cure="systemctl restart hostwright-nvidia-dev-char", quick=True,
+    ),
+    plant(
+        "unit of the links deleted", "container", f"rm /etc/systemd/system/{LINKS_UNIT}",
+        states=(f"file /etc/systemd/system/{LINKS_UNIT}",),
+    ),
+)  # fmt: skip

@@ -1,0 +1,244 @@
+"""What happens to the toolkit, to cuDNN and to the environment of shells."""
+
+from __future__ import annotations
+
+from tests.lab.audit.planting import CUDA, LIB, MULTIARCH, plant
+
+LISTS = "/etc/apt/sources.list.d"
+REPOSITORY = "/var/cuda-repo-ubuntu2004-11-2-local"
+NETWORK = "https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2004/x86_64"
+KEYRING = "/usr/share/keyrings/cuda-archive-keyring.gpg"
+PIN = "/etc/apt/preferences.d/hostwright-no-other-driver"
+CONF = "/etc/ld.so.conf.d/cuda-11-2.conf"
+OTHER = "/usr/local/cuda-11.4"
+TOOLKIT_FILES = "packaged files below"
+SOURCES = "apt sources developer.download.nvidia.com/compute/cuda/repos"
+#: the ids of NVIDIA's keys of before and since April 2022, as a keyring holds them: nobody verifies anything with these
+OLD_KEY = r"printf '\366\017\113\075\177\242\257\200'"
+NEW_KEY = r"printf '\244\264\151\226\073\370\143\314'"
+
+NVCC = f"mkdir -p {OTHER}/bin; touch {OTHER}/bin/nvcc"
+
+#: The toolkit's compiler of 11.2.0, with what the package of 11.2.2 holds else.
+OLDER_NVCC = f"""
+work=$(mktemp -d); dpkg-deb -R {REPOSITORY}/cuda-nvcc-11-2_*.deb "$work"
+sed -i 's/^Version:.*/Version: 11.2.67-1/' "$work/DEBIAN/control"
+printf '#!/bin/sh\\necho "Cuda compilation tools, release 11.2, V11.2.67"\\n' >"$work/usr/local/cuda-11.2/bin/nvcc"
+dpkg-deb -Znone --build "$work" "$work.deb"; dpkg --install --force-depends "$work.deb"; rm -r "$work" "$work.deb"
+"""
+
+
+def package(name: str, version: str, content: str = "") -> str:
+    """Commands that install an empty package of this name; ``content`` puts files below ``$work``."""
+    control = (
+        f"Package: {name}\\nVersion: {version}\\nArchitecture: all\\nMaintainer: Lab <lab@localhost>\\n"
+        "Description: planted\\n"
+    )
+    return (
+        f"work=$(mktemp -d); chmod 755 $work; mkdir $work/DEBIAN; printf '{control}' >$work/DEBIAN/control\n{content}\n"
+        "dpkg-deb -Znone --build $work $work.deb; dpkg --install $work.deb"
+    )
+
+
+TOOLKIT = (
+    plant("nvcc deleted", "cuda", f"rm {CUDA}/bin/nvcc", states=(TOOLKIT_FILES,)),
+    plant(
+        "library of the toolkit emptied", "cuda", f": >$(readlink -f {LIB}/libcusolver.so.11)",
+        states=(TOOLKIT_FILES,),
+    ),
+    plant(
+        "toolkit link turned", "cuda", f"{NVCC}; ln -sfn {OTHER} /usr/local/cuda",
+        rules="cuda-link-other-release", states=("alternative /usr/local/cuda",), cure=f"rm -r {OTHER}",
+    ),
+    plant(
+        "alternative of the toolkit set to another", "cuda",
+        f"{NVCC}; update-alternatives --install /usr/local/cuda cuda {OTHER} 114; "
+        f"update-alternatives --set cuda {OTHER}",
+        rules="cuda-link-other-release", states=("alternative /usr/local/cuda",),
+        cure=f"update-alternatives --remove cuda {OTHER}; rm -r {OTHER}",
+    ),
+    plant(
+        "toolkit link left behind by another release", "cuda", f"ln -sfn {OTHER} /usr/local/cuda",
+        rules="cuda-link-broken", states=("alternative /usr/local/cuda",),
+    ),
+    plant(
+        "another toolkit beside", "cuda", NVCC, rules="cuda-toolkit-beside", cure=f"rm -r {OTHER}",
+    ),
+    plant(
+        "compiler of another update of 11.2", "cuda", OLDER_NVCC,
+        rules="cuda-update-level", states=("packages cuda-toolkit-11-2",),
+    ),
+    plant(
+        "something put over the compiler", "cuda",
+        f"printf '#!/bin/sh\\necho Cuda compilation tools, release 11.2, V11.2.142\\n' >{CUDA}/bin/nvcc",
+        rules="cuda-update-level", states=(f"{CUDA}/bin/nvcc -V",),
+    ),
+    plant(
+        "hold released", "cuda", "apt-mark unhold cuda-toolkit-11-2",
+        rules="cuda-not-held", states=("packages cuda-toolkit-11-2",),
+    ),
+    plant(
+        "toolkit of a runfile, its package gone", "cuda",
+        f"dpkg --purge --force-depends cuda-toolkit-11-2; touch {CUDA}/bin/cuda-uninstaller",
+        rules="cuda-from-runfile", states=("packages cuda-toolkit-11-2", "alternative /usr/local/cuda"),
+    ),
+    plant(
+        "NVIDIA's network repository with the key of before 2022", "cuda",
+        f"{OLD_KEY} >/etc/apt/trusted.gpg.d/cuda.gpg; echo 'deb {NETWORK} /' >{LISTS}/cuda.list",
+        rules="cuda-network-key", states=(SOURCES,),
+    ),
+    plant(
+        "NVIDIA's network repository without any key", "cuda",
+        f"printf 'Types: deb\\nURIs: {NETWORK}\\nSuites: /\\n' >{LISTS}/cuda.sources",
+        rules="cuda-network-key", states=(SOURCES,),
+    ),
+    plant(
+        "NVIDIA's network repository as well", "cuda",
+        f"{NEW_KEY} >{KEYRING}; echo 'deb [signed-by={KEYRING}] {NETWORK} /' >{LISTS}/cuda.list",
+        rules="cuda-two-sources", states=(SOURCES,),
+    ),
+    plant(
+        "NVIDIA's network repository from before and after cuda-keyring", "cuda",
+        f"{NEW_KEY} >{KEYRING}; echo 'deb [signed-by={KEYRING}] {NETWORK}/ /' >{LISTS}/cuda-ubuntu2004-x86_64.list; "
+        f"echo 'deb {NETWORK} /' >{LISTS}/cuda.list",
+        rules="cuda-sources-conflict", states=(SOURCES,),
+    ),
+    plant(
+        "the local repository a second time after ours", "cuda",
+        f"echo 'deb file://{REPOSITORY} /' >{LISTS}/cuda.list",
+        rules="cuda-sources-conflict", states=(SOURCES,),
+    ),
+    plant(  # what apt reads first and names no key is read twice, and refused by nobody
+        "the local repository a second time before ours", "cuda",
+        f"echo 'deb file://{REPOSITORY} /' >{LISTS}/cuda-local.list",
+        rules="apt-sources-twice", states=(SOURCES,),
+    ),
+    plant(
+        "local repository of another release", "cuda",
+        f"mkdir /var/cuda-repo-ubuntu2004-11-4-local; cd {REPOSITORY}; cp InRelease Release Release.gpg Packages "
+        "/var/cuda-repo-ubuntu2004-11-4-local; sed s/11-2-local/11-4-local/2 "
+        f"{LISTS}/cuda-ubuntu2004-11-2-local.list >{LISTS}/cuda-ubuntu2004-11-4-local.list",
+        rules="cuda-other-local-repository",
+        cure=f"rm -r /var/cuda-repo-ubuntu2004-11-4-local {LISTS}/cuda-ubuntu2004-11-4-local.list",
+    ),
+    plant(
+        "NVIDIA's key where it vouches for all", "cuda", f"{OLD_KEY} >/etc/apt/trusted.gpg",
+        rules="cuda-key-for-all", cure="rm /etc/apt/trusted.gpg",
+    ),
+    plant(
+        "meta package beside the .run driver", "cuda",
+        f"rm {PIN}; apt-get install -y --allow-change-held-packages cuda-11-2",
+        rules="cuda-metapackage other-installer", states=(f"file {PIN}", "packages nvidia-driver", "NVIDIA driver"),
+    ),
+)  # fmt: skip
+
+CUDNN = (
+    plant(
+        "links copied to files", "cudnn", f"cd {LIB}; cp -L libcudnn.so.8 x; mv -f x libcudnn.so.8",
+        rules="library-not-a-link", states=("files of cudnn",),
+    ),
+    plant("library deleted", "cudnn", f"rm {LIB}/libcudnn_ops_infer.so.8.1.0", states=("files of cudnn",)),
+    plant(
+        "another cuDNN where the loader looks", "cudnn",
+        f"cp {LIB}/libcudnn.so.8.1.0 {MULTIARCH}/libcudnn.so.8.2.0; ln -s libcudnn.so.8.2.0 {MULTIARCH}/libcudnn.so.8; "
+        "ldconfig",
+        rules="cudnn-mixed", states=("other libcudnn*.so.8*",),
+    ),
+    plant(
+        "cuDNN of apt as well", "cudnn", package("libcudnn8", "8.2.0.53-1+cuda11.3"),
+        rules="cudnn-mixed", states=("packages libcudnn8",),
+    ),
+    plant(
+        "cuDNN replaced by another", "cudnn",
+        f"""cd {LIB}
+for one in libcudnn*.so.8.1.0; do
+  mv $one ${{one%1.0}}2.0; ln -sfn ${{one%1.0}}2.0 ${{one%.1.0}}
+done
+sed -i '/define CUDNN_MINOR/s/1/2/' ../include/cudnn_version*.h; ldconfig""",
+        rules="cudnn-other-version", states=("files of cudnn", "other libcudnn*.so.8*"),
+    ),
+    plant(
+        "header of its version deleted", "cudnn", f"rm {CUDA}/targets/x86_64-linux/include/cudnn_version*.h",
+        rules="cudnn-headers", states=("files of cudnn",),
+    ),
+    plant(
+        "header of another cuDNN", "cudnn",
+        f"sed -i '/define CUDNN_MINOR/s/1/2/' {CUDA}/targets/x86_64-linux/include/cudnn_version*.h",
+        rules="cudnn-headers", states=("files of cudnn",),
+    ),
+)  # fmt: skip
+
+LOADER = (
+    plant(
+        "loader path dropped", "environment", f"rm {CONF}; ldconfig",
+        rules="library-not-found", states=(f"file {CONF}", "loader cache"),
+    ),
+    plant(
+        "profiler's path dropped", "environment", f"sed -i /CUPTI/d {CONF}; ldconfig",
+        rules="cupti-not-found", states=(f"file {CONF}",),
+    ),
+    plant(
+        "another CUDA first in the loader's cache", "environment",
+        f"mkdir -p /opt/cuda/lib; cp -L {LIB}/libcudart.so.11.0 /opt/cuda/lib; "
+        "echo /opt/cuda/lib >/etc/ld.so.conf.d/000-cuda.conf; ldconfig",
+        rules="loader-finds-another-cuda", states=("loader cache",),
+        cure="rm /etc/ld.so.conf.d/000-cuda.conf; ldconfig",
+    ),
+    plant(
+        "another CUDA behind the stack's in the loader's cache", "environment",
+        f"mkdir -p /opt/cuda/lib; cp -L {LIB}/libcudart.so.11.0 /opt/cuda/lib; "
+        "echo /opt/cuda/lib >/etc/ld.so.conf.d/zz-cuda.conf; ldconfig",
+        rules="cuda-twice-in-loader", cure="rm /etc/ld.so.conf.d/zz-cuda.conf; ldconfig",
+    ),
+    plant(
+        "forward compatibility package before the driver", "environment",
+        f"mkdir {CUDA}/compat; cd {CUDA}/compat; cp -L {MULTIARCH}/libcuda.so.1 libcuda.so.460.32.03; "
+        "ln -s libcuda.so.460.32.03 libcuda.so.1; "
+        f"echo {CUDA}/compat >/etc/ld.so.conf.d/000-compat.conf; ldconfig",
+        rules="cuda-compat-in-loader", states=("NVIDIA driver",),
+        cure="rm /etc/ld.so.conf.d/000-compat.conf; ldconfig",
+    ),
+    plant(
+        "a library's name turned to the next version", "environment",
+        f"ln -s libcusolver.so.11 {LIB}/libcusolver.so.10", rules="library-of-another-name",
+        cure=f"rm {LIB}/libcusolver.so.10; ldconfig",
+    ),
+)  # fmt: skip
+
+SHELLS = (
+    plant("ptxas no longer on PATH", "environment", "rm /usr/bin/ptxas",
+          rules="ptxas-not-found", states=("link /usr/bin/ptxas",)),
+    plant(
+        "the distribution's CUDA with its nvcc", "environment",
+        package(
+            "nvidia-cuda-toolkit", "11.2.2-3+deb11u3", "mkdir -p $work/usr/bin; echo '#!/bin/sh' >$work/usr/bin/nvcc"
+        ),
+        rules="nvcc-of-distribution", states=("link /usr/bin/nvcc",), cure="dpkg --purge nvidia-cuda-toolkit",
+    ),
+    plant(
+        "the distribution's CUDA beside the stack's", "environment", package("nvidia-cuda-dev", "11.2.2-3+deb11u3"),
+        rules="cuda-of-distribution", cure="dpkg --purge nvidia-cuda-dev",
+    ),
+    plant(
+        "profile names lib for lib64", "environment",
+        "echo 'export LD_LIBRARY_PATH=/usr/local/cuda/lib' >>/etc/profile.d/cuda.sh",
+        states=("file /etc/profile.d/cuda.sh",),
+    ),
+    plant(
+        "a user's shell names lib for lib64", "environment",
+        "echo 'export LD_LIBRARY_PATH=/usr/local/cuda/lib:$LD_LIBRARY_PATH' >>~admin/.profile",
+        rules="path-lib-not-lib64", cure="sed -i /cuda/d ~admin/.profile",
+    ),
+    plant(
+        "a user's shell with another CUDA", "environment",
+        "echo 'export LD_LIBRARY_PATH=/opt/cuda-11.4/lib64' >>~admin/.bashrc",
+        rules="variable-of-another-cuda", cure="sed -i /cuda-11.4/d ~admin/.bashrc",
+    ),
+    plant(
+        "a copied line with a backslash", "environment",
+        r"echo 'export PATH=/usr/local/cuda/bin\${PATH:+:${PATH}}' >>~admin/.bashrc",
+        rules="path-misquoted", cure="sed -i /cuda/d ~admin/.bashrc",
+    ),
+)  # fmt: skip
+
+ENVIRONMENT = (*LOADER, *SHELLS)

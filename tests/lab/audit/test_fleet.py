@@ -1,0 +1,82 @@
+"""Twenty-four hosts with more than twenty-five kinds of drift: all found, none invented, each cure works.
+
+This is one round, with plants of every layer; ``python -m tests.lab.audit`` plants all that there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from lab import fleet, snapshots
+from lab.config import Lab
+from lab.machine import start, wait_for_ssh
+from lab.records import find_machine
+from tests.lab.audit.bench import Bench, Planted, Score, dealt, score
+from tests.lab.audit.plants import PLANTS
+from tests.lab.conftest import FrontDoor
+
+HOSTS = tuple(f"aud{number:02}" for number in range(1, 25))
+CLEAN = 3
+KINDS = 25  #: at least
+
+
+@pytest.fixture(scope="module")
+def bench(provisioned: FrontDoor, lab: Lab) -> Iterator[Bench]:
+    """Clones of the suite's second host, as it is when it is as desired."""
+    assert provisioned("provision", "--hosts", "gpu02").returncode == 0  # whatever the tests before this one did
+    source = find_machine(lab, "gpu02")
+    snapshot = snapshots.freeze(source, "audited")
+    start(source)
+    wait_for_ssh(source)
+    made = Bench(lab, snapshot, provisioned, HOSTS)
+    made.bring()
+    yield made
+    fleet.remove(lab, HOSTS)
+
+
+@pytest.fixture(scope="module")
+def planted(bench: Bench) -> Planted:
+    """The quick plants on the hosts."""
+    found = dealt([one for one in PLANTS if one.quick], HOSTS, CLEAN)
+    bench.plant(found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def seen(bench: Bench, planted: Planted) -> Score:
+    """What the audit makes of them."""
+    return score(planted, bench.audit(status=3))
+
+
+def test_there_are_enough_kinds_in_every_layer(planted: Planted):
+    kinds = {one.name for plants in planted.values() for one in plants}
+    layers = {one.layer for plants in planted.values() for one in plants}
+    assert len(kinds) >= KINDS
+    assert layers >= {"base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container", "gpu"}
+
+
+def test_all_that_was_planted_is_found(seen: Score):
+    print(f"\n{seen}")
+    assert seen.missed == []
+
+
+def test_nothing_is_invented(seen: Score):
+    assert seen.invented == []
+
+
+def test_what_the_doctor_says_cures_them(bench: Bench, planted: Planted, seen: Score):
+    """By hand where it says so, and ``invoke provision`` for the rest; then every host is as desired again."""
+    bench.cure_by_hand(planted)
+    done = bench.invoke("provision", "--hosts", bench.pattern)
+    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    after = score(dict.fromkeys(HOSTS, ()), bench.audit(status=0))
+    assert (after.missed, after.invented) == ([], [])
+
+
+def test_the_history_knows_what_went_and_came_back(bench: Bench, planted: Planted):
+    told = bench.invoke.json("audit.history", "--hosts", HOSTS[0], status=0)[0]
+    statuses = [event["after"] for event in told["events"] if event["kind"] == "status"]
+    assert statuses[-1] == "desired"
+    assert len(statuses) >= 2

@@ -1,0 +1,57 @@
+"""Of made-up facts the audit recognises exactly the failures that are in them: none is missed, none is invented."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from hostwright.audit.auditing import audit_host
+from hostwright.audit.judging import judge
+from hostwright.audit.values import GPU_LAYER, HostAudit
+from hostwright.failures import SIGNED
+from hostwright.fleet import Member
+from hostwright.model import Facts
+from lab.config import Machine
+from tests.lab.audit.made_up import MADE_UP, MadeUp
+from tests.lab.conftest import FrontDoor, on
+
+Clean = tuple[Facts, datetime]
+
+
+@pytest.fixture(scope="module")
+def clean(provisioned: FrontDoor, gpu01: Machine, member: Member) -> Clean:
+    """The facts of a host as desired, and when it was looked at."""
+    on(gpu01, "systemctl start docker.service")  # returns when it is active: just after a boot it is not yet
+    audit, facts = audit_host(member, lambda one: one.connect(), None)
+    assert facts is not None, audit.sentence
+    assert (audit.deviations, audit.findings) == ((), ())
+    return facts, datetime.fromisoformat(audit.at)
+
+
+def judged(case: MadeUp, member: Member, clean: Clean) -> HostAudit:
+    facts, at = clean
+    return judge(member, case.facts(facts), at)
+
+
+@pytest.mark.parametrize("case", MADE_UP, ids=lambda case: case.name)
+def test_exactly_what_is_there_is_found(case: MadeUp, member: Member, clean: Clean) -> None:
+    audit = judged(case, member, clean)
+    assert {finding.rule for finding in audit.findings} == case.rules
+    assert {one.check for one in audit.not_checked if one.layer == GPU_LAYER} == case.unread
+    assert [finding.rule for finding in audit.findings if not all(finding.evidence)] == []
+
+
+def test_all_are_found_and_none_is_invented(member: Member, clean: Clean, capsys: pytest.CaptureFixture[str]) -> None:
+    found = [({one.rule for one in judged(case, member, clean).findings}, case.rules) for case in MADE_UP]
+    wanted, right = sum(len(rules) for _, rules in found), sum(len(seen & rules) for seen, rules in found)
+    invented = sum(len(seen - rules) for seen, rules in found)
+    with capsys.disabled():
+        print(f"\nmade-up: {right} of {wanted} found, {invented} invented, on {len(MADE_UP)} hosts")
+    assert (right, invented) == (wanted, 0)
+
+
+def test_every_rule_of_cards_has_a_case_and_every_case_a_name() -> None:
+    covered = {rule for case in MADE_UP for rule in case.rules}
+    assert {rule.name for rule in SIGNED if rule.sign and rule.sign.layer == GPU_LAYER} <= covered
+    assert len({case.name for case in MADE_UP}) == len(MADE_UP)
