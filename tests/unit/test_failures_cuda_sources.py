@@ -87,6 +87,25 @@ def test_the_local_repository_written_again_by_hand_conflicts_with_ours() -> Non
     assert fired({SOURCES: text}) == ["cuda-sources-conflict"]
 
 
+def test_a_conflict_says_more_than_the_key_that_one_of_its_lines_lacks() -> None:
+    ring = "/usr/share/keyrings/cuda-archive-keyring.gpg"
+    first = source(f"deb [signed-by={ring}] {NETWORK}/ /", "/etc/apt/sources.list.d/cuda-ubuntu2004-x86_64.list")
+    assert fired({SOURCES: SOURCE_LINE + source(f"deb {NETWORK} /") + first + key(ring, "new")}) == [
+        "cuda-sources-conflict"
+    ]
+
+
+def test_a_line_without_a_key_gets_that_of_the_line_after_it() -> None:
+    ring = "/usr/share/keyrings/cuda-archive-keyring.gpg"
+    text = (
+        SOURCE_LINE
+        + source(f"deb {NETWORK} /", "/etc/apt/sources.list")
+        + source(f"deb [signed-by={ring}] {NETWORK} /")
+    )
+    assert fired({SOURCES: text + key(ring, "new")}) == ["cuda-two-sources"]
+    assert len(found("cuda-network-key", {SOURCES: text + key(ring, "old")})) == 1
+
+
 @pytest.mark.parametrize(
     ("file", "line", "lines"),
     [
