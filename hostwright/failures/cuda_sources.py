@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import dropwhile
+from itertools import chain, dropwhile
 from typing import TYPE_CHECKING
 
 from hostwright.failures.apt_sources import NEW_KEY, OLD_KEY, SOURCES, TRUSTED, Source, keys, rings, sources
@@ -25,7 +25,7 @@ LOCAL = "/cuda-repo-"  #: in the directory of a local one
 def retired_key(look: Look) -> Iterator[str]:
     """apt reads NVIDIA's network repository, and no keyring that apt would take for it holds the key of 2022."""
     known = keys(look)
-    for one in _network(look):
+    for one in chain.from_iterable(map(_naming, _repositories(_network(look)))):
         where = rings(one, known)
         if where is not None and not any(NEW_KEY in known.get(ring, ()) for ring in where):
             yield f"{one} (no key {NEW_KEY} in {', '.join(one.signed_by) or f'{TRUSTED} or {TRUSTED}.d'})"
@@ -33,22 +33,35 @@ def retired_key(look: Look) -> Iterator[str]:
 
 def conflicting(look: Look) -> Iterator[str]:
     """apt reads the same CUDA repository from two lines that name different keys, or the later one names none."""
+    for found in refused(look):
+        yield from map(str, found)
+
+
+def refused(look: Look) -> tuple[tuple[Source, ...], ...]:
+    """The lines of each CUDA repository that apt refuses to read, and with it all others. Raises ``Unread``."""
+    return tuple(found for found in _repositories((*_network(look), *_own(look))) if _conflict(found))
+
+
+def _repositories(found: Iterable[Source]) -> Iterator[tuple[Source, ...]]:
+    """The lines about each repository, in the order in which apt reads them: the lists in its directory by name."""
     same: defaultdict[tuple[str, str], list[Source]] = defaultdict(list)
-    for one in (*_network(look), *_own(look)):
+    for one in sorted(found, key=lambda one: (one.file != MAIN_LIST, one.file, one.line)):
         same[one.place].append(one)
-    for found in same.values():
-        if _refused(found):
-            yield from map(str, found)
+    return map(tuple, same.values())
 
 
-def _refused(found: Iterable[Source]) -> bool:
+def _conflict(found: Iterable[Source]) -> bool:
     """Whether apt refuses these lines about one repository: the first key that is named binds all that come after.
 
-    What comes before it and names none is only read twice (tried with apt 2.2). The lists are read by name.
+    What comes before it and names none is only read twice (tried with apt 2.2).
     """
-    ordered = sorted(found, key=lambda one: (one.file != MAIN_LIST, one.file, one.line))
-    named = [one.signed_by for one in dropwhile(lambda one: not one.signed_by, ordered)]
+    named = [one.signed_by for one in dropwhile(lambda one: not one.signed_by, found)]
     return len(set(named)) > 1
+
+
+def _naming(found: tuple[Source, ...]) -> tuple[Source, ...]:
+    """Of the lines about one repository those whose key counts; none where apt refuses them, which says more."""
+    return () if _conflict(found) else tuple(one for one in found if one.signed_by) or found
 
 
 def two_sources(look: Look) -> Iterator[str]:

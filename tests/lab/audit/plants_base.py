@@ -25,6 +25,26 @@ name=nvidia-driver-460 version=460.32.03-0ubuntu1; {DEB}
 dpkg-deb --build "$work" "$work.deb"; dpkg --install "$work.deb"
 """
 
+#: A package that upgrades by itself, switched on and without the list of what it must leave alone.
+UPGRADES = f"""
+name=unattended-upgrades version=2.8; {DEB}
+dpkg-deb --build "$work" "$work.deb"; dpkg --install "$work.deb"
+printf '%s\\n' 'APT::Periodic::Update-Package-Lists "1";' 'APT::Periodic::Unattended-Upgrade "1";' \
+>/etc/apt/apt.conf.d/20auto-upgrades
+rm {UNATTENDED}
+"""
+
+#: A module of that name (a lab host's kernel has none), and no blacklist of it: neither the role's nor the installer's.
+NOUVEAU = """
+place="/lib/modules/$(uname -r)/kernel/drivers/gpu/drm/nouveau"; mkdir -p "$place"
+echo 'int planted;' | gcc -xc -c -o "$place/nouveau.ko" -; depmod
+rm /etc/modprobe.d/*nouveau.conf /usr/lib/modprobe.d/*nouveau.conf
+"""
+
+#: The driver's module is to be built again.
+UNBUILT = 'k=$(uname -r); dkms remove nvidia/470.182.03 -k "$k"; dkms add nvidia/470.182.03 || true\n'
+OTHER_KERNEL = "/lib/modules/6.99.0-planted /boot/vmlinuz-6.99.0-planted"
+
 #: A lock of apt's kind. The host looks as if it had booted 25 minutes earlier, and so does the process.
 HOLDS_LOCK = """
 systemd-run --unit=planted-holder python3 -c "
@@ -58,6 +78,10 @@ BASE = (
     plant(
         "unattended-upgrades may move the driver", "base", f"rm {UNATTENDED}",
         states=(f"file {UNATTENDED}",), quick=True,
+    ),
+    plant(
+        "unattended-upgrades switched on", "base", UPGRADES,
+        rules="upgrades-not-fenced", states=(f"file {UNATTENDED}",),
     ),
     plant(
         "package cut off while it was unpacked", "base",
@@ -94,6 +118,10 @@ BASE = (
         states=("file /etc/modprobe.d/hostwright-nouveau.conf",), quick=True,
     ),
     plant(
+        "nouveau may take the card at the next boot", "base", NOUVEAU,
+        rules="nouveau-not-blocked", states=("file /etc/modprobe.d/hostwright-nouveau.conf",),
+    ),
+    plant(
         "nouveau has the card", "base",
         "ln -sfn ../../../../bus/pci/drivers/nouveau /run/hostwright-lab/hardware/pci/0000:3b:00.0/driver",
         rules="nouveau-in-use", states=("open NVIDIA drivers",),
@@ -114,6 +142,19 @@ BASE = (
     plant(
         "headers of the kernel removed", "base", 'dpkg --purge --force-depends "linux-headers-$(uname -r)"',
         states=("kernel packages",),
+    ),
+    plant(
+        "headers removed and a module to be built", "base",
+        f'{UNBUILT}dpkg --purge --force-depends "linux-headers-$k"',
+        rules="no-headers", states=("kernel packages", "NVIDIA kernel module"),
+    ),
+    plant(
+        "make removed and a module to be built", "base", f"{UNBUILT}apt-get remove -y make",
+        rules="no-compiler", states=("packages build-essential", "NVIDIA kernel module"),
+    ),
+    plant(
+        "newer kernel without headers", "base", f"set {OTHER_KERNEL}; mkdir -p $1; touch $2",
+        rules="next-kernel-without-driver", cure=f"rm -r {OTHER_KERNEL}",
     ),
     plant("release record deleted", "base", "rm /var/lib/hostwright/release.json", rules="release-record-lost"),
     plant(

@@ -39,8 +39,8 @@ GPU = (
           cure=f"echo 16 >{CARD}/current_link_width"),
     plant("a second card that the driver does not bring up", "gpu",
           f"mkdir {PCI}/0000:3d:00.0; cp {CARD}/vendor {CARD}/class {CARD}/device {PCI}/0000:3d:00.0; "
-          "mknod /dev/nvidia1 c 1 3",
-          rules="gpu-missing", cure=f"rm -r {PCI}/0000:3d:00.0 /dev/nvidia1"),
+          "mknod /dev/nvidia1 c 1 3; ln -s ../nvidia1 /dev/char/195:1",
+          rules="gpu-missing", cure=f"rm -r {PCI}/0000:3d:00.0 /dev/nvidia1 /dev/char/195:1"),
     plant("no card on the bus", "gpu", f"mv {CARD} /run/card", rules="no-gpu", states=("NVIDIA GPU",),
           cure=f"mv /run/card {CARD}"),
 )  # fmt: skip
