@@ -25,7 +25,8 @@ LIBRARIES = (
         "cudnn-mixed",
         r"Could not load library libcudnn\w*\.so|version libcudnn\w*\.so\.8 not defined",
         "two copies of cuDNN 8 are mixed, such as apt's libcudnn8 and the tarball",
-        "Remove the one that is not the stack's (ldconfig -p | grep cudnn names both)",
+        "Provision again: the cudnn role takes the other one out of apt and of the loader's directories; where the"
+        " message stays, the program's own variables or packages bring it",
         "davisking/dlib#2719",
         sign=Sign("cudnn", mixed, (DPKG,), provision=True),
     ),

@@ -62,7 +62,8 @@ TENSORFLOW = (
     plant("cuDNN as a wheel", "tensorflow", dist(SITE, "nvidia_cudnn_cu11", "8.6.0.163"), rules="nvidia-wheels",
           cure=f"{PIP} uninstall -q -y nvidia-cudnn-cu11"),
     plant(
-        "a second TensorFlow in a home", "tensorflow", dist(HOME, "tensorflow", "2.9.0") + dist(HOME, "numpy", "2.0.2"),
+        "a second TensorFlow in a home", "tensorflow", dist(HOME, "tensorflow", "2.9.0") + dist(HOME, "numpy", "2.0.2")
+        + "chown -R admin ~admin/.local",
         rules="tensorflow-outside", cure="sudo -H -u admin python3 -m pip uninstall -q -y tensorflow",
     ),
     plant(
