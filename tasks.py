@@ -192,6 +192,7 @@ NO_SUDO = "ask only what needs no root; what needs it is said to be not read"
         watch="again and again, every 60s or 5m, until Ctrl-C",
         offline="ask no host: judge the facts of the last audit by the stack as it is now",
         no_sudo=NO_SUDO,
+        at_once="so many hosts at a time (default: as many as this machine can hold open)",
         details="every value and every card, not only what is not as desired",
     ),
     **COMMON,
@@ -212,6 +213,7 @@ def audit_fleet(
     watch: str = "",
     offline: bool = False,
     no_sudo: bool = False,
+    at_once: str = "",
     details: bool = False,
 ) -> None:
     """Show which hosts are not on their stack, since when, and what they suffer from. Changes nothing."""

@@ -3,9 +3,10 @@
     .venv/bin/python -m benchmarks.audit
 
 All "hosts" are this machine, by a real sshd on 127.0.0.1: what they have to do for an answer (some hundred questions)
-takes its cores too, so the wall is that of a fleet that shares one machine. What the controller itself costs is in the
-CPU column: user and system time of ``invoke`` and, for the base, of all ``ssh`` clients together. The base uses
-curve25519, the key exchange that costs least, and as many connections at once as the audit.
+takes its cores too, so the wall is that of a fleet that shares one machine. How much of it that is, the third case
+shows: ``ssh host sh`` with the same questions, whose answers nobody reads. What the controller itself costs is in the
+CPU column: user and system time of ``invoke`` and, for the others, of all ``ssh`` clients together. These use curve25519,
+the key exchange that costs least, and as many connections at once as the audit.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from statistics import median
 
 import yaml
 
-from hostwright.fleet import PROJECT
+from hostwright import probing
+from hostwright.audit.judging import audit_probes
+from hostwright.fleet import PROJECT, Fleet
 from tests.lab.sshd import Sshd, running
 
 INVOKE = Path(sys.executable).with_name("invoke")
@@ -49,33 +52,36 @@ def measure(work: Callable[[], None]) -> Cost:
     )
 
 
-def audit(folder: Path, hosts: int) -> None:
+def audit(folder: Path, hosts: int, at_once: int) -> None:
     """One ``invoke audit`` of all hosts; each must have answered."""
     state = {**os.environ, "HOSTWRIGHT_STATE": str(folder / "state")}
-    words = [
-        str(INVOKE),
-        "audit",
-        "--inventory",
-        str(folder / "inventory"),
-        "--csv",
-        str(folder / "audit.csv"),
-        "--json",
-    ]
+    place = str(folder / "inventory")
+    words = [str(INVOKE), "audit", "--inventory", place, "--at-once", str(at_once), "--json"]
     done = subprocess.run(words, cwd=PROJECT, env=state, capture_output=True, text=True, check=False)
     answered = done.stdout.count('"sentence": ""')
     if answered != hosts:
         raise SystemExit(f"{answered} of {hosts} hosts answered: {done.stdout[:500]}\n{done.stderr[-2000:]}")
 
 
-def ssh(sshd: Sshd, hosts: int, at_once: int) -> None:
-    """``ssh host true`` for each host."""
+def questions(folder: Path) -> bytes:
+    """What the audit asks a host, as one program."""
+    member = Fleet.load(folder / "inventory").members("gpu0001")[0]
+    return probing.program(audit_probes(member), probing.new_nonce())
+
+
+def ssh(sshd: Sshd, hosts: int, at_once: int, command: str, stdin: bytes = b"") -> None:
+    """``ssh host COMMAND`` for each host."""
     words = [
         "ssh", "-F", "none", "-p", str(sshd.port), "-i", str(sshd.key), "-o", "KexAlgorithms=curve25519-sha256",
-        "-o", f"UserKnownHostsFile={sshd.known_hosts}", "-o", "IdentitiesOnly=yes", "root@127.0.0.1", "true",
+        "-o", f"UserKnownHostsFile={sshd.known_hosts}", "-o", "IdentitiesOnly=yes", "root@127.0.0.1", command,
     ]  # fmt: skip
+
+    def one(_: int) -> None:
+        subprocess.run(words, input=stdin, capture_output=True, check=True)
+
     with ThreadPoolExecutor(at_once) as pool:
-        for done in pool.map(lambda _: subprocess.run(words, stdin=subprocess.DEVNULL, check=True), range(hosts)):
-            done.check_returncode()
+        for _ in pool.map(one, range(hosts)):
+            pass
 
 
 def inventory(folder: Path, sshd: Sshd, hosts: int) -> None:
@@ -100,19 +106,24 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--at-once", type=int, default=32)
     options = parser.parse_args()
-    found: dict[str, list[Cost]] = {"ssh true": [], "invoke audit": []}
+    found: dict[str, list[Cost]] = {"ssh true": [], "ssh, same questions": [], "invoke audit": []}
     with tempfile.TemporaryDirectory(prefix="hwbench-") as name, running() as sshd:
         folder = Path(name)
         inventory(folder, sshd, options.hosts)
+        asked = questions(folder)
         for _ in range(options.rounds):
-            found["ssh true"].append(measure(lambda: ssh(sshd, options.hosts, options.at_once)))
-            found["invoke audit"].append(measure(lambda: audit(folder, options.hosts)))
+            for what, work in (
+                ("ssh true", lambda: ssh(sshd, options.hosts, options.at_once, "true")),
+                ("ssh, same questions", lambda: ssh(sshd, options.hosts, options.at_once, "/bin/sh", asked)),
+                ("invoke audit", lambda: audit(folder, options.hosts, options.at_once)),
+            ):
+                found[what].append(measure(work))
     print(f"{options.hosts} hosts, {options.rounds} rounds, alternated; median (least)")
     for what, costs in found.items():
         walls, cpus = [cost.wall_s for cost in costs], [cost.cpu_s for cost in costs]
         each = median(cpus) / options.hosts * 1000
         print(
-            f"{what:13} wall {median(walls):6.2f} s ({min(walls):.2f})   controller CPU {median(cpus):6.2f} s "
+            f"{what:20} wall {median(walls):6.2f} s ({min(walls):.2f})   controller CPU {median(cpus):6.2f} s "
             f"({min(cpus):.2f}), {each:.1f} ms a host"
         )
 

@@ -59,13 +59,18 @@ def result_of(error: HostError) -> str:
     return "stopped" if isinstance(error, Stopped) else "failed"
 
 
-def on_each(names: Sequence[str], work: Callable[[str], T], *, stop: Callable[[], None]) -> Results[T]:
+def on_each(
+    names: Sequence[str], work: Callable[[str], T], *, stop: Callable[[], None], at_once: int = 0
+) -> Results[T]:
     """Call ``work(host)`` for each host, side by side. An error of one host is kept and stops no other.
+
+    ``at_once`` bounds how many, below what this machine can hold open; 0 is as many as that.
 
     On Ctrl-C no further host is started, and ``stop`` is called to cut the connections; the jobs on the hosts go on.
     An error that is not ours (a bug) ends the run.
     """
-    limits = Limits(canary=0, batch=window(len(names)), max_fail=len(names))
+    most = window(len(names))
+    limits = Limits(canary=0, batch=min(at_once or most, most), max_fail=len(names))
     return _Run(names, work, limits, emit=lambda _: None, stop=stop, gently=None, silent=_nobody).carry_out()
 
 

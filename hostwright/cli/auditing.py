@@ -18,6 +18,7 @@ from hostwright.cli.call import AS_DESIRED, DIFFERS, FAILED, Call, Connections
 from hostwright.cli.outputs import Outputs
 from hostwright.cli.remembering import Memory
 from hostwright.cli.watching import Counting, watch
+from hostwright.errors import InputError
 from hostwright.events import Audited, Emit
 from hostwright.fleet import Fleet, Member
 from hostwright.reports.ages import Ages
@@ -69,6 +70,15 @@ def doctor(call: Call) -> int:
     return DIFFERS if any(host.findings for host in found.hosts) else AS_DESIRED
 
 
+def _whole(text: str) -> int:
+    """How many hosts at once; 0 where nobody said. Raises ``InputError``."""
+    if not text:
+        return 0
+    if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) < 10**6:
+        raise InputError(f"found {text[:40]!r}, expected a number of hosts, such as 32", "--at-once")
+    return int(text)
+
+
 def exit_status(audit: FleetAudit) -> int:
     """1 where a host or a layer could not be read, 3 where something is not as desired, 0 else."""
     if any(layer.status == "unread" for host in audit.hosts for layer in host.layers):
@@ -90,6 +100,7 @@ class Auditor:
         self._fleet: Fleet = call.fleet()
         options = call.options if call["hosts"] else {**call.options, "hosts": EVERY_HOST}
         self.members = Call(options).members(self._fleet)
+        self._at_once = _whole(str(call.options.get("at_once", "")))
         self.stopped = False  #: by the operator, in the midst of the last look
         self._password = call.password()
         self.memory = Memory(self._fleet, self._password)
@@ -113,7 +124,7 @@ class Auditor:
             def one(name: str) -> HostAudit:
                 return self._one(by_name[name], connections, emit, sudo=not self._call["no_sudo"])
 
-            results = on_each(tuple(by_name), one, stop=connections.close)
+            results = on_each(tuple(by_name), one, stop=connections.close, at_once=self._at_once)
         self.stopped = bool(results.stopped_because)
         found = {host.host: host for host in results.values}
         sentences = {error.host: error.sentence for error in results.errors}
