@@ -5,8 +5,8 @@
 All "hosts" are this machine, by a real sshd on 127.0.0.1: what they have to do for an answer (some hundred questions)
 takes its cores too, so the wall is that of a fleet that shares one machine. How much of it that is, the third case
 shows: ``ssh host sh`` with the same questions, whose answers nobody reads. What the controller itself costs is in the
-CPU column: user and system time of ``invoke`` and, for the others, of all ``ssh`` clients together. These use curve25519,
-the key exchange that costs least, and as many connections at once as the audit.
+CPU column: user and system time of ``invoke`` and, for the others, of all ``ssh`` clients together. These use
+curve25519, the key exchange that costs least, and as many connections at once as the audit.
 """
 
 from __future__ import annotations

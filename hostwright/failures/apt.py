@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from hostwright import jobs
 from hostwright.audit.look import Unread
+from hostwright.failures.apt_sources import SOURCES as CUDA_SOURCES
+from hostwright.failures.cuda_sources import refused
 from hostwright.failures.rule import FailureRule, Sign
 from hostwright.model import Probe
 from hostwright.quoting import words
@@ -73,8 +75,9 @@ def locked(look: Look) -> Iterator[str]:
 
 
 def conflicting(look: Look) -> Iterator[str]:
-    """apt says so when it reads its sources."""
-    yield from (line for line in _complaints(look) if _CONFLICT in line)
+    """apt says so when it reads its sources, of another repository than CUDA's, which have a rule of their own."""
+    told = [found[0].path for found in refused(look) if found[0].path]
+    yield from (line for line in _complaints(look) if _CONFLICT in line and not any(path in line for path in told))
 
 
 def unreadable(look: Look) -> Iterator[str]:
@@ -103,7 +106,7 @@ def _complaints(look: Look) -> tuple[str, ...]:
 
 INTERRUPTED = Sign("base", interrupted, (*IN_ORDER.probes(), HELD), provision=True)
 LOCKED = Sign("base", locked, (HELD, jobs.RUNNING), grave=False)
-CONFLICTING = Sign("base", conflicting, (SOURCES,))
+CONFLICTING = Sign("base", conflicting, (SOURCES, CUDA_SOURCES))
 
 APT_RULES = (
     FailureRule(

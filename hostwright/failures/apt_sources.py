@@ -22,7 +22,8 @@ TRUSTED = "/etc/apt/trusted.gpg"  #: apt-key's keyring, for every source that na
 
 #: ``source FILE NUMBER LINE`` of each list that mentions CUDA, and ``key FILE old|new``. A key is found by the eight
 #: bytes of its id, which each of its signatures on itself holds: gpg is not needed, and it would write into a home.
-#: The distribution's own keyrings are passed over.
+#: The distribution's own keyrings are passed over. Of apt-key's, whose keys are anybody's, each signer's id is
+#: told as well (RFC 4880, 5.2.3.5: length 9, type 16, id), for the key of the stack's own repository.
 SOURCES = Probe(
     f"{DEARMOR}\n"
     + r"""IFS='
@@ -49,12 +50,17 @@ for ring; do
     printf 'key\t%s\t%s\n' "$ring" "$which"
   done
 done
+if [ -f /etc/apt/trusted.gpg ]; then
+  dearmor /etc/apt/trusted.gpg | od -An -v -tx1 | tr -d ' \n' | grep -oE '0910[0-9a-f]{16}' | sort -u | head -n 50 |
+    while IFS= read -r id; do printf 'key\t/etc/apt/trusted.gpg\t%s\n' "${id#0910}"; done
+fi
 exit 0""",
     root=True,
 )
 
 _LIST_LINE = re.compile(r"\s*deb(?:-src)?\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)")
 _CREDENTIALS = re.compile(r"//[^/@\s]+@")
+_KEY_ID = re.compile(r"[0-9A-F]{16}")
 _FIELD = re.compile(r"([A-Za-z-]+)\s*:\s*(.*)")
 
 
@@ -100,10 +106,12 @@ def sources(look: Look) -> tuple[Source, ...]:
 
 
 def keys(look: Look) -> Mapping[str, frozenset[str]]:
-    """Which of NVIDIA's two keys each keyring holds, by the keyring's path. Raises ``Unread``."""
+    """Which of NVIDIA's two keys each keyring holds, and all of apt-key's, by the keyring's path. Raises ``Unread``."""
     found: dict[str, frozenset[str]] = {}
     for _, ring, which in _rows(look, "key", 3):
-        found[ring] = found.get(ring, frozenset()) | {NEW_KEY if which == "new" else OLD_KEY}
+        key = {"new": NEW_KEY, "old": OLD_KEY}.get(which, which.upper())
+        if _KEY_ID.fullmatch(key):
+            found[ring] = found.get(ring, frozenset()) | {key}
     return found
 
 

@@ -81,7 +81,9 @@ def other_local(look: Look) -> Iterator[str]:
 
 def trusted_for_all(look: Look) -> Iterator[str]:
     """``/etc/apt/trusted.gpg``, which ``apt-key`` wrote, holds a key of NVIDIA's CUDA repositories."""
-    yield from (f"{TRUSTED} holds the key {key}" for key in sorted(keys(look).get(TRUSTED, ())))
+    own = (look.stack.cuda.repository.fingerprint or "")[-len(OLD_KEY) :]
+    named = keys(look).get(TRUSTED, frozenset()) & {OLD_KEY, NEW_KEY, own}
+    yield from (f"{TRUSTED} holds the key {key}" for key in sorted(named))
 
 
 def _network(look: Look) -> tuple[Source, ...]:
@@ -144,7 +146,8 @@ SOURCE_RULES = (
         "",
         "apt-key put NVIDIA's key where it vouches for every repository; newer releases warn of that, and have no"
         " apt-key any more",
-        f"Remove it: apt-key del {OLD_KEY[-8:]} (or {NEW_KEY[-8:]}); the stack's source names its key with signed-by",
+        "Remove it: apt-key del with the last eight signs of the key that the evidence names; the stack's source names"
+        " its key with signed-by",
         "apt-key(8)",
         sign=Sign("cuda", trusted_for_all, (SOURCES,), grave=False),
     ),

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright import jobs
-from hostwright.audit.look import Unread
 from hostwright.failures.driver_build import LOGGED, MISSING, why_unbuilt
 from hostwright.failures.driver_state import BOOTED, foreign, library_versions, matching, ours, wanted_version
+from hostwright.failures.loader import compat_first
+from hostwright.failures.loader_cache import LOADER
 from hostwright.failures.logs import LOG_PROBES, told
 from hostwright.failures.rule import FailureRule, Sign
 from hostwright.failures.units import PERSISTENCED, UNITS, unit
 from hostwright.failures.wanted import wanted
-from hostwright.hardware.nvsmi import NVIDIA_SMI
 from hostwright.model import Probe
 from hostwright.resources.driver_steps import INSTALLING
 from hostwright.resources.files import Absent
@@ -67,6 +67,8 @@ def mixed(look: Look) -> Iterator[str]:
     state = ours(look)
     if state is None or state.lost or state.cut or _agree(state) or why_unbuilt(look) not in {"", MISSING}:
         return
+    if any(True for _ in compat_first(look)):  # which is a failure of its own, and no provisioning mends it
+        return
     if state.module or not all(state.libraries):  # that there is no module at all is a failure of its own
         yield str(state)
 
@@ -101,14 +103,12 @@ def foreign_client(look: Look) -> Iterator[str]:
 
 
 def persistenced_stopped(look: Look) -> Iterator[str]:
-    """The module is loaded and nvidia-persistenced.service is not active, not failed, and not just starting, while
-    nvidia-smi does not report persistence mode as off.
-    """
+    """The module is loaded and nvidia-persistenced.service is not active, not failed, and not just starting."""
     state = ours(look)
     if state is None or state.loaded != wanted_version(look):
         return
     daemon = unit(look, PERSISTENCED)
-    if daemon.failed or daemon.active in {"active", "activating", "reloading"} or _persistence_off(look):
+    if daemon.failed or daemon.active in {"active", "activating", "reloading"}:
         return
     yield f"{daemon}" if daemon.load == "loaded" else f"{PERSISTENCED}: {daemon.load}"
 
@@ -116,13 +116,6 @@ def persistenced_stopped(look: Look) -> Iterator[str]:
 def _agree(state: DriverState) -> bool:
     """Whether libraries and module on the disk are of one version."""
     return {state.module, *library_versions(state)} == {state.module} != {""}
-
-
-def _persistence_off(look: Look) -> bool:
-    try:
-        return any(gpu.persistence is False for gpu in look.smi.gpus)
-    except Unread:
-        return False
 
 
 X_SERVER_SIGN = Sign("driver", x_server, (DISPLAY, KERNEL_GONE, NOUVEAU))
@@ -139,7 +132,7 @@ INSTALL_RULES = (
         " libraries: two drivers were installed over each other, or a link was turned",
         "Provision again: the driver role puts libraries and module at one version",
         "NVIDIA's driver README, chapter on installed components; shine-cluster#50",
-        sign=Sign("driver", mixed, _WHOLE, provision=True),
+        sign=Sign("driver", mixed, (*_WHOLE, LOADER), provision=True),
     ),
     FailureRule(
         "driver-files-lost",
@@ -181,6 +174,6 @@ INSTALL_RULES = (
         "nvidia-persistenced does not run: the driver lets a GPU go when its last program ends, and starts are slow",
         "Provision again: the driver role enables and starts it",
         "NVIDIA driver persistence",
-        sign=Sign("driver", persistenced_stopped, (UNITS, DPKG, NVIDIA_SMI), grave=False, provision=True),
+        sign=Sign("driver", persistenced_stopped, (UNITS, DPKG), grave=False, provision=True),
     ),
 )

@@ -8,6 +8,7 @@ from hostwright.audit.look import Look
 from hostwright.failures.memory import card
 from hostwright.failures.rule import FailureRule, Sign
 from hostwright.failures.thresholds import BRAKED, HOT
+from hostwright.failures.units import PERSISTENCED, UNITS, unit
 from hostwright.hardware.gpu import Gpu
 
 
@@ -34,7 +35,9 @@ def _braked(look: Look) -> Iterator[str]:
 
 
 def _persistence_off(look: Look) -> Iterator[str]:
-    """nvidia-smi reports persistence mode as off."""
+    """nvidia-smi reports persistence mode as off, although nvidia-persistenced runs."""
+    if unit(look, PERSISTENCED).active != "active":  # then the unit is what is wrong
+        return
     for gpu in look.smi.gpus:
         if gpu.persistence is False:
             yield f"{card(gpu)}: persistence mode is off"
@@ -95,7 +98,7 @@ HEALTH = (
         "Restart nvidia-persistenced (systemctl restart nvidia-persistenced), which switches it on; where that is not"
         " there or stopped, provision again",
         "NVIDIA driver persistence; Azure/azurehpc-health-checks azure_gpu_persistence.nhc",
-        sign=Sign("gpu", _persistence_off, grave=False),
+        sign=Sign("gpu", _persistence_off, (UNITS,), grave=False),
     ),
     FailureRule(
         "mig-without-instances",

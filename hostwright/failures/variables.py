@@ -42,6 +42,7 @@ exit 0"""
 _LINE = re.compile(r"(/[^:]*):(\d{1,9}):(.*)")
 _ASSIGNMENT = re.compile(r"""\b(\w*PATH|CUDA_[A-Z_]+|XLA_FLAGS)\+?=("[^"]*"?|'[^']*'?|(?:\\.?|[^\s;&|\\])*)""")
 _TOOLKIT = re.compile(r"(/[^\s:'\"${}]*cuda-?(\d{1,3}(?:\.\d{1,3})?))(?![\d.])")
+_UNVERSIONED = re.compile(r"/usr/local/cuda(?![\w.-])")
 _COMPAT = re.compile(r"/cuda[^:/\s]*/compat(?!\w)")
 _NO_64 = re.compile(r"/cuda(?:-\d+\.\d+)?/lib/?(?=[:\"'\s]|$)")
 _COMMENT = re.compile(r"\s#.*")
@@ -97,6 +98,20 @@ def misquoted(look: Look) -> Iterator[str]:
     yield from (str(one) for one in assignments(look) if re.search(r"cuda[^:'\"\s]*\\", one.value))
 
 
+def own_cuda(look: Look) -> Iterator[str]:
+    """A shell's or the system's start file puts the stack's own toolkit on a path (``PATH``, ``LD_LIBRARY_PATH``), and
+    nothing else is wrong with that line.
+    """
+    series = look.stack.cuda.series
+    own = {series, series.partition(".")[0]}
+    told = {line for rule in (another_cuda, lib_not_lib64, misquoted) for line in rule(look)}
+    for one in assignments(look):
+        versions = {version for _, version in _TOOLKIT.findall(one.value)}
+        ours = versions <= own and (versions or _UNVERSIONED.search(one.value))
+        if ours and one.name.endswith("PATH") and str(one) not in told:
+            yield str(one)
+
+
 VARIABLES_RULES = (
     FailureRule(
         "variable-of-another-cuda",
@@ -121,5 +136,14 @@ VARIABLES_RULES = (
         "Take the line out of that file; tools and libraries of the stack are found without it",
         "tensorflow/tensorflow#20271",
         sign=Sign("environment", misquoted, (VARIABLES,), grave=False),
+    ),
+    FailureRule(
+        "path-in-start-file",
+        "",
+        "somebody's start file puts the stack's CUDA on a path: cron, systemd, sudo and commands over ssh never read"
+        " it, and it still leads to this release when the stack has moved on",
+        "Take the line out of that file; tools and libraries of the stack are found without any variable",
+        "NVIDIA's CUDA installation guide, environment setup",
+        sign=Sign("environment", own_cuda, (VARIABLES, TOOLKITS), grave=False),
     ),
 )

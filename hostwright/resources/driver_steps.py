@@ -146,6 +146,9 @@ def rebuild(version: str) -> str:
 _REBUILD = """\
 kernel=$(uname -r)
 dkms remove -m nvidia -v "$version" -k "$kernel" >/dev/null 2>&1 || true
+# dkms takes a build that was deleted by hand for installed as long as its link is there, and refuses to build again
+link="/var/lib/dkms/nvidia/kernel-$kernel-$(uname -m)"
+if [ -L "$link" ] && ! [ -e "$link" ]; then rm -f "$link"; fi
 [ -e "/var/lib/dkms/nvidia/$version/source" ] || rm -rf "/var/lib/dkms/nvidia/$version"
 [ -d "/var/lib/dkms/nvidia/$version" ] || dkms add -m nvidia -v "$version"
 dkms install --force -m nvidia -v "$version" -k "$kernel" || tell

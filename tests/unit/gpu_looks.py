@@ -16,6 +16,7 @@ from hostwright.failures.lost import GPU_LOST_SIGN
 from hostwright.failures.memory import MEMORY
 from hostwright.failures.rule import FailureRule
 from hostwright.failures.smi import SMI
+from hostwright.failures.units import PERSISTENCED, UNITS
 from hostwright.failures.xids import XIDS
 from hostwright.hardware.gpu import EccCounts, Gpu, GpuProcess, GpuReport, NvLink
 from hostwright.hardware.kernellog import KERNEL_LOG, KernelLine
@@ -45,6 +46,7 @@ A100 = Gpu(
     temperature_slowdown=89, temperature_maximum=92, power=398.2, power_limit=400.0, performance="P0",
     links=tuple(NvLink(number, True) for number in range(12)), processes=(GpuProcess(7, "python3", "C", 2**30),),
 )  # fmt: skip
+DAEMON = Answer(0, f"Id={PERSISTENCED}\nLoadState=loaded\nActiveState=active\nSubState=running\nResult=success\n")
 SILENT = Gpu(0, "0000:3b:00.0")  # says N/A to everything
 
 
@@ -80,7 +82,7 @@ def look(
         "0x10de 0x030200 0x1eb8\n" * (len(gpus) or 2 if on_bus is None else on_bus)
         + "0x10de 0x068000 0x1af1\n" * switches
     )
-    said = {PCI: Answer(0, bus), NVIDIA_SMI: smi or Answer(0, "<a report>"), ACS: Answer(0, "")}
+    said = {PCI: Answer(0, bus), NVIDIA_SMI: smi or Answer(0, "<a report>"), ACS: Answer(0, ""), UNITS: DAEMON}
     if log is None:
         said[KERNEL_LOG] = Answer(1, "")
     facts = Facts({**said, **(answers or {})})

@@ -16,6 +16,7 @@ from roles.cuda import Cuda
 from tests.unit.library_looks import SOURCE_LINE, STACK, Differs, asked, look_at, resource, seen, write
 
 RULES = {rule.name: rule for rule in CUDA}
+OTHER_KEY = "0123456789ABCDEF"
 DIRECTORY = STACK.cuda.repository.directory
 NETWORK = f"https://{cuda_sources.NETWORK}/ubuntu2004/x86_64"
 
@@ -143,6 +144,12 @@ def test_apt_keys_own_keyring_is_told_when_it_holds_nvidias_key(which: str, name
     assert found("cuda-key-for-all", {SOURCES: SOURCE_LINE + key(f"{TRUSTED}.d/cuda.gpg", which)}) == []
 
 
+def test_apt_keys_own_keyring_is_told_when_it_holds_the_key_of_the_stacks_repository() -> None:
+    own = STACK.cuda.repository.fingerprint[-16:]
+    rows = key(TRUSTED, own.lower()) + key(TRUSTED, OTHER_KEY.lower()) + key(TRUSTED, "garbage")
+    assert found("cuda-key-for-all", {SOURCES: SOURCE_LINE + rows}) == [f"{TRUSTED} holds the key {own}"]
+
+
 def test_a_password_in_a_source_is_not_shown() -> None:
     text = source(f"deb https://me:secret@{NETWORK.removeprefix('https://')} /")
     (line,) = found("cuda-network-key", {SOURCES: text})
@@ -178,14 +185,14 @@ def armored(content: bytes) -> str:
 def test_keys_are_found_in_keyrings_of_both_kinds_and_sources_with_their_lines(tmp_path: Path) -> None:
     old, new = (b"\x99\x01" + bytes.fromhex(one) + b"\x00\xff" for one in (OLD_KEY, NEW_KEY))
     ring = write(tmp_path / "keys/a.gpg", new)
-    write(tmp_path / "etc/apt/trusted.gpg", old)
+    write(tmp_path / "etc/apt/trusted.gpg", old + b"\x09\x10" + bytes.fromhex(OTHER_KEY) + b"\x00")
     write(tmp_path / "etc/apt/trusted.gpg.d/cuda.asc", armored(b"padding" + new))
     write(tmp_path / "etc/apt/trusted.gpg.d/other.gpg", b"\x99nothing")
     write(tmp_path / "etc/apt/sources.list", "deb http://mirror.example/debian bullseye main\n")
     write(tmp_path / "etc/apt/sources.list.d/c.list", f"# cuda\ndeb [arch=amd64 signed-by={ring}] {NETWORK}\t/\n")
     look = look_at({SOURCES: asked(SOURCES, tmp_path, "/etc/apt")})
     assert keys(look) == {
-        TRUSTED: {OLD_KEY}, f"{TRUSTED}.d/cuda.asc": {NEW_KEY}, "/keys/a.gpg": {NEW_KEY},
+        TRUSTED: {OLD_KEY, OTHER_KEY}, f"{TRUSTED}.d/cuda.asc": {NEW_KEY}, "/keys/a.gpg": {NEW_KEY},
     }  # fmt: skip
     (one,) = sources(look)
     assert (one.file, one.line, one.uri) == ("/etc/apt/sources.list.d/c.list", 2, NETWORK)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hostwright.failures.health import HEALTH
 from hostwright.failures.memory import MEMORY
 from hostwright.failures.rule import FailureRule
+from hostwright.failures.units import PERSISTENCED, UNITS
 from hostwright.hardware.gpu import EccCounts, Gpu, GpuProcess, NvLink
 from hostwright.model import Answer, Facts
 from tests.unit.gpu_looks import A100, ALL, SILENT, T4, all_seen, cards, look, only, seen, unread
@@ -182,3 +183,10 @@ ANY_GPU = st.builds(
 def test_no_report_upsets_a_rule(gpus: list[Gpu], on_bus: int) -> None:
     for evidence in all_seen(look(*gpus, on_bus=on_bus)).values():
         assert all(isinstance(one, str) and one for one in evidence)
+
+
+def test_a_daemon_that_does_not_run_is_no_failure_of_the_card() -> None:
+    stopped = Answer(0, f"Id={PERSISTENCED}\nLoadState=loaded\nActiveState=inactive\nSubState=dead\nResult=success\n")
+    off = replace(T4, persistence=False)
+    assert seen("persistence-off", look(off))
+    assert seen("persistence-off", look(off, answers={UNITS: stopped})) == []

@@ -51,9 +51,7 @@ def test_a_variable_that_names_another_cuda_is_told_with_file_and_line(text: str
 @pytest.mark.parametrize(
     "text",
     [
-        "export PATH=/usr/local/cuda-11.2/bin${PATH:+:${PATH}}",
-        "export PATH=/usr/local/cuda/bin:$PATH # was PATH=/usr/local/cuda-11.4/bin",
-        "export PATH=/usr/local/cuda-11/bin:$PATH",
+        "export CUDA_HOME=/usr/local/cuda",
         "export LD_LIBRARY_PATH=/usr/local/cuda-10.1/lib64",
         "export LD_LIBRARY_PATH=/usr/local/cuda-9.0/lib64",
         "TOKEN=x",
@@ -62,6 +60,19 @@ def test_a_variable_that_names_another_cuda_is_told_with_file_and_line(text: str
 )
 def test_our_own_paths_and_those_of_nothing_harm_nobody(text: str) -> None:
     assert fired(line(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "export PATH=/usr/local/cuda-11.2/bin${PATH:+:${PATH}}",
+        "export PATH=/usr/local/cuda/bin:$PATH # was PATH=/usr/local/cuda-11.4/bin",
+        "export PATH=/usr/local/cuda-11/bin:$PATH",
+        "LD_LIBRARY_PATH=/usr/local/cuda/lib64",
+    ],
+)
+def test_our_own_toolkit_on_a_path_is_told_for_what_it_is(text: str) -> None:
+    assert fired(line(text)) == ["path-in-start-file"]
 
 
 def test_what_else_stands_in_the_line_is_not_shown() -> None:
@@ -74,7 +85,7 @@ def test_lib_where_lib64_is_meant_is_told() -> None:
     told = found("path-lib-not-lib64", line(text, "/etc/profile.d/cuda-vars.sh", 3))
     assert told == ["/etc/profile.d/cuda-vars.sh:3: LD_LIBRARY_PATH=/usr/local/cuda/lib:$LD_LIBRARY_PATH"]
     assert fired(line(text)) == ["path-lib-not-lib64"]
-    assert fired(line(text.replace("/lib:", "/lib64:"))) == []
+    assert fired(line(text.replace("/lib:", "/lib64:"))) == ["path-in-start-file"]
 
 
 def test_a_backslash_of_a_copied_line_is_told() -> None:

@@ -74,7 +74,7 @@ deb https://nvidia.github.io/nvidia-docker/ubuntu18.04/amd64 /
 
 CONTAINERS = (
     Typed("sudo apt-get install -y docker.io"),
-    # Its address answers no more on any lab host; what it once sent is what stays on hosts.
+    # The article has curl fetch this list; a lab host does not reach it.
     Typed(f"sudo tee /etc/apt/sources.list.d/nvidia-docker.list <<'END'\n{NVIDIA_DOCKER}END"),
 )
 

@@ -10,10 +10,11 @@ from tests.lab.audit.made_up_cards import CARDS
 from tests.lab.audit.made_up_case import MadeUp, made_up
 from tests.lab.audit.made_up_driver import DRIVER
 from tests.lab.audit.made_up_host import HOST
+from tests.lab.audit.made_up_kernel import KERNEL
 from tests.lab.audit.made_up_links import LINKS
 from tests.lab.audit.made_up_well import WELL
 from tests.lab.audit.made_up_xids import XIDS
 
 __all__ = ["MADE_UP", "MadeUp", "made_up"]
 
-MADE_UP: tuple[MadeUp, ...] = (*CARDS, *XIDS, *LINKS, *DRIVER, *HOST, *WELL)
+MADE_UP: tuple[MadeUp, ...] = (*CARDS, *XIDS, *LINKS, *DRIVER, *KERNEL, *HOST, *WELL)

@@ -49,6 +49,7 @@ TOOLKIT = (
     plant(
         "toolkit link turned", "cuda", f"{NVCC}; ln -sfn {OTHER} /usr/local/cuda",
         rules="cuda-link-other-release", states=("alternative /usr/local/cuda",), cure=f"rm -r {OTHER}",
+        quick=True,
     ),
     plant(
         "alternative of the toolkit set to another", "cuda",
@@ -63,6 +64,7 @@ TOOLKIT = (
     ),
     plant(
         "another toolkit beside", "cuda", NVCC, rules="cuda-toolkit-beside", cure=f"rm -r {OTHER}",
+        quick=True,
     ),
     plant(
         "compiler of another update of 11.2", "cuda", OLDER_NVCC,
@@ -76,6 +78,7 @@ TOOLKIT = (
     plant(
         "hold released", "cuda", "apt-mark unhold cuda-toolkit-11-2",
         rules="cuda-not-held", states=("packages cuda-toolkit-11-2",),
+        quick=True,
     ),
     plant(
         "toolkit of a runfile, its package gone", "cuda",
@@ -96,6 +99,7 @@ TOOLKIT = (
         "NVIDIA's network repository as well", "cuda",
         f"{NEW_KEY} >{KEYRING}; echo 'deb [signed-by={KEYRING}] {NETWORK} /' >{LISTS}/cuda.list",
         rules="cuda-two-sources", states=(SOURCES,),
+        quick=True,
     ),
     plant(
         "NVIDIA's network repository from before and after cuda-keyring", "cuda",
@@ -136,13 +140,15 @@ CUDNN = (
     plant(
         "links copied to files", "cudnn", f"cd {LIB}; cp -L libcudnn.so.8 x; mv -f x libcudnn.so.8",
         rules="library-not-a-link", states=("files of cudnn",),
+        quick=True,
     ),
-    plant("library deleted", "cudnn", f"rm {LIB}/libcudnn_ops_infer.so.8.1.0", states=("files of cudnn",)),
+    plant("library deleted", "cudnn", f"rm {LIB}/libcudnn_ops_infer.so.8.1.0", states=("files of cudnn",), quick=True),
     plant(
         "another cuDNN where the loader looks", "cudnn",
         f"cp {LIB}/libcudnn.so.8.1.0 {MULTIARCH}/libcudnn.so.8.2.0; ln -s libcudnn.so.8.2.0 {MULTIARCH}/libcudnn.so.8; "
         "ldconfig",
         rules="cudnn-mixed", states=("other libcudnn*.so.8*",),
+        quick=True,
     ),
     plant(
         "cuDNN of apt as well", "cudnn", package("libcudnn8", "8.2.0.53-1+cuda11.3"),
@@ -160,6 +166,7 @@ sed -i '/define CUDNN_MINOR/s/1/2/' ../include/cudnn_version*.h; ldconfig""",
     plant(
         "header of its version deleted", "cudnn", f"rm {CUDA}/targets/x86_64-linux/include/cudnn_version*.h",
         rules="cudnn-headers", states=("files of cudnn",),
+        quick=True,
     ),
     plant(
         "header of another cuDNN", "cudnn",
@@ -172,6 +179,7 @@ LOADER = (
     plant(
         "loader path dropped", "environment", f"rm {CONF}; ldconfig",
         rules="library-not-found", states=(f"file {CONF}", "loader cache"),
+        quick=True,
     ),
     plant(
         "profiler's path dropped", "environment", f"sed -i /CUPTI/d {CONF}; ldconfig",
@@ -206,8 +214,14 @@ LOADER = (
 )  # fmt: skip
 
 SHELLS = (
+    plant(
+        "the toolkit on a user's path", "environment",
+        "echo 'export PATH=/usr/local/cuda-11.2/bin${PATH:+:${PATH}}' >>~admin/.bashrc",
+        rules="path-in-start-file", cure="sed -i '/cuda-11.2/d' ~admin/.bashrc",
+        quick=True,
+    ),
     plant("ptxas no longer on PATH", "environment", "rm /usr/bin/ptxas",
-          rules="ptxas-not-found", states=("link /usr/bin/ptxas",)),
+          rules="ptxas-not-found", states=("link /usr/bin/ptxas",), quick=True),
     plant(
         "the distribution's CUDA with its nvcc", "environment",
         package(
@@ -223,6 +237,7 @@ SHELLS = (
         "profile names lib for lib64", "environment",
         "echo 'export LD_LIBRARY_PATH=/usr/local/cuda/lib' >>/etc/profile.d/cuda.sh",
         states=("file /etc/profile.d/cuda.sh",),
+        quick=True,
     ),
     plant(
         "a user's shell names lib for lib64", "environment",
@@ -233,6 +248,7 @@ SHELLS = (
         "a user's shell with another CUDA", "environment",
         "echo 'export LD_LIBRARY_PATH=/opt/cuda-11.4/lib64' >>~admin/.bashrc",
         rules="variable-of-another-cuda", cure="sed -i /cuda-11.4/d ~admin/.bashrc",
+        quick=True,
     ),
     plant(
         "a copied line with a backslash", "environment",

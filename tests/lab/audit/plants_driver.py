@@ -4,19 +4,72 @@ from __future__ import annotations
 
 from tests.lab.audit.planting import MULTIARCH, plant
 
+DKMS = "/var/lib/dkms/nvidia"
+PACKAGE = "NVIDIA driver"  #: what the installer's part is called where it is not as desired
+MODULE = "NVIDIA kernel module"
+
+#: An older driver's sources, registered with DKMS as its own installer had done.
+OLDER_TREE = """
+cp -a /usr/src/nvidia-470.182.03 /usr/src/nvidia-460.32.03
+sed -i 's/470\\.182\\.03/460.32.03/' /usr/src/nvidia-460.32.03/dkms.conf
+dkms add -m nvidia -v 460.32.03
+"""
+
+#: As it is for a new kernel: DKMS has the driver's sources, and has built nothing.
+NO_MODULE = f"""
+rm -r "{DKMS}/470.182.03/$(uname -r)"
+find "/lib/modules/$(uname -r)" -name 'nvidia*.ko*' -delete
+depmod "$(uname -r)"
+"""
+
+#: A server of which only the lock and a live process are there: what nvidia-installer looks for as well.
+X_SERVER = """
+systemd-run --unit=planted-x sleep 3600
+systemctl show -p MainPID --value planted-x >/tmp/.X0-lock
+rm /usr/bin/nvidia-smi
+"""
+
 DRIVER = (
-    plant("libcuda link turned", "driver", f"ln -sfn libcuda.so.460.32.03 {MULTIARCH}/libcuda.so.1"),
-    plant("nvidia-smi deleted", "driver", "rm /usr/bin/nvidia-smi"),
+    plant(
+        "libcuda link turned", "driver", f"ln -sfn libcuda.so.460.32.03 {MULTIARCH}/libcuda.so.1",
+        rules="driver-versions-mixed", states=(PACKAGE,), quick=True,
+    ),
+    plant(
+        "nvidia-smi deleted", "driver", "rm /usr/bin/nvidia-smi",
+        rules="driver-files-lost", states=(PACKAGE,),
+    ),
+    plant(
+        "driver's installer cut off", "driver", "touch /var/lib/hostwright/driver.installing",
+        rules="driver-install-cut", states=(PACKAGE,),
+    ),
     plant(
         "another module version is loaded", "driver",
         "echo 460.32.03 >/sys/module/nvidia/version; sed -i s/470.182.03/460.32.03/ /proc/driver/nvidia/version",
+        rules="version-mismatch", states=(PACKAGE,),
     ),
-    plant("persistence daemon disabled", "driver", "systemctl disable --now nvidia-persistenced"),
-    plant("tree of an older driver in DKMS", "driver", "mkdir -p /var/lib/dkms/nvidia/460.32.03/source"),
     plant(
-        "module deleted for the running kernel", "driver",
-        'rm -r "/var/lib/dkms/nvidia/470.182.03/$(uname -r)"; find "/lib/modules/$(uname -r)" -name "nvidia*.ko*" -delete; '
-        'depmod "$(uname -r)"',
+        "persistence daemon disabled", "driver", "systemctl disable --now nvidia-persistenced",
+        rules="persistenced-stopped", states=("service nvidia-persistenced.service",), quick=True,
     ),
-    plant("nvidia-uvm not loaded", "driver", "rmdir /sys/module/nvidia_uvm || rm -r /sys/module/nvidia_uvm"),
+    plant(
+        "tree of an older driver in DKMS", "driver", OLDER_TREE,
+        rules="dkms-other-driver", cure="dkms remove -m nvidia -v 460.32.03 --all", quick=True,
+    ),
+    plant(
+        "module that DKMS does not know", "driver", f"rm -r {DKMS}",
+        rules="dkms-not-registered", states=(MODULE,), quick=True,
+    ),
+    plant(
+        "module deleted for the running kernel", "driver", NO_MODULE,
+        rules="module-missing", states=(MODULE,),
+    ),
+    plant(
+        "nvidia-uvm not loaded", "driver", "rmdir /sys/module/nvidia_uvm || rm -r /sys/module/nvidia_uvm",
+        rules="uvm-not-loaded", states=(MODULE,), quick=True,
+    ),
+    plant(
+        "X server while the driver is due", "driver", X_SERVER,
+        rules="x-server driver-files-lost", states=(PACKAGE,),
+        cure="systemctl stop planted-x; rm -f /tmp/.X0-lock",
+    ),
 )  # fmt: skip

@@ -36,12 +36,12 @@ TENSORFLOW = (
     plant("numpy 2 installed", "tensorflow", f"{PIP} install -q numpy==2.0.2",
           rules="numpy-too-new", states=(LINK,)),
     plant("protobuf 4 installed", "tensorflow", f"{PIP} install -q protobuf==4.21.12",
-          rules="protobuf-too-new", states=(LINK,)),
+          rules="protobuf-too-new", states=(LINK,), quick=True),
     plant("a package at another version than its pin", "tensorflow", f"{PIP} install -q six==1.16.0",
           rules="pins-not-kept", states=(LINK,)),
     plant("another TensorFlow", "tensorflow", OTHER_VERSION, rules="tensorflow-other-version", states=(LINK,)),
     plant("interpreter link deleted", "tensorflow", f"rm {VENV}/bin/python",
-          rules="environment-damaged", states=(LINK,)),
+          rules="environment-damaged", states=(LINK,), quick=True),
     plant("file of a package deleted", "tensorflow", f"rm {SITE}/six.py",
           rules="environment-damaged", states=(LINK,)),
     plant("package uninstalled", "tensorflow", f"{PIP} uninstall -q -y termcolor",
@@ -53,7 +53,7 @@ TENSORFLOW = (
         cure="cd /usr/bin; mv python3.11 python3.9; ln -sfn python3.9 python3",
     ),
     plant(
-        "a processor without AVX", "tensorflow",
+        "AVX hidden from the host", "tensorflow",
         "sed 's/ avx / /' /proc/cpuinfo >/run/cpuinfo; mount --bind /run/cpuinfo /proc/cpuinfo", rules="no-avx",
         cure="umount /proc/cpuinfo",
     ),
@@ -65,6 +65,7 @@ TENSORFLOW = (
         "a second TensorFlow in a home", "tensorflow", dist(HOME, "tensorflow", "2.9.0") + dist(HOME, "numpy", "2.0.2")
         + "chown -R admin ~admin/.local",
         rules="tensorflow-outside", cure="sudo -H -u admin python3 -m pip uninstall -q -y tensorflow",
+        quick=True,
     ),
     plant(
         "a TensorFlow of the system's Python", "tensorflow",

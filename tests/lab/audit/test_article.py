@@ -87,14 +87,16 @@ MENDED = {
     "runtime-unknown": "container",
     "dev-char-links-missing": "container",
     "toolkit-former-names": "container",
-    "persistence-off": "gpu",
 }
 
 #: failures of what belongs to a user, whose cure is his: rule → layer
-LEFT = {"tensorflow-outside": "tensorflow"}
+LEFT = {"tensorflow-outside": "tensorflow", "path-in-start-file": "environment", "cuda-key-for-all": "cuda"}
 
 #: what those cures say, typed
-CURES = (Typed("python3 -m pip uninstall --yes tensorflow", "Successfully uninstalled tensorflow-2.9.0"),)
+CURES = (
+    Typed("python3 -m pip uninstall --yes tensorflow", "Successfully uninstalled tensorflow-2.9.0"),
+    Typed(r"sed -i '/cuda-11\.2/d' ~/.bashrc"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -133,9 +135,10 @@ def left(mended: dict[str, Any], invoke: FrontDoor) -> HostAudit:
 
 
 @pytest.fixture(scope="module")
-def cured(left: HostAudit, host: Machine, invoke: FrontDoor) -> HostAudit:
+def cured(left: HostAudit, host: Machine, lab: Lab, invoke: FrontDoor) -> HostAudit:
     """And what it says when the user has done his part."""
-    type_all(host, CURES)
+    fingerprint = Fleet.load(lab.inventory.parent).members(HOST)[0].stack.cuda.repository.fingerprint or ""
+    type_all(host, (*CURES, Typed(f"sudo apt-key del {fingerprint[-8:]}", "OK")))
     return audit(invoke, status=0)
 
 

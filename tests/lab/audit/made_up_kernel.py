@@ -1,0 +1,143 @@
+"""The module and its kernel: builds that failed, kernels of other series, Secure Boot, what apt may move unasked."""
+
+from __future__ import annotations
+
+from hostwright.failures.driver_build import BUILD_TOOLS
+from hostwright.failures.driver_state import DKMS_TREE
+from hostwright.failures.kernel import KERNELS, OPEN_DRIVERS, UNATTENDED
+from hostwright.failures.logs import INSTALLER_LOG
+from hostwright.failures.units import JOURNALS, PERSISTENCED, UNITS
+from hostwright.hostfacts import UNAME
+from hostwright.model import Answer, Facts, Probe
+from hostwright.resources.driver_steps import INSTALLING
+from hostwright.resources.gpu_use import DISPLAY, SECURE_BOOT
+from hostwright.resources.kernel import HEADERS, KERNEL_GONE
+from hostwright.resources.packages import DPKG
+from tests.lab.audit.made_up_cards import REPORT
+from tests.lab.audit.made_up_case import Answers, Change, log, made_up, says, together
+from tests.lab.audit.made_up_smi import fails
+
+VERSION = "470.182.03"  #: of the clean host's driver
+UNKNOWN = "2.6.32-5-amd64"  #: a kernel of none of the series that the lab's stack names
+SILENT = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"
+CHECK = "The compiler used to build the kernel does not exactly match"
+
+
+def driver(**values: str) -> Change:
+    """The driver's state with these values; an empty one takes its line away."""
+
+    def change(facts: Facts) -> Answers:
+        state = _state(facts)
+        others = [line for line in facts[state].text.splitlines() if line.partition("=")[0] not in values]
+        return {state: Answer(0, "\n".join([*others, *(f"{key}={text}" for key, text in values.items() if text), ""]))}
+
+    return change
+
+
+def make_log(error: str) -> Change:
+    """DKMS failed to build the module for the running kernel, and the compiler said this."""
+
+    def change(facts: Facts) -> Answers:
+        kernel = facts[UNAME].text.partition(" ")[0]
+        first = f"log {VERSION} DKMS make.log for nvidia-{VERSION} for kernel {kernel} (x86_64)"
+        return {DKMS_TREE: Answer(0, f"tree {VERSION}\n{first}\nerror {VERSION} {error}\n")}
+
+    return together(UNBUILT, change)
+
+
+def installer(line: str) -> Change:
+    """The installer's log ends with this error."""
+    return says(INSTALLER_LOG, f"nvidia-installer log file\nERROR: {line}\nERROR: Installation has failed.\n")
+
+
+def bootable(kernel: str, *, headers: bool = True, module: str = "") -> Change:
+    """One more kernel in /boot."""
+    row = f"kernel {kernel} {'yes' if headers else 'no'} {module}\n"
+    return lambda facts: {KERNELS: Answer(0, facts[KERNELS].text + row)}
+
+
+def unattended(*fenced: str) -> Change:
+    """unattended-upgrades is installed and switched on, and keeps off these packages."""
+    rows = "".join(f'Unattended-Upgrade::Package-Blacklist:: "{name}";\n' for name in fenced)
+    settings = f'APT::Periodic::Unattended-Upgrade "1";\n{rows}'
+    return lambda facts: {
+        DPKG: Answer(0, f"{facts[DPKG].text}unattended-upgrades\t2.8\tii \n"),
+        UNATTENDED: Answer(0, settings),
+    }
+
+
+def persistenced(active: str, sub: str, result: str = "success") -> Change:
+    """What systemd says of the daemon, while the cards' persistence mode is on all the same."""
+    shown = f"Id={PERSISTENCED}\nLoadState=loaded\nActiveState={active}\nSubState={sub}\nResult={result}"
+
+    def change(facts: Facts) -> Answers:
+        blocks = facts[UNITS].text.rstrip("\n").split("\n\n")
+        units = [shown if f"Id={PERSISTENCED}\n" in f"{block}\n" else block for block in blocks]
+        return {UNITS: Answer(0, "\n\n".join(units) + "\n")}
+
+    return change
+
+
+def kernel(name: str) -> Change:
+    """This kernel runs."""
+    return says(UNAME, f"{name} x86_64\n")
+
+
+def _state(facts: Facts) -> Probe:
+    """The driver role's own question, which is made with the stack's version."""
+    return next(probe for probe in facts if f"[ -e {INSTALLING} ]" in probe.script)
+
+
+UNBUILT = driver(module="", dkms="")
+UNLOADED = together(driver(loaded="", uvm=""), fails(9, SILENT))
+
+KERNEL = (
+    made_up("a kernel on which the driver does not build", together(kernel(UNKNOWN), UNBUILT), "kernel-unsupported"),
+    made_up("a kernel on which nobody knows it to build", kernel(UNKNOWN), "kernel-untested"),
+    made_up("the running kernel removed", says(KERNEL_GONE, "6.1.0-18-amd64\n"), "kernel-removed"),
+    made_up("a newer kernel without headers", bootable("6.99.0-1-amd64", headers=False), "next-kernel-without-driver"),
+    made_up("a newer kernel with another driver's module", bootable("6.99.0-1-amd64", module="460.32.03"),
+            "next-kernel-without-driver"),
+    made_up("a newer kernel with its module", bootable("6.99.0-1-amd64", module=VERSION)),
+    made_up("an older kernel without a module", bootable("4.19.0-20-amd64", headers=False)),
+    made_up("no headers to build a module with", together(UNBUILT, says(HEADERS, status=1)), "no-headers"),
+    made_up("no compiler to build a module with", together(UNBUILT, says(BUILD_TOOLS, "cc\nmake\n")), "no-compiler"),
+    made_up("no compiler, and nothing to build", says(BUILD_TOOLS, "cc\nmake\n")),
+    made_up("a compiler older than the kernel's",
+            make_log("cc: error: unrecognized command-line option '-ftrivial-auto-var-init=zero'"), "compiler-too-old"),
+    made_up("a function that became GPL-only",
+            make_log("ERROR: modpost: GPL-incompatible module nvidia.ko uses GPL-only symbol 'rcu_read_unlock_strict'"),
+            "gpl-only-symbol"),
+    made_up("a build that nobody has met yet", make_log("nv-mmap.c:1:2: error: implicit declaration of function 'x'"),
+            "dkms-build"),
+    made_up("another compiler than the kernel's", together(UNBUILT, installer(f"Failed CC version check: {CHECK}")),
+            "compiler-mismatch"),
+    made_up("a version left in DKMS's tree",
+            together(UNBUILT, installer(f"Error! DKMS tree already contains: nvidia-{VERSION}")), "stale-dkms"),
+    made_up("an installer that could not unload the module",
+            together(driver(cut="yes"), installer("An NVIDIA kernel module 'nvidia' appears to already be loaded")),
+            "module-in-use"),
+    made_up("an option that the installer does not have",
+            together(driver(cut="yes"), installer("Invalid commandline, please run `nvidia-installer --help`")),
+            "flag-unknown"),
+    made_up("an installer that failed, and all is well since", installer("Failed CC version check")),
+    made_up("Secure Boot without a key of ours", together(UNLOADED, says(SECURE_BOOT, "on\n")),
+            "module-not-signed", REPORT),
+    made_up("a module that the kernel refuses",
+            together(UNLOADED, log((1, "Loading of module with unavailable key is rejected"))),
+            "module-not-signed", REPORT),
+    made_up("Secure Boot, and the module is loaded", says(SECURE_BOOT, "on\n")),
+    made_up("a module that is there and not loaded", UNLOADED, "module-not-loaded", REPORT),
+    made_up("a screen on a host whose driver is due",
+            together(driver(cut="yes"), says(DISPLAY, "gdm.service\n")), "x-server driver-install-cut"),
+    made_up("a screen on a host that is well", says(DISPLAY, "gdm.service\n")),
+    made_up("nouveau free to take the card", says(OPEN_DRIVERS, "there nouveau\n"), "nouveau-not-blocked"),
+    made_up("nova free to take the card", says(OPEN_DRIVERS, "there nouveau\noff nouveau\nthere nova_core\n"),
+            "nouveau-not-blocked"),
+    made_up("upgrades that nobody fences", unattended("libc6"), "upgrades-not-fenced"),
+    made_up("persistence mode by hand, its daemon stopped", persistenced("inactive", "dead"), "persistenced-stopped"),
+    made_up("a persistence daemon that ends with an error",
+            together(persistenced("failed", "failed", "exit-code"),
+                     says(JOURNALS, f"{PERSISTENCED}: nvidia-persistenced failed to initialize. Check syslog.\n")),
+            "driver-unit-failed"),
+)  # fmt: skip
