@@ -1,8 +1,8 @@
 """What a plant is: one thing that happens to hosts, how an audit must see it, and what takes it away again.
 
 ``rules`` are the failures that must be recognised, and no others; ``states`` are the beginnings of what must be named
-as not as desired, and no others: mostly of ``layer``, but what is broken may bring down others. ``cure`` does by hand what the rule's cure says, where
-``invoke provision`` does not mend it.
+as not as desired, and no others: mostly of ``layer``, but what is broken may bring down others. ``cure`` does by hand
+what the rule's cure says, where ``invoke provision`` does not mend it.
 """
 
 from __future__ import annotations
