@@ -15,7 +15,6 @@ from hostwright.become import check_alive, check_become, wrap
 from hostwright.delivery import deliver, fetch_script
 from hostwright.errors import FailedStep, HostError, StepFailed
 from hostwright.events import Emit
-from hostwright.failures import classify
 from hostwright.line import Line
 from hostwright.model import RolePlan, RoleResult
 from hostwright.scripting import LogReader
@@ -137,6 +136,8 @@ def failure(host: str, plan: RolePlan, result: RoleResult) -> HostError:
     if step is None:
         return HostError(host, f"{plan.role}: the job ended with status {result.status} and no step says why")
     lines = [line for line in step.output.splitlines() if line.strip()]
+    from hostwright.failures import classify  # a hundred rules: only who fails waits for them
+
     known = classify(step.output)
     because = f"{known.cause}. {known.cure}" if known else (lines[-1].strip() if lines else "it printed nothing")
     ended = "was cut off" if step.status is None else f"ended with status {step.status}"
