@@ -37,6 +37,12 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def stand_ins(names: Iterable[str]) -> Text | None:
+    """The line that says which files are not the vendor's own, so that nobody takes a lab for the real thing."""
+    told = ", ".join(dict.fromkeys(names))
+    return Text(f"stand-ins, not the vendor's own files: {told}", style="magenta") if told else None
+
+
 def make_console(*, stderr: bool = False) -> Console:
     """The console of a run: rich decides about colour; a pipe gets fixed width, so that logs are not wrapped."""
     console = Console(stderr=stderr, highlight=False)

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from hostwright.model import Facts, Probe, RolePlan
 from hostwright.quoting import sh
 from hostwright.scripting import files
+from hostwright.untrusted import json_object
 
 JOBS_DIR = "/var/lib/hostwright/jobs"
 KEEP_JOBS = 40  #: jobs kept on a host; of those that do not run the oldest are removed when a new one starts
@@ -235,11 +236,7 @@ def running(facts: Facts) -> tuple[RunningJob, ...]:
 
 
 def _running(name: str, record: str) -> RunningJob:
-    try:
-        found = json.loads(record)
-    except (ValueError, RecursionError):
-        return RunningJob(name)
-    match found:
+    match json_object(record):
         case {
             "schema": 1,
             "role": str(role),

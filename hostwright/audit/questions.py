@@ -6,13 +6,13 @@ itself; a question says which of its lines is meant, and what the stack wants th
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from hostwright.audit.readings_program import FAMILIES, root_program, user_program
 from hostwright.model import Probe
+from hostwright.resources.packages import named_like
 from hostwright.resources.python import Recipe
 from hostwright.stack import Stack
 
@@ -79,7 +79,7 @@ def question_probes(stack: Stack, venv: str) -> tuple[Probe, ...]:
 def package_patterns(stack: Stack) -> tuple[str, ...]:
     """The families of packages, and those of the stack's that belong to none."""
     pinned = (stack.cuda.package, *stack.cuda.components, *stack.container.toolkit.packages)
-    others = [name for name in pinned if not any(fnmatch.fnmatchcase(name, family) for family in FAMILIES)]
+    others = [name for name in pinned if not named_like(name, FAMILIES)]
     return (*FAMILIES, *dict.fromkeys(others))
 
 

@@ -13,6 +13,7 @@ from rich.text import Text
 from hostwright import console, durations
 from hostwright.audit.auditing import now
 from hostwright.cli.call import AS_DESIRED, Call
+from hostwright.cli.showing import local_time
 from hostwright.errors import InputError
 from hostwright.history import Changed, Diff, Event, History, HostHistory
 from hostwright.inventory.patterns import fold
@@ -70,9 +71,9 @@ def _timeline(one: HostHistory) -> RenderableType:
     if one.first is None or one.last is None:
         return Text.assemble((one.host, "bold"), "  no audit has looked at it yet", style="dim")
     head = Text.assemble((one.host, "bold"), f"  {one.status}", style=STATUS_STYLES.get(one.status or "unread", ""))
-    head.append(f"  looked at from {_local(one.first)} to {_local(one.last)}", style="dim")
+    head.append(f"  looked at from {local_time(one.first)} to {local_time(one.last)}", style="dim")
     events = [
-        Text(f"  {_local(event.at)}  ", style="dim").append(short(event.sentence), style=_style(event))
+        Text(f"  {local_time(event.at)}  ", style="dim").append(short(event.sentence), style=_style(event))
         for event in one.events
     ]
     return Group(head, *(events or [Text("  nothing has changed", style="dim")]))
@@ -88,7 +89,7 @@ def _changes(found: Diff) -> RenderableType:
     if found.since is None or found.until is None:
         return Text("no audit of this inventory is recorded yet: run invoke audit", style="yellow")
     lines: list[RenderableType] = [
-        Text(f"from the audit of {_local(found.since)} to that of {_local(found.until)}", style="bold")
+        Text(f"from the audit of {local_time(found.since)} to that of {local_time(found.until)}", style="bold")
     ]
     named = (
         ("no longer as desired", found.left, "red"),
@@ -117,7 +118,3 @@ def _narrowed(found: Diff, hosts: set[str]) -> Diff:
     some = [replace(one, hosts=tuple(host for host in one.hosts if host in hosts)) for one in found.changes]
     named = [tuple(host for host in group if host in hosts) for group in (found.came, found.unseen, found.unread)]
     return Diff(found.since, found.until, tuple(one for one in some if one.hosts), *named)
-
-
-def _local(at: datetime) -> str:
-    return at.astimezone().strftime("%Y-%m-%d %H:%M")

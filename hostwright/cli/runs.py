@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hostwright.cli.call import AS_DESIRED, Call
+from hostwright.cli.showing import local_time
 from hostwright.console import count, make_console, printable
 from hostwright.inventory import Host, Inventory, fold, select
 from hostwright.inventory.model import ALL, Group
@@ -210,7 +211,7 @@ def _exit(one: RunSummary) -> Text:
 
 def _local(began: str) -> str:
     try:
-        return datetime.fromisoformat(began).astimezone().strftime("%Y-%m-%d %H:%M")
+        return local_time(datetime.fromisoformat(began))
     except (ValueError, OverflowError):
         return "unknown"
 

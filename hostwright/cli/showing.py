@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from hostwright import console
 from hostwright.errors import HostError, HostwrightError, SeveralFailed, StepFailed
@@ -33,6 +33,11 @@ def show_errors(errors: tuple[HostError, ...]) -> None:
 
 def show_stand_ins(members: tuple[Member, ...], out: Console) -> None:
     """Say which files of the stack are not the vendor's own: nobody shall take a lab for the real thing."""
-    names = dict.fromkeys(artifact.file for member in members for artifact in member.stack.stand_ins)
-    if names:
-        out.print(Text(f"stand-ins, not the vendor's own files: {', '.join(names)}", style="magenta"))
+    line = console.stand_ins(artifact.file for member in members for artifact in member.stack.stand_ins)
+    if line:
+        out.print(line)
+
+
+def local_time(at: datetime) -> str:
+    """A moment in the operator's own time: ``2026-11-21 10:04``."""
+    return at.astimezone().strftime("%Y-%m-%d %H:%M")

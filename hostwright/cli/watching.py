@@ -72,6 +72,7 @@ def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:
                 status, shown = once()
                 head = Text(f"{time.strftime('%H:%M:%S')}, again every {period_s:.0f} s; Ctrl-C ends it", style="dim")
                 live.update(Group(head, shown), refresh=True)
+                # nothing is awaited: the pause is what --watch asks for, and Ctrl-C ends it at once
                 time.sleep(max(0.0, period_s - (time.monotonic() - began)))
     except KeyboardInterrupt:
         return status

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hostwright.audit.values import Deviation, Finding, FleetAudit, HostAudit, LayerStatus, Spread
-from hostwright.console import count, printable
+from hostwright.console import count, printable, stand_ins
 from hostwright.inventory.patterns import fold
 from hostwright.reports.ages import Ages, since
 
@@ -145,9 +145,9 @@ def _spreads(spreads: Iterable[Spread]) -> Iterator[RenderableType]:
 
 
 def _stand_ins(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
-    names = dict.fromkeys(name for host in hosts for name in host.stand_ins)
-    if names:
-        yield Text(f"\nstand-ins, not the vendor's own files: {', '.join(names)}", style="magenta")
+    line = stand_ins(name for host in hosts for name in host.stand_ins)
+    if line:
+        yield from (Text(""), line)
 
 
 def short(text: str) -> str:

@@ -38,7 +38,8 @@ _MODULES = "nv_peer_mem nvidia_peermem nvidia_vgpu_vfio nvidia_uvm nvidia_drm nv
 
 _HOLDERS = "find /proc/[0-9]*/fd -lname '/dev/nvidia*' 2>/dev/null | cut -d/ -f3 | sort -un"
 
-#: TERM, ten seconds to end, KILL: a training job writes its checkpoint on TERM.
+#: TERM, ten seconds to end, KILL: a training job writes its checkpoint on TERM. Most hosts have no display manager to
+#: stop, and a process may be gone before its signal comes: neither is an error, and the holders are looked at again.
 _END_HOLDERS = f"""\
 systemctl stop display-manager 2>/dev/null || true
 holders() {{ {_HOLDERS}; }}
@@ -75,6 +76,7 @@ done
 """
 
 #: Every entry of any version goes: one of this version makes `dkms add` fail, another one is built for each new kernel.
+#: What `dkms remove` cannot take away (a tree that was cut off) goes with the directory.
 _FORGET_DKMS = """\
 for entry in /var/lib/dkms/nvidia/*/; do
   entry=${entry%/}
@@ -92,7 +94,8 @@ for tool in cc make dkms; do
 done
 """
 
-#: The compiler's own words come last, since the last lines are those that an operator is shown.
+#: The compiler's own words come last, since the last lines are those that an operator is shown;
+#: a log without any is no failure of the telling.
 _TELL = """\
 tell() {
   status=$?
@@ -143,6 +146,7 @@ def rebuild(version: str) -> str:
     return head + _TOOLS + _TELL + _REBUILD
 
 
+#: `dkms remove` fails where this kernel has no build yet; what counts is that the one after it builds.
 _REBUILD = """\
 kernel=$(uname -r)
 dkms remove -m nvidia -v "$version" -k "$kernel" >/dev/null 2>&1 || true

@@ -45,7 +45,8 @@ rm /etc/modprobe.d/*nouveau.conf /usr/lib/modprobe.d/*nouveau.conf
 UNBUILT = 'k=$(uname -r); dkms remove nvidia/470.182.03 -k "$k"; dkms add nvidia/470.182.03 || true\n'
 OTHER_KERNEL = "/lib/modules/6.99.0-planted /boot/vmlinuz-6.99.0-planted"
 
-#: A lock of apt's kind. The host looks as if it had booted 25 minutes earlier, and so does the process.
+#: A lock of apt's kind, held (the sleep) until the cure stops the unit.
+#: The host looks as if it had booted 25 minutes earlier, and so does the process.
 HOLDS_LOCK = """
 systemd-run --unit=planted-holder python3 -c "
 import fcntl, time
