@@ -175,3 +175,16 @@ def findings(differs: Differs | None = None, **more: object) -> dict[str, list[s
             if lines := evidence(rule.name, differs, **more):
                 found[rule.name] = lines
     return found
+
+
+#: what hosts say that are not well
+H100 = "0x10de 0x030200 0x2330\n"
+UNLOADED = state(loaded="", uvm="")
+NO_MODULE = state(module="", loaded="", uvm="", dkms="")
+ADDED = {driver_state.DKMS_TREE: tree(f"tree {V}")}
+TOO_NEW = {UNAME: "6.8.0-40-generic x86_64\n"}
+LOADING = "nvidia-nvlink: Nvlink Core is being initialized, major device number 235"
+INIT = "NVRM: GPU 0000:3b:00.0: RmInitAdapter failed! (0x26:0x56:1474)"
+NO_DEVICES = Answer(6, "No devices were found\n")
+NO_CARD = "NVRM: None of the NVIDIA devices were initialized."
+MISMATCH = f"NVRM: API mismatch: the client has the version {OTHER}, but"
