@@ -1,0 +1,42 @@
+"""The management controller (BMC) of a host, over Redfish: power, what is booted next, what it says of the machine.
+
+bmc = read_bmc(host)
+with open_bmc(bmc) as controller:
+    controller.boot_once("network")
+    controller.cycle()
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from hostwright.bmc.errors import BmcDenied, BmcError, BmcRefused, BmcStuck, BmcUnreachable
+from hostwright.bmc.settings import Bmc, read_bmc
+
+if TYPE_CHECKING:
+    from hostwright.bmc.controller import Controller, Power, Status
+    from hostwright.bmc.opening import open_bmc
+
+__all__ = [
+    "Bmc",
+    "BmcDenied",
+    "BmcError",
+    "BmcRefused",
+    "BmcStuck",
+    "BmcUnreachable",
+    "Controller",
+    "Power",
+    "Status",
+    "open_bmc",
+    "read_bmc",
+]
+
+_LATER = {"Controller": "controller", "Power": "controller", "Status": "controller", "open_bmc": "opening"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import sushy only when a BMC is talked to: every verb reads the settings, and few need more."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

@@ -1,0 +1,184 @@
+"""``invoke power``: a host's power through its BMC, whatever state its operating system is in."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from hostwright import console, locks
+from hostwright.bmc import Bmc, Controller, Power, Status, open_bmc
+from hostwright.bmc.settings import ADDRESS
+from hostwright.cli.call import AS_DESIRED, FAILED, Call, Connections
+from hostwright.cli.showing import errors_json, show_errors
+from hostwright.errors import HostError, InputError, InputErrors, Locked, Refused, Unreachable
+from hostwright.fleet import Member
+from hostwright.model import Facts
+from hostwright.nearest import suggestion
+from hostwright.observing import ask
+from hostwright.operator import operator
+from hostwright.resources import gpu_use
+from hostwright.rollout import Results, on_each
+from hostwright.secret import Secret
+from hostwright.transport import Session
+
+ORDERS = ("on", "off", "cycle", "status")
+DISTURBING = ("off", "cycle")
+LOOK_TIMEOUT_S = 30.0  #: a host that is asked who uses it; one that hangs is what a power cycle is for
+_QUESTIONS = (locks.LOCK, locks.RUN_LOCK, *gpu_use.BUSY_PROBES)
+_STYLE = {Power.ON: "green", Power.OFF: "dim"}
+
+
+@dataclass(frozen=True, slots=True)
+class Powered:
+    """What came of an order for one host, and what the BMC says afterwards."""
+
+    host: str
+    order: str
+    before: Power
+    status: Status
+    notes: tuple[str, ...] = ()
+    console: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The outcome as JSON values."""
+        return {
+            "host": self.host,
+            "order": self.order,
+            "before": self.before,
+            **asdict(self.status),
+            "console": self.console,
+            "notes": list(self.notes),
+        }
+
+
+def power(call: Call) -> int:
+    """``invoke power ORDER``: power hosts on or off, restart them, or say how they are."""
+    order = call["order"]
+    if order not in ORDERS:
+        raise InputError(f"there is no order {order!r:.40}; {suggestion(str(order), ORDERS)}", "power")
+    by_name = {member.name: member for member in call.members(call.fleet())}
+    bmcs = _bmcs(by_name)
+    connections = Connections(call.password() if order in DISTURBING else None)
+    force = bool(call["force"])
+
+    def one(name: str) -> Powered:
+        notes = bmcs[name].notes
+        if order in DISTURBING and not force:
+            notes += _allowed(connections, by_name[name], order)
+        with open_bmc(bmcs[name]) as controller:
+            return _powered(controller, order, notes, force=force)
+
+    results: Results[Powered] = on_each(tuple(by_name), one, stop=connections.close)
+    if call["json"]:
+        hosts = [done.to_json() for done in results.values]
+        print(json.dumps({"hosts": hosts, "errors": errors_json(results.errors)}))
+    else:
+        _show(results)
+    return FAILED if results.errors else AS_DESIRED
+
+
+def _bmcs(members: dict[str, Member]) -> dict[str, Bmc]:
+    """Every host's BMC. Raises ``InputErrors`` that name those without, before anything is done to any host."""
+    mistakes = [
+        InputError(f"{name} has no BMC in the inventory: set {ADDRESS}", "--hosts")
+        for name, member in members.items()
+        if member.bmc is None
+    ]
+    if mistakes:
+        raise InputErrors(mistakes)
+    return {name: member.bmc for name, member in members.items() if member.bmc is not None}
+
+
+def _powered(controller: Controller, order: str, notes: tuple[str, ...], *, force: bool) -> Powered:
+    """Carry an order out; ``force`` cuts the power without asking the operating system first."""
+    before = controller.power()
+    if order == "on":
+        controller.turn_on()
+    elif order == "off":
+        controller.turn_off(gracefully=not force)
+    elif order == "cycle":
+        controller.cycle()
+    if order == "on" and before is Power.ON:
+        notes += ("it was on already, says its BMC; if the host does not answer: invoke power cycle",)
+    return Powered(controller.bmc.host, order, before, controller.status(), notes, controller.console_hint)
+
+
+def _allowed(connections: Connections, member: Member, order: str) -> tuple[str, ...]:
+    """Look on the host whether an order would disturb anybody; notes for the operator.
+
+    Raises ``Refused`` when it would, or when a host that answers cannot be asked. A host that does not answer is not
+    protected by what nobody can read.
+    """
+    try:
+        with connections.connect(member) as session:
+            facts = _look(session, connections.password(member))
+    except Unreachable as error:
+        if error.passing:
+            return (f"who uses it was not looked at, for it does not answer: {error.sentence}",)
+        raise _unseen(member, error, order) from error
+    except HostError as error:
+        raise _unseen(member, error, order) from error
+    refuse(member.name, facts, order, datetime.now(UTC))
+    return ()
+
+
+def _look(session: Session, password: Secret | None) -> Facts:
+    return ask(session, session.host.name, _QUESTIONS, password, timeout_s=LOOK_TIMEOUT_S)
+
+
+def _unseen(member: Member, error: HostError, order: str) -> Refused:
+    sentence = f"nobody can tell whether it is in use: {error.sentence}. To {_words(order)} it nevertheless: --force"
+    return Refused(member.name, sentence)
+
+
+def refuse(host: str, facts: Facts, order: str, now: datetime) -> None:
+    """Raise ``Locked`` or ``Refused`` where somebody's lock, a run or work on a GPU forbids an order for a host."""
+    forbidden = locks.forbids(locks.operator_lock(facts), operator(), now)
+    if forbidden:
+        raise Locked(host, forbidden)
+    run = locks.living(facts, locks.holder("power", host, now))
+    if run is not None:
+        raise Locked(host, f"{locks.held_by(run)}; or --force")
+    users = gpu_use.users(facts)
+    if users:
+        named = ", ".join(users[:5]) + (f" and {len(users) - 5} more" if len(users) > 5 else "")
+        raise Refused(
+            host, f"the GPU is in use by {named}: wait until that has ended, or say --force to {_words(order)} it"
+        )
+
+
+def _words(order: str) -> str:
+    return "restart" if order == "cycle" else "power off"
+
+
+def _show(results: Results[Powered]) -> None:
+    if results.values:
+        out = console.make_console()
+        out.print(_table(results.values))
+        for done in results.values:
+            hints = (f"console: {done.console}",) if done.console and done.status.power is not Power.ON else ()
+            for note in (*done.notes, *hints):
+                out.print(Text(console.printable(f"{done.host}: {note}"), style="yellow"))
+    show_errors(results.errors)
+
+
+def _table(rows: tuple[Powered, ...]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("host", "power", "before", "health", "model", "serial", "BIOS", "next boot", "media"):
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        said = row.status
+        model = f"{said.manufacturer} {said.model}".strip()
+        cells = (row.before.value, said.health, model, said.serial, said.bios, said.boot_override)
+        table.add_row(
+            row.host,
+            Text(said.power.value, style=_STYLE.get(said.power, "yellow")),
+            *(Text(console.printable(cell) or "–") for cell in cells),
+            Text(console.printable(", ".join(said.media)) or "–"),
+        )
+    return table
