@@ -1,0 +1,152 @@
+"""Every rebuild of every host, kept on this machine in ``rebuilds.sqlite`` of the state directory.
+
+An embedded SQLite file, mode 0600 in a directory of mode 0700, into which several processes may write at the same time.
+A rebuild is one row, written when it has ended and on the disk when ``add`` returns; a cut leaves the row out or whole.
+Inventories are told apart by where they lie, so that a ``gpu01`` of another inventory is another host.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from hostwright.errors import HostwrightError, InputError
+from hostwright.journal.places import PRIVATE_DIR, place_of
+from hostwright.rebuilding.values import Rebuild
+
+FILE = "rebuilds.sqlite"
+VERSION = 1  #: of the form below, kept as SQLite's user_version
+BUSY_S = 30.0  #: how long a writer waits for another; a row takes milliseconds
+KEEP = timedelta(days=400)  #: as long as the history of audits: a year, and the month before it to compare with
+
+_FORM = (
+    "CREATE TABLE rebuild (id INTEGER PRIMARY KEY, place TEXT NOT NULL, host TEXT NOT NULL, at REAL NOT NULL, "
+    "document TEXT NOT NULL)",
+    "CREATE INDEX rebuild_host ON rebuild (place, host, at)",
+)
+_REBUILD = TypeAdapter(Rebuild)
+
+
+class Records:
+    """The rebuilds of one inventory's hosts. Usable from any thread and process; nothing is kept open between calls.
+
+    ``root`` is ``journal.state_root()``. Every method raises ``HostwrightError`` for a file that cannot be used, with
+    what to do. Where no rebuild was ever written, all is empty and no file is made.
+    """
+
+    def __init__(self, root: Path, inventory: str | Path):
+        self.path = root / FILE
+        self._place = place_of(inventory)
+
+    def add(self, rebuild: Rebuild) -> None:
+        """Write a rebuild: when this returns it is on the disk. What is older than 400 days goes."""
+        at = rebuild.at.timestamp()
+        row = (self._place, rebuild.host, at, _REBUILD.dump_json(rebuild, ensure_ascii=True).decode())
+        with _opened(self.path, write=True) as db:
+            db.execute("INSERT INTO rebuild (place, host, at, document) VALUES (?, ?, ?, ?)", row)
+            db.execute("DELETE FROM rebuild WHERE at < ?", (at - KEEP.total_seconds(),))
+
+    def of(self, host: str, since: datetime | None = None) -> tuple[Rebuild, ...]:
+        """The rebuilds of one host, the oldest first; ``since`` leaves out those that began before."""
+        return self._read("AND host = ?", (host,), since)
+
+    def all(self, since: datetime | None = None) -> tuple[Rebuild, ...]:
+        """The rebuilds of all hosts, the oldest first; ``since`` leaves out those that began before."""
+        return self._read("", (), since)
+
+    def _read(self, where: str, values: tuple[str, ...], since: datetime | None) -> tuple[Rebuild, ...]:
+        earliest = since.timestamp() if since else 0.0
+        query = f"SELECT document FROM rebuild WHERE place = ? {where} AND at >= ? ORDER BY at, id"  # noqa: S608 - two fixed texts
+        with _opened(self.path, write=False) as db:
+            rows = db.execute(query, (self._place, *values, earliest)).fetchall()
+            return tuple(_REBUILD.validate_json(document) for (document,) in rows)
+
+
+@contextmanager
+def _opened(path: Path, *, write: bool) -> Iterator[sqlite3.Connection]:
+    """One transaction: all of it is written, or nothing. Raises ``HostwrightError``."""
+    try:
+        if write and not path.exists():
+            _create(path)
+        with closing(_connect(path if path.exists() else ":memory:")) as db:
+            db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+            yield db
+            db.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise _trouble(path, error) from error
+    except OSError as error:
+        raise HostwrightError(f"{path}: cannot be used: {error.strerror or error}") from error
+    except ValidationError as error:
+        raise _damaged(path, f"{error.error_count()} values of a record are none") from error
+
+
+def _connect(path: Path | str) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
+    try:
+        _form(db, str(path))
+        db.execute("PRAGMA synchronous=FULL")  # a few rows a day: each is on the disk before anybody relies on it
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _form(db: sqlite3.Connection, path: str) -> None:
+    """Give a new file its tables. Raises ``InputError`` for another version's file and for another program's."""
+    found = db.execute("PRAGMA user_version").fetchone()[0]
+    if found == VERSION:
+        return
+    if found > VERSION:
+        raise InputError(
+            f"was written by a newer Hostwright (version {found} of its form; this one knows {VERSION}): use that one, "
+            "or name another directory in HOSTWRIGHT_STATE",
+            path,
+        )
+    if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        raise InputError("holds no rebuilds, but another program's data: move it away, and new records begin", path)
+    db.execute("PRAGMA journal_mode=WAL")  # readers and one writer do not wait for each other
+    db.execute("BEGIN IMMEDIATE")
+    for statement in _FORM:
+        db.execute(statement)
+    db.execute(f"PRAGMA user_version={VERSION}")
+    db.execute("COMMIT")
+
+
+def _create(path: Path) -> None:
+    """Make the file beside its place and link it there: of two processes that begin, the second finds it whole.
+
+    SQLite gives the files beside it (``-wal``, ``-shm``) the mode of the file, which is 0600.
+    """
+    path.parent.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
+    handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(handle)
+    try:
+        _connect(beside).close()
+        with suppress(FileExistsError):
+            os.link(beside, path)
+    finally:
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            Path(beside + suffix).unlink(missing_ok=True)
+
+
+def _trouble(path: Path, error: sqlite3.Error) -> HostwrightError:
+    """What the operator should know and do. The lower byte of SQLite's code is the kind."""
+    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+        case sqlite3.SQLITE_FULL:
+            return HostwrightError(f"{path}: there is no room left on its disk: free some")
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return HostwrightError(f"{path}: another process has been writing to it for {BUSY_S:.0f} s; try again")
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM | sqlite3.SQLITE_IOERR:
+            return HostwrightError(f"{path}: cannot be read or written ({error}); see its owner, mode and disk")
+    return _damaged(path, f"{type(error).__name__}: {error}")
+
+
+def _damaged(path: Path, what: str) -> InputError:
+    return InputError(f"is damaged ({what}): move it away, and new records begin with the next rebuild", str(path))
