@@ -7,6 +7,11 @@ Each error carries first the sentence that the operator should read: what happen
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hostwright.identity.keys import HostKey
+    from hostwright.transport.hostkeys import Entry
 
 
 class HostwrightError(Exception):
@@ -66,7 +71,24 @@ class Unreachable(HostError):
 
 
 class HostKeyMismatch(Unreachable):
-    """The host shows another key than the one that is known; both fingerprints are in the sentence."""
+    """The host shows another key than the one that is known; both fingerprints are in the sentence.
+
+    ``offered`` is what it shows, and ``known`` what is written down. Where a jump host on the way shows another key,
+    there is nothing to be known of the host itself: ``offered`` is ``None``.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        message: str,
+        *,
+        passing: bool = False,
+        offered: HostKey | None = None,
+        known: tuple[Entry, ...] = (),
+    ):
+        super().__init__(host, message, passing=passing)
+        self.offered = offered
+        self.known = known
 
 
 class BecomeError(HostError):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import logging
 import socket
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import fabric
@@ -14,18 +14,19 @@ import paramiko
 from paramiko.packet import Packetizer
 from paramiko.ssh_exception import IncompatiblePeer
 
-from hostwright.errors import HostError, HostKeyMismatch, InputError, Unreachable
-from hostwright.quoting import sh
-from hostwright.transport import hostkeys, sshconfig
+from hostwright.errors import HostError, HostKeyMismatch, Unreachable
+from hostwright.identity.keys import HostKey
+from hostwright.transport import hostkeys, route
 from hostwright.transport.auth import Login
 from hostwright.transport.dialing import dial, dial_command
 from hostwright.transport.jumps import Lease
 from hostwright.transport.options import Options
 from hostwright.transport.session import Session
-from hostwright.transport.sshconfig import Asked, Endpoint
+from hostwright.transport.sshconfig import Endpoint
 from hostwright.transport.values import Deadline, Target
 
-_MAX_HOPS = 8
+#: What the way to a server, or the server itself, may raise before the login.
+FAILURES = (OSError, EOFError, paramiko.SSHException)
 #: Of the ciphers that every sshd of the last ten years has, these cost the least: 448 MB/s against 290 (SPEED).
 _FAST_CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")
 
@@ -47,70 +48,46 @@ logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 def open_session(host: Target, options: Options) -> Session:
     """See ``hostwright.transport.connect``."""
-    try:
-        endpoint = _endpoint(host, options)
-        chain = _chain(endpoint, options)
-    except InputError as error:
-        raise Unreachable(host.name, str(error)) from error
-    timeout_s = host.connect_timeout or endpoint.connect_timeout_s or options.connect_timeout_s
-    return _Opening(host, options, Deadline(timeout_s)).session(endpoint, chain)
+    return Opening(host, options).session()
 
 
-def _endpoint(host: Target, options: Options) -> Endpoint:
-    """The host's own endpoint: the inventory's word counts more than that of ``ssh_config``."""
-    asked = Asked(host.address or host.name, host.user or "", host.port or 0)
-    found = sshconfig.resolve(asked, options.shared.ssh_config, options.ssh_config)
-    if host.known_hosts:
-        found = replace(found, known_hosts=(Path(host.known_hosts).expanduser(),))
-    if host.proxy_jump:
-        found = replace(found, proxy_jump=sshconfig.hops(host.proxy_jump), proxy_command="")
-    return found
+class Opening:
+    """One attempt to reach one server, whose ``endpoint`` is decided; the time to do it in begins now.
 
+    Raises ``Unreachable`` for a configuration that cannot be understood.
+    """
 
-def _chain(endpoint: Endpoint, options: Options, depth: int = 0) -> list[Endpoint]:
-    """All jump hosts on the way, the nearest first; the first one may have jump hosts of its own in ``ssh_config``."""
-    if depth > _MAX_HOPS:
-        raise InputError(f"the jump hosts of {endpoint.address} lead in a circle")
-    chain: list[Endpoint] = []
-    for position, text in enumerate(endpoint.proxy_jump):
-        jump = sshconfig.resolve(sshconfig.hop(text), options.shared.ssh_config, options.ssh_config)
-        if (jump.address, jump.port) == (endpoint.address, endpoint.port):
-            continue  # a `Host *` stanza also names the jump host for the jump host itself
-        jump = replace(jump, known_hosts=tuple(dict.fromkeys(endpoint.known_hosts + jump.known_hosts)))
-        if position == 0:
-            chain += _chain(jump, options, depth + 1)
-        chain.append(jump)
-    return chain
-
-
-class _Opening:
-    """One attempt to open one session."""
-
-    def __init__(self, host: Target, options: Options, deadline: Deadline):
+    def __init__(self, host: Target, options: Options):
         self._host = host
         self._options = options
-        self._deadline = deadline
+        self.endpoint = route.endpoint_of(host, options)
+        self._chain = route.jumps_of(host, self.endpoint, options)
+        timeout_s = host.connect_timeout or self.endpoint.connect_timeout_s or options.connect_timeout_s
+        self.deadline = Deadline(timeout_s)
 
-    def session(self, endpoint: Endpoint, chain: list[Endpoint]) -> Session:
+    def session(self) -> Session:
         """Open jump hosts and the host; whatever was opened is closed again when one of them fails."""
-        leases: list[Lease] = []
-        try:
-            for jump in chain:
-                leases.append(self._borrow(jump, leases))
-            login = self._login(endpoint, own=True)
-            connection = self._connect(endpoint, login, leases[-1].connection if leases else None)
-        except BaseException:
-            self._give_back(leases)
-            raise
-        return Session(self._host, str(endpoint), connection, functools.partial(self._give_back, leases))
+        with self.way() as (via, leases):
+            connection = self._connect(self.endpoint, via, jump=False)
+            kept = leases.pop_all()
+        return Session(self._host, str(self.endpoint), connection, kept.close)
 
-    def _borrow(self, jump: Endpoint, leases: list[Lease]) -> Lease:
-        before = leases[-1] if leases else None
+    @contextmanager
+    def way(self) -> Iterator[tuple[fabric.Connection | None, ExitStack]]:
+        """The connection to the last jump host (``None`` for a direct way), and what gives all of them back."""
+        with ExitStack() as leases:
+            lease: Lease | None = None
+            for jump in self._chain:
+                lease = self._borrow(jump, lease)
+                leases.callback(self._options.shared.jumps.give_back, lease)
+            yield lease.connection if lease else None, leases
+
+    def _borrow(self, jump: Endpoint, before: Lease | None) -> Lease:
         try:
             return self._options.shared.jumps.borrow(
                 (jump, before.key if before else None),
-                lambda: self._connect(jump, self._login(jump, own=False), before.connection if before else None),
-                self._deadline,
+                lambda: self._connect(jump, before.connection if before else None, jump=True),
+                self.deadline,
             )
         except HostError as error:
             kind = HostKeyMismatch if isinstance(error, HostKeyMismatch) else Unreachable
@@ -119,29 +96,25 @@ class _Opening:
         except TimeoutError as error:
             raise Unreachable(self._host.name, f"its jump host {jump} did not answer in time", passing=True) from error
 
-    def _give_back(self, leases: list[Lease]) -> None:
-        for lease in reversed(leases):
-            self._options.shared.jumps.give_back(lease)
-
     def _login(self, endpoint: Endpoint, *, own: bool) -> Login:
         """The inventory's key and password are for the host; a jump host is never shown them."""
         return Login(
             self._host.name,
             endpoint,
-            self._deadline,
+            self.deadline,
             self._options.shared.keys,
             key_file=Path(self._host.key_file).expanduser() if own and self._host.key_file else None,
             password=self._host.password if own else None,
             use_agent=self._options.use_agent,
         )
 
-    def _connect(self, endpoint: Endpoint, login: Login, via: fabric.Connection | None) -> fabric.Connection:
+    def _connect(self, endpoint: Endpoint, via: fabric.Connection | None, *, jump: bool) -> fabric.Connection:
         """Connect to one server and log in; every failure is an ``Unreachable``."""
         connection: fabric.Connection | None = None
         sock: socket.socket | paramiko.Channel | None = None
         try:
-            sock = self._socket(endpoint, via)
-            connection = self._prepare(endpoint, login, sock)
+            sock = self.dial(endpoint, via)
+            connection = self._prepare(endpoint, sock, jump=jump)
             connection.open()
             connection.transport.set_keepalive(self._options.keepalive_s)
         except BaseException as error:
@@ -149,27 +122,34 @@ class _Opening:
                 connection.client.close()
             if sock is not None:
                 sock.close()
-            if isinstance(error, (OSError, EOFError, paramiko.SSHException)):
-                sentence = _sentence(error, endpoint, self._deadline)
-                raise Unreachable(self._host.name, sentence, passing=_passes(error)) from error
+            if isinstance(error, FAILURES):
+                raise self.failed(error, endpoint) from error
             raise
         return connection
 
-    def _socket(self, endpoint: Endpoint, via: fabric.Connection | None) -> socket.socket | paramiko.Channel:
+    def failed(self, error: Exception, endpoint: Endpoint) -> Unreachable:
+        """One of ``FAILURES`` as the operator should read it."""
+        return Unreachable(self._host.name, _sentence(error, endpoint, self.deadline), passing=_passes(error))
+
+    def dial(self, endpoint: Endpoint, via: fabric.Connection | None) -> socket.socket | paramiko.Channel:
+        """A connection on which the server will speak SSH. Raises one of ``FAILURES``."""
         if via is not None:
             target = (endpoint.address, endpoint.port)
             channel: paramiko.Channel = via.transport.open_channel(
-                "direct-tcpip", target, ("", 0), timeout=self._deadline.left_s()
+                "direct-tcpip", target, ("", 0), timeout=self.deadline.left_s()
             )
             return channel
         if endpoint.proxy_command:
             return dial_command(endpoint.proxy_command)
-        return dial(endpoint.address, endpoint.port, self._deadline, self._options.keepalive_s)
+        return dial(endpoint.address, endpoint.port, self.deadline, self._options.keepalive_s)
 
-    def _prepare(self, endpoint: Endpoint, login: Login, sock: socket.socket | paramiko.Channel) -> fabric.Connection:
-        known = hostkeys.find(
-            endpoint.host_key_name, endpoint.port, endpoint.known_hosts, self._options.shared.known_hosts
-        )
+    def known(self, endpoint: Endpoint) -> hostkeys.Known:
+        """What is written down about a server. Raises ``OSError`` for a file that cannot be read."""
+        files = self._options.shared.known_hosts
+        return hostkeys.find(endpoint.host_key_name, endpoint.port, endpoint.known_hosts, files)
+
+    def _prepare(self, endpoint: Endpoint, sock: socket.socket | paramiko.Channel, *, jump: bool) -> fabric.Connection:
+        known = self.known(endpoint)
         connection = fabric.Connection(
             endpoint.address,
             user=endpoint.user,
@@ -177,13 +157,13 @@ class _Opening:
             config=_fabric_config(),
             connect_kwargs={
                 "sock": sock,
-                "timeout": self._deadline.left_s(),
-                "transport_factory": functools.partial(_transport, known, self._deadline),
-                "auth_strategy": login,
+                "timeout": self.deadline.left_s(),
+                "transport_factory": functools.partial(make_transport, known, self.deadline),
+                "auth_strategy": self._login(endpoint, own=not jump),
             },
         )
         accept_new = (self._host.host_keys or self._options.host_keys) == "accept-new"
-        check = _HostKeyCheck(self._host.name, endpoint, known, accept_new)
+        check = _HostKeyCheck(self._host.name, endpoint, known, accept_new=accept_new, jump=jump)
         connection.client.set_missing_host_key_policy(check)
         return connection
 
@@ -194,8 +174,11 @@ def _fabric_config() -> fabric.Config:
     return fabric.Config(lazy=True, ssh_config=paramiko.SSHConfig())
 
 
-def _transport(
-    known: hostkeys.Known, deadline: Deadline, sock: socket.socket, disabled_algorithms: dict[str, list[str]] | None
+def make_transport(
+    known: hostkeys.Known,
+    deadline: Deadline,
+    sock: socket.socket | paramiko.Channel,
+    disabled_algorithms: dict[str, list[str]] | None = None,
 ) -> paramiko.Transport:
     """A transport with our timeouts, the fast ciphers first, and the known kinds of host key before the others.
 
@@ -222,36 +205,24 @@ class _HostKeyCheck(paramiko.MissingHostKeyPolicy):
     """Decides about the key that a server shows. paramiko knows no key at all, so that it asks here each time, after
     the key exchange and before anything is sent to log in."""
 
-    def __init__(self, host: str, endpoint: Endpoint, known: hostkeys.Known, accept_new: bool):
+    def __init__(self, host: str, endpoint: Endpoint, known: hostkeys.Known, *, accept_new: bool, jump: bool):
         self._host = host
         self._endpoint = endpoint
         self._known = known
         self._accept_new = accept_new
+        self._jump = jump
 
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:  # noqa: ARG002
         """Return when the key is right; raise ``HostKeyMismatch`` or ``Unreachable`` when it is not."""
-        blob, key_type = key.asbytes(), key.get_name()
+        shown = HostKey(key.get_name(), key.asbytes())
         place = f"{self._endpoint.address}:{self._endpoint.port}"
-        shown = f"{key_type} {hostkeys.fingerprint(blob)}"
-        revoked = self._known.revoked(blob)
-        if revoked:
-            raise HostKeyMismatch(self._host, f"{place} shows the key {shown}, which {revoked.where} revokes")
-        if self._known.accepts(blob):
+        if hostkeys.check(self._host, place, self._known, shown, jump=self._jump):
             return
-        expected = self._known.expected(key_type)
-        if expected:
-            raise HostKeyMismatch(
-                self._host,
-                f"the host key of {place} changed: it shows {shown}, but {expected.where} has {expected.key_type} "
-                f"{hostkeys.fingerprint(expected.blob)}. If the host was reinstalled, compare the new fingerprint on "
-                f"its console, then: {sh('ssh-keygen -R %s -f %s', self._known.name, expected.path)}; else someone may "
-                "be between you and the host",
-            )
         if not self._accept_new:
             raise Unreachable(self._host, self._unknown(place, shown))
-        self._remember(key_type, blob)
+        self._remember(shown)
 
-    def _unknown(self, place: str, shown: str) -> str:
+    def _unknown(self, place: str, shown: HostKey) -> str:
         files = ", ".join(str(path) for path in self._endpoint.known_hosts)
         authority = self._known.by_authority
         hint = (
@@ -265,10 +236,10 @@ class _HostKeyCheck(paramiko.MissingHostKeyPolicy):
             "--accept-new, or log in once with ssh"
         )
 
-    def _remember(self, key_type: str, blob: bytes) -> None:
+    def _remember(self, key: HostKey) -> None:
         path = self._endpoint.known_hosts[0]
         try:
-            hostkeys.remember(path, self._known.name, key_type, blob)
+            hostkeys.remember(path, self._known.name, key.key_type, key.blob)
         except OSError as error:
             raise Unreachable(self._host, f"its new host key cannot be written to {path}: {error.strerror}") from error
 

@@ -9,14 +9,18 @@ from __future__ import annotations
 import base64
 import binascii
 import fcntl
-import hashlib
 import hmac
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
+
+from hostwright.errors import HostKeyMismatch
+from hostwright.identity.keys import HostKey, fingerprint
+from hostwright.quoting import sh
 
 if TYPE_CHECKING:
     from hostwright.transport.cache import FileCache
@@ -49,6 +53,11 @@ class Entry:
         except binascii.Error:
             return b""
 
+    @property
+    def fingerprint(self) -> str:
+        """The key's fingerprint; that of nothing when the line is damaged."""
+        return fingerprint(self.blob)
+
 
 @dataclass(frozen=True, slots=True)
 class KnownHosts:
@@ -60,9 +69,14 @@ class KnownHosts:
 
     @classmethod
     def read(cls, path: Path) -> KnownHosts:
-        """Read a file. Lines that are not entries are passed over, as OpenSSH does."""
+        """Read a file. Raises what reading it raises."""
+        return cls.parse(path, path.read_bytes())
+
+    @classmethod
+    def parse(cls, path: Path, content: bytes) -> KnownHosts:
+        """The entries of a file's content. Lines that are none are passed over, as OpenSSH does."""
         found = cls()
-        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").split("\n"), 1):
+        for number, line in enumerate(content.decode("utf-8", errors="replace").split("\n"), 1):
             entry = _entry(path, number, line)
             if entry:
                 found._add(entry)
@@ -122,11 +136,6 @@ def entry_name(host: str, port: int) -> str:
     return host.lower() if port == SSH_PORT else f"[{host.lower()}]:{port}"
 
 
-def fingerprint(blob: bytes) -> str:
-    """The fingerprint that ``ssh-keygen -l`` prints."""
-    return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
-
-
 @dataclass(frozen=True, slots=True)
 class Known:
     """What the files say about one server. ``portless`` are lines for its name without the port: good enough to accept
@@ -180,15 +189,60 @@ def find(host: str, port: int, paths: Iterable[Path], files: FileCache[KnownHost
     return Known(name, tuple(entries), portless)
 
 
+def check(host: str, place: str, known: Known, key: HostKey, *, jump: bool) -> bool:
+    """Whether the key that a server shows is known. ``place`` is the server's ``address:port``.
+
+    Raises ``HostKeyMismatch`` for a key that is revoked, or is another one than the one that is written down.
+    """
+    shown = f"{key.key_type} {key.fingerprint}"
+    revoked = known.revoked(key.blob)
+    if revoked:
+        sentence = f"{place} shows the key {shown}, which {revoked.where} revokes"
+        raise HostKeyMismatch(host, sentence, offered=key, known=known.entries)
+    if known.accepts(key.blob):
+        return True
+    expected = known.expected(key.key_type)
+    if not expected:
+        return False
+    way = sh("ssh-keygen -R %s -f %s", known.name, expected.path) if jump else sh("invoke trust --hosts %s", host)
+    raise HostKeyMismatch(
+        host,
+        f"the host key of {place} changed: it shows {shown}, but {expected.where} has {expected.key_type} "
+        f"{expected.fingerprint}. If the host was reinstalled, compare the new fingerprint on its console, then: "
+        f"{way}; else someone may be between you and the host",
+        offered=key,
+        known=known.entries,
+    )
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[BinaryIO]:
+    """A file, opened to be read and appended to while nobody else of ours changes it; made with mode 0600 where it is
+    missing. Raises ``OSError``."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if not _is_still(path, file):
+                continue  # while we waited for the lock, a new file took this one's place
+            yield file
+            return
+
+
+def _is_still(path: Path, file: BinaryIO) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
+
+
 def remember(path: Path, name: str, key_type: str, blob: bytes) -> None:
     """Append a key to a file (made with mode 0600 where it is missing) unless another process just did.
 
     Raises ``OSError``.
     """
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "r+b") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with locked(path) as file:
         content = file.read()
         line = f"{name} {key_type} {base64.b64encode(blob).decode()}\n".encode()
         if line in content.splitlines(keepends=True):

@@ -65,7 +65,7 @@ def test_a_changed_key_names_both_fingerprints_and_the_line(sshd: Sshd, tmp_path
             printed = subprocess.run(["ssh-keygen", "-lf", key], capture_output=True, text=True, check=True)
             assert printed.stdout.split()[1] in str(caught.value)
         assert f"{sshd.known_hosts}:2" in str(caught.value)
-        assert f"ssh-keygen -R '[127.0.0.1]:{sshd.port}' -f {sshd.known_hosts}" in str(caught.value)
+        assert f"invoke trust --hosts {target.name}" in str(caught.value)
     assert USER not in (sshd.folder / "log").read_text()
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.identity.keys import KEY_TYPES, LINE_SIGNS, HostKey, fingerprint, generate, parse_many
+from tests.unit.hostkeys import host_key
 
 KINDS = {
     "ssh-ed25519": ("-t", "ed25519"),
@@ -19,7 +20,7 @@ KINDS = {
     "ecdsa-sha2-nistp521": ("-t", "ecdsa", "-b", "521"),
     "ssh-rsa": ("-t", "rsa", "-b", "2048"),
 }
-MINE, OTHER = generate().public, generate().public
+MINE, OTHER = host_key(0), host_key(1)
 
 
 def keygen(*words: str | Path) -> str:

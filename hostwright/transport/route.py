@@ -1,0 +1,58 @@
+"""The way to a host: its own server, and the jump hosts before it, everything decided and nothing opened."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from hostwright.errors import InputError, Unreachable
+from hostwright.transport import sshconfig
+from hostwright.transport.options import Options
+from hostwright.transport.sshconfig import Asked, Endpoint
+from hostwright.transport.values import Target
+
+_MAX_HOPS = 8
+
+
+def endpoint_of(host: Target, options: Options) -> Endpoint:
+    """The host's SSH server as inventory and ``ssh_config`` describe it. Raises ``Unreachable`` where they cannot be
+    understood."""
+    try:
+        return _endpoint(host, options)
+    except InputError as error:
+        raise Unreachable(host.name, str(error)) from error
+
+
+def _endpoint(host: Target, options: Options) -> Endpoint:
+    """The host's own endpoint: the inventory's word counts more than that of ``ssh_config``."""
+    asked = Asked(host.address or host.name, host.user or "", host.port or 0)
+    found = sshconfig.resolve(asked, options.shared.ssh_config, options.ssh_config)
+    if host.known_hosts:
+        found = replace(found, known_hosts=(Path(host.known_hosts).expanduser(),))
+    if host.proxy_jump:
+        found = replace(found, proxy_jump=sshconfig.hops(host.proxy_jump), proxy_command="")
+    return found
+
+
+def jumps_of(host: Target, endpoint: Endpoint, options: Options) -> list[Endpoint]:
+    """The jump hosts on the way to the host's server, the nearest first. Raises ``Unreachable``, likewise."""
+    try:
+        return _chain(endpoint, options)
+    except InputError as error:
+        raise Unreachable(host.name, str(error)) from error
+
+
+def _chain(endpoint: Endpoint, options: Options, depth: int = 0) -> list[Endpoint]:
+    """All jump hosts on the way, the nearest first; the first one may have jump hosts of its own in ``ssh_config``."""
+    if depth > _MAX_HOPS:
+        raise InputError(f"the jump hosts of {endpoint.address} lead in a circle")
+    chain: list[Endpoint] = []
+    for position, text in enumerate(endpoint.proxy_jump):
+        jump = sshconfig.resolve(sshconfig.hop(text), options.shared.ssh_config, options.ssh_config)
+        if (jump.address, jump.port) == (endpoint.address, endpoint.port):
+            continue  # a `Host *` stanza also names the jump host for the jump host itself
+        jump = replace(jump, known_hosts=tuple(dict.fromkeys(endpoint.known_hosts + jump.known_hosts)))
+        if position == 0:
+            chain += _chain(jump, options, depth + 1)
+        chain.append(jump)
+    return chain
