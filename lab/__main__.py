@@ -1,4 +1,4 @@
-"""``python -m lab``: build, up, status, reset, down. Needs root and gets it through sudo."""
+"""``python -m lab``: build, up, status, console, host-keys, reset, down. Needs root and gets it through sudo."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from typing import Any, get_args
 
 from ClusterShell.NodeSet import NodeSet, NodeSetParseError
 
+from hostwright.console import printable
 from hostwright.errors import HostwrightError, InputError
 from lab import fleet
-from lab.config import DEFAULT_NAME, Distro, HostOptions, Sudo, require_host_name
-from lab.records import find_lab, open_lab
+from lab.bmc import serve
+from lab.config import DEFAULT_NAME, Distro, HostOptions, Machine, Sudo, require_host_name
+from lab.machine import console as machine_console
+from lab.records import find_lab, find_machine, open_lab
 from lab.vendor.model import Profile
 
 #: Settings of the invoking user that decide where things are and how packages are reached.
@@ -48,13 +51,15 @@ def up(arguments: argparse.Namespace) -> None:
     lab = open_lab(arguments.name)
     started = time.monotonic()
     fleet.supply(lab, options)
-    fresh = fleet.up(lab, names, options=options)
+    fresh = fleet.up(lab, names, options=options, bmc=arguments.bmc)
     kept = [name for name in names if name not in fresh]
     took_s = time.monotonic() - started
     print(f"lab {lab.name}: {len(names)} hosts up after {took_s:.1f} s; inventory {lab.inventory}")
     for what, some in (("new", fresh), ("as they were", kept)):
         if some:
             print(f"  {what}: {NodeSet.fromlist(some)}")
+    if serve.wanted(lab):
+        print(f"  BMCs: {lab.bmc_url}, log {lab.bmc / 'log'}")
 
 
 def status(arguments: argparse.Namespace) -> None:
@@ -65,6 +70,20 @@ def status(arguments: argparse.Namespace) -> None:
         print(f"{host.name:<16} {host.address:<15} {host.state:<10} {host.distro:<9} {host.profile:<6} {size:>9}")
     if lab is None:
         print(f"lab {arguments.name}: there is none; `python -m lab up --hosts gpu01,gpu02` makes one")
+
+
+def console(arguments: argparse.Namespace) -> None:
+    """Print what hosts last said on their consoles, an installation before that included."""
+    for machine in _machines(arguments):
+        for log in (machine.directory / "installer.log", machine.console):
+            if log.exists():
+                print("\n".join(printable(line) for line in log.read_text(errors="replace").splitlines()))
+
+
+def host_keys(arguments: argparse.Namespace) -> None:
+    """Print the public host keys of hosts that are on, read on their consoles and not over the network."""
+    for machine in _machines(arguments):
+        print(machine_console(machine, "sh", "-euc", "cat /etc/ssh/ssh_host_*_key.pub"), end="")
 
 
 def reset(arguments: argparse.Namespace) -> None:
@@ -93,10 +112,12 @@ def _parser() -> argparse.ArgumentParser:
         (build, None, True),
         (up, "required", True),
         (status, None, False),
+        (console, "required", False),
+        (host_keys, "required", False),
         (reset, "required", True),
         (down, "optional", False),
     ):
-        verb = verbs.add_parser(command.__name__, help=command.__doc__)
+        verb = verbs.add_parser(command.__name__.replace("_", "-"), help=command.__doc__)
         verb.set_defaults(command=command)
         verb.add_argument("--name", default=DEFAULT_NAME, help="which lab (default: %(default)s)")
         if hosts:
@@ -106,6 +127,8 @@ def _parser() -> argparse.ArgumentParser:
             verb.add_argument("--distro", choices=get_args(Distro), help="default: bullseye")
             verb.add_argument("--sudo", choices=get_args(Sudo), help="how the user becomes root (default: nopasswd)")
             verb.add_argument("--apt-timers", action="store_true", default=None, help="leave apt's daily runs on")
+        if command is up:
+            verb.add_argument("--bmc", action="store_true", help="give every host a BMC that speaks Redfish")
     return parser
 
 
@@ -113,6 +136,13 @@ def _given(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the host options that stand on the command line."""
     values = {key: getattr(arguments, key) for key in ("profile", "distro", "sudo", "apt_timers")}
     return {key: value for key, value in values.items() if value is not None}
+
+
+def _machines(arguments: argparse.Namespace) -> list[Machine]:
+    lab = find_lab(arguments.name)
+    if lab is None:
+        raise InputError(f"there is no lab {arguments.name}; `python -m lab up` makes one", "--name")
+    return [find_machine(lab, name) for name in _hosts(arguments.hosts)]
 
 
 def _hosts(text: str) -> list[str]:

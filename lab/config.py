@@ -27,6 +27,7 @@ LAB_PREFIX = 22
 #: An interface name holds 15 characters: ``hw-<8 letters>-<3 digits>`` is as long as it gets.
 _LAB_NAME = re.compile(r"[a-z][a-z0-9]{0,7}")
 MAX_HOSTS = 999
+BMC_PORT = 8443  #: on the bridge's own address, so one number serves all labs
 _HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -95,6 +96,16 @@ class Lab:
         if self.name == DEFAULT_NAME:
             return CHECKOUT / "inventory" / "lab.yml"
         return self.state / "inventory" / "lab.yml"
+
+    @property
+    def bmc(self) -> Path:
+        """Everything of the lab's BMCs: this directory is there exactly where the lab has them."""
+        return self.state / "bmc"
+
+    @property
+    def bmc_url(self) -> str:
+        """Where the lab's Redfish endpoint listens: on the bridge, with all hosts as its systems."""
+        return f"https://{self.gateway.ip}:{BMC_PORT}"
 
     @property
     def stack(self) -> Path:

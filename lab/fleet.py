@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hostwright.errors import LabError
 from lab import cgroups, inventory, network, snapshots, stack, sysctls, vendor
+from lab.bmc import serve
 from lab.config import MAX_HOSTS, HostOptions, Lab, Machine
 from lab.image import ensure_base, ensure_tools
 from lab.locking import locked
@@ -45,13 +46,19 @@ class HostStatus:
 
 
 def up(
-    lab: Lab, names: Iterable[str], *, options: HostOptions | None = None, snapshot: Snapshot | None = None
+    lab: Lab,
+    names: Iterable[str],
+    *,
+    options: HostOptions | None = None,
+    snapshot: Snapshot | None = None,
+    bmc: bool = False,
 ) -> list[str]:
     """Make the hosts ``names`` exist, run and answer; return the names of those that were made anew.
 
     Hosts that are healthy are left alone; one that is off is switched on; one that does not come is replaced. New ones
-    stand on ``snapshot`` where one is given, and then have its options unless told otherwise. Raises `LabError` when a
-    host exists with other options or on another snapshot, since only `reset` may take a host's disk away.
+    stand on ``snapshot`` where one is given, and then have its options unless told otherwise. With ``bmc`` every host
+    of the lab, also those of later calls, has a BMC until the lab is taken down (see `lab.bmc`). Raises `LabError` when
+    a host exists with other options or on another snapshot, since only `reset` may take a host's disk away.
     """
     options = options or (HostOptions.from_json(snapshot.options) if snapshot else HostOptions())
     if snapshot and options.distro != snapshot.options["distro"]:
@@ -61,6 +68,8 @@ def up(
     base = prepare(lab, options)
     with locked(f"lab-{lab.name}"):
         _foundation(lab)
+        if bmc or serve.wanted(lab):
+            serve.ensure(lab)
         records = read_records(lab)
         machines = _place(lab, names, records)
         _refuse_other_options(records, machines, options)
@@ -117,6 +126,8 @@ def remove(lab: Lab, names: Iterable[str]) -> None:
     machines = [find_machine(lab, name) for name in dict.fromkeys(names)]
     with locked(f"lab-{lab.name}"):
         _each(machines, erase)
+        for machine in machines:
+            serve.forget(lab, machine.name)
         inventory.publish(lab)
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from typing import Any
 
 import yaml
 
-from lab.config import USER, Lab, Machine
+from hostwright.quoting import sh
+from lab.bmc.credentials import Credentials
+from lab.config import CHECKOUT, USER, Lab, Machine
 from lab.programs import run
 from lab.records import HostRecord, give_to_user, read_records, write_atomically
 
@@ -25,13 +29,35 @@ def ensure_key(lab: Lab) -> None:
 def publish(lab: Lab) -> None:
     """Write known_hosts and the inventory of the hosts that the lab has now."""
     records = read_records(lab)
-    lines = [f"{Machine(lab, name, record.index).address},{name} {_key(record)}\n" for name, record in records.items()]
-    write_atomically(lab.known_hosts, "".join(lines))
+    have = lab.known_hosts.read_text().splitlines() if lab.known_hosts.exists() else []
+    write_atomically(lab.known_hosts, "".join(f"{line}\n" for line in known_hosts(lab, records, have)))
     lab.inventory.parent.mkdir(exist_ok=True)
     header = "# Written by `lab up`; removed by `lab down`. Not for editing.\n"
     write_atomically(lab.inventory, header + yaml.safe_dump(inventory(lab, records), sort_keys=False))
     for path in (lab.known_hosts, lab.inventory):
         give_to_user(path)
+
+
+def known_hosts(lab: Lab, records: dict[str, HostRecord], have: Iterable[str]) -> list[str]:
+    """Return the lines of known_hosts, of which ``have`` are there now.
+
+    Of a host that was installed from a seed it keeps what stands there: the lab did not make that host's key.
+    """
+    lines, others = [], set()
+    for name, record in records.items():
+        address = str(Machine(lab, name, record.index).address)
+        if record.seeded:
+            others |= {name, address}
+        else:
+            lines.append(f"{address},{name} {_key(record)}")
+    return lines + [line for line in have if others & _named(line)]
+
+
+def _named(line: str) -> set[str]:
+    """Return the names that a line of known_hosts is for; a marker such as ``@revoked`` may stand before them."""
+    words = line.split()
+    first = 1 if words and words[0].startswith("@") else 0
+    return set(words[first].split(",")) if len(words) > first else set()
 
 
 def inventory(lab: Lab, records: dict[str, HostRecord]) -> dict[str, Any]:
@@ -43,11 +69,38 @@ def inventory(lab: Lab, records: dict[str, HostRecord]) -> dict[str, Any]:
         "hostwright_known_hosts": str(lab.known_hosts),
         "stack": "lab",
     }
+    if lab.bmc.is_dir():
+        common |= _bmc(lab)
     return {"lab": {"hosts": hosts, "vars": common}}
 
 
 def _variables(lab: Lab, record: HostRecord) -> dict[str, Any]:
-    return {"ansible_host": str(Machine(lab, record.name, record.index).address)}
+    address = {"ansible_host": str(Machine(lab, record.name, record.index).address)}
+    if not lab.bmc.is_dir():
+        return address
+    return {
+        **address,
+        "hostwright_bmc_system": record.name,
+        "hostwright_bmc_console": _command(lab, "console", record.name),
+        "hostwright_host_keys": _command(lab, "host-keys", record.name),
+    }
+
+
+def _bmc(lab: Lab) -> dict[str, str]:
+    """Return what is the same for the BMCs of all hosts: one endpoint serves them."""
+    known = Credentials.read(lab)
+    return {
+        "hostwright_bmc": lab.bmc_url,
+        "hostwright_bmc_user": known.user,
+        "hostwright_bmc_password_command": sh("cat %s", known.password_file),
+        "hostwright_bmc_ca": str(known.ca),
+    }
+
+
+def _command(lab: Lab, verb: str, host: str) -> str:
+    """Return the shell command of a verb of the lab, for use in any directory."""
+    place = sh("cd %s && HOSTWRIGHT_LAB_STATE=%s ", CHECKOUT, lab.root)
+    return place + sh("%s -m lab %s --name %s --hosts %s", sys.executable, verb, lab.name, host)
 
 
 def _key(record: HostRecord) -> str:

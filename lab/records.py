@@ -25,6 +25,8 @@ class HostRecord:
     host_key: str  #: public key as in the .pub file, as it was when the host was made
     options: dict[str, Any]
     snapshot: str | None = None  #: the snapshot that its disk stands on, if it does not stand on the base image alone
+    #: Installed from a seed by its BMC: whoever had it installed says which key is trusted, the lab does not.
+    seeded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

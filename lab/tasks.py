@@ -10,6 +10,7 @@ OPTIONS = {
     "hosts": "which hosts: gpu01,gpu[03-09]",
     "profile": "full: the real CUDA libraries; small: stand-ins for the large ones, for quick tests",
     "distro": "bullseye, bookworm or trixie",
+    "bmc": "give every host a BMC that speaks Redfish, for `invoke power` and reinstallations",
 }
 
 
@@ -23,9 +24,11 @@ def _lab(c: Context, *words: str) -> None:
 
 
 @task(help=OPTIONS, auto_shortflags=False)
-def up(c: Context, hosts: str = "gpu01,gpu02", profile: str = "full", distro: str = "bullseye") -> None:
+def up(
+    c: Context, hosts: str = "gpu01,gpu02", profile: str = "full", distro: str = "bullseye", bmc: bool = False
+) -> None:
     """Bring up lab hosts and write inventory/lab.yml, so that the plain verbs reach them."""
-    _lab(c, "up", "--hosts", hosts, "--profile", profile, "--distro", distro)
+    _lab(c, "up", "--hosts", hosts, "--profile", profile, "--distro", distro, *(("--bmc",) if bmc else ()))
 
 
 @task(auto_shortflags=False)
@@ -34,6 +37,15 @@ def status(
 ) -> None:
     """Show the lab's hosts."""
     _lab(c, "status")
+
+
+@task(help={"hosts": OPTIONS["hosts"]}, auto_shortflags=False)
+def console(
+    c: Context,
+    hosts: str,
+) -> None:
+    """Show what lab hosts last said on their consoles."""
+    _lab(c, "console", "--hosts", hosts)
 
 
 @task(help={"hosts": OPTIONS["hosts"]}, auto_shortflags=False)
@@ -51,4 +63,4 @@ def down(c: Context, hosts: str = "") -> None:
     _lab(c, "down", *(("--hosts", hosts) if hosts else ()))
 
 
-lab = Collection("lab", up, status, reset, down)
+lab = Collection("lab", up, status, console, reset, down)

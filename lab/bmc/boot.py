@@ -1,0 +1,85 @@
+"""The system resource as BMCs have it, where the emulator's own falls short: a boot override that holds for once.
+
+The emulator passes over ``BootSourceOverrideEnabled`` and always says Continuous; a client that sets Once and looks
+again would be told that nothing changed.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import flask
+from sushy_tools import error
+
+from lab.bmc.settings import ENABLED, TARGETS, Settings
+from lab.bmc.systems import Systems
+
+_MODES = ("UEFI", "Legacy")
+_KNOWN = {
+    "BootSourceOverrideTarget": ("target", TARGETS),
+    "BootSourceOverrideEnabled": ("enabled", ENABLED),
+    "BootSourceOverrideMode": ("mode", _MODES),
+}
+
+
+def system_view(emulated: Callable[[str], flask.Response], systems: Systems) -> Callable[[str], flask.Response]:
+    """Return the view of one system, made from the emulator's."""
+
+    def view(identity: str) -> flask.Response:
+        systems.uuid(identity)
+        if flask.request.method == "PATCH":
+            asked = flask.request.get_json()
+            systems.remember(identity, changed(systems.settings(identity), asked))
+            return flask.Response(status=204)
+        document = json.loads(emulated(identity).get_data())
+        return flask.jsonify({**document, **_identity(identity), "Boot": boot(systems.settings(identity))})
+
+    return view
+
+
+def changed(settings: Settings, asked: Any) -> Settings:
+    """Return the settings as a PATCH on a system asks for. Raises the emulator's `BadRequest` for what it cannot."""
+    override = asked.get("Boot") if isinstance(asked, dict) and set(asked) == {"Boot"} else None
+    if not isinstance(override, dict) or not override:
+        raise error.BadRequest("only Boot can be changed, by a mapping of what is to change")
+    changes: dict[str, str] = {}
+    for name, value in override.items():
+        if name == "HttpBootUri" and (value is None or isinstance(value, str)):
+            changes["http_uri"] = value or ""
+        elif name in _KNOWN and value in _KNOWN[name][1]:
+            changes[_KNOWN[name][0]] = value
+        else:
+            raise error.BadRequest(f"{name} cannot be set to what was asked")
+    if "target" in changes and "enabled" not in changes:
+        # As the specification has it: a target without a word of how long it holds is for the next boot only.
+        changes["enabled"] = "Disabled" if changes["target"] == "None" else "Once"
+    if changes.get("enabled") == "Disabled":
+        changes["target"] = "None"
+    return replace(settings, **changes)  # type: ignore[arg-type]  # the names above are of text fields only
+
+
+def boot(settings: Settings) -> dict[str, object]:
+    """Return the ``Boot`` part of a system resource."""
+    return {
+        "BootSourceOverrideEnabled": settings.enabled,
+        "BootSourceOverrideTarget": settings.target,
+        "BootSourceOverrideTarget@Redfish.AllowableValues": list(TARGETS),
+        "BootSourceOverrideMode": settings.mode,
+        "HttpBootUri": settings.http_uri,
+    }
+
+
+def _identity(name: str) -> dict[str, object]:
+    """Return what the system says it is: a stand-in, so that nobody takes a report of it for one of metal."""
+    return {
+        "UUID": str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{name}.lab.hostwright")),
+        "Manufacturer": "Hostwright lab",
+        "Model": "stand-in (systemd-nspawn)",
+        "SerialNumber": f"LAB-{name}",
+        "BiosVersion": "stand-in",
+        "Status": {"State": "Enabled", "Health": "OK"},
+    }

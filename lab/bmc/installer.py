@@ -1,0 +1,102 @@
+"""The stand-in installer: what a host runs when its BMC boots it from the network or from an inserted image.
+
+It waits for the seed, takes the disk away, puts the lab's base image on a new one with what the seed says, and boots
+that. Its sentences go to the host's console, where it says what it is.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from hostwright.errors import HostwrightError, LabError
+from lab import network
+from lab.bmc.faults import read_faults
+from lab.bmc.fetching import NoAnswer, fetch
+from lab.bmc.installing import install
+from lab.bmc.netboot import seed_url
+from lab.bmc.seeds import Seed, parse_autoinstall, parse_preseed
+from lab.config import Machine
+from lab.locking import locked
+
+SEED_TIMEOUT_S = 60.0  # a real installer tries about as long before it turns to whoever sits in front of it
+_POLL_S = 0.25
+
+
+class Installation:
+    """One host in the installer, from power-up until the new system boots or somebody pulls the plug."""
+
+    def __init__(self, machine: Machine, *, seed_timeout_s: float = SEED_TIMEOUT_S):
+        self._machine, self._seed_timeout_s = machine, seed_timeout_s
+        self._unplugged = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"install-{machine.name}", daemon=True)
+
+    def start(self) -> None:
+        """Start the installer."""
+        self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Tell whether the host is in the installer; one that stopped with an error is, until the plug is pulled."""
+        return self._thread.is_alive()
+
+    def pull_plug(self) -> None:
+        """End the installer wherever it is, and wait for that. The disk is as it was left."""
+        self._unplugged.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        machine = self._machine
+        try:
+            machine.console.write_text("")
+            self._say("this is a stand-in for an operating system's installer; it knows the lab's base image only")
+            network.plug(machine)
+            seed = self._seed(seed_url(machine.lab, machine.name))
+            if seed is None:
+                return
+            if read_faults(machine.lab, machine.name).install_never_ends:
+                raise LabError("partitioning the disk, 47 % (a fault of the lab's: this never ends)")
+            with locked(f"lab-{machine.lab.name}"):
+                if not self._unplugged.is_set():
+                    install(machine, seed, self._say)
+        except (HostwrightError, OSError) as error:
+            self._say(str(error))
+            self._say("the installation stopped here and waits for somebody at the console")
+            self._unplugged.wait()
+
+    def _seed(self, url: str) -> Seed | None:
+        """Wait for the seed; None when the plug was pulled. Raises `LabError` when it does not come, or is no good."""
+        self._say(f"waits for the seed below {url}")
+        deadline, why = time.monotonic() + self._seed_timeout_s, ""
+        while time.monotonic() < deadline:
+            try:
+                seed = read_seed(lambda name: fetch(self._machine, url + name))
+            except NoAnswer as error:
+                seed = None
+                if str(error) != why:
+                    why = str(error)
+                    self._say(why)
+            if seed is not None:
+                self._say(f"has a seed: {seed.kind}, host {seed.hostname}, user {seed.user}, disk: {seed.storage}")
+                return seed
+            if self._unplugged.wait(_POLL_S):
+                return None
+        raise LabError(f"no seed below {url} within {self._seed_timeout_s:.0f} s: waits for the seed and asks")
+
+    def _say(self, sentence: str) -> None:
+        with self._machine.console.open("a") as console:
+            console.write(f"installer: {sentence}\n")
+
+
+def read_seed(get: Callable[[str], str | None]) -> Seed | None:
+    """Return the seed among the files that ``get`` returns by name (None: not there); None where there is none.
+
+    Raises `NoAnswer` where the server cannot be asked, and another `LabError` where the seed is no good.
+    """
+    user_data = get("user-data")
+    if user_data is not None:
+        # cloud-init's NoCloud takes a seed only where both files are.
+        return parse_autoinstall(user_data) if get("meta-data") is not None else None
+    preseed = get("preseed.cfg")
+    return None if preseed is None else parse_preseed(preseed)

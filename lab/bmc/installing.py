@@ -1,0 +1,104 @@
+"""What the stand-in installer writes: the lab's base image on a new disk, with what the seed says in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from hostwright.errors import LabError
+from lab import network, snapshots
+from lab.bmc.seeds import Seed, public_line
+from lab.config import USER, HostOptions, Machine
+from lab.machine import attach, discard, power_off, start
+from lab.programs import attempt, run
+from lab.records import layers, read_record, write_record
+
+_TOOLS = Path(__file__).with_name("tools")
+#: What nspawn says at its end where /run is no tmpfs; it is not the command's.
+_NSPAWNS_OWN = "Attempted to remove disk file system"
+_MOST_LINES = 40  # of what a seed's commands print, on the console
+
+
+def install(machine: Machine, seed: Seed, say: Callable[[str], None]) -> None:
+    """Take the host's disk away, install it anew as the seed says, and boot it. Whoever calls holds the lab's lock.
+
+    The lab's known_hosts does not learn the new key: that is for whoever had the host installed. Raises `LabError`
+    where a command of the seed fails, and then boots nothing.
+    """
+    record = read_record(machine.directory)
+    power_off(machine)
+    network.unplug(machine)  # rules and bridges of the old system live there
+    network.plug(machine)
+    discard(machine)
+    record = replace(record, snapshot=None, seeded=True)
+    attach(machine, record)
+    snapshots.settle(machine, HostOptions.from_json(record.options), None)
+    follow(machine.merged, seed, str(machine.address))
+    for command in seed.late_commands:
+        _run_late(machine, layers(machine.lab, record)[-1], command, say)
+    write_record(machine.directory, replace(record, host_key=snapshots.keep_identity(machine)))
+    say("the new system boots")
+    shutil.copyfile(machine.console, machine.directory / "installer.log")  # the boot begins a new console log
+    start(machine)
+
+
+def follow(root: Path, seed: Seed, address: str) -> None:
+    """Put into a fresh root filesystem what the seed says, in place of the lab's own: nobody else can log in."""
+    (root / "etc/hostname").write_text(f"{seed.hostname}\n")
+    (root / "etc/hosts").write_text(f"127.0.0.1 localhost\n{address} {seed.hostname}\n")
+    if seed.host_key:
+        key = root / "etc/ssh/ssh_host_ed25519_key"
+        key.write_text(seed.host_key.reveal())  # the file is there with its mode
+        key.with_suffix(".pub").write_text(f"{public_line(seed.host_key)} root@{seed.hostname}\n")
+    shutil.rmtree(root / "home" / USER / ".ssh", ignore_errors=True)
+    (root / "etc/sudoers.d/lab").unlink(missing_ok=True)
+    _login(root, seed)
+
+
+def _login(root: Path, seed: Seed) -> None:
+    """Make the seed's user, who is in group sudo as an installer's first user is."""
+    if attempt(["chroot", root, "getent", "passwd", seed.user]).returncode != 0:
+        run(["chroot", root, "useradd", "--create-home", "--shell", "/bin/bash", seed.user])
+    run(["chroot", root, "usermod", "--append", "--groups", "sudo", seed.user])
+    password = seed.password_hash.reveal() if seed.password_hash else "!"  # locked, see shadow(5)
+    run(["chroot", root, "chpasswd", "--encrypted"], stdin=f"{seed.user}:{password}\n")
+    if seed.authorized_keys:
+        home = Path(run(["chroot", root, "getent", "passwd", seed.user]).split(":")[5])
+        _authorize(root / home.relative_to("/"), seed.authorized_keys)
+
+
+def _authorize(home: Path, authorized: tuple[str, ...]) -> None:
+    owner, directory = home.stat(), home / ".ssh"
+    directory.mkdir(mode=0o700)
+    keys = directory / "authorized_keys"
+    keys.write_text("".join(f"{key}\n" for key in authorized))
+    keys.chmod(0o600)
+    for path in (directory, keys):
+        os.chown(path, owner.st_uid, owner.st_gid)
+
+
+def _run_late(machine: Machine, base: Path, command: str, say: Callable[[str], None]) -> None:
+    """Run a command of the seed as an installer does: the new system is at /target, what is written beside it is lost.
+
+    It runs in a container of its own, with the host's address. ``wget`` and ``curtin``, which installers bring, are
+    small stand-ins.
+    """
+    done = attempt(
+        [
+            *("env", "SYSTEMD_NSPAWN_LOCK=0"),  # hosts stand on the same tree, and none of all writes into it
+            *("systemd-nspawn", "--quiet", "--settings=no", "--register=no", "--keep-unit", "--volatile=overlay"),
+            *(f"--directory={base}", f"--machine={machine.lab.name}-{machine.name}-installer"),
+            *(f"--network-namespace-path={machine.netns}", "--resolv-conf=off", "--timezone=off", "--link-journal=no"),
+            *(f"--bind={machine.merged}:/target", "--pipe"),
+            *(f"--bind-ro={tool}:/usr/local/bin/{tool.name}" for tool in sorted(_TOOLS.iterdir())),
+            *("sh", "-c", command),
+        ]
+    )
+    said = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith(_NSPAWNS_OWN)]
+    for line in said[-_MOST_LINES:]:
+        say(f"late command: {line}")
+    if done.returncode != 0:
+        raise LabError(f"a late command of the seed ended with status {done.returncode}")

@@ -1,0 +1,115 @@
+"""The power buttons of a lab's hosts: what their BMCs do when somebody presses one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from hostwright.errors import LabError
+from lab.bmc.faults import read_faults
+from lab.bmc.installer import SEED_TIMEOUT_S, Installation
+from lab.bmc.settings import read_settings, write_settings
+from lab.config import Lab, Machine
+from lab.machine import exec_in, power_off, running, start
+from lab.records import find_machine
+from lab.snapshots import shut_down
+
+
+class Broken(Exception):
+    """The BMC itself fails (a fault of the lab's)."""
+
+
+class Impossible(Exception):
+    """The order does not fit the state that the host is in; the sentence says why."""
+
+
+class Hosts:
+    """All hosts of one lab as their BMCs see them. One order at a time a host; a graceful one goes on by itself."""
+
+    def __init__(self, lab: Lab, *, seed_timeout_s: float = SEED_TIMEOUT_S):
+        self.lab = lab
+        self._seed_timeout_s = seed_timeout_s
+        self._installs: dict[str, Installation] = {}
+        self._locks: dict[str, threading.RLock] = {}
+        self._restarts: dict[
+            str, object
+        ] = {}  # graceful ones that wait for the system to end; any later order ends them
+        self._orders: dict[str, Callable[[Machine], None]] = {
+            "On": self._turn_on,
+            "ForceOn": self._turn_on,
+            "ForceOff": self._turn_off,
+            "GracefulShutdown": self._ask_to_shut_down,
+            "ForceRestart": self._restart,
+            "GracefulRestart": self._ask_to_restart,
+        }
+
+    def power(self, name: str) -> str:
+        """Return ``On`` or ``Off``. Raises `LabError` where there is no such host."""
+        time.sleep(read_faults(self.lab, name).delay_s)
+        return "On" if self._says_on(find_machine(self.lab, name)) else "Off"
+
+    def reset(self, name: str, order: str) -> None:
+        """Carry out a Redfish ResetType. Raises `LabError`, `Broken`, `Impossible`; `KeyError` for an unknown one."""
+        faults = read_faults(self.lab, name)
+        time.sleep(faults.delay_s)
+        if faults.reset_fails:
+            raise Broken("the power controller does not answer (a fault of the lab's)")
+        machine, carry_out = find_machine(self.lab, name), self._orders[order]
+        with self._locks.setdefault(name, threading.RLock()):
+            self._restarts.pop(name, None)
+            carry_out(machine)
+
+    def _is_on(self, machine: Machine) -> bool:
+        installing = self._installs.get(machine.name)
+        return (installing is not None and installing.alive) or running(machine)
+
+    def _says_on(self, machine: Machine) -> bool:
+        return read_faults(self.lab, machine.name).lies_on or self._is_on(machine)
+
+    def _turn_on(self, machine: Machine) -> None:
+        if self._is_on(machine) or read_faults(self.lab, machine.name).lies_on:
+            return
+        settings = read_settings(self.lab, machine.name)
+        write_settings(self.lab, machine.name, settings.after_boot())
+        if not settings.boots_installer():
+            start(machine)
+            return
+        self._installs[machine.name] = Installation(machine, seed_timeout_s=self._seed_timeout_s)
+        self._installs[machine.name].start()
+
+    def _turn_off(self, machine: Machine) -> None:
+        installing = self._installs.pop(machine.name, None)
+        if installing is not None:
+            installing.pull_plug()
+        power_off(machine)
+
+    def _restart(self, machine: Machine) -> None:
+        if not self._says_on(machine):
+            raise Impossible("the system is off: power it on instead")
+        self._turn_off(machine)
+        self._turn_on(machine)
+
+    def _ask_to_shut_down(self, machine: Machine) -> None:
+        """Press the power button for a moment: the system shuts itself down, or does not care. Does not wait."""
+        if running(machine):
+            exec_in(machine, ["systemctl", "--no-block", "poweroff"])
+        else:
+            self._turn_off(machine)  # an installer has nothing that it could close
+
+    def _ask_to_restart(self, machine: Machine) -> None:
+        if not self._says_on(machine):
+            raise Impossible("the system is off: power it on instead")
+        this = self._restarts[machine.name] = object()
+        threading.Thread(target=self._restart_gracefully, args=(machine, this), daemon=True).start()
+
+    def _restart_gracefully(self, machine: Machine, this: object) -> None:
+        try:
+            shut_down(machine)
+        except LabError as error:  # it runs on, as metal does that ignores its button
+            print(f"bmc: {error}", flush=True)
+            return
+        with self._locks[machine.name]:
+            if self._restarts.get(machine.name) is this:
+                self._turn_off(machine)
+                self._turn_on(machine)

@@ -1,0 +1,104 @@
+"""Starts and ends the process that is the BMCs of a lab. Whether it runs is read from its control group."""
+
+from __future__ import annotations
+
+import importlib.util
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from hostwright.errors import LabError
+from lab import cgroups
+from lab.bmc import credentials
+from lab.bmc.credentials import Credentials
+from lab.config import BMC_PORT, CHECKOUT, Lab
+
+_START_TIMEOUT_S = 60.0  # 1 s on a quiet machine, most of it Python's imports
+_POLL_S = 0.05
+
+#: Enters the control groups and detaches, so that the endpoint outlives the command that started it.
+_LAUNCH = """
+count=$1; shift
+while [ "$count" -gt 0 ]; do echo $$ >"$1" || exit; shift; count=$((count - 1)); done
+exec setsid --fork "$@"
+"""
+
+
+def group(lab: Lab) -> str:
+    """Return the control group of the endpoint, inside the lab's: `down` ends it with the hosts.
+
+    No host can have this name (see `lab.config.require_host_name`).
+    """
+    return f"hostwright-lab/{lab.name}/_bmc"
+
+
+def wanted(lab: Lab) -> bool:
+    """Tell whether the lab has BMCs."""
+    return lab.bmc.is_dir()
+
+
+def running(lab: Lab) -> bool:
+    """Tell whether the endpoint's process runs."""
+    return bool(cgroups.processes(group(lab)))
+
+
+def ensure(lab: Lab) -> Credentials:
+    """Give the lab BMCs, or start them again where they do not run; return what a client needs.
+
+    The bridge must be there. Raises `LabError` where the endpoint does not come up, with what it said last.
+    """
+    if importlib.util.find_spec("sushy_tools") is None:
+        raise LabError("BMCs for lab hosts need sushy-tools; `pip install -e .[dev]` brings it")
+    known = credentials.ensure(lab)
+    if running(lab) and answers(lab):
+        return known
+    stop(lab)
+    log = lab.bmc / "log"
+    entries = [str(entry) for entry in cgroups.create(group(lab))]
+    # -B: root must leave no files in the user's checkout that the user cannot delete.
+    serve = [sys.executable, "-B", "-m", "lab.bmc", lab.name]
+    launch = ["sh", "-c", _LAUNCH, "hostwright-lab", str(len(entries)), *entries, *serve]
+    with log.open("ab") as output:
+        done = subprocess.run(launch, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=CHECKOUT, check=False)
+    if done.returncode != 0:
+        raise LabError(f"the BMCs of lab {lab.name} cannot enter their control group: {_tail(log)}")
+    _wait(lab, log)
+    return known
+
+
+def stop(lab: Lab) -> None:
+    """End the endpoint; the hosts stay as they are, one that is being installed stays off. Does nothing without one."""
+    cgroups.kill(group(lab))
+    cgroups.remove(group(lab))
+
+
+def forget(lab: Lab, host: str) -> None:
+    """Forget what the BMC of a host remembers that is removed."""
+    for part in ("systems", "netboot", "faults"):
+        (lab.bmc / part / f"{host}.json").unlink(missing_ok=True)
+
+
+def answers(lab: Lab) -> bool:
+    """Tell whether something accepts connections where the endpoint should be."""
+    try:
+        with socket.create_connection((str(lab.gateway.ip), BMC_PORT), timeout=2.0):
+            return True
+    except OSError:
+        return False
+
+
+def _wait(lab: Lab, log: Path) -> None:
+    """Wait until the endpoint accepts connections. Raises `LabError` when it ends before, or at the timeout."""
+    deadline = time.monotonic() + _START_TIMEOUT_S
+    while not answers(lab):
+        if not running(lab):
+            raise LabError(f"the BMCs of lab {lab.name} ended while starting; {log} says:\n{_tail(log)}")
+        if time.monotonic() > deadline:
+            raise LabError(f"the BMCs of lab {lab.name} do not answer on {lab.bmc_url}; look at {log}")
+        time.sleep(_POLL_S)
+
+
+def _tail(path: Path) -> str:
+    return "\n".join(path.read_text(errors="replace").strip().splitlines()[-8:])

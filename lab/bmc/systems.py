@@ -1,0 +1,156 @@
+"""The lab's hosts as the systems of sushy-tools' Redfish emulator, and their virtual drives."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+from sushy_tools import error
+from sushy_tools.emulator.resources.systems.base import AbstractSystemsDriver
+
+from hostwright.errors import LabError
+from lab.bmc.power import Broken, Hosts, Impossible
+from lab.bmc.settings import Media, Settings, read_settings, write_settings
+from lab.records import find_machine, read_records
+
+_DRIVE = "Cd"
+_IMAGE = re.compile(r"(https?|nfs|cifs)://[^\s]{1,2000}")
+
+
+class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has no types
+    """What the emulator asks of a virtualisation, answered for the hosts of a lab. A host's name is its identity."""
+
+    def __init__(self, hosts: Hosts):
+        self._hosts, self._lab = hosts, hosts.lab
+
+    @property
+    def driver(self) -> str:
+        """Name of this driver in the emulator's log."""
+        return "<hostwright-lab>"
+
+    @property
+    def systems(self) -> list[str]:
+        """Names of the lab's hosts."""
+        return list(read_records(self._lab))
+
+    def uuid(self, identity: str) -> str:
+        """Return the identity itself, as the emulator allows. Raises its `NotFound` where there is no such host."""
+        # A name from a URL: it is looked up among the hosts and never made a path.
+        if identity not in self.systems:
+            raise error.NotFound(f"there is no system {identity}; there are {', '.join(self.systems)}")
+        return identity
+
+    def name(self, identity: str) -> str:
+        """Return the host's name."""
+        return self.uuid(identity)
+
+    def get_power_state(self, identity: str) -> str:
+        """Return ``On`` or ``Off``."""
+        return self._hosts.power(self.uuid(identity))
+
+    def set_power_state(self, identity: str, state: str) -> None:
+        """Carry out a reset."""
+        try:
+            self._hosts.reset(self.uuid(identity), state)
+        except KeyError:
+            raise error.BadRequest(f"ResetType {state} is not supported") from None
+        except Impossible as reason:
+            raise error.Conflict(str(reason)) from reason
+        except (Broken, LabError) as reason:
+            raise error.FishyError(str(reason)) from reason
+
+    def settings(self, identity: str) -> Settings:
+        """Return what the BMC of the host remembers."""
+        return read_settings(self._lab, self.uuid(identity))
+
+    def remember(self, identity: str, settings: Settings) -> None:
+        """Have the BMC of the host remember ``settings``."""
+        write_settings(self._lab, self.uuid(identity), settings)
+
+    def get_boot_device(self, identity: str) -> str:
+        """Return the target of the boot override, ``None`` as a word where there is none."""
+        return self.settings(identity).target
+
+    def set_boot_device(self, *_: str) -> NoReturn:
+        """Never called: overrides are set by `lab.bmc.boot`, which knows how long they hold."""
+        raise error.NotSupportedError("the boot override is set with PATCH on the system")
+
+    def get_boot_mode(self, identity: str) -> str:
+        """Return ``UEFI`` or ``Legacy``."""
+        return self.settings(identity).mode
+
+    def get_http_boot_uri(self, identity: str) -> str:
+        """Return what a boot over UEFI HTTP would load."""
+        return self.settings(identity).http_uri
+
+    def get_nics(self, identity: str) -> list[dict[str, str]]:
+        """Return the host's one network card."""
+        mac = find_machine(self._lab, self.uuid(identity)).mac
+        return [{"id": mac, "mac": mac}]
+
+    def set_boot_image(self, identity: str, device: str, boot_image: Any = None, write_protected: bool = True) -> None:
+        """Do nothing: what is in the drive is known from `Drives`."""
+
+
+class Drives:
+    """One virtual CD drive a host: it keeps the image's address and fetches nothing."""
+
+    devices = (_DRIVE,)
+
+    def __init__(self, systems: Systems):
+        self._systems = systems
+
+    def get_device_name(self, identity: str, device: str) -> str:
+        """Return the drive's name."""
+        self._media(identity, device)
+        return "Virtual CD"
+
+    def get_device_media_types(self, identity: str, device: str) -> list[str]:
+        """Return what can be put in."""
+        self._media(identity, device)
+        return ["CD", "DVD"]
+
+    def get_device_image_info(self, identity: str, device: str) -> SimpleNamespace:
+        """Return what is in the drive."""
+        media = self._media(identity, device)
+        return SimpleNamespace(
+            image_name=media.image.rpartition("/")[2],
+            image_url=media.image,
+            inserted=media.inserted,
+            write_protected=media.write_protected,
+            username="",
+            password="",
+            verify=False,
+        )
+
+    def insert_image(
+        self,
+        identity: str,
+        device: str,
+        image_url: object,
+        *options: object,
+        **_user_and_password: str,
+    ) -> str:
+        """Put an image in. Raises the emulator's errors for an address that no BMC takes, and for a full drive.
+
+        ``options`` are two truths: whether it is inserted at once, and write-protected.
+        """
+        if self._media(identity, device).inserted:
+            raise error.Conflict("an image is inserted already: eject it first")
+        if not isinstance(image_url, str) or not _IMAGE.fullmatch(image_url):
+            raise error.BadRequest("Image is no address of an http, https, nfs or cifs server")
+        media = Media(image_url, *map(bool, options))
+        self._systems.remember(identity, replace(self._systems.settings(identity), cd=media))
+        return image_url
+
+    def eject_image(self, identity: str, device: str) -> None:
+        """Take out what is in the drive, if anything is."""
+        self._media(identity, device)
+        self._systems.remember(identity, replace(self._systems.settings(identity), cd=Media()))
+
+    def _media(self, identity: str, device: str) -> Media:
+        if device not in self.devices:
+            raise error.NotFound(f"the system has no drive {device}")
+        return self._systems.settings(identity).cd
