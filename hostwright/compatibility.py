@@ -65,6 +65,11 @@ DRIVER_FLOORS = {
     "11.8.0": "520.61.05",
 }
 
+#: major version of a toolkit → the oldest driver that runs what is compiled for the GPU already (cubins), of whatever
+#: minor version: CUDA's minor-version compatibility. NVIDIA's own images of 11.8 ask for driver 450, 470 or newer.
+CUBIN_FLOORS = {"11": "450.80.02"}
+CUBIN_TABLE = "CUDA compatibility guide, minor-version compatibility (docs.nvidia.com/deploy/cuda-compatibility)"
+
 CUDNNS = ("8.1.0.77", "8.6.0.163")
 
 DRIVERS = (
@@ -96,7 +101,10 @@ DRIVER_GPUS = {
 #: the first toolkit that has code for an architecture, where that is newer than the oldest one here
 TOOLKIT_FOR = {Architecture.ADA: "11.8", Architecture.HOPPER: "11.8", Architecture.BLACKWELL: "12.8"}
 
-MINIMUM_CAPABILITY = (3, 5)  #: TensorFlow 2.9.0's wheel: sm_35 to sm_75 and compute_80, read from its build_info
+#: what TensorFlow's wheels have code for, read from the build_info of 2.9.0, 2.9.3, 2.10.1, 2.11.1 and 2.12.1: sm_35 to
+#: sm_75 compiled, and compute_80, which is PTX: the driver compiles that for Ampere and later
+MINIMUM_CAPABILITY = (3, 5)
+COMPILED_CAPABILITY = (7, 5)
 
 
 @cache

@@ -12,6 +12,9 @@ from functools import lru_cache
 from packaging.specifiers import SpecifierSet
 
 from hostwright.compatibility import (
+    COMPILED_CAPABILITY,
+    CUBIN_FLOORS,
+    CUBIN_TABLE,
     CUDA_TABLE,
     CUDNNS,
     DRIVER_FLOORS,
@@ -120,17 +123,24 @@ def _cudnn(one: Combination, _: Ground) -> Misfit | None:
     )
 
 
-def _driver_floor(one: Combination, _: Ground) -> Misfit | None:
-    floor = DRIVER_FLOORS.get(one.cuda)
-    if floor is None:
+def _driver_floor(one: Combination, ground: Ground) -> Misfit | None:
+    """A driver as old as the toolkit's major version runs what is compiled; PTX takes one as new as the toolkit."""
+    full = DRIVER_FLOORS.get(one.cuda)
+    if full is None:
         known = ", ".join(DRIVER_FLOORS)
         return Misfit("cuda", f"CUDA {one.cuda} is not in the table (there are {known})", CUDA_TABLE)
-    if version(one.driver) >= version(floor):
+    if version(one.driver) >= version(full):
+        return None
+    floor = CUBIN_FLOORS.get(one.cuda.partition(".")[0], full)
+    if version(one.driver) < version(floor):
+        return Misfit("cuda-driver", f"CUDA {one.cuda} needs driver {floor} or newer, not {one.driver}", CUBIN_TABLE)
+    chip = next((chip for chip in ground.chips if chip.capability > COMPILED_CAPABILITY), None)
+    if chip is None:
         return None
     return Misfit(
         "cuda-driver",
-        f"CUDA {one.cuda} needs driver {floor} or newer, not {one.driver}: an older one cannot compile the toolkit's "
-        "PTX, which TensorFlow needs on Ampere",
+        f"on {chip.architecture} ({chip.name}) CUDA {one.cuda} needs driver {full} or newer, not {one.driver}: "
+        f"TensorFlow {one.tensorflow} has only PTX for it, and an older driver cannot compile the PTX of this toolkit",
         CUDA_TABLE,
     )
 

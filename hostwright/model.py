@@ -114,6 +114,13 @@ class Resource(Protocol):
         """The change that brings the host to this state, or ``None`` when it is there already."""
         ...
 
+    def removal(self) -> tuple[Resource, ...]:
+        """The states of a host from which this one was taken away, in the order in which they are brought about.
+
+        Empty where nothing of it stays behind. What was there before, and what others put there, stays.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class RolePlan:

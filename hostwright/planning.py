@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -37,6 +37,7 @@ class Desired:
     host: str
     stack: Stack
     roles: tuple[DesiredRole, ...]
+    removes: bool = False  #: whether these are the states of a host from which the roles were taken away
 
     def probes(self) -> tuple[Probe, ...]:
         """Every question of every role, each once, with those that the engine itself asks."""
@@ -53,16 +54,41 @@ def desire(host: str, stack: Stack, roles: Iterable[tuple[Role, object]]) -> Des
     )
 
 
+def removal_of(desired: Desired, former: Iterable[Desired] = ()) -> Desired:
+    """The states of the host from which these roles were taken away: in reverse, what needs a role before that role.
+
+    ``former`` are the same roles of the stacks that the host had before: what an upgrade left beside goes as well.
+    """
+    needs = _all_needs(desired.roles)
+    stacks = (desired, *former)
+    roles = (
+        DesiredRole(
+            role.name,
+            tuple(other.name for other in desired.roles if role.name in needs[other.name]),
+            tuple(dict.fromkeys(_taken_away(role.name, stacks))),
+        )
+        for role in reversed(desired.roles)
+    )
+    return Desired(desired.host, desired.stack, tuple(roles), removes=True)
+
+
+def _taken_away(name: str, stacks: Iterable[Desired]) -> Iterator[Resource]:
+    """The states of a host without the role of this name, as each of the stacks wants it."""
+    for role in (role for stack in stacks for role in stack.roles if role.name == name):
+        for resource in reversed(role.resources):
+            yield from resource.removal()
+
+
 def make_plan(desired: Desired, facts: Facts, now: datetime | None = None) -> Plan:
     """What stands between the host and what it shall be. ``now`` leaves out what is said of locks that have expired.
 
     The rules of what fits (distribution, kernel, GPU, processor) are looked at only when there is something to change:
-    a host that is as desired is not refused for a rule that came later.
+    a host that is as desired is not refused for a rule that came later, and nothing is refused that takes away.
     """
     needs = _all_needs(desired.roles)
     roles = tuple(_plan_role(role, needs[role.name], facts) for role in desired.roles)
     busy = tuple(role for role in roles if role.changes)
-    refused = _refusals(desired, facts) if busy else ()
+    refused = _refusals(desired, facts) if busy and not desired.removes else ()
     if refused:
         busy = (RolePlan(PREFLIGHT, (), refused), *busy)
     plan = Plan(desired.host, desired.stack.name, busy, notes=notes_on(facts, now))

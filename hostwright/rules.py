@@ -16,10 +16,18 @@ from hostwright.fitting import Combination, Ground, Misfit, misfits, nearest_fit
 from hostwright.gpus import chip
 from hostwright.stack import Stack
 
-#: package → the first version with which TensorFlow's wheels of these years do not import, and why
+#: package → the first version with which TensorFlow's wheels of these years do not import, why, and who says so
 IMPORT_LIMITS = {
-    "numpy": ("2", "wheels built against numpy 1 do not import with numpy 2"),
-    "protobuf": ("4", "generated code of protobuf 3 does not import with protobuf 4 (tensorflow#56266)"),
+    "numpy": ("2", "wheels built against numpy 1 do not import with numpy 2", "measured with TensorFlow 2.9.0"),
+    "protobuf": (
+        "4",
+        "generated code of protobuf 3 does not import with protobuf 4 (tensorflow#56266)",
+        "measured with TensorFlow 2.9.0",
+    ),
+}
+#: the same for the wheels of later series, where they differ
+LATER_LIMITS = {
+    "2.12": {"protobuf": ("5", "its wheel wants protobuf below 5", "metadata of the wheel of TensorFlow 2.12.1")},
 }
 
 
@@ -102,16 +110,17 @@ def _fabric_manager(stack: Stack) -> Iterator[Refusal]:
 
 
 def _constraints(stack: Stack) -> Iterator[Refusal]:
+    limits = {**IMPORT_LIMITS, **LATER_LIMITS.get(stack.tensorflow.series, {})}
     for python in stack.tensorflow.pythons:
         pins = _pins(stack.tensorflow.constraints.get(python, ""))
-        for package, (limit, why) in IMPORT_LIMITS.items():
+        for package, (limit, why, source) in limits.items():
             pinned = pins.get(package)
             if pinned is None or pinned >= Version(limit):
                 have = f"{package} {pinned}" if pinned else f"no exact version of {package}"
                 yield Refusal(
                     "tensorflow-constraints",
                     f"tensorflow.constraints for Python {python} gives {have}: {why}",
-                    "measured with TensorFlow 2.9.0",
+                    source,
                     f"a constraints file for Python {python} with {package}==VERSION below {limit}",
                 )
 

@@ -11,48 +11,26 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from hostwright.errors import InputError
 from hostwright.nearest import suggestion
-
-Layer = Literal["driver", "cuda", "cudnn"]
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.+-]*$")]
-DebianVersion = Annotated[str, Field(pattern=r"^[0-9][A-Za-z0-9.+~:-]*$")]
-FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
-AbsolutePath = Annotated[str, Field(pattern=r"^/[A-Za-z0-9._+/-]*$")]
-Url = Annotated[str, Field(pattern=r"^(https?|file)://[^\s]+$")]
-PythonVersion = Annotated[str, Field(pattern=r"^3\.[0-9]+$")]
-Fingerprint = Annotated[str, Field(pattern=r"^[0-9A-F]{40}$")]
-
-
-def _is_version(text: str) -> str:
-    try:
-        Version(text)
-    except InvalidVersion:
-        raise ValueError(f"{text!r} is not a version; expected one like 11.2.2") from None
-    return text
+from hostwright.stackvalues import (
+    AbsolutePath,
+    DebianVersion,
+    ExactVersion,
+    FileName,
+    Fingerprint,
+    Kernels,
+    Layer,
+    Name,
+    Part,
+    PythonVersion,
+    Url,
+)
 
 
-def _is_kernels(text: str) -> str:
-    try:
-        SpecifierSet(text)
-    except InvalidSpecifier:
-        raise ValueError(f"{text!r} does not name kernels; expected conditions like <6.3 or >=5.4,<6.3") from None
-    return text
-
-
-ExactVersion = Annotated[str, AfterValidator(_is_version)]
-Kernels = Annotated[str, AfterValidator(_is_kernels)]
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Artifact(_Part):
+class Artifact(Part):
     """One file of the stack: where it comes from and what it must be.
 
     ``sha256`` and ``size`` (bytes) are absent where nobody has published them: then what is seen first is pinned.
@@ -67,7 +45,7 @@ class Artifact(_Part):
     stand_in: bool = False
 
 
-class Requirements(_Part):
+class Requirements(Part):
     """What a host must have before it is touched. Sizes are bytes.
 
     ``free_bytes`` is wanted on each of ``/``, ``/var`` and ``/tmp``.
@@ -79,7 +57,7 @@ class Requirements(_Part):
     memory_bytes: Annotated[int, Field(ge=0)] = 0
 
 
-class FabricManager(_Part):
+class FabricManager(Part):
     """NVIDIA Fabric Manager, for hosts with NVSwitches; always exactly the driver's version."""
 
     package: Name
@@ -87,7 +65,7 @@ class FabricManager(_Part):
     artifact: str
 
 
-class Driver(_Part):
+class Driver(Part):
     """The driver's ``.run``. ``kernels`` are those that its module builds on; without it the rule table decides."""
 
     version: ExactVersion
@@ -101,7 +79,7 @@ class Driver(_Part):
         return self.version.partition(".")[0]
 
 
-class LocalRepository(_Part):
+class LocalRepository(Part):
     """CUDA's repository in a ``.deb``, which unpacks to ``directory`` and carries its own ``key`` there.
 
     ``pin`` is the artifact that becomes ``pin_file`` (apt preferences).
@@ -122,7 +100,7 @@ class LocalRepository(_Part):
         return f"{self.directory}/{self.key}"
 
 
-class Cuda(_Part):
+class Cuda(Part):
     """The toolkit. ``components`` are exact dpkg versions of packages within it; ``nvcc`` is what nvcc calls itself."""
 
     version: ExactVersion
@@ -131,6 +109,12 @@ class Cuda(_Part):
     nvcc: Annotated[str, Field(pattern=r"^V[0-9.]+$")]
     components: Mapping[Name, DebianVersion] = {}
     repository: LocalRepository
+
+    @field_validator("components", mode="before")
+    @classmethod
+    def _drop_null(cls, value: Any) -> Any:
+        """Another release's packages have other names: those of the stack that is extended are taken away by null."""
+        return {name: one for name, one in value.items() if one is not None} if isinstance(value, Mapping) else value
 
     @property
     def series(self) -> str:
@@ -143,11 +127,19 @@ class Cuda(_Part):
         return f"/usr/local/cuda-{self.series}"
 
 
-class Cudnn(_Part):
-    """cuDNN from NVIDIA's archive, into the versioned toolkit."""
+class Cudnn(Part):
+    """cuDNN from NVIDIA's archive, into the versioned toolkit.
+
+    ``inside`` is the archive's one directory, ``libraries`` that of the libraries in it: NVIDIA named both otherwise
+    from 8.3 on. ``record`` names what the host notes of its files: stacks whose toolkits lie side by side need one
+    each, else the one that comes takes away the files of the one before.
+    """
 
     version: ExactVersion
     artifact: str
+    inside: FileName = "cuda"
+    libraries: FileName = "lib64"
+    record: Name = "cudnn"
 
     @property
     def number(self) -> int:
@@ -161,7 +153,7 @@ class Cudnn(_Part):
         return ".".join(self.version.split(".")[:3])
 
 
-class TensorFlow(_Part):
+class TensorFlow(Part):
     """TensorFlow in a venv of the first of ``pythons`` that the host has.
 
     ``constraints`` is the text of a pip constraints file by Python version (in the YAML: a file name beside it);
@@ -175,8 +167,17 @@ class TensorFlow(_Part):
     wheelhouses: Mapping[PythonVersion, str] = {}
     libraries: Mapping[str, Layer] = {}
 
+    @property
+    def series(self) -> str:
+        """Major and minor version: ``2.9``."""
+        return ".".join(self.version.split(".")[:2])
 
-class AptRepository(_Part):
+    def home(self, path: str = "") -> str:
+        """The link through which the environment is used: ``path``, or ``/opt/tensorflow-SERIES`` where it is empty."""
+        return path or f"/opt/tensorflow-{self.series}"
+
+
+class AptRepository(Part):
     """A signed apt repository; ``key`` is an artifact.
 
     ``uri`` and ``suite`` may hold ``{distribution}`` and ``{codename}``, the host's ID and VERSION_CODENAME.
@@ -200,14 +201,14 @@ class AptRepository(_Part):
         return f"/usr/share/keyrings/{self.name}-keyring.gpg"
 
 
-class DockerCe(_Part):
+class DockerCe(Part):
     """Docker's own packages, used when ``container.docker`` says ``docker-ce``."""
 
     packages: tuple[Name, ...]
     repository: AptRepository
 
 
-class ContainerToolkit(_Part):
+class ContainerToolkit(Part):
     """NVIDIA's container toolkit: all packages at one version."""
 
     version: DebianVersion
@@ -215,7 +216,7 @@ class ContainerToolkit(_Part):
     repository: AptRepository
 
 
-class Container(_Part):
+class Container(Part):
     """Docker and NVIDIA's container toolkit."""
 
     docker: Literal["docker.io", "docker-ce"] = "docker.io"
@@ -228,7 +229,7 @@ class Container(_Part):
         return self.docker_ce.packages if self.docker == "docker-ce" and self.docker_ce else (self.docker,)
 
 
-class Stack(_Part):
+class Stack(Part):
     """All versions and files of one stack; ``distributions`` maps os-release's ID to its VERSION_IDs."""
 
     name: str
@@ -268,8 +269,11 @@ class Stack(_Part):
         return tuple(self.artifact(name) for name in dict.fromkeys(names))
 
     def digest(self) -> str:
-        """A sha256 over everything that the stack says; equal stacks have equal digests."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+        """A sha256 over everything that the stack says; equal stacks have equal digests.
+
+        What has its default is left out, so that a later Hostwright, which knows more fields, finds the same.
+        """
+        return hashlib.sha256(self.model_dump_json(exclude_defaults=True).encode()).hexdigest()
 
     def artifact_uses(self) -> tuple[tuple[tuple[str, ...], str], ...]:
         """Where the stack names artifacts: the way to the name, and the name."""

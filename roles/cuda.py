@@ -9,7 +9,7 @@ from hostwright.model import Resource
 from hostwright.resources.archives import Delivered
 from hostwright.resources.conditions import Differs, When
 from hostwright.resources.files import Link
-from hostwright.resources.loader import Alternative
+from hostwright.resources.loader import Alternative, FormerName
 from hostwright.resources.packaged import PackagedTree, Says
 from hostwright.resources.packages import Debs
 from hostwright.resources.repositories import AptSource, Keyring, LocalRepo, RepoDropped, SourcesDisabled
@@ -19,6 +19,8 @@ from hostwright.stack import Stack
 #: a toolkit package that brings one of these would put a driver over the .run's; apt's simulation is searched for them
 DRIVER = "^(nvidia-|cuda-drivers|libcuda1|libnvidia-([^c]|c[^o]|co[^n])|xserver-xorg-video-nvidia)"
 NETWORK = "developer.download.nvidia.com/compute/cuda/repos"
+FORMER = "/usr/share/keyrings/cuda-repo-"  #: in lists that this role wrote for other toolkits, not in the vendor's
+SIDE_BY_SIDE = "the former toolkit stays where it is, and nothing more is installed from its repository"
 FOREIGN = "one source of CUDA: its key was changed in 2022, and its newer packages would win"
 
 
@@ -50,11 +52,14 @@ def cuda(v: Cuda, stack: Stack) -> Iterator[Resource]:
     )
     if not v.network_repository:
         yield SourcesDisabled((NETWORK, repository.directory), FOREIGN, keep=repository.list_file)
+    yield SourcesDisabled((FORMER,), SIDE_BY_SIDE, keep=repository.list_file)
     yield Delivered(repository.pin_file, stack.artifact(repository.pin))
     yield from source if v.keep_repository else (When(Differs(toolkit), one) for one in source)
+    name = Alternative("/usr/local/cuda", "cuda", wanted.prefix, priority=int(wanted.series.replace(".", "")))
+    yield FormerName(name)
     yield from toolkit
     if not v.keep_repository:
         yield RepoDropped(repository.package, Differs(toolkit))
     yield Link(f"{wanted.prefix}/lib64", "targets/x86_64-linux/lib")
     yield Link(f"{wanted.prefix}/include", "targets/x86_64-linux/include")
-    yield Alternative("/usr/local/cuda", "cuda", wanted.prefix, priority=int(wanted.series.replace(".", "")))
+    yield name

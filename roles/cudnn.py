@@ -16,9 +16,8 @@ SECOND = "two cuDNN 8 in one process: libcudnn_ops_infer.so.8 not defined"
 
 @dataclass(frozen=True, slots=True)
 class Cudnn:
-    """Variables of the role ``cudnn``; version and archive are the stack's."""
+    """Variables of the role ``cudnn``; version, archive and what is in it are the stack's."""
 
-    inside: str = "cuda"  #: the archive's one directory
     #: where the loader looks by itself: another cuDNN there is moved aside
     loader_directories: tuple[str, ...] = (
         "/usr/lib/x86_64-linux-gnu", "/usr/local/lib/x86_64-linux-gnu", "/usr/lib", "/usr/local/lib",
@@ -35,9 +34,12 @@ def cudnn(v: Cudnn, stack: Stack) -> Iterator[Resource]:
     yield DebsAbsent((f"libcudnn{major}", f"libcudnn{major}-*", "nvidia-cudnn"), SECOND)
     yield Strays(libraries, f"{target}/lib", right, v.loader_directories, SECOND)
     yield Spread(
-        "cudnn",
+        wanted.record,
         wanted.version,
         stack.artifact(wanted.artifact),
-        (Part(f"{v.inside}/include", f"{target}/include"), Part(f"{v.inside}/lib64", f"{target}/lib")),
+        (
+            Part(f"{wanted.inside}/include", f"{target}/include"),
+            Part(f"{wanted.inside}/{wanted.libraries}", f"{target}/lib"),
+        ),
         scratch=f"{stack.cuda.prefix}/.hostwright-cudnn",
     )

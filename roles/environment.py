@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hostwright.model import Resource
 from hostwright.resources.files import File, Link
 from hostwright.resources.loader import LoaderCache
+from hostwright.resources.loaderconf import OneToolkitLoaded
 from hostwright.role import role
 from hostwright.stack import Stack
 from hostwright.templates import render
@@ -38,6 +39,7 @@ def environment(v: Environment, stack: Stack) -> Iterator[Resource]:
 
     directories = (f"{prefix}/targets/x86_64-linux/lib", profiler)
     yield File(conf, render("environment/ld.conf.j2", libraries=directories), then=(LDCONFIG,))
+    yield OneToolkitLoaded(conf)
     yield LoaderCache(opened, prefix, conf)
     yield File(
         "/etc/profile.d/cuda.sh",

@@ -37,7 +37,7 @@ class Selfaudit:
     on_calendar: str = "daily"  #: when, in systemd's words: hourly, daily, "Mon *-*-* 04:00"
     randomized_delay: str = "1h"  #: at most so much later, so that not all hosts do it at one moment
     textfile_directory: str = "/var/lib/prometheus/node-exporter"  #: of node_exporter's collector; empty: no metrics
-    tensorflow_path: str = "/opt/tensorflow-2.9"  #: the role tensorflow's ``path``
+    tensorflow_path: str = ""  #: the role tensorflow's ``path``; empty: as that role does
 
 
 @role(needs=["container", "environment", "tensorflow"])
@@ -51,9 +51,10 @@ def selfaudit(v: Selfaudit, stack: Stack) -> Iterator[Resource]:
             yield Absent(path, "the host is not to audit itself")
         return
 
+    venv = stack.tensorflow.home(v.tensorflow_path)
     program = partial(
-        render, "selfaudit/selfaudit.sh.j2", stack=stack.name, checks=check_lines(stack, v.tensorflow_path),
-        questions=user_program(v.tensorflow_path, package_patterns(stack)), json=sh("%s", RESULT),
+        render, "selfaudit/selfaudit.sh.j2", stack=stack.name, checks=check_lines(stack, venv),
+        questions=user_program(venv, package_patterns(stack)), json=sh("%s", RESULT),
         metrics=sh("%s", metrics),
     )  # fmt: skip
     edition = hashlib.sha256(program(edition="").encode()).hexdigest()[:12]  # by which its results are known
@@ -71,7 +72,8 @@ def selfaudit(v: Selfaudit, stack: Stack) -> Iterator[Resource]:
 
     ran = Probe(sh("grep -qF %s %s", f'"edition": "{edition}"', RESULT))
     start = sh("systemctl start -- %s || { journalctl -u %s -n 20 --no-pager; exit 1; }", SERVICE, SERVICE)
-    yield Script("self-audit", "a result of this program", ran, start, timeout_s=180)
+    left = (RESULT, STAMP, *([metrics] if metrics else []))
+    yield Script("self-audit", "a result of this program", ran, start, timeout_s=180, leaves=left)
     yield _reloads(Service(TIMER))
 
 

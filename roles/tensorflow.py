@@ -16,7 +16,8 @@ from hostwright.stack import Stack
 class Tensorflow:
     """Variables of the role ``tensorflow``; version, Pythons, pins and wheelhouses are the stack's."""
 
-    path: str = "/opt/tensorflow-2.9"  #: the link through which the environment is used: PATH/bin/python
+    #: the link through which the environment is used: PATH/bin/python; empty: /opt/tensorflow-2.9, by its series
+    path: str = ""
 
 
 @role(needs=["base"])
@@ -27,14 +28,15 @@ def tensorflow(v: Tensorflow, stack: Stack) -> Iterator[Resource]:
     found through the loader's path (role ``environment``), so this one needs neither and runs beside them.
     """
     wanted = stack.tensorflow
+    path = wanted.home(v.path)
     yield VenvPackage(wanted.pythons)
-    yield Venv(v.path, tuple(_recipe(v, stack, python) for python in wanted.pythons))
+    yield Venv(path, tuple(_recipe(path, stack, python) for python in wanted.pythons))
 
 
-def _recipe(v: Tensorflow, stack: Stack, python: str) -> Recipe:
+def _recipe(path: str, stack: Stack, python: str) -> Recipe:
     wheels = stack.tensorflow.wheelhouses.get(python)
     return Recipe(
-        name=v.path.rpartition("/")[2],
+        name=path.rpartition("/")[2],
         python=python,
         requirement=f"tensorflow=={stack.tensorflow.version}",
         constraints=stack.tensorflow.constraints.get(python, ""),  # none at all is refused by the rules

@@ -44,7 +44,8 @@ def audit_probes(member: Member, *, sudo: bool = True) -> tuple[Probe, ...]:
 
 def venv_of(member: Member) -> str:
     """Where TensorFlow's environment is looked for; empty when that role is not looked at."""
-    return getattr(member.variables.get("tensorflow"), "path", "")
+    variables = member.variables.get("tensorflow")
+    return "" if variables is None else member.stack.tensorflow.home(getattr(variables, "path", ""))
 
 
 def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:

@@ -20,7 +20,7 @@ from hostwright.events import Emit, Observed
 from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
 from hostwright.model import Plan
 from hostwright.observing import observe
-from hostwright.planning import make_plan
+from hostwright.planning import Desired, make_plan
 from hostwright.secret import Secret
 from hostwright.transport import Session
 
@@ -131,10 +131,11 @@ class Connections:
         """The sudo password for a host: asked for, else the inventory's."""
         return self._password or member.host.become_password
 
-    def look(self, member: Member, emit: Emit = lambda _: None) -> Plan:
-        """Observe and plan a host over a connection of its own."""
+    def look(self, member: Member, emit: Emit = lambda _: None, *, desired: Desired | None = None) -> Plan:
+        """Observe and plan a host over a connection of its own; ``desired`` instead of what its stack wants."""
+        wanted = desired or member.desired
         with self.connect(member) as session:
-            facts = observe(session, member.desired, self.password(member))
-        plan = make_plan(member.desired, facts, datetime.now(UTC))
+            facts = observe(session, wanted, self.password(member))
+        plan = make_plan(wanted, facts, datetime.now(UTC))
         emit(Observed(member.name, plan, facts))
         return plan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 from hostwright import console
@@ -10,14 +11,21 @@ from hostwright.cli.call import AS_DESIRED, DIFFERS, FAILED, Call, Connections
 from hostwright.cli.showing import errors_json, show_errors, show_stand_ins
 from hostwright.fleet import Member
 from hostwright.model import Plan
+from hostwright.planning import Desired
 from hostwright.rollout import Results, on_each
 from hostwright.secret import Secret
 
 
 def plan(call: Call) -> int:
     """``invoke plan``."""
-    members = call.members(call.fleet())
-    results = _look_at_all(members, call.password())
+    return show_plans(call, call.members(call.fleet()))
+
+
+def show_plans(
+    call: Call, members: tuple[Member, ...], *, desired: Callable[[Member], Desired] = lambda one: one.desired
+) -> int:
+    """Look at hosts and show what stands between them and what is ``desired`` of each; the exit status."""
+    results = _look_at_all(members, call.password(), desired)
     if call.options.get("out"):
         saved = {plan.host: plan.to_json() for plan in results.values}
         Path(call["out"]).write_text(json.dumps(saved, indent=2) + "\n", encoding="utf-8")
@@ -34,7 +42,13 @@ def plan(call: Call) -> int:
     return AS_DESIRED if all(one.empty for one in results.values) else DIFFERS
 
 
-def _look_at_all(members: tuple[Member, ...], password: Secret | None) -> Results[Plan]:
+def _look_at_all(
+    members: tuple[Member, ...], password: Secret | None, desired: Callable[[Member], Desired]
+) -> Results[Plan]:
     connections = Connections(password)
     by_name = {member.name: member for member in members}
-    return on_each(tuple(by_name), lambda name: connections.look(by_name[name]), stop=connections.close)
+
+    def look(name: str) -> Plan:
+        return connections.look(by_name[name], desired=desired(by_name[name]))
+
+    return on_each(tuple(by_name), look, stop=connections.close)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.model import Change, Facts, Probe, Step
+from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh
-from hostwright.resources.files import ABSENT
+from hostwright.resources.departing import UserGone
+from hostwright.resources.paths import ABSENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +29,6 @@ class SystemUser:
             self.name,
         )
         return Change(f"user {self.name}", ABSENT, "a system account", (Step(script),))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (UserGone(self.name),)

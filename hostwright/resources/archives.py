@@ -10,14 +10,29 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from hostwright.delivery import host_path
-from hostwright.model import Change, Facts, Probe, Step
+from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh, words
+from hostwright.resources.archives_gone import LDCONFIG, RECORDS, SET_ASIDE, SetBack, SpreadGone
+from hostwright.resources.departing import Original
 from hostwright.resources.files import ABSENT, few, stat_probe
+from hostwright.resources.originals import keep_original, made_directory
 from hostwright.stack import Artifact
 
-LDCONFIG = "/sbin/ldconfig"  #: forgets the libraries that went
-RECORDS = "/var/lib/hostwright/unpacked"  #: one record an archive, by name
-SET_ASIDE = "/var/lib/hostwright/set-aside"  #: where foreign files go that must not stay where they are
+#: In ``$inside``, unpacked: what lies in the place of one of these files or links in ``$into``, is another one, and is
+#: not named by the record before. A copy of that goes below ``$aside``, a hard link where it can be one.
+_KEEP_FOREIGN = """\
+same() {
+  if [ -L "$1" ] || [ -L "$2" ]; then [ "$(readlink -- "$1")" = "$(readlink -- "$2")" ]; else cmp -s -- "$1" "$2"; fi
+}
+find "$inside" -mindepth 1 -maxdepth 1 ! -type d -printf '%P\\n' | while read -r name; do
+  path=$into/$name
+  if [ ! -L "$path" ] && [ ! -f "$path" ]; then continue; fi
+  if [ -e "$record" ] && sed 1d "$record" | cut -f4 | grep -qxF -e "$path"; then continue; fi
+  if same "$path" "$inside/$name"; then continue; fi
+  mkdir -p -- "$aside$into"
+  cp -alT --backup=numbered -- "$path" "$aside$path" 2>/dev/null ||
+    cp -aT --backup=numbered -- "$path" "$aside$path"
+done"""
 
 
 def _line(path: str) -> str:
@@ -75,6 +90,7 @@ class Spread:
     The archive is unpacked into ``scratch``, which must be on the filesystem of all parts, and every file is renamed to
     its place, so none is ever half there. Files of an earlier version that this one does not have go away with it.
     A single damaged file or link is mended alone; without a record nobody knows the right bytes, so all are put anew.
+    A file of others in the place of one of ours is kept in ``SET_ASIDE``.
     """
 
     name: str
@@ -115,6 +131,10 @@ class Spread:
         script += [_relink(entry) for entry in wrong if entry.is_link]
         return self._change(have, few([_describe(entry) for entry in wrong]), "\n".join(script), fetch=bool(files))
 
+    def removal(self) -> tuple[Resource, ...]:
+        directories = tuple(part.into for part in self.parts)
+        return (SpreadGone(self.name, directories, self.scratch), *map(SetBack, directories))
+
     def _change(self, have: str, want: str, script: str, *, fetch: bool = True) -> Change:
         artifacts = (self.artifact.name,) if fetch else ()
         return Change(f"files of {self.name} {self.version}", have, want, (Step(script),), artifacts=artifacts)
@@ -139,7 +159,9 @@ class Spread:
             inside = f"{self.scratch}/{part.inside}"
             line = _line(f"{part.into.replace('%', '%%')}/%P")
             lines.append(sh("find %s -mindepth 1 -maxdepth 1 ! -type d -printf %s >> %s", inside, line, new))
-            moves.append(sh("mkdir -p -- %s", part.into))
+            lines.append(sh("inside=%s; into=%s; record=%s; aside=%s", inside, part.into, self.record, SET_ASIDE))
+            lines.append(_KEEP_FOREIGN)
+            moves += [made_directory(part.into), sh("mkdir -p -- %s", part.into)]
             # Files before the links that name them: a reader never follows a link into nothing.
             move = "find %s -maxdepth 1 -type %s -exec mv -f -t %s -- {} +"
             moves += [sh(move, inside, kind, part.into) for kind in "fl"]
@@ -196,6 +218,9 @@ class Strays:
             (Step("\n".join([*map(_set_aside, strays), LDCONFIG])),),
         )
 
+    def removal(self) -> tuple[Resource, ...]:
+        return tuple(map(SetBack, (self.home, *self.directories)))
+
 
 def _set_aside(path: PurePosixPath) -> str:
     aside = f"{SET_ASIDE}{path}"
@@ -223,6 +248,7 @@ class Delivered:
         new = f"{self.path}.hostwright-new"
         script = "\n".join(
             [
+                keep_original(self.path),
                 sh("install -D -m %s -o root -g root -- %s %s", self.mode, host_path(self.artifact), new),
                 sh("sync -- %s", new),
                 sh("mv -fT -- %s %s", new, self.path),
@@ -231,3 +257,6 @@ class Delivered:
         have = ABSENT if not stat.ok else "other text" if not same else stat.strip().replace("|", " ")
         want = f"{self.artifact.file}, {self.mode} root:root"
         return Change(f"file {self.path}", have, want, (Step(script),), artifacts=(self.artifact.name,))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (Original(self.path, ours=f"file {self.artifact.sha256}"),)

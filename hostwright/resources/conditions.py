@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from hostwright.model import Change, Facts, Probe, Resource, Step
+from hostwright.resources.files import Absent
 
 
 class Condition(Protocol):
@@ -36,6 +37,9 @@ class When:
 
     def plan(self, facts: Facts) -> Change | None:
         return self.resource.plan(facts) if self.condition.holds(facts) else None
+
+    def removal(self) -> tuple[Resource, ...]:
+        return self.resource.removal()  # the condition was about having it, and may no longer hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,8 @@ class Differs:
 class Script:
     """What cannot be expressed as a state of its own: commands, and the probe that tells whether they are due.
 
-    The probe exits with 0 when nothing is to be done; what it prints otherwise is shown as ``have``.
+    The probe exits with 0 when nothing is to be done; what it prints otherwise is shown as ``have``. ``leaves`` are the
+    files that the commands leave on the host and that nobody else writes.
     """
 
     what: str
@@ -80,6 +85,7 @@ class Script:
     lock: str = ""
     timeout_s: float = 1800.0
     artifacts: tuple[str, ...] = ()
+    leaves: tuple[str, ...] = field(default=(), repr=False)  # no part of the state that is desired
 
     def probes(self) -> tuple[Probe, ...]:
         return (self.probe,)
@@ -97,6 +103,9 @@ class Script:
             artifacts=self.artifacts,
             opaque=True,
         )
+
+    def removal(self) -> tuple[Resource, ...]:
+        return tuple(Absent(path, f"left by {self.what}") for path in self.leaves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +128,6 @@ class Require:
             return None
         said = " ".join(answer.strip().split())
         return Change(self.what, said or "no", "yes", refusal=f"{self.otherwise} ({said})" if said else self.otherwise)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()

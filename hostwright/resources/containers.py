@@ -10,6 +10,15 @@ from typing import Any
 from hostwright.delivery import host_path
 from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import words
+from hostwright.resources.conditions import When
+from hostwright.resources.departing import DebsGone, UserGone
+from hostwright.resources.docker_gone import (
+    CONTAINERD_PACKAGES,
+    DataSpared,
+    EngineGone,
+    containerd_data,
+    docker_data,
+)
 from hostwright.resources.files import File, Link, few
 from hostwright.resources.packaged import reinstall_script
 from hostwright.resources.packages import DPKG, DPKG_LOCK, MIRROR_TRIES, Debs, DebsAbsent, dpkg_table
@@ -105,6 +114,18 @@ class DockerEngine:
             )
         return Debs(self.packages).plan(facts)
 
+    def removal(self) -> tuple[Resource, ...]:
+        """The packages, then what only shows itself without them: data of nobody, and its group."""
+        names = tuple(word.partition("=")[0] for word in self.packages)
+        gone = EngineGone(names[:1])
+        return (
+            DataSpared(names[0]),
+            DebsGone(names, common=True),
+            When(gone, docker_data()),
+            When(EngineGone((names[0], *CONTAINERD_PACKAGES)), containerd_data()),
+            When(gone, UserGone("docker")),
+        )
+
 
 def _refused(sentence: str, *, have: str, want: str) -> Change:
     return Change("Docker", have, want, refusal=sentence)
@@ -144,6 +165,9 @@ class Programs:
         have = few([f"{path} gone" for name, path in gone if name in damaged])
         return Change(f"files of {' '.join(damaged)}", have, "as packaged", (step,))
 
+    def removal(self) -> tuple[Resource, ...]:
+        return ()  # the packages' own
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceLinks:
@@ -169,3 +193,6 @@ class DeviceLinks:
             return None
         step = Step("nvidia-ctk system create-dev-char-symlinks --create-all")
         return Change("links in /dev/char", f"none to {', '.join(missing)}", "one to each NVIDIA device", (step,))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()  # containers of others may need them at a reload of systemd; the next boot takes them

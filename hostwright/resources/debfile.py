@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hostwright.delivery import host_path
-from hostwright.model import Change, Facts, Probe, Step
+from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh
+from hostwright.resources.departing import DebsGone
 from hostwright.resources.files import ABSENT
 from hostwright.resources.packages import APT_GET, DPKG, DPKG_LOCK, MIRROR_TRIES, dpkg_table, hold_script
 from hostwright.stack import Artifact
@@ -45,3 +46,6 @@ class DebFile:
         have = row.version if row is not None and row.present else ABSENT
         step = Step("\n".join(script), lock=DPKG_LOCK, tries=MIRROR_TRIES)
         return Change(what, have, want, (step,), artifacts=(self.artifact.name,))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (DebsGone((self.package,)),)

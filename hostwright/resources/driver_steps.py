@@ -122,14 +122,14 @@ mv -f {RECORD}.new {RECORD}
 """
 
 
-def unload(*, force: bool) -> str:
+def unload(*, force: bool, build: bool = True) -> str:
     """Stop the services and take the modules out of the kernel; ``force`` ends other processes first.
 
-    Nothing is disturbed on a host on which the module could not be built afterwards, or, without ``force``, on which
-    other processes use the GPU.
+    Nothing is disturbed on a host on which the module could not be built afterwards (unless ``build`` says that none
+    shall be), or, without ``force``, on which other processes use the GPU.
     """
     first, then = ("", _END_HOLDERS) if force else (_LEAVE_HOLDERS, "")
-    return _TOOLS + _UNLOAD % {"first": first, "force": then}
+    return (_TOOLS if build else "") + _UNLOAD % {"first": first, "force": then}
 
 
 def install(path: str, version: str, flags: tuple[str, ...]) -> str:

@@ -6,58 +6,24 @@ is fixed (``.NAME.hostwright-new``), so that a write that was cut leaves one hid
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from hostwright.model import PROBE_CAP_BYTES, Change, Facts, Probe, Step
+from hostwright.model import PROBE_CAP_BYTES, Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh
+from hostwright.resources.departing import DirectoryGone, Original, as_file, as_link
+from hostwright.resources.keys_gone import KeysGone
+from hostwright.resources.originals import keep_original, made_directory
+from hostwright.resources.paths import ABSENT, content_probe, few, stat_probe, unified, write_script
 from hostwright.untrusted import json_object
 
-ABSENT = "absent"
-
-
-def few(items: list[str]) -> str:
-    """The items in a line; of many, the first three and how many more there are."""
-    return "; ".join(items[:3]) + (f" and {len(items) - 3} more" if len(items) > 3 else "")
-
-
-def stat_probe(path: str) -> Probe:
-    """Kind, mode and owner of a path (``regular file|644|root:root``), or nothing where there is none."""
-    return Probe(sh("stat -c '%%F|%%a|%%U:%%G' -- %s", path), root=True)
-
-
-def content_probe(path: str, size_bytes: int = 0) -> Probe:
-    """The bytes of a file, capped well above the size that it should have."""
-    return Probe(sh("cat -- %s", path), root=True, cap_bytes=max(PROBE_CAP_BYTES, 2 * size_bytes))
-
-
-def unified(path: str, have: str, want: str) -> str:
-    """A unified diff of a file's text as it is and as it shall be."""
-    lines = difflib.unified_diff(
-        have.splitlines(keepends=True), want.splitlines(keepends=True), f"{path} (host)", f"{path} (stack)", n=2
-    )
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
-
-
-def write_script(path: str, content: str, *, mode: str, owner: str, check: str, backup: bool) -> str:
-    """The commands that put ``content`` at ``path`` atomically; ``check`` holds ``%s`` for the new file's name."""
-    pure = PurePosixPath(path)
-    new = str(pure.parent / f".{pure.name}.hostwright-new")
-    lines = [
-        sh("mkdir -p -- %s", pure.parent),
-        sh("umask 077; printf '%%s' %s > %s", content, new),
-        sh("chown %s %s", owner, new),
-        sh("chmod %s %s", mode, new),
-    ]
-    if check:
-        lines.append(sh(check, new) + sh(" || { rm -f -- %s; exit 1; }", new))
-    if backup:
-        lines.append(sh("if [ -e %s ]; then cp -p -- %s %s; fi", path, path, f"{path}.hostwright-backup"))
-    return "\n".join([*lines, sh("sync -- %s", new), sh("mv -fT -- %s %s", new, path)])
+__all__ = [
+    "ABSENT", "Absent", "Directory", "File", "JsonMerged", "Link", "content_probe", "few", "merge", "stat_probe",
+    "unified", "write_script",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +58,16 @@ class File:
             have=have if stat.ok else ABSENT,
             want=want_stat.replace("|", " ").replace("regular file ", ""),
             diff="" if same_text else unified(self.path, content.text if stat.ok else "", self.content),
-            steps=(
-                Step(
-                    "\n".join(
-                        [
-                            write_script(
-                                self.path,
-                                self.content,
-                                mode=self.mode,
-                                owner=self.owner,
-                                check=self.check,
-                                backup=self.backup,
-                            ),
-                            *self.then,
-                        ]
-                    )
-                ),
-            ),
+            steps=(Step("\n".join([keep_original(self.path), self._write(), *self.then])),),
         )
+
+    def _write(self) -> str:
+        return write_script(
+            self.path, self.content, mode=self.mode, owner=self.owner, check=self.check, backup=self.backup
+        )
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (Original(self.path, self.then, as_file(self.content)),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +88,12 @@ class Directory:
         if have == want:
             return None
         user, _, group = self.owner.partition(":")
-        step = Step(sh("install -d -m %s -o %s -g %s -- %s", self.mode, user, group or user, self.path))
+        make = sh("install -d -m %s -o %s -g %s -- %s", self.mode, user, group or user, self.path)
+        step = Step(f"{made_directory(self.path)}\n{make}")
         return Change(f"directory {self.path}", have.replace("|", " "), want.replace("|", " "), (step,))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (DirectoryGone(self.path),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,18 +112,17 @@ class Link:
         have = (answer.strip() or "not a link") if answer.ok else ABSENT
         if have == self.target:
             return None
+        aside = "if [ -e %s ] && [ ! -L %s ]; then mv -T -- %s %s.before-hostwright.$$; fi"
         script = [
+            sh(aside, *[self.path] * 4),
+            keep_original(self.path),
             sh("mkdir -p -- %s", PurePosixPath(self.path).parent),
-            sh(
-                "if [ -e %s ] && [ ! -L %s ]; then mv -T -- %s %s.before-hostwright.$$; fi",
-                self.path,
-                self.path,
-                self.path,
-                self.path,
-            ),
             sh("ln -sfn -- %s %s", self.target, self.path),
         ]
         return Change(f"link {self.path}", have, self.target, (Step("\n".join(script)),))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (Original(self.path, ours=as_link(self.target)),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +140,9 @@ class Absent:
             return None
         want = f"{ABSENT} ({self.because})" if self.because else ABSENT
         return Change(f"file {self.path}", "present", want, (Step(sh("rm -f -- %s", self.path)),))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +177,12 @@ class JsonMerged:
             what=f"file {self.path}",
             have=ABSENT if not stat.ok else "not valid JSON" if have is None else "keys missing or different",
             want="merged with the stack's keys",
-            steps=(Step(script),),
+            steps=(Step(f"{keep_original(self.path)}\n{script}"),),
             diff=unified(self.path, content.text if stat.ok else "", text),
         )
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (KeysGone(self.path, self.wanted, self.check),)
 
 
 def merge(have: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:

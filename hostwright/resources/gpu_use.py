@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from hostwright.hostfacts import PCI, gpu_ids, nvswitches
-from hostwright.model import Change, Facts, Probe
+from hostwright.model import Change, Facts, Probe, Resource
 from hostwright.resources.containers import DeviceLinks
 
 #: ``off``, ``enrolled`` (on, and a key with which dkms signs is known to the firmware) or ``on``. The variable's fifth
@@ -121,6 +121,9 @@ class GpuPresent:
             "firmware's settings, and whether it is the right host"
         )
         return Change("NVIDIA GPU", "none", "one or more", refusal=sentence)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
 
 
 @dataclass(frozen=True, slots=True)

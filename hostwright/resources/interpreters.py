@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 
 from hostwright.hostfacts import PYTHONS, pythons
-from hostwright.model import Change, Facts, Probe
+from hostwright.model import Change, Facts, Probe, Resource
+from hostwright.resources.departing import DebsGone
 from hostwright.resources.packages import Debs
 
 
@@ -38,3 +39,8 @@ class VenvPackage:
             return None if pythons(facts) else Debs(("python3-venv",)).plan(facts)
         version, path = chosen
         return None if path.startswith("/usr/local/") else Debs((f"python{version}-venv",)).plan(facts)
+
+    def removal(self) -> tuple[Resource, ...]:
+        """Whichever of them was taken; the host's own use of one is not for us to know, so they count as common."""
+        names = ("python3-venv", *(f"python{version}-venv" for version in self.pythons))
+        return (DebsGone(names, common=True),)

@@ -13,8 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hostwright.hostfacts import UNAME
-from hostwright.model import Change, Facts, Probe, Step
+from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh, words
+from hostwright.resources.debs_gone import Database, DebsGone
 from hostwright.resources.files import ABSENT
 from hostwright.resources.packages import (
     APT_GET,
@@ -28,6 +29,7 @@ from hostwright.resources.packages import (
 )
 
 #: Images and headers, the versioned ones and the meta packages that would bring the next ones.
+HEADERS_NAME = "linux-headers-"
 KERNEL_PACKAGES = ("linux-image-*", "linux-headers-*", "linux-generic*")
 
 #: The build directory of the running kernel, as dkms and the NVIDIA installer look for it.
@@ -77,6 +79,9 @@ class KernelThere:
             "running kernel", f"{running}, removed", f"one that is installed ({', '.join(others)})", reboot=reason
         )
 
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class KernelPackages:
@@ -114,6 +119,40 @@ class KernelPackages:
             steps=(Step("\n".join([*script, _HOLD]), lock=DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES),),
         )
 
+    def removal(self) -> tuple[Resource, ...]:
+        return (KernelsAsBefore(),)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelsAsBefore:
+    """No kernel package is held that was not, and no headers are there that were not, unless others need them.
+
+    Kernels themselves are never taken away, whoever brought them. Without a record of before everything stays.
+    """
+
+    def probes(self) -> tuple[Probe, ...]:
+        return DebsGone(()).probes()
+
+    def plan(self, facts: Facts) -> Change | None:
+        db = Database(facts)
+        if db.before is None:
+            return None
+        kernels = sorted(name for name in db.present if named_like(name, KERNEL_PACKAGES))
+        headers = tuple(name for name in kernels if name.startswith(HEADERS_NAME) and not db.was_there(name))
+        gone = DebsGone(headers, label="kernel").plan(facts)
+        unheld = tuple(name for name in kernels if db.became_held(name) and name not in headers)
+        have = [gone.have] if gone is not None else []
+        want = [gone.want] if gone is not None else []
+        steps = gone.steps if gone is not None else ()
+        if unheld:
+            have += [f"{name} held" for name in unheld]
+            want += ["no kernel package held that was not"]
+            steps = (Step(f"{PATIENTLY} apt-mark unhold {words(unheld)}", DPKG_LOCK), *steps)
+        return Change("kernel packages", ", ".join(have), "; ".join(want), steps) if steps else None
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
 
 _INSTALL = f"{APT_GET} --no-install-recommends --allow-change-held-packages"
 
@@ -127,7 +166,8 @@ def _headers_again(package: str) -> str:
     """Packages whose files were deleted count as installed for dpkg, and most files are in those it depends on."""
     parts = sh("apt-cache depends --recurse --installed --important %s", package) + " | grep '^linux-' | sort -u"
     again = f"{_INSTALL} --reinstall install $parts"
-    return f"parts=$({parts})\n{again} || {{ {update_script()} && {again}; }}"
+    keep = f'if [ -n "$auto" ]; then {PATIENTLY} apt-mark auto $auto; fi'  # apt takes what it is named for wanted
+    return f"parts=$({parts})\nauto=$(apt-mark showauto $parts)\n{again} || {{ {update_script()} && {again}; }}\n{keep}"
 
 
 #: What is there to be held is asked on the host: the headers bring packages whose names only apt knows.
@@ -155,6 +195,9 @@ class Initramfs:
             return None
         return Change("initramfs", f"older than {self.after}", "rebuilt", (Step(UPDATE_INITRAMFS, lock=DPKG_LOCK),))
 
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
 
 #: All kernels, since the next boot may be into another one. dpkg's lock: its triggers rebuild the same files.
 UPDATE_INITRAMFS = "if command -v update-initramfs >/dev/null; then update-initramfs -u -k all; fi"
@@ -173,3 +216,6 @@ class NouveauGone:
             return None
         have = ", ".join(f"{driver} drives {slot}" for slot, _, driver in (line.partition(" ") for line in taken))
         return Change("open NVIDIA drivers", have, "none has a card", reboot=f"{have}, and gives it back only then")
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from hostwright.model import Change, Facts, Probe, Step
+from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh, words
 from hostwright.resources.files import few
 from hostwright.resources.packages import (
@@ -20,6 +20,7 @@ from hostwright.resources.packages import (
     DPKG,
     DPKG_LOCK,
     MIRROR_TRIES,
+    PATIENTLY,
     Installed,
     dpkg_table,
     hold_script,
@@ -31,12 +32,18 @@ CAP_BYTES = 4 * 1024 * 1024
 
 
 def reinstall_script(rows: tuple[Installed, ...], source: str) -> str:
-    """Commands that unpack these packages again, each at the version that it has, and keep what was held held."""
+    """Commands that unpack these packages again, each at the version that it has.
+
+    What was held stays held, and what was there for another package's sake goes on being so, though apt is told its
+    name: else it would be left behind when that package goes.
+    """
     wanted = words(tuple(f"{row.name}={row.version}" for row in rows))
     lines = [
         update_script(source),
+        f"auto=$(apt-mark showauto {words(tuple(row.name for row in rows))})",
         f"{APT_GET} --reinstall --allow-change-held-packages --no-install-recommends install {wanted}",
     ]
+    lines.append(f'if [ -n "$auto" ]; then {PATIENTLY} apt-mark auto $auto; fi')
     held = tuple(row.name for row in rows if row.held)
     if held:
         lines.append(hold_script(held))
@@ -98,6 +105,9 @@ class PackagedTree:
             (Step(reinstall_script(rows, self.source), DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES),),
         )
 
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
 
 def _owner(entry: str) -> tuple[str, str]:
     """Package and path of one line of ``grep`` over dpkg's lists (``…/info/NAME[:ARCH].list:/path``)."""
@@ -150,3 +160,6 @@ class Says:
             self.expect,
             (Step(reinstall_script(rows, self.source), DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES),),
         )
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()

@@ -8,72 +8,29 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hostwright.model import Change, Facts, Probe, Step
+from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh, words
-from hostwright.resources.files import ABSENT
-
-DPKG_LOCK = "dpkg"
-
-#: Runs in all of a step that asks a mirror, as long as what it fails for is transient. With the backoff between them
-#: (``hostwright.transient``) they span over a minute: a mirror that is being synchronised, a resolver that restarts.
-MIRROR_TRIES = 5
-
-#: name, version, state ("ii " installed, "hi " installed and held, "rc " removed, "iF " half-configured …)
-DPKG = Probe("dpkg-query -W -f='${Package}\\t${Version}\\t${db:Status-Abbrev}\\n'", cap_bytes=1024 * 1024)
-
-#: 600 s is what unattended-upgrades may take on a slow disk (DOMAIN 3c: aks-engine#1538, #3068).
-APT_GET = (
-    "DEBIAN_FRONTEND=noninteractive apt-get -y -q -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 "
-    "-o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold"
+from hostwright.resources.debs_gone import DebsGone
+from hostwright.resources.dpkg import (
+    APT_GET,
+    DPKG,
+    DPKG_LOCK,
+    MEND,
+    MIRROR_TRIES,
+    PATIENTLY,
+    Installed,
+    dpkg_table,
+    parse_dpkg,
 )
+from hostwright.resources.paths import ABSENT
 
-#: Before a command that does not wait for a lock by itself: apt-mark, dpkg, apt-get for its lists. It is tried again
-#: every two seconds, for ten minutes, as long as a lock is what it fails for.
-PATIENTLY = sh(
-    "sh -c %s patiently",
-    'n=0; until said=$("$@" 2>&1); do case $said in *"locked by another process"*|*"Could not get lock"*) ;; '
-    '*) n=300 ;; esac; n=$((n + 1)); [ "$n" -le 300 ] || { printf "%s\\n" "$said"; exit 1; }; sleep 2; done; '
-    'printf "%s\\n" "$said"',
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Installed:
-    """One row of dpkg's database."""
-
-    name: str
-    version: str
-    state: str
-
-    @property
-    def present(self) -> bool:
-        """Whether the package is unpacked and configured."""
-        return self.state[1:2] == "i"
-
-    @property
-    def held(self) -> bool:
-        """Whether apt is told to leave it alone."""
-        return self.state[:1] == "h"
-
-    @property
-    def broken(self) -> bool:
-        """Whether dpkg was interrupted while working on it."""
-        return self.state[1:2] in {"U", "F", "H", "W", "t"} or self.state[2:3] == "R"
-
-
-def dpkg_table(facts: Facts) -> Mapping[str, Installed]:
-    """dpkg's database by package name."""
-    return _dpkg_table(facts[DPKG].text)
-
-
-@lru_cache(maxsize=64)
-def _dpkg_table(text: str) -> Mapping[str, Installed]:
-    rows = (line.split("\t") for line in text.splitlines())
-    return {row[0]: Installed(row[0], row[1], row[2]) for row in rows if len(row) == 3}
+__all__ = [
+    "APT_GET", "DPKG", "DPKG_LOCK", "MIRROR_TRIES", "PATIENTLY", "Debs", "DebsAbsent", "DpkgInOrder", "Installed",
+    "dpkg_table", "hold_script", "install_script", "named_like", "parse_dpkg", "update_script",
+]  # fmt: skip
 
 
 def named_like(name: str, patterns: tuple[str, ...]) -> bool:
@@ -168,6 +125,10 @@ class Debs:
         step = Step("\n".join(script), lock=DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES)
         return Change(f"packages {' '.join(names)}", ", ".join(have), want, (step,))
 
+    def removal(self) -> tuple[Resource, ...]:
+        names = tuple(word.partition("=")[0] for word in self.packages)
+        return (DebsGone(names, common=not self.hold),)
+
 
 @dataclass(frozen=True, slots=True)
 class DebsAbsent:
@@ -203,18 +164,8 @@ class DebsAbsent:
             (Step(script, lock=DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES),),
         )
 
-
-#: A package that was cut off while it was unpacked (a full disk does that) can neither be configured nor mended by
-#: ``apt-get -f``: dpkg wants its archive again. One that no repository has goes; whoever needs it will find it missing.
-_UNPACK_AGAIN = f"""\
-work=$(mktemp -d); chmod 755 "$work"
-for name in $(dpkg-query -W -f='${{db:Status-Eflag}} ${{binary:Package}}\\n' | sed -n 's/^reinstreq //p'); do
-  version=$(dpkg-query -W -f='${{Version}}' "$name")
-  (cd "$work" && rm -f ./*.deb && apt-get -q download "$name=$version" && {PATIENTLY} dpkg --unpack ./*.deb) ||
-    {PATIENTLY} dpkg --remove --force-remove-reinstreq --force-depends "$name"
-done
-rm -rf "$work"
-"""
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,17 +180,12 @@ class DpkgInOrder:
         journal = facts[self.probes()[1]].strip()
         if not broken and not journal:
             return None
-        script = "\n".join(
-            [
-                _UNPACK_AGAIN,
-                f"{PATIENTLY} dpkg --configure -a --force-confdef --force-confold || true",
-                f"{APT_GET} -f install",
-                f"{PATIENTLY} dpkg --configure -a",
-            ]
-        )
         return Change(
             "dpkg",
             f"interrupted ({', '.join(broken) or 'unfinished journal'})",
             "in order",
-            (Step(script, lock=DPKG_LOCK, tries=MIRROR_TRIES),),
+            (Step(MEND, lock=DPKG_LOCK, tries=MIRROR_TRIES),),
         )
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (self,)  # nothing can be taken away from one that is not in order

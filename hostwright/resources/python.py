@@ -20,12 +20,14 @@ from packaging.version import InvalidVersion, Version
 
 from hostwright.delivery import host_path
 from hostwright.hostfacts import PYTHONS, pythons
-from hostwright.model import Change, Facts, Probe, Step
+from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh, words
 from hostwright.resources.files import ABSENT, few, write_script
 from hostwright.resources.interpreters import system_interpreter
+from hostwright.resources.originals import keep_original
 from hostwright.resources.packages import MIRROR_TRIES
 from hostwright.resources.venv_audit import Dist, FoundVenv, Venvs, audit_probe, parse_audit
+from hostwright.resources.venv_gone import VenvGone
 from hostwright.stack import Artifact
 
 HOMES = "/opt/hostwright/venvs"
@@ -122,6 +124,9 @@ class Venv:
         artifacts = _files(recipe) if any(" pip install " in step.script for step in steps) else ()
         return Change(f"venv {self.path}", have, want, steps, artifacts=artifacts)
 
+    def removal(self) -> tuple[Resource, ...]:
+        return tuple(VenvGone(self.path, HOMES, name) for name in dict.fromkeys(one.name for one in self.recipes))
+
     def _without_python(self, facts: Facts) -> Change:
         """No Python yet, or only others (the rules refuse such a host), or only one that root must not run."""
         wanted = tuple(recipe.python for recipe in self.recipes)
@@ -168,6 +173,7 @@ class Venv:
             [
                 sh("printf 'complete\\n' > %s", f"{recipe.home}/{MARKER}"),
                 sh("old=$(readlink -- %s || true)", self.path),
+                keep_original(self.path),
                 sh("if [ -e %s ] && [ ! -L %s ]; then", self.path, self.path)
                 + sh(" mv -T -- %s %s.before-hostwright.$$; fi", self.path, self.path),
                 sh("mkdir -p -- %s", PurePosixPath(self.path).parent),

@@ -6,17 +6,19 @@ which made every key vouch for every repository, is never used.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from hostwright.delivery import host_path
 from hostwright.errors import InputError
 from hostwright.hostfacts import OS_RELEASE, os_release
-from hostwright.model import Change, Facts, Probe, Step
+from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh, words
 from hostwright.resources.conditions import Differs
+from hostwright.resources.departing import DebsGone, ListsGone, Original, SourcesRead
 from hostwright.resources.files import ABSENT, File
+from hostwright.resources.originals import keep_original
 from hostwright.resources.packages import APT_GET, DPKG, DPKG_LOCK, dpkg_table
+from hostwright.resources.sources_gone import DISABLED, basic_regex
 from hostwright.stack import Artifact
 
 #: ``dearmor FILE``: the key's bytes, whether FILE is ASCII-armored or not; with base64 alone, so that asking is cheap.
@@ -84,6 +86,9 @@ class LocalRepo:
             f"repository {self.package}", have, version, (Step(script, DPKG_LOCK),), artifacts=(self.artifact.name,)
         )
 
+    def removal(self) -> tuple[Resource, ...]:
+        return (DebsGone((self.package,)),)
+
 
 @dataclass(frozen=True, slots=True)
 class RepoDropped:
@@ -107,6 +112,9 @@ class RepoDropped:
         have = "installed" if present else "installed by this plan"
         want = f"{ABSENT} (frees its copy in /var)"
         return Change(f"repository {self.package}", have, want, (Step(script, DPKG_LOCK),))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (DebsGone((self.package,)),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +147,7 @@ class Keyring:
             return None
         new = f"{self.path}.hostwright-new"
         lines = [
+            keep_original(self.path),
             DEARMOR,
             sh("install -m 644 -o root -g root /dev/null %s", new),
             sh("dearmor %s > %s", self.source, new),
@@ -168,6 +177,9 @@ class Keyring:
             artifacts=(self.artifact,) if self.artifact else (),
         )
 
+    def removal(self) -> tuple[Resource, ...]:
+        return (Original(self.path),)
+
 
 @dataclass(frozen=True, slots=True)
 class AptSource:
@@ -192,6 +204,9 @@ class AptSource:
             "{codename}", release.get("VERSION_CODENAME", "")
         )
         return File(self.path, line).plan(facts)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (Original(self.path), ListsGone(self.uri, self.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,11 +242,9 @@ class SourcesDisabled:
 
     def _disable(self, path: str) -> str:
         if path.endswith(".sources"):
-            return sh("mv -fT -- %s %s", path, f"{path}.disabled")
-        edits = [f"\\|^[[:space:]]*deb.*{_basic_regex(text)}|s|^|# disabled by hostwright: |" for text in self.texts]
+            return keep_original(path) + "\n" + sh("mv -fT -- %s %s", path, f"{path}.disabled")
+        edits = [f"\\|^[[:space:]]*deb.*{basic_regex(text)}|s|^|{DISABLED}|" for text in self.texts]
         return sh("sed -i %s %s", "\n".join(edits), path)
 
-
-def _basic_regex(text: str) -> str:
-    """``text`` as a sed expression that matches it literally, with ``|`` as the delimiter."""
-    return re.sub(r"([][\\.*^$|])", r"\\\1", text)
+    def removal(self) -> tuple[Resource, ...]:
+        return (SourcesRead(self.texts),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from hostwright.model import Change, Facts, Probe
+from hostwright.model import Change, Facts, Probe, Resource
 from hostwright.quoting import words
 from hostwright.stack import Stack
 
@@ -62,6 +62,9 @@ class Room:
         sentence = f"too little disk for {due}: {'; '.join(short)}; free some or enlarge it"
         return Change("free disk", "; ".join(short), "room for what is missing", refusal=sentence)
 
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
 
 def _free(text: str, directories: list[str]) -> dict[str, tuple[str, int]]:
     """Directory → mount point and free bytes, from ``df -Pk`` whose rows come in the order of its arguments."""
@@ -78,11 +81,13 @@ def shares(stack: Stack) -> tuple[Share, ...]:
     Sizes as measured or estimated in DOMAIN 1.3, 1.4 and 4; archives are kept in /var, installers unpack in /tmp.
     """
     toolkit = stack.cuda.prefix
+    cudnn = f"{toolkit}/lib64/libcudnn.so.{stack.cudnn.version.partition('.')[0]}"
+    python = f"{stack.tensorflow.home()}/bin/python"
     parts = (
         ("the driver", "/usr/bin/nvidia-smi", {"/tmp": 5, "/usr": 5, "/var": 2}),  # noqa: S108 - where it unpacks
         ("CUDA", f"{toolkit}/bin/nvcc", {"/var": 28, "/usr": 25}),
-        ("cuDNN", f"{toolkit}/lib64/libcudnn.so.8", {"/var": 8, "/usr": 15}),
-        ("TensorFlow", "/opt/tensorflow-2.9/bin/python", {"/tmp": 3, "/opt": 6}),  # noqa: S108 - where pip unpacks
+        ("cuDNN", cudnn, {"/var": 8, "/usr": 15}),
+        ("TensorFlow", python, {"/tmp": 3, "/opt": 6}),  # noqa: S108 - where pip unpacks
         ("Docker", "/usr/bin/dockerd", {"/usr": 2, "/var": 1}),
     )
     return tuple(

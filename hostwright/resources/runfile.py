@@ -13,6 +13,7 @@ from hostwright.delivery import host_path
 from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh, words
 from hostwright.resources import driver_steps as steps
+from hostwright.resources.driver_gone import DriverGone
 from hostwright.resources.files import ABSENT
 from hostwright.resources.gpu_use import DISPLAY, SECURE_BOOT, display, unsigned_refused
 from hostwright.resources.kernel import KERNEL_GONE, NOUVEAU, boots_first
@@ -142,6 +143,9 @@ class NvidiaRunfile:
             return self._install(state, ABSENT if state.absent else "; ".join(reasons), facts)
         return self._links(state) or self._module(state, facts) or self._loaded(state, facts) or self._record(state)
 
+    def removal(self) -> tuple[Resource, ...]:
+        return (DriverGone(self.force),)
+
     def waits_for_reboot(self, facts: Facts) -> bool:
         """Whether no driver of ours can run before a reboot, or another version is in the kernel until then."""
         if boots_first(facts):
@@ -245,3 +249,6 @@ class WithDriver:
         if change is None or not self.driver.waits_for_reboot(facts):
             return change
         return Change(change.what, change.have, change.want, known_after="reboot")
+
+    def removal(self) -> tuple[Resource, ...]:
+        return self.resource.removal()

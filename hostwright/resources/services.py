@@ -8,15 +8,11 @@ from pathlib import PurePosixPath
 from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh, words
 from hostwright.resources.conditions import Condition
+from hostwright.resources.departing import ServiceGone
+from hostwright.resources.originals import keep_unit
+from hostwright.resources.units import parse_show, show_probe
 
-
-def parse_show(text: str) -> dict[str, str]:
-    """``systemctl show``'s ``Key=value`` lines as a mapping."""
-    return dict(line.partition("=")[::2] for line in text.splitlines() if "=" in line)
-
-
-def _show(unit: str) -> Probe:
-    return Probe(sh("systemctl show -p LoadState,ActiveState,UnitFileState -- %s", unit))
+__all__ = ["Disturbing", "Fresh", "Running", "Service", "parse_show"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +23,7 @@ class Service:
     running: bool = True
 
     def probes(self) -> tuple[Probe, ...]:
-        return (_show(self.unit),)
+        return (show_probe(self.unit),)
 
     def plan(self, facts: Facts) -> Change | None:
         shown = parse_show(facts[self.probes()[0]].text)
@@ -37,11 +33,15 @@ class Service:
             if active == "active" and enabled in {"enabled", "static", "alias", "generated"}:
                 return None
             script = sh("systemctl reset-failed %s 2>/dev/null || true\nsystemctl enable --now -- %s", *[self.unit] * 2)
-            return Change(f"service {self.unit}", f"{active}, {enabled}", "active, enabled", (Step(script),))
+            step = Step(f"{keep_unit(self.unit)}\n{script}")
+            return Change(f"service {self.unit}", f"{active}, {enabled}", "active, enabled", (step,))
         if active in {"inactive", "failed", "unknown"} and enabled in {"disabled", "masked", "not-found", "static"}:
             return None
         script = sh("systemctl disable --now -- %s", self.unit)
         return Change(f"service {self.unit}", f"{active}, {enabled}", "inactive, disabled", (Step(script),))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (ServiceGone(self.unit),) if self.running else ()
 
 
 #: Prints those of the files in "$@" that changed after the unit's process began; nothing when it does not run.
@@ -95,6 +95,15 @@ class Fresh:
         )
         return Change(f"restart of {self.unit}", have, "started after its files", (Step(script),))
 
+    def removal(self) -> tuple[Resource, ...]:
+        """The unit may outlive us, without what we wrote for it; that a file is gone, only its directory tells.
+
+        What a package brings into dpkg's own directory is no reason: every package changes that.
+        """
+        folders = {str(PurePosixPath(path).parent) for path in self.files if not path.startswith("/var/lib/dpkg/")}
+        gone = tuple(state for one in self.inputs for state in one.removal())
+        return (Fresh(self.unit, tuple(sorted(folders)), gone),)
+
     def _newer(self) -> str:
         return sh("object=%s", _bus_path(self.unit)) + _NEWER
 
@@ -115,7 +124,7 @@ class Running:
     unit: str
 
     def probes(self) -> tuple[Probe, ...]:
-        return (_show(self.unit),)
+        return (show_probe(self.unit),)
 
     def holds(self, facts: Facts) -> bool:
         """Whether it is so."""
@@ -142,3 +151,6 @@ class Disturbing:
         if change is None or not change.steps or not self.when.holds(facts):
             return change
         return replace(change, disturbs=change.disturbs or self.what)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return tuple(Disturbing(state, self.what, self.when) for state in self.resource.removal())

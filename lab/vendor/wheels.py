@@ -1,4 +1,4 @@
-"""The wheelhouse: every wheel that TensorFlow 2.9.0 needs on Debian bullseye's Python 3.9, in one tar.
+"""The wheelhouses: every wheel that TensorFlow needs on Debian bullseye's Python 3.9, in one tar a version.
 
 The wheels are the real ones. They are fetched once for all profiles, by the pins of the stack's constraints file,
 with pip, setuptools and wheel themselves, so that a virtual environment can be made without any index.
@@ -11,6 +11,8 @@ import shutil
 import sys
 import tarfile
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from lab.config import CHECKOUT
@@ -20,62 +22,89 @@ from lab.vendor.model import Profile, VendorFile, build_once, describe, recipe_k
 
 PYTHON = "3.9"
 FULL_PYTHON = "3.9.2"  #: bullseye's own; some wheels exclude 3.9.0 and 3.9.1
-VERSION = "2.9.0"
-FILE_NAME = f"wheelhouse-tensorflow-{VERSION}-cp39.tar"
-CONSTRAINTS = CHECKOUT / "inventory/stacks/constraints/tensorflow-2.9-py39.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class Wheelhouse:
+    """The wheels of one version of TensorFlow; ``artifact`` is their name in the lab's stack file."""
+
+    version: str
+    artifact: str
+    constraints: Path
+    builder: str  #: names the record of its recipe
+
+    @property
+    def file_name(self) -> str:
+        """The tar's name below the vendor directory."""
+        return f"wheelhouse-tensorflow-{self.version}-cp39.tar"
+
+
+_PINS = CHECKOUT / "inventory/stacks/constraints"
+BASE = Wheelhouse("2.9.0", f"wheelhouse-{PYTHON}", _PINS / "tensorflow-2.9-py39.txt", "wheels")
+UPGRADE = Wheelhouse("2.9.3", f"wheels-2.9.3-{PYTHON}", _PINS / "tensorflow-2.9.3-py39.txt", "wheels-2.9.3")
+HOUSES = (BASE, UPGRADE)
+VERSION, FILE_NAME, CONSTRAINTS = BASE.version, BASE.file_name, BASE.constraints
 PIP = "pip==25.3"  #: the newest one that Python 3.9's own pip 20.3 was seen to install and that installs all the rest
 #: what glibc 2.31 of bullseye can load, newest first; pip on the host would accept the same
 PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014", "manylinux2010", "manylinux1")
 
 
 def build(out: Path, profile: Profile) -> list[VendorFile]:
-    """Build the wheelhouse into `out`; both profiles share the bytes on disk."""
-    key = recipe_key(profile, (Path(__file__), CONSTRAINTS))
-    return build_once(out, "wheels", key, lambda work: _make(work, out.parent / "sources"))
+    """Build the wheelhouses into `out`; both profiles share the bytes on disk."""
+    files: list[VendorFile] = []
+    for house in HOUSES:
+        key = recipe_key(profile, (Path(__file__), house.constraints))
+        files += build_once(out, house.builder, key, partial(_make, house, out.parent / "sources"))
+    return files
 
 
-def _make(work: Path, sources: Path) -> list[VendorFile]:
-    archive = _archive(sources)
-    target = work / FILE_NAME
+def _make(house: Wheelhouse, sources: Path, work: Path) -> list[VendorFile]:
+    archive = _archive(house, sources)
+    target = work / house.file_name
     try:
         os.link(archive, target)
     except OSError:  # another filesystem
         shutil.copyfile(archive, target)
     note = "real wheels from the machine's package index"
-    return [describe(target, artifact=f"wheelhouse-{PYTHON}", version=VERSION, stand_in=False, note=note)]
+    return [describe(target, artifact=house.artifact, version=house.version, stand_in=False, note=note)]
 
 
-def _archive(sources: Path) -> Path:
-    """Return the tar of today's pins in `sources`, fetching the wheels (0.6 GB) when there is none."""
+def _key(house: Wheelhouse) -> str:
     inputs = {"python": FULL_PYTHON, "pip": PIP, "platforms": " ".join(PLATFORMS)}
-    key = recipe_key(Profile.FULL, (CONSTRAINTS,), **inputs)[:10]  # the same for both profiles
-    archive = sources / f"wheelhouse-{key}.tar"
+    return recipe_key(Profile.FULL, (house.constraints,), **inputs)[:10]  # the same for both profiles
+
+
+def _archive(house: Wheelhouse, sources: Path) -> Path:
+    """Return the tar of today's pins in `sources`, fetching the wheels (0.6 GB) when there is none."""
+    archive = sources / f"wheelhouse-{_key(house)}.tar"
     sources.mkdir(parents=True, exist_ok=True)
     with locked("vendor-wheels"):
         if not archive.is_file():
-            wheels = sources / f"wheels-{key}"  # of these pins alone: a cut fetch goes on where it was
+            wheels = sources / f"wheels-{_key(house)}"  # of these pins alone: a cut fetch goes on where it was
             wheels.mkdir(exist_ok=True)
-            _forget_others(sources, wheels)
-            _download(wheels, sources / "wheels.log")
+            _forget_others(sources)
+            _download(house, wheels, sources / "wheels.log")
             pack(sorted(wheels.glob("*.whl")), archive)
             shutil.rmtree(wheels)
     return archive
 
 
-def _forget_others(sources: Path, wheels: Path) -> None:
-    """Remove archives and half-fetched wheels of other pins: each is 0.6 GB."""
+def _forget_others(sources: Path) -> None:
+    """Remove archives and half-fetched wheels of former pins: each is 0.6 GB."""
+    keys = {_key(house) for house in HOUSES}
     for former in sources.glob("wheelhouse-*.tar"):
-        former.unlink()
-    for former in sources.glob("wheels-*"):
-        if former != wheels:
-            shutil.rmtree(former)
+        if former.stem.removeprefix("wheelhouse-") not in keys:
+            former.unlink()
+    for left in sources.glob("wheels-*"):
+        if left.name.removeprefix("wheels-") not in keys:
+            shutil.rmtree(left)
 
 
-def _download(wheels: Path, log: Path) -> None:
+def _download(house: Wheelhouse, wheels: Path, log: Path) -> None:
     """Fetch exactly the pinned wheels; nothing is resolved, so nothing depends on the Python that runs this."""
     tags = [f"--platform={platform}_x86_64" for platform in PLATFORMS]
     abis = [f"--abi={abi}" for abi in ("cp39", "abi3", "none")]
-    pinned = ["--requirement", str(CONSTRAINTS), PIP]
+    pinned = ["--requirement", str(house.constraints), PIP]
     target = ["--implementation=cp", f"--python-version={FULL_PYTHON}", *abis, *tags]
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
     run_logged([*pip, *target, "--dest", str(wheels), *pinned], log)

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from pathlib import Path
+
+from hostwright.resources.originals import ORIGIN
 
 #: stands for ``root:root`` where the tests do not run as root
 OWNER = f"{os.getuid()}:{os.getgid()}"
 
 
-def run(script: str, *, path: Path | None = None) -> subprocess.CompletedProcess[bytes]:
-    """Run a step's script; ``path`` is put before the programs' path, for stand-ins of dangerous programs."""
+def run(script: str, *, path: Path | None = None, origin: Path | None = None) -> subprocess.CompletedProcess[bytes]:
+    """Run a step's script; ``path`` is put before the programs' path, for stand-ins of dangerous programs.
+
+    What a host keeps of its former state lies in ``origin``; without one, in a directory that is thrown away, never in
+    this machine's own.
+    """
     env = {**os.environ, "LC_ALL": "C"}
     if path:
         env["PATH"] = f"{path}:{env['PATH']}"
-    return subprocess.run(["/bin/sh", "-eu"], input=script.encode(), capture_output=True, check=False, env=env)
+    with tempfile.TemporaryDirectory() as thrown_away:
+        text = script.replace(ORIGIN, str(origin or thrown_away))
+        return subprocess.run(["/bin/sh", "-eu"], input=text.encode(), capture_output=True, check=False, env=env)
 
 
-def ask(script: str) -> tuple[int, str]:
-    """Run a probe's script; its exit status and output."""
-    done = subprocess.run(["/bin/sh"], input=script.encode(), capture_output=True, check=False)
+def ask(script: str, *, origin: Path | None = None) -> tuple[int, str]:
+    """Run a probe's script; its exit status and output. ``origin`` as for ``run``."""
+    text = script.replace(ORIGIN, str(origin)) if origin else script
+    done = subprocess.run(["/bin/sh"], input=text.encode(), capture_output=True, check=False)
     return done.returncode, done.stdout.decode(errors="replace")
 
 

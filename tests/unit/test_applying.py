@@ -15,6 +15,7 @@ from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.model import Change, Facts, Probe, Step
 from hostwright.planning import Desired, DesiredRole
 from hostwright.quoting import sh
+from hostwright.resources import originals
 from hostwright.stackfile import load_stack
 from hostwright.transport import Output
 
@@ -77,6 +78,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         planning, "users", lambda facts: ()
     )  # this machine's own GPUs and containers are not at work here
     monkeypatch.setattr(release, "renewed", lambda desired, before, run: None)
+    monkeypatch.setattr(originals, "RECORD", originals.RECORD.replace(originals.ORIGIN, str(tmp_path / "origin")))
     monkeypatch.setattr(jobs, "_START", jobs._START.replace("/run/systemd/system", str(tmp_path / "no-systemd")))
     monkeypatch.setattr(scripting, "LOCK_DIR", str(tmp_path / "locks"))
     monkeypatch.setattr("hostwright.planning.check_host", lambda stack, facts: [])
@@ -108,7 +110,7 @@ def test_what_differs_is_done_and_a_second_look_decides(place: Path):
     assert outcome.left.empty
     assert {result.role for result in outcome.results} == {"base", "cuda"}
     assert outcome.changed
-    assert session.execs == 2 + 2 * 2 + 1, "two looks (without and with the lock), start and watch of each role, a look"
+    assert session.execs == 2 + 1 + 2 * 2 + 1, "two looks, what was there before, start and watch of each role, a look"
 
 
 def test_a_host_as_desired_costs_one_look(place: Path):

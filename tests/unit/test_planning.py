@@ -33,6 +33,9 @@ class Named:
         wrong = not facts[self.probes()[0]].ok
         return Change(self.name, "absent", "there", (Step(f"touch {self.name}"),)) if wrong else None
 
+    def removal(self):
+        return (Named(f"no-{self.name}"),)
+
 
 def desired(**roles: tuple[str, ...]) -> Desired:
     return Desired("gpu01", STACK, tuple(DesiredRole(name, needs, (Named(name),)) for name, needs in roles.items()))

@@ -38,6 +38,7 @@ def pack(path: Path, files: dict[str, str], links: dict[str, str]) -> None:
 def spread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Spread:
     """An archive that lies where the engine would have put it, and the directories that it goes to."""
     monkeypatch.setattr(archives, "RECORDS", str(tmp_path / "records"))
+    monkeypatch.setattr(archives, "SET_ASIDE", str(tmp_path / "aside"))
     monkeypatch.setattr(archives, "host_path", lambda one: delivery.host_path(one, str(tmp_path / "cache")))
     return version(tmp_path, "8.1", FILES, LINKS)
 

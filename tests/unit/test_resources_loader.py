@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from hostwright.model import Answer, Change
+from hostwright.model import Answer, Change, Facts, Resource
 from hostwright.resources import loader
-from hostwright.resources.loader import Alternative, LoaderCache
+from hostwright.resources.loader import Alternative, FormerName, LoaderCache
 from tests.unit.facts import changes_of
 from tests.unit.shell import ask, program, run
 
@@ -123,3 +124,107 @@ def test_the_machines_own_cache_can_be_read() -> None:
     status, said = ask(LoaderCache(("libc.so.6",), "/", "/etc/ld.so.conf").probes()[0].script)
     assert status == 0
     assert said.startswith("libc.so.6 /")
+
+
+class Alternatives:
+    """A host's alternatives: ``update-alternatives`` of a directory, and what Hostwright keeps."""
+
+    def __init__(self, root: Path):
+        self.root, self.link, self.target = root, root / "cuda", root / "cuda-11.2"
+        self.target.mkdir()
+        self.alternative = Alternative(str(self.link), "cuda", str(self.target), 112)
+        self.origin = root / "origin"
+        self.origin.mkdir()
+        (self.origin / "packages").write_text("bash\t5.1\tii \n")
+        for folder in ("alternatives", "admin"):
+            (root / folder).mkdir()
+        self.tool = f"update-alternatives --altdir {root}/alternatives --admindir {root}/admin --log /dev/null"
+
+    def script(self, text: str) -> str:
+        text = text.replace("/var/lib/dpkg/alternatives/", f"{self.root}/admin/")
+        text = text.replace("/etc/alternatives/", f"{self.root}/alternatives/")
+        return text.replace("update-alternatives", self.tool)
+
+    def plan(self, resource: Resource) -> Change | None:
+        answers = {probe: Answer(*ask(self.script(probe.script), origin=self.origin)) for probe in resource.probes()}
+        return resource.plan(Facts(answers))
+
+    def apply(self, *resources: Resource) -> None:
+        for one in resources:
+            change = self.plan(one)
+            for step in change.steps if change else ():
+                done = run(self.script(step.script), origin=self.origin)
+                assert done.returncode == 0, done.stdout + done.stderr
+            assert self.plan(one) is None
+
+    def choice(self, target: str, priority: int, *, by_hand: bool = False) -> None:
+        (self.root / target).mkdir()
+        tool = [*self.tool.split(), "--quiet"]
+        place = str(self.root / target)
+        subprocess.run([*tool, "--install", str(self.link), "cuda", place, str(priority)], check=True)
+        if by_hand:
+            subprocess.run([*tool, "--set", "cuda", place], check=True)
+
+
+@pytest.fixture
+def alternatives(tmp_path: Path) -> Alternatives:
+    if shutil.which("update-alternatives") is None:
+        pytest.skip("this machine has no update-alternatives of dpkg's")
+    return Alternatives(tmp_path)
+
+
+def test_a_choice_of_ours_goes_with_the_name_when_it_was_the_only_one(alternatives: Alternatives) -> None:
+    alternatives.apply(alternatives.alternative)
+    assert alternatives.link.resolve() == alternatives.target
+    alternatives.apply(*alternatives.alternative.removal())
+    assert not alternatives.link.is_symlink()
+    assert list((alternatives.root / "admin").iterdir()) == []
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_the_choice_of_before_is_made_again(alternatives: Alternatives, by_hand: bool) -> None:
+    alternatives.choice("cuda-12", 125)
+    alternatives.choice("cuda-10", 102, by_hand=by_hand)
+    before = alternatives.link.resolve()
+    settings = (alternatives.root / "admin/cuda").read_text()
+    alternatives.apply(alternatives.alternative)
+    assert alternatives.link.resolve() == alternatives.target
+    alternatives.apply(*alternatives.alternative.removal())
+    assert alternatives.link.resolve() == before
+    assert (alternatives.root / "admin/cuda").read_text() == settings
+
+
+def test_a_plain_link_of_before_comes_back_even_if_a_package_takes_the_name_first(alternatives: Alternatives) -> None:
+    alternatives.link.symlink_to("/opt/cuda-10.2")
+    alternatives.apply(FormerName(alternatives.alternative))
+    alternatives.choice("cuda-of-a-package", 1)  # as NVIDIA's packages do when they are configured
+    alternatives.apply(alternatives.alternative)
+    tool = alternatives.tool.split()
+    subprocess.run([*tool, "--remove", "cuda", str(alternatives.root / "cuda-of-a-package")], check=True)
+    alternatives.apply(*alternatives.alternative.removal())
+    assert alternatives.link.readlink() == Path("/opt/cuda-10.2")
+
+
+def test_a_directory_that_was_moved_aside_comes_back(alternatives: Alternatives) -> None:
+    alternatives.link.mkdir()
+    (alternatives.link / "mine").touch()
+    program(alternatives.root / "bin", "dpkg-query", "exit 1")
+    change = alternatives.plan(alternatives.alternative)
+    assert change is not None
+    done = run(alternatives.script(change.steps[0].script), path=alternatives.root / "bin", origin=alternatives.origin)
+    assert done.returncode == 0
+    alternatives.apply(*alternatives.alternative.removal())
+    assert (alternatives.link / "mine").exists()
+
+
+def test_a_name_that_leads_elsewhere_now_stays_and_nothing_is_planned(alternatives: Alternatives) -> None:
+    alternatives.link.symlink_to("/opt/another")
+    assert [alternatives.plan(one) for one in alternatives.alternative.removal()] == [None]
+
+
+def test_the_former_name_is_kept_once_and_only_where_there_is_one(alternatives: Alternatives) -> None:
+    former = FormerName(alternatives.alternative)
+    assert alternatives.plan(former) is None
+    alternatives.link.symlink_to(alternatives.target)
+    assert alternatives.plan(former) is None, "it leads there already"
+    assert former.removal() == LoaderCache((), "/", "/etc/x").removal() == ()

@@ -173,26 +173,40 @@ def test_an_older_local_repository_is_replaced() -> None:
     assert changed("dpkg-query -W", table).have == "11.2.0-460.27.04-1"
 
 
+SOURCES = "grep -rHsF -e developer.download.nvidia.com"
 NETWORK = "deb https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2004/x86_64 /"
 
 
 def test_the_network_repository_with_its_changed_key_is_not_read_beside_the_local_one() -> None:
-    change = changed("grep -rHsF", f"/etc/apt/sources.list.d/cuda.list:{NETWORK}\n")
+    change = changed(SOURCES, f"/etc/apt/sources.list.d/cuda.list:{NETWORK}\n")
     assert "not read" in change.want
     assert "sed -i" in script([change])
 
 
 def test_a_second_list_of_the_local_repository_without_its_key_is_not_read() -> None:
     line = "deb file:///var/cuda-repo-ubuntu2004-11-2-local /"
-    assert changed("grep -rHsF", f"/etc/apt/sources.list.d/b.list:{line}\n").have.startswith(
-        "/etc/apt/sources.list.d/b"
-    )
+    assert changed(SOURCES, f"/etc/apt/sources.list.d/b.list:{line}\n").have.startswith("/etc/apt/sources.list.d/b")
 
 
 def test_the_network_repository_stays_where_it_is_wanted() -> None:
     resources = cuda.resources(Cuda(network_repository=True), STACK)
-    found = {**GREEN, "grep -rHsF": f"/etc/apt/sources.list.d/cuda.list:{NETWORK}\n"}
+    found = {**GREEN, SOURCES: f"/etc/apt/sources.list.d/cuda.list:{NETWORK}\n"}
     assert changes_of(resources, found) == ()
+
+
+FORMER = "grep -rHsF -e /usr/share/keyrings/cuda-repo-"
+
+
+def test_the_list_of_a_former_toolkit_that_this_role_wrote_is_not_read_and_its_packages_stay() -> None:
+    line = SOURCE.replace("11-2", "11-8")
+    change = changed(FORMER, f"/etc/apt/sources.list.d/cuda-ubuntu2004-11-8-local.list:{line}")
+    assert change.have.startswith("/etc/apt/sources.list.d/cuda-ubuntu2004-11-8-local.list: deb [signed-by=")
+    assert "apt-get" not in script([change])
+
+
+def test_its_own_list_and_one_that_was_commented_out_before_are_no_former_ones() -> None:
+    commented = f"/etc/apt/sources.list.d/x.list:# disabled by hostwright: {SOURCE}"
+    assert plan(**{FORMER: f"{LIST}:{SOURCE}{commented}"}) == ()
 
 
 @pytest.mark.parametrize("leads", ["/usr/local/cuda-11.4", "/usr/local/cuda-12.0"])

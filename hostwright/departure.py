@@ -1,0 +1,69 @@
+"""What Hostwright itself keeps on a host, and that it goes with the last of its roles.
+
+An operator's lock and the mark of a drained host are no part of what was installed, and stay; so does what was moved
+aside and could not be put back. What a host did before is still in the journal of the machine that made it do so.
+"""
+
+from __future__ import annotations
+
+from hostwright import delivery, jobs, locks, release
+from hostwright.become import check_become, wrap
+from hostwright.errors import HostError
+from hostwright.quoting import words
+from hostwright.resources import originals
+from hostwright.resources.archives_gone import RECORDS, SET_ASIDE
+from hostwright.resources.python import HOMES
+from hostwright.secret import Secret
+from hostwright.stack import Stack
+from hostwright.transport import Session
+
+CLEAN_TIMEOUT_S = 300.0
+
+_FOLDERS = (jobs.JOBS_DIR, originals.ORIGIN, RECORDS, delivery.CACHE)
+_STATE = locks.STATE_DIR
+
+#: A root program; directories that somebody else uses too stay.
+SCRIPT = f"""\
+set -eu
+rm -rf -- {" ".join(_FOLDERS)} {_STATE}/releases
+rm -f -- {release.PATH} {release.PATH}.new
+if [ -d {SET_ASIDE} ]; then find {SET_ASIDE} -depth -type d -empty -delete; fi
+for folder in {_STATE} {delivery.CACHE.rpartition("/")[0]} /opt/hostwright/venvs /opt/hostwright \
+/usr/local/lib/hostwright; do
+  rmdir --ignore-fail-on-non-empty -- "$folder" 2>/dev/null || [ ! -d "$folder" ]
+done
+"""
+
+#: Former files of ours that the stack no longer names, venvs that no link leads to, archives that apt can fetch again,
+#: and the records of jobs that have ended.
+#: "$@" are the checksums of the files that are still needed: each lies in a
+#: directory of that name.
+_CLEAN = f"""\
+set -eu
+if cd {delivery.CACHE} 2>/dev/null; then
+  for file in *; do
+    for name; do [ "$file" != "$name" ] || continue 2; done
+    rm -rf -- "$file"
+  done
+fi
+for home in {HOMES}/*; do
+  [ -d "$home" ] && [ -z "$(find /opt -maxdepth 1 -type l -lname "$home")" ] || continue
+  rm -rf -- "$home"
+done
+if command -v apt-get >/dev/null; then apt-get clean; fi
+for status in {jobs.JOBS_DIR}/*/status; do
+  if [ -e "$status" ]; then rm -rf -- "${{status%/*}}"; fi
+done
+"""
+
+
+def clean(session: Session, stack: Stack, password: Secret | None) -> None:
+    """Make room on a host's disk: what Hostwright left there and no longer needs goes. Raises ``HostError``."""
+    kept = words(tuple(delivery.host_path(one).split("/")[-2] for one in stack.used_artifacts))
+    output = session.run(
+        "/bin/sh", stdin=wrap("", f"set -- {kept}\n{_CLEAN}", password=password), timeout_s=CLEAN_TIMEOUT_S
+    )
+    check_become(session.host.name, output)
+    if output.status != 0:
+        said = output.stderr.decode("utf-8", errors="replace").strip()[-300:]
+        raise HostError(session.host.name, f"former files of ours cannot be taken off its disk: {said}")

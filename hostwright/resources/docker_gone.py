@@ -1,0 +1,172 @@
+"""What Docker leaves behind when its packages go: its data, which is other people's unless there is nothing in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostwright.model import Change, Facts, Probe, Resource, Step
+from hostwright.quoting import sh
+from hostwright.resources.dpkg import DPKG, dpkg_table
+from hostwright.resources.originals import PACKAGES_BEFORE, packages_before
+from hostwright.resources.paths import ABSENT
+
+DOCKER_DATA, CONTAINERD_DATA = "/var/lib/docker", "/var/lib/containerd"
+CONTAINERD_PACKAGES = ("containerd", "containerd.io")
+
+#: With this program Debian's docker.io empties /var/lib/docker when it is purged, whatever lies there: its prerm copies
+#: it to the second place if it can be executed, its postrm runs it from there.
+_NUKE = ("/usr/share/docker.io/contrib/nuke-graph-directory.sh", f"{DOCKER_DATA}/nuke-graph-directory.sh")
+
+#: What of these is there was put there by somebody: containers, volumes, images, plugins, a swarm; containerd's images
+#: and the file systems of its containers. Directories that the daemons make when they start are none of them.
+_CONTENT = {
+    DOCKER_DATA: (
+        f"{DOCKER_DATA}/containers/* {DOCKER_DATA}/volumes/*/ {DOCKER_DATA}/image/*/imagedb/content/sha256/* "
+        f"{DOCKER_DATA}/plugins/[0-9a-f]*[0-9a-f] {DOCKER_DATA}/swarm/*"
+    ),
+    CONTAINERD_DATA: (
+        f"{CONTAINERD_DATA}/io.containerd.content.v1.content/blobs/*/* "
+        f"{CONTAINERD_DATA}/io.containerd.snapshotter.v1.*/snapshots/*"
+    ),
+}
+
+#: What the daemons make there by themselves. Anything else in the directory is somebody's, and stays.
+_MADE = {
+    DOCKER_DATA: tuple(
+        f"{DOCKER_DATA}/{name}"
+        for name in (
+            "builder", "buildkit", "containerd", "containers", "engine-id", "fuse-overlayfs", "image", "network",
+            "overlay2", "plugins", "rootfs", "runtimes", "swarm", "tmp", "tmp-old", "trust", "vfs", "volumes",
+        )
+    ),
+    CONTAINERD_DATA: (f"{CONTAINERD_DATA}/io.containerd.*", f"{CONTAINERD_DATA}/tmpmounts"),  # noqa: S108 - no such place
+}  # fmt: skip
+
+_HOLDS = """\
+holds() { for path; do if [ -e "$path" ] || [ -L "$path" ]; then return 0; fi; done; return 1; }
+"""
+
+#: What the daemons write elsewhere when they start: the engine its key (until Docker 23), containerd directories for
+#: plugins and networks, in which there is nothing.
+_KEY = "/etc/docker/key.json"
+_PLUGINS = ("/opt/containerd", "/etc/cni")
+
+
+def there_before(facts: Facts, *packages: str) -> bool:
+    """Whether one of these was installed before the first change, or nobody knows. Reads ``PACKAGES_BEFORE``."""
+    before = packages_before(facts)
+    return before is None or any((row := before.get(name)) and row.present for name in packages)
+
+
+def there_now(facts: Facts, *packages: str) -> bool:
+    """Whether one of these is installed. Reads ``DPKG``."""
+    return any((row := dpkg_table(facts).get(name)) and row.present for name in packages)
+
+
+@dataclass(frozen=True, slots=True)
+class DataSpared:
+    """A purge of ``engine`` leaves ``/var/lib/docker`` as it is, unless Docker was there before."""
+
+    engine: str
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (DPKG, PACKAGES_BEFORE, Probe(sh("[ -x %s ] || [ -e %s ]", *_NUKE), root=True))
+
+    def plan(self, facts: Facts) -> Change | None:
+        if not facts[self.probes()[2]].ok or there_before(facts, self.engine):
+            return None
+        kept = sh("if [ -e %s ]; then chmod a-x -- %s; fi", _NUKE[0], _NUKE[0])
+        script = "\n".join([kept, sh("rm -f -- %s", _NUKE[1])])
+        have = f"{self.engine} deletes it when it is purged"
+        return Change(f"data in {DOCKER_DATA}", have, "not touched by the package", (Step(script),))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class EngineGone:
+    """The condition that these packages are not installed, and were not before Hostwright's first change."""
+
+    packages: tuple[str, ...]
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (DPKG, PACKAGES_BEFORE)
+
+    def holds(self, facts: Facts) -> bool:
+        """Whether it is so."""
+        return not there_now(facts, *self.packages) and not there_before(facts, *self.packages)
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyDataGone:
+    """No data directory of a container daemon in which nobody put anything; with it go the daemon's own few files.
+
+    What holds an image, a container or a volume stays, as does a link, and a directory on which something is mounted.
+    ``key`` is a file, and ``trees`` are directories without any file, that the daemon makes outside when it starts.
+    """
+
+    directory: str
+    key: str = ""
+    trees: tuple[str, ...] = ()
+
+    def probes(self) -> tuple[Probe, ...]:
+        lines = [
+            _HOLDS,
+            self._held("exit 1"),
+            f"for path in {self._made}" + sh(" %s; do", self.key),
+            '  if [ -e "$path" ]; then printf \'%s\\n\' "$path"; exit 0; fi',
+            "done",
+            self._empty() + sh("then echo %s; exit 0; fi", self.directory),
+            *(_bare(tree) + sh("then echo %s; exit 0; fi", tree) for tree in self.trees),
+            "exit 1",
+        ]
+        return (Probe("\n".join(lines), root=True),)
+
+    def plan(self, facts: Facts) -> Change | None:
+        answer = facts[self.probes()[0]]
+        if not answer.ok:
+            return None
+        script = [
+            _HOLDS,
+            self._held("exit 0"),
+            f"rm -rf --one-file-system -- {self._made}",
+            self._empty() + sh("then rmdir -- %s; fi", self.directory),
+        ]
+        if self.key:
+            folder = self.key.rpartition("/")[0]
+            script.append(sh("rm -f -- %s", self.key))
+            script.append(sh("[ ! -d %s ] || rmdir --ignore-fail-on-non-empty -- %s", folder, folder))
+        script += [_bare(tree) + sh("then rm -rf -- %s; fi", tree) for tree in self.trees]
+        want = f"{ABSENT}: no image, container or volume is in it"
+        return Change(f"data in {self.directory}", answer.strip() or "there", want, (Step("\n".join(script)),))
+
+    @property
+    def _made(self) -> str:
+        return " ".join(_MADE[self.directory])
+
+    def _held(self, then: str) -> str:
+        return sh("if [ -L %s ] || ", self.directory) + f"holds {_CONTENT[self.directory]}; then {then}; fi"
+
+    def _empty(self) -> str:
+        """The beginning of an ``if``: the directory is there, with nothing in it, and is no place of a mount."""
+        here = self.directory
+        return sh('if [ -d %s ] && [ -z "$(ls -A %s)" ] && ! mountpoint -q %s; ', here, here, here)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
+def _bare(tree: str) -> str:
+    """The beginning of an ``if``: there is such a directory, and no file below it."""
+    return sh('if [ -d %s ] && [ -z "$(find %s ! -type d)" ]; ', tree, tree)
+
+
+def docker_data() -> EmptyDataGone:
+    """The engine's directory, and the key that engines before Docker 23 make."""
+    return EmptyDataGone(DOCKER_DATA, key=_KEY)
+
+
+def containerd_data() -> EmptyDataGone:
+    """containerd's directory, and those that it makes for plugins when it starts."""
+    return EmptyDataGone(CONTAINERD_DATA, trees=_PLUGINS)

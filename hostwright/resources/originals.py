@@ -1,0 +1,142 @@
+"""What a host was before Hostwright first changed it, as it is kept on the host itself, below ``ORIGIN``.
+
+``packages``, ``manual``, ``passwd`` and ``group`` are written once, by the run that is about to change the host for the
+first time (``RECORD``). Below ``files`` there is for each path that is Hostwright's now a mark, ``PATH.written``, and
+for what was there before a copy, ``PATH.kept``; ``PATH.made`` marks a directory that did not exist. ``units`` says how
+a unit was before it was switched on, and ``brought`` names packages that came with ours and were still needed when ours
+went. One file for each path, since roles work side by side.
+
+A host that was provisioned before there was such a record has none: then only what is Hostwright's beyond doubt can be
+taken away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hostwright.model import Facts, Probe
+from hostwright.quoting import sh
+from hostwright.resources.dpkg import Installed, parse_dpkg
+
+ORIGIN = "/var/lib/hostwright/origin"
+FILES = f"{ORIGIN}/files"
+UNITS = f"{ORIGIN}/units"
+BROUGHT = f"{ORIGIN}/brought"
+
+#: whether somebody wrote down what was there before the first change
+RECORDED = Probe(f"test -e {ORIGIN}/packages", root=True)
+#: dpkg's rows as ``resources.dpkg.DPKG`` asks for them, from before the first change
+PACKAGES_BEFORE = Probe(f"cat {ORIGIN}/packages", root=True, cap_bytes=1024 * 1024)
+#: names of the packages that were not merely brought by others, of that time
+MANUAL_BEFORE = Probe(f"cat {ORIGIN}/manual", root=True, cap_bytes=256 * 1024)
+#: ``passwd`` and ``group`` of that time: names of accounts, then of groups, each after its kind
+ACCOUNTS_BEFORE = Probe(
+    sh("cd %s && sed 's/:.*//; s/^/user /' passwd && sed 's/:.*//; s/^/group /' group", ORIGIN), root=True
+)
+
+#: A root program that writes down what is on a host; it does nothing where that was done before.
+RECORD = f"""\
+set -eu
+if [ -e {ORIGIN}/packages ]; then exit 0; fi
+umask 077
+mkdir -p {ORIGIN}
+dpkg-query -W -f='${{Package}}\\t${{Version}}\\t${{db:Status-Abbrev}}\\n' >{ORIGIN}/packages.new
+apt-mark showmanual >{ORIGIN}/manual
+getent passwd >{ORIGIN}/passwd
+getent group >{ORIGIN}/group
+sync {ORIGIN}/*
+mv -f {ORIGIN}/packages.new {ORIGIN}/packages
+"""
+
+#: ``made PATH`` marks a directory that is about to be made, and those above it that are not there either.
+_MADE = f"""\
+made() (
+  d=$1
+  mkdir -p -m 700 -- {ORIGIN}
+  mkdir -p -- "{FILES}${{d%/*}}"
+  while [ -n "$d" ] && [ ! -e "$d" ]; do : >"{FILES}$d.made"; d=${{d%/*}}; done
+)
+"""
+
+#: ``keep PATH``, once for each path. What is there is copied only where the record says what was there before: later
+#: it may be ours. A file of a package that came later goes with the package, and a directory is never copied.
+_KEEP = f"""\
+keep() (
+  k={FILES}$1
+  if [ -e "$k.written" ]; then exit 0; fi
+  made "${{1%/*}}"
+  mkdir -p -- "${{k%/*}}"
+  if [ -e {ORIGIN}/packages ] && {{ [ -L "$1" ] || [ -f "$1" ]; }}; then
+    owner=$(dpkg-query -S -- "$1" 2>/dev/null | sed 's/[:,].*//; q')
+    if [ -z "$owner" ] || grep -q "^$owner\t" {ORIGIN}/packages; then
+      rm -f -- "$k.kept"
+      cp -aT -- "$1" "$k.kept"
+      [ -L "$k.kept" ] || sync -- "$k.kept"
+    fi
+  fi
+  : >"$k.written"
+  sync -- "$k.written"
+)
+"""
+
+#: ``forget PATH``: it is the host's own again. ``tidy PATH``: directories that we made go, from this one upwards, as
+#: far as they are empty.
+FORGET = f"""\
+tidy() (
+  d=$1
+  while [ -n "$d" ] && [ -e "{FILES}$d.made" ] && {{ [ ! -e "$d" ] || rmdir -- "$d" 2>/dev/null; }}; do
+    rm -f -- "{FILES}$d.made"
+    d=${{d%/*}}
+  done
+)
+forget() {{
+  rm -f -- "{FILES}$1.written" "{FILES}$1.kept"
+  tidy "${{1%/*}}"
+}}
+"""
+
+
+def packages_before(facts: Facts) -> Mapping[str, Installed] | None:
+    """dpkg's database before the first change; ``None`` where nobody wrote it down. Reads ``PACKAGES_BEFORE``."""
+    answer = facts[PACKAGES_BEFORE]
+    return parse_dpkg(answer.text) if answer.ok and not answer.truncated else None
+
+
+def keep_original(path: str) -> str:
+    """Commands that keep what is at ``path`` before it is written for the first time; later they do nothing.
+
+    They must come before anything that makes the path's directory. What they keep, ``departing.Original`` puts back.
+    """
+    return _MADE + _KEEP + sh("keep %s", path)
+
+
+def made_directory(path: str) -> str:
+    """Commands that mark a directory that is about to be made, and those above it, as not there before."""
+    return _MADE + sh("made %s", path)
+
+
+def written(path: str) -> str:
+    """The mark of a path that is Hostwright's."""
+    return f"{FILES}{path}.written"
+
+
+def kept(path: str) -> str:
+    """The copy of what was at a path before."""
+    return f"{FILES}{path}.kept"
+
+
+def made(path: str) -> str:
+    """The mark of a directory that did not exist before."""
+    return f"{FILES}{path}.made"
+
+
+def unit_before(unit: str) -> str:
+    """The file that says how a unit was (``systemctl show``'s lines) before it was switched on."""
+    return f"{UNITS}/{unit}"
+
+
+def keep_unit(unit: str) -> str:
+    """A command that writes down how a unit is before it is switched on for the first time."""
+    path = unit_before(unit)
+    show = sh("systemctl show -p ActiveState,UnitFileState -- %s >%s.new; mv -f -- %s.new %s", unit, path, path, path)
+    return sh("[ -e %s ] || { mkdir -p -m 700 -- %s; mkdir -p -- %s; ", path, ORIGIN, UNITS) + f"{show}; }}"

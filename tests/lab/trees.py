@@ -1,0 +1,121 @@
+"""Everything that lies on a lab host, path by path, and what differs between two such lists.
+
+A path is its type, mode, owner, and size and checksum, or the target of a link. Times are left out. What is not
+compared stands in two short tables, each line with its reason; dpkg's files are compared as what dpkg says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lab.config import Machine
+from lab.machine import console
+
+#: Not looked into. The directory itself is no part of the list either.
+LEFT_OUT = {
+    "/dev": "the kernel's",
+    "/proc": "the kernel's",
+    "/sys": "the kernel's",
+    "/run": "until the next boot",
+    "/tmp": "until the next boot",  # noqa: S108 - a path of the host that is looked at
+    "/var/tmp": "of whoever runs now",  # noqa: S108
+    "/var/log": "what happened on a host is its history",
+    "/opt/hostwright-lab": "the lab's own",
+    "/var/lib/dpkg": "compared as what dpkg and update-alternatives say",
+    "/var/lib/apt/lists": "fetched anew by anybody; which sources there are is compared",
+    "/var/cache/apt": "apt's cache",
+    "/var/cache/ldconfig": "ldconfig's cache of what it read; what it found is /etc/ld.so.cache",
+    "/var/cache/debconf": "a package's questions, as far as it asked them; kept by debconf for good",
+    "/home/lab/.ssh": "whoever logs in",
+}
+
+#: What nobody takes away, and what may come.
+MAY_COME = {
+    r"/usr/lib/python3/dist-packages/__pycache__(/lsb_release\..*)?": "Python's, of a program that its package forgets",
+}
+
+#: There on both sides, but with other bytes.
+OTHER_BYTES = {
+    r"/var/lib/apt/extended_states": "compared as what apt-mark says",
+    r"/var/lib/systemd/random-seed": "a new one at each boot",
+    r"/etc/(passwd|group|shadow|gshadow|subuid|subgid)-": "the copy from before the last change of accounts",
+    r"/etc/\.pwd\.lock": "a lock",
+    r".*\.pyc": "holds the time of its source",
+    r"/etc/docker/key\.json": "made up by the engine when it starts for the first time",
+    r"/var/lib/docker/network/files/local-kv\.db": "the same",
+    r"/var/lib/dkms/.*/log/make\.log": "says when",
+    r"/var/lib/hostwright/(driver\.files|release\.json)": "says when",
+}
+#: what Hostwright did on a host, one directory a job
+JOBS = r"/var/lib/hostwright/jobs/.*"
+_PROCESS = re.compile(r"\.before-hostwright\.[0-9]+")
+
+#: One list of everything: a row for each path, then the checksums of the regular files.
+_LIST = """\
+set -eu
+cd /
+find / {prune} -printf '%y\\t%m\\t%u:%g\\t%s\\t%l\\t%p\\n'
+echo =
+find / {prune} -type f -print0 | xargs -0 -r sha256sum
+"""
+_DPKG = """\
+set -eu
+dpkg-query -W -f='${Package} ${Version} ${db:Status-Abbrev} ${Conffiles}\\n'
+apt-mark showhold | sed 's/^/hold /'
+apt-mark showmanual | sed 's/^/manual /'
+for f in /var/lib/dpkg/alternatives/*; do
+  echo "alternative $(update-alternatives --query "${f##*/}" | tr '\\n' ' ')"
+done
+for f in /var/lib/dpkg/diversions /var/lib/dpkg/statoverride; do sed "s,^,$f ," "$f"; done
+getent passwd | sed 's/^/passwd /'
+getent group | sed 's/^/group /'
+"""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """What a host holds: a word for each path, and what dpkg, apt and the accounts' database say."""
+
+    paths: Mapping[str, str]
+    rows: frozenset[str]
+
+    @classmethod
+    def of(cls, machine: Machine) -> Tree:
+        """List a host."""
+        prune = r"\( " + " -o ".join(f"-path {path}" for path in LEFT_OUT) + r" \) -prune -o"
+        rows, _, sums = console(machine, "sh", "-c", _LIST.format(prune=prune)).partition("\n=\n")
+        checksums = {path: digest for digest, path in (line.split("  ", 1) for line in sums.splitlines())}
+        return cls(
+            dict(_path(row, checksums) for row in rows.splitlines()),
+            frozenset(console(machine, "sh", "-c", _DPKG).splitlines()),
+        )
+
+    def differences(self, later: Tree, but: str = "") -> list[str]:
+        """What is not in ``later`` as it is here, a line each; empty when the hosts are equal.
+
+        ``but`` is an expression for paths that are passed over.
+        """
+        passed = re.compile("|".join([*MAY_COME, *([but] if but else [])]))
+        lines = [
+            f"{path}: {self.paths.get(path, 'absent')} → {later.paths.get(path, 'absent')}"
+            for path in sorted({*self.paths, *later.paths})
+            if self.paths.get(path) != later.paths.get(path) and not passed.fullmatch(path)
+        ]
+        lines += [f"gone: {row}" for row in sorted(self.rows - later.rows)]
+        return lines + [f"come: {row}" for row in sorted(later.rows - self.rows)]
+
+
+_VOLATILE = re.compile("|".join(OTHER_BYTES))
+
+
+def _path(row: str, checksums: Mapping[str, str]) -> tuple[str, str]:
+    kind, mode, owner, size, target, real = row.split("\t")
+    path = _PROCESS.sub(".before-hostwright.PID", real)
+    if kind == "l":
+        return path, f"link to {target}, {owner}"
+    if kind != "f":
+        return path, f"{kind} {mode} {owner}"
+    content = "" if _VOLATILE.fullmatch(path) else f" {size} {checksums.get(real, 'vanished')[:16]}"
+    return path, f"{kind} {mode} {owner}{content}"
