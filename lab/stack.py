@@ -1,6 +1,7 @@
-"""Writes the lab's stack file: the real stack, with the vendor files that were built here in the place of the vendor's.
+"""Writes the lab's stack files: the real stack, with vendor files that were built here in the place of the vendor's.
 
-Everything that is not said here (versions, package names, pins) comes from the stack that it extends.
+Everything that is not said here (versions, package names, pins) comes from the stack that it extends. Beside it come
+those to upgrade to: another driver, another TensorFlow.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from typing import Any
 
 import yaml
 
+from lab.config import CHECKOUT
+from lab.records import give_to_user
 from lab.rootfs import VENDOR_MOUNT
+from lab.vendor import driver, wheels
 from lab.vendor.model import VendorBuildError, VendorFile, read_manifest
 
 EXTENDS = "tensorflow-2.9"
@@ -21,15 +25,23 @@ _NEEDED = ("driver", "fabric-manager", "cuda-repository", "cuda-pin", "cudnn", "
 
 
 def write(vendor: Path, dest: Path) -> Path:
-    """Write the stack of the vendor files in `vendor` to `dest` and return it; written anew only when it changes."""
+    """Write the stack of the vendor files in `vendor` to `dest` and return it, and those to upgrade to beside it."""
     profile, files = read_manifest(vendor)
-    text = _HEADER + yaml.safe_dump(compose(files, vendor, profile.value), sort_keys=False, width=120)
+    _write(dest, compose(files, vendor, profile.value))
+    for name, values in upgrades(files, vendor, dest.stem).items():
+        _write(dest.with_name(f"{name}.yml"), values)
+        give_to_user(dest.with_name(f"{name}.yml"))
+    return dest
+
+
+def _write(dest: Path, values: dict[str, Any]) -> None:
+    """Write a stack file anew where it changes, in one rename."""
+    text = _HEADER + yaml.safe_dump(values, sort_keys=False, width=120)
     if not dest.is_file() or dest.read_text() != text:
         dest.parent.mkdir(parents=True, exist_ok=True)
         temporary = dest.with_name(dest.name + ".new")
         temporary.write_text(text)
         temporary.replace(dest)
-    return dest
 
 
 def compose(files: Iterable[VendorFile], vendor: Path, profile: str) -> dict[str, Any]:
@@ -60,6 +72,39 @@ def compose(files: Iterable[VendorFile], vendor: Path, profile: str) -> dict[str
             name: _artifact(file, vendor) for name, file in sorted(by_artifact.items()) if not file.is_directory
         },
     }
+
+
+def upgrades(files: Iterable[VendorFile], vendor: Path, base: str) -> dict[str, dict[str, Any]]:
+    """Return the stacks to upgrade to from the stack `base`, by name; of each that has its files here."""
+    by_artifact = {file.artifact: file for file in files}
+    found: dict[str, dict[str, Any]] = {}
+    runfile, manager = (by_artifact.get(f"{name}-{driver.UPGRADE}") for name in ("driver", "fabric-manager"))
+    if runfile and manager:
+        found[f"{base}-{driver.UPGRADE.rpartition('.')[0]}"] = {
+            "extends": base,
+            "description": f"{base} with the driver {driver.UPGRADE}",
+            "driver": {"version": driver.UPGRADE, "fabric_manager": {"version": f"{driver.UPGRADE}-1"}},
+            "artifacts": {"driver": _artifact(runfile, vendor), "fabric-manager": _artifact(manager, vendor)},
+        }
+    version = wheels.UPGRADE.version
+    if wheels.UPGRADE.artifact in by_artifact:
+        found[f"{base}-{version}"] = {
+            "extends": base,
+            "description": f"{base} with TensorFlow {version}",
+            "tensorflow": {
+                "version": version,
+                "constraints": _constraints(f"tensorflow-{version}"),
+                "wheelhouses": {wheels.PYTHON: wheels.UPGRADE.artifact},
+            },
+        }
+    return found
+
+
+def _constraints(stack: str) -> dict[str, str]:
+    """Return what the project's own stack file names, as paths that hold wherever the lab's stack file lies."""
+    folder = CHECKOUT / "inventory" / "stacks"
+    named = yaml.safe_load((folder / f"{stack}.yml").read_text())["tensorflow"]["constraints"]
+    return {python: str(folder / name) for python, name in named.items()}
 
 
 def _wheelhouses(artifacts: Iterable[str]) -> list[str]:

@@ -73,7 +73,7 @@ class TestManifest:
     def test_everything_is_there_and_says_what_it_is(self, files: Path) -> None:
         profile, listed = read_manifest(files)
         assert profile is Profile.SMALL
-        assert {file.name for file in listed if not file.stand_in} == {wheels.FILE_NAME}
+        assert {file.name for file in listed if not file.stand_in} == {house.file_name for house in wheels.HOUSES}
         assert all((files / file.name).exists() and file.note for file in listed)
 
     def test_a_second_build_does_nothing(self, files: Path) -> None:

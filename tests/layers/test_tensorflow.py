@@ -50,9 +50,15 @@ print(json.dumps({
 
 
 @pytest.fixture(scope="module")
-def look(host, stack, variables) -> dict[str, Any]:
-    done = host.run("%s -c %s" + " %s" * len(stack.tensorflow.libraries), f"{variables.path}/bin/python", LOOK,
-                    *stack.tensorflow.libraries)  # fmt: skip
+def python(stack, variables) -> str:
+    """The environment's own Python."""
+    return f"{stack.tensorflow.home(variables.path)}/bin/python"
+
+
+@pytest.fixture(scope="module")
+def look(host, stack, python) -> dict[str, Any]:
+    libraries = stack.tensorflow.libraries
+    done = host.run("%s -c %s" + " %s" * len(libraries), python, LOOK, *libraries)
     known = classify(done.stderr)
     said = known.cause if known else " ".join(done.stderr.split("\n")[-3:]).strip()
     assert done.rc == 0, f"TensorFlow does not run: {said}"
@@ -82,9 +88,9 @@ def test_it_imports_at_the_pinned_versions(look, pins):
     assert look["versions"] == wanted, f"{look['versions']} instead of {wanted}"
 
 
-def test_its_packages_agree(host, variables):
+def test_its_packages_agree(host, python):
     """Every installed package finds those that it needs (pip check)."""
-    done = host.run("%s -m pip check", f"{variables.path}/bin/python")
+    done = host.run("%s -m pip check", python)
     assert done.rc == 0, done.stdout.strip() or done.stderr.strip()
 
 

@@ -240,7 +240,7 @@ def test_the_paths_are_those_of_the_roles():
     ][:1]
     assert len(written) == 3
     assert [path for path in (*written, *Cudnn().loader_directories) if f" {path}" not in text] == []
-    assert Tensorflow().path == VENV
+    assert STACK.tensorflow.home(Tensorflow().path) == VENV
 
 
 def test_checks_are_lines_of_six_fields_without_the_record():

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from hostwright.errors import LabError
+from hostwright.rules import check_stack
 from hostwright.stackfile import load_stack
 from lab import stack
 from lab.config import CHECKOUT
@@ -220,12 +221,21 @@ class TestWheels:
             assert tar.getnames() == ["a-1-py3-none-any.whl"]
 
     def test_the_pins_are_exact_and_import_tensorflow_2_9(self) -> None:
-        lines = [line for line in wheels.CONSTRAINTS.read_text().splitlines() if line and not line.startswith("#")]
-        pins = dict(line.split("==") for line in lines)
-        assert pins["tensorflow"] == wheels.VERSION
-        assert pins["numpy"].startswith("1.")
-        assert pins["protobuf"].startswith("3.19.")
-        assert {"setuptools", "wheel"} <= pins.keys()
+        for house in wheels.HOUSES:
+            lines = [line for line in house.constraints.read_text().splitlines() if line and not line.startswith("#")]
+            pins = dict(line.split("==") for line in lines)
+            assert pins["tensorflow"] == house.version
+            assert pins["numpy"].startswith("1.")
+            assert pins["protobuf"].startswith("3.19.")
+            assert {"setuptools", "wheel"} <= pins.keys()
+
+    def test_wheels_of_former_pins_go_and_of_these_stay(self, tmp_path: Path) -> None:
+        names = [f"wheelhouse-{wheels._key(house)}.tar" for house in wheels.HOUSES]
+        for name in [*names, "wheelhouse-0123456789.tar"]:
+            (tmp_path / name).touch()
+        (tmp_path / "wheels-0123456789").mkdir()
+        wheels._forget_others(tmp_path)
+        assert {path.name for path in tmp_path.iterdir()} == set(names)
 
 
 def vendor_file(artifact: str, *, name: str = "", sha256: str = "ab" * 32) -> VendorFile:
@@ -256,6 +266,22 @@ class TestStack:
         assert loaded.container.toolkit.repository.uri == "file:/opt/hostwright-lab/apt/nvidia-container-toolkit"
         assert loaded.cuda.repository.fingerprint == FINGERPRINT
         assert loaded.cuda.package_version == "11.2.2-1"
+
+    def test_the_stacks_to_upgrade_to_lie_beside_it(self, tmp_path: Path) -> None:
+        more = [vendor_file(f"{name}-470.256.02", name=f"{name}.new") for name in ("driver", "fabric-manager")]
+        write_manifest(tmp_path, Profile.SMALL, [*self.FILES, *more, vendor_file(wheels.UPGRADE.artifact)])
+        stacks = [stack.write(tmp_path, tmp_path / "stacks/lab.yml").parent, CHECKOUT / "inventory/stacks"]
+        base, driver, tensorflow = (load_stack(name, stacks) for name in ("lab", "lab-470.256", "lab-2.9.3"))
+        assert check_stack(driver) == check_stack(tensorflow) == []
+        assert (driver.driver.version, driver.driver.kernels) == ("470.256.02", base.driver.kernels)
+        assert driver.artifact("driver").urls == ((tmp_path / "driver.new").as_uri(),)
+        assert (driver.cuda, driver.tensorflow) == (base.cuda, base.tensorflow)
+        assert (tensorflow.driver, tensorflow.cuda, tensorflow.cudnn) == (base.driver, base.cuda, base.cudnn)
+        assert tensorflow.tensorflow.wheelhouses == {"3.9": wheels.UPGRADE.artifact}
+        assert "\ntensorflow==2.9.3\n" in tensorflow.tensorflow.constraints["3.9"]
+
+    def test_an_upgrade_without_its_files_is_not_written(self, tmp_path: Path) -> None:
+        assert [path.name for path in self.written(tmp_path).parent.iterdir()] == ["lab.yml"]
 
     def test_a_directory_is_no_artifact(self, tmp_path: Path) -> None:
         assert "container-toolkit" not in yaml.safe_load(self.written(tmp_path).read_text())["artifacts"]

@@ -54,8 +54,8 @@ def test_what_is_not_known_of_a_host_is_not_held_against_it() -> None:
     [
         (changed(cuda={"version": "11.4.0"}), "tensorflow-cuda", "CUDA 11.2.2 instead of 11.4.0"),
         (changed(cudnn={"version": "8.3.0.98"}), "tensorflow-cudnn", "cuDNN 8.1.0.77 instead of 8.3.0.98"),
-        (driver("450.80.02"), "cuda-driver", "driver 470.182.03 instead of 450.80.02"),
-        (driver("460.27.04"), "cuda-driver", "driver 470.182.03 instead of 460.27.04"),
+        (driver("450.51.06"), "cuda-driver", "driver 470.182.03 instead of 450.51.06"),
+        (driver("418.87.01"), "cuda-driver", "driver 470.182.03 instead of 418.87.01"),
         (changed(tensorflow={"pythons": ("3.11",)}), "tensorflow-python", "Python 3.8 instead of 3.11"),
         (changed(tensorflow={"version": "2.12.0"}), "tensorflow-cuda", "TensorFlow 2.9.0 instead of 2.12.0"),
         (changed(tensorflow={"version": "2.4.0"}), "tensorflow", "TensorFlow 2.9.0 instead of 2.4.0"),
@@ -135,6 +135,18 @@ def test_a_host_that_does_not_fit_is_refused(facts: dict[str, Any], rules: list[
     assert all(refusal.source for refusal in refusals)
 
 
+@pytest.mark.parametrize("release", ["450.80.02", "460.27.04"])
+def test_a_driver_older_than_the_toolkit_runs_what_is_compiled_and_no_ptx(release: str) -> None:
+    """Minor-version compatibility: a T4 has compiled code in TensorFlow's wheel, an A100 has PTX alone."""
+    stack, old = driver(release), replace(GOOD, kernel="5.4.0-150-generic")
+    assert check_stack(stack) == []
+    assert check_host(stack, replace(old, gpus=(T4,))) == []
+    (refusal,) = check_host(stack, replace(old, gpus=(T4, 0x20B0)))
+    assert refusal.rule == "cuda-driver"
+    assert "on Ampere (GA100) CUDA 11.2.2 needs driver 460.32.03 or newer" in refusal.sentence
+    assert "driver 470.182.03 instead of" in refusal.nearest
+
+
 @pytest.mark.parametrize("kernel", ["4.15.0-213-generic", "5.4.0-150-generic", "5.10.0-28-amd64", "6.2.16-1-pve"])
 def test_kernels_that_the_driver_builds_on(kernel: str) -> None:
     assert check_host(STACK, replace(GOOD, kernel=kernel)) == []
@@ -159,11 +171,11 @@ def test_a_host_without_any_python_is_left_to_the_role() -> None:
 
 def test_the_house_combination_and_every_suggestion_break_no_rule() -> None:
     assert list(misfits(HOUSE, Ground())) == []
-    strange = Combination("2.9.0", "3.11", "11.4.0", "8.3.0.98", "450.80.02")
+    strange = Combination("2.9.0", "3.11", "11.4.0", "8.3.0.98", "450.51.06")
     said = nearest_fit(strange, Ground())
     assert said == (
         "Python 3.8 instead of 3.11, CUDA 11.2.2 instead of 11.4.0, cuDNN 8.1.0.77 instead of 8.3.0.98, "
-        "driver 470.182.03 instead of 450.80.02 (with TensorFlow 2.9.0)"
+        "driver 470.182.03 instead of 450.51.06 (with TensorFlow 2.9.0)"
     )
     assert nearest_fit(HOUSE, Ground()) == str(HOUSE)
 

@@ -1,0 +1,145 @@
+"""``invoke rollback``: hosts back to the last release that they were verified with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rich.text import Text
+
+from hostwright import console, release, stackstore
+from hostwright.cli.call import FAILED, Call, Connections
+from hostwright.cli.converging import converge
+from hostwright.cli.planning import show_plans
+from hostwright.cli.showing import errors_json, show_errors
+from hostwright.errors import Refused
+from hostwright.fleet import Member
+from hostwright.model import Facts
+from hostwright.observing import ask
+from hostwright.rollout import Results, on_each
+from hostwright.rules import check_stack
+from hostwright.stack import Stack
+
+LOOK = (release.RELEASE, release.FORMERS)  #: readable by anybody on the host
+ALL_OR_NONE = "nothing was touched: leave out the hosts that cannot go back (--hosts '…,!NAME') and the others will"
+
+
+@dataclass(frozen=True)
+class WayBack:
+    """A host as it is wanted now, and as it shall be again: the same roles and variables on the stack of a record."""
+
+    now: Member
+    back: Member
+    at: str  #: when that stack was verified there
+
+
+def rollback(call: Call) -> int:
+    """``invoke rollback``."""
+    fleet = call.fleet()
+    members = call.members(fleet)
+    found = _ways_back(members, call.options.get("to", ""))
+    if found.errors or found.untouched:
+        return _refuse(call, found)
+    members = tuple(way.back for way in found.values)
+    _say(found.values)
+    if call["check"]:
+        return show_plans(call, members)
+    return converge(call, "rollback", fleet, members)
+
+
+def _ways_back(members: Sequence[Member], to: str) -> Results[WayBack]:
+    """Ask every host for its records, over one exec channel each; they need no root."""
+    connections = Connections(None)
+    by_name = {member.name: member for member in members}
+
+    def look(name: str) -> WayBack:
+        with connections.connect(by_name[name]) as session:
+            facts = ask(session, name, LOOK, password=None)
+        return way_back(by_name[name], facts, to)
+
+    return on_each(tuple(by_name), look, stop=connections.close)
+
+
+def way_back(member: Member, facts: Facts, to: str = "") -> WayBack:
+    """Where a host goes back to. Raises ``Refused`` with what is missing.
+
+    Without ``to`` that is the latest verified release that is not what the inventory wants now: the present record
+    where an upgrade did not come to its end, else the latest former one. ``to`` is a stack's name, or how a date or a
+    digest begins.
+    """
+    records = [record for record in (release.read(facts), *release.formers(facts)) if record]
+    if to:
+        chosen = next((record for record in records if _named(record, to)), None)
+    else:
+        chosen = next((record for record in records if not release.about(record, member.stack)), None)
+    if chosen is None:
+        raise Refused(member.name, _no_record(member, records, to))
+    stack = _stack_of(member, chosen)
+    return WayBack(member, replace(member, stack=stack), release.at_of(chosen))
+
+
+def _named(record: Mapping[str, Any], to: str) -> bool:
+    return record.get("stack") == to or any(
+        one.startswith(to) for one in (release.at_of(record), release.digest_of(record))
+    )
+
+
+def _stack_of(member: Member, record: Mapping[str, Any]) -> Stack:
+    """The stack of a record, as this machine kept it, if it still fits together by the rules of today."""
+    stack = stackstore.find(release.digest_of(record))
+    if stack is None:
+        raise Refused(
+            member.name,
+            f"its record of {_said(record)} names a stack that this machine did not keep: roll back from the machine "
+            "that provisioned it then, or set `stack` in the inventory and provision",
+        )
+    refusals = check_stack(stack)
+    if refusals:
+        raise Refused(member.name, f"the stack {stack.name} is refused: {'; '.join(map(str, refusals))}")
+    return stack
+
+
+def _no_record(member: Member, records: Sequence[Mapping[str, Any]], to: str) -> str:
+    if not records:
+        return "it has no release record: it was never verified, and there is nothing to go back to"
+    known = ", ".join(map(_said, records))
+    if to:
+        return f"none of its release records is of {to!r}; it has: {known}"
+    return f"it has no record of another release than {member.stack.name}, which the inventory wants; it has: {known}"
+
+
+def _said(record: Mapping[str, Any]) -> str:
+    """A record in a few words. Its name is a host's text."""
+    digest = release.digest_of(record)[:12] or "without a digest"
+    return f"{console.printable(str(record.get('stack', '')))[:80]} ({release.at_of(record) or 'no date'}, {digest})"
+
+
+def _refuse(call: Call, found: Results[WayBack]) -> int:
+    if call["json"]:
+        print(json.dumps({"errors": errors_json(found.errors), "untouched": list(found.names)}))
+    show_errors(found.errors)
+    _note(ALL_OR_NONE)
+    return FAILED
+
+
+def _say(ways: Sequence[WayBack]) -> None:
+    for sentence in _sentences(ways):
+        _note(sentence)
+
+
+def _sentences(ways: Sequence[WayBack]) -> Iterator[str]:
+    """Where hosts go, and that the inventory says otherwise: one sentence for all hosts of one kind."""
+    kinds = dict.fromkeys((way.back.stack.name, way.now.stack.name, way.back.stack.digest()) for way in ways)
+    for back, now, digest in kinds:
+        same = [way for way in ways if (way.now.stack.name, way.back.stack.digest()) == (now, digest)]
+        names = ", ".join(f"{way.now.name} (verified {way.at})" for way in same)
+        yield (
+            f"back to {back}: {names}. The inventory says {now}: an audit will call it intent, and the next provision "
+            f"brings it, until you change `stack` there"
+        )
+
+
+def _note(sentence: str) -> None:
+    console.make_console(stderr=True).print(Text(console.printable(sentence), style="yellow"))
