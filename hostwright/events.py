@@ -89,6 +89,14 @@ class Rebooted(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Phase(Event):
+    """A phase of a rebuild ended after ``seconds``."""
+
+    phase: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class RoleProgress(Event):
     """A role's job printed something."""
 

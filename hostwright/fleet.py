@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hostwright import inventory as inventories
 from hostwright import transport
@@ -29,6 +29,10 @@ from hostwright.role import Role, discover
 from hostwright.rules import check_stack
 from hostwright.stack import Stack
 from hostwright.stackfile import load_stack
+
+if TYPE_CHECKING:
+    from hostwright.bmc.settings import Bmc
+    from hostwright.seeds.settings import Install, Reinstall
 
 PROJECT = Path(__file__).resolve().parent.parent
 DEFAULT_INVENTORY = PROJECT / "inventory"
@@ -74,9 +78,59 @@ class Member:
         """How long the host may take to come back from a reboot, in seconds (``hostwright_reboot_timeout``)."""
         return patience(self.host)
 
+    @cached_property
+    def bmc(self) -> Bmc | None:
+        """The host's management controller, where the inventory names one (``hostwright_bmc``)."""
+        if not self._gives("hostwright_bmc"):
+            return None
+        from hostwright.bmc.settings import read_bmc
+
+        return read_bmc(self.host)
+
+    @cached_property
+    def install(self) -> Install | None:
+        """How the host gets a new operating system by us (``hostwright_install``)."""
+        if not self._gives("hostwright_install"):
+            return None
+        from hostwright.seeds.settings import read_install
+
+        return read_install(self.host)
+
+    @cached_property
+    def reinstall(self) -> Reinstall | None:
+        """The site's own command that gives it one (``hostwright_reinstall``)."""
+        if not self._gives("hostwright_reinstall"):
+            return None
+        from hostwright.seeds.settings import read_reinstall
+
+        return read_reinstall(self.host)
+
+    @cached_property
+    def console_command(self) -> str:
+        """The command that prints the host's public keys as its console has them (``hostwright_host_keys``)."""
+        if not self._gives("hostwright_host_key"):
+            return ""
+        from hostwright.identity.sources import read_console_command
+
+        return read_console_command(self.host)
+
+    @cached_property
+    def expected_gpus(self) -> int | None:
+        """How many GPUs the host has when all are there (``hostwright_gpus``)."""
+        if not self._gives("hostwright_gpus"):
+            return None
+        from hostwright.rebuilding.diagnosis import read_expected_gpus
+
+        return read_expected_gpus(self.host)
+
+    def _gives(self, beginning: str) -> bool:
+        """Whether the inventory gives the host such variables: what reads them is imported only then."""
+        return any(name.startswith(beginning) for name in self.host.vars)
+
     def check(self) -> None:
         """Raise ``InputError`` for a variable of the engine's own that cannot be used, before any host is touched."""
-        for value in ("direct", "hooks", "reboot_timeout_s"):
+        own = ("direct", "hooks", "reboot_timeout_s", "bmc", "install", "reinstall", "console_command", "expected_gpus")
+        for value in own:
             getattr(self, value)
 
     def connect(self) -> transport.Session:

@@ -59,7 +59,7 @@ def _line(event: Event) -> str:
             line = f"{role}: {count(steps, 'step')}"
         case events.Attached(role=role, job=job, operator=operator):
             line = f"{role}: re-attaching to {job}, which {operator or 'an earlier run'} left running"
-        case events.Retrying() | events.Silent() | events.Rebooted():
+        case events.Retrying() | events.Silent() | events.Rebooted() | events.Phase():
             line = sentence(event)
         case events.Waiting(what=what) if what not in CONTACT:  # those two are over in a moment, or named as silent
             line = sentence(event)
@@ -87,6 +87,8 @@ def sentence(event: Event) -> str:
             return f"{what}: {reason}; try {number + 1} in {wait_s:.1f} s"
         case events.Rebooted(reason=reason, seconds=seconds):
             return f"back {seconds:.0f} s after the reboot ({reason})"
+        case events.Phase(phase=phase, seconds=seconds):
+            return f"{phase}: {seconds:.1f} s"
         case _:
             return ""
 
@@ -169,7 +171,7 @@ def _note(row: _Row, event: Event, roles: Sequence[str]) -> None:
         case events.Attached(role=role, steps=steps, job=job):
             row.state[role] = f"0/{steps}"
             row.note = f"re-attached to {job}"
-        case events.Waiting() | events.Silent() | events.Retrying() | events.Rebooted():
+        case events.Waiting() | events.Silent() | events.Retrying() | events.Rebooted() | events.Phase():
             row.note = sentence(event)
         case events.HostEnded(result=result, sentence=why):
             row.ended = row.ended or time.monotonic()

@@ -99,10 +99,31 @@ def reboot(
     """
     clock = clock or Clock()
     began_s = clock.now_s()
-    watch = _Watch(session, connect, password=password, reason=reason, emit=emit, clock=clock)
+    way = _Way(session.host.name, session.endpoint.rpartition(":")[2], f"a reboot ({reason})", look(session).boot_id)
+    watch = _Watch(way, connect, password=password, emit=emit, clock=clock)
+    watch.show("going down")
     watch.order(session)
     session.close()
     return watch.until_back(timeout_s), clock.now_s() - began_s
+
+
+def await_boot(
+    host: Host,
+    connect: Callable[[], Session],
+    *,
+    after: str,
+    boot_id: str = "",
+    timeout_s: float,
+    emit: Emit,
+    clock: Clock | None = None,
+) -> Session:
+    """A session to a host that somebody else started ``after`` something ("a power cycle"), once it has settled.
+
+    ``boot_id`` is the boot before, where it is known; a host that is still in it is waited for. Raises as ``reboot``.
+    """
+    way = _Way(host.name, str(host.port or 22), after, boot_id, ordered=True)
+    watch = _Watch(way, connect, password=None, emit=emit, clock=clock or Clock())
+    return watch.until_back(timeout_s)
 
 
 def look(session: Session) -> Seen:
@@ -118,33 +139,33 @@ def look(session: Session) -> Seen:
     return Seen(boot[1], state[1] if state else "", tuple(f"{kind} {unit}" for kind, unit in jobs))
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """Which host is waited for, after what, its boot before that (empty: unknown), and whether it needs no order."""
+
+    host: str
+    port: str
+    after: str
+    boot_id: str
+    ordered: bool = False
+
+
 class _Watch:
     """Looks at a host again and again, from the order to reboot until it has settled, and keeps what it saw last."""
 
     def __init__(
-        self,
-        session: Session,
-        connect: Callable[[], Session],
-        *,
-        password: Secret | None,
-        reason: str,
-        emit: Emit,
-        clock: Clock,
+        self, way: _Way, connect: Callable[[], Session], *, password: Secret | None, emit: Emit, clock: Clock
     ) -> None:
-        self._host = session.host.name
-        self._port = session.endpoint.rpartition(":")[2]
+        self._host, self._port, self._after, self._boot_id = way.host, way.port, way.after, way.boot_id
         self._connect = connect
         self._password = password
-        self._reason = reason
         self._emit = emit
         self._clock = clock
-        self._boot_id = look(session).boot_id
-        self._ordered = False  #: whether the host took the order; a lost connection does not tell
+        self._ordered = way.ordered  #: whether the host took the order; a lost connection does not tell
         self._session: Session | None = None
         self._seen: Seen | None = None  #: the last look, ``None`` when the host did not answer it
         self._back_s: float | None = None  #: when it answered in its new boot for the first time
-        self._what = self._since = ""
-        self._show("going down")
+        self._what, self._since = "nothing of it", clock.time_of_day()
 
     def order(self, session: Session) -> None:
         """Give the order to reboot, unless the host has taken it. Given twice in one boot, it does no harm."""
@@ -185,10 +206,10 @@ class _Watch:
         except Unreachable as error:
             self._close()
             self._seen = None
-            self._show(self._silence(error))
+            self.show(self._silence(error))
             return None
         if self._seen.boot_id == self._boot_id:
-            self._show("going down: sshd answers, still the old boot")
+            self.show("going down: sshd answers, still the old boot")
             with suppress(HostError):  # sudo may have gone down already
                 self.order(self._session)
             self._close()  # it would end with this boot, perhaps without a word
@@ -202,12 +223,12 @@ class _Watch:
         if seen.state == _STUCK:
             raise HostError(
                 self._host,
-                f"it came back from a reboot ({self._reason}) in maintenance mode: something that it needs to start "
+                f"it came back from {self._after} in maintenance mode: something that it needs to start "
                 "failed; look at its console, and at journalctl -b -p err",
             )
         if seen.state in _UNSETTLED:
             jobs = f" ({len(seen.jobs)} job{'s' * (len(seen.jobs) > 1)})" if seen.jobs else ""
-            self._show(f"booted, systemd is {seen.state}{jobs}")
+            self.show(f"booted, systemd is {seen.state}{jobs}")
             return False
         return True
 
@@ -228,14 +249,14 @@ class _Watch:
         if self._seen is None:
             again = " and went away again" if self._back_s is not None else ""
             came = "it came back" if again else "it did not come back"
-            return f"{came}{again} within {timeout_s:.0f} s of a reboot ({self._reason}); last seen: {last}"
+            return f"{came}{again} within {timeout_s:.0f} s of {self._after}; last seen: {last}"
         if self._back_s is None:
-            how = f"it did not go down within {timeout_s:.0f} s of the order to reboot ({self._reason})"
+            how = f"it did not go down for {self._after} within {timeout_s:.0f} s"
         else:
-            how = f"it came back from a reboot ({self._reason}) and did not settle"
+            how = f"it came back from {self._after} and did not settle"
         return f"{how}; last seen: {last}{self._seen.waits_for}"
 
-    def _show(self, what: str) -> None:
+    def show(self, what: str) -> None:
         """Keep a state, and show it when it is another one than before."""
         if what != self._what:
             self._what, self._since = what, self._clock.time_of_day()

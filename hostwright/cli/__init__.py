@@ -19,6 +19,11 @@ from hostwright.errors import HostwrightError
 VERBS = {
     "plan": "planning.plan",
     "provision": "provisioning.provision",
+    "remove": "removing.remove",
+    "rollback": "rollback.rollback",
+    "rebuild": "rebuilding.rebuild",
+    "trust": "trusting.trust",
+    "power": "powering.power",
     "verify": "verifying.verify",
     "vars": "listing.variables",
     "hosts": "listing.hosts",

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
-from hostwright import console, holding, locks
+from hostwright import console, holding, locks, setaside
 from hostwright.cli.call import AS_DESIRED, FAILED, Call, Connections
 from hostwright.cli.showing import errors_json, show_errors
-from hostwright.errors import InputError
+from hostwright.errors import InputError, Unreachable
+from hostwright.journal import state_root
 from hostwright.locks import Holder, OperatorLock
 from hostwright.model import Facts
 from hostwright.operator import operator
@@ -21,17 +23,26 @@ from hostwright.rollout import Results, on_each
 from hostwright.secret import Secret
 from hostwright.transport import Session
 
+Aside = tuple[
+    OperatorLock | None, OperatorLock | None
+]  #: a lock kept on this machine, as it is now and as it was before
 REASON_SIGNS = 200  #: of ``--reason``: it stands in one line with the rest
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One host's locks: the operator's, as it is now and as it was before, and whose run works there."""
+    """One host's locks: the operator's, as it is now and as it was before, and whose run works there.
+
+    ``aside`` is the lock that this machine keeps for a host that could not carry it itself, ``aside_before`` likewise.
+    """
 
     host: str
     lock: OperatorLock | None
     before: OperatorLock | None
     run: Holder | None
+    aside: OperatorLock | None = None
+    aside_before: OperatorLock | None = None
+    silent: str = ""  #: why the host itself could not be asked
 
     def to_json(self) -> dict[str, Any]:
         """The locks as JSON values."""
@@ -40,13 +51,16 @@ class Found:
             "lock": _json(self.lock),
             "before": _json(self.before),
             "run": json.loads(self.run.to_json()) if self.run else None,
+            "set_aside": _json(self.aside),
+            "set_aside_before": _json(self.aside_before),
+            "silent": self.silent,
         }
 
 
 def lock(call: Call) -> int:
     """``invoke lock``: lock hosts for a reason and a time, or show the locks that they have (``--list``)."""
     if call["list"]:
-        return _on_hosts(call, lambda session, name, _: _found(name, holding.look(session)))
+        return _on_hosts(call, lambda session, name, _: _found(name, holding.look(session)), aside=_aside)
     now = datetime.now(UTC).replace(microsecond=0)
     reason, until = _reason(call["reason"]), now + locks.read_duration(call["for_"] or locks.DEFAULT_FOR)
     force = bool(call["force"])
@@ -65,17 +79,42 @@ def unlock(call: Call) -> int:
     def one(session: Session, name: str, password: Secret | None) -> Found:
         return _changed(name, holding.take_lock_off(session, operator(), password=password, force=force), None)
 
-    return _on_hosts(call, one)
+    def aside(inventory: Path, name: str) -> Aside:
+        return None, setaside.take_off(
+            state_root(), inventory, name, who=operator(), now=datetime.now(UTC), force=force
+        )
+
+    return _on_hosts(call, one, aside=aside)
 
 
-def _on_hosts(call: Call, work: Callable[[Session, str, Secret | None], Found]) -> int:
-    """Do ``work`` on each host that was named, and show what came of it."""
-    by_name = {member.name: member for member in call.members(call.fleet())}
+def _aside(inventory: Path, name: str) -> Aside:
+    """The lock that this machine keeps for a host, left as it is."""
+    lock = setaside.get(state_root(), inventory, name)
+    return lock, lock
+
+
+def _on_hosts(
+    call: Call,
+    work: Callable[[Session, str, Secret | None], Found],
+    *,
+    aside: Callable[[Path, str], Aside] = lambda _inventory, _name: (None, None),
+) -> int:
+    """Do ``work`` on each host that was named, and show what came of it. ``aside`` does the same with the lock that
+    this machine keeps for it; where there is one, a host that does not answer is no failure."""
+    fleet = call.fleet()
+    by_name = {member.name: member for member in call.members(fleet)}
     connections = Connections(call.password())
 
     def one(name: str) -> Found:
-        with connections.connect(by_name[name]) as session:
-            return work(session, name, connections.password(by_name[name]))
+        now, before = aside(fleet.path, name)
+        try:
+            with connections.connect(by_name[name]) as session:
+                found = work(session, name, connections.password(by_name[name]))
+        except Unreachable as error:
+            if before is None:
+                raise
+            found = Found(name, None, None, None, silent=error.sentence)
+        return replace(found, aside=now, aside_before=before)
 
     results: Results[Found] = on_each(tuple(by_name), one, stop=connections.close)
     if call["json"]:
@@ -100,15 +139,31 @@ def _changed(host: str, before: Facts, now: OperatorLock | None) -> Found:
 
 def _line(found: Found) -> str:
     """One host in one line."""
-    if found.lock is not None:
-        text = str(found.lock) + (" (expired)" if found.lock.expired(datetime.now(UTC)) else "")
-    elif found.before is not None:
-        text = f"unlocked; it was {found.before}"
+    return f"{found.host}  " + "; ".join(_parts(found))
+
+
+def _parts(found: Found) -> Iterator[str]:
+    if found.aside is not None:
+        yield f"set aside on this machine, {found.aside}{_expired(found.aside)}"
+    elif found.aside_before is not None:
+        yield f"no longer set aside on this machine; it was {found.aside_before}"
+    if found.silent:
+        yield f"the host itself could not be asked: {found.silent}"
     else:
-        text = "not locked"
+        yield _own(found)
     if found.run is not None:
-        text += f"; {found.run}"
-    return f"{found.host}  {text}"
+        yield str(found.run)
+
+
+def _own(found: Found) -> str:
+    """What the host's own lock says."""
+    if found.lock is not None:
+        return f"{found.lock}{_expired(found.lock)}"
+    return f"unlocked; it was {found.before}" if found.before is not None else "not locked"
+
+
+def _expired(lock: OperatorLock) -> str:
+    return " (expired)" if lock.expired(datetime.now(UTC)) else ""
 
 
 def _reason(text: str) -> str:

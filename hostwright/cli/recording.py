@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
@@ -26,29 +26,42 @@ class Recording:
     emit: Emit
     silence: Silence
     journal: Journal
+    view: Callable[[], AbstractContextManager[None]]  #: shows what happens while its context lasts
 
 
 @contextmanager
 def recorded(
     call: Call, verb: str, fleet: Fleet, members: Sequence[Member], connections: Connections, *, shown: bool = True
 ) -> Iterator[Recording]:
-    """Record a run from its beginning to however it ends, and show it as it happens unless ``shown`` is false.
+    """Record a run from its beginning to however it ends, and show it as it happens.
+
+    Where ``shown`` is false, nothing is shown but within the recording's ``view``.
 
     A journal that cannot be written is a warning: no fleet shall stay broken because a disk here is full.
     """
     options = {name: value for name, value in call.options.items() if value not in ("", None, False, [])}
     header = RunHeader.now(verb, [member.name for member in members], fleet.path, options)
     secrets = {*secrets_in(fleet.inventory.hosts.values()), *connections.secrets}
-    view = _view(call, members) if shown else nullcontext(lambda _: None)
+    listeners: list[Emit] = []
+
+    @contextmanager
+    def view() -> Iterator[None]:
+        with _view(call, members) as show:
+            listeners.append(show)
+            yield
+            listeners.remove(show)
+
     with Journal.begin(state_root(), header, secrets=secrets, on_trouble=_warn) as journal:
         header = journal.header
 
         def tell(event: Event) -> None:
             journal(event)
-            show(event)
+            for show in listeners:
+                show(event)
 
-        with view as show, Silence(tell) as silence:
-            yield Recording(Run(header.run, header.operator, header.began, header.commit), silence, silence, journal)
+        run = Run(header.run, header.operator, header.began, header.commit)
+        with view() if shown else nullcontext(), Silence(tell) as silence:
+            yield Recording(run, silence, silence, journal, view)
 
 
 def _warn(sentence: str) -> None:

@@ -14,7 +14,7 @@ from hostwright.secret import Secret
 from hostwright.yamlfile import Origin
 
 _GROUP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
-_SECRET = re.compile(r"(?:^|_)(?:password|passwd|pass|passphrase|secret|token|api_key)$", re.IGNORECASE)
+_SECRET = re.compile(r"(?:^|_)(?:password|passwd|pass|passphrase|secret|token|api_key|password_hash)$", re.IGNORECASE)
 
 Values = Mapping[str, Value]
 

@@ -68,7 +68,7 @@ def _stays_off(found: Diagnosis) -> Iterator[Reason]:
 def _no_bmc_answer(found: Diagnosis) -> Iterator[Reason]:
     if found.reach == "silent" and found.power == "unknown":
         said = found.power_sentence or "it does not say whether the power is on"
-        yield Reason(f"{_silent(found)}, and its BMC is of no help: {said}")
+        yield Reason(f"its BMC is of no help: {said}; and {_silent(found)}")  # a lock holds the beginning only
 
 
 def _silent_and_on(found: Diagnosis) -> Iterator[Reason]:

@@ -214,7 +214,7 @@ def test_a_host_that_never_goes_down_is_told_from_one_that_does() -> None:
     jobs = tuple(f"stop {name}.service" for name in ("docker", "nfs", "a", "b", "c"))
     course = Course([FakeSession([Seen(OLD, "stopping", jobs)]) for _ in range(62)])
     assert course.fail(60) == (
-        f"it did not go down within 60 s of the order to reboot ({REASON}); last seen: going down: sshd answers, still "
+        f"it did not go down for a reboot ({REASON}) within 60 s; last seen: going down: sshd answers, still "
         "the old boot since 07:00:00, and systemd waits for: stop docker.service, stop nfs.service, stop a.service and "
         "2 more"
     )

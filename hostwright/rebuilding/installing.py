@@ -1,0 +1,188 @@
+"""A new operating system for one host: by our own seed over its BMC, or by the site's own command.
+
+The host key of the new system is made here and given to it with the seed, so that it is known before the host first
+answers; it takes the place of the old one only once the host shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from hostwright import hooks, rebooting
+from hostwright.bmc import Controller
+from hostwright.durations import Clock
+from hostwright.errors import HostError, Unreachable
+from hostwright.events import Emit, Note, Waiting
+from hostwright.fleet import Member
+from hostwright.identity.keys import HostKey, KeyPair, generate
+from hostwright.identity.sources import console_keys
+from hostwright.identity.trusting import known, replace
+from hostwright.rebuilding.clock import Phases
+from hostwright.rebuilding.serving import Place, SeedServers
+from hostwright.seeds.rendering import render_keys, render_seed
+from hostwright.seeds.settings import Install, Reinstall, reinstall_environment
+from hostwright.transport import Session
+from hostwright.transport.offered import offered
+
+POLL_S = 2.0  #: between two looks whether the new system answers
+#: from power-on to the first file of the seed: firmware and memory tests of a big server take ten minutes (PEERS A1
+#: row 11: bare metal takes 20 to 30 for all of it)
+FETCH_TIMEOUT_S = 1200.0
+
+
+@dataclass(frozen=True)
+class Installer:
+    """What an installation needs beside the host: how to reach it, and where seeds are served."""
+
+    member: Member
+    connect: Callable[[], Session]
+    open_bmc: Callable[[], Controller] | None
+    servers: SeedServers
+    run: str
+    emit: Emit
+    stopping: Callable[[], bool]
+    clock: Clock
+
+    def __call__(self, reason: str, phases: Phases) -> None:
+        """Install the host anew, and return when it answers on SSH with its new key, which is then the known one.
+
+        Raises ``HostError`` with what was seen last.
+        """
+        if install := self.member.install:
+            self._by_seed(install, phases)
+        elif reinstall := self.member.reinstall:
+            self._by_command(reinstall, reason, phases)
+        else:
+            raise HostError(self.member.name, "no reinstall is configured for it (hostwright_install)")
+
+    def _by_seed(self, install: Install, phases: Phases) -> None:
+        if self.open_bmc is None:
+            raise HostError(self.member.name, "the inventory names no BMC for it (hostwright_bmc)")
+        keys, name = generate(), self.member.name
+        with self.servers.place(name, install) as place:
+            seed = render_seed(install, host=name, keys=keys, url=place.url)
+            place.publish(seed)
+            self.emit(Note(name, f"its installer is to be given: {place.shown(seed.command_line)}"))
+            with phases.phase("power"), self.open_bmc() as bmc:
+                self.emit(Waiting(name, "its BMC"))
+                bmc.boot_once(install.boot, image_url=install.image)
+                bmc.cycle()
+            with phases.phase("install"):
+                began_s = self.clock.now_s()
+                self._await_fetch(place, seed.first, min(FETCH_TIMEOUT_S, install.timeout_s), install.boot)
+                self._await_key([keys.public], install.timeout_s - (self.clock.now_s() - began_s))
+        with phases.phase("install"):
+            self._await_login(install.timeout_s)
+            with suppress(HostError), self.open_bmc() as bmc:  # the host is there: a BMC that fails now is no failure
+                bmc.boot_from_disk()
+
+    def _by_command(self, reinstall: Reinstall, reason: str, phases: Phases) -> None:
+        name, keys = self.member.name, generate()
+        given = reinstall.host_keys == "given"
+        with phases.phase("install"):
+            before = self._shown()
+            with self.servers.place(name, reinstall) as place:
+                if given:
+                    place.publish(render_keys(keys))
+                self._run(reinstall, reason, keys, place.url if given else "")
+                wanted = [keys.public] if given else None
+                self._await_key(wanted, reinstall.timeout_s, before=before)
+            self._await_login(reinstall.timeout_s)
+        self.emit(Note(name, "it has a new operating system, and its new key is written down"))
+
+    def _run(self, reinstall: Reinstall, reason: str, keys: KeyPair, seed: str) -> None:
+        host = self.member.host
+        environment = reinstall_environment(
+            host=host.name, address=host.address or host.name, reason=reason, run=self.run,
+            host_key=keys.public.line if seed else "", seed=seed,
+        )  # fmt: skip
+        self.emit(Waiting(host.name, "the reinstall command"))
+        ended = hooks.run_here(reinstall.command, environment, reinstall.timeout_s)
+        if ended.status == 0:
+            return
+        late = f"did not end within {reinstall.timeout_s:.0f} s"
+        how = late if ended.status is None else f"ended with status {ended.status}"
+        said = f": {ended.lines[-1][:200]}" if ended.lines else " and printed nothing"
+        raise HostError(host.name, f"the command of hostwright_reinstall {how}{said}")
+
+    def _await_fetch(self, place: Place, first: str, timeout_s: float, boot: str) -> None:
+        """Wait until the installer asks for its seed."""
+        name = self.member.name
+        self.emit(Waiting(name, "the installer, which has not asked for its seed yet"))
+        end_s = self.clock.now_s() + timeout_s
+        while first not in place.fetched():
+            self._go_on()
+            if self.clock.now_s() >= end_s:
+                others = ", ".join(sorted(place.refused()))
+                hint = (
+                    f" (asked for by {others}, which may not have it: hostwright_install_allow_from)" if others else ""
+                )
+                raise HostError(
+                    name,
+                    f"the installer did not ask for its seed{hint} within {timeout_s:.0f} s of the power cycle: look "
+                    f"at its console whether it boots from {boot}, and whether its kernel is given the seed's address",
+                )
+            self.clock.sleep(POLL_S)
+        self.emit(Note(name, "the installer has its seed"))
+
+    def _await_key(self, wanted: list[HostKey] | None, timeout_s: float, *, before: HostKey | None = None) -> None:
+        """Wait until the host shows its new key, and write that down.
+
+        ``wanted`` are the keys that were given to it; without them its console tells, once it shows another one than
+        ``before``. The old key means that the old system is still there, or again; any other one is an error at once,
+        or the installer's own, which is waited out.
+        """
+        name, options = self.member.name, self.member.options
+        old = {entry.blob for entry in known(self.member.host, options)}
+        self.emit(Waiting(name, "the new system"))
+        end_s, last = self.clock.now_s() + timeout_s, "nothing of it"
+        while True:
+            self._go_on()
+            shown = self._shown()
+            if shown is not None and wanted and shown in wanted:
+                break
+            if shown is not None and not wanted and shown != before:
+                wanted = self._from_console(shown)
+                continue
+            if shown is not None:
+                last = f"it showed {'its old' if shown.blob in old else 'an unknown'} key {shown}"
+            if self.clock.now_s() >= end_s:
+                raise HostError(
+                    name,
+                    f"the installation did not end within {timeout_s:.0f} s; last seen: {last}. Look at its console",
+                )
+            self.clock.sleep(POLL_S)
+        replaced = replace(self.member.host, options, wanted)
+        self.emit(Note(name, f"its new host key {wanted[0]} is written down in {', '.join(map(str, replaced.files))}"))
+
+    def _from_console(self, shown: HostKey) -> list[HostKey] | None:
+        """The keys that the console tells, if the one that is shown is among them."""
+        command = self.member.console_command
+        if not command:
+            raise HostError(
+                self.member.name,
+                f"the new system shows {shown}, and nothing says that this is right: give hostwright_host_keys, or "
+                f"look at its console and say `invoke trust --hosts {self.member.name} --fingerprint …`",
+            )
+        keys = console_keys(self.member.host, command)
+        return list(keys) if shown in keys else None
+
+    def _shown(self) -> HostKey | None:
+        """The key that the host shows now; ``None`` while nothing answers."""
+        try:
+            return offered(self.member.host, self.member.options)
+        except Unreachable:
+            return None
+
+    def _await_login(self, timeout_s: float) -> None:
+        """Wait until we may log in and systemd has settled: the installed system's first boot may still go on."""
+        rebooting.await_boot(
+            self.member.host, self.connect, after="its installation", timeout_s=timeout_s, emit=self.emit,
+            clock=self.clock,
+        ).close()  # fmt: skip
+
+    def _go_on(self) -> None:
+        if self.stopping():
+            raise HostError(self.member.name, "stopped by the operator while it was being installed")
