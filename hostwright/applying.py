@@ -10,78 +10,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
-from hostwright import departure, draining, events, jobs, locks, release
-from hostwright.draining import Hooks
-from hostwright.errors import HostError, Locked, NotConverged, Refused, SeveralFailed, Stopped
-from hostwright.events import Emit
+from hostwright import draining, events, jobs, locks
+from hostwright.bookkeeping import Books
+from hostwright.errors import Locked, NotConverged, Refused, SeveralFailed, Stopped
 from hostwright.holding import HostLock
-from hostwright.line import Line, Patience
+from hostwright.line import Line
 from hostwright.model import Facts, Plan, RolePlan, RoleResult
 from hostwright.observing import ask, observe
+from hostwright.outcome import Outcome, Settings
 from hostwright.planning import Desired, make_plan
 from hostwright.rebooting import reboot
-from hostwright.release import Run
-from hostwright.resources import originals
 from hostwright.resources.gpu_use import BUSY_PROBES, users
 from hostwright.running import JobLost, Runner, failure
 from hostwright.scheduling import run_in_order
-from hostwright.secret import Secret
-from hostwright.stack import Artifact, Stack
 from hostwright.transport import Session
 
 MAX_ROUNDS = 6  #: blacklist → reboot → driver → reboot → what was known after: four; more means it does not converge
 MAX_LOST = 3  #: how often a host may go down in the middle of a job before that is taken for what the job does to it
-RECORD_TIMEOUT_S = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What applying needs to know beside the plan."""
-
-    run: Run
-    emit: Emit
-    locate: Callable[[Artifact], Path]  #: the file of an artifact on this machine; raises ``ArtifactError``
-    password: Secret | None = None  #: for sudo
-    holder: locks.Holder | None = None  #: in whose name the host is locked; ``None``: it is not
-    reboot_timeout_s: float = 1800.0  #: bare metal comes back slowly (PEERS A1 row 11: 20–30 min)
-    allow_reboot: bool = True
-    direct: bool = False  #: hosts fetch from the vendor what has an http(s) URL, instead of getting it over SSH
-    hooks: Hooks | None = None  #: what takes work off the host and lets it back
-    drain: bool = False  #: drain a host that is in use, and wait for it
-    force: bool = False  #: disturb running work
-    depart: bool = True  #: with the last role that is taken away, all that Hostwright kept there goes too
-    undrain: bool = True  #: let work back to a host that is as desired; false: whoever asks does it later
-    #: keeps the stack of a verified host on this machine, for the way back; a sentence where it cannot
-    keep: Callable[[Stack], str] = lambda _: ""
-    stopping: Callable[[], bool] = lambda: False  #: whether nothing new shall be begun
-    patience: Patience = field(default_factory=Patience)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one host: the first plan, every role's results, and what is left to do."""
-
-    host: str
-    plan: Plan
-    results: tuple[RoleResult, ...] = ()
-    left: Plan | None = None  #: the differences after the last round; ``None`` before anything was applied
-    reboots: int = 0
-
-    @property
-    def changed(self) -> bool:
-        """Whether anything was done on the host."""
-        return bool(self.results or self.reboots)
-
-    @property
-    def word(self) -> str:
-        """The outcome as one of ``events.RESULTS``."""
-        if self.left is not None and not self.left.empty:
-            return "pending"
-        return "changed" if self.changed else "as desired"
 
 
 class Host:
@@ -97,6 +45,7 @@ class Host:
         )
         run = settings.run
         self._runner = Runner(self._line, self._emit, settings.locate, run.id, run.operator, settings.direct)
+        self._books = Books(self._line, desired, run)
         self._facts = Facts({})
         self._results: list[RoleResult] = []
         self._rebooted_for: list[str] = []
@@ -160,7 +109,7 @@ class Host:
 
     def _rounds(self, first: Plan) -> Outcome:
         plan = first
-        self._note_origin()
+        self._books.note_origin(self._facts)
         for _ in range(MAX_ROUNDS + MAX_LOST):
             if plan.empty:
                 return self._done(first, plan)
@@ -178,46 +127,20 @@ class Host:
             plan = after
         raise NotConverged(self.name, f"after {MAX_ROUNDS} rounds these still differ: {_names(plan)}")
 
-    def _note_origin(self) -> None:
-        """Before the first change ever: write down on the host what is there, so that it can be had again."""
-        if not self._desired.removes and not release.read(self._facts):
-            self._write("what was there before the first change", originals.RECORD)
-
     def _done(self, first: Plan, left: Plan) -> Outcome:
-        """The host is as desired: work comes back to it, and its record says what it is."""
+        """The host is as desired: work comes back to it, and its records say what it is."""
+        settings, stack = self._settings, self._desired.stack
+        drained = self._drained or draining.drained(self._facts) is not None
         if self._desired.removes:
-            return self._gone(first, left)
-        if self._settings.undrain and (self._drained or draining.drained(self._facts) is not None):
+            self._books.note_removal(self._facts, depart=settings.depart)
+            if drained:
+                self._emit(events.Note(self.name, "it stays drained: nothing is there that work could use"))
+            return self._outcome(first, left)
+        if settings.undrain and drained:
             self._undrain()
-        before, stack = release.read(self._facts), self._desired.stack
-        record = release.renewed(self._desired, before, self._settings.run)
-        if record is not None:
-            script = release.write_script(record, former=release.former_name(before, stack))
-            self._write(f"its release record {release.PATH}", script)
-        if trouble := self._settings.keep(stack):
+        if trouble := self._books.note_release(self._facts, lambda: settings.keep(stack)):
             self._emit(events.Note(self.name, trouble))
         return self._outcome(first, left)
-
-    def _gone(self, first: Plan, left: Plan) -> Outcome:
-        """The roles are gone: the record says so, and with the last of them all that Hostwright itself kept goes.
-
-        A host whose layers are laid again at once keeps it: what was there before the first change is still that.
-        """
-        record = release.reduced(release.read(self._facts), [role.name for role in self._desired.roles])
-        if record:
-            self._write(f"its release record {release.PATH}", release.write_script(record))
-        elif record is not None and self._settings.depart:
-            self._write("what Hostwright kept there", departure.SCRIPT)
-        if draining.drained(self._facts) is not None or self._drained:
-            self._emit(events.Note(self.name, "it stays drained: nothing is there that work could use"))
-        return self._outcome(first, left)
-
-    def _write(self, what: str, script: str) -> None:
-        """Write something of our own on the host. Raises ``HostError``."""
-        written = self._line.root(script, RECORD_TIMEOUT_S)
-        if written.status != 0:
-            said = written.stderr.decode("utf-8", errors="replace").strip()
-            raise HostError(self.name, f"{what} cannot be written: {said}")
 
     def _outcome(self, first: Plan, left: Plan) -> Outcome:
         return Outcome(self.name, first, tuple(self._results), left, len(self._rebooted_for))

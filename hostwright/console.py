@@ -13,10 +13,10 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hostwright.applying import Outcome
 from hostwright.errors import HostError, HostwrightError, SeveralFailed, StepFailed
 from hostwright.inventory.patterns import fold
 from hostwright.model import Change, Plan, RolePlan
+from hostwright.outcome import Outcome
 from hostwright.rollout import result_of
 
 WIDTH_WHEN_PIPED = 140  #: columns of plain output, when nobody's terminal says otherwise

@@ -34,6 +34,9 @@ for folder in {_STATE} {delivery.CACHE.rpartition("/")[0]} /opt/hostwright/venvs
 done
 """
 
+#: A root program for a host whose layers are laid again at once.
+FORGET_RELEASE = f"rm -f -- {release.PATH}"
+
 #: Former files of ours that the stack no longer names, venvs that no link leads to, archives that apt can fetch again,
 #: and the records of jobs that have ended.
 #: "$@" are the checksums of the files that are still needed: each lies in a

@@ -12,7 +12,7 @@ from typing import Any
 from rich.text import Text
 
 from hostwright import console, locks, setaside, stackstore
-from hostwright.applying import Host, Outcome, Settings
+from hostwright.applying import Host
 from hostwright.cli.call import AS_DESIRED, DIFFERS, FAILED, Call, Connections
 from hostwright.cli.recording import recorded
 from hostwright.cli.showing import errors_json, show_errors, show_stand_ins
@@ -22,6 +22,7 @@ from hostwright.fleet import Fleet, Member
 from hostwright.journal import state_root
 from hostwright.limits import read_limits
 from hostwright.model import Plan
+from hostwright.outcome import Outcome, Settings
 from hostwright.planning import Desired
 from hostwright.release import Run
 from hostwright.rollout import Results, roll_out

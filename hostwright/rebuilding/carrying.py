@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hostwright import applying, departure, draining, events, locks
-from hostwright.applying import Settings
 from hostwright.errors import HostError, HostKeyMismatch, HostwrightError, Locked, Refused, Stopped
 from hostwright.fleet import Member
 from hostwright.model import Change, Plan, RolePlan
+from hostwright.outcome import Settings
 from hostwright.planning import Desired, removal_of
 from hostwright.rebuilding import powering
 from hostwright.rebuilding.clock import Phases

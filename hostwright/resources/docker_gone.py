@@ -46,10 +46,10 @@ _HOLDS = """\
 holds() { for path; do if [ -e "$path" ] || [ -L "$path" ]; then return 0; fi; done; return 1; }
 """
 
-#: What the daemons write elsewhere when they start: the engine its key (until Docker 23), containerd directories for
-#: plugins and networks, in which there is nothing.
+#: What the daemons also write when they start: the engine its key (until Docker 23), containerd directories for plugins
+#: (Debian's in its own one) and networks, in which there is nothing.
 _KEY = "/etc/docker/key.json"
-_PLUGINS = ("/opt/containerd", "/etc/cni")
+_TREES = ("/opt/containerd", f"{CONTAINERD_DATA}/opt", "/etc/cni")
 
 
 def there_before(facts: Facts, *packages: str) -> bool:
@@ -103,7 +103,7 @@ class EmptyDataGone:
     """No data directory of a container daemon in which nobody put anything; with it go the daemon's own few files.
 
     What holds an image, a container or a volume stays, as does a link, and a directory on which something is mounted.
-    ``key`` is a file, and ``trees`` are directories without any file, that the daemon makes outside when it starts.
+    ``key`` is a file, and ``trees`` are directories without any file, that the daemon makes when it starts.
     """
 
     directory: str
@@ -131,13 +131,13 @@ class EmptyDataGone:
             _HOLDS,
             self._held("exit 0"),
             f"rm -rf --one-file-system -- {self._made}",
+            *(_bare(tree) + sh("then rm -rf -- %s; fi", tree) for tree in self.trees),
             self._empty() + sh("then rmdir -- %s; fi", self.directory),
         ]
         if self.key:
             folder = self.key.rpartition("/")[0]
             script.append(sh("rm -f -- %s", self.key))
             script.append(sh("[ ! -d %s ] || rmdir --ignore-fail-on-non-empty -- %s", folder, folder))
-        script += [_bare(tree) + sh("then rm -rf -- %s; fi", tree) for tree in self.trees]
         want = f"{ABSENT}: no image, container or volume is in it"
         return Change(f"data in {self.directory}", answer.strip() or "there", want, (Step("\n".join(script)),))
 
@@ -169,4 +169,4 @@ def docker_data() -> EmptyDataGone:
 
 def containerd_data() -> EmptyDataGone:
     """containerd's directory, and those that it makes for plugins when it starts."""
-    return EmptyDataGone(CONTAINERD_DATA, trees=_PLUGINS)
+    return EmptyDataGone(CONTAINERD_DATA, trees=_TREES)

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import yaml
 
-from hostwright.applying import Host, Settings
+from hostwright.applying import Host
 from hostwright.errors import Refused
 from hostwright.fleet import Fleet, Member
 from hostwright.observing import observe
+from hostwright.outcome import Settings
 from hostwright.planning import make_plan
 from hostwright.release import Run
 from lab.config import HostOptions, Lab, Machine

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from hostwright import applying, draining, events, jobs, planning, release, scripting
-from hostwright.applying import Host, Settings
+from hostwright.applying import Host
 from hostwright.errors import NotConverged, Refused, SeveralFailed, StepFailed, Stopped, Unreachable
 from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.model import Change, Facts, Probe, Step
+from hostwright.outcome import Settings
 from hostwright.planning import Desired, DesiredRole
 from hostwright.quoting import sh
 from hostwright.resources import originals

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from hostwright import events
-from hostwright.applying import Outcome
 from hostwright.console import make_console, printable, show_error, show_plan, summary
 from hostwright.errors import FailedStep, HostError, StepFailed
 from hostwright.live import LiveTable, Plain
 from hostwright.model import Change, Plan, RolePlan, RoleResult, Step, StepResult
+from hostwright.outcome import Outcome
 from hostwright.scripting import Progress
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from hostwright import draining, locks, setaside
-from hostwright.applying import Settings
 from hostwright.draining import Hooks
 from hostwright.errors import ArtifactError, HostError, HostKeyMismatch, Refused, StepFailed, Stopped
 from hostwright.events import Event, Note, Phase, Rebooted
 from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
 from hostwright.model import Answer, Facts
+from hostwright.outcome import Settings
 from hostwright.rebuilding import carrying
 from hostwright.rebuilding.carrying import HostRebuild, Tools
 from hostwright.rebuilding.diagnosis import Diagnosis

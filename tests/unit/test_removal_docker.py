@@ -26,7 +26,7 @@ NUKE = "usr/share/docker.io/contrib/nuke-graph-directory.sh"
 BARE = ("image/overlay2/repositories.json", "network/files/local-kv.db", "volumes/metadata.db", "containers/",
         "plugins/storage/", "plugins/tmp/", "swarm/", "overlay2/l/", "buildkit/cache.db", "engine-id")  # fmt: skip
 BARE_CONTAINERD = (
-    "io.containerd.metadata.v1.bolt/meta.db", "io.containerd.content.v1.content/ingest/", "tmpmounts/",
+    "opt/bin/", "io.containerd.metadata.v1.bolt/meta.db", "io.containerd.content.v1.content/ingest/", "tmpmounts/",
     "io.containerd.snapshotter.v1.overlayfs/metadata.db",
 )  # fmt: skip
 

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostwright import events
-from hostwright.applying import Host, Settings
+from hostwright.applying import Host
 from hostwright.errors import HostError
 from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.model import Plan
+from hostwright.outcome import Settings
 from hostwright.planning import Desired
 from hostwright.release import Run
 from hostwright.scripting import Progress

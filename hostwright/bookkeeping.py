@@ -1,0 +1,57 @@
+"""What Hostwright writes on a host about itself: what was there before, which release it has, and that all is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hostwright import departure, release
+from hostwright.errors import HostError
+from hostwright.line import Line
+from hostwright.model import Facts
+from hostwright.planning import Desired
+from hostwright.release import Run
+from hostwright.resources import originals
+
+TIMEOUT_S = 60.0
+
+
+class Books:
+    """The records of one host, written over its line."""
+
+    def __init__(self, line: Line, desired: Desired, run: Run):
+        self._line, self._desired, self._run = line, desired, run
+
+    def note_origin(self, facts: Facts) -> None:
+        """Before the first change ever: write down what is there, so that it can be had again. Raises ``HostError``."""
+        if not self._desired.removes and not release.read(facts):
+            self._write("what was there before the first change", originals.RECORD)
+
+    def note_release(self, facts: Facts, keep: Callable[[], str]) -> str:
+        """The host is as desired: its record says what it is, and ``keep`` keeps the stack on this machine.
+
+        Returns what ``keep`` says of its trouble; empty where there is none. Raises ``HostError``.
+        """
+        before, stack = release.read(facts), self._desired.stack
+        record = release.renewed(self._desired, before, self._run)
+        if record is not None:
+            script = release.write_script(record, former=release.former_name(before, stack))
+            self._write(f"its release record {release.PATH}", script)
+        return keep()
+
+    def note_removal(self, facts: Facts, *, depart: bool) -> None:
+        """The roles are gone: the record says so. With the last of them all that Hostwright itself kept goes.
+
+        Without ``depart`` that stays, but for the record: layers are laid again at once, and what was there before the
+        first change is still that. Raises ``HostError``.
+        """
+        record = release.reduced(release.read(facts), [role.name for role in self._desired.roles])
+        if record:
+            self._write(f"its release record {release.PATH}", release.write_script(record))
+        elif record is not None:
+            self._write("what Hostwright kept there", departure.SCRIPT if depart else departure.FORGET_RELEASE)
+
+    def _write(self, what: str, script: str) -> None:
+        written = self._line.root(script, TIMEOUT_S)
+        if written.status != 0:
+            said = written.stderr.decode("utf-8", errors="replace").strip()
+            raise HostError(self._desired.host, f"{what} cannot be written: {said}")
