@@ -18,7 +18,7 @@ Sudo = Literal["nopasswd", "password", "none"]
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 DEFAULT_NAME = "lab"
-USER = "admin"  # the login user of every host
+USER = "ops"  # the login user of every host; "admin" is a name that installers refuse
 
 #: All labs live in this private block, a /22 each: 64 labs of 1021 hosts.
 BLOCK = IPv4Network(os.environ.get("HOSTWRIGHT_LAB_NETWORK", "10.213.0.0/16"))

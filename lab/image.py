@@ -135,6 +135,7 @@ def _recipe(distro: Distro) -> dict[str, object]:
     return {
         "recipe": RECIPE,
         "distro": distro,
+        "user": USER,
         "packages": PACKAGES,
         "prefilled": _prefilled(distro),
         "masked": MASKED,

@@ -72,7 +72,7 @@ class Installer:
             with phases.phase("install"):
                 began_s = self.clock.now_s()
                 self._await_fetch(place, seed.first, min(FETCH_TIMEOUT_S, install.timeout_s), install.boot)
-                self._await_key([keys.public], install.timeout_s - (self.clock.now_s() - began_s))
+                self._await_key([keys.public], install.timeout_s, began_s=began_s)
         with phases.phase("install"):
             self._await_login(install.timeout_s)
             with suppress(HostError), self.open_bmc() as bmc:  # the host is there: a BMC that fails now is no failure
@@ -127,17 +127,24 @@ class Installer:
             self.clock.sleep(POLL_S)
         self.emit(Note(name, "the installer has its seed"))
 
-    def _await_key(self, wanted: list[HostKey] | None, timeout_s: float, *, before: HostKey | None = None) -> None:
+    def _await_key(
+        self,
+        wanted: list[HostKey] | None,
+        timeout_s: float,
+        *,
+        began_s: float | None = None,
+        before: HostKey | None = None,
+    ) -> None:
         """Wait until the host shows its new key, and write that down.
 
         ``wanted`` are the keys that were given to it; without them its console tells, once it shows another one than
         ``before``. The old key means that the old system is still there, or again; any other one is an error at once,
-        or the installer's own, which is waited out.
+        or the installer's own, which is waited out. ``timeout_s`` counts from ``began_s``, else from now.
         """
         name, options = self.member.name, self.member.options
         old = {entry.blob for entry in known(self.member.host, options)}
         self.emit(Waiting(name, "the new system"))
-        end_s, last = self.clock.now_s() + timeout_s, "nothing of it"
+        end_s, last = (self.clock.now_s() if began_s is None else began_s) + timeout_s, "nothing of it"
         while True:
             self._go_on()
             shown = self._shown()

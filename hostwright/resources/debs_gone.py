@@ -147,7 +147,8 @@ class Database:
             yield from old or found
 
 
-#: ``take VERB PACKAGE...``: what is still there of these goes, and nothing else.
+#: ``take VERB PACKAGE...``: what is still there of these goes, and nothing else. Packages that hold no library but a
+#: name of one (libc6-dev) leave that in the loader's cache.
 _TAKE = f"""\
 take() {{
   verb=$1; shift
@@ -159,6 +160,7 @@ take() {{
   if [ -n "$also" ]; then echo "hostwright: apt would also remove or install:" $also; exit 1; fi
   {PATIENTLY} apt-mark unhold $names
   {APT_GET} --allow-change-held-packages "$verb" $names
+  ldconfig
 }}
 """
 

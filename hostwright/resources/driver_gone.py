@@ -53,6 +53,13 @@ _PACKAGED_SOURCES = tuple(
     f"/usr/src/nvidia-{name}*" for name in ("[0-9]", "current-", "tesla-", "legacy-", "open-", "kernel-")
 )
 
+#: Directories that the archive's data are the first to need, each before the one above it.
+_FOLDERS = (
+    "/etc/OpenCL/vendors", "/etc/OpenCL", "/usr/share/nvidia", "/usr/share/glvnd/egl_vendor.d", "/usr/share/glvnd",
+    "/usr/share/vulkan/icd.d", "/usr/share/vulkan/implicit_layer.d", "/usr/share/vulkan",
+    "/usr/share/egl/egl_external_platform.d", "/usr/share/egl",
+)  # fmt: skip
+
 _NAMES = " -o ".join(sh("-name %s", name) for name in _LIBRARIES)
 
 #: ``unowned`` passes on the paths that no package owns; dpkg is asked once, since each question takes it 40 ms, and
@@ -153,6 +160,7 @@ for tree in /lib/modules/*/; do
   rmdir --ignore-fail-on-non-empty "$tree/updates/dkms" "$tree/updates" 2>/dev/null || true
   if [ -e "$tree/modules.dep" ]; then depmod -a "${{tree##*/}}"; fi
 done
+there {words(_FOLDERS)} | unowned | xargs -r -d '\\n' -n 1 rmdir --ignore-fail-on-non-empty --
 ldconfig
 rm -f -- {steps.INSTALLING} {steps.RECORD} {steps.RECORD}.new
 """

@@ -237,7 +237,7 @@ def logged_in(gpu: Machine, host: Keys, login: Keys, command: str) -> str:
 def test_a_host_is_installed_from_its_seed(gpu: Machine, tmp_path: Path, kind: str) -> None:
     host, login = Keys.make(tmp_path / "host"), Keys.make(tmp_path / "login")
     trusted = gpu.lab.known_hosts.read_text()
-    on(gpu, "echo old >/root/old; echo old >/home/admin/old")
+    on(gpu, "echo old >/root/old; echo old >/home/ops/old")
     one = system(gpu.lab)
     with seed_server(gpu.lab) as seeds:
         seeds.files = autoinstall(host, login) if kind == "autoinstall" else preseed(host, login, seeds.url)
@@ -253,7 +253,7 @@ def test_a_host_is_installed_from_its_seed(gpu: Machine, tmp_path: Path, kind: s
         until(lambda: machine.running(gpu), gpu.console.read_text)
         machine.wait_for_ssh(gpu)
     assert seeds.peers == {str(gpu.address)}  # as a host's own requests
-    seen = logged_in(gpu, host, login, "hostname; sudo -n sh -c 'ls /root /home/admin'")
+    seen = logged_in(gpu, host, login, "hostname; sudo -n sh -c 'ls /root /home/ops'")
     assert seen.startswith("fresh\n")
     assert "late ran" in seen
     assert "old" not in seen

@@ -31,6 +31,10 @@ ELSEWHERE = {
     "invoke lab.reset --hosts gpu01": "likewise",
     "invoke lab.reset --hosts gpu01,gpu02": "likewise",
     "invoke lab.down": "likewise",
+    "invoke lab.up --hosts gpu01,gpu02 --bmc": "likewise; tests/lab/test_bmc.py does it",
+    "invoke lab.console --hosts gpu01": "likewise",
+    "invoke power status --hosts gpu01": "the hosts of this test have no BMC; tests/lab/rebuild runs it against one",
+    "invoke power cycle --hosts gpu01": "likewise",
     "python docs/images/capture.py": "needs bare hosts and minutes, and changes the picture of the README",
     "/opt/tensorflow-2.9/bin/pip download --only-binary :all: --no-deps --requirement "
     "/opt/tensorflow-2.9/constraints.txt pip==24.0 --dest wheels": "fetches 0.6 GB, as lab/vendor/wheels.py does",

@@ -47,7 +47,7 @@ def host(lab: Lab, bare: Snapshot) -> Machine:
 def command(machine: Machine, script: str, *options: str) -> list[str]:
     """The ssh command by which the inventory's user runs a script on a host."""
     trust = ("-o", f"UserKnownHostsFile={machine.lab.known_hosts}", "-o", "BatchMode=yes")
-    where = ("-i", str(machine.lab.private_key), *options, f"admin@{machine.address}")
+    where = ("-i", str(machine.lab.private_key), *options, f"ops@{machine.address}")
     return ["ssh", "-F", "none", *trust, *where, script]
 
 
@@ -131,7 +131,7 @@ def through(machine: Machine, line: Relay, folder: Path, script: str) -> Iterato
     (folder / "known_hosts").write_text(line.known_hosts)
     options = {"UserKnownHostsFile": folder / "known_hosts", "BatchMode": "yes", "StrictHostKeyChecking": "yes"}
     words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
-    where = ["-i", str(machine.lab.private_key), "-p", str(line.port), f"admin@{line.host}", script]
+    where = ["-i", str(machine.lab.private_key), "-p", str(line.port), f"ops@{line.host}", script]
     pipe = subprocess.PIPE
     with subprocess.Popen(["ssh", "-F", "none", *words, *where], stdin=pipe, stdout=pipe, stderr=pipe) as process:
         try:
@@ -170,7 +170,7 @@ def test_a_stalled_line_is_silent_and_open(host: Machine, tmp_path: Path) -> Non
         with pytest.raises(subprocess.TimeoutExpired):
             process.communicate(bytes(1_000_000), timeout=1.5)
         assert (process.poll(), line.troubled) == (None, 1)
-        assert 200_000 < int(console(host, "stat", "-c", "%s", "/home/admin/part")) < 400_000
+        assert 200_000 < int(console(host, "stat", "-c", "%s", "/home/ops/part")) < 400_000
         process.kill()
         process.communicate()
 
@@ -182,7 +182,7 @@ def test_a_stalled_line_is_silent_and_open(host: Machine, tmp_path: Path) -> Non
 def test_a_reboot_keeps_the_disk_and_only_a_clean_one_stops_services(host: Machine, clean: bool) -> None:
     before = boot_id(host)
     stopped = "cat >/etc/systemd/system/last.service; systemctl daemon-reload; systemctl start last"
-    unit = "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=true\nExecStop=touch /home/admin/stopped\n"
+    unit = "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=true\nExecStop=touch /home/ops/stopped\n"
     assert exec_in(host, ["sh", "-c", stopped], stdin=unit).returncode == 0
     (faults.reboot if clean else faults.reboot_now)(host)
     wait_for_ssh(host)

@@ -66,7 +66,7 @@ def ssh(machine: Machine, command: str, known_hosts: Path | None = None) -> subp
         "ConnectTimeout": 10,
     }
     words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
-    return attempt(["ssh", "-F", "none", *words, "-i", machine.lab.private_key, f"admin@{machine.address}", command])
+    return attempt(["ssh", "-F", "none", *words, "-i", machine.lab.private_key, f"ops@{machine.address}", command])
 
 
 def boot_id(machine: Machine) -> str:

@@ -103,7 +103,7 @@ def test_hosts_on_one_snapshot_are_hosts_of_their_own(lab: Lab, host: Machine, f
         assert console(machine, "cat", "/var/lib/docker/file") == "layer\n"
     assert [len(set(column)) for column in zip(*map(identity, [host, *clones]), strict=True)] == [4, 4, 4]
     assert len({machine.address for machine in [host, *clones]}) == 4
-    console(clones[0], "sh", "-euc", "echo mine >/home/admin/note; echo mine >/var/lib/docker/file")
+    console(clones[0], "sh", "-euc", "echo mine >/home/ops/note; echo mine >/var/lib/docker/file")
     assert ssh(clones[1], "cat note").stdout == "first\n"
     assert console(clones[1], "cat", "/var/lib/docker/file") == "layer\n"
     assert fleet.up(lab, names, snapshot=first) == []

@@ -142,7 +142,7 @@ def test_the_key_is_asked_for_over_the_jump_host(site: Site) -> None:
     jump = find_machine(site.lab, JUMP)
     config = site.folder / ".ssh" / "config"
     config.parent.mkdir()
-    config.write_text(f"Host jump\n HostName {jump.address}\n User admin\n IdentityFile {site.lab.private_key}\n")
+    config.write_text(f"Host jump\n HostName {jump.address}\n User ops\n IdentityFile {site.lab.private_key}\n")
     site.describe(ansible_ssh_common_args="-J jump")
     wrong = before.replace(site.line(JUMP, key_of(jump)), site.line(JUMP, key_of(site.host)))
     right = key_of(site.host).fingerprint

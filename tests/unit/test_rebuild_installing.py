@@ -179,6 +179,21 @@ def test_an_installation_that_does_not_end_leaves_the_known_key_as_it_is(world, 
     assert one.bmc.orders == ["boot network", "cycle"]
 
 
+def test_the_wait_for_the_installer_is_part_of_the_time_that_an_installation_has(world):
+    one = world([None])
+    one.bmc.fetch, sleep = lambda: None, one.sleep
+
+    def fetches_late(seconds: float) -> None:
+        sleep(seconds)
+        if one.now_s == 100:
+            one.fetch()
+
+    one.sleep = fetches_late
+    with pytest.raises(HostError, match="did not end within 600 s"):
+        one.install()
+    assert one.now_s == 600
+
+
 def test_an_installer_that_never_asks_for_its_seed_is_told_from_one_that_never_ends(world):
     one = world([None])
     one.bmc.fetch = lambda: None

@@ -149,6 +149,7 @@ def test_a_half_removed_driver_comes_out_clean(host: Host) -> None:
     (host.root / "usr/bin/nvidia-installer").unlink()
     host.remove()
     assert host.tree() == OTHERS
+    assert not (host.root / "etc/OpenCL").exists()
     assert f"remove -m nvidia -v {V} --all" in (host.root / "dkms.log").read_text()
 
 

@@ -197,6 +197,7 @@ def apt(folder: Path, simulation: str, present: str) -> Path:
     log.touch()
     program(folder / "bin", "apt-get", f'case "$*" in *" -s "*) printf "{simulation}" ;; *) echo "$*" >> {log} ;; esac')
     program(folder / "bin", "apt-mark", f'echo "$*" >> {log}')
+    program(folder / "bin", "ldconfig", "")
     program(folder / "bin", "dpkg-query", f"printf '{present}'; exit 1")
     return log
 

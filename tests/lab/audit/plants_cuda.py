@@ -216,8 +216,8 @@ LOADER = (
 SHELLS = (
     plant(
         "the toolkit on a user's path", "environment",
-        "echo 'export PATH=/usr/local/cuda-11.2/bin${PATH:+:${PATH}}' >>~admin/.bashrc",
-        rules="path-in-start-file", cure="sed -i '/cuda-11.2/d' ~admin/.bashrc",
+        "echo 'export PATH=/usr/local/cuda-11.2/bin${PATH:+:${PATH}}' >>~ops/.bashrc",
+        rules="path-in-start-file", cure="sed -i '/cuda-11.2/d' ~ops/.bashrc",
         quick=True,
     ),
     plant("ptxas no longer on PATH", "environment", "rm /usr/bin/ptxas",
@@ -241,19 +241,19 @@ SHELLS = (
     ),
     plant(
         "a user's shell names lib for lib64", "environment",
-        "echo 'export LD_LIBRARY_PATH=/usr/local/cuda/lib:$LD_LIBRARY_PATH' >>~admin/.profile",
-        rules="path-lib-not-lib64", cure="sed -i /cuda/d ~admin/.profile",
+        "echo 'export LD_LIBRARY_PATH=/usr/local/cuda/lib:$LD_LIBRARY_PATH' >>~ops/.profile",
+        rules="path-lib-not-lib64", cure="sed -i /cuda/d ~ops/.profile",
     ),
     plant(
         "a user's shell with another CUDA", "environment",
-        "echo 'export LD_LIBRARY_PATH=/opt/cuda-11.4/lib64' >>~admin/.bashrc",
-        rules="variable-of-another-cuda", cure="sed -i /cuda-11.4/d ~admin/.bashrc",
+        "echo 'export LD_LIBRARY_PATH=/opt/cuda-11.4/lib64' >>~ops/.bashrc",
+        rules="variable-of-another-cuda", cure="sed -i /cuda-11.4/d ~ops/.bashrc",
         quick=True,
     ),
     plant(
         "a copied line with a backslash", "environment",
-        r"echo 'export PATH=/usr/local/cuda/bin\${PATH:+:${PATH}}' >>~admin/.bashrc",
-        rules="path-misquoted", cure="sed -i /cuda/d ~admin/.bashrc",
+        r"echo 'export PATH=/usr/local/cuda/bin\${PATH:+:${PATH}}' >>~ops/.bashrc",
+        rules="path-misquoted", cure="sed -i /cuda/d ~ops/.bashrc",
     ),
 )  # fmt: skip
 

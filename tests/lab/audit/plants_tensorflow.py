@@ -30,7 +30,7 @@ rm {VENV}; mkdir {VENV}; echo 'version = 3.11.2' >{VENV}/pyvenv.cfg
 {dist(f"{VENV}/lib/python3.11/site-packages", "tensorflow", "2.12.0")}
 """
 
-HOME = "~admin/.local/lib/python3.9/site-packages"
+HOME = "~ops/.local/lib/python3.9/site-packages"
 
 TENSORFLOW = (
     plant("numpy 2 installed", "tensorflow", f"{PIP} install -q numpy==2.0.2",
@@ -63,8 +63,8 @@ TENSORFLOW = (
           cure=f"{PIP} uninstall -q -y nvidia-cudnn-cu11"),
     plant(
         "a second TensorFlow in a home", "tensorflow", dist(HOME, "tensorflow", "2.9.0") + dist(HOME, "numpy", "2.0.2")
-        + "chown -R admin ~admin/.local",
-        rules="tensorflow-outside", cure="sudo -H -u admin python3 -m pip uninstall -q -y tensorflow",
+        + "chown -R ops ~ops/.local",
+        rules="tensorflow-outside", cure="sudo -H -u ops python3 -m pip uninstall -q -y tensorflow",
         quick=True,
     ),
     plant(
