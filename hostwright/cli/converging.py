@@ -29,9 +29,11 @@ from hostwright.rollout import Results, roll_out
 
 STOPPING = (
     "stopping: what runs on the hosts is waited for, nothing new is begun. "
-    "Once more Ctrl-C leaves at once; the jobs go on there, and the same command again, or "
-    "`invoke provision --resume`, re-attaches to them."
+    "Once more Ctrl-C leaves at once; the jobs go on there, and %s re-attaches to them."
 )
+#: what goes on with an interrupted run of a verb
+AGAIN = {"provision": "`invoke provision --resume`"}
+THE_SAME = "the same command again"
 
 
 def wanted(member: Member) -> Desired:
@@ -70,12 +72,12 @@ def converge(
             limits=limits,
             emit=recording.emit,
             stop=connections.close,
-            gently=lambda: stop_gently(stopping, recording.emit),
+            gently=lambda: stop_gently(stopping, recording.emit, verb),
             silent=recording.silence.hosts,
         )
         status = status_of(results)
         recording.journal.end(status, sentence=results.stopped_because)
-    report(call, recording.run.id, members, results)
+    report(call, verb, recording.run.id, members, results)
     return status
 
 
@@ -128,10 +130,10 @@ class Work:
         )
 
 
-def stop_gently(stopping: threading.Event, emit: Emit) -> None:
+def stop_gently(stopping: threading.Event, emit: Emit, verb: str) -> None:
     """Begin nothing new, and say so."""
     stopping.set()
-    emit(Note("", STOPPING))
+    emit(Note("", STOPPING % AGAIN.get(verb, THE_SAME)))
 
 
 def status_of(results: Results[Outcome]) -> int:
@@ -141,7 +143,7 @@ def status_of(results: Results[Outcome]) -> int:
     return DIFFERS if any(outcome.word == "pending" for outcome in results.values) else AS_DESIRED
 
 
-def report(call: Call, run: str, members: Sequence[Member], results: Results[Outcome]) -> None:
+def report(call: Call, verb: str, run: str, members: Sequence[Member], results: Results[Outcome]) -> None:
     """Show what came of each host."""
     if call["json"]:
         print(json.dumps(_document(run, results)))
@@ -150,7 +152,7 @@ def report(call: Call, run: str, members: Sequence[Member], results: Results[Out
     out.print(console.summary(results.values, results.errors, results.untouched))
     show_errors(results.errors)
     if results.stopped_because:
-        sentence = f"{results.stopped_because}. `invoke provision --resume` goes on with what is left"
+        sentence = f"{results.stopped_because}. To go on with what is left: {AGAIN.get(verb, THE_SAME)}"
         console.make_console(stderr=True).print(Text(console.printable(sentence), style="bold red"))
     show_stand_ins(tuple(members), out)
     out.print(Text(f"run {run}: `invoke runs.show --run {run}` shows every step", style="dim"))

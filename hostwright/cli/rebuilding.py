@@ -78,7 +78,7 @@ def rebuild(call: Call) -> int:
                 limits=limits,
                 emit=recording.emit,
                 stop=connections.close,
-                gently=lambda: stop_gently(stopping, recording.emit),
+                gently=lambda: stop_gently(stopping, recording.emit, "rebuild"),
                 silent=recording.silence.hosts,
             )
         errors = (*missed, *results.errors)

@@ -39,8 +39,8 @@ class Resume:
 
 
 def named_sets(root: Path, inventory: str | Path) -> dict[str, set[str]]:
-    """The sets of the last provision or verify run on this inventory that is over; empty when there was none."""
-    last = _last(root, inventory, ("provision", "verify"))
+    """The sets of the last such run on this inventory that is over: one that brought or verified; empty without one."""
+    last = _last(root, inventory, ("provision", "verify", "rebuild", "rollback"))
     return sets_in(_results(last)) if last else {}
 
 
