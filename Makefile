@@ -35,8 +35,9 @@ lint: setup
 unit: lint
 	$(VENV)/bin/python -m pytest tests/unit -n auto
 
+# Tests on hosts of their own run beside those on the hosts that many tests share.
 lab-test: setup
-	$(SUDO) $(VENV)/bin/python -m pytest tests/browser tests/lab
+	$(SUDO) $(VENV)/bin/python -m pytest -n 2 --dist loadgroup tests/browser tests/lab
 
 test: unit lab-test
 

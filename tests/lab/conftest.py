@@ -20,16 +20,31 @@ from lab.config import HostOptions, Lab, Machine
 from lab.image import ensure_packages
 from lab.machine import console
 from lab.records import find_machine, open_lab
+from tests.lab.telling import Telling
 
+HERE = Path(__file__).parent
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 HOSTS = ("gpu01", "gpu02")
 SMALL = HostOptions(profile="small")  #: the large math libraries are stand-ins: minutes less
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """The lab makes network namespaces and boots hosts."""
     if os.geteuid() != 0:
         raise pytest.UsageError("the lab tests need root: say `make test`, which uses sudo")
+    config.pluginmanager.register(Telling())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests on the hosts that all share stay in one process; other files and packages have hosts of their own."""
+    for item in items:
+        if not item.path.is_relative_to(HERE):
+            continue
+        fixtures = item._fixtureinfo.name2fixturedefs
+        used = fixtures.get("lab", ())[-1:]  # a file's own comes after the one that it overrides
+        shared = any(one.baseid == HERE.relative_to(PROJECT).as_posix() for one in used)
+        own = item.path.parent if item.path.parent != HERE else item.path
+        item.add_marker(pytest.mark.xdist_group("tests" if shared else own.stem))
 
 
 @dataclass(frozen=True)

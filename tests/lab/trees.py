@@ -28,7 +28,6 @@ LEFT_OUT = {
     "/var/cache/apt": "apt's cache",
     "/var/cache/ldconfig": "ldconfig's cache of what it read; what it found is /etc/ld.so.cache",
     "/var/cache/debconf": "a package's questions, as far as it asked them; kept by debconf for good",
-    "/home/lab/.ssh": "whoever logs in",
 }
 
 #: What nobody takes away, and what may come.

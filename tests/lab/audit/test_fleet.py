@@ -16,6 +16,7 @@ from lab.records import find_machine
 from tests.lab.audit.bench import Bench, Planted, Score, dealt, score
 from tests.lab.audit.plants import PLANTS
 from tests.lab.conftest import FrontDoor
+from tests.lab.telling import tell
 
 HOSTS = tuple(f"aud{number:02}" for number in range(1, 25))
 CLEAN = 3
@@ -57,9 +58,8 @@ def test_there_are_enough_kinds_in_every_layer(planted: Planted):
     assert layers >= {"base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container", "gpu"}
 
 
-def test_all_that_was_planted_is_found(seen: Score, capsys: pytest.CaptureFixture[str]):
-    with capsys.disabled():
-        print(f"\n{len(HOSTS)} hosts, {CLEAN} of them clean: {seen}")
+def test_all_that_was_planted_is_found(seen: Score, pytestconfig: pytest.Config):
+    tell(pytestconfig, f"{len(HOSTS)} hosts, {CLEAN} of them clean: {seen}")
     assert seen.missed == []
 
 

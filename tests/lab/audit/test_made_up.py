@@ -15,6 +15,7 @@ from hostwright.model import Facts
 from lab.config import Machine
 from tests.lab.audit.made_up import MADE_UP, MadeUp
 from tests.lab.conftest import FrontDoor, on
+from tests.lab.telling import tell
 
 Clean = tuple[Facts, datetime]
 
@@ -42,12 +43,11 @@ def test_exactly_what_is_there_is_found(case: MadeUp, member: Member, clean: Cle
     assert [finding.rule for finding in audit.findings if not all(finding.evidence)] == []
 
 
-def test_all_are_found_and_none_is_invented(member: Member, clean: Clean, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_are_found_and_none_is_invented(member: Member, clean: Clean, pytestconfig: pytest.Config) -> None:
     found = [({one.rule for one in judged(case, member, clean).findings}, case.rules) for case in MADE_UP]
     wanted, right = sum(len(rules) for _, rules in found), sum(len(seen & rules) for seen, rules in found)
     invented = sum(len(seen - rules) for seen, rules in found)
-    with capsys.disabled():
-        print(f"\nmade-up: {right} of {wanted} found, {invented} invented, on {len(MADE_UP)} hosts")
+    tell(pytestconfig, f"made-up: {right} of {wanted} found, {invented} invented, on {len(MADE_UP)} hosts")
     assert (right, invented) == (wanted, 0)
 
 
