@@ -1,88 +1,20 @@
-"""Opening the history's file: made whole or not at all, for its owner alone, and every trouble is one sentence."""
+"""The history's file: an embedded SQLite database."""
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import tempfile
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
-from pathlib import Path
 
-from hostwright.errors import HostwrightError, InputError
 from hostwright.history.schema import migrate
-from hostwright.journal.places import PRIVATE_DIR
+from hostwright.sqlitefile import SqliteFile
 
-BUSY_S = 30.0  #: how long a writer waits for another; the first audit of a thousand hosts takes a few seconds to write
 CACHE_KIB = 64 * 1024  #: of pages in memory: adding an audit reads what is so on every host
 
 
-@contextmanager
-def opened(path: Path, *, write: bool) -> Iterator[sqlite3.Connection]:
-    """One transaction on the history: all of it is written, or nothing. A reader sees one state of it.
-
-    Where there is no file, a reader finds an empty history and leaves no file. Raises ``HostwrightError``.
-    """
-    try:
-        if write and not path.exists():
-            _create(path)
-        with closing(_connect(path if path.exists() else ":memory:")) as db:
-            db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-            yield db
-            db.execute("COMMIT")
-    except sqlite3.Error as error:
-        raise _trouble(path, error) from error
-    except OSError as error:
-        raise HostwrightError(f"{path}: cannot be used: {error.strerror or error}") from error
-    except InputError as error:
-        raise InputError(str(error), str(path)) from error
-    except (LookupError, TypeError, ValueError, OverflowError) as error:  # rows that SQLite reads and nobody wrote
-        raise _damaged(path, error) from error
+def _prepare(db: sqlite3.Connection) -> None:
+    migrate(db)
+    db.execute("PRAGMA foreign_keys=ON")
+    db.execute("PRAGMA synchronous=NORMAL")  # what a power cut may take is the last audit, never the file
+    db.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
 
 
-def _connect(path: Path | str) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
-    try:
-        migrate(db)
-        db.execute("PRAGMA foreign_keys=ON")
-        db.execute("PRAGMA synchronous=NORMAL")  # what a power cut may take is the last audit, never the file
-        db.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _create(path: Path) -> None:
-    """Make the file beside its place and link it there: of two processes that begin, the second finds it whole.
-
-    SQLite gives the files beside it (``-wal``, ``-shm``) the mode of the file, which is 0600.
-    """
-    path.parent.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
-    handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    try:
-        _connect(beside).close()
-        with suppress(FileExistsError):
-            os.link(beside, path)
-    finally:
-        for suffix in ("", "-wal", "-shm", "-journal"):
-            Path(beside + suffix).unlink(missing_ok=True)
-
-
-def _trouble(path: Path, error: sqlite3.Error) -> HostwrightError:
-    """What the operator should know and do. The lower byte of SQLite's code is the kind, the others tell more."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    match code:
-        case sqlite3.SQLITE_FULL:
-            return HostwrightError(f"{path}: there is no room left on its disk; free some, then audit again")
-        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            return HostwrightError(f"{path}: another process has been writing to it for {BUSY_S:.0f} s; try again")
-        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM | sqlite3.SQLITE_IOERR:
-            return HostwrightError(f"{path}: cannot be read or written ({error}); see its owner, mode and disk")
-    return _damaged(path, error)
-
-
-def _damaged(path: Path, error: Exception) -> InputError:
-    said = f"is damaged ({type(error).__name__}: {error}): move it away, and a new history begins with the next audit"
-    return InputError(said, str(path))
+opened = SqliteFile(_prepare, "a new history begins with the next audit").opened

@@ -7,23 +7,19 @@ Inventories are told apart by where they lie, so that a ``gpu01`` of another inv
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import tempfile
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from hostwright.errors import HostwrightError, InputError
-from hostwright.journal.places import PRIVATE_DIR, place_of
+from hostwright.errors import InputError
+from hostwright.journal.places import place_of
 from hostwright.rebuilding.values import Rebuild
+from hostwright.sqlitefile import SqliteFile
 
 FILE = "rebuilds.sqlite"
 VERSION = 1  #: of the form below, kept as SQLite's user_version
-BUSY_S = 30.0  #: how long a writer waits for another; a row takes milliseconds
 KEEP = timedelta(days=400)  #: as long as the history of audits: a year, and the month before it to compare with
 
 _FORM = (
@@ -69,48 +65,22 @@ class Records:
             return tuple(_REBUILD.validate_json(document) for (document,) in rows)
 
 
-@contextmanager
-def _opened(path: Path, *, write: bool) -> Iterator[sqlite3.Connection]:
-    """One transaction: all of it is written, or nothing. Raises ``HostwrightError``."""
-    try:
-        if write and not path.exists():
-            _create(path)
-        with closing(_connect(path if path.exists() else ":memory:")) as db:
-            db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-            yield db
-            db.execute("COMMIT")
-    except sqlite3.Error as error:
-        raise _trouble(path, error) from error
-    except OSError as error:
-        raise HostwrightError(f"{path}: cannot be used: {error.strerror or error}") from error
-    except ValidationError as error:
-        raise _damaged(path, f"{error.error_count()} values of a record are none") from error
-
-
-def _connect(path: Path | str) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
-    try:
-        _form(db, str(path))
-        db.execute("PRAGMA synchronous=FULL")  # a few rows a day: each is on the disk before anybody relies on it
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _form(db: sqlite3.Connection, path: str) -> None:
+def _prepare(db: sqlite3.Connection) -> None:
     """Give a new file its tables. Raises ``InputError`` for another version's file and for another program's."""
     found = db.execute("PRAGMA user_version").fetchone()[0]
-    if found == VERSION:
-        return
     if found > VERSION:
         raise InputError(
             f"was written by a newer Hostwright (version {found} of its form; this one knows {VERSION}): use that one, "
-            "or name another directory in HOSTWRIGHT_STATE",
-            path,
+            "or name another directory in HOSTWRIGHT_STATE"
         )
+    if found < VERSION:
+        _give_form(db)
+    db.execute("PRAGMA synchronous=FULL")  # a few rows a day: each is on the disk before anybody relies on it
+
+
+def _give_form(db: sqlite3.Connection) -> None:
     if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        raise InputError("holds no rebuilds, but another program's data: move it away, and new records begin", path)
+        raise InputError("holds no rebuilds, but another program's data: move it away, and new records begin")
     db.execute("PRAGMA journal_mode=WAL")  # readers and one writer do not wait for each other
     db.execute("BEGIN IMMEDIATE")
     for statement in _FORM:
@@ -119,34 +89,4 @@ def _form(db: sqlite3.Connection, path: str) -> None:
     db.execute("COMMIT")
 
 
-def _create(path: Path) -> None:
-    """Make the file beside its place and link it there: of two processes that begin, the second finds it whole.
-
-    SQLite gives the files beside it (``-wal``, ``-shm``) the mode of the file, which is 0600.
-    """
-    path.parent.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
-    handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    try:
-        _connect(beside).close()
-        with suppress(FileExistsError):
-            os.link(beside, path)
-    finally:
-        for suffix in ("", "-wal", "-shm", "-journal"):
-            Path(beside + suffix).unlink(missing_ok=True)
-
-
-def _trouble(path: Path, error: sqlite3.Error) -> HostwrightError:
-    """What the operator should know and do. The lower byte of SQLite's code is the kind."""
-    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
-        case sqlite3.SQLITE_FULL:
-            return HostwrightError(f"{path}: there is no room left on its disk: free some")
-        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            return HostwrightError(f"{path}: another process has been writing to it for {BUSY_S:.0f} s; try again")
-        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM | sqlite3.SQLITE_IOERR:
-            return HostwrightError(f"{path}: cannot be read or written ({error}); see its owner, mode and disk")
-    return _damaged(path, f"{type(error).__name__}: {error}")
-
-
-def _damaged(path: Path, what: str) -> InputError:
-    return InputError(f"is damaged ({what}): move it away, and new records begin with the next rebuild", str(path))
+_opened = SqliteFile(_prepare, "new records begin with the next rebuild").opened

@@ -35,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Telling())
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests on the hosts that all share stay in one process; other files and packages have hosts of their own."""
     for item in items:

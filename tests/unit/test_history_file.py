@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from hostwright import sqlitefile
 from hostwright.errors import HostwrightError, InputError
 from hostwright.history import History, Item, opening, schema
 from hostwright.history.items import kept
@@ -110,23 +111,23 @@ def test_an_audit_is_written_whole_or_not_at_all(tmp_path: Path):
 
 def test_another_writer_that_never_ends_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     history = filled(tmp_path, audit(0, host()))
-    monkeypatch.setattr(opening, "BUSY_S", 0.05)
+    monkeypatch.setattr(sqlitefile, "BUSY_S", 0.05)
     with opening.opened(history.path, write=True), pytest.raises(HostwrightError, match="another process"):
         history.add(audit(1, host()))
 
 
 def test_a_full_disk_is_said_and_leaves_the_history_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     history = filled(tmp_path, audit(0, host()))
-    connect = opening._connect
+    connect = sqlitefile.SqliteFile._connect
 
-    def small(path: Path | str) -> sqlite3.Connection:
-        db = connect(path)
+    def small(kind: sqlitefile.SqliteFile, path: Path | str) -> sqlite3.Connection:
+        db = connect(kind, path)
         db.execute("PRAGMA max_page_count=1")  # SQLite keeps what there is, and lets it grow no more
         return db
 
     many = host(readings=[driver(f"{number}" * 200) for number in range(500)])
     with monkeypatch.context() as patch:
-        patch.setattr(opening, "_connect", small)
+        patch.setattr(sqlitefile.SqliteFile, "_connect", small)
         with pytest.raises(HostwrightError, match="no room left"):
             history.add(audit(1, many))
     assert told(history) == ["0 status: desired"]

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hostwright import sqlitefile
 from hostwright.errors import HostwrightError, InputError
 from hostwright.rebuilding import records
 from hostwright.rebuilding.records import Records
@@ -154,7 +155,7 @@ def test_another_program_s_file_and_a_newer_one_are_left_alone(tmp_path: Path):
 def test_a_writer_that_never_ends_and_a_place_that_cannot_be_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     kept = Records(tmp_path, "inventory")
     kept.add(rebuild("repair"))
-    monkeypatch.setattr(records, "BUSY_S", 0.05)
+    monkeypatch.setattr(sqlitefile, "BUSY_S", 0.05)
     with closing(sqlite3.connect(kept.path)) as db:
         db.execute("BEGIN IMMEDIATE")
         with pytest.raises(HostwrightError, match="another process"):
