@@ -1,0 +1,119 @@
+"""Clones of one good host, in a lab with BMCs of its own: broken, rebuilt with one command, looked at again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lab import fleet
+from lab.config import HostOptions, Lab, Machine
+from lab.records import Snapshot, find_machine, read_records
+from tests.lab.audit.bench import AT_ONCE, SETTLE
+from tests.lab.conftest import FrontDoor, on
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What one ``invoke rebuild --json`` said: each host's record, and the sentences of those without one."""
+
+    status: int
+    rebuilds: Mapping[str, Mapping[str, Any]]
+    errors: Mapping[str, str]
+
+    def way(self, host: str) -> str:
+        """The ways that a host was taken, as its record has them."""
+        return " + ".join(self.rebuilds[host]["ways"])
+
+    def phases(self, host: str) -> dict[str, float]:
+        """Seconds by phase, of those that the host went through."""
+        return {name: float(seconds) for name, seconds in self.rebuilds[host]["phases"]}
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The lab, its good snapshot and ``invoke``. ``story`` is what the table at the end shows."""
+
+    lab: Lab
+    snapshot: Snapshot
+    invoke: FrontDoor
+    story: list[tuple[str, str, str, Mapping[str, float], float]] = field(default_factory=list)
+
+    def machine(self, host: str) -> Machine:
+        """A host of the lab."""
+        return find_machine(self.lab, host)
+
+    @contextmanager
+    def clones(self, hosts: Mapping[str, HostOptions | None]) -> Iterator[None]:
+        """Clones of the good host with these options, once they have settled (Docker takes a moment), for the body."""
+        try:
+            for kind in dict.fromkeys(hosts.values()):
+                names = [host for host, options in hosts.items() if options == kind]
+                fleet.up(self.lab, names, options=kind, snapshot=self.snapshot)
+            self.each(hosts, lambda host: on(self.machine(host), SETTLE))
+            yield
+        finally:
+            fleet.remove(self.lab, [host for host in hosts if host in read_records(self.lab)])
+            for host in hosts:
+                self._variables(host).unlink(missing_ok=True)
+
+    def each(self, hosts: Iterable[str], action: Callable[[str], object]) -> None:
+        """Do something with several hosts at a time; the first error is raised."""
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            for _ in pool.map(action, list(hosts)):
+                pass
+
+    def say(self, host: str, **variables: Any) -> None:
+        """Write variables of one host into the inventory, as its user would."""
+        place = self._variables(host)
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(yaml.safe_dump(variables))
+
+    def rebuild(self, hosts: Iterable[str], *words: str) -> Told:
+        """``invoke rebuild`` of these hosts with nobody at the keyboard."""
+        done = self.invoke("rebuild", "--hosts", ",".join(hosts), "--json", *words)
+        assert done.stdout, f"{done.returncode}\n{done.stderr[-3000:]}"
+        document = json.loads(done.stdout)
+        assert not document["untouched"], document["stopped_because"]
+        rebuilds = {one["host"]: one for one in document["rebuilds"]}
+        return Told(done.returncode, rebuilds, {one["host"]: one["sentence"] for one in document["errors"]})
+
+    def audit(self, hosts: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """``invoke audit``: host → what it says."""
+        done = self.invoke("audit", "--hosts", ",".join(hosts), "--json")
+        return {one["host"]: one for one in json.loads(done.stdout)["hosts"]}
+
+    def locks(self, hosts: Iterable[str]) -> dict[str, str]:
+        """``invoke lock --list``: host → the reason for which it is locked, there or on this machine; empty: free."""
+        done = self.invoke("lock", "--list", "--hosts", ",".join(hosts), "--json")
+        found = json.loads(done.stdout)["hosts"]
+        return {one["host"]: ((one["lock"] or one["set_aside"] or {}).get("reason", "")) for one in found}
+
+    def tell(self, state: str, host: str, told: Told) -> None:
+        """Remember a rebuild for the table at the end."""
+        way, total_s = told.way(host), float(told.rebuilds[host]["total_s"])
+        self.story.append((state, way, told.rebuilds[host]["outcome"], told.phases(host), total_s))
+
+    def table(self) -> str:
+        """States, ways and seconds by phase."""
+        rows = [f"{'state':<36}{'way':<32}{'outcome':<13}{'total':>7}  phases"]
+        for state, way, outcome, phases, total_s in self.story:
+            seconds = "  ".join(f"{name} {took_s:.1f}" for name, took_s in phases.items())
+            rows.append(f"{state:<36}{way:<32}{outcome:<13}{total_s:>5.0f} s  {seconds}")
+        return "\n".join(rows)
+
+    def _variables(self, host: str) -> Path:
+        return self.lab.inventory.parent / "host_vars" / f"{host}.yml"
+
+
+def untouched(machine: Machine) -> str:
+    """What changes on a host when somebody works there: its boot, and all that Hostwright keeps on it."""
+    return on(machine, f"cat {BOOT_ID}; find /var/lib/hostwright -printf '%p %s %T@\\n' | sort")

@@ -1,0 +1,127 @@
+"""The states that dead hosts are found in: how each is brought about, and what a rebuild must do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from lab import fleet, halfway
+from lab.config import HostOptions
+from lab.machine import power_off
+from tests.lab.audit.plants import PLANTS
+from tests.lab.conftest import on
+from tests.lab.rebuild.bench import Bench
+
+Break = Callable[[Bench, str], object]
+
+CHECKS = ("diagnose", "verify")
+REPAIR = ("diagnose", "provision", "verify")
+RELAYER = ("diagnose", "remove", "provision", "verify")  #: and where former files of ours go first
+POWER = ("diagnose", "power", "reboot", "verify")
+
+
+@dataclass(frozen=True)
+class State:
+    """One way to be dead. ``way`` and ``phases`` are what the record must say of the rebuild, in their order."""
+
+    name: str
+    host: str
+    fail: Break
+    way: str
+    phases: tuple[str, ...]
+    options: HostOptions | None = None
+
+
+def shell(script: str) -> Break:
+    """Break a host by commands of its root."""
+    return lambda bench, host: on(bench.machine(host), script)
+
+
+def planted(name: str) -> Break:
+    """Break a host by what the audit's tests plant under this name."""
+    return shell({one.name: one.script for one in PLANTS}[name])
+
+
+def wipe(bench: Bench, host: str) -> None:
+    """Install a host anew behind our back: another key, and known_hosts has the old one."""
+    before = bench.lab.known_hosts.read_bytes()
+    fleet.reset(bench.lab, [host])
+    bench.lab.known_hosts.write_bytes(before)
+
+
+#: sshd is stopped where it stands: what is left of a host that swaps itself to death.
+HUNG = "pkill -STOP -x sshd"
+
+#: What the installer of another version leaves that was cut off in its removal: no programs, half of the libraries.
+HALF_REMOVED = """
+rm /usr/bin/nvidia-smi /usr/bin/nvidia-modprobe /usr/bin/nvidia-persistenced
+cd /usr/lib/x86_64-linux-gnu; rm libnvidia-ml.so.1; ln -sfn libcuda.so.460.32.03 libcuda.so.1
+rm -r "/var/lib/dkms/nvidia/470.182.03/$(uname -r)"
+"""
+
+#: Debian's own packages of another version, after our driver's own uninstaller: so does who follows what they ask for.
+DEBIANS = """
+rm /etc/apt/preferences.d/hostwright-no-other-driver
+nvidia-uninstall --silent
+apt-get -q update
+DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends nvidia-tesla-470-smi \
+libnvidia-tesla-470-cuda1 nvidia-tesla-470-alternative
+"""
+
+#: The same without an answer to what they ask: the first of them fails over our driver, and apt is stuck for good.
+DEBIANS_HALF = """
+rm /etc/apt/preferences.d/hostwright-no-other-driver
+apt-get -q update
+! DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends nvidia-tesla-470-smi
+dpkg-query -W -f '${Status}' nvidia-installer-cleanup | grep -q half-configured
+"""
+
+#: What packages of another release leave whose removal was cut off: its tree, its choice of /usr/local/cuda, its two
+#: files for the loader, of which one comes before ours and follows the choice.
+NEWER_CUDA = """
+other=/usr/local/cuda-11.4 targets=targets/x86_64-linux/lib
+mkdir -p $other/bin $other/$targets; touch $other/bin/nvcc; ln -s $targets $other/lib64
+cp -L /usr/local/cuda-11.2/$targets/libcudart.so.11.0 $other/$targets
+update-alternatives --install /usr/local/cuda cuda $other 114; update-alternatives --set cuda $other
+echo /usr/local/cuda/$targets >/etc/ld.so.conf.d/000_cuda.conf
+echo $other/$targets >/etc/ld.so.conf.d/cuda-11-4.conf; ldconfig
+"""
+
+#: Everything that was sent to this host by former releases, until nothing fits any more; and something to install.
+FULL = """
+rm /usr/bin/nvidia-smi
+old=/var/cache/hostwright/artifacts/$(printf old | sha256sum | cut -d' ' -f1); mkdir -p "$old"
+free=$(df -Pk /var | awk 'NR == 2 { print $4 }'); fallocate -l "$((free - 102400))KiB" "$old/old.run"
+"""
+
+#: All or most of their layers are laid anew.
+LAID_ANEW = (
+    State("OS wiped, with a new host key", "wiped", wipe, "trust + repair", REPAIR),
+    State("driver of the distribution", "debdrv", shell(DEBIANS), "relayer", RELAYER),
+    State("leftovers of CUDA 11.4", "cuda114", shell(NEWER_CUDA), "relayer", RELAYER),
+)
+
+#: Woken, or mended where they differ.
+MENDED = (
+    State("powered off", "off", lambda bench, host: power_off(bench.machine(host)), "power on + nothing", POWER),
+    State("hung, and its BMC says on", "hung", shell(HUNG), "power cycle + nothing", POWER),
+    State("driver half removed", "halfdrv", shell(HALF_REMOVED), "repair", REPAIR),
+    State("stuck between two drivers", "debhalf", shell(DEBIANS_HALF), "repair", REPAIR),
+    State("venv destroyed", "venv", shell("rm -r /opt/hostwright/venvs/*/lib"), "repair", REPAIR),
+    State("Docker broken", "docker", planted("daemon.json broken and Docker restarted"), "repair", REPAIR),
+    State("dpkg killed among its files", "dpkg", lambda bench, host: halfway.half_unpack(bench.machine(host)),
+          "repair", REPAIR),
+    State("/var full of old artifacts", "full", shell(FULL), "repair", RELAYER,
+          HostOptions(profile="small", disk_bytes=8 * 2**30)),
+)  # fmt: skip
+
+
+def kinds(states: Iterable[State]) -> dict[str, HostOptions | None]:
+    """The hosts that the states need, with their options."""
+    return {state.host: state.options for state in states}
+
+
+def break_all(bench: Bench, states: Iterable[State]) -> None:
+    """Bring each host into its state."""
+    by_host = {state.host: state for state in states}
+    bench.each(by_host, lambda host: by_host[host].fail(bench, host))
