@@ -35,17 +35,17 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Telling())
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests on the hosts that all share stay in one process; other files and packages have hosts of their own."""
-    for item in items:
-        if not item.path.is_relative_to(HERE):
-            continue
-        fixtures = item._fixtureinfo.name2fixturedefs
-        used = fixtures.get("lab", ())[-1:]  # a file's own comes after the one that it overrides
-        shared = any(one.baseid == HERE.relative_to(PROJECT).as_posix() for one in used)
-        own = item.path.parent if item.path.parent != HERE else item.path
-        item.add_marker(pytest.mark.xdist_group("tests" if shared else own.stem))
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Tests on the hosts that all share stay in one process; other files and packages have hosts of their own.
+
+    pytest-xdist reads the groups as soon as all is collected, before a hook that changes items here would be called.
+    """
+    if not item.path.is_relative_to(HERE):
+        return
+    used = getattr(item, "_fixtureinfo").name2fixturedefs.get("lab", ())[-1:]  # a file's own comes last
+    shared = any(one.baseid == HERE.relative_to(PROJECT).as_posix() for one in used)
+    own = item.path.parent if item.path.parent != HERE else item.path
+    item.add_marker(pytest.mark.xdist_group("tests" if shared else own.stem))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from lab.programs import run
 from lab.records import Snapshot, find_machine, open_lab, read_records, read_snapshots
 from tests.lab.conftest import SMALL, FrontDoor
 from tests.lab.rebuild.bench import Bench
+from tests.lab.telling import tell
 
 GOOD = "good"
 
@@ -37,10 +38,7 @@ def bench(pytestconfig: pytest.Config) -> Iterator[Bench]:
     common.parent.mkdir(exist_ok=True)
     common.write_text("hostwright_reboot_timeout: 180\n")  # a lab host that is not back then never will be
     yield made
-    manager = pytestconfig.pluginmanager.getplugin("capturemanager")
-    assert manager is not None
-    with manager.global_and_fixture_disabled():
-        print(f"\n{made.table()}")
+    tell(pytestconfig, made.table())
     if not keep:
         fleet.down(lab)
 
