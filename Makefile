@@ -6,7 +6,7 @@ INVOKE := $(VENV)/bin/invoke
 # The lab makes network namespaces and boots hosts: root's work. Everything else runs as you.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 
-.PHONY: help setup demo test unit lint lab-test faults clean
+.PHONY: help setup demo test unit lint lab-test lab-test-shared lab-test-own faults clean
 
 help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
@@ -35,9 +35,15 @@ lint: setup
 unit: lint
 	$(VENV)/bin/python -m pytest tests/unit -n auto
 
-# Tests on hosts of their own run beside those on the hosts that many tests share.
+# Tests with hosts of their own run beside those on the hosts that many tests share: two cores, half of it is waiting.
 lab-test: setup
-	$(SUDO) $(VENV)/bin/python -m pytest -n 2 --dist loadgroup tests/browser tests/lab
+	@$(MAKE) --no-print-directory -j 2 lab-test-shared lab-test-own
+
+lab-test-shared:
+	$(SUDO) $(VENV)/bin/python -m pytest tests/lab -m shared_hosts
+
+lab-test-own:
+	$(SUDO) $(VENV)/bin/python -m pytest tests/browser tests/lab -m "not shared_hosts"
 
 test: unit lab-test
 

@@ -23,6 +23,7 @@ from lab.records import find_machine, open_lab
 from tests.lab.telling import Telling
 
 HERE = Path(__file__).parent
+SHARED = "shared_hosts"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 HOSTS = ("gpu01", "gpu02")
 SMALL = HostOptions(profile="small")  #: the large math libraries are stand-ins: minutes less
@@ -32,20 +33,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """The lab makes network namespaces and boots hosts."""
     if os.geteuid() != 0:
         raise pytest.UsageError("the lab tests need root: say `make test`, which uses sudo")
+    config.addinivalue_line("markers", f"{SHARED}: works on the hosts of the lab `tests`, which many tests share")
     config.pluginmanager.register(Telling())
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Tests on the hosts that all share stay in one process; other files and packages have hosts of their own.
-
-    pytest-xdist reads the groups as soon as all is collected, before a hook that changes items here would be called.
-    """
-    if not item.path.is_relative_to(HERE):
-        return
-    used = getattr(item, "_fixtureinfo").name2fixturedefs.get("lab", ())[-1:]  # a file's own comes last
-    shared = any(one.baseid == HERE.relative_to(PROJECT).as_posix() for one in used)
-    own = item.path.parent if item.path.parent != HERE else item.path
-    item.add_marker(pytest.mark.xdist_group("tests" if shared else own.stem))
+    """Mark the tests on the hosts that many share: those with hosts of their own run beside them (the Makefile)."""
+    used = item._fixtureinfo.name2fixturedefs.get("lab", ())[-1:]  # a file's own comes after what it overrides
+    if any(one.baseid == HERE.relative_to(PROJECT).as_posix() for one in used):
+        item.add_marker(SHARED)
 
 
 @dataclass(frozen=True)
