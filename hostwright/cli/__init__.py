@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -14,6 +16,8 @@ from rich.text import Text
 from hostwright import console
 from hostwright.cli.call import INTERRUPTED, Call
 from hostwright.errors import HostwrightError
+
+NOBODY_READS = 141  #: what a shell shows for a program that SIGPIPE (13) ended: 128 + 13
 
 #: verb → its function in a module beside this one, which is imported only then: no verb waits for what others need
 VERBS = {
@@ -45,10 +49,16 @@ def run(verb: str, options: Mapping[str, Any]) -> int:
     try:
         module, _, name = VERBS[verb].partition(".")
         function: Callable[[Call], int] = getattr(import_module(f"hostwright.cli.{module}"), name)
-        return function(Call(options))
+        status = function(Call(options))
+        sys.stdout.flush()  # not at the interpreter's end, when nobody can be told any more
+        return status
     except HostwrightError as error:
         errors.print(Text(console.printable(str(error)), style="bold red"))
         return error.exit_status
+    except BrokenPipeError:
+        # Whoever read our output, such as `head`, has read enough. What is still to be written goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NOBODY_READS
     except KeyboardInterrupt:
         errors.print(
             "interrupted. What runs on the hosts goes on; `invoke provision --resume`, or the same command again, "

@@ -1,0 +1,30 @@
+"""The front door at the beginning of a pipe that is cut, as by ``head``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from hostwright.cli import NOBODY_READS
+from hostwright.fleet import PROJECT
+
+CALL = """
+import sys
+from hostwright import cli
+options = dict(hosts="all", inventory=sys.argv[1], json=True)
+sys.exit(cli.run("hosts", options))
+"""
+
+
+def test_an_output_that_nobody_reads_is_no_crash(tmp_path: Path):
+    hosts = ", ".join(f"gpu{number:05}: {{}}" for number in range(2000))  # more than a pipe's buffer holds
+    (tmp_path / "hosts.yml").write_text(f"all: {{hosts: {{{hosts}}}}}")
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-c", CALL, str(tmp_path)], cwd=PROJECT, stdout=writing, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (NOBODY_READS, b"")
