@@ -55,7 +55,7 @@ CASES = {
     "unknown stack": (dict(gpu01={"stack": "tensorflow-2.8"}), ["--hosts", "gpu01"], 2, ["tensorflow-2.8"]),
     "CUDA 11.4": (dict(stack="cuda: {version: 11.4.0}"), ["--hosts", "gpu01"], 2, ["11.4", "11.2"]),
     "cuDNN 8.3": (dict(stack="cudnn: {version: 8.3.0.98}"), ["--hosts", "gpu01"], 2, ["8.3", "8.1"]),
-    "driver 450": (dict(stack="driver: {version: 450.80.02}"), ["--hosts", "gpu01"], 2, ["450.80.02", "460.32.03"]),
+    "driver 450.51": (dict(stack="driver: {version: 450.51.06}"), ["--hosts", "gpu01"], 2, ["450.51.06", "450.80.02"]),
     "Python 3.11": (dict(stack='tensorflow: {pythons: ["3.11"]}'), ["--hosts", "gpu01"], 2, ["3.11", "3.10"]),
     "unreachable": (
         dict(gpu01={"ansible_host": "127.0.0.1", "ansible_port": 9}), ["--hosts", "gpu01"], 1, ["gpu01", "127.0.0.1"]
