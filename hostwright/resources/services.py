@@ -98,8 +98,11 @@ class Fresh:
     def removal(self) -> tuple[Resource, ...]:
         """The unit may outlive us, without what we wrote for it; that a file is gone, only its directory tells.
 
-        What a package brings into dpkg's own directory is no reason: every package changes that.
+        What a package brings into dpkg's own directory is no reason: every package changes that. A unit whose own file
+        is among ours is not started anew: it goes itself, and what it would start may be gone already.
         """
+        if f"/etc/systemd/system/{self.unit}" in self.files:
+            return ()
         folders = {str(PurePosixPath(path).parent) for path in self.files if not path.startswith("/var/lib/dpkg/")}
         gone = tuple(state for one in self.inputs for state in one.removal())
         return (Fresh(self.unit, tuple(sorted(folders)), gone),)

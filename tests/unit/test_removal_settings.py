@@ -286,6 +286,11 @@ def test_every_such_resource_says_how_it_goes() -> None:
     assert Disturbing(file, "restarts", when).removal() == (Disturbing(file.removal()[0], "restarts", when),)
 
 
+def test_a_unit_that_goes_itself_is_not_started_anew():
+    unit = File("/etc/systemd/system/a.service", "[Service]\n")
+    assert Fresh("a.service", (unit.path,), (unit,)).removal() == ()
+
+
 def test_what_writes_over_a_file_keeps_it_first() -> None:
     for resource in (Keyring("/k", "/s"), JsonMerged("/k", "{}"), File("/k", "x")):
         (change,) = changes_of(resource)
