@@ -19,7 +19,8 @@ from lab import fleet as lab_fleet
 from lab.config import HostOptions, Lab, Machine
 from lab.image import ensure_packages
 from lab.machine import console
-from lab.records import find_machine, open_lab
+from lab.records import find_machine
+from tests.lab.ownlab import own_lab
 from tests.lab.telling import Telling
 
 HERE = Path(__file__).parent
@@ -87,12 +88,10 @@ def programs() -> None:
 @pytest.fixture(scope="session")
 def lab() -> Iterator[Lab]:
     """Two bare hosts with the small vendor profile, in a lab that nobody else uses."""
-    opened = open_lab("tests")
-    lab_fleet.supply(opened, SMALL)
-    lab_fleet.up(opened, HOSTS, options=SMALL)
-    yield opened
-    if not os.environ.get("HOSTWRIGHT_KEEP_LAB"):  # to run one test again and again on the same hosts
-        lab_fleet.down(opened)
+    with own_lab("tests") as opened:
+        lab_fleet.supply(opened, SMALL)
+        lab_fleet.up(opened, HOSTS, options=SMALL)
+        yield opened
 
 
 @pytest.fixture(scope="session")

@@ -23,8 +23,9 @@ from lab import cgroups, fleet, machine, snapshots
 from lab.bmc import Credentials, netboot, serve
 from lab.bmc.faults import Faults, set_faults
 from lab.config import BMC_PORT, CHECKOUT, HostOptions, Lab, Machine
-from lab.records import find_machine, open_lab, read_record
+from lab.records import find_machine, read_record
 from tests.lab.conftest import on
+from tests.lab.ownlab import own_lab
 
 SMALL = HostOptions(profile="small")
 PATIENCE_S = 120.0  # as the lab's own boots: a second or two on a quiet machine
@@ -41,10 +42,9 @@ def until(what: Callable[[], bool], said: Callable[[], str] = str) -> None:
 @pytest.fixture(scope="module")
 def bmc_lab() -> Iterator[Lab]:
     """One host with a BMC, in a lab of its own."""
-    lab = open_lab("bmc")
-    fleet.up(lab, ["gpu01"], options=SMALL, bmc=True)
-    yield lab
-    fleet.down(lab)
+    with own_lab("bmc") as lab:
+        fleet.up(lab, ["gpu01"], options=SMALL, bmc=True)
+        yield lab
 
 
 @pytest.fixture
@@ -321,8 +321,7 @@ def listens(lab: Lab) -> bool:
 
 
 def test_down_leaves_nothing_and_a_lab_without_bmcs_starts_none() -> None:
-    lab = open_lab("bmcdown")
-    try:
+    with own_lab("bmcdown") as lab:
         fleet.up(lab, ["gpu01"], options=SMALL)
         assert not serve.wanted(lab)
         assert not serve.running(lab)
@@ -335,7 +334,6 @@ def test_down_leaves_nothing_and_a_lab_without_bmcs_starts_none() -> None:
         assert not listens(lab)
         fleet.up(lab, ["gpu01"], options=SMALL)  # a lab that has BMCs keeps them
         assert listens(lab)
-    finally:
         fleet.down(lab)
     assert not listens(lab)
     assert not cgroups.processes(serve.group(lab))

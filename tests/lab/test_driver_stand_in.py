@@ -21,9 +21,10 @@ from lab import fleet, hardware
 from lab.config import HostOptions, Lab, Machine, cache_directory
 from lab.hardware import A100_SXM, H100, T4, Card, Hardware
 from lab.machine import console, exec_in, power_off, start, wait_for_ssh
-from lab.records import find_machine, open_lab
+from lab.records import find_machine
 from lab.vendor import driver, fabricmanager, headers
 from lab.vendor.model import Profile
+from tests.lab.ownlab import own_lab
 
 RUN = f"/root/{driver.file_name(driver.VERSION)}"
 RUN_UPGRADE = f"/root/{driver.file_name(driver.UPGRADE)}"
@@ -52,9 +53,8 @@ def lab() -> Iterator[Lab]:
     repository = cache_directory() / "vendor" / Profile.SMALL
     repository.mkdir(parents=True, exist_ok=True)
     headers.build(repository, Profile.SMALL)
-    opened = open_lab("hwdrv")
-    yield opened
-    fleet.down(opened)
+    with own_lab("hwdrv") as opened:
+        yield opened
 
 
 def make(lab: Lab, vendor: Path, name: str, spec: Hardware) -> Machine:

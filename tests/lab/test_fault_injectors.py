@@ -14,8 +14,9 @@ from hostwright.errors import LabError
 from lab import faults, fleet, halfway, snapshots
 from lab.config import HostOptions, Lab, Machine
 from lab.machine import answers, console, exec_in, wait_for_ssh
-from lab.records import Snapshot, find_machine, open_lab
+from lab.records import Snapshot, find_machine
 from lab.relay import Relay, Trouble, relay
+from tests.lab.ownlab import own_lab
 from tests.lab.test_lab_hosts import boot_id, eventually, ssh
 
 SMALL = HostOptions(profile="small")
@@ -24,11 +25,9 @@ DAY_S = 86400
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    fleet.down(open_lab("hwfault"))  # what a killed run of these tests left
-    opened = open_lab("hwfault")
-    fleet.up(opened, ["f01"], options=SMALL)
-    yield opened
-    fleet.down(opened)
+    with own_lab("hwfault") as opened:
+        fleet.up(opened, ["f01"], options=SMALL)
+        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -29,6 +29,7 @@ from lab.mounts import mount_points, unmount_below
 from lab.programs import attempt, run
 from lab.records import find_lab, find_machine, open_lab, read_record, read_records
 from lab.support import require_support
+from tests.lab.ownlab import own_lab
 
 SMALL = HostOptions(profile="small")
 PATIENCE_S = 120.0
@@ -36,10 +37,9 @@ PATIENCE_S = 120.0
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    opened = open_lab("hwtest")
-    fleet.up(opened, ["t01", "t02"], options=SMALL)
-    yield opened
-    fleet.down(opened)
+    with own_lab("hwtest") as opened:
+        fleet.up(opened, ["t01", "t02"], options=SMALL)
+        yield opened
 
 
 @pytest.fixture
@@ -52,9 +52,8 @@ def host(lab: Lab) -> Machine:
 @pytest.fixture
 def scratch() -> Iterator[Lab]:
     """A lab that only one test uses."""
-    opened = open_lab("hwscrat")
-    yield opened
-    fleet.down(opened)
+    with own_lab("hwscrat") as opened:
+        yield opened
 
 
 def ssh(machine: Machine, command: str, known_hosts: Path | None = None) -> subprocess.CompletedProcess[str]:

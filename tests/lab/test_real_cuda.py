@@ -9,8 +9,9 @@ import pytest
 from hostwright.fleet import Fleet
 from lab import fleet as lab_fleet
 from lab.config import HostOptions, Machine
-from lab.records import find_machine, open_lab
+from lab.records import find_machine
 from tests.lab.conftest import FrontDoor, on
+from tests.lab.ownlab import own_lab
 
 PYTHON = "/opt/tensorflow-2.9/bin/python"
 GPUS = f"{PYTHON} -c 'import tensorflow as tf; print(len(tf.config.list_physical_devices(\"GPU\")))' 2>/dev/null"
@@ -30,16 +31,16 @@ int main() {
 @pytest.fixture(scope="module")
 def host() -> Iterator[Machine]:
     """A provisioned host of a lab of its own."""
-    lab = open_lab("testfull")
     options = HostOptions(profile="full")
-    lab_fleet.supply(lab, options)
-    lab_fleet.up(lab, ["full01"], options=options)
-    invoke = FrontDoor(lab)
-    for words in (["mirror", "--stack", "lab"], ["provision", "--hosts", "full01"], ["verify", "--hosts", "full01"]):
-        done = invoke(*words)
-        assert done.returncode == 0, f"{words}: {done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-    yield find_machine(lab, "full01")
-    lab_fleet.down(lab)
+    with own_lab("testfull") as lab:
+        lab_fleet.supply(lab, options)
+        lab_fleet.up(lab, ["full01"], options=options)
+        invoke = FrontDoor(lab)
+        every = (["mirror", "--stack", "lab"], ["provision", "--hosts", "full01"], ["verify", "--hosts", "full01"])
+        for words in every:
+            done = invoke(*words)
+            assert done.returncode == 0, f"{words}: {done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        yield find_machine(lab, "full01")
 
 
 def test_nvcc_compiles_a_program_that_links_cudart_and_cublas(host: Machine):
@@ -54,7 +55,7 @@ def test_nvcc_compiles_a_program_that_links_cudart_and_cublas(host: Machine):
 
 def test_a_gpu_is_listed_only_when_every_library_is_in_place(host: Machine):
     """TensorFlow opens each of them at run time; where one is missing it goes on without the GPU, and exits with 0."""
-    member = Fleet.load(open_lab("testfull").inventory.parent).members("full01")[0]
+    member = Fleet.load(host.lab.inventory.parent).members("full01")[0]
     assert len(member.stack.tensorflow.libraries) == 9
     assert on(host, GPUS).strip() == "1"
     for soname in member.stack.tensorflow.libraries:

@@ -16,7 +16,8 @@ from lab.config import HostOptions, Lab, Machine
 from lab.hardware import T4, Hardware
 from lab.machine import answers, console, exec_in, power_off, running, start, wait_for_ssh
 from lab.programs import run
-from lab.records import Snapshot, find_machine, layers, open_lab, read_record, read_snapshots
+from lab.records import Snapshot, find_machine, layers, read_record, read_snapshots
+from tests.lab.ownlab import own_lab
 from tests.lab.test_lab_hosts import boot_id, eventually, leader_parent, ssh, supervisor, traces
 
 SMALL = HostOptions(profile="small")
@@ -24,11 +25,9 @@ SMALL = HostOptions(profile="small")
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    fleet.down(open_lab("hwsnap"))  # what a killed run of these tests left
-    opened = open_lab("hwsnap")
-    fleet.up(opened, ["s01"], options=SMALL)
-    yield opened
-    fleet.down(opened)
+    with own_lab("hwsnap") as opened:
+        fleet.up(opened, ["s01"], options=SMALL)
+        yield opened
     assert traces(opened) == []
 
 
@@ -238,10 +237,10 @@ def test_a_freeze_that_was_killed_leaves_a_host_and_can_be_done_again(lab: Lab, 
 
 
 def test_down_takes_the_snapshots_away_too() -> None:
-    scratch = open_lab("hwsnap2")
-    fleet.up(scratch, ["x01"], options=SMALL)
-    snapshot = snapshots.freeze(find_machine(scratch, "x01"), "one")
-    fleet.up(scratch, ["x02"], snapshot=snapshot)
-    assert Path(snapshot.layer).is_dir()
-    fleet.down(scratch)
+    with own_lab("hwsnap2") as scratch:
+        fleet.up(scratch, ["x01"], options=SMALL)
+        snapshot = snapshots.freeze(find_machine(scratch, "x01"), "one")
+        fleet.up(scratch, ["x02"], snapshot=snapshot)
+        assert Path(snapshot.layer).is_dir()
+        fleet.down(scratch)
     assert traces(scratch) == []

@@ -17,8 +17,9 @@ from hostwright.quoting import sh
 from lab import fleet
 from lab.config import CHECKOUT, HostOptions, Lab, Machine
 from lab.machine import console
-from lab.records import find_machine, open_lab
+from lab.records import find_machine
 from tests.lab.conftest import FrontDoor
+from tests.lab.ownlab import own_lab
 
 SMALL = HostOptions(profile="small")
 HOST, JUMP = "t01", "t02"
@@ -63,10 +64,9 @@ class Site:
 
 @pytest.fixture(scope="module")
 def trust_lab() -> Iterator[Lab]:
-    opened = open_lab("trust")
-    fleet.up(opened, [HOST, JUMP], options=SMALL)
-    yield opened
-    fleet.down(opened)
+    with own_lab("trust") as opened:
+        fleet.up(opened, [HOST, JUMP], options=SMALL)
+        yield opened
 
 
 def key_of(machine: Machine) -> HostKey:

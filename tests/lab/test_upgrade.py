@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,9 @@ import pytest
 from hostwright.release import FORMER
 from lab import fleet as lab_fleet
 from lab.config import Lab, Machine
-from lab.records import find_machine, open_lab
+from lab.records import find_machine
 from tests.lab.conftest import SMALL, FrontDoor, on
+from tests.lab.ownlab import own_lab
 
 HOST = "gpu01"
 DRIVER, TENSORFLOW = "lab-470.256", "lab-2.9.3"
@@ -27,12 +27,10 @@ BEFORE = ["470.182.03", "2.9.0"]
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
     """One bare host in a lab of its own: a host that was upgraded is none that other tests can use."""
-    opened = open_lab("upg")
-    lab_fleet.supply(opened, SMALL)
-    lab_fleet.up(opened, [HOST], options=SMALL)
-    yield opened
-    if not os.environ.get("HOSTWRIGHT_KEEP_LAB"):
-        lab_fleet.down(opened)
+    with own_lab("upg") as opened:
+        lab_fleet.supply(opened, SMALL)
+        lab_fleet.up(opened, [HOST], options=SMALL)
+        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,10 @@ from lab import fleet, vendor
 from lab.config import HostOptions, Machine, cache_directory
 from lab.machine import exec_in
 from lab.programs import run
-from lab.records import find_machine, open_lab
+from lab.records import find_machine
 from lab.vendor import cuda, cudnn, toolkit, wheels
 from lab.vendor.model import Profile, build_once, describe, read_manifest
+from tests.lab.ownlab import own_lab
 
 SMALL = HostOptions(profile="small")
 SCRIPTS = Path(vendor.__file__).parent / "src/toolkit"
@@ -48,14 +49,13 @@ def files() -> Path:
 
 @pytest.fixture(scope="module")
 def host(files: Path) -> Iterator[Machine]:
-    opened = open_lab("hwvend")
-    fleet.up(opened, ["v01"], options=SMALL)
-    machine = find_machine(opened, "v01")
-    for name in (cuda.FILE_NAME, cudnn.FILE_NAME, toolkit.KEY_FILE, "hostwright-gpu-smoke.tar"):
-        shutil.copy(files / name, machine.merged / "root" / name)
-    shutil.copy(next(files.glob("NVIDIA-Linux-x86_64-470.182.03.run")), machine.merged / "root/driver.run")
-    yield machine
-    fleet.down(opened)
+    with own_lab("hwvend") as lab:
+        fleet.up(lab, ["v01"], options=SMALL)
+        machine = find_machine(lab, "v01")
+        for name in (cuda.FILE_NAME, cudnn.FILE_NAME, toolkit.KEY_FILE, "hostwright-gpu-smoke.tar"):
+            shutil.copy(files / name, machine.merged / "root" / name)
+        shutil.copy(next(files.glob("NVIDIA-Linux-x86_64-470.182.03.run")), machine.merged / "root/driver.run")
+        yield machine
 
 
 def on(machine: Machine, script: str) -> subprocess.CompletedProcess[str]:

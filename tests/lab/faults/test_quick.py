@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from lab import fleet
-from lab.records import find_lab
 from tests.lab.faults.bench import open_bench
 from tests.lab.faults.cases import CASES
 from tests.lab.faults.results import CONTROL, Record
 from tests.lab.faults.suite import Task, controls, work_through
+from tests.lab.ownlab import own_lab
 
 LAB, SEED, LAYER = "fquick", 1, "driver"
 KINDS = (
@@ -41,14 +40,12 @@ def tasks() -> list[Task]:
 @pytest.fixture(scope="module")
 def records() -> Iterator[dict[str, Record]]:
     """What was seen in each trial, by kind; two hosts at a time."""
-    if (left := find_lab(LAB)) is not None:
-        fleet.down(left)
-    bench = open_bench(LAB, layers=(LAYER,))
-    seen: list[Record] = []
-    work_through(bench, controls([LAYER], SEED), 1, seen.append)
-    work_through(bench, tasks(), 2, seen.append)
-    yield {record.kind: record for record in seen}
-    fleet.down(bench.lab)
+    with own_lab(LAB):
+        bench = open_bench(LAB, layers=(LAYER,))
+        seen: list[Record] = []
+        work_through(bench, controls([LAYER], SEED), 1, seen.append)
+        work_through(bench, tasks(), 2, seen.append)
+        yield {record.kind: record for record in seen}
 
 
 @pytest.mark.parametrize("kind", [CONTROL, *KINDS])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -12,8 +11,9 @@ from hostwright.rebuilding import records
 from lab import fleet, snapshots
 from lab.config import Lab
 from lab.programs import run
-from lab.records import Snapshot, find_machine, open_lab, read_records, read_snapshots
+from lab.records import Snapshot, find_machine, read_records, read_snapshots
 from tests.lab.conftest import SMALL, FrontDoor
+from tests.lab.ownlab import own_lab
 from tests.lab.rebuild.bench import Bench
 from tests.lab.telling import tell
 
@@ -23,24 +23,17 @@ GOOD = "good"
 @pytest.fixture(scope="package")
 def bench(pytestconfig: pytest.Config) -> Iterator[Bench]:
     """A lab with BMCs and a snapshot of a good host; at the end, what became of all states in one table."""
-    lab = open_lab("rbt")
-    keep = bool(os.environ.get("HOSTWRIGHT_KEEP_LAB"))  # to run tests again on the same snapshot
-    if keep:
-        fleet.remove(lab, [host for host in read_records(lab) if host != GOOD])
+    with own_lab("rbt") as lab:
+        fleet.remove(lab, [host for host in read_records(lab) if host != GOOD])  # of a run that was kept
         for remembered in (setaside.FOLDER, records.FILE):  # of rebuilds of hosts of these names
             run(["rm", "-rf", lab.state / "controller" / remembered])
-    else:
-        fleet.down(lab)  # what a killed run of these tests left
-        lab = open_lab("rbt")
-    invoke = FrontDoor(lab)
-    made = Bench(lab, _good(lab, invoke), invoke)
-    common = lab.inventory.parent / "group_vars" / "all.yml"
-    common.parent.mkdir(exist_ok=True)
-    common.write_text("hostwright_reboot_timeout: 180\n")  # a lab host that is not back then never will be
-    yield made
-    tell(pytestconfig, made.table())
-    if not keep:
-        fleet.down(lab)
+        invoke = FrontDoor(lab)
+        made = Bench(lab, _good(lab, invoke), invoke)
+        common = lab.inventory.parent / "group_vars" / "all.yml"
+        common.parent.mkdir(exist_ok=True)
+        common.write_text("hostwright_reboot_timeout: 180\n")  # a lab host that is not back then never will be
+        yield made
+        tell(pytestconfig, made.table())
 
 
 def _good(lab: Lab, invoke: FrontDoor) -> Snapshot:
