@@ -124,6 +124,8 @@ def down(lab: Lab) -> None:
 def remove(lab: Lab, names: Iterable[str]) -> None:
     """Take some hosts away for good; the others stay as they are."""
     machines = [find_machine(lab, name) for name in dict.fromkeys(names)]
+    if not machines:
+        return
     with locked(f"lab-{lab.name}"):
         _each(machines, erase)
         for machine in machines:
