@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import yaml
 
 from hostwright.errors import ArtifactError, InputError
+from hostwright.userpaths import expanded
 
 if TYPE_CHECKING:
     from hostwright.stack import Stack
@@ -82,7 +83,7 @@ class Store:
         """The store in ``$HOSTWRIGHT_ARTIFACTS``, else in the user's cache directory."""
         named = os.environ.get(STORE_VARIABLE)
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        return cls(Path(named).expanduser() if named else cache / "hostwright" / "artifacts", lock_dirs)
+        return cls(expanded(named) if named else cache / "hostwright" / "artifacts", lock_dirs)
 
     def path(self, sha256: str, file: str) -> Path:
         """Where a file with this checksum is, or would be."""

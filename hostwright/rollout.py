@@ -87,8 +87,11 @@ def roll_out(
     stop: Callable[[], None],
     gently: Callable[[], None],
     silent: Callable[[], Collection[str]] = _nobody,
+    result: Callable[[T], str] = lambda _: "changed",
 ) -> Results[T]:
     """Call ``work(host)`` for each host: the canaries first, then a sliding window over the others.
+
+    ``result`` says which of ``events.RESULTS`` a value of ``work`` is: a failure may be a value.
 
     When the failure budget is spent or a canary fails, no further host begins; those in work come to their end.
     ``work`` reports a good end itself; ``HostEnded`` for all others goes to ``emit``. ``silent()`` names the hosts that
@@ -98,7 +101,7 @@ def roll_out(
     hosts in work. The second calls ``stop()`` to cut the connections and raises ``KeyboardInterrupt``, whether the
     threads have ended or not. A bug in ``work`` does the same, and is raised.
     """
-    return _Run(names, work, limits, emit=emit, stop=stop, gently=gently, silent=silent).carry_out()
+    return _Run(names, work, limits, emit=emit, stop=stop, gently=gently, silent=silent, result=result).carry_out()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +138,12 @@ class _Run(Generic[T]):
         stop: Callable[[], None],
         gently: Callable[[], None] | None,
         silent: Callable[[], Collection[str]],
+        result: Callable[[T], str] = lambda _: "changed",
     ):
         self._names = tuple(dict.fromkeys(names))
         self._course = Course(self._names, limits, window(len(self._names)))
         self._work, self._emit, self._stop, self._gently, self._silent = work, emit, stop, gently, silent
+        self._result = result
         self._inbox: SimpleQueue[_Done[T] | _Failed | _Interrupted] = SimpleQueue()
         self._values: dict[str, T] = {}
         self._errors: dict[str, HostError] = {}
@@ -188,7 +193,7 @@ class _Run(Generic[T]):
         match message:
             case _Done(host=host, value=value):
                 self._values[host] = value
-                self._course.end(host, "changed")
+                self._course.end(host, self._result(value))
             case _Failed(host=host, error=error):
                 self._fail(host, error)
             case _Interrupted():
@@ -229,8 +234,8 @@ class _Run(Generic[T]):
             match self._next():
                 case _Interrupted():
                     break
-                case _Done(host=host):
-                    self._course.end(host, "changed")
+                case _Done(host=host, value=value):
+                    self._course.end(host, self._result(value))
                 case _Failed(host=host, error=error):
                     result, sentence = _verdict(error)
                     by_itself = result == "failed" and isinstance(error, HostwrightError)

@@ -16,7 +16,7 @@ from hostwright.bmc.settings import Bmc, read_bmc
 
 if TYPE_CHECKING:
     from hostwright.bmc.controller import Controller, Power, Status
-    from hostwright.bmc.opening import open_bmc
+    from hostwright.bmc.opening import Opener, open_bmc
 
 __all__ = [
     "Bmc",
@@ -26,13 +26,20 @@ __all__ = [
     "BmcStuck",
     "BmcUnreachable",
     "Controller",
+    "Opener",
     "Power",
     "Status",
     "open_bmc",
     "read_bmc",
 ]
 
-_LATER = {"Controller": "controller", "Power": "controller", "Status": "controller", "open_bmc": "opening"}
+_LATER = {
+    "Controller": "controller",
+    "Opener": "opening",
+    "Power": "controller",
+    "Status": "controller",
+    "open_bmc": "opening",
+}
 
 
 def __getattr__(name: str) -> Any:

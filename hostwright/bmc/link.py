@@ -33,7 +33,7 @@ CAP_BYTES = 4 * 1024 * 1024  #: of one answer; the largest that is asked for her
 TRIES = 3  #: of a question (never of an order) that found the BMC busy
 PAUSE_S = 2.0
 _BUSY = (429, 500, 502, 503, 504)  #: iDRAC says 500 (SYS518), others 503, while they work off an order
-_DENIED, _FORBIDDEN = 401, 403
+_BAD, _DENIED, _FORBIDDEN = 400, 401, 403
 _CHUNK_BYTES = 64 * 1024
 
 
@@ -71,6 +71,8 @@ class Link:
             answer = self._bounded("POST", urljoin(self._bmc.url, sessions), body, {})
             if answer.status_code in (_DENIED, _FORBIDDEN):
                 raise self._denied()
+            if answer.status_code == _BAD:  # what some say of a wrong password; to send it again might be one too many
+                raise self._denied(self._said_in(answer))
             token = answer.headers.get("X-Auth-Token", "")
             if answer.ok and token.isascii() and token.isprintable() and token:
                 self._token = Secret(token)
@@ -102,7 +104,7 @@ class Link:
         try:
             if self._token and self._session_path:
                 self._bounded("DELETE", urljoin(self._bmc.url, self._session_path), None, {})
-        except BmcError:
+        except (BmcError, ValueError):  # the address of the session is the BMC's word
             pass  # it ends the session by itself after a while
         finally:
             self._token, self._session_path = None, ""
@@ -219,14 +221,22 @@ class Link:
     def _left_s(self) -> float:
         return self.deadline_s - self._clock.now_s()
 
-    def _denied(self) -> BmcDenied:
+    def _denied(self, words: str = "") -> BmcDenied:
         where = PASSWORD_COMMAND if self._bmc.password_command else PASSWORD
         return BmcDenied(
             self._bmc.host,
-            f"the BMC at {self._bmc.url} refuses the user {self._bmc.user!r}: the password is wrong, or the account "
-            f"is locked or not allowed over Redfish. It was tried only once, for BMCs lock accounts: see {USER} and "
-            f"{where}",
+            f"the BMC at {self._bmc.url} refuses the user {self._bmc.user!r}{f' ({words})' if words else ''}: the "
+            "password is wrong, or the account is locked or not allowed over Redfish. It was tried only once, for "
+            f"BMCs lock accounts: see {USER} and {where}",
         )
+
+    def _said_in(self, answer: requests.Response) -> str:
+        """The message of an error in Redfish's form, else its status."""
+        try:
+            message = json.loads(answer.content)["error"]["message"]
+        except (ValueError, RecursionError, LookupError, TypeError):
+            message = ""
+        return said(message, self.secrets) or f"status {answer.status_code}"
 
     def _words(self, answer: requests.Response) -> str:
         return said(answer.reason, self.secrets) or str(answer.status_code)

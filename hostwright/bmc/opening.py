@@ -7,7 +7,7 @@ from typing import Any
 import sushy
 
 from hostwright.bmc.controller import NAMED, Controller
-from hostwright.bmc.errors import BmcError, said
+from hostwright.bmc.errors import BmcDenied, BmcError, said
 from hostwright.bmc.explaining import explained
 from hostwright.bmc.link import Link, quiet
 from hostwright.bmc.passwords import password_of
@@ -31,6 +31,24 @@ def open_bmc(bmc: Bmc, clock: Clock | None = None) -> Controller:
         link.close()
         raise
     return Controller(bmc, link, system, clock)
+
+
+class Opener:
+    """Opens one BMC as often as needed, until it refuses the login: then never again, as accounts get locked."""
+
+    def __init__(self, bmc: Bmc):
+        self._bmc = bmc
+        self._denied: BmcDenied | None = None
+
+    def __call__(self) -> Controller:
+        """See ``open_bmc``."""
+        if self._denied is not None:
+            raise self._denied
+        try:
+            return open_bmc(self._bmc)
+        except BmcDenied as error:
+            self._denied = error
+            raise
 
 
 class _LoggedIn:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import ssl
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -14,6 +13,7 @@ from requests.adapters import HTTPAdapter
 
 from hostwright.bmc.errors import BmcError
 from hostwright.bmc.settings import CA, Bmc
+from hostwright.userpaths import expanded
 
 
 class Http(requests.Session):
@@ -62,7 +62,7 @@ def authorities(bmc: Bmc) -> str | bool:
     if not bmc.ca:
         paths = ssl.get_default_verify_paths()
         return paths.cafile or paths.capath or True
-    path = Path(bmc.ca).expanduser()
+    path = expanded(bmc.ca)
     try:
         ssl.create_default_context(cafile=str(path))
     except OSError as error:  # an ssl.SSLError, for a file without certificates, is one as well
@@ -75,7 +75,7 @@ def only_certificate(ca: str) -> str:
     """The SHA-256 fingerprint of the one certificate in a PEM file; empty where there are more, or no file."""
     if not ca:
         return ""
-    text = Path(ca).expanduser().read_text(encoding="ascii", errors="replace")
+    text = expanded(ca).read_text(encoding="ascii", errors="replace")
     certificates = tuple(_blocks(text))
     return hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificates[0])).hexdigest() if len(certificates) == 1 else ""
 

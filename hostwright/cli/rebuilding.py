@@ -15,13 +15,13 @@ from rich.table import Table
 from rich.text import Text
 
 from hostwright import console, setaside
-from hostwright.bmc import Controller, open_bmc
+from hostwright.bmc import Controller, Opener
 from hostwright.cli.call import AS_DESIRED, DIFFERS, FAILED, Call, Connections
 from hostwright.cli.converging import Work, stop_gently
 from hostwright.cli.recording import recorded
 from hostwright.cli.showing import errors_json, show_errors, show_stand_ins
 from hostwright.durations import Clock
-from hostwright.errors import HostError, HostKeyMismatch, InputError, Locked
+from hostwright.errors import HostError, HostKeyMismatch, HostwrightError, InputError, Locked
 from hostwright.events import Emit, Event, HostEnded, Note
 from hostwright.fleet import Fleet, Member
 from hostwright.identity.sources import Sources, confirm
@@ -80,6 +80,7 @@ def rebuild(call: Call) -> int:
                 stop=connections.close,
                 gently=lambda: stop_gently(stopping, recording.emit, "rebuild"),
                 silent=recording.silence.hosts,
+                result=lambda done: ENDED[done.outcome],
             )
         errors = (*missed, *results.errors)
         bad = errors or results.untouched or any(ENDED[one.outcome] == "failed" for one in results.values)
@@ -155,7 +156,10 @@ class _Run:
     def carry_out(self, one: HostRebuild, decision: Decision) -> Rebuild:
         """One host's rebuild, to its record."""
         done = one.carry_out(decision)
-        self.records.add(done)
+        try:
+            self.records.add(done)
+        except HostwrightError as error:  # what became of the host is true all the same
+            self.emit(Note(one.name, f"its times are not kept: {error}"))
         self.emit(HostEnded(one.name, ENDED[done.outcome], done.sentence))
         return done
 
@@ -177,7 +181,7 @@ class _Run:
 def _ways(member: Member) -> Ways:
     """How a host's power is switched, and how it is reinstalled, as the inventory says."""
     bmc = member.bmc
-    open_: Callable[[], Controller] | None = (lambda: open_bmc(bmc)) if bmc is not None else None
+    open_: Callable[[], Controller] | None = Opener(bmc) if bmc is not None else None
     how: Reinstall = "redfish" if member.install else "command" if member.reinstall else ""
     return Ways(open_, how)
 
@@ -199,9 +203,9 @@ def _decisions(decisions: Mapping[str, Decision]) -> RenderableType:
     for decision, names in same.items():
         way = "left alone" if decision.refusal and decision.way == "nothing" else decision.way
         table.add_row(
-            fold(names),
+            Text(fold(names)),
             Text(way, style="red" if decision.refusal else "bold"),
-            console.printable("; ".join(decision.reasons)),
+            Text(console.printable("; ".join(decision.reasons))),
             " → ".join(decision.steps) or "–",
             ", then ".join(decision.escalation) or "–",
         )
@@ -255,7 +259,7 @@ def _summary(rebuilds: tuple[Rebuild, ...]) -> RenderableType:
     for one in rebuilds:
         phases = "  ".join(f"{name} {took_s:.1f} s" for name, took_s in one.phases)
         outcome = Text(one.outcome, style=STYLES[one.outcome])
-        table.add_row(one.host, outcome, one.way, f"{one.total_s:.0f} s", phases)
+        table.add_row(Text(one.host), outcome, one.way, f"{one.total_s:.0f} s", phases)
     sentences = [
         Text(f"{one.host}: {console.printable(one.sentence)}", style=STYLES[one.outcome])
         for one in rebuilds

@@ -1,37 +1,38 @@
 """One host through its rebuild: the way that was decided, what comes after it, and the end, each phase timed.
 
 A way that fails is followed by the next one that the decision named before, and only by such a one. After the power
-came back, the host is looked at again and decided about afresh. What ends in vain with a host that may be half
-installed, or that nobody can see, leaves it locked, with the reason.
+came back, the host is looked at again and decided about afresh. What is refused is refused before anything is done. An
+order to a BMC or an installer that ends in vain, with a host that may be half installed or that nobody can see, leaves
+it locked, with the reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from hostwright import applying, departure, draining, events, locks
+from hostwright import applying, departure, draining, events
 from hostwright.errors import HostError, HostKeyMismatch, HostwrightError, Locked, Refused, Stopped
 from hostwright.fleet import Member
-from hostwright.model import Change, Plan, RolePlan
 from hostwright.outcome import Settings
 from hostwright.planning import Desired, removal_of
-from hostwright.rebuilding import powering
+from hostwright.rebuilding import freeing, powering
 from hostwright.rebuilding.clock import Phases
 from hostwright.rebuilding.diagnosis import Diagnosis
 from hostwright.rebuilding.keeping import keep_locked
 from hostwright.rebuilding.looking import Looked, Ways, look
 from hostwright.rebuilding.values import Outcome, Phase, Rebuild, Start, Way
 from hostwright.rebuilding.ways import Decision, decide, decide_again
-from hostwright.resources.gpu_use import users
 from hostwright.transport import Session
 from hostwright.verifying import Check
 
 MAX_WAYS = 8  #: power on, cycle twice, trust, repair, relayer, reinstall and what follows; more goes in a circle
-#: ways in which a host may be left half done, or unseen: nobody else shall work on it then
-LEAVES_LOCKED: tuple[Way, ...] = ("power on", "power cycle", "reinstall")
+FRESH_S = 60.0  #: what was seen so long ago is looked at again before anything is done: the host waited for its turn
+POWER: tuple[Way, ...] = ("power on", "power cycle")
+#: ways that end whatever runs on the host, and the words for it
+DISTURBS: Mapping[Way, str] = {"power cycle": "cuts its power", "reinstall": "wipes its disks"}
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class Tools:
     connect: Callable[[], Session]
     settings: Settings
     ways: Ways
-    install: Callable[[str, Phases], None]  #: a new operating system, for this reason; returns when SSH answers
+    #: a new operating system, for this reason; calls the third when it begins, and returns when SSH answers
+    install: Callable[[str, Phases, Callable[[], None]], None]
     trust: Callable[[HostKeyMismatch], None]  #: take the new host key over by intent, or raise
     check: Callable[[], Sequence[Check]]  #: the layers' checks
     history: tuple[Rebuild, ...]
@@ -64,6 +66,7 @@ class HostRebuild:
         self._began = datetime.now(UTC)
         self._phases = Phases(on_end=lambda name, took_s: self._emit(events.Phase(self.name, name, took_s)))
         self._looked: Looked | None = None
+        self._half_done = False  #: whether an order to a BMC or an installer has not come to its end yet
 
     @property
     def name(self) -> str:
@@ -71,8 +74,10 @@ class HostRebuild:
         return self._tools.member.name
 
     def diagnose(self) -> Decision:
-        """Look at the host and decide; nothing is changed."""
-        return decide(self._look(), self._start)
+        """Look at the host and decide; nothing is changed. The clock stands still until ``carry_out``."""
+        decision = decide(self._look(), self._start)
+        self._phases.rest()
+        return decision
 
     def _look(self) -> Diagnosis:
         tools = self._tools
@@ -81,6 +86,8 @@ class HostRebuild:
                 tools.member, tools.connect, tools.settings.password, tools.ways,
                 history=tools.history, tried=tuple(self._taken),
             )  # fmt: skip
+        if self._looked.diagnosis.reach == "answers":
+            self._half_done = False
         return self._looked.diagnosis
 
     def carry_out(self, decision: Decision) -> Rebuild:
@@ -94,12 +101,14 @@ class HostRebuild:
             raise
         except HostwrightError as error:
             outcome, sentence = "failed", error.sentence if isinstance(error, HostError) else str(error)
-            if self._taken and self._taken[-1] in LEAVES_LOCKED:
+            if self._half_done:
                 sentence = self._lock(sentence)
         return self._record(outcome, sentence)
 
     def _carry_out(self, first: Decision) -> tuple[Outcome, str]:
         """The outcome and its sentence. Raises where nothing more is to be tried."""
+        if self._phases.go_on() > FRESH_S:
+            first = self._as_it_is_now(first)
         decision = first
         for _ in range(MAX_WAYS):
             self._note(decision, shown=decision is not first)
@@ -107,19 +116,41 @@ class HostRebuild:
                 return "handed over", self._hand_over(decision)
             if decision.refusal:
                 raise Refused(self.name, decision.refusal)
-            self._refuse_locked()
             self._go_on()
+            self._require_free(decision.way)
             self._taken.append(decision.way)
             if self._took(decision):
                 return ("as desired" if self._taken == ["nothing"] else "rebuilt"), ""
             decision = decide_again(first, self._look(), self._start)
         raise HostError(self.name, f"after {', '.join(self._taken)} it is still not as desired; look at its console")
 
+    def _as_it_is_now(self, shown: Decision) -> Decision:
+        """The same decision from a fresh look, or that nothing is to be done any more. Raises ``Refused`` for a host
+        that needs something else by now than its operator has been shown.
+        """
+        now = decide(self._look(), self._start)
+        if now.way == shown.way:
+            return replace(now, escalation=shown.escalation)
+        if now.way == "nothing" and not now.refusal:
+            return now
+        was = f"{shown.way} was shown, and when its turn came it would be {now.way} ({'; '.join(now.reasons)})"
+        raise Refused(self.name, f"{was}; run the same command again")
+
+    def _require_free(self, way: Way) -> None:
+        """Everything that may forbid a way, before anything is done."""
+        found = self._looked
+        if found is not None and found.facts is not None:
+            freeing.refuse_locked(self._tools, found.facts)
+        if way in ("relayer", "reinstall"):
+            self._require_files()
+        if way in DISTURBS and found is not None and found.diagnosis.reach == "answers":
+            freeing.free(self._tools, self._phases, DISTURBS[way])
+
     def _took(self, decision: Decision) -> bool:
         """Take one way; whether the host is in service now. Where it is not, it is to be looked at again."""
         try:
             return self._take(decision.way, decision)
-        except (Refused, Stopped):
+        except (Refused, Stopped, powering.OrderFailed):
             raise  # what was refused now would be refused on any other way
         except HostError as error:
             if decision.way == "reinstall":
@@ -137,12 +168,11 @@ class HostRebuild:
                     self._clean()
                 self._provision()
             case "relayer":
-                self._require_files()
                 self._converge(removal_of(self._tools.member.desired), "remove")
                 self._provision()
             case "reinstall":
-                self._require_files()
-                self._tools.install("; ".join(decision.reasons), self._phases)
+                self._tools.install("; ".join(decision.reasons), self._phases, self._begin)
+                self._half_done = False
                 self._provision()
             case "trust":
                 self._trust()
@@ -202,35 +232,20 @@ class HostRebuild:
 
     def _power(self, way: Way, decision: Decision) -> None:
         """Give or cut the power, or reboot where that does, and wait until the host answers in another boot."""
-        found = self._looked.diagnosis if self._looked else None
-        if found and found.reach == "answers":
-            self._make_room(found)
-        before = found.boot_id if found else ""
+        before = self._looked.diagnosis.boot_id if self._looked else ""
+        self._begin()
         powering.switch(self._tools, self._phases, way, by_bmc=decision.by != "ssh", boot_id=before)
+        self._half_done = False
+
+    def _begin(self) -> None:
+        """From here to the host's next answer, a failure leaves it locked."""
+        self._half_done = True
 
     def _trust(self) -> None:
         error = self._looked.error if self._looked else None
         if not isinstance(error, HostKeyMismatch):
             raise HostError(self.name, "its host key is the one that is known")
         self._tools.trust(error)
-
-    def _make_room(self, found: Diagnosis) -> None:
-        """Take work off a host before its power is cut, where the inventory says how; else nobody's work is ended."""
-        settings, facts = self._tools.settings, self._looked.facts if self._looked else None
-        cut = RolePlan("power", (), (Change("power", "on", "off and on", disturbs="cuts its power"),))
-        plan = Plan(found.host, self._tools.member.stack.name, (cut,), busy=users(facts) if facts is not None else ())
-        decision = draining.decide(plan, hooks=settings.hooks, drain=settings.drain, force=settings.force)
-        if decision.refusal:
-            raise Refused(self.name, decision.refusal)
-        if decision.drain:
-            self._drain("power cycle")
-
-    def _drain(self, reason: str) -> None:
-        hooks = self._tools.settings.hooks
-        if hooks is None:
-            return
-        with self._phases.phase("drain"), self._tools.connect() as session:
-            draining.drain(session, hooks, self._context(reason), self._emit)
 
     def _back_to_work(self, *, changed: bool) -> None:
         """Let work back to the host: always after a change, since whoever gives work may have noticed its absence."""
@@ -240,20 +255,18 @@ class HostRebuild:
         if hooks is None or not (changed or drained):
             return
         with self._phases.phase("undrain"), self._tools.connect() as session:
-            draining.undrain(session, hooks, self._context("rebuilt"), self._emit)
-
-    def _context(self, reason: str) -> draining.Context:
-        run = self._tools.settings.run
-        return draining.Context(self.name, reason, run.id, run.operator, self._tools.settings.password)
+            draining.undrain(session, hooks, freeing.context(self._tools, "rebuilt"), self._emit)
 
     def _hand_over(self, decision: Decision) -> str:
         """Nothing more can be done from here: no work, a lock, and the reason for whoever comes."""
         self._taken.append("hand over")
         reason = "; ".join([*decision.reasons, *self._failures])
         if self._looked and self._looked.diagnosis.reach == "answers":
-            self._refuse_locked()
             try:
-                self._drain(reason)
+                freeing.look_again(self._tools, self._phases)
+                freeing.drain(self._tools, self._phases, reason)
+            except Locked:
+                raise
             except HostError as error:
                 self._emit(events.Note(self.name, error.sentence))
         return self._lock(reason)
@@ -263,17 +276,6 @@ class HostRebuild:
         tools = self._tools
         answers = self._looked is not None and self._looked.diagnosis.reach == "answers"
         return keep_locked(tools, reason, answers=answers)
-
-    def _refuse_locked(self) -> None:
-        """A host that an operator locked, or that another run works on, is left alone."""
-        facts = self._looked.facts if self._looked else None
-        if facts is None:
-            return
-        sentence = locks.refusal(facts, datetime.now(UTC))
-        holder = self._tools.settings.holder
-        held = locks.living(facts, holder) if holder is not None else None
-        if sentence or held is not None:
-            raise Locked(self.name, sentence or locks.held_by(held))
 
     def _go_on(self) -> None:
         if self._tools.settings.stopping():

@@ -28,6 +28,7 @@ class Phases:
         self._on_begin = on_begin
         self._on_end = on_end
         self._begun_s = clock.now_s()
+        self._resting_since_s: float | None = None
         self._open: Phase | None = None
         self._taken: dict[Phase, float] = {}
 
@@ -50,6 +51,17 @@ class Phases:
             self._open = None
             self._on_end(name, took_s)
 
+    def rest(self) -> None:
+        """Stop the clock until ``go_on``: a host that waits for its turn behind others is not being rebuilt."""
+        self._resting_since_s = self._clock.now_s()
+
+    def go_on(self) -> float:
+        """Let the clock go on; seconds that it stood still."""
+        rested_s = 0.0 if self._resting_since_s is None else self._clock.now_s() - self._resting_since_s
+        self._resting_since_s = None
+        self._begun_s += rested_s
+        return rested_s
+
     def move(self, source: Phase, target: Phase, seconds: float) -> None:
         """Count so many seconds of a phase that has ended as another's: a reboot within a provisioning run, say.
 
@@ -67,5 +79,6 @@ class Phases:
 
     @property
     def total_s(self) -> float:
-        """Seconds since the rebuild began, what lay between phases included."""
-        return self._clock.now_s() - self._begun_s
+        """Seconds since the rebuild began, what lay between phases included, and the wait for its turn not."""
+        now_s = self._clock.now_s() if self._resting_since_s is None else self._resting_since_s
+        return now_s - self._begun_s

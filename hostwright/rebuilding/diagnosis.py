@@ -69,8 +69,10 @@ class Diagnosis:
 
     @property
     def foreign_bmc(self) -> bool:
-        """Whether the host answers while its BMC says off: then it is another host's, whose power must not be cut."""
-        return self.off and self.reach == "answers"
+        """Whether something answers at the host's address while its BMC says off: then it is another host's, whose
+        power must not be cut, and which must not be installed anew.
+        """
+        return self.off and self.reach not in ("silent", "no way")
 
     @property
     def usable_bmc(self) -> bool:

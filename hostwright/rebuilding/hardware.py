@@ -10,6 +10,7 @@ from hostwright.audit.values import Finding
 from hostwright.hardware.xid_catalog import meaning_of
 from hostwright.rebuilding.cures import HARDWARE, REPLACE_TOGETHER, TOGETHER, XID_CURES, XID_ELSE, Cure
 from hostwright.rebuilding.diagnosis import Diagnosis
+from hostwright.rebuilding.values import Rebuild
 
 #: how the rule ``xid-fatal`` begins its evidence (``failures.xids.told``); what follows is the host's own text
 _XID = re.compile(r"Xid (\d{1,3}) on ")
@@ -74,8 +75,14 @@ def _fewer(diagnosis: Diagnosis) -> Iterator[Broken]:
 
 
 def _one(diagnosis: Diagnosis, key: str, cure: Cure, text: str) -> Broken:
-    before = sum(one.ways.count("power cycle") for one in diagnosis.history if key in one.rules)
+    before = sum(_cycles(one) for one in diagnosis.history if key in one.rules)
     return Broken(key, cure, text, before + diagnosis.tried.count("power cycle"))
+
+
+def _cycles(one: Rebuild) -> int:
+    """How often the host went down in an earlier rebuild: an order that its BMC refused was followed by no boot."""
+    booted = any(name == "reboot" for name, _ in one.phases)
+    return one.ways.count("power cycle") if booted else 0
 
 
 def _differs(diagnosis: Diagnosis, role: str) -> bool:

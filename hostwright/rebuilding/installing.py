@@ -45,19 +45,19 @@ class Installer:
     stopping: Callable[[], bool]
     clock: Clock
 
-    def __call__(self, reason: str, phases: Phases) -> None:
+    def __call__(self, reason: str, phases: Phases, begun: Callable[[], None]) -> None:
         """Install the host anew, and return when it answers on SSH with its new key, which is then the known one.
 
-        Raises ``HostError`` with what was seen last.
+        ``begun`` is called before the first order that changes something. Raises ``HostError`` with what was seen last.
         """
         if install := self.member.install:
-            self._by_seed(install, phases)
+            self._by_seed(install, phases, begun)
         elif reinstall := self.member.reinstall:
-            self._by_command(reinstall, reason, phases)
+            self._by_command(reinstall, reason, phases, begun)
         else:
             raise HostError(self.member.name, "no reinstall is configured for it (hostwright_install)")
 
-    def _by_seed(self, install: Install, phases: Phases) -> None:
+    def _by_seed(self, install: Install, phases: Phases, begun: Callable[[], None]) -> None:
         if self.open_bmc is None:
             raise HostError(self.member.name, "the inventory names no BMC for it (hostwright_bmc)")
         keys, name = generate(), self.member.name
@@ -67,6 +67,7 @@ class Installer:
             self.emit(Note(name, f"its installer is to be given: {place.shown(seed.command_line)}"))
             with phases.phase("power"), self.open_bmc() as bmc:
                 self.emit(Waiting(name, "its BMC"))
+                begun()
                 bmc.boot_once(install.boot, image_url=install.image)
                 bmc.cycle()
             with phases.phase("install"):
@@ -78,7 +79,7 @@ class Installer:
             with suppress(HostError), self.open_bmc() as bmc:  # the host is there: a BMC that fails now is no failure
                 bmc.boot_from_disk()
 
-    def _by_command(self, reinstall: Reinstall, reason: str, phases: Phases) -> None:
+    def _by_command(self, reinstall: Reinstall, reason: str, phases: Phases, begun: Callable[[], None]) -> None:
         name, keys = self.member.name, generate()
         given = reinstall.host_keys == "given"
         with phases.phase("install"):
@@ -86,6 +87,7 @@ class Installer:
             with self.servers.place(name, reinstall) as place:
                 if given:
                     place.publish(render_keys(keys))
+                begun()
                 self._run(reinstall, reason, keys, place.url if given else "")
                 wanted = [keys.public] if given else None
                 self._await_key(wanted, reinstall.timeout_s, before=before)

@@ -13,10 +13,14 @@ if TYPE_CHECKING:
     from hostwright.rebuilding.carrying import Tools
 
 
+class OrderFailed(HostError):
+    """A BMC did not do what it was told: nothing else that it can be told is worth a try."""
+
+
 def switch(tools: Tools, phases: Phases, way: Way, *, by_bmc: bool, boot_id: str) -> None:
     """Take the way ``power on`` or ``power cycle``, and return when the host answers in another boot than ``boot_id``.
 
-    Raises ``HostError`` for a BMC that fails and for a host that does not come.
+    Raises ``OrderFailed`` for a BMC that fails, and ``HostError`` for a host that does not come.
     """
     if not by_bmc and way == "power cycle":
         with phases.phase("reboot"):
@@ -46,8 +50,11 @@ def _order(tools: Tools, way: Way) -> None:
     if tools.ways.open_bmc is None:
         raise HostError(tools.member.name, "the inventory names no BMC for it (hostwright_bmc): switch it by hand")
     tools.settings.emit(events.Waiting(tools.member.name, "its BMC"))
-    with tools.ways.open_bmc() as bmc:
-        if way == "power on":
-            bmc.turn_on()
-        else:
-            bmc.cycle()
+    try:
+        with tools.ways.open_bmc() as bmc:
+            if way == "power on":
+                bmc.turn_on()
+            else:
+                bmc.cycle()
+    except HostError as error:
+        raise OrderFailed(error.host, error.sentence) from error

@@ -32,7 +32,8 @@ class Rebuild:
 
     ``ways`` are those that were taken, in order, and ``reasons`` the sentences that led to them. ``rules`` are the
     names of the rules behind these: what came before, and whether it is the same again, is told by them. ``sentence``
-    says how it ended. ``phases`` are name and seconds, each phase once; ``total_s`` is from the first look to the end.
+    says how it ended. ``phases`` are name and seconds, each phase once; ``total_s`` is from the first look to the end,
+    without the time in which the host waited for its turn behind others.
     """
 
     host: str

@@ -21,14 +21,17 @@ STEPS: dict[Way, tuple[str, ...]] = {
     "repair": ("drain", "provision what differs", "verify", "back to service"),
     "relayer": ("drain", "take all layers away, in reverse", *_LAID),
     "power on": ("switch it on by its BMC", "wait until it answers", *_AS_FOUND),
-    "reinstall": ("have a new operating system installed", "wait until it answers, with the host key that it was given",
-                  *_LAID),
+    "reinstall": ("drain, where it answers", "have a new operating system installed",
+                  "wait until it answers, with the host key that it was given", *_LAID),
     "trust": ("take its new host key from its console, or ask", *_AS_FOUND),
     "hand over": ("drain", "lock it, with the reason", "leave it to people"),
 }  # fmt: skip
 _CUT = ("drain, where it answers", "cycle its power by its BMC", "wait until it answers", *_AS_FOUND)
 _REBOOT = ("drain", "reboot it over SSH", "wait until it answers", *_AS_FOUND)
 CLEAN = "take former files of ours off its disk"
+_LAYERS: frozenset[Way] = frozenset({"nothing", "repair", "relayer"})  #: ways in which layers are checked or laid
+_POWER: tuple[Way, ...] = ("power on", "power cycle")
+_FINDS_OUT: tuple[Way, ...] = (*_POWER, "trust")  #: announced as "look at it again, and go on as it is found"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +86,26 @@ def decide(diagnosis: Diagnosis, start: Way | None = None) -> Decision:
 def decide_again(first: Decision, diagnosis: Diagnosis, start: Way | None = None) -> Decision:
     """The next way in the same rebuild, with what was tried in ``diagnosis.tried``.
 
-    A new operating system that ``first``, which the operator has seen, did not name is not installed.
+    A new operating system that ``first``, which the operator has seen, did not name is not installed; nor is the power
+    of a host cut whose layers were to be mended, unless that was announced. A host that fell silent over that work is
+    left to it: what is lost is the connection, more often than the host, and the host goes on by itself.
     """
+    worked_on = _LAYERS & set(diagnosis.tried)
+    if diagnosis.reach == "silent" and worked_on:
+        why = "the connection was lost while it was worked on; what runs there goes on: run the same command again"
+        return _made(diagnosis, "nothing", (why, diagnosis.sentence), ("lost",), refuses=True)
     now = decide(diagnosis, start)
-    if now.way != "reinstall" or start == "reinstall" or "reinstall" in (first.way, *first.escalation):
-        return now
     because = "; ".join(now.reasons)
-    why = (
-        f"only a new operating system is left ({because}), and that was not announced: ask for it with --from reinstall"
-    )
-    return _made(diagnosis, "hand over", (why,), now.rules, refuses=True)
+    if now.way == "reinstall" and not (start == "reinstall" or "reinstall" in (first.way, *first.escalation)):
+        why = (
+            f"only a new operating system is left ({because}), and that was not announced: ask for it with "
+            "--from reinstall"
+        )
+        return _made(diagnosis, "hand over", (why,), now.rules, refuses=True)
+    if now.way in _POWER and worked_on and first.way not in _FINDS_OUT and now.way not in first.escalation:
+        why = f"it now needs a {now.way} ({because}), which was not announced: run the same command again"
+        return _made(diagnosis, "nothing", (why,), now.rules, refuses=True)
+    return now
 
 
 def _by_rules(diagnosis: Diagnosis) -> Decision:

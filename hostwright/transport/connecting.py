@@ -7,7 +7,6 @@ import logging
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 import fabric
 import paramiko
@@ -24,6 +23,7 @@ from hostwright.transport.options import Options
 from hostwright.transport.session import Session
 from hostwright.transport.sshconfig import Endpoint
 from hostwright.transport.values import Deadline, Target
+from hostwright.userpaths import expanded
 
 #: What the way to a server, or the server itself, may raise before the login.
 FAILURES = (OSError, EOFError, paramiko.SSHException)
@@ -103,7 +103,7 @@ class Opening:
             endpoint,
             self.deadline,
             self._options.shared.keys,
-            key_file=Path(self._host.key_file).expanduser() if own and self._host.key_file else None,
+            key_file=expanded(self._host.key_file) if own and self._host.key_file else None,
             password=self._host.password if own else None,
             use_agent=self._options.use_agent,
         )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from hostwright.errors import InputError, Unreachable
 from hostwright.transport import sshconfig
 from hostwright.transport.options import Options
 from hostwright.transport.sshconfig import Asked, Endpoint
 from hostwright.transport.values import Target
+from hostwright.userpaths import expanded
 
 _MAX_HOPS = 8
 
@@ -28,7 +28,7 @@ def _endpoint(host: Target, options: Options) -> Endpoint:
     asked = Asked(host.address or host.name, host.user or "", host.port or 0)
     found = sshconfig.resolve(asked, options.shared.ssh_config, options.ssh_config)
     if host.known_hosts:
-        found = replace(found, known_hosts=(Path(host.known_hosts).expanduser(),))
+        found = replace(found, known_hosts=(expanded(host.known_hosts),))
     if host.proxy_jump:
         found = replace(found, proxy_jump=sshconfig.hops(host.proxy_jump), proxy_command="")
     return found

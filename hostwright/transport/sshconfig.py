@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostwright.errors import InputError
+from hostwright.userpaths import expanded
 
 if TYPE_CHECKING:
     from hostwright.transport.cache import FileCache
@@ -144,10 +145,10 @@ def _read_into(stanzas: list[Stanza], path: Path, depth: int) -> None:
 
 def _included(value: str, path: Path) -> list[Path]:
     """The files that an ``Include`` names; relative ones lie beside the user's or the system's configuration."""
-    base = Path("/etc/ssh") if path.is_relative_to("/etc/ssh") else Path("~/.ssh").expanduser()
+    base = Path("/etc/ssh") if path.is_relative_to("/etc/ssh") else expanded("~/.ssh")
     found: list[Path] = []
     for pattern in shlex.split(value):
-        whole = base / Path(pattern).expanduser()
+        whole = base / expanded(pattern)
         found += sorted(one for one in Path("/").glob(str(whole.relative_to("/"))) if one.is_file())
     return found
 
@@ -155,9 +156,9 @@ def _included(value: str, path: Path) -> list[Path]:
 def resolve(asked: Asked, files: FileCache[SshConfig], ssh_config: Path | None) -> Endpoint:
     """Decide everything about one server. Raises ``InputError`` for a configuration that cannot be understood."""
     text = [_explicit(asked)]
-    for path in [ssh_config] if ssh_config else [Path(name).expanduser() for name in USER_FILES]:
+    for path in [ssh_config] if ssh_config else [expanded(name) for name in USER_FILES]:
         try:
-            text.append(files.get(path.expanduser()).text_for(asked.alias))
+            text.append(files.get(expanded(path)).text_for(asked.alias))
         except FileNotFoundError:
             if ssh_config:
                 raise InputError("there is no such file; it was named as ssh_config", str(ssh_config)) from None
@@ -222,7 +223,7 @@ def _endpoint(asked: Asked, found: dict[str, str | list[str] | None]) -> Endpoin
 
 
 def _paths(names: list[str] | tuple[str, ...]) -> list[Path]:
-    return [Path(name).expanduser() for name in names if name.lower() != "none"]
+    return [expanded(name) for name in names if name.lower() != "none"]
 
 
 def _number(text: str, setting: str, alias: str) -> int:

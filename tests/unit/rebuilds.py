@@ -58,8 +58,10 @@ def rebuild(
     phases: dict[Phase, float] | None = None,
     **more,
 ) -> Rebuild:
-    """A record of a rebuild."""
-    taken = tuple((phases or {}).items())
+    """A record of a rebuild; a power cycle in it went as far as the next boot, unless ``phases`` say otherwise."""
+    if phases is None:
+        phases = {"reboot": 60.0} if "power cycle" in ways else {}
+    taken = tuple(phases.items())
     values = {"phases": taken, "total_s": sum((seconds for _, seconds in taken), 0.0)}
     at = NOW - timedelta(days=days_ago)
     return Rebuild(name, "run-1", at, "ada@desk", ways, outcome, **{**values, **more})

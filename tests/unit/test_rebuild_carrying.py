@@ -13,24 +13,24 @@ import pytest
 from hostwright import draining, locks, setaside
 from hostwright.draining import Hooks
 from hostwright.errors import ArtifactError, HostError, HostKeyMismatch, Refused, StepFailed, Stopped
-from hostwright.events import Event, Note, Phase, Rebooted
+from hostwright.events import Event, Note, Rebooted
+from hostwright.events import Phase as PhaseEnded
 from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
 from hostwright.model import Answer, Facts
 from hostwright.outcome import Settings
-from hostwright.rebuilding import carrying
+from hostwright.rebuilding import carrying, freeing
 from hostwright.rebuilding.carrying import HostRebuild, Tools
+from hostwright.rebuilding.clock import Phases
 from hostwright.rebuilding.diagnosis import Diagnosis
 from hostwright.rebuilding.looking import Looked, Ways
 from hostwright.rebuilding.values import Rebuild
 from hostwright.release import Run
-from hostwright.resources.gpu_use import BUSY_PROBES
+from hostwright.resources.gpu_use import HOLDERS
 from hostwright.verifying import Check
 from tests.unit.rebuilds import answers, finding, silent, xid
 
 GOOD, BAD = Check("driver", "c", "it works", True, 0.1, ""), Check("driver", "c", "it works", False, 0.1, "no")
-FREE = Facts(
-    {probe: Answer(0, "") for probe in (locks.LOCK, locks.RUN_LOCK, *BUSY_PROBES)} | {draining.DRAINED: Answer(1, "")}
-)
+FREE = Facts({probe: Answer(0, "") for probe in freeing.QUESTIONS} | {draining.DRAINED: Answer(1, "")})
 LOCK = locks.OperatorLock("bo@desk", "RMA", "gpu07", datetime(2026, 1, 1, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC))
 LOCKED = Facts({**FREE, locks.LOCK: Answer(0, f"there\n{LOCK.to_json()}\n")})
 
@@ -47,6 +47,7 @@ class World:
     checks: list[list[Check]] = field(default_factory=list)
     error: HostError | None = None
     stopped: bool = False
+    looked: int = 0
 
     def do(self, what: str) -> None:
         """Note that something was done, and fail where that is wanted."""
@@ -54,7 +55,13 @@ class World:
         if self.fails.get(what):
             raise self.fails[what].pop(0)
 
+    def ask(self, *_: Any, **__: Any) -> Facts:
+        """Who works on the host now."""
+        assert self.facts is not None
+        return self.facts
+
     def look(self, *args: Any, tried: tuple[str, ...], **more: Any) -> Looked:
+        self.looked += 1
         diagnosis = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
         facts = self.facts if diagnosis.reach == "answers" else None
         return Looked(replace(diagnosis, tried=tried), facts, self.error)
@@ -96,12 +103,18 @@ def start(member: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
                 """Nothing to close."""
 
         monkeypatch.setattr(carrying, "look", world.look)
+        monkeypatch.setattr(freeing, "ask", world.ask)
         monkeypatch.setattr(carrying.applying, "Host", Host)
         monkeypatch.setattr(carrying.powering, "switch", lambda _t, _p, way, by_bmc, boot_id: world.do(way))
         monkeypatch.setattr(carrying.departure, "clean", lambda *_: world.do("clean"))
         monkeypatch.setattr(draining, "drain", lambda *_: world.do("drain"))
         monkeypatch.setattr(draining, "undrain", lambda *_: world.do("undrain"))
         monkeypatch.setattr("hostwright.holding.put_lock", lambda *_, **__: world.do("lock"))
+
+        def install(_reason: str, _phases: Phases, begun: Callable[[], None]) -> None:
+            world.do("before the install")
+            begun()
+            world.do("install")
 
         def check() -> list[Check]:
             world.do("verify")
@@ -115,7 +128,7 @@ def start(member: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
                 stopping=lambda: world.stopped, **more,
             ),
             ways=Ways((lambda: None) if bmc else None, ""),  # type: ignore[arg-type, return-value]
-            install=lambda reason, phases: world.do("install"),
+            install=install,
             trust=lambda error: world.do("trust"),
             check=check,
             history=(),
@@ -140,7 +153,7 @@ def test_what_differs_is_repaired_verified_and_then_given_back(start):
     record = start(world, hooks=HOOKS)
     assert (record.outcome, record.ways, world.done) == ("rebuilt", ("repair",), ["provision", "verify", "undrain"])
     assert [name for name, _ in record.phases] == ["diagnose", "reboot", "provision", "verify", "undrain"]
-    assert next(event.phase for event in world.events if isinstance(event, Phase)) == "diagnose"
+    assert next(event.phase for event in world.events if isinstance(event, PhaseEnded)) == "diagnose"
 
 
 def test_a_host_as_desired_is_verified_and_left_alone(start):
@@ -241,7 +254,7 @@ def test_an_installation_that_fails_locks_and_looks_no_further(start, tmp_path: 
     """What answers after it may be the installer itself."""
     world = World([silent(can_reinstall="redfish")], fails={"install": [failed("it never ended")]})
     record = start(world, "reinstall")
-    assert (record.outcome, record.ways, world.done) == ("failed", ("reinstall",), ["install"])
+    assert (record.outcome, record.ways, world.done) == ("failed", ("reinstall",), ["before the install", "install"])
     assert record.sentence.startswith("it never ended; the host is locked on this machine")
     assert setaside.get(tmp_path, DEFAULT_INVENTORY, "gpu07") is not None
 

@@ -118,7 +118,7 @@ class World:
                 self.events.append, lambda: stopping, Clock(lambda: self.now_s, self.sleep, lambda: "10:00"),
             )  # fmt: skip
             try:
-                installer("disk replaced", Phases())
+                installer("disk replaced", Phases(), lambda: None)
             finally:
                 assert not self.served()
 
