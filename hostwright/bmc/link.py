@@ -231,10 +231,11 @@ class Link:
         )
 
     def _said_in(self, answer: requests.Response) -> str:
-        """The message of an error in Redfish's form, else its status."""
+        """The first message of an error in Redfish's form (the extended ones tell more), else its status."""
         try:
-            message = json.loads(answer.content)["error"]["message"]
-        except (ValueError, RecursionError, LookupError, TypeError):
+            error = json.loads(answer.content)["error"]
+            message = (error.get("@Message.ExtendedInfo") or [{}])[0].get("Message") or error.get("message")
+        except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
             message = ""
         return said(message, self.secrets) or f"status {answer.status_code}"
 

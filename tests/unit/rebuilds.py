@@ -42,7 +42,7 @@ def plan(*roles: str, refusal: str = "", what: str = "something") -> Plan:
 def answers(*findings: Finding, differs: tuple[str, ...] = (), **more) -> Diagnosis:
     """A host that answers, with these failures, whose plan changes these roles."""
     values = {"audit": host("gpu07", findings=findings), "plan": plan(*differs), "power": "on"}
-    return Diagnosis("gpu07", "answers", **{**values, **more})
+    return Diagnosis("gpu07", **{"reach": "answers", **values, **more})
 
 
 def silent(**more) -> Diagnosis:

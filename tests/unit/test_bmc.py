@@ -16,11 +16,22 @@ from typing import Any
 
 import pytest
 
-from hostwright.bmc import Bmc, BmcDenied, BmcError, BmcRefused, BmcStuck, BmcUnreachable, Controller, Power, open_bmc
+from hostwright.bmc import (
+    Bmc,
+    BmcDenied,
+    BmcError,
+    BmcRefused,
+    BmcStuck,
+    BmcUnreachable,
+    Controller,
+    Opener,
+    Power,
+    open_bmc,
+)
 from hostwright.durations import Clock
 from hostwright.secret import Secret
 from tests.unit import redfish
-from tests.unit.redfish import DRIVE, PASSWORD, RESET, SESSIONS, SYSTEM, TOKEN, Answer, Machine, refusal
+from tests.unit.redfish import DRIVE, PASSWORD, RESET, SESSIONS, SYSTEM, TOKEN, Answer, Machine, answer, refusal
 
 IMAGE = "https://images.example/install.iso"
 
@@ -308,6 +319,58 @@ def test_a_bmc_with_too_many_sessions_gets_the_password_each_time() -> None:
     machine.overrides["POST", SESSIONS] = lambda *_: refusal(503, "The maximum number of sessions is reached")
     with opened(machine) as controller:
         assert controller.power() is Power.ON
+
+
+@pytest.mark.parametrize(
+    ("answered", "words"),
+    [
+        (refusal(400, "Check supplied username and password"), "Check supplied username and password"),
+        (answer(400, {"error": {"message": "bad login"}}), "bad login"),
+        (answer(400, {"error": {"@Message.ExtendedInfo": "rubbish"}}), "status 400"),
+        ((400, {}, b"\xff"), "status 400"),
+    ],
+)
+def test_a_login_that_is_called_a_bad_request_is_not_sent_in_another_way(answered: Answer, words: str) -> None:
+    """A wrong password is status 400 with some; the same one with each request would be one try more."""
+    machine = Machine()
+    machine.overrides["POST", SESSIONS] = lambda *_: answered
+    error = failure(machine)
+    assert isinstance(error, BmcDenied)
+    assert f"refuses the user 'admin' ({words}): the password is wrong" in str(error)
+    assert not any("Authorization" in headers for headers in machine.headers)
+
+
+def test_a_bmc_that_refused_the_login_is_not_asked_again() -> None:
+    machine = Machine()
+    with redfish.redfish(machine) as url:
+        opener = Opener(bmc(url, password=Secret("wrong")))
+        for _ in range(3):
+            with pytest.raises(BmcDenied, match="the password is wrong"):
+                opener()
+    assert (machine.denied, machine.count("POST", SESSIONS)) == (1, 1)
+
+
+def test_a_bmc_that_fails_otherwise_is_asked_again() -> None:
+    machine = Machine(systems=())
+    with redfish.redfish(machine) as url:
+        opener = Opener(bmc(url))
+        with pytest.raises(BmcError, match="no system at all"):
+            opener()
+        machine.systems = ("1",)
+        opener().close()
+
+
+@pytest.mark.parametrize("place", ["https://bmc//[x", "//[x", "http://[::1"])
+def test_a_session_whose_address_is_none_is_left_to_end_by_itself(place: str) -> None:
+    machine = Machine()
+    machine.overrides["POST", SESSIONS] = lambda *_: answer(201, {}, X_Auth_Token=TOKEN, Location=place)
+    with opened(machine) as controller:
+        assert controller.power() is Power.ON
+
+
+def test_a_certificate_in_the_home_of_nobody_is_a_file_that_is_not_there() -> None:
+    with pytest.raises(BmcError, match=r"hostwright_bmc_ca: ~nobody-of-this-name/ca\.pem cannot be used: No such file"):
+        open_bmc(bmc("https://127.0.0.1:1", ca="~nobody-of-this-name/ca.pem"))
 
 
 def test_a_session_that_ended_meanwhile_is_begun_again() -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from hostwright import draining, locks, setaside
+from hostwright import draining, jobs, locks, setaside
 from hostwright.draining import Hooks
-from hostwright.errors import ArtifactError, HostError, HostKeyMismatch, Refused, StepFailed, Stopped
+from hostwright.errors import ArtifactError, HostError, HostKeyMismatch, HostwrightError, Refused, StepFailed, Stopped
 from hostwright.events import Event, Note, Rebooted
 from hostwright.events import Phase as PhaseEnded
 from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
@@ -23,6 +23,7 @@ from hostwright.rebuilding.carrying import HostRebuild, Tools
 from hostwright.rebuilding.clock import Phases
 from hostwright.rebuilding.diagnosis import Diagnosis
 from hostwright.rebuilding.looking import Looked, Ways
+from hostwright.rebuilding.powering import OrderFailed
 from hostwright.rebuilding.values import Rebuild
 from hostwright.release import Run
 from hostwright.resources.gpu_use import HOLDERS
@@ -289,3 +290,87 @@ def test_step_failures_are_failures(start):
     error = StepFailed("gpu07", "a step failed", None)  # type: ignore[arg-type]
     world = World([answers(differs=("cuda",))], fails={"provision": [error, error]})
     assert start(world).outcome == "handed over"
+
+
+BUSY = Facts({**FREE, HOLDERS: Answer(0, "4711 python\n")})
+CARD = finding("gpu-lost", "card at 0000:3b:00: GPU has fallen off the bus")
+
+
+@pytest.mark.parametrize(("looks", "begin"), [(answers(CARD), None), (answers(can_reinstall="redfish"), "reinstall")])
+def test_work_on_a_gpu_is_not_ended_unasked(start, looks: Diagnosis, begin, tmp_path: Path):
+    """Nor is the host locked for it, or the refusal taken for a power cycle."""
+    world = World([looks], facts=BUSY)
+    record = start(world, begin)
+    assert (record.outcome, record.ways, world.done) == ("failed", (), [])
+    assert "python (4711)" in record.sentence
+    assert setaside.get(tmp_path, DEFAULT_INVENTORY, "gpu07") is None
+
+
+def test_with_drain_work_is_awaited_before_the_power_is_cut(start, monkeypatch: pytest.MonkeyPatch):
+    world = World([answers(CARD), answers()], facts=BUSY)
+    monkeypatch.setattr(draining, "wait_until_idle", lambda *_: world.do("wait"))
+    record = start(world, hooks=HOOKS, drain=True)
+    assert world.done == ["drain", "wait", "power cycle", "verify"]
+    assert record.outcome == "rebuilt"
+
+
+def test_work_that_does_not_end_is_no_reason_for_a_lock(start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    world = World([answers(CARD)], facts=BUSY, fails={"wait": [failed("the GPU is still in use")]})
+    monkeypatch.setattr(draining, "wait_until_idle", lambda *_: world.do("wait"))
+    record = start(world, hooks=HOOKS, drain=True)
+    assert (record.outcome, record.ways, world.done) == ("failed", (), ["drain", "wait"])
+    assert "lock" not in record.sentence
+
+
+def test_what_an_earlier_run_began_is_not_cut(start):
+    running = Answer(0, "run-0.driver {}\n")
+    world = World([answers(CARD)], facts=Facts({**FREE, jobs.RUNNING: running}))
+    assert jobs.running(world.facts or FREE)
+    record = start(world)
+    assert (record.outcome, world.done) == ("failed", [])
+    assert "what an earlier run began goes on there" in record.sentence
+
+
+def test_what_forbids_an_installation_locks_nobody_out(start, tmp_path: Path):
+    """A file that is missing here, a port that is taken: the host has not been touched."""
+    world = World(
+        [answers(can_reinstall="redfish")], fails={"before the install": [HostwrightError("the port is in use")]}
+    )
+    record = start(world, "reinstall")
+    assert (record.outcome, record.sentence) == ("failed", "the port is in use")
+    assert setaside.get(tmp_path, DEFAULT_INVENTORY, "gpu07") is None
+
+
+def test_an_order_that_the_bmc_does_not_carry_out_ends_it_with_a_lock(start, tmp_path: Path):
+    world = World([silent()], fails={"power cycle": [OrderFailed("gpu07", "the BMC refuses to do that")]})
+    record = start(world)
+    assert (record.outcome, record.ways) == ("failed", ("power cycle",))
+    assert record.sentence.startswith("the BMC refuses to do that; the host is locked on this machine")
+    assert world.looked == 1
+
+
+def test_a_host_that_is_lost_while_it_is_worked_on_is_not_locked(start, tmp_path: Path):
+    world = World([answers(differs=("cuda",)), silent()], fails={"provision": [failed("the connection was lost")]})
+    record = start(world)
+    assert (record.outcome, record.ways, world.done) == ("failed", ("repair",), ["provision"])
+    assert "run the same command again" in record.sentence
+    assert setaside.get(tmp_path, DEFAULT_INVENTORY, "gpu07") is None
+
+
+def test_after_an_installation_its_provisioning_is_no_reason_for_a_lock(start, tmp_path: Path):
+    world = World([silent(can_reinstall="redfish")], fails={"provision": [failed("no mirror answers")]})
+    record = start(world, "reinstall")
+    assert (record.outcome, record.sentence) == ("failed", "no mirror answers")
+    assert setaside.get(tmp_path, DEFAULT_INVENTORY, "gpu07") is None
+
+
+def test_a_host_that_waited_for_its_turn_is_looked_at_again(start, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Phases, "go_on", lambda self: 3600.0)
+    came_back = World([silent(), answers()])
+    assert (start(came_back).ways, came_back.done) == (("nothing",), ["verify"])
+    fell_ill = World([answers(differs=("cuda",)), silent()])
+    record = start(fell_ill)
+    assert (record.outcome, fell_ill.done) == ("failed", [])
+    assert "repair was shown, and when its turn came it would be power cycle" in record.sentence
+    the_same = World([silent(), silent(), answers()])
+    assert start(the_same).ways == ("power cycle", "nothing")

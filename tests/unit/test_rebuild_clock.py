@@ -67,3 +67,12 @@ def test_moving_seconds_keeps_the_sum(source: Phase, target: Phase, seconds: flo
     assert all(value >= 0 for value in found.values())
     if source != target:
         assert found.get(target, 0.0) == pytest.approx(max(0.0, min(seconds, took_s)))
+
+
+def test_the_wait_for_a_turn_is_not_counted():
+    phases = Phases(ticking(100, 5, 3600, 7, 1))
+    phases.rest()
+    assert phases.total_s == 5
+    assert phases.go_on() == 3600
+    assert phases.total_s == 12
+    assert phases.go_on() == 0

@@ -251,3 +251,34 @@ class TestStart:
     def test_what_is_no_start_is_refused(self):
         decision = decide(answers(), "hand over")
         assert decision.way == "nothing" and "--from" in decision.refusal
+
+
+@pytest.mark.parametrize("begun", [answers(differs=("cuda",)), silent(), answers(LOST)])
+@pytest.mark.parametrize("tried", ["repair", "relayer", "nothing"])
+def test_a_host_that_falls_silent_over_its_work_is_left_to_it(begun: Diagnosis, tried: Way):
+    """It is the connection that was lost; what runs there would be cut in the middle."""
+    first = decide(replace(begun, can_reinstall="redfish"))
+    now = decide_again(first, silent(can_reinstall="redfish", tried=(*([first.way]), tried)))
+    assert (now.way, now.rules) == ("nothing", ("lost",))
+    assert "run the same command again" in now.refusal
+
+
+def test_power_that_was_not_announced_is_not_cut():
+    first = decide(answers(differs=("cuda",)))
+    now = decide_again(first, answers(LOST, tried=("repair",)))
+    assert now.way == "nothing"
+    assert "it now needs a power cycle" in now.refusal
+    assert decide_again(decide(answers(LOST)), answers(LOST, tried=("power cycle", "repair"))).way == "power cycle"
+
+
+@pytest.mark.parametrize("reach", ["answers", "key changed", "no root", "unreadable", "refused login"])
+def test_the_bmc_of_another_host_does_not_install_it(reach):
+    """Something answers at the host's address, and the BMC says that it is off: its power is another's."""
+    found = answers(power="off", reach=reach, can_reinstall="redfish")
+    assert not found.usable_bmc
+    assert decide(found, "reinstall").refusal
+
+
+def test_an_order_that_the_bmc_refused_was_no_power_cycle():
+    refused = (rebuild("power cycle", outcome="failed", rules=("gpu-lost",), phases={"power": 0.1}),) * 3
+    assert decide(answers(LOST, history=refused)).way == "power cycle"

@@ -320,3 +320,13 @@ def test_any_outcomes_in_any_order_keep_the_limits(data, limits, number):
     assert bool(results.stopped_because) == stopped
     told = [name for name, _ in hosts.ended]
     assert sorted(told) == sorted({*failures, *results.untouched})
+
+
+def test_a_failure_may_be_a_value():
+    """A canary whose work says in its value that it failed stops the run like one that raises."""
+    done = roll_out(
+        ["gpu01", "gpu02"], lambda name: f"{name} is broken", limits=Limits(canary=1, batch=1, max_fail=2),
+        emit=lambda _: None, stop=lambda: None, gently=lambda: None, result=lambda _: "failed",
+    )  # fmt: skip
+    assert (done.values, done.errors, done.untouched) == (("gpu01 is broken",), (), ("gpu02",))
+    assert "canary" in done.stopped_because
