@@ -31,12 +31,13 @@ from hostwright.journal import state_root
 from hostwright.limits import read_limits
 from hostwright.locks import read_duration
 from hostwright.rebuilding import report
-from hostwright.rebuilding.carrying import HostRebuild, Tools
+from hostwright.rebuilding.carrying import HostRebuild
 from hostwright.rebuilding.diagnosis import Reinstall
 from hostwright.rebuilding.installing import Installer
 from hostwright.rebuilding.looking import Ways
 from hostwright.rebuilding.records import Records
 from hostwright.rebuilding.serving import SeedServers
+from hostwright.rebuilding.tools import Tools
 from hostwright.rebuilding.values import STARTS, Outcome, Rebuild, Start
 from hostwright.rebuilding.ways import Decision
 from hostwright.release import Run

@@ -8,48 +8,27 @@ it locked, with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from hostwright import applying, departure, draining, events
 from hostwright.errors import HostError, HostKeyMismatch, HostwrightError, Locked, Refused, Stopped
-from hostwright.fleet import Member
-from hostwright.outcome import Settings
 from hostwright.planning import Desired, removal_of
 from hostwright.rebuilding import freeing, powering
 from hostwright.rebuilding.clock import Phases
 from hostwright.rebuilding.diagnosis import Diagnosis
 from hostwright.rebuilding.keeping import keep_locked
-from hostwright.rebuilding.looking import Looked, Ways, look
+from hostwright.rebuilding.looking import Looked, look
+from hostwright.rebuilding.tools import Tools
 from hostwright.rebuilding.values import Outcome, Phase, Rebuild, Start, Way
 from hostwright.rebuilding.ways import Decision, decide, decide_again
-from hostwright.transport import Session
-from hostwright.verifying import Check
 
 MAX_WAYS = 8  #: power on, cycle twice, trust, repair, relayer, reinstall and what follows; more goes in a circle
 FRESH_S = 60.0  #: what was seen so long ago is looked at again before anything is done: the host waited for its turn
 POWER: tuple[Way, ...] = ("power on", "power cycle")
 #: ways that end whatever runs on the host, and the words for it
 DISTURBS: Mapping[Way, str] = {"power cycle": "cuts its power", "reinstall": "wipes its disks"}
-
-
-@dataclass(frozen=True)
-class Tools:
-    """What the rebuild of one host needs from the run around it."""
-
-    member: Member
-    connect: Callable[[], Session]
-    settings: Settings
-    ways: Ways
-    #: a new operating system, for this reason; calls the third when it begins, and returns when SSH answers
-    install: Callable[[str, Phases, Callable[[], None]], None]
-    trust: Callable[[HostKeyMismatch], None]  #: take the new host key over by intent, or raise
-    check: Callable[[], Sequence[Check]]  #: the layers' checks
-    history: tuple[Rebuild, ...]
-    root: Path  #: of this machine's state (``journal.state_root``)
-    inventory: Path
 
 
 class HostRebuild:

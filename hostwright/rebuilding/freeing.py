@@ -6,17 +6,14 @@ What the decision was made from may be hours old: hosts wait for their turn.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from hostwright import draining, jobs, locks
 from hostwright.errors import Locked, Refused, Stopped
 from hostwright.model import Change, Facts, Plan, RolePlan
 from hostwright.observing import ask
 from hostwright.rebuilding.clock import Phases
+from hostwright.rebuilding.tools import Tools
 from hostwright.resources.gpu_use import BUSY_PROBES, users
-
-if TYPE_CHECKING:
-    from hostwright.rebuilding.carrying import Tools
 
 QUESTIONS = (locks.LOCK, locks.RUN_LOCK, jobs.RUNNING, *BUSY_PROBES)
 LOOK_TIMEOUT_S = 30.0  #: for a few short questions, on a host that has just answered many

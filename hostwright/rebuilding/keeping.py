@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from hostwright import console, holding, setaside
 from hostwright.errors import HostError, HostwrightError
 from hostwright.locks import OperatorLock
 from hostwright.operator import operator
-
-if TYPE_CHECKING:
-    from hostwright.rebuilding.carrying import Tools
+from hostwright.rebuilding.tools import Tools
 
 #: as long as a card takes to be replaced; whoever gets it back takes the lock off, and nobody's is for ever
 FOR = timedelta(weeks=4)

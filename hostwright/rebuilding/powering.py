@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hostwright import events, rebooting
 from hostwright.errors import HostError
 from hostwright.rebuilding.clock import Phases
+from hostwright.rebuilding.tools import Tools
 from hostwright.rebuilding.values import Way
-
-if TYPE_CHECKING:
-    from hostwright.rebuilding.carrying import Tools
 
 
 class OrderFailed(HostError):

@@ -19,11 +19,12 @@ from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
 from hostwright.model import Answer, Facts
 from hostwright.outcome import Settings
 from hostwright.rebuilding import carrying, freeing
-from hostwright.rebuilding.carrying import HostRebuild, Tools
+from hostwright.rebuilding.carrying import HostRebuild
 from hostwright.rebuilding.clock import Phases
 from hostwright.rebuilding.diagnosis import Diagnosis
 from hostwright.rebuilding.looking import Looked, Ways
 from hostwright.rebuilding.powering import OrderFailed
+from hostwright.rebuilding.tools import Tools
 from hostwright.rebuilding.values import Rebuild
 from hostwright.release import Run
 from hostwright.resources.gpu_use import HOLDERS
