@@ -1,10 +1,13 @@
-"""Remakes provision.svg, the picture of the README: types commands in a real terminal and draws what it showed.
+"""Remakes the pictures of the documents: types commands in a real terminal and draws what it showed.
 
+    invoke lab.up --hosts gpu01,gpu02 --bmc
     invoke lab.reset --hosts gpu01,gpu02
-    python docs/images/capture.py
+    python docs/images/capture.py provision
+    python docs/images/capture.py rebuild
 
-It needs tmux and the lab's two hosts as freshly reset, and takes three minutes. Nothing in the picture is made up: it
-is the terminal's own screen with its colours, drawn by rich, which would load a font from the web if it were let.
+It needs tmux and the lab's two hosts as freshly reset (rebuild: provisioned), and takes three minutes each. Nothing in
+a picture is made up: it is the terminal's own screen with its colours, drawn by rich, which would load a font from the
+web if it were let.
 """
 
 from __future__ import annotations
@@ -19,12 +22,20 @@ from rich.console import Console
 from rich.text import Text
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-PICTURE = Path(__file__).with_name("provision.svg")
-COMMANDS = (
-    "invoke provision --hosts gpu01,gpu02",
-    "invoke verify --hosts gpu01,gpu02",
-    "time invoke plan --hosts gpu01,gpu02",
-)
+#: picture → commands
+PICTURES = {
+    "provision": (
+        "invoke provision --hosts gpu01,gpu02",
+        "invoke verify --hosts gpu01,gpu02",
+        "time invoke plan --hosts gpu01,gpu02",
+    ),
+    "rebuild": (
+        "invoke power off --hosts gpu01 --force",
+        "invoke lab.reset --hosts gpu02",
+        "invoke rebuild --hosts gpu01,gpu02",
+        "invoke rebuild --report",
+    ),
+}
 COLUMNS, LINES = 112, 60
 PATIENCE_S = 900  #: for one command
 FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
@@ -61,14 +72,14 @@ def tmux(*words: str) -> str:
     return subprocess.run([*TMUX, *words], check=True, capture_output=True, text=True, timeout=PATIENCE_S).stdout
 
 
-def screen() -> str:
-    """Type the commands, each when the one before has ended, and return the screen with its escape sequences."""
+def screen(commands: tuple[str, ...]) -> str:
+    """Type commands, each when the one before has ended, and return the screen with its escape sequences."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     size = ("-x", str(COLUMNS), "-y", str(LINES))
     tmux("new-session", "-d", *size, "-c", str(CHECKOUT), "env", f"PATH={path}", *SHELL)
     try:
         tmux("wait-for", "ready")
-        for command in COMMANDS:
+        for command in commands:
             tmux("send-keys", command, "Enter")
             tmux("wait-for", "ready")
         return tmux("capture-pane", "-e", "-p")
@@ -86,4 +97,5 @@ def draw(text: str) -> str:
 
 
 if __name__ == "__main__":
-    PICTURE.write_text(draw(screen()), encoding="utf-8")
+    for name in sys.argv[1:]:
+        Path(__file__).with_name(f"{name}.svg").write_text(draw(screen(PICTURES[name])), encoding="utf-8")

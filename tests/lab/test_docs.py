@@ -35,7 +35,8 @@ ELSEWHERE = {
     "invoke lab.console --hosts gpu01": "likewise",
     "invoke power status --hosts gpu01": "the hosts of this test have no BMC; tests/lab/rebuild runs it against one",
     "invoke power cycle --hosts gpu01": "likewise",
-    "python docs/images/capture.py": "needs bare hosts and minutes, and changes the picture of the README",
+    "python docs/images/capture.py provision": "needs bare hosts and minutes, and changes a picture of the documents",
+    "python docs/images/capture.py rebuild": "likewise",
     "/opt/tensorflow-2.9/bin/pip download --only-binary :all: --no-deps --requirement "
     "/opt/tensorflow-2.9/constraints.txt pip==24.0 --dest wheels": "fetches 0.6 GB, as lab/vendor/wheels.py does",
     "tar -cf wheelhouse-py39.tar -C wheels .": "packs what the command before it fetches",
