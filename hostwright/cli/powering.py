@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -14,15 +15,17 @@ from hostwright import console, locks
 from hostwright.bmc import Bmc, Controller, Power, Status, open_bmc
 from hostwright.bmc.settings import ADDRESS
 from hostwright.cli.call import AS_DESIRED, FAILED, Call, Connections
+from hostwright.cli.recording import Recording, recorded
 from hostwright.cli.showing import errors_json, show_errors
 from hostwright.errors import HostError, InputError, InputErrors, Locked, Refused, Unreachable
+from hostwright.events import HostEnded
 from hostwright.fleet import Member
 from hostwright.model import Facts
 from hostwright.nearest import suggestion
 from hostwright.observing import ask
 from hostwright.operator import operator
 from hostwright.resources import gpu_use
-from hostwright.rollout import Results, on_each
+from hostwright.rollout import Results, on_each, result_of
 from hostwright.secret import Secret
 from hostwright.transport import Session
 
@@ -61,7 +64,8 @@ def power(call: Call) -> int:
     order = call["order"]
     if order not in ORDERS:
         raise InputError(f"there is no order {order!r:.40}; {suggestion(str(order), ORDERS)}", "power")
-    by_name = {member.name: member for member in call.members(call.fleet())}
+    fleet = call.fleet()
+    by_name = {member.name: member for member in call.members(fleet)}
     bmcs = _bmcs(by_name)
     connections = Connections(call.password() if order in DISTURBING else None)
     force = bool(call["force"])
@@ -73,7 +77,14 @@ def power(call: Call) -> int:
         with open_bmc(bmcs[name]) as controller:
             return _powered(controller, order, notes, force=force)
 
-    results: Results[Powered] = on_each(tuple(by_name), one, stop=connections.close)
+    with ExitStack() as stack:
+        recording = None
+        if order != "status":  # who switched a host off is what everybody asks afterwards
+            members = tuple(by_name.values())
+            recording = stack.enter_context(recorded(call, "power", fleet, members, connections, shown=False))
+        results: Results[Powered] = on_each(tuple(by_name), one, stop=connections.close)
+        if recording is not None:
+            _record(recording, results)
     if call["json"]:
         hosts = [done.to_json() for done in results.values]
         print(json.dumps({"hosts": hosts, "errors": errors_json(results.errors)}))
@@ -92,6 +103,16 @@ def _bmcs(members: dict[str, Member]) -> dict[str, Bmc]:
     if mistakes:
         raise InputErrors(mistakes)
     return {name: member.bmc for name, member in members.items() if member.bmc is not None}
+
+
+def _record(recording: Recording, results: Results[Powered]) -> None:
+    """What became of each host, for the journal."""
+    for done in results.values:
+        same = done.before == done.status.power and done.order != "cycle"
+        recording.emit(HostEnded(done.host, "as desired" if same else "changed"))
+    for error in results.errors:
+        recording.emit(HostEnded(error.host, result_of(error), error.sentence))
+    recording.journal.end(FAILED if results.errors else AS_DESIRED)
 
 
 def _powered(controller: Controller, order: str, notes: tuple[str, ...], *, force: bool) -> Powered:

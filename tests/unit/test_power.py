@@ -18,6 +18,7 @@ from hostwright.cli import powering
 from hostwright.cli.call import Call
 from hostwright.errors import HostKeyMismatch, InputError, Locked, Refused, Unreachable
 from hostwright.fleet import Member
+from hostwright.journal import Runs, state_root
 from hostwright.locks import LOCK, RUN_LOCK, Holder, OperatorLock
 from hostwright.model import Answer, Facts
 from hostwright.operator import machine_id, operator
@@ -41,7 +42,8 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
     found = Site(tmp_path)
     with (
         redfish(found.machines["gpu01"]) as first,
@@ -105,6 +107,16 @@ def test_every_host_gets_its_own_order(site: Site, capsys: pytest.CaptureFixture
     assert site.machines["gpu01"].orders == [{"ResetType": "On"}]
     assert site.machines["gpu02"].orders == []
     assert "if the host does not answer: invoke power cycle" in document["hosts"][1]["notes"][-1]
+
+
+def test_who_switched_a_host_is_in_the_records(site: Site, tmp_path: Path) -> None:
+    assert site.power("off", "gpu01") == 0
+    site.machines["gpu02"].power = "Off"
+    assert site.power("off", "gpu02") == 0
+    assert site.power("status", "gpu01,gpu02") == 0
+    runs = [(one.header.verb, one.header.hosts, one.results) for one in Runs(state_root()).list()]
+    assert runs == [("power", ("gpu02",), {"as desired": 1}), ("power", ("gpu01",), {"changed": 1})]
+    assert PASSWORD not in "".join(file.read_text() for file in (tmp_path / "state").rglob("*.jsonl"))
 
 
 def test_a_host_that_does_not_answer_is_not_protected(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
