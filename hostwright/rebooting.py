@@ -54,6 +54,10 @@ _UNSETTLED = ("initializing", "starting", "stopping", "unknown")
 _STUCK = "maintenance"
 
 
+class NotBack(HostError):
+    """A host went down, or was to, and does not answer: no work of ours runs on it any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """One look at a host that answers: its boot, the state of its systemd, and the jobs that are running there."""
@@ -94,8 +98,8 @@ def reboot(
     """Reboot the host behind ``session``; a new session to it, and the seconds that it took.
 
     ``connect`` opens a session; ``timeout_s`` bounds the wait (bare metal takes many minutes to come through its
-    firmware). Raises ``HostError`` with the host's last known state when it does not come back, and ``HostKeyMismatch``
-    at once when it comes back as another one.
+    firmware). Raises ``NotBack`` with the host's last known state when it does not come back, ``HostError`` when it
+    does not settle, and ``HostKeyMismatch`` at once when it comes back as another one.
     """
     clock = clock or Clock()
     began_s = clock.now_s()
@@ -188,7 +192,8 @@ class _Watch:
             while (session := self._settled()) is None:
                 late_s = end_s if self._back_s is None else max(end_s, self._back_s + SETTLE_S)
                 if self._clock.now_s() >= late_s:
-                    raise HostError(self._host, self._given_up(timeout_s))
+                    kind = NotBack if self._seen is None else HostError
+                    raise kind(self._host, self._given_up(timeout_s))
                 self._clock.sleep(POLL_S)
         except BaseException:
             self._close()

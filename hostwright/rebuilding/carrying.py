@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from hostwright import applying, departure, draining, events
 from hostwright.errors import HostError, HostKeyMismatch, HostwrightError, Locked, Refused, Stopped
 from hostwright.planning import Desired, removal_of
+from hostwright.rebooting import NotBack
 from hostwright.rebuilding import freeing, powering
 from hostwright.rebuilding.clock import Phases
 from hostwright.rebuilding.diagnosis import Diagnosis
@@ -45,6 +46,7 @@ class HostRebuild:
         self._began = datetime.now(UTC)
         self._phases = Phases(on_end=lambda name, took_s: self._emit(events.Phase(self.name, name, took_s)))
         self._looked: Looked | None = None
+        self._went_down = False  #: whether the last way ended with a reboot from which the host did not come back
         self._half_done = False  #: whether an order to a BMC or an installer has not come to its end yet
 
     @property
@@ -100,7 +102,7 @@ class HostRebuild:
             self._taken.append(decision.way)
             if self._took(decision):
                 return ("as desired" if self._taken == ["nothing"] else "rebuilt"), ""
-            decision = decide_again(first, self._look(), self._start)
+            decision = decide_again(first, self._look(), self._start, went_down=self._went_down)
         raise HostError(self.name, f"after {', '.join(self._taken)} it is still not as desired; look at its console")
 
     def _as_it_is_now(self, shown: Decision) -> Decision:
@@ -127,6 +129,7 @@ class HostRebuild:
 
     def _took(self, decision: Decision) -> bool:
         """Take one way; whether the host is in service now. Where it is not, it is to be looked at again."""
+        self._went_down = False
         try:
             return self._take(decision.way, decision)
         except (Refused, Stopped, powering.OrderFailed):
@@ -134,6 +137,7 @@ class HostRebuild:
         except HostError as error:
             if decision.way == "reinstall":
                 raise  # what answers now may be the installer: only people can tell
+            self._went_down = isinstance(error, NotBack)
             self._failures.append(f"{decision.way}: {error.sentence}")
             self._emit(events.Note(self.name, f"{decision.way} failed: {error.sentence}"))
             return False

@@ -90,6 +90,11 @@ class Diagnosis:
         return self.audit.findings if self.audit else ()
 
     @property
+    def reboots(self) -> bool:
+        """Whether what differs takes a reboot."""
+        return any(change.reboot or change.known_after == "reboot" for change in self.changes)
+
+    @property
     def changes(self) -> tuple[Change, ...]:
         """What differs from the stack."""
         return self.plan.changes if self.plan else ()

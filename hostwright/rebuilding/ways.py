@@ -29,6 +29,7 @@ STEPS: dict[Way, tuple[str, ...]] = {
 _CUT = ("drain, where it answers", "cycle its power by its BMC", "wait until it answers", *_AS_FOUND)
 _REBOOT = ("drain", "reboot it over SSH", "wait until it answers", *_AS_FOUND)
 CLEAN = "take former files of ours off its disk"
+HUNG = "(cycle its power, should it not come back from a reboot)"
 _LAYERS: frozenset[Way] = frozenset({"nothing", "repair", "relayer"})  #: ways in which layers are checked or laid
 _POWER: tuple[Way, ...] = ("power on", "power cycle")
 _FINDS_OUT: tuple[Way, ...] = (*_POWER, "trust")  #: announced as "look at it again, and go on as it is found"
@@ -83,15 +84,18 @@ def decide(diagnosis: Diagnosis, start: Way | None = None) -> Decision:
     return _made(diagnosis, start, asked, tuple(found), clean=own.clean)
 
 
-def decide_again(first: Decision, diagnosis: Diagnosis, start: Way | None = None) -> Decision:
+def decide_again(
+    first: Decision, diagnosis: Diagnosis, start: Way | None = None, *, went_down: bool = False
+) -> Decision:
     """The next way in the same rebuild, with what was tried in ``diagnosis.tried``.
 
     A new operating system that ``first``, which the operator has seen, did not name is not installed; nor is the power
     of a host cut whose layers were to be mended, unless that was announced. A host that fell silent over that work is
-    left to it: what is lost is the connection, more often than the host, and the host goes on by itself.
+    left to it: what is lost is the connection, more often than the host, and the host goes on by itself. Unless it
+    ``went_down`` for a reboot of that work and did not come back: then nothing runs on it.
     """
     worked_on = _LAYERS & set(diagnosis.tried)
-    if diagnosis.reach == "silent" and worked_on:
+    if diagnosis.reach == "silent" and worked_on and not went_down:
         why = "the connection was lost while it was worked on; what runs there goes on: run the same command again"
         return _made(diagnosis, "nothing", (why, diagnosis.sentence), ("lost",), refuses=True)
     now = decide(diagnosis, start)
@@ -102,7 +106,8 @@ def decide_again(first: Decision, diagnosis: Diagnosis, start: Way | None = None
             "--from reinstall"
         )
         return _made(diagnosis, "hand over", (why,), now.rules, refuses=True)
-    if now.way in _POWER and worked_on and first.way not in _FINDS_OUT and now.way not in first.escalation:
+    announced = first.way in _FINDS_OUT or now.way in first.escalation or went_down
+    if now.way in _POWER and worked_on and not announced:
         why = f"it now needs a {now.way} ({because}), which was not announced: run the same command again"
         return _made(diagnosis, "nothing", (why,), now.rules, refuses=True)
     return now
@@ -146,6 +151,8 @@ def _made(
         steps = _CUT if by == "bmc" else _REBOOT
     if clean:
         steps = (steps[0], CLEAN, *steps[1:])
+    if way in ("repair", "relayer") and diagnosis.usable_bmc and diagnosis.reboots:
+        steps = (*steps, HUNG)
     if refuses and way == "nothing":
         steps = ()
     refusal = "; ".join(reasons) if refuses else ""

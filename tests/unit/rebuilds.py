@@ -30,9 +30,9 @@ def xid(*numbers: int) -> Finding:
     return finding("xid-fatal", *(f"Xid {number} on card 0 (0000:3b:00), once: it failed" for number in numbers))
 
 
-def plan(*roles: str, refusal: str = "", what: str = "something") -> Plan:
+def plan(*roles: str, refusal: str = "", what: str = "something", reboot: str = "") -> Plan:
     """A plan that changes these roles; ``refusal`` forbids the first."""
-    change = Change(what, "a", "b", (Step("true"),))
+    change = Change(what, "a", "b", (Step("true"),), reboot=reboot)
     found = [RolePlan(role, (), (change,)) for role in roles]
     if refusal:
         found = [RolePlan(roles[0], (), (Change(what, "a", "b", refusal=refusal),)), *found[1:]]

@@ -18,6 +18,7 @@ from hostwright.events import Phase as PhaseEnded
 from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
 from hostwright.model import Answer, Facts
 from hostwright.outcome import Settings
+from hostwright.rebooting import NotBack
 from hostwright.rebuilding import carrying, freeing
 from hostwright.rebuilding.carrying import HostRebuild
 from hostwright.rebuilding.clock import Phases
@@ -375,3 +376,11 @@ def test_a_host_that_waited_for_its_turn_is_looked_at_again(start, monkeypatch: 
     assert "repair was shown, and when its turn came it would be power cycle" in record.sentence
     the_same = World([silent(), silent(), answers()])
     assert start(the_same).ways == ("power cycle", "nothing")
+
+
+def test_a_host_that_hangs_in_a_reboot_of_its_repair_is_power_cycled(start):
+    world = World(
+        [answers(differs=("driver",)), silent(), answers()], fails={"provision": [NotBack("gpu07", "it is not back")]}
+    )
+    record = start(world)
+    assert (record.outcome, record.ways) == ("rebuilt", ("repair", "power cycle", "nothing"))

@@ -9,7 +9,7 @@ import pytest
 from hostwright.rebuilding.diagnosis import Diagnosis
 from hostwright.rebuilding.rules import RULES
 from hostwright.rebuilding.values import Way
-from hostwright.rebuilding.ways import CLEAN, decide, decide_again
+from hostwright.rebuilding.ways import CLEAN, HUNG, decide, decide_again
 from tests.unit.audits import WARNING, host
 from tests.unit.rebuilds import answers, finding, plan, rebuild, silent, xid
 
@@ -282,3 +282,12 @@ def test_the_bmc_of_another_host_does_not_install_it(reach):
 def test_an_order_that_the_bmc_refused_was_no_power_cycle():
     refused = (rebuild("power cycle", outcome="failed", rules=("gpu-lost",), phases={"power": 0.1}),) * 3
     assert decide(answers(LOST, history=refused)).way == "power cycle"
+
+
+def test_a_host_that_does_not_come_back_from_a_reboot_of_its_work_is_power_cycled():
+    first = decide(answers(plan=plan("driver", reboot="nouveau is loaded")))
+    assert HUNG in first.steps
+    assert HUNG not in decide(answers(plan=plan("driver", reboot="nouveau is loaded"), power=None)).steps
+    assert HUNG not in decide(answers(differs=("cuda",))).steps
+    assert decide_again(first, silent(tried=("repair",)), went_down=True).way == "power cycle"
+    assert decide_again(first, silent(tried=("repair",))).way == "nothing"
