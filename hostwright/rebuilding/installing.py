@@ -64,7 +64,7 @@ class Installer:
         with self.servers.place(name, install) as place:
             seed = render_seed(install, host=name, keys=keys, url=place.url)
             place.publish(seed)
-            self.emit(Note(name, f"its installer is to be given: {place.shown(seed.command_line)}"))
+            self.emit(Note(name, f"its installer is to be given: {seed.command_line}"))
             with phases.phase("power"), self.open_bmc() as bmc:
                 self.emit(Waiting(name, "its BMC"))
                 begun()

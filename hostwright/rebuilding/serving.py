@@ -14,8 +14,6 @@ from hostwright.seeds.serving import SeedServer
 from hostwright.seeds.settings import Install, Reinstall
 from hostwright.seeds.values import endpoint
 
-HIDDEN = "…"  #: in the place of a path that nobody else shall know
-
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -25,12 +23,11 @@ class Place:
     url: str = ""
     server: SeedServer | None = None
     only_from: str | None = None
-    path: str = ""
 
     def publish(self, seed: Seed) -> None:
         """Serve the seed from now on."""
         if self.server is not None:
-            self.server.publish(self.host, seed, only_from=self.only_from, path=self.path)
+            self.server.publish(self.host, seed, only_from=self.only_from)
 
     def fetched(self) -> frozenset[str]:
         """The files that were fetched as a whole."""
@@ -39,11 +36,6 @@ class Place:
     def refused(self) -> frozenset[str]:
         """The addresses that asked for the seed and may not have it."""
         return self.server.refused(self.host) if self.server is not None else frozenset()
-
-    def shown(self, text: str) -> str:
-        """Text without the path of the seed, where that is what protects it."""
-        secret = self.url.rpartition("/")[2]
-        return text if self.path or not secret else text.replace(secret, HIDDEN)
 
 
 class SeedServers:
@@ -72,7 +64,7 @@ class SeedServers:
         only_from = settings.only_from if isinstance(settings, Install) else _only_from(settings)
         url = server.reserve(host, path=settings.path)
         try:
-            yield Place(host, url, server, only_from, settings.path)
+            yield Place(host, url, server, only_from)
         finally:
             server.withdraw(host)
 

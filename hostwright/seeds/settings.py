@@ -22,6 +22,8 @@ INSTALL, REINSTALL = "hostwright_install", "hostwright_reinstall"
 #: Servers with much memory take up to 10 minutes from power-on to the boot loader; the installer needs 8 to 20 with a
 #: mirror nearby, and there is one more start at the end.
 INSTALL_TIMEOUT_S = 2400.0
+#: whoever guesses a fixed path would be given the private host key
+WHO_IS_NEEDED = "is needed with a fixed path: an address, a network, or any"
 FIRST_AUTOINSTALL = (20, 4)  #: the first Ubuntu whose installer takes an autoinstall seed
 
 
@@ -100,8 +102,8 @@ class Install:
     """An unattended installation by our own seed. ``timeout`` is in seconds, from power-on until ssh answers.
 
     ``serve`` is this machine's address and port as the host reaches them. ``path`` is the fixed name under which a
-    site's PXE looks for the seed; without one the name is made up anew for each installation and cannot be guessed.
-    ``allow_from`` says who may fetch it: an address, a network, or ``any``; without it the fixed address, else any.
+    site's PXE, or the boot loader on its media, looks for the seed. ``allow_from`` says who may fetch it: an address,
+    a network, or ``any``; it is needed, unless ``network`` gives the host a fixed address, which it then is.
     ``layout`` raid1 needs two disks and a host that starts by UEFI. ``kernel_arguments`` are given to the installer and
     to the installed system. ``late_commands`` run in the installer with the new system at ``/target``.
     """
@@ -151,6 +153,7 @@ class Reinstall:
     It must end with status 0 once the installation is under way or done, within ``timeout`` seconds. ``host_keys`` says
     where the new host key comes from: ``given`` (ours, which the command lets the new system fetch below
     ``HOSTWRIGHT_SEED``; ``serve`` is needed) or ``console`` (the new system's own, learned from its console).
+    ``path`` fixes that address, and needs ``allow_from``; without it a new one is made up that cannot be guessed.
     """
 
     command: v.Command
@@ -199,9 +202,7 @@ def read_reinstall(host: Host) -> Reinstall | None:
     if not _wanted(host, REINSTALL):
         return None
     reinstall = bind(Reinstall, REINSTALL, host)
-    if reinstall.host_keys == "given" and not reinstall.serve:
-        sentence = "is needed where host_keys is given: this machine's address and a port, like 10.0.0.1:8098"
-        _refuse(host, REINSTALL, [("serve", sentence)])
+    _refuse(host, REINSTALL, _conflicts_given(reinstall) if reinstall.host_keys == "given" else ())
     return reinstall
 
 
@@ -240,6 +241,10 @@ def _conflicts(install: Install) -> Iterator[tuple[str, str]]:
         yield "user", "is needed: the user that the new system gets, and that Hostwright logs in as"
     elif install.user in v.RESERVED_USERS:
         yield "user", f"{install.user!r} cannot be made by an installer; name another user that Hostwright logs in as"
+    if not install.path:
+        yield "path", "is needed: the name under which the installer finds its seed"
+    if not (install.allow_from or install.network.fixed):
+        yield "allow_from", WHO_IS_NEEDED
     if not install.ssh_keys:
         yield "ssh_keys", "is empty: nobody could log in to the new system"
     if install.boot == "media" and not install.image:
@@ -253,6 +258,13 @@ def _conflicts(install: Install) -> Iterator[tuple[str, str]]:
     yield from _conflicts_debian(install) if install.os == "debian" else _conflicts_ubuntu(install)
 
 
+def _conflicts_given(reinstall: Reinstall) -> Iterator[tuple[str, str]]:
+    if not reinstall.serve:
+        yield "serve", "is needed where host_keys is given: this machine's address and a port, like 10.0.0.1:8098"
+    if reinstall.path and not reinstall.allow_from:
+        yield "allow_from", WHO_IS_NEEDED
+
+
 def _conflicts_ubuntu(install: Install) -> Iterator[tuple[str, str]]:
     year, _, month = install.release.partition(".")
     if len(month) != 2 or (int(year), int(month)) < FIRST_AUTOINSTALL:
@@ -260,7 +272,6 @@ def _conflicts_ubuntu(install: Install) -> Iterator[tuple[str, str]]:
             "release",
             f"found {install.release!r}, expected a release of Ubuntu that takes autoinstall: '20.04' or later",
         )
-
     for key, disk in (("disk", install.disk), ("second_disk", install.second_disk)):
         if disk is not None and disk.path.startswith("/dev/disk/"):
             yield key, "Ubuntu's installer knows a path only as the kernel names it (/dev/sda); give serial or model"

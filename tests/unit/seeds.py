@@ -19,6 +19,8 @@ MINIMUM: dict[str, Any] = {
     "release": "22.04",
     "disk": "/dev/nvme0n1",
     "ssh_keys": [USER_KEY],
+    "path": "gpu07",
+    "allow_from": "any",
 }
 FIXED = {"interface": "eno1", "address": "10.0.0.7/24", "gateway": "10.0.0.1", "nameservers": ["10.0.0.2", "10.0.0.3"]}
 HASH = "$6$saltsaltsalt$" + "x" * 86

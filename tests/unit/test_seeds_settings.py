@@ -34,7 +34,7 @@ def test_durations_are_read_as_operators_write_them() -> None:
 
 
 def test_who_may_fetch_the_seed() -> None:
-    assert install(network=FIXED).only_from == "10.0.0.7"
+    assert install(network=FIXED, allow_from="").only_from == "10.0.0.7"
     assert install(network=FIXED, allow_from="any").only_from is None
     assert install(allow_from="10.0.0.9/24").only_from == "10.0.0.0/24"
 
@@ -45,10 +45,11 @@ def test_groups_and_hosts_are_merged_field_by_field(tmp_path: Path) -> None:
 all:
   vars:
     ansible_user: deploy
-    hostwright_install: {{serve: "10.0.0.1:8098", os: debian, release: "12", ssh_keys: ["{USER_KEY}"]}}
+    hostwright_install:
+      {{serve: "10.0.0.1:8098", os: debian, release: "12", allow_from: 10.0.0.0/24, ssh_keys: ["{USER_KEY}"]}}
   hosts:
-    gpu01: {{hostwright_install_disk: /dev/sda}}
-    gpu02: {{hostwright_install: {{disk: /dev/sdb, hostname: other}}}}
+    gpu01: {{hostwright_install_disk: /dev/sda, hostwright_install_path: gpu01}}
+    gpu02: {{hostwright_install: {{disk: /dev/sdb, hostname: other, path: seeds/two}}}}
     gpu03: {{hostwright_install: null}}
 """)
     hosts = load(file).hosts
@@ -108,6 +109,8 @@ all:
         ({"packages": ["x; reboot"]}, "expected a Debian package's name"),
         ({"timeout": "soon"}, "expected a duration such as 90"),
         ({"path": "../x"}, "expected a path like seeds/gpu07"),
+        ({"path": ""}, "hostwright_install.path: is needed: the name under which the installer finds its seed"),
+        ({"allow_from": ""}, "allow_from: is needed with a fixed path: an address, a network, or any"),
         ({"allow_from": "gpu07"}, "expected an address or network"),
     ],
 )
@@ -163,6 +166,10 @@ def test_a_sites_own_command() -> None:
         ({"command": " "}, "expected a command for /bin/sh"),
         ({"command": "x", "host_keys": "guess"}, "expected 'given' or 'console'"),
         ({"command": "x", "host_keys": "given"}, "hostwright_reinstall.serve: is needed where host_keys is given"),
+        (
+            {"command": "x", "host_keys": "given", "serve": "10.0.0.1:8098", "path": "gpu07"},
+            "hostwright_reinstall.allow_from: is needed with a fixed path: an address, a network, or any",
+        ),
         ({"command": "x", "comand": "y"}, "did you mean 'command'?"),
         ("x", "expected the variables of the role hostwright_reinstall as a mapping"),
     ],
@@ -171,6 +178,13 @@ def test_mistakes_in_a_sites_own_command(reinstall: Any, sentence: str) -> None:
     with pytest.raises(InputError) as error:
         read_reinstall(host(None, hostwright_reinstall=reinstall))
     assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize("more", [{}, {"path": "gpu07", "allow_from": "any"}])
+def test_a_sites_own_command_needs_no_path(more: dict[str, Any]) -> None:
+    """It is told the seed's address, so a path that nobody can guess protects the key as well."""
+    given = {"command": "x", "host_keys": "given", "serve": "10.0.0.1:8098", **more}
+    assert read_reinstall(host(None, hostwright_reinstall=given)) is not None
 
 
 def test_only_one_way_may_be_given() -> None:
