@@ -33,6 +33,10 @@ class Place:
         """The files that were fetched as a whole."""
         return self.server.fetched(self.host) if self.server is not None else frozenset()
 
+    def withdraw(self) -> frozenset[str]:
+        """Serve nothing there any more; the files that were fetched until then."""
+        return self.server.withdraw(self.host) if self.server is not None else frozenset()
+
     def refused(self) -> frozenset[str]:
         """The addresses that asked for the seed and may not have it."""
         return self.server.refused(self.host) if self.server is not None else frozenset()

@@ -112,11 +112,12 @@ class SeedServer:
             self._hosts[host] = _Published(self._hosts[host].path, seed, network)
         return url
 
-    def withdraw(self, host: str) -> None:
-        """Serve nothing of this host any more. What was not published is no mistake."""
+    def withdraw(self, host: str) -> frozenset[str]:
+        """Serve nothing of this host any more; what was fetched until then. What was not published is no mistake."""
         with self._changed:
-            self._hosts.pop(host, None)
+            published = self._hosts.pop(host, None)
             self._changed.notify_all()
+            return frozenset(published.fetched) if published else frozenset()
 
     def fetched(self, host: str) -> frozenset[str]:
         """The names of the files that were sent as a whole since the seed was published."""

@@ -3,135 +3,17 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
-import requests
 
-from hostwright.durations import Clock
-from hostwright.errors import HostError, Unreachable
-from hostwright.events import Event, Note
-from hostwright.fleet import Fleet, Member
+from hostwright.bmc import BmcError
+from hostwright.errors import HostError
+from hostwright.fleet import Fleet
 from hostwright.identity.keys import HostKey
-from hostwright.rebuilding import installing
-from hostwright.rebuilding.clock import Phases
-from hostwright.rebuilding.installing import Installer
-from hostwright.rebuilding.serving import SeedServers
-from tests.unit.hostkeys import host_key
-
-OLD, OTHER = host_key(1), host_key(2)
-SEEDED = "the key of the seed"
-
-
-@dataclass
-class Bmc:
-    """A BMC whose host fetches its seed as soon as it is power cycled, unless its boot order is wrong."""
-
-    fetch: Callable[[], None]
-    orders: list[str] = field(default_factory=list)
-
-    def __enter__(self) -> Bmc:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing to close."""
-
-    def boot_once(self, source: str, *, image_url: str) -> None:
-        self.orders.append(f"boot {source} {image_url}".strip())
-
-    def cycle(self) -> None:
-        self.orders.append("cycle")
-        self.fetch()
-
-    def boot_from_disk(self) -> None:
-        self.orders.append("disk")
-
-
-class World:
-    """The host on its way: what it shows at each look, what it fetched, and which keys were written down."""
-
-    def __init__(self, member: Member, monkeypatch: pytest.MonkeyPatch, shows: list[HostKey | str | None]):
-        self.member, self.shows = member, shows
-        self.events: list[Event] = []
-        self.fetched: dict[str, bytes] = {}
-        self.seeded: HostKey | None = None
-        self.written: list[list[HostKey]] = []
-        self.now_s = 0.0
-        self.port = 0
-        self.bmc = Bmc(self.fetch)
-        real = installing.generate
-
-        def generate() -> Any:
-            pair = real()
-            self.seeded = pair.public
-            return pair
-
-        @dataclass
-        class Entry:
-            blob: bytes
-
-        @dataclass
-        class Replaced:
-            files: tuple[Path, ...] = (Path("known_hosts"),)
-
-        def replace(_host: object, _options: object, keys: list[HostKey]) -> Replaced:
-            self.written.append(keys)
-            return Replaced()
-
-        class Back:
-            def close(self) -> None:
-                """Nothing to close."""
-
-        monkeypatch.setattr(installing, "generate", generate)
-        monkeypatch.setattr(installing, "offered", self.offered)
-        monkeypatch.setattr(installing, "known", lambda *_: (Entry(OLD.blob),))
-        monkeypatch.setattr(installing, "replace", replace)
-        monkeypatch.setattr(installing.rebooting, "await_boot", lambda *_, **__: Back())
-
-    def offered(self, *_: object) -> HostKey:
-        shown = self.shows.pop(0) if len(self.shows) > 1 else self.shows[0]
-        if shown is None:
-            raise Unreachable("gpu07", "nothing answers", passing=True)
-        return self.seeded if shown == SEEDED else shown  # type: ignore[return-value]
-
-    def fetch(self, path: str = "gpu07") -> None:
-        for name in ("preseed.cfg", "ssh_host_ed25519_key"):
-            answer = requests.get(self.url(name, path), timeout=10)
-            if answer.ok:
-                self.fetched[name] = answer.content
-
-    def url(self, name: str, path: str = "gpu07") -> str:
-        return f"http://127.0.0.1:{self.port}/{path}/{name}"
-
-    def sleep(self, seconds: float) -> None:
-        self.now_s += seconds
-        time.sleep(0.001)  # the server's threads need a moment of the real time
-
-    def install(self, *, stopping: bool = False, bmc: bool = True) -> None:
-        with SeedServers() as servers:
-            installer = Installer(
-                self.member, lambda: None, (lambda: self.bmc) if bmc else None, servers, "run-1",  # type: ignore[arg-type, return-value]
-                self.events.append, lambda: stopping, Clock(lambda: self.now_s, self.sleep, lambda: "10:00"),
-            )  # fmt: skip
-            try:
-                installer("disk replaced", Phases(), lambda: None)
-            finally:
-                assert not self.served()
-
-    def served(self) -> bool:
-        """Whether the seed can be fetched."""
-        try:
-            return requests.get(self.url("preseed.cfg"), timeout=10).ok
-        except requests.ConnectionError:
-            return False
-
-    @property
-    def notes(self) -> str:
-        return "\n".join(event.text for event in self.events if isinstance(event, Note))
+from hostwright.seeds.debian import FETCHED
+from tests.unit.installations import INSTALLERS, OLD, OTHER, SEEDED, Bmc, World
 
 
 @pytest.fixture
@@ -200,6 +82,44 @@ def test_an_installer_that_never_asks_for_its_seed_is_told_from_one_that_never_e
     with pytest.raises(HostError, match="did not ask for its seed within 600 s of the power cycle"):
         one.install()
     assert one.written == []
+    assert one.bmc.orders == ["boot network", "cycle", "disk"]  # or a later boot would find the installer
+
+
+def test_an_installer_that_asks_while_its_boot_is_taken_back_is_too_late(world):
+    one = world([None])
+    one.bmc.fetch, take_back = lambda: None, one.bmc.boot_from_disk
+
+    def asks_meanwhile() -> None:
+        one.fetch()
+        take_back()
+
+    one.bmc.boot_from_disk = asks_meanwhile
+    with pytest.raises(HostError, match="did not ask for its seed"):
+        one.install()
+    assert (one.bmc.orders[-1], one.fetched) == ("disk", {})
+
+
+@pytest.mark.parametrize("order", ["boot network", "cycle"])
+@pytest.mark.parametrize("further", [(), ("disk",)])
+def test_an_order_that_fails_leaves_no_boot_armed(world, order, further):
+    one = world([None])
+    one.bmc.fails = (order, *further)
+    with pytest.raises(HostError, match=f"its BMC does not do this: {order}"):
+        one.install()
+    assert one.bmc.orders[-2:] == [order, "disk"]
+
+
+def test_a_bmc_that_lets_nobody_in_is_asked_once(world):
+    one, asked = world([None]), []
+
+    def refuse() -> Bmc:
+        asked.append("login")
+        raise BmcError("gpu07", "it lets nobody in")
+
+    one.open_bmc = refuse
+    with pytest.raises(HostError, match="it lets nobody in"):
+        one.install()
+    assert asked == ["login"]
 
 
 def test_a_host_without_bmc_is_not_installed(world):
@@ -207,10 +127,53 @@ def test_a_host_without_bmc_is_not_installed(world):
         world([None]).install(bmc=False)
 
 
-def test_an_operator_may_stop_the_wait(world):
+def test_an_operator_may_stop_the_wait_for_the_installer(world):
     one = world([None])
-    with pytest.raises(HostError, match="stopped by the operator"):
-        one.install(stopping=True)
+    one.bmc.fetch = lambda: None
+    with pytest.raises(HostError, match="stopped by the operator before its installer had the seed"):
+        one.install(stopping=lambda: True)
+    assert one.bmc.orders == ["boot network", "cycle", "disk"]
+
+
+@pytest.mark.parametrize(
+    ("fetched", "said"),
+    [
+        (("preseed.cfg", *FETCHED), "its installer has all of its seed and goes on by itself"),
+        (("preseed.cfg",), "its installer goes on by itself, and fails at its end, for .* are served no more"),
+    ],
+)
+def test_an_installer_that_has_its_seed_goes_on_when_the_operator_stops(world, fetched, said):
+    one = world([None])
+    one.bmc.fetch = lambda: one.fetch(*fetched)
+    with pytest.raises(HostError, match=f"stopped by the operator: {said}"):
+        one.install(stopping=lambda: one.now_s > 0)
+    assert one.bmc.orders == ["boot network", "cycle"]
+    assert one.written == []
+
+
+def test_the_installed_system_is_the_one_that_was_asked_for(world):
+    one = world([None, SEEDED])
+    one.system = 'ID=ubuntu\nVERSION_ID="20.04"\n'
+    with pytest.raises(HostError, match=r"your PXE installed Ubuntu 20\.04, and hostwright_install says Debian 11: "):
+        one.install()
+    assert one.bmc.orders[-1] == "disk"
+
+
+@pytest.mark.parametrize(
+    ("system", "said"),
+    [
+        ("", "something that does not say what it is"),
+        ("ID=debian\n", "Debian without a release number"),
+        ("ID=debian\nVERSION_ID=12\n", "Debian 12"),
+        ("ID=\x1b[2Jfedora\nVERSION_ID=40\n", "fedora 40"),
+    ],
+)
+def test_what_else_was_installed_is_said(world, system, said):
+    one = world([None, SEEDED])
+    one.system = system
+    with pytest.raises(HostError, match=f"your PXE installed .*{said}, and") as error:
+        one.install()
+    assert "\x1b" not in str(error.value)
 
 
 OWN = "hostwright_reinstall: {{command: 'echo \"$HOSTWRIGHT_HOST $HOSTWRIGHT_REASON\" >{place}; {then}', {more}}}"
@@ -241,6 +204,51 @@ def test_the_key_of_a_sites_own_system_comes_from_its_console(world, tmp_path: P
     one = world([OLD, OLD, None, OTHER], settings)
     one.install(bmc=False)
     assert one.written == [[OTHER]]
+
+
+def test_the_old_system_that_comes_back_is_not_taken_for_the_new_one(world, tmp_path: Path):
+    """It was dead before, and its key is right, as its console says: only nothing new was installed."""
+    console = f"hostwright_host_keys: 'echo {OLD.line}', "
+    one = world([None, None, OLD], console + OWN.format(place=tmp_path / "said", then="true", more="timeout: 60"))
+    with pytest.raises(HostError, match=r"within 60 s; last seen: it showed its old key .* host_keys: given"):
+        one.install(bmc=False)
+    assert one.written == []
+
+
+def test_an_installers_own_key_is_waited_out_where_the_console_tells(world, tmp_path: Path):
+    console = f"hostwright_host_keys: 'echo {OTHER.line}', "
+    settings = console + OWN.format(place=tmp_path / "said", then="true", more="timeout: 60")
+    one = world([OLD, None, INSTALLERS, INSTALLERS, None, OTHER], settings)
+    one.install(bmc=False)
+    assert one.written == [[OTHER]]
+
+
+def test_a_console_that_tells_nothing_yet_is_asked_again(world, tmp_path: Path):
+    asked = tmp_path / "asked"
+    console = f"hostwright_host_keys: 'echo x >>{asked}; [ $(wc -l <{asked}) = 3 ] && echo {OTHER.line}', "
+    settings = console + OWN.format(place=tmp_path / "said", then="true", more="timeout: 60")
+    one = world([OLD, None, OTHER], settings)
+    one.install(bmc=False)
+    assert one.written == [[OTHER]]
+    assert one.now_s > 0
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("echo no such host; exit 1", "the command of hostwright_host_keys ended with status 1: no such host"),
+        (f"echo {OTHER.line}", f"it showed an unknown key {INSTALLERS}, and its console says {OTHER}"),
+    ],
+)
+def test_what_the_console_said_last_is_told_when_the_time_is_over(world, tmp_path: Path, command, said):
+    console = f"hostwright_host_keys: '{command}', "
+    settings = console + OWN.format(place=tmp_path / "said", then="true", more="timeout: 20")
+    one = world([OLD, None, INSTALLERS], settings)
+    with pytest.raises(HostError) as error:
+        one.install(bmc=False)
+    assert f"did not end within 20 s; last seen: {said}" in str(error.value)
+    assert "Nothing was changed" not in str(error.value)
+    assert one.written == []
 
 
 def test_without_a_console_nobody_vouches_for_the_new_system(world, tmp_path: Path):

@@ -55,7 +55,7 @@ def test_a_seed_is_served_until_it_is_withdrawn(server: SeedServer) -> None:
     assert ask(url, "user-data") == (200, SEED.files["user-data"])
     assert server.wait_fetched("gpu01", DEADLINE_S)
     assert server.fetched("gpu01") == {"user-data"}
-    server.withdraw("gpu01")
+    assert server.withdraw("gpu01") == {"user-data"}
     assert ask(url, "user-data") == (404, b"")
     assert server.fetched("gpu01") == frozenset()
     server.withdraw("gpu01")
