@@ -177,6 +177,7 @@ def test_debians_mirror() -> None:
     said = answers(install(os="debian", mirror="https://mirror.example:8080/a/debian/"))
     assert said["mirror/https/hostname"] == "mirror.example:8080"
     assert (said["mirror/protocol"], said["mirror/https/directory"]) == ("https", "/a/debian")
+    assert said["apt-setup/use_mirror"] == "true"  # an installer on a DVD uses none unless it is told so
 
 
 @pytest.mark.skipif(not shutil.which("debconf-set-selections"), reason="this is neither Debian nor Ubuntu")
