@@ -15,7 +15,7 @@ from math import ceil, floor
 
 from hostwright.errors import InputError
 
-MAX_PARALLEL = 256  #: PEERS A1 row 7; beyond it the controller's cores bind, not the hosts
+MAX_PARALLEL = 256  #: beyond it the controller's cores bind, not the hosts
 FILES_PER_HOST = 4  #: a socket, and what paramiko and an artifact's stream need beside it
 FILES_KEPT = 64  #: for everything that is not a host: the journal, the view, the artifacts
 

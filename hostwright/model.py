@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-PROBE_CAP_BYTES = 64 * 1024  #: an answer's default cap, so that a small text file comes back whole (DESIGN)
+PROBE_CAP_BYTES = 64 * 1024  #: an answer's default cap, so that a small text file comes back whole
 
 
 @dataclass(frozen=True, slots=True)

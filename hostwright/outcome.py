@@ -25,7 +25,7 @@ class Settings:
     locate: Callable[[Artifact], Path]  #: the file of an artifact on this machine; raises ``ArtifactError``
     password: Secret | None = None  #: for sudo
     holder: Holder | None = None  #: in whose name the host is locked; ``None``: it is not
-    reboot_timeout_s: float = 1800.0  #: bare metal comes back slowly (PEERS A1 row 11: 20–30 min)
+    reboot_timeout_s: float = 1800.0  #: bare metal takes up to half an hour through its firmware
     allow_reboot: bool = True
     direct: bool = False  #: hosts fetch from the vendor what has an http(s) URL, instead of getting it over SSH
     hooks: Hooks | None = None  #: what takes work off the host and lets it back

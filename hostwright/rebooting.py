@@ -22,7 +22,8 @@ from hostwright.secret import Secret
 from hostwright.transport import Session
 
 VARIABLE = "hostwright_reboot_timeout"
-PATIENCE_S = 1800.0  #: bare metal comes back slowly (PEERS A1 row 11: 20–30 min)
+#: bare metal takes up to half an hour through its firmware; the 600 s of Ansible's reboot module are too few for it
+PATIENCE_S = 1800.0
 SETTLE_S = 300.0  #: how long systemd may at least take to start its units after ssh answers, however late that was
 POLL_S = 1.0  #: between two looks
 LOOK_TIMEOUT_S = 20.0

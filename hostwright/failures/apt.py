@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DPKG_LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock")
 LOCKS = (*DPKG_LOCKS, "/var/lib/apt/lists/lock", "/var/cache/apt/archives/lock")
-PATIENCE_S = 600  #: apt is waited for as long (DOMAIN 3c); who holds a lock for longer is named
+PATIENCE_S = 600  #: apt is waited for as long (see ``resources.dpkg``); who holds a lock for longer is named
 
 IN_ORDER = DpkgInOrder()
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hostwright.audit.look import Look
 
 GB, MB = 10**9, 10**6
-LEAST_BYTES = 500 * MB  #: gpud's threshold for a disk (DOMAIN 5)
+LEAST_BYTES = 500 * MB  #: what gpud calls a degraded disk (github.com/leptonai/gpud)
 LEAST_SHARE = 0.10  #: and the other one
 LEAST_INODES = 0.01  #: of a filesystem's inodes: a toolkit alone has 8,000 files
 MOST_DIGITS = 18  #: of a number that is believed: an exbibyte in KiB has 16

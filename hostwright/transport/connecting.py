@@ -27,7 +27,8 @@ from hostwright.userpaths import expanded
 
 #: What the way to a server, or the server itself, may raise before the login.
 FAILURES = (OSError, EOFError, paramiko.SSHException)
-#: Of the ciphers that every sshd of the last ten years has, these cost the least: 448 MB/s against 290 (SPEED).
+#: Of the ciphers that every sshd of the last ten years has, these cost the least: through one exec channel on loopback
+#: 448 MB/s were measured, against 290 with fabric.put as it comes.
 _FAST_CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")
 
 

@@ -133,7 +133,7 @@ def test_further_flags_reach_the_installer_as_words() -> None:
 
 
 def test_headers_and_compiler_are_looked_for_before_anything_is_stopped_or_removed() -> None:
-    """With --dkms the installer removes the old driver first and fails afterwards (DOMAIN 2)."""
+    """With --dkms the installer removes the old driver first, and then fails (its install-from-cwd.c, 470.182.03)."""
     (change,) = plan(**{"modinfo -k": BARE})
     first = scripts(change)[0]
     assert first.index("hostwright: no headers of the running kernel") < first.index("systemctl stop")
