@@ -12,7 +12,7 @@ help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
 	@echo "make test      lint, types, unit tests, lab tests"
 	@echo "make faults    hosts disturbed in 210 ways at random moments, an hour; writes the table of docs/reliability.md"
-	@echo "make unit      lint, types and unit tests only: seconds, no root"
+	@echo "make unit      lint, types and unit tests only: two minutes, no root"
 	@echo "make clean     remove the lab's hosts and the virtual environment; the built vendor files are kept"
 
 $(READY): requirements.lock

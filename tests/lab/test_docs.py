@@ -33,7 +33,7 @@ ELSEWHERE = {
     "invoke lab.down": "likewise",
     "invoke lab.up --hosts gpu01,gpu02 --bmc": "likewise; tests/lab/test_bmc.py does it",
     "invoke lab.console --hosts gpu01": "likewise",
-    "invoke power status --hosts gpu01": "the hosts of this test have no BMC; tests/lab/rebuild runs it against one",
+    "invoke power status --hosts gpu01": "the hosts of this test have no BMC; tests/lab/rebuild/test_bmcs.py runs it",
     "invoke power cycle --hosts gpu01": "likewise",
     "python docs/images/capture.py provision": "needs bare hosts and minutes, and changes a picture of the documents",
     "python docs/images/capture.py rebuild": "likewise",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
 
 from lab.bmc.faults import Faults, set_faults
-from lab.machine import power_off, running
-from tests.lab.rebuild.bench import Bench, Told, untouched
+from lab.machine import power_off, running, wait_for_ssh
+from tests.lab.conftest import on
+from tests.lab.rebuild.bench import BOOT_ID, Bench, Told, untouched
 
 PASSWORD, CLOSED, LIAR = "wrongpw", "nobmc", "liar"
 HOSTS = (PASSWORD, CLOSED, LIAR)
@@ -76,3 +78,16 @@ def test_what_is_locked_is_not_rebuilt_before_somebody_takes_the_lock_off(bench:
     bench.tell("the same, once the BMC is mended", PASSWORD, last)
     assert last.way(PASSWORD) == "power on + nothing"
     assert running(bench.machine(PASSWORD))
+
+
+def test_the_power_of_a_host_is_told_and_cycled_by_command(bench: Bench, told: Told) -> None:
+    assert told.rebuilds
+    machine = bench.machine(BYSTANDER)
+    before = on(machine, f"cat {BOOT_ID}")
+    status = bench.invoke("power", "status", "--hosts", BYSTANDER)
+    assert status.returncode == 0, status.stderr
+    assert re.search(rf"^{BYSTANDER} +on ", status.stdout, re.MULTILINE), status.stdout
+    cycled = bench.invoke("power", "cycle", "--hosts", BYSTANDER)
+    assert cycled.returncode == 0, cycled.stderr
+    wait_for_ssh(machine)
+    assert on(machine, f"cat {BOOT_ID}") != before
