@@ -1,4 +1,5 @@
-"""A new operating system over Redfish: with a key that was known before the host had it, or an install without end."""
+"""A new operating system over Redfish: with a key that was known before the host had it; and installations that end in
+vain: one without end, one whose installer gets no seed, one of another release than was asked for."""
 
 from __future__ import annotations
 
@@ -8,14 +9,15 @@ import pytest
 
 from lab.bmc.faults import Faults, set_faults
 from lab.config import USER
-from lab.machine import power_off
+from lab.machine import power_off, wait_for_ssh
 from tests.lab.conftest import on
 from tests.lab.rebuild.bench import Bench, Told, untouched
 
-FINE, ENDLESS, BYSTANDER = "fine", "endless", "bystander"
+FINE, ENDLESS, SEEDLESS, OTHER, BYSTANDER = "fine", "endless", "seedless", "other", "bystander"
+ALL = (FINE, ENDLESS, SEEDLESS, OTHER)
 
 
-def seed(bench: Bench, host: str, timeout_s: int) -> dict[str, object]:
+def seed(bench: Bench, host: str, timeout_s: int, **more: str) -> dict[str, object]:
     """The inventory's settings for an installation; the lab's PXE leads hosts to this port and their names."""
     return {
         "hostwright_install": {
@@ -28,28 +30,33 @@ def seed(bench: Bench, host: str, timeout_s: int) -> dict[str, object]:
             "user": USER,
             "ssh_keys": [bench.lab.private_key.with_suffix(".pub").read_text().strip()],
             "timeout": timeout_s,
+            **more,
         }
     }
 
 
 @pytest.fixture(scope="module")
 def told(bench: Bench) -> Iterator[Told]:
-    """Two hosts reinstalled by one command, of which one never ends."""
-    with bench.clones(dict.fromkeys((FINE, ENDLESS, BYSTANDER))):
+    """Four hosts reinstalled by one command, of which one comes to its end."""
+    with bench.clones(dict.fromkeys((*ALL, BYSTANDER))):
         bench.say(FINE, **seed(bench, FINE, 300))
         bench.say(ENDLESS, **seed(bench, ENDLESS, 60))
         set_faults(bench.lab, ENDLESS, Faults(install_never_ends=True))
+        media = {"boot": "media", "image": "http://192.0.2.1/installer.iso", "allow_from": "192.0.2.1"}
+        bench.say(SEEDLESS, **seed(bench, SEEDLESS, 20, **media))
+        bench.say(OTHER, **seed(bench, OTHER, 300, release="12"))
         on(bench.machine(FINE), "echo old >/root/old; sync")
+        on(bench.machine(SEEDLESS), "echo kept >/root/kept; sync")
         power_off(bench.machine(FINE))
         before = untouched(bench.machine(BYSTANDER)), keys(bench)
-        told = bench.rebuild((FINE, ENDLESS), "--from", "reinstall")
+        told = bench.rebuild(ALL, "--from", "reinstall")
         assert (untouched(bench.machine(BYSTANDER)), keys(bench)) == before
         yield told
 
 
 def keys(bench: Bench) -> list[str]:
-    """The known keys of all hosts but that which is reinstalled; a key may stand under its name as well."""
-    own = {str(bench.machine(FINE).address), FINE}
+    """The known keys of all hosts but those that get a new system; a key may stand under its name as well."""
+    own = {word for host in (FINE, OTHER) for word in (str(bench.machine(host).address), host)}
     lines = bench.lab.known_hosts.read_text().splitlines()
     return [line for line in lines if not own & set(line.split()[0].split(","))]
 
@@ -92,3 +99,22 @@ def test_the_old_key_of_a_host_that_shows_no_new_one_stays_known(bench: Bench, t
     assert told.rebuilds[ENDLESS]["outcome"] == "failed"
     kept = (bench.machine(ENDLESS).directory / "identity" / "ssh_host_ed25519_key.pub").read_text().split()[1]
     assert known_key(bench, ENDLESS) == [kept]
+
+
+def test_a_host_whose_installer_got_no_seed_boots_from_its_disk_again(bench: Bench, told: Told) -> None:
+    bench.tell("an installer without its seed", SEEDLESS, told)
+    assert told.rebuilds[SEEDLESS]["outcome"] == "failed"
+    refused = f"did not ask for its seed (asked for by {bench.machine(SEEDLESS).address}, which may not have it"
+    assert refused in told.rebuilds[SEEDLESS]["sentence"]
+    (said,) = bench.invoke.json("power", "status", "--hosts", SEEDLESS, status=0)["hosts"]
+    assert (said["boot_override"], said["media"]) == ("", [])
+    assert bench.invoke("power", "cycle", "--force", "--hosts", SEEDLESS).returncode == 0
+    wait_for_ssh(bench.machine(SEEDLESS))
+    assert on(bench.machine(SEEDLESS), "cat /root/kept") == "kept\n"
+
+
+def test_another_release_than_was_asked_for_leaves_the_host_locked(bench: Bench, told: Told) -> None:
+    bench.tell("another release than was asked for", OTHER, told)
+    assert told.rebuilds[OTHER]["outcome"] == "failed"
+    assert "installed Debian 11, and hostwright_install says Debian 12" in told.rebuilds[OTHER]["sentence"]
+    assert "installed Debian 11" in bench.locks([OTHER])[OTHER]
