@@ -28,7 +28,8 @@ from hostwright.stack import AptRepository, Stack
 DAEMON_JSON = "/etc/docker/daemon.json"
 LINKS_UNIT = "hostwright-nvidia-dev-char.service"
 
-#: What the toolkit was called before 2023; the last nvidia-docker2 no longer writes daemon.json (DOMAIN 1.6).
+#: What the toolkit was called before 2023; the last nvidia-docker2 no longer writes daemon.json
+#: (GoogleCloudPlatform/gcsfuse#1364).
 OLD_PACKAGES = ("nvidia-docker2", "nvidia-docker", "nvidia-container-runtime", "libnvidia-container0")
 OLD_SOURCES = (
     "nvidia.github.io/nvidia-docker",
@@ -36,7 +37,8 @@ OLD_SOURCES = (
     "nvidia.github.io/libnvidia-container",
 )
 
-#: Docker as a snap runs confined and sees neither the toolkit's hook nor the driver's libraries (DOMAIN 3e).
+#: Docker as a snap runs confined and sees neither the toolkit's hook nor the driver's libraries
+#: (NVIDIA/nvidia-docker#1034, #1243).
 SNAP_DOCKER = Probe("test -e /snap/docker/current && readlink /snap/docker/current")
 
 #: Packages that bring a Docker daemon; one host has one of them.

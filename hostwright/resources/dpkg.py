@@ -18,7 +18,7 @@ MIRROR_TRIES = 5
 #: name, version, state ("ii " installed, "hi " installed and held, "rc " removed, "iF " half-configured …)
 DPKG = Probe("dpkg-query -W -f='${Package}\\t${Version}\\t${db:Status-Abbrev}\\n'", cap_bytes=1024 * 1024)
 
-#: 600 s is what unattended-upgrades may take on a slow disk (DOMAIN 3c: aks-engine#1538, #3068).
+#: 600 s is what unattended-upgrades may take on a slow disk (Azure/aks-engine#1538, #3068).
 APT_GET = (
     "DEBIAN_FRONTEND=noninteractive apt-get -y -q -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 "
     "-o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold"

@@ -18,7 +18,7 @@ LOG = "/var/log/nvidia-installer.log"
 #: The programs of a headless installation; only those that exist are recorded.
 PROGRAMS = ("nvidia-smi", "nvidia-modprobe", "nvidia-persistenced", "nvidia-cuda-mps-control", "nvidia-cuda-mps-server")
 
-#: What R470's installer really understands (DOMAIN 2, read in its source). Not --rebuild-initramfs,
+#: What R470's installer really understands (option_table.h of 470.182.03). Not --rebuild-initramfs,
 #: --allow-installation-with-running-driver, --skip-module-load, --kernel-module-type: later branches, and fatal here.
 FLAGS = (
     "--silent",  # no questions; errors go to stderr
@@ -86,7 +86,8 @@ done
 rm -rf /var/lib/dkms/nvidia
 """
 
-#: With --dkms the installer looks for neither before it removes the old driver (DOMAIN 2), so this looks first.
+#: With --dkms the installer looks for neither before it removes the old driver (install-from-cwd.c of 470.182.03), so
+#: this looks first.
 _TOOLS = """\
 [ -e "/lib/modules/$(uname -r)/build/Makefile" ] || { echo "hostwright: no headers of the running kernel"; exit 1; }
 for tool in cc make dkms; do

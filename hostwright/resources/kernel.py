@@ -1,6 +1,6 @@
 """The running kernel: there at all, its headers, its packages held, its initramfs, and who drives the GPUs.
 
-A new kernel leaves a driver that was built for the old one behind, and it comes unasked (DOMAIN 3a: unattended
+A new kernel leaves a driver that was built for the old one behind, and it comes unasked (unattended
 upgrades), so every kernel package that is installed is held.
 
 A newer kernel that is merely installed beside the running one is no reason for a reboot: for the running one modules

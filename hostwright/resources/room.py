@@ -78,7 +78,7 @@ def _free(text: str, directories: list[str]) -> dict[str, tuple[str, int]]:
 def shares(stack: Stack) -> tuple[Share, ...]:
     """Where the stack's parts go: of 20 GB the toolkit takes half (its repository twice in /var, and itself).
 
-    Sizes as measured or estimated in DOMAIN 1.3, 1.4 and 4; archives are kept in /var, installers unpack in /tmp.
+    Sizes are measured or estimated on unpacked archives; archives are kept in /var, installers unpack in /tmp.
     """
     toolkit = stack.cuda.prefix
     cudnn = f"{toolkit}/lib64/libcudnn.so.{stack.cudnn.version.partition('.')[0]}"
