@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hostwright import delivery
@@ -169,10 +169,13 @@ def test_a_name_that_was_not_free_stays_aside_and_plans_nothing(host: Path) -> N
 
 
 @given(st.text(max_size=40) | st.from_regex(r"[a./~0-9\n\0']+", fullmatch=True))
+@example(";")
 def test_names_of_a_host_are_data(text: str) -> None:
     """Whatever a host answers: a file comes back into its own directory, or nothing is planned."""
     for change in changes_of(SetBack("/usr/local/lib"), {"find": text}):
-        named = [word.rstrip(";") for word in shlex.split(change.steps[0].script) if word.startswith("/")]
+        lexer = shlex.shlex(change.steps[0].script, posix=True, punctuation_chars=True)
+        lexer.whitespace_split, lexer.commenters = True, ""
+        named = [word for word in lexer if word.startswith("/")]
         assert all(posixpath.normpath(path) == path for path in named)
         folders = {path.rpartition("/")[0] for path in named if path != archives.LDCONFIG}
         assert folders <= {"/usr/local", LIB, f"{archives.SET_ASIDE}{LIB}"}
