@@ -75,11 +75,10 @@ class LocalRepo:
         have = ABSENT if not row or not row.present else row.version if complete else f"{row.version}, damaged"
         script = "\n".join(
             [
-                "kept=$(mktemp)",
+                """kept=$(mktemp); trap 'rm -f -- "$kept"' EXIT""",
                 sh('cp -p -- %s "$kept" 2>/dev/null || true', self.list_file),
                 sh(DPKG_INSTALL, LOCK_WAIT_S, host_path(self.artifact)),
                 sh('if [ -s "$kept" ]; then cp -p -- "$kept" %s; fi', self.list_file),
-                'rm -f -- "$kept"',
             ]
         )
         return Change(
