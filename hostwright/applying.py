@@ -99,7 +99,7 @@ class Host:
         """Bring the host to its stack. ``expected`` is a plan shown before: when it is stale, nothing is touched."""
         plan = self.look()
         _refuse_stale(plan, expected)
-        if plan.empty:
+        if plan.empty and not self._desired.removes:
             return self._done(plan, plan)
         self._check(plan)
         self._hold()
@@ -132,6 +132,7 @@ class Host:
         settings, stack = self._settings, self._desired.stack
         drained = self._drained or draining.drained(self._facts) is not None
         if self._desired.removes:
+            self._hold()  # what it kept shall not go while another run provisions
             self._books.note_removal(self._facts, depart=settings.depart)
             if drained:
                 self._emit(events.Note(self.name, "it stays drained: nothing is there that work could use"))

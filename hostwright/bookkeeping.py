@@ -39,16 +39,19 @@ class Books:
         return keep()
 
     def note_removal(self, facts: Facts, *, depart: bool) -> None:
-        """The roles are gone: the record says so. With the last of them all that Hostwright itself kept goes.
+        """The roles are gone: the record says so. With ``depart`` all that Hostwright itself kept goes as well.
 
-        Without ``depart`` that stays, but for the record: layers are laid again at once, and what was there before the
-        first change is still that. Raises ``HostError``.
+        Whether every layer is gone is for whoever names them to say. The record cannot tell: it names no layer of a
+        provisioning that never came to its end, and none but those of the last stack. One that names a layer which was
+        not to go keeps everything. Raises ``HostError``.
         """
-        record = release.reduced(release.read(facts), [role.name for role in self._desired.roles])
-        if record:
-            self._write(f"its release record {release.PATH}", release.write_script(record))
+        before, gone = release.read(facts), [role.name for role in self._desired.roles]
+        record = release.reduced(before, gone)
+        if depart and set(gone).issuperset(before.get("roles", ())):
+            self._write("what Hostwright kept there", departure.SCRIPT)
         elif record is not None:
-            self._write("what Hostwright kept there", departure.SCRIPT if depart else departure.FORGET_RELEASE)
+            script = release.write_script(record) if record else departure.FORGET_RELEASE
+            self._write(f"its release record {release.PATH}", script)
 
     def _write(self, what: str, script: str) -> None:
         written = self._line.root(script, TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""What Hostwright itself keeps on a host, and that it goes with the last of its roles.
+"""What Hostwright itself keeps on a host, and that it goes when every layer was to go and all are gone.
 
 An operator's lock and the mark of a drained host are no part of what was installed, and stay; so does what was moved
 aside and could not be put back. What a host did before is still in the journal of the machine that made it do so.

@@ -31,7 +31,7 @@ class Settings:
     hooks: Hooks | None = None  #: what takes work off the host and lets it back
     drain: bool = False  #: drain a host that is in use, and wait for it
     force: bool = False  #: disturb running work
-    depart: bool = True  #: with the last role that is taken away, all that Hostwright kept there goes too
+    depart: bool = False  #: every role is taken away: when all are gone, what Hostwright kept there goes too
     undrain: bool = True  #: let work back to a host that is as desired; false: whoever asks does it later
     #: keeps the stack of a verified host on this machine, for the way back; a sentence where it cannot
     keep: Callable[[Stack], str] = lambda _: ""

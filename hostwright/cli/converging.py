@@ -41,6 +41,11 @@ def wanted(member: Member) -> Desired:
     return member.desired
 
 
+def stays(_: Member) -> bool:
+    """What Hostwright keeps on a host stays there."""
+    return False
+
+
 def converge(
     call: Call,
     verb: str,
@@ -48,10 +53,12 @@ def converge(
     members: Sequence[Member],
     *,
     desired: Callable[[Member], Desired] = wanted,
+    departs: Callable[[Member], bool] = stays,
     saved: Mapping[str, Plan] | None = None,
 ) -> int:
     """Bring hosts to what ``desired`` says of each, as one run; the exit status.
 
+    A host of which ``desired`` raises a ``HostError`` is not touched, and failed. ``departs``: ``Settings.depart``.
     ``saved`` are plans shown before: a host of which one is stale is not touched. ``call`` has the options of
     ``invoke provision`` that bound a run; those that it lacks are as when nobody gives them.
     """
@@ -64,7 +71,7 @@ def converge(
         stopping = threading.Event()
         work = Work(
             call, {one.name: one for one in members}, fleet, connections, recording.run, recording.emit, stopping,
-            desired, saved or {},
+            desired, saved or {}, departs,
         )  # fmt: skip
         results = roll_out(
             [member.name for member in members],
@@ -94,6 +101,7 @@ class Work:
     stopping: threading.Event
     desired: Callable[[Member], Desired] = wanted
     saved: Mapping[str, Plan] = field(default_factory=dict)
+    departs: Callable[[Member], bool] = stays
 
     def __call__(self, name: str) -> Outcome:
         """One host, from its connection to its end. Raises ``Locked`` for one that is set aside on this machine."""
@@ -125,6 +133,7 @@ class Work:
             hooks=member.hooks,
             drain=bool(self.call.options.get("drain")),
             force=bool(self.call.options.get("force")),
+            depart=self.departs(member),
             keep=stackstore.keep,
             stopping=self.stopping.is_set,
         )

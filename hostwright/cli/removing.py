@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from rich.text import Text
 
 from hostwright import console, release, stackstore
-from hostwright.cli.call import Call, Connections
+from hostwright.cli.call import CUT, Call, Connections
 from hostwright.cli.converging import converge
 from hostwright.cli.planning import show_plans
+from hostwright.errors import HostError, Stopped
 from hostwright.fleet import Fleet, Member
 from hostwright.observing import ask
 from hostwright.planning import Desired, removal_of
@@ -19,41 +20,77 @@ from hostwright.rollout import on_each
 RECORDS = (release.RELEASE, release.FORMERS)  #: which stacks a host had; readable by anybody there
 
 
+@dataclass(frozen=True)
+class Former:
+    """What one host was before, by its own records."""
+
+    name: str
+    desired: tuple[Desired, ...] = ()
+    known: bool = True  #: whether this machine kept all of its stacks
+
+
+@dataclass(frozen=True)
+class Formers:
+    """What the hosts were before, and what kept this machine from seeing it of some."""
+
+    found: Mapping[str, Former]
+    errors: Mapping[str, HostError]
+
+    def of(self, name: str) -> Former:
+        """What a host was before. Raises ``HostError`` where that is not known: it is not to be touched."""
+        if name in self.found:
+            return self.found[name]
+        raise self.errors.get(name) or Stopped(name, CUT)
+
+
 def remove(call: Call) -> int:
     """``invoke remove``."""
     fleet = call.fleet()
     members = call.members(fleet)
-    for sentence in _what_stays(fleet, members[0].roles):
+    for sentence in _what_stays(fleet, members[0].roles if members else ()):
         _note(sentence)
-    former = _former(members)
+    formers = look_back(members)
 
     def gone(member: Member) -> Desired:
-        return removal_of(member.desired, former.get(member.name, ()))
+        return removal_of(member.desired, formers.of(member.name).desired)
+
+    def departs(member: Member) -> bool:
+        return whole(fleet, member) and formers.of(member.name).known
 
     if call["check"]:
         return show_plans(call, members, desired=gone)
-    return converge(call, "remove", fleet, members, desired=gone)
+    return converge(call, "remove", fleet, members, desired=gone, departs=departs)
 
 
-def _former(members: Sequence[Member]) -> dict[str, tuple[Desired, ...]]:
-    """What hosts were before, by their own records. A host that does not answer is told of when it is to be changed."""
+def whole(fleet: Fleet, member: Member) -> bool:
+    """Whether every role that there is was named for this host."""
+    return {role.name for role in fleet.roles} == {role.name for role in member.roles}
+
+
+def look_back(members: Sequence[Member]) -> Formers:
+    """What hosts were before."""
     connections = Connections(None)
     by_name = {member.name: member for member in members}
 
-    def look(name: str) -> tuple[str, tuple[Desired, ...]]:
+    def look(name: str) -> Former:
         member = by_name[name]
         with connections.connect(member) as session:
             facts = ask(session, name, RECORDS, None)
         records = [record for record in (release.read(facts), *release.formers(facts)) if record]
-        digests = {release.digest_of(record): record for record in records}
-        digests.pop(member.stack.digest(), None)
-        found = {digest: stackstore.find(digest) for digest in digests if digest}
-        for digest in (one for one, stack in found.items() if stack is None):
+        digests = {release.digest_of(one): one for one in records if not release.about(one, member.stack)}
+        stacks = {digest: stackstore.find(digest) for digest in digests}
+        unknown = [digest for digest, stack in stacks.items() if stack is None]
+        for digest in unknown:
             was = console.printable(str(digests[digest].get("stack", "")))[:80]
-            _note(f"{name} had the stack {was}, which this machine did not keep: what only that brought stays")
-        return name, tuple(replace(member, stack=stack).desired for stack in found.values() if stack)
+            _note(
+                f"{name} had the stack {was}, which this machine did not keep: what only that brought stays, "
+                "and with it what Hostwright keeps there"
+            )
+        desired = tuple(replace(member, stack=stack).desired for stack in stacks.values() if stack)
+        return Former(name, desired, not unknown)
 
-    return dict(on_each(tuple(by_name), look, stop=connections.close).values)
+    results = on_each(tuple(by_name), look, stop=connections.close)
+    return Formers({one.name: one for one in results.values}, {error.host: error for error in results.errors})
 
 
 def _what_stays(fleet: Fleet, roles: Sequence[object]) -> Iterator[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from hostwright import applying, draining, events, jobs, planning, release, scripting
 from hostwright.applying import Host
-from hostwright.errors import NotConverged, Refused, SeveralFailed, StepFailed, Stopped, Unreachable
+from hostwright.errors import Locked, NotConverged, Refused, SeveralFailed, StepFailed, Stopped, Unreachable
 from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.model import Change, Facts, Probe, Step
 from hostwright.outcome import Settings
@@ -231,3 +231,32 @@ def test_a_run_that_is_told_to_stop_ends_what_runs_and_begins_nothing(place: Pat
         one.converge()
     assert (place / "a").exists()
     assert not (place / "b").exists()
+
+
+def removing(place: Path, said: list[events.Event], more: dict[str, object]) -> tuple[Host, list[str]]:
+    """A host with nothing left to take away, and what happens to it, in order."""
+    desired = Desired("gpu01", STACK, (DesiredRole("base", (), (touch(place / "a"),)),), removes=True)
+    given = {"emit": said.append, "depart": True, **more}
+    one = Host(LocalSession, desired, Settings(run=release.Run("run"), locate=lambda artifact: Path(), **given))
+    happened: list[str] = []
+    one._hold = lambda: happened.append("hold")  # type: ignore[method-assign]
+    one._books.note_removal = lambda facts, *, depart: happened.append(f"depart={depart}")  # type: ignore[method-assign]
+    return one, happened
+
+
+@pytest.mark.parametrize("depart", [True, False])
+def test_what_a_removal_writes_down_is_written_under_the_hosts_lock(place: Path, depart: bool):
+    (place / "a").touch()
+    one, happened = removing(place, [], {"depart": depart})
+    assert not one.converge().changed
+    assert happened[0] == "hold"
+    assert happened[-1] == f"depart={depart}"
+
+
+def test_nothing_of_a_host_that_an_operator_locked_departs(place: Path, monkeypatch: pytest.MonkeyPatch):
+    (place / "a").touch()
+    monkeypatch.setattr(applying.locks, "refusal", lambda facts, now: "locked by ada")
+    one, happened = removing(place, [], {})
+    with pytest.raises(Locked, match="locked by ada"):
+        one.converge()
+    assert happened == []

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import io
+import json
 import subprocess
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from hostwright import departure, release
+from hostwright.bookkeeping import Books
+from hostwright.cli import removing
+from hostwright.errors import HostError, Unreachable
+from hostwright.fleet import DEFAULT_INVENTORY
+from hostwright.model import Answer, Facts
 from hostwright.planning import PREFLIGHT, Desired, DesiredRole, make_plan, removal_of
 from hostwright.release import reduced
+from hostwright.stackfile import load_stack
 from tests.unit.test_planning import LAYERS, OS_RELEASE, Named, facts
 
 
@@ -76,6 +88,42 @@ def test_a_role_whose_record_says_nonsense_is_no_error():
     assert reduced({**RECORD, "roles": {"cuda": {"desired": "a"}, "odd": 7}}, ["cuda"]) is not None
 
 
+def written(before: dict[str, object], *, depart: bool) -> list[str]:
+    """What is run on a host with this record from which cudnn, cuda and base were taken away."""
+    scripts: list[str] = []
+
+    def root(script: str, timeout_s: float) -> SimpleNamespace:
+        scripts.append(script)
+        return SimpleNamespace(status=0, stderr=b"")
+
+    books = Books(SimpleNamespace(root=root), removal_of(LAYERS), release.Run("run"))
+    books.note_removal(Facts({release.RELEASE: Answer(0, json.dumps(before))}), depart=depart)
+    return scripts
+
+
+OURS = {**RECORD, "roles": {name: {"desired": "a"} for name in ("base", "cuda", "cudnn")}}
+
+
+def test_what_was_kept_stays_where_not_every_layer_was_to_go():
+    """The record of a host names one role where that alone was provisioned with another stack: the others are there."""
+    assert written(OURS, depart=False) == [departure.FORGET_RELEASE]
+    assert written({**OURS, "roles": {"cuda": {"desired": "a"}}}, depart=False) == [departure.FORGET_RELEASE]
+    assert written({}, depart=False) == []
+
+
+@pytest.mark.parametrize("before", [OURS, {}, {**OURS, "roles": {}}])
+def test_with_every_layer_goes_what_was_kept_whether_a_record_was_written_or_not(before: dict[str, object]):
+    assert written(before, depart=True) == [departure.SCRIPT]
+
+
+def test_what_was_kept_stays_as_long_as_the_record_names_a_layer_that_was_not_to_go():
+    """One that this machine does not know: a role of the site's own, from another checkout."""
+    (script,) = written({**OURS, "roles": {**OURS["roles"], "site": {"desired": "a"}}}, depart=True)
+    assert '"site"' in script
+    assert departure.SCRIPT not in script
+    assert written({**OURS, "roles": {"site": {"desired": "a"}}}, depart=True) == []
+
+
 def test_what_hostwright_kept_goes_and_what_belongs_to_others_stays(tmp_path: Path):
     state, cache, opt = tmp_path / "var/lib/hostwright", tmp_path / "var/cache/hostwright", tmp_path / "opt/hostwright"
     for path in ("jobs/1/log", "origin/packages", "unpacked/cudnn", "release.json", "set-aside/usr/lib/x/.keep"):
@@ -97,3 +145,100 @@ def test_what_hostwright_kept_goes_and_what_belongs_to_others_stays(tmp_path: Pa
         assert not cache.exists()
         assert not opt.exists()
     assert release.PATH.startswith("/var/lib/hostwright/")
+
+
+STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
+
+
+def member(name: str, roles: Sequence[str] = ("base", "cuda")) -> Any:
+    """A host of a fleet that has the roles base and cuda."""
+    named = tuple(SimpleNamespace(name=role) for role in roles)
+    return SimpleNamespace(name=name, stack=STACK, roles=named, connect=lambda: closing(io.BytesIO()))
+
+
+def looked(monkeypatch: pytest.MonkeyPatch, name: str, record: dict[str, Any] | Exception) -> removing.Formers:
+    """What a look at a host with this record finds, or at one that fails."""
+
+    def ask(*_: object) -> Facts:
+        if isinstance(record, Exception):
+            raise record
+        return Facts({release.RELEASE: Answer(0, json.dumps(record)), release.FORMERS: Answer(0, "")})
+
+    monkeypatch.setattr(removing, "ask", ask)
+    return removing.look_back([member(name)])
+
+
+def test_a_host_whose_former_stacks_were_not_seen_is_not_touched(monkeypatch: pytest.MonkeyPatch):
+    formers = looked(monkeypatch, "gpu01", Unreachable("gpu01", "no answer"))
+    with pytest.raises(Unreachable, match="no answer"):
+        formers.of("gpu01")
+    with pytest.raises(HostError, match="gpu02"):
+        formers.of("gpu02")
+
+
+@pytest.mark.parametrize(
+    ("record", "known"),
+    [
+        ({}, True),
+        ({**RECORD, "digest": STACK.digest()}, True),
+        ({**RECORD, "stack": STACK.name, "versions": release.versions_of(STACK)}, True),
+        ({**RECORD, "digest": "f" * 64}, False),
+        (RECORD, False),
+    ],
+)
+def test_what_is_kept_of_a_host_stays_where_this_machine_does_not_know_a_stack_that_it_had(
+    monkeypatch: pytest.MonkeyPatch, record: dict[str, Any], known: bool
+):
+    assert looked(monkeypatch, "gpu01", record).of("gpu01").known == known
+
+
+def test_every_layer_was_named_only_where_every_role_was():
+    fleet: Any = SimpleNamespace(roles=member("gpu01").roles)
+    assert removing.whole(fleet, member("gpu01", ["cuda", "base"]))
+    assert not removing.whole(fleet, member("gpu01", ["cuda"]))
+
+
+class Verb:
+    """``invoke remove`` with a fleet of two hosts, of which one did not answer when it was looked at."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **options: object):
+        self.members = (member("gpu01"), member("gpu02"))
+        self.given: dict[str, Any] = {}
+        found = {"gpu01": removing.Former("gpu01", (), known=bool(options.pop("known", True)))}
+        errors = {"gpu02": Unreachable("gpu02", "no answer")}
+        monkeypatch.setattr(removing, "look_back", lambda members: removing.Formers(found, errors))
+        monkeypatch.setattr(removing, "removal_of", lambda desired, former: "gone")
+        monkeypatch.setattr(removing, "converge", lambda *_, **given: self.given.update(given) or 0)
+        monkeypatch.setattr(removing, "show_plans", lambda *_, **given: self.given.update(given) or 0)
+        roles = options.pop("roles", ("base", "cuda"))
+        fleet = SimpleNamespace(roles=tuple(SimpleNamespace(name=name, needs=()) for name in roles))
+        for one in self.members:
+            one.desired = "here"
+        self.call: Any = Options(options)
+        self.call.fleet, self.call.members = lambda: fleet, lambda _: self.members
+
+
+class Options(dict[str, object]):
+    """A call: options, and beside them a fleet and its members."""
+
+
+@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize(
+    ("roles", "known", "departs"),
+    [
+        (("base", "cuda"), True, True),
+        (("base", "cuda", "cudnn"), True, False),
+        (("base", "cuda"), False, False),
+    ],
+)
+def test_the_verb_names_what_departs_and_leaves_alone_what_it_could_not_see(
+    monkeypatch: pytest.MonkeyPatch, check: bool, roles: tuple[str, ...], known: bool, departs: bool
+):
+    verb = Verb(monkeypatch, roles=roles, known=known, check=check)
+    assert removing.remove(verb.call) == 0
+    first, second = verb.members
+    assert verb.given["desired"](first) == "gone"
+    with pytest.raises(Unreachable):
+        verb.given["desired"](second)
+    if not check:
+        assert verb.given["departs"](first) == departs
