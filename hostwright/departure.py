@@ -6,10 +6,12 @@ aside and could not be put back. What a host did before is still in the journal 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hostwright import delivery, jobs, locks, release
 from hostwright.become import check_become, wrap
 from hostwright.errors import HostError
-from hostwright.quoting import words
+from hostwright.quoting import sh, words
 from hostwright.resources import originals
 from hostwright.resources.archives_gone import RECORDS, SET_ASIDE
 from hostwright.resources.python import HOMES
@@ -37,10 +39,15 @@ done
 #: A root program for a host whose layers are laid again at once.
 FORGET_RELEASE = f"rm -f -- {release.PATH}"
 
-#: Former files of ours that the stack no longer names, venvs that no link leads to, archives that apt can fetch again,
-#: and the records of jobs that have ended.
-#: "$@" are the checksums of the files that are still needed: each lies in a
-#: directory of that name.
+_UNMARKED = sh("%s", f"s|^{originals.FILES}||; s|[.]written$||")  #: the path of a mark, by sed
+
+#: Former files of ours that the stack no longer names, venvs that were replaced, archives that apt can fetch again,
+#: and the records of jobs that have ended. "$@" are the checksums of the files that are still needed: each lies in a
+#: directory of that name; ``links`` prints links that people use, one a line.
+#:
+#: A venv was replaced when one of the links that we know leads to another of its name, and none to it. We know those
+#: that were named, those in /opt, and those of which the host says that they are ours: a venv whose link lies elsewhere
+#: is somebody's. So is one that a program runs from, has a library of open, or is being built into.
 _CLEAN = f"""\
 set -eu
 if cd {delivery.CACHE} 2>/dev/null; then
@@ -49,9 +56,24 @@ if cd {delivery.CACHE} 2>/dev/null; then
     rm -rf -- "$file"
   done
 fi
-for home in {HOMES}/*; do
-  [ -d "$home" ] && [ -z "$(find /opt -maxdepth 1 -type l -lname "$home")" ] || continue
-  rm -rf -- "$home"
+targets=$(
+  {{ links; find /opt -maxdepth 1 -type l; find {originals.FILES} -name '*.written' 2>/dev/null | sed {_UNMARKED}; }} |
+    while read -r link; do readlink -- "$link" || true; done
+)
+replaced() (
+  name=${{1##*/}} by=
+  while read -r target; do
+    case $target in "$1") exit 1 ;; {HOMES}/"${{name%-py3.*}}"-py3.*-????????????) by=$target ;; esac
+  done
+  [ -n "$by" ]
+)
+used() {{
+  printf '%s\n' "$1" | grep -qzsF -f - /proc/[0-9]*/cmdline || printf '%s\n' "$1" | grep -qsF -f - /proc/[0-9]*/maps
+}}
+for home in {HOMES}/*-py3.*-????????????; do
+  if [ -d "$home" ] && printf '%s\n' "$targets" | replaced "$home" && ! used "$home"; then
+    rm -rf -- "$home" "$home.wheels"
+  fi
 done
 if command -v apt-get >/dev/null; then apt-get clean; fi
 for status in {jobs.JOBS_DIR}/*/status; do
@@ -60,12 +82,20 @@ done
 """
 
 
-def clean(session: Session, stack: Stack, password: Secret | None) -> None:
-    """Make room on a host's disk: what Hostwright left there and no longer needs goes. Raises ``HostError``."""
+def clean_script(stack: Stack, links: Sequence[str] = ()) -> str:
+    """A root program that makes room; ``links`` are those through which the host's environments are used."""
     kept = words(tuple(delivery.host_path(one).split("/")[-2] for one in stack.used_artifacts))
-    output = session.run(
-        "/bin/sh", stdin=wrap("", f"set -- {kept}\n{_CLEAN}", password=password), timeout_s=CLEAN_TIMEOUT_S
-    )
+    named = "".join(sh("printf '%%s\\n' %s; ", link) for link in links)
+    return f"set -- {kept}\nlinks() {{ {named}:; }}\n{_CLEAN}"
+
+
+def clean(session: Session, stack: Stack, password: Secret | None, *, links: Sequence[str] = ()) -> None:
+    """Make room on a host's disk: what Hostwright left there and no longer needs goes. Raises ``HostError``.
+
+    ``links``: as for ``clean_script``.
+    """
+    program = wrap("", clean_script(stack, links), password=password)
+    output = session.run("/bin/sh", stdin=program, timeout_s=CLEAN_TIMEOUT_S)
     check_become(session.host.name, output)
     if output.status != 0:
         said = output.stderr.decode("utf-8", errors="replace").strip()[-300:]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -242,3 +243,61 @@ def test_the_verb_names_what_departs_and_leaves_alone_what_it_could_not_see(
         verb.given["desired"](second)
     if not check:
         assert verb.given["departs"](first) == departs
+
+
+class Disk:
+    """A host's disk of venvs: ``tf-py3.9-a…`` was replaced by ``tf-py3.9-b…``, to which the link ``link`` leads."""
+
+    def __init__(self, root: Path, link: str = "opt/tf", name: str = "tf"):
+        self.root, self.homes = root, root / "opt/hostwright/venvs"
+        self.former, self.now = (self.homes / f"{name}-py3.9-{key * 12}" for key in "ab")
+        for home in (self.former, self.now):
+            (home / "bin").mkdir(parents=True)
+            (home / "bin/python").symlink_to(sys.executable)
+        self.link = root / link
+        self.link.parent.mkdir(parents=True, exist_ok=True)
+        self.link.symlink_to(self.now)
+
+    def clean(self, *links: Path) -> list[str]:
+        """The names of the venvs that are left."""
+        script = departure.clean_script(STACK, [str(link) for link in links])
+        script = script.replace("if command -v apt-get", "if false")
+        for place in ("/var/lib/hostwright", "/var/cache/hostwright", "/opt"):
+            script = script.replace(place, f"{self.root}{place}")
+        subprocess.run(["/bin/sh"], input=script.encode(), check=True)
+        return sorted(path.name for path in self.homes.iterdir())
+
+
+def test_a_venv_that_was_replaced_makes_room(tmp_path: Path):
+    disk = Disk(tmp_path)
+    Path(f"{disk.former}.wheels").mkdir()
+    assert disk.clean() == [disk.now.name]
+    disk = Disk(tmp_path / "again", link="srv/it's tf", name="a[b].c")
+    assert disk.clean(disk.link) == [disk.now.name]
+
+
+def test_a_venv_whose_link_lies_anywhere_stays(tmp_path: Path):
+    disk = Disk(tmp_path, link="srv/tf")
+    both = sorted([disk.former.name, disk.now.name])
+    assert disk.clean() == both, "nobody said where its link is"
+    mark = tmp_path / f"var/lib/hostwright/origin/files{tmp_path}/srv/tf.written"
+    mark.parent.mkdir(parents=True)
+    mark.touch()
+    assert disk.clean() == [disk.now.name], "its mark says so"
+    disk.link.unlink()
+    assert disk.clean() == [disk.now.name]
+
+
+def test_directories_of_others_and_venvs_in_use_stay(tmp_path: Path):
+    disk = Disk(tmp_path)
+    (disk.homes / "theirs").mkdir()
+    (disk.homes / "other-py3.9-cccccccccccc").mkdir()
+    (disk.homes / "xtf-py3.9-cccccccccccc").mkdir()
+    everything = sorted(path.name for path in disk.homes.iterdir())
+    with subprocess.Popen([f"{disk.former}/bin/python", "-c", "input()"], stdin=subprocess.PIPE) as job:
+        try:
+            assert disk.clean() == everything
+        finally:
+            job.communicate(b"\n")
+    everything.remove(disk.former.name)
+    assert disk.clean() == everything
