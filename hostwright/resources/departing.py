@@ -112,7 +112,9 @@ class Original:
             return None
         have = ABSENT if not says & {"there", "other"} else "another's" if theirs else "ours" if mine else "there"
         clean = [sh("rm -f -- %s %s %s", *leftovers(self.path)), *self.then] if mine and not theirs else []
-        script = "\n".join([FORGET, *put, *clean, sh("forget %s", self.path)])
+        # The other edition of this path, of another stack, may have been taken away since the host was looked at.
+        due = [sh("[ -e %s ] || exit 0", written(self.path))] if "written" in says else []
+        script = "\n".join([*due, FORGET, *put, *clean, sh("forget %s", self.path)])
         diff = self._diff(facts, says) if put else ""
         what = f"{'link' if self._is_link else 'file'} {self.path}"
         return Change(what, have, f"as before: {want}", (Step(script),), diff=diff)
@@ -123,9 +125,12 @@ class Original:
         return "written" in says or (not says & {"record", "owned"} and "there" in says and beyond_doubt)
 
     def _theirs(self, says: set[str]) -> bool:
-        """Whether somebody else has put something of his there since."""
+        """Whether somebody else has put something of his there since.
+
+        A package owns a path whatever lies there: our link in the place of its file, which was moved aside, is ours.
+        """
         elsewhere = self._is_link and "there" in says and "ours" not in says
-        return elsewhere or bool(says & {"other", "owned"})
+        return elsewhere or "other" in says or ("owned" in says and not says >= {"ours", "aside"})
 
     def _put(self, says: set[str]) -> tuple[list[str], str]:
         """Commands that put the former state in the place of ours, and that state in words."""

@@ -233,6 +233,39 @@ def test_a_link_goes_and_what_was_moved_aside_comes_back(place: Place) -> None:
     assert tree(place.root) == before
 
 
+def test_a_packages_program_that_was_moved_aside_for_a_link_comes_back(place: Place) -> None:
+    """The distribution's nvcc, with its package still there: dpkg knows the path, whoever lies there."""
+    (place.root / "nvcc").write_text("the distribution's")
+    before = tree(place.root)
+    link = Link(str(place.root / "nvcc"), "/ours")
+    place.apply(link)
+    (state,) = link.removal()
+    owned = {probe: probe.script.replace("dpkg-query -S", "echo") for probe in state.probes()}
+    replies = {probe: Answer(*ask(script, origin=place.origin)) for probe, script in owned.items()}
+    change = state.plan(Facts(replies))
+    assert change is not None
+    assert change.want == "as before: what was moved aside"
+    assert run(change.steps[0].script, origin=place.origin).returncode == 0
+    assert tree(place.root) == before
+
+
+def test_two_editions_of_one_path_go_in_one_plan(place: Place) -> None:
+    """Those of two stacks: both are planned before either is carried out, and the second finds nothing left to do."""
+    (place.root / "a").write_text("theirs\n")
+    (place.root / "b").mkdir()
+    before = tree(place.root)
+    editions = [place.file("a", text) for text in ("ours\n", "ours, of the former stack\n")]
+    links = [Link(str(place.root / "b"), target) for target in ("/ours", "/ours")]
+    for resource in (*reversed(editions), links[0]):
+        place.apply(resource)
+    changes = [place.plan(state) for one in (*editions, *links) for state in one.removal()]
+    for change in changes:
+        assert change is not None
+        done = run(change.steps[0].script, origin=place.origin)
+        assert done.returncode == 0, done.stderr
+    assert tree(place.root) == before
+
+
 def test_the_oldest_of_what_was_moved_aside_comes_back(place: Place) -> None:
     link = Link(str(place.root / "a"), "/there")
     for name in ("first", "second"):
@@ -303,7 +336,8 @@ def test_what_is_somebody_elses_is_never_deleted(words: set[str], ours: str) -> 
     changes = changes_of(Original("/etc/a", ours=ours), {"look ": "\n".join(words)})
     script = changes[0].steps[0].script.splitlines() if changes else []
     touched = [line for line in script if line == "rm -f -- /etc/a" or line.startswith(("mv -fT", "mv -T"))]
-    foreign = elsewhere or unwritten or words & {"other", "owned"}
+    owned = "owned" in words and not words >= {"ours", "aside"}  # our link, in the place of what was moved aside
+    foreign = elsewhere or unwritten or "other" in words or owned
     assert not (touched and foreign and words & {"there", "other"})
 
 
