@@ -17,6 +17,7 @@ from hostwright.resources.dpkg import (
     DPKG,
     DPKG_LOCK,
     MEND,
+    MEND_CUT,
     MIRROR_TRIES,
     PATIENTLY,
     Installed,
@@ -32,7 +33,7 @@ DEPENDS = Probe(
     cap_bytes=4 * 1024 * 1024,
 )
 MANUAL = Probe("apt-mark showmanual", cap_bytes=256 * 1024)
-#: ``LABEL PACKAGE`` a line: packages that ours brought, and that others still needed when ours went
+#: ``LABEL PACKAGE`` a line: packages that ours brought, and that may still be there when ours are gone
 WERE_BROUGHT = Probe(f"cat {BROUGHT}", root=True, cap_bytes=256 * 1024)
 KERNELS = ("linux-image-", "linux-modules-")  #: never taken away: the host may run one of them
 
@@ -147,20 +148,26 @@ class Database:
             yield from old or found
 
 
-#: ``take VERB PACKAGE...``: what is still there of these goes, and nothing else. Packages that hold no library but a
-#: name of one (libc6-dev) leave that in the loader's cache.
+#: ``take VERB PACKAGE...``: what is still there of these goes, and nothing else; whoever brings it later is not us.
+#: Packages that hold no library but a name of one (libc6-dev) leave that in the loader's cache.
 _TAKE = f"""\
+forget() {{
+  [ -e {BROUGHT} ] || return 0
+  printf '%s\\n' "$@" | awk 'NR == FNR {{ gone[$1]; next }} !($NF in gone)' - {BROUGHT} >{BROUGHT}.new
+  mv -f {BROUGHT}.new {BROUGHT}
+}}
 take() {{
   verb=$1; shift
   names=$(dpkg-query -W -f='${{db:Status-Status}} ${{Package}}\\n' "$@" 2>/dev/null |
     sed -n '/^not-installed /!s/^[^ ]* //p' | sort -u)
-  [ -n "$names" ] || return 0
+  [ -n "$names" ] || {{ forget "$@"; return 0; }}
   also=$(LC_ALL=C {APT_GET} -s --allow-change-held-packages "$verb" $names |
     sed -n 's/^\\(Inst\\|Remv\\|Purg\\) \\([^ :]*\\).*/\\2/p' | grep -vxF -e "$names" || true)
   if [ -n "$also" ]; then echo "hostwright: apt would also remove or install:" $also; exit 1; fi
   {PATIENTLY} apt-mark unhold $names
   {APT_GET} --allow-change-held-packages "$verb" $names
   ldconfig
+  forget "$@"
 }}
 """
 
@@ -172,7 +179,8 @@ class DebsGone:
     With them goes what only they brought: not there before, not wanted for itself, and needed by nothing that stays.
     Packages that were there stay as they are, but no longer held and no longer marked as wanted where they were not.
     Without a record of before, ``common`` ones (tools that others use too) stay, and the others count as ours.
-    ``label`` tells whose they are that stay behind for a while, since others need them; else it is the first package.
+    ``label`` tells whose they are that stay behind for a while, since others need them or a purge was cut; else it is
+    the first package.
     """
 
     packages: tuple[str, ...]
@@ -198,8 +206,8 @@ class DebsGone:
         unwanted = tuple(name for name in stays if db.became_manual(name))
         if not going and not unheld and not unwanted:
             return None
-        left = tuple(f"{label} {name}" for name in sorted(brought & needed))
-        step = Step(_script(db, going, left, unheld, unwanted), DPKG_LOCK, 3600, MIRROR_TRIES)
+        came = tuple(f"{label} {name}" for name in sorted(brought))
+        step = Step(_script(db, going, came, unheld, unwanted), DPKG_LOCK, 3600, MIRROR_TRIES)
         return _change(self.packages, going, unheld, unwanted, step)
 
     def removal(self) -> tuple[Resource, ...]:
@@ -217,16 +225,21 @@ def _change(
 
 
 def _script(
-    db: Database, going: list[Installed], left: tuple[str, ...], unheld: tuple[str, ...], auto: tuple[str, ...]
+    db: Database, going: list[Installed], came: tuple[str, ...], unheld: tuple[str, ...], auto: tuple[str, ...]
 ) -> str:
-    """Commands that purge what goes, at most; what had left only its configuration before leaves it again."""
+    """Commands that purge what goes, at most; what had left only its configuration before leaves it again.
+
+    What came with ours is written down first: apt takes ours before it, and when a purge is cut in between nobody else
+    knows why it is there.
+    """
     had_configuration = {name for name, row in (db.before or {}).items() if row.configuration_only}
     purged = tuple(row.name for row in going if row.name not in had_configuration)
     removed = tuple(row.name for row in going if row.name in had_configuration)
-    script = [MEND] if any(row.broken for row in db.table.values()) else []
-    if going and left:
+    script = [MEND if any(row.broken for row in db.table.values()) else MEND_CUT]
+    if going and came:
         script.append(sh("mkdir -p -m 700 -- %s", ORIGIN))
-        script.append(f"printf '%s\\n' {words(left)} >>{BROUGHT}")
+        script.append(f"printf '%s\\n' {words(came)} >>{BROUGHT}")
+        script.append(f"sync {BROUGHT}")
     if unheld:
         script.append(f"{PATIENTLY} apt-mark unhold {words(unheld)}")
     if auto:

@@ -55,6 +55,9 @@ MEND = "\n".join(
     ]
 )
 
+#: The same where a dpkg that was cut left its journal, while every row of its database may read as if it were in order.
+MEND_CUT = f'if [ -n "$(ls /var/lib/dpkg/updates 2>/dev/null)" ]; then\n{MEND}\nfi'
+
 
 @dataclass(frozen=True, slots=True)
 class Installed:

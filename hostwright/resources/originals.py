@@ -3,8 +3,8 @@
 ``packages``, ``manual``, ``passwd`` and ``group`` are written once, by the run that is about to change the host for the
 first time (``RECORD``). Below ``files`` there is for each path that is Hostwright's now a mark, ``PATH.written``, and
 for what was there before a copy, ``PATH.kept``; ``PATH.made`` marks a directory that did not exist. ``units`` says how
-a unit was before it was switched on, and ``brought`` names packages that came with ours and were still needed when ours
-went. One file for each path, since roles work side by side.
+a unit was before it was switched on, and ``brought`` names packages that came with ours and may outlast them. One file
+for each path, since roles work side by side.
 
 A host that was provisioned before there was such a record has none: then only what is Hostwright's beyond doubt can be
 taken away.

@@ -17,7 +17,7 @@ from hostwright.resources.debs_gone import DEPENDS, MANUAL, WERE_BROUGHT, DebsGo
 from hostwright.resources.dpkg import DPKG, DPKG_LOCK
 from hostwright.resources.interpreters import VenvPackage
 from hostwright.resources.kernel import KernelPackages, KernelsAsBefore
-from hostwright.resources.originals import BROUGHT, MANUAL_BEFORE, PACKAGES_BEFORE
+from hostwright.resources.originals import MANUAL_BEFORE, PACKAGES_BEFORE
 from hostwright.resources.packages import Debs, DebsAbsent, DpkgInOrder
 from hostwright.resources.repositories import RepoDropped
 from tests.unit.shell import program, run
@@ -166,7 +166,7 @@ def test_what_two_of_ours_need_goes_with_the_second() -> None:
     change = plan(DebsGone(("cuda",)), World(now, BARE))
     assert change is not None
     assert change.have == "cuda 1.0"
-    assert f"printf '%s\\n' 'cuda libcuda' >>{BROUGHT}" in change.steps[0].script
+    assert "'cuda libcuda'" in change.steps[0].script
     after = World((*BARE, LIBCUDA), BARE, brought=("cuda libcuda",))
     assert goes(DebsGone(("cuda",)), after) == ["libcuda"]
     assert goes(DebsGone(("docker",)), after) == []
@@ -200,6 +200,37 @@ def apt(folder: Path, simulation: str, present: str) -> Path:
     program(folder / "bin", "ldconfig", "")
     program(folder / "bin", "dpkg-query", f"printf '{present}'; exit 1")
     return log
+
+
+def test_what_came_with_ours_goes_after_a_purge_that_was_cut_behind_ours() -> None:
+    """apt takes what needs another first: nothing that is left says why the rest came, but what was written down."""
+    change = plan(DebsGone(("cuda",)), World((*BARE, CUDA, LIBCUDA), BARE))
+    assert change is not None
+    script = change.steps[0].script
+    assert script.index("'cuda libcuda'") < script.index("take purge")
+    assert goes(DebsGone(("cuda",)), World((*BARE, LIBCUDA), BARE, brought=("cuda libcuda",))) == ["libcuda"]
+
+
+def test_what_came_with_kernel_headers_goes_after_a_purge_that_was_cut_behind_them() -> None:
+    change = plan(KernelsAsBefore(), World(KERNEL, ()))
+    assert change is not None
+    assert "'kernel kbuild'" in change.steps[-1].script
+    assert goes(KernelsAsBefore(), World((KERNEL[2],), (), brought=("kernel kbuild",))) == ["kbuild"]
+
+
+@pytest.mark.parametrize("updates", [True, False])
+def test_a_dpkg_that_was_interrupted_is_mended_before_anything_is_taken(tmp_path: Path, updates: bool) -> None:
+    """All rows may be in order then, and only dpkg's journal tells; each step sees to it, whatever role is named."""
+    log = apt(tmp_path, "Purg cuda [1]\\n", "installed cuda\\n")
+    program(tmp_path / "bin", "dpkg", f'echo "dpkg $*" >> {log}')
+    (tmp_path / "updates").mkdir()
+    if updates:
+        (tmp_path / "updates/0001").touch()
+    script = script_of(World((*BARE, CUDA), BARE)).replace("/var/lib/dpkg/updates", str(tmp_path / "updates"))
+    assert run(script, path=tmp_path / "bin").returncode == 0
+    done = log.read_text().splitlines()
+    assert done[-1].endswith("purge cuda")
+    assert ("dpkg --configure -a" in done) == updates
 
 
 def script_of(world: World) -> str:
@@ -236,6 +267,16 @@ def test_what_others_still_need_is_written_down_first(tmp_path: Path) -> None:
     world = World((*BARE, CUDA, LIBCUDA, Deb("theirs", "libcuda")), BARE)
     assert run(script_of(world), path=tmp_path / "bin", origin=tmp_path / "origin").returncode == 0
     assert (tmp_path / "origin/brought").read_text() == "cuda libcuda\n"
+
+
+def test_what_went_is_no_longer_written_down(tmp_path: Path) -> None:
+    """Whoever installs it later is not us."""
+    apt(tmp_path, "Purg cuda [1]\\nPurg libcuda [1]\\n", "installed cuda\\ninstalled libcuda\\n")
+    (tmp_path / "origin").mkdir()
+    (tmp_path / "origin/brought").write_text("cuda other\ndocker libcuda\ncuda libcuda\n")
+    world = World((*BARE, CUDA, LIBCUDA), BARE)
+    assert run(script_of(world), path=tmp_path / "bin", origin=tmp_path / "origin").returncode == 0
+    assert (tmp_path / "origin/brought").read_text() == "cuda other\n"
 
 
 NAMES = st.sampled_from([f"p{number}" for number in range(8)])
