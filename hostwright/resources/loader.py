@@ -188,14 +188,16 @@ class AlternativeGone:
             sh('    update-alternatives --set %s "$was"', self.name),
             "  fi",
             "fi",
+            # Another choice of ours, of a former stack, may have the name yet: whoever takes that puts the link back.
+            "forgotten=yes",
             sh("case $(readlink -- %s || true) in ''|%s) ;;", kept, _settings(self.name)[1]),
-            sh(
-                "  *) if [ ! -e %s ] && [ ! -L %s ]; then cp -aT -- %s %s; fi ;;", self.link, self.link, kept, self.link
-            ),
+            sh("  *) if [ -e %s ] || [ -L %s ]; then forgotten=", self.link, self.link),
+            sh("  else cp -aT -- %s %s; fi ;;", kept, self.link),
             "esac",
             oldest_back(self.link),
-            originals.FORGET,
-            *(sh("forget %s", path) for path in (self.link, *_settings(self.name))),
+            f'{originals.FORGET}if [ -n "$forgotten" ]; then',
+            *(sh("  forget %s", path) for path in (self.link, *_settings(self.name))),
+            "fi",
         ]
 
     def removal(self) -> tuple[Resource, ...]:

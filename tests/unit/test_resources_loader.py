@@ -205,6 +205,30 @@ def test_a_plain_link_of_before_comes_back_even_if_a_package_takes_the_name_firs
     assert alternatives.link.readlink() == Path("/opt/cuda-10.2")
 
 
+@pytest.mark.parametrize("by_hand", [None, True, False])
+def test_what_was_there_before_comes_back_when_the_choices_of_two_stacks_go_in_one_plan(
+    alternatives: Alternatives, by_hand: bool | None
+) -> None:
+    """``by_hand``: how the name's choice of before was made; ``None``: it was a plain link."""
+    if by_hand is None:
+        alternatives.link.symlink_to("/opt/cuda-10.2")
+    else:
+        alternatives.choice("cuda-10", 102, by_hand=by_hand)
+    before = alternatives.link.resolve()
+    newer = alternatives.root / "cuda-11.8"
+    newer.mkdir()
+    both = (Alternative(str(alternatives.link), "cuda", str(newer), 118), alternatives.alternative)
+    alternatives.apply(FormerName(both[1]), both[1], FormerName(both[0]), both[0])
+    assert alternatives.link.resolve() == newer
+    changes = [alternatives.plan(state) for one in both for state in one.removal()]
+    for change in changes:
+        assert change is not None
+        done = run(alternatives.script(change.steps[0].script), origin=alternatives.origin)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert alternatives.link.resolve() == before
+    assert not [path for path in alternatives.origin.rglob("*") if path.suffix in {".written", ".kept"}]
+
+
 def test_a_directory_that_was_moved_aside_comes_back(alternatives: Alternatives) -> None:
     alternatives.link.mkdir()
     (alternatives.link / "mine").touch()
