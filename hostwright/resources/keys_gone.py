@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hostwright.model import PROBE_CAP_BYTES, Answer, Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh
 from hostwright.resources.departing import Original
-from hostwright.resources.originals import FORGET, RECORDED, kept, written
+from hostwright.resources.originals import FORGET, RECORDED, kept, mark_changed, written
 from hostwright.resources.paths import content_probe, unified, write_script
 from hostwright.untrusted import json_object
 
@@ -48,10 +48,23 @@ class KeysGone:
         have, before = _object(now), _object(then) or {}
         rest = without(have, json.loads(self.wanted), before) if have is not None else before
         if rest == before and mark.ok:
-            return self._original.plan(facts)
-        if rest == have:
+            change = self._original.plan(facts)
+        elif rest == have:
             return self._forgotten() if mark.ok else None
-        return self._rewritten(now.text, rest)
+        else:
+            change = self._rewritten(now.text, rest)
+        return self._marked(change, mark.ok) if rest != have else change
+
+    def _marked(self, change: Change | None, written_down: bool) -> Change | None:
+        """The change, of which whoever reads the file only when it starts will know (``services.Fresh``).
+
+        Of two editions of the keys, of two stacks, the first that goes takes what the host was before.
+        """
+        if change is None:
+            return None
+        due = [sh("[ -e %s ] || exit 0", written(self.path))] if written_down else []
+        head = "\n".join([*due, mark_changed(self.path)])
+        return replace(change, steps=tuple(replace(step, script=f"{head}\n{step.script}") for step in change.steps))
 
     def _forgotten(self) -> Change:
         """None of our keys is in the file of others."""

@@ -2,9 +2,9 @@
 
 ``packages``, ``manual``, ``passwd`` and ``group`` are written once, by the run that is about to change the host for the
 first time (``RECORD``). Below ``files`` there is for each path that is Hostwright's now a mark, ``PATH.written``, and
-for what was there before a copy, ``PATH.kept``; ``PATH.made`` marks a directory that did not exist. ``units`` says how
-a unit was before it was switched on, and ``brought`` names packages that came with ours and may outlast them. One file
-for each path, since roles work side by side.
+for what was there before a copy, ``PATH.kept``; ``PATH.made`` marks a directory that did not exist, ``PATH.changed`` a
+file of others out of which ours was taken. ``units`` says how a unit was before it was switched on, and ``brought``
+names packages that came with ours and may outlast them. One file for each path, since roles work side by side.
 
 A host that was provisioned before there was such a record has none: then only what is Hostwright's beyond doubt can be
 taken away.
@@ -22,6 +22,7 @@ ORIGIN = "/var/lib/hostwright/origin"
 FILES = f"{ORIGIN}/files"
 UNITS = f"{ORIGIN}/units"
 BROUGHT = f"{ORIGIN}/brought"
+MARK = ".changed"  #: the end of the name of ``changed``
 
 #: whether somebody wrote down what was there before the first change
 RECORDED = Probe(f"test -e {ORIGIN}/packages", root=True)
@@ -123,6 +124,18 @@ def written(path: str) -> str:
 def kept(path: str) -> str:
     """The copy of what was at a path before."""
     return f"{FILES}{path}.kept"
+
+
+def changed(path: str) -> str:
+    """The mark of a file that is not ours, out of which we took what we had put there; it is as old as that is."""
+    return f"{FILES}{path}{MARK}"
+
+
+def mark_changed(path: str) -> str:
+    """Commands that make that mark, or make it new."""
+    mark = changed(path)
+    folder = mark.rpartition("/")[0]
+    return sh("mkdir -p -m 700 -- %s; mkdir -p -- %s; touch -- %s; sync -- %s", ORIGIN, folder, mark, mark)
 
 
 def made(path: str) -> str:

@@ -9,7 +9,7 @@ from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh, words
 from hostwright.resources.conditions import Condition
 from hostwright.resources.departing import ServiceGone
-from hostwright.resources.originals import keep_unit
+from hostwright.resources.originals import MARK, ORIGIN, changed, keep_unit
 from hostwright.resources.units import parse_show, show_probe
 
 __all__ = ["Disturbing", "Fresh", "Running", "Service", "parse_show"]
@@ -75,7 +75,8 @@ class Fresh:
     inputs: tuple[Resource, ...] = ()
 
     def probes(self) -> tuple[Probe, ...]:
-        own = Probe(f"{self._newer()}\n{self._ask()}")
+        kept = any(path.startswith(f"{ORIGIN}/") for path in self.files)  # which is for root alone
+        own = Probe(f"{self._newer()}\n{self._ask()}", root=kept)
         return (own, *(probe for one in self.inputs for probe in one.probes()))
 
     def plan(self, facts: Facts) -> Change | None:
@@ -83,8 +84,8 @@ class Fresh:
         coming = [change.what for one in self.inputs if (change := one.plan(facts)) is not None]
         if not newer and not coming:
             return None
-        changed = ", ".join(PurePosixPath(path).name for path in newer)
-        have = f"started before {changed} changed" if newer else "running with what is about to change"
+        names = ", ".join(PurePosixPath(path).name.removesuffix(MARK) for path in newer)
+        have = f"started before {names} changed" if newer else "running with what is about to change"
         script = "\n".join(
             [
                 self._newer(),
@@ -96,16 +97,17 @@ class Fresh:
         return Change(f"restart of {self.unit}", have, "started after its files", (Step(script),))
 
     def removal(self) -> tuple[Resource, ...]:
-        """The unit may outlive us, without what we wrote for it; that a file is gone, only its directory tells.
+        """The unit may outlive us, without the keys that we wrote into its files: then it is started anew.
 
-        What a package brings into dpkg's own directory is no reason: every package changes that. A unit whose own file
-        is among ours is not started anew: it goes itself, and what it would start may be gone already.
+        That we took them out a mark tells, and when. A file that changed without it is its admin's, who may have his
+        reasons not to restart. What a package brings into dpkg's own directory is no reason either. A unit whose own
+        file is among ours is not started anew: it goes itself, and what it would start may be gone already.
         """
         if f"/etc/systemd/system/{self.unit}" in self.files:
             return ()
-        folders = {str(PurePosixPath(path).parent) for path in self.files if not path.startswith("/var/lib/dpkg/")}
+        marks = tuple(changed(path) for path in self.files if not path.startswith("/var/lib/dpkg/"))
         gone = tuple(state for one in self.inputs for state in one.removal())
-        return (Fresh(self.unit, tuple(sorted(folders)), gone),)
+        return (Fresh(self.unit, marks, gone),)
 
     def _newer(self) -> str:
         return sh("object=%s", _bus_path(self.unit)) + _NEWER

@@ -18,7 +18,7 @@ from hostwright.resources.conditions import Answers
 from hostwright.resources.departing import ListsGone, Original, ServiceGone, SourcesRead, UserGone
 from hostwright.resources.files import File, JsonMerged, merge
 from hostwright.resources.keys_gone import KeysGone, without
-from hostwright.resources.originals import keep_original, keep_unit
+from hostwright.resources.originals import ORIGIN, changed, keep_original, keep_unit
 from hostwright.resources.repositories import AptSource, Keyring, SourcesDisabled
 from hostwright.resources.services import Disturbing, Fresh, Service
 from tests.unit.facts import changes_of
@@ -281,7 +281,7 @@ def test_every_such_resource_says_how_it_goes() -> None:
     source = AptSource("/l", "http://x", "/", "/k")
     assert source.removal() == (Original("/l"), ListsGone("http://x", "/l"))
     fresh = Fresh("a.service", ("/etc/docker/daemon.json", "/var/lib/dpkg/info/x.list"), (file,))
-    assert fresh.removal() == (Fresh("a.service", ("/etc/docker",), file.removal()),)
+    assert fresh.removal() == (Fresh("a.service", (changed("/etc/docker/daemon.json"),), file.removal()),)
     when = Answers(Probe("true"))
     assert Disturbing(file, "restarts", when).removal() == (Disturbing(file.removal()[0], "restarts", when),)
 
@@ -289,6 +289,47 @@ def test_every_such_resource_says_how_it_goes() -> None:
 def test_a_unit_that_goes_itself_is_not_started_anew():
     unit = File("/etc/systemd/system/a.service", "[Service]\n")
     assert Fresh("a.service", (unit.path,), (unit,)).removal() == ()
+
+
+def test_a_daemon_is_started_anew_only_for_keys_that_we_took_out_of_its_file(place: Place) -> None:
+    """That the file is newer than the daemon is no reason: its own admin may have changed it."""
+    resource = merged(place)
+    (fresh,) = Fresh("docker.service", (resource.path, "/var/lib/dpkg/info/x.list"), (resource,)).removal()
+    assert fresh.probes()[0].root, "what Hostwright keeps is for root's eyes"
+    mark = Path(changed(resource.path).replace(ORIGIN, str(place.origin)))
+    path = Path(resource.path)
+
+    path.parent.mkdir()
+    path.write_text('{"debug": true}')
+    assert place.take_away(resource) == []
+    assert not mark.exists()
+
+    for theirs in ('{"debug": true}', '{"debug": true, "log-level": "warn"}'):
+        path.write_text(theirs)
+        place.apply(resource)
+        assert not mark.exists()
+        path.write_text(json.dumps({**json.loads(path.read_text()), "more": 1}))
+        place.take_away(resource)
+        assert mark.stat().st_mtime_ns <= path.stat().st_mtime_ns, "first the mark: a cut between them loses no restart"
+        mark.unlink()
+
+    path.write_text('{"debug": true}')
+    place.apply(resource)
+    path.write_text('{"debug": true}')
+    place.take_away(resource)
+    assert not mark.exists(), "somebody else took ours out"
+
+
+def test_two_editions_of_our_keys_go_in_one_plan(place: Place) -> None:
+    former = replace(merged(place), wanted=json.dumps({**OURS, "exec-opts": ["x"]}))
+    place.apply(former)
+    path = Path(former.path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "debug": True}))
+    changes = [place.plan(state) for one in (former, merged(place)) for state in one.removal()]
+    for change in changes:
+        assert change is not None
+        assert run(change.steps[0].script, origin=place.origin).returncode == 0
+    assert json.loads(path.read_text()) == {"debug": True}
 
 
 def test_what_writes_over_a_file_keeps_it_first() -> None:
