@@ -21,9 +21,10 @@ from hostwright.line import Line
 from hostwright.model import Facts, Plan, RolePlan, RoleResult
 from hostwright.observing import ask, observe
 from hostwright.outcome import Outcome, Settings
-from hostwright.planning import Desired, make_plan
+from hostwright.planning import Desired, at_work, disturbing, make_plan
+from hostwright.probing import ordered
 from hostwright.rebooting import reboot
-from hostwright.resources.gpu_use import BUSY_PROBES, users
+from hostwright.resources.gpu_use import BUSY_PROBES
 from hostwright.running import JobLost, Runner, failure
 from hostwright.scheduling import run_in_order
 from hostwright.transport import Session
@@ -184,10 +185,11 @@ class Host:
         draining.wait_until_idle(self.name, lambda: self._users(plan), hooks.timeout_s, self._emit)
 
     def _users(self, plan: Plan) -> tuple[str, ...]:
-        """Who uses the GPU now; no other question is asked again."""
+        """Who is at work now that the plan would disturb; no other question is asked again."""
         self._go_on(plan)
-        password = self._settings.password
-        return users(self._line.use(lambda session: ask(session, self.name, BUSY_PROBES, password)))
+        password, states = self._settings.password, disturbing(self._desired, self._facts)
+        probes = ordered([*BUSY_PROBES, *(probe for one in states for probe in one.probes())])
+        return at_work(states, self._line.use(lambda session: ask(session, self.name, probes, password)))
 
     def _undrain(self) -> None:
         hooks = self._settings.hooks

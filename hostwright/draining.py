@@ -41,9 +41,9 @@ DRAIN, UNDRAIN, WHERE, TIMEOUT = (
     "hostwright_drain_timeout",
 )
 PLACES = ("controller", "host")
-TIMEOUT_S = 3600.0  #: for the command, and again for the GPU to become idle: jobs with an hour's time limit end by then
-POLL_S = 5.0  #: between two looks at who uses a GPU
-NAMED = 5  #: users of a GPU that a sentence names
+TIMEOUT_S = 3600.0  #: for the command, and again for an idle host: jobs with an hour's time limit end by then
+POLL_S = 5.0  #: between two looks at who is at work
+NAMED = 5  #: who is at work, that a sentence names
 _MARK_TIMEOUT_S = 60.0
 #: Ansible would fill these in. Other braces may be meant for kubectl or docker.
 _TEMPLATE = re.compile(r"\{\{\s*(inventory_hostname|ansible_)\w*.*?\}\}")
@@ -141,7 +141,9 @@ def decide(plan: Plan, *, hooks: Hooks | None, drain: bool, force: bool) -> Deci
     if drain and hooks is not None:
         return Decision(drain=True)
     due = plan.disturbs.replace("; ", " and ")
-    begin = f"what is due {due}, and the GPU is in use by {_named(plan.busy)}"
+    theirs = {user for change in plan.changes for user in change.busy}
+    what = "that" if theirs.issuperset(plan.busy) else "the GPU"
+    begin = f"what is due {due}, and {what} is in use by {_named(plan.busy)}"
     configured = f"{DRAIN} and {UNDRAIN} in the inventory"
     if drain:
         return Decision(
@@ -206,7 +208,7 @@ def undrain(session: Session, hooks: Hooks, context: Context, emit: Emit) -> Non
 def wait_until_idle(
     host: str, look: Callable[[], tuple[str, ...]], timeout_s: float, emit: Emit, clock: Clock | None = None
 ) -> None:
-    """Look who uses the GPU until nobody does. Raises ``HostError`` that names who still does when the time is over."""
+    """Look who is at work until nobody is. Raises ``HostError`` that names who still is when the time is over."""
     clock = clock or Clock()
     deadline_s = clock.now_s() + timeout_s
     shown: tuple[str, ...] = ()
@@ -214,11 +216,11 @@ def wait_until_idle(
         if clock.now_s() >= deadline_s:
             raise HostError(
                 host,
-                f"the GPU is still in use by {_named(users)}, {timeout_s:.0f} s after the host was drained; nothing "
+                f"the host is still in use by {_named(users)}, {timeout_s:.0f} s after the host was drained; nothing "
                 f"was disturbed, and it stays drained: end that, or allow more time ({TIMEOUT}), and provision again",
             )
         if users != shown:
-            emit(Waiting(host, f"an idle GPU: in use by {_named(users)}"))
+            emit(Waiting(host, f"an idle host: in use by {_named(users)}"))
             shown = users
         clock.sleep(POLL_S)
 

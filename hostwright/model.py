@@ -86,7 +86,8 @@ class Change:
     ``opaque`` marks a change whose effect only its own probe can tell.
     ``refusal`` is a sentence when the host must not be touched at all by this role: a preflight said no.
     ``disturbs`` says what it does to running work ("replaces the driver"), or is empty when nobody notices: such a
-    change waits for an idle host (``hostwright.draining``).
+    change waits for an idle host (``hostwright.draining``). ``busy`` names the work that it would hit, beside whatever
+    uses a GPU; it comes and goes, and does not make another change of it.
     """
 
     what: str
@@ -100,6 +101,7 @@ class Change:
     opaque: bool = False
     refusal: str = ""
     disturbs: str = ""
+    busy: tuple[str, ...] = field(default=(), compare=False)
 
 
 @runtime_checkable
@@ -194,6 +196,7 @@ class Plan:
                             **change,
                             "steps": tuple(Step(**step) for step in change["steps"]),
                             "artifacts": tuple(change["artifacts"]),
+                            "busy": tuple(change.get("busy", ())),
                         }
                     )
                     for change in role["changes"]

@@ -92,7 +92,23 @@ def make_plan(desired: Desired, facts: Facts, now: datetime | None = None) -> Pl
     if refused:
         busy = (RolePlan(PREFLIGHT, (), refused), *busy)
     plan = Plan(desired.host, desired.stack.name, busy, notes=notes_on(facts, now))
-    return replace(plan, busy=users(facts)) if plan.disturbs else plan
+    return replace(plan, busy=_at_work(facts, plan.changes)) if plan.disturbs else plan
+
+
+def disturbing(desired: Desired, facts: Facts) -> tuple[Resource, ...]:
+    """The states whose change would hit work that only they know of (``Change.busy``)."""
+    resources = (resource for role in desired.roles for resource in role.resources)
+    return tuple(one for one in resources if (change := one.plan(facts)) is not None and change.busy)
+
+
+def at_work(resources: Iterable[Resource], facts: Facts) -> tuple[str, ...]:
+    """Who uses a GPU, or would be hit by a change of these states. Reads ``BUSY_PROBES`` and the states' own probes."""
+    changes = (resource.plan(facts) for resource in resources)
+    return _at_work(facts, (change for change in changes if change is not None))
+
+
+def _at_work(facts: Facts, changes: Iterable[Change]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*users(facts), *(name for change in changes for name in change.busy)]))
 
 
 def notes_on(facts: Facts, now: datetime | None) -> tuple[str, ...]:

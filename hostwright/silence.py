@@ -43,7 +43,7 @@ class Silence:
     attempt to connect after another, is therefore one silence; a wait for something else shows that the host went on.
 
     Until a host was observed, every wait counts. Afterwards only those for ``CONTACT`` do: the others (a reboot, a
-    drain, an idle GPU) are ours, may take hours, and keep the host's slot, so that a window of two never has ten hosts
+    drain, an idle host) are ours, may take hours, and keep the host's slot, so that a window of two never has ten hosts
     out of service.
     """
 

@@ -70,8 +70,8 @@ class VenvGone:
         what = few(have or [f"{self.homes}, empty" if "empty" in found else "what was there, moved aside"])
         want = "as before: what was moved aside is back" if "aside" in found else ABSENT
         disturbs = TAKES if users and (homes or "ours" in found) else ""
-        used = f" (used by {few(users)})" if disturbs else ""
-        return Change(f"venv {self.path}", what + used, want, (Step(self._script()),), disturbs=disturbs)
+        busy = tuple(users) if disturbs else ()
+        return Change(f"venv {self.path}", what, want, (Step(self._script()),), disturbs=disturbs, busy=busy)
 
     def _script(self) -> str:
         return "\n".join(

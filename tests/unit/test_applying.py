@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -37,7 +37,7 @@ class Flag:
         return (Probe(sh("test -e %s", self.path)), Probe(sh("test -z %s || test -e %s", self.after, self.after)))
 
     def plan(self, facts: Facts) -> Change | None:
-        here, known = (facts[probe].ok for probe in self.probes())
+        here, known = (facts[probe].ok for probe in self.probes()[:2])
         if here:
             return None
         if not known:
@@ -260,3 +260,29 @@ def test_nothing_of_a_host_that_an_operator_locked_departs(place: Path, monkeypa
     with pytest.raises(Locked, match="locked by ada"):
         one.converge()
     assert happened == []
+
+
+@dataclass(frozen=True)
+class Used(Flag):
+    """One that jobs run from: the file beside it names them."""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (*super().probes(), Probe(sh("cat %s.users", self.path)))
+
+    def plan(self, facts: Facts) -> Change | None:
+        busy = tuple(facts[self.probes()[2]].text.split())
+        change = super().plan(facts)
+        return replace(change, disturbs="ends jobs", busy=busy) if change and busy else change
+
+
+def test_work_that_only_a_change_knows_of_is_not_disturbed_and_waited_for(place: Path):
+    users = Path(f"{place}/a.users")
+    users.write_text("tensorboard")
+    one = host([], tensorflow=((), Used(str(place / "a"), sh("touch %s", place / "a"))))
+    with pytest.raises(Refused, match="that is in use by tensorboard"):
+        one.converge()
+    plan = one.look()
+    assert one._users(plan) == ("tensorboard",)
+    users.write_text("")
+    assert one._users(plan) == ()
+    assert host([], tensorflow=((), Used(str(place / "a"), sh("touch %s", place / "a")))).converge().changed

@@ -134,6 +134,16 @@ def test_a_busy_host_is_refused_with_who_uses_it_and_both_ways_on() -> None:
     assert "say --drain, with hostwright_drain and hostwright_undrain in the inventory, to take work off" in without
 
 
+def test_work_that_a_change_alone_knows_of_holds_it_back_as_well() -> None:
+    job = Change("venv", "there", "absent", (Step("true"),), disturbs="removes the environment", busy=("tb (7)",))
+    one = Plan("gpu01", "stack", (RolePlan("tensorflow", (), (job,)),), ("tb (7)",))
+    begin = "what is due removes the environment, and that is in use by tb (7): wait until"
+    assert decide(one, hooks=None, drain=False, force=False).refusal.startswith(begin)
+    both = replace(one, busy=("python3 (1)", "tb (7)"))
+    begin = "what is due removes the environment, and the GPU is in use by python3 (1), tb (7): wait until"
+    assert decide(both, hooks=None, drain=False, force=False).refusal.startswith(begin)
+
+
 def test_draining_a_busy_host_needs_a_command() -> None:
     sentence = decide(plan(BUSY[:1], **DRIVER), hooks=None, drain=True, force=False).refusal
     assert sentence == (
@@ -305,7 +315,7 @@ def test_an_idle_gpu_is_not_waited_for() -> None:
 
 def test_work_that_ends_is_waited_for_and_shown_when_it_changes() -> None:
     work = Work(("a (1)", "b (2)"), ("a (1)", "b (2)"), ("b (2)",), IDLE)
-    assert work.wait(60) == ["an idle GPU: in use by a (1), b (2)", "an idle GPU: in use by b (2)"]
+    assert work.wait(60) == ["an idle host: in use by a (1), b (2)", "an idle host: in use by b (2)"]
     assert work.s == 3 * draining.POLL_S
 
 
@@ -314,7 +324,7 @@ def test_work_that_does_not_end_is_named_and_the_host_stays_drained() -> None:
     with pytest.raises(HostError) as caught:
         work.wait(60)
     assert caught.value.sentence == (
-        "the GPU is still in use by python3 (0), python3 (1), python3 (2), python3 (3), python3 (4) and 2 more, 60 s "
+        "the host is still in use by python3 (0), python3 (1), python3 (2), python3 (3), python3 (4) and 2 more, 60 s "
         "after the host was drained; nothing was disturbed, and it stays drained: end that, or allow more time "
         "(hostwright_drain_timeout), and provision again"
     )

@@ -1,13 +1,14 @@
 """Desired states and facts come to a plan: pure, ordered, and refused by the rules before anything is touched."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
 from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.hostfacts import AVX, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.model import Answer, Change, Facts, Probe, Step
-from hostwright.planning import PREFLIGHT, Desired, DesiredRole, desire, make_plan
+from hostwright.planning import PREFLIGHT, Desired, DesiredRole, at_work, desire, disturbing, make_plan
+from hostwright.resources.gpu_use import HOLDERS
 from hostwright.role import discover
 from hostwright.stackfile import load_stack
 
@@ -46,6 +47,18 @@ def facts(one: Desired, wrong: set[str], changed: dict[Probe, str] | None = None
     texts = {**FITS, **(changed or {})}
     answers = {probe: Answer(0, texts.get(probe, "")) for probe in one.probes()}
     return Facts(answers | {Probe(f"test -e {name}"): Answer(1, "") for name in wrong})
+
+
+@dataclass(frozen=True)
+class Used(Named):
+    """One that jobs use: the file beside it names who does."""
+
+    def probes(self):
+        return (*super().probes(), Probe(f"cat {self.name}.users"))
+
+    def plan(self, facts):
+        change = super().plan(facts)
+        return change and replace(change, disturbs="ends jobs", busy=tuple(facts[self.probes()[1]].text.split()))
 
 
 LAYERS = desired(base=(), cuda=("base",), cudnn=("cuda",))
@@ -91,3 +104,15 @@ def test_all_roles_of_a_bare_host_ask_each_question_once():
     probes = whole.probes()
     assert len(set(probes)) == len(probes)
     assert len([probe for probe in probes if "dpkg-query -W -f" in probe.script]) == 1
+
+
+def test_who_would_be_hit_is_asked_of_the_gpu_and_of_the_changes():
+    """A job that uses no GPU runs from an environment all the same."""
+    one = Desired("gpu01", STACK, (DesiredRole("a", (), (Named("plain"), Used("venv"), Used("idle"))),))
+    answers = {Probe("cat venv.users"): "tensorboard python3", HOLDERS: "4711 trainer\n"}
+    facts_now = facts(one, {"venv", "idle", "plain"}, answers)
+    assert make_plan(one, facts_now).busy == ("trainer (4711)", "tensorboard", "python3")
+    states = disturbing(one, facts_now)
+    assert states == (Used("venv"),)
+    later = facts(one, {"venv", "idle", "plain"}, {Probe("cat venv.users"): "python3"})
+    assert at_work(states, later) == ("python3",)

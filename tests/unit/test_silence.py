@@ -109,7 +109,7 @@ def test_trying_a_step_again_is_no_wait_for_the_host(world):
     assert world.later(60) == []
 
 
-@pytest.mark.parametrize("what", ["down (no answer on port 22)", "the drain command", "an idle GPU: in use by 4711"])
+@pytest.mark.parametrize("what", ["down (no answer on port 22)", "the drain command", "an idle host: in use by 4711"])
 def test_a_host_that_was_told_to_reboot_or_to_drain_may_be_quiet_and_keeps_its_slot(world, what):
     world.silence(events.Waiting("gpu01", "a connection"))
     world.later(9)
