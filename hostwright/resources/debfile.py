@@ -9,6 +9,7 @@ from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh
 from hostwright.resources.departing import DebsGone
 from hostwright.resources.files import ABSENT
+from hostwright.resources.originals import note_installed
 from hostwright.resources.packages import APT_GET, DPKG, DPKG_LOCK, MIRROR_TRIES, dpkg_table, hold_script
 from hostwright.stack import Artifact
 
@@ -39,7 +40,8 @@ class DebFile:
         if right:
             return Change(what, "not held", want, (Step(hold, lock=DPKG_LOCK),))
         flags = "--no-install-recommends --allow-downgrades --allow-change-held-packages"
-        script = [sh(f"{APT_GET} {flags} install %s", host_path(self.artifact)), hold]
+        install = sh(f"{APT_GET} {flags} install %s", host_path(self.artifact))
+        script = [note_installed((self.package,)), install, hold]
         if self.unit:
             restart = "if systemctl -q is-enabled %s 2>/dev/null; then systemctl restart %s || true; fi"
             script.append(sh(restart, self.unit, self.unit))

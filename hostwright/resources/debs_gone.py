@@ -23,7 +23,16 @@ from hostwright.resources.dpkg import (
     Installed,
     dpkg_table,
 )
-from hostwright.resources.originals import BROUGHT, MANUAL_BEFORE, ORIGIN, PACKAGES_BEFORE, packages_before
+from hostwright.resources.originals import (
+    BROUGHT,
+    INSTALLED,
+    INSTALLED_BY_US,
+    MANUAL_BEFORE,
+    ORIGIN,
+    PACKAGES_BEFORE,
+    installed_by_us,
+    packages_before,
+)
 from hostwright.resources.paths import ABSENT
 
 #: Name, what it cannot do without, what it recommends, what it stands for; versions are left out.
@@ -93,6 +102,7 @@ class Database:
         self.table = dpkg_table(facts)
         self.present = {name for name, row in self.table.items() if row.present or row.broken}
         self.before = packages_before(facts)
+        self._installed = installed_by_us(facts)
         self._rows = parse_depends(facts[DEPENDS].text)
         self._manual = _names(facts[MANUAL].text)
         manual_before = facts[MANUAL_BEFORE]
@@ -110,6 +120,10 @@ class Database:
         """Whether the package was installed before the first change."""
         row = (self.before or {}).get(name)
         return row is not None and (row.present or row.broken)
+
+    def came_by_us(self, name: str) -> bool:
+        """Whether it was not there before the first change, and nobody else installed it as far as we know."""
+        return not self.was_there(name) and (self._installed is None or name in self._installed)
 
     def became_manual(self, name: str) -> bool:
         """Whether it was there for another one's sake, and counts as wanted for itself now."""
@@ -152,9 +166,11 @@ class Database:
 #: Packages that hold no library but a name of one (libc6-dev) leave that in the loader's cache.
 _TAKE = f"""\
 forget() {{
-  [ -e {BROUGHT} ] || return 0
-  printf '%s\\n' "$@" | awk 'NR == FNR {{ gone[$1]; next }} !($NF in gone)' - {BROUGHT} >{BROUGHT}.new
-  mv -f {BROUGHT}.new {BROUGHT}
+  for list in {BROUGHT} {INSTALLED}; do
+    [ -e "$list" ] || continue
+    printf '%s\\n' "$@" | awk 'NR == FNR {{ gone[$1]; next }} !($NF in gone)' - "$list" >"$list.new"
+    mv -f "$list.new" "$list"
+  done
 }}
 take() {{
   verb=$1; shift
@@ -174,7 +190,7 @@ take() {{
 
 @dataclass(frozen=True, slots=True)
 class DebsGone:
-    """None of these packages, unless it was there before the first change or another package needs it.
+    """None of these packages that we installed, unless it was there before the first change or another one needs it.
 
     With them goes what only they brought: not there before, not wanted for itself, and needed by nothing that stays.
     Packages that were there stay as they are, but no longer held and no longer marked as wanted where they were not.
@@ -188,18 +204,20 @@ class DebsGone:
     label: str = ""
 
     def probes(self) -> tuple[Probe, ...]:
-        return (DPKG, DEPENDS, MANUAL, WERE_BROUGHT, PACKAGES_BEFORE, MANUAL_BEFORE)
+        return (DPKG, DEPENDS, MANUAL, WERE_BROUGHT, INSTALLED_BY_US, PACKAGES_BEFORE, MANUAL_BEFORE)
 
     def plan(self, facts: Facts) -> Change | None:
         db = Database(facts)
         if db.before is None and self.common:
             return None
         here = [db.table[name] for name in dict.fromkeys(self.packages) if name in db.table]
-        ours = {row.name for row in here if row.name in db.present and not db.was_there(row.name)}
+        ours = {row.name for row in here if row.name in db.present and db.came_by_us(row.name)}
         label = self.label or "".join(self.packages[:1])
         brought = db.brought_by(ours, label)
         needed = db.needed_without(ours | brought)
-        leftovers = {row.name for row in here if row.configuration_only and row.name not in (db.before or {})}
+        leftovers = {row.name for row in here if row.configuration_only and db.came_by_us(row.name)} - set(
+            db.before or {}
+        )
         going = [db.table[name] for name in sorted(((ours | brought) - needed) | leftovers)]
         stays = [row.name for row in here if row.name in db.present and row not in going]
         unheld = tuple(name for name in stays if db.became_held(name))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh
 from hostwright.resources.dpkg import DPKG, dpkg_table
-from hostwright.resources.originals import PACKAGES_BEFORE, packages_before
+from hostwright.resources.originals import INSTALLED_BY_US, PACKAGES_BEFORE, installed_by_us, packages_before
 from hostwright.resources.paths import ABSENT
 
 DOCKER_DATA, CONTAINERD_DATA = "/var/lib/docker", "/var/lib/containerd"
@@ -65,15 +65,17 @@ def there_now(facts: Facts, *packages: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DataSpared:
-    """A purge of ``engine`` leaves ``/var/lib/docker`` as it is, unless Docker was there before."""
+    """A purge of ``engine`` leaves ``/var/lib/docker`` as it is. A Docker that is not ours is not purged."""
 
     engine: str
 
     def probes(self) -> tuple[Probe, ...]:
-        return (DPKG, PACKAGES_BEFORE, Probe(sh("[ -x %s ] || [ -e %s ]", *_NUKE), root=True))
+        return (DPKG, PACKAGES_BEFORE, Probe(sh("[ -x %s ] || [ -e %s ]", *_NUKE), root=True), INSTALLED_BY_US)
 
     def plan(self, facts: Facts) -> Change | None:
-        if not facts[self.probes()[2]].ok or there_before(facts, self.engine):
+        ours = installed_by_us(facts)
+        theirs = there_before(facts, self.engine) or (ours is not None and self.engine not in ours)
+        if theirs or not facts[self.probes()[2]].ok:
             return None
         kept = sh("if [ -e %s ]; then chmod a-x -- %s; fi", _NUKE[0], _NUKE[0])
         script = "\n".join([kept, sh("rm -f -- %s", _NUKE[1])])

@@ -17,6 +17,7 @@ from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh, words
 from hostwright.resources.debs_gone import Database, DebsGone
 from hostwright.resources.files import ABSENT
+from hostwright.resources.originals import note_installed
 from hostwright.resources.packages import (
     APT_GET,
     DPKG,
@@ -159,7 +160,7 @@ _INSTALL = f"{APT_GET} --no-install-recommends --allow-change-held-packages"
 
 def _headers(package: str) -> str:
     install = sh(f"{_INSTALL} install %s", package)
-    return f"{install} || {{ {update_script()} && {install}; }}"
+    return f"{note_installed((package,))}\n{install} || {{ {update_script()} && {install}; }}"
 
 
 def _headers_again(package: str) -> str:

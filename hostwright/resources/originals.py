@@ -3,8 +3,9 @@
 ``packages``, ``manual``, ``passwd`` and ``group`` are written once, by the run that is about to change the host for the
 first time (``RECORD``). Below ``files`` there is for each path that is Hostwright's now a mark, ``PATH.written``, and
 for what was there before a copy, ``PATH.kept``; ``PATH.made`` marks a directory that did not exist, ``PATH.changed`` a
-file of others out of which ours was taken. ``units`` says how a unit was before it was switched on, and ``brought``
-names packages that came with ours and may outlast them. One file for each path, since roles work side by side.
+file of others out of which ours was taken. ``units`` says how a unit was before it was switched on, and ``installed``
+names the packages that we installed, ``brought`` those that came with ours and may outlast them. One file for each
+path, since roles work side by side.
 
 A host that was provisioned before there was such a record has none: then only what is Hostwright's beyond doubt can be
 taken away.
@@ -15,13 +16,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hostwright.model import Facts, Probe
-from hostwright.quoting import sh
+from hostwright.quoting import sh, words
 from hostwright.resources.dpkg import Installed, parse_dpkg
 
 ORIGIN = "/var/lib/hostwright/origin"
 FILES = f"{ORIGIN}/files"
 UNITS = f"{ORIGIN}/units"
 BROUGHT = f"{ORIGIN}/brought"
+INSTALLED = f"{ORIGIN}/installed"
 MARK = ".changed"  #: the end of the name of ``changed``
 
 #: whether somebody wrote down what was there before the first change
@@ -30,6 +32,8 @@ RECORDED = Probe(f"test -e {ORIGIN}/packages", root=True)
 PACKAGES_BEFORE = Probe(f"cat {ORIGIN}/packages", root=True, cap_bytes=1024 * 1024)
 #: names of the packages that were not merely brought by others, of that time
 MANUAL_BEFORE = Probe(f"cat {ORIGIN}/manual", root=True, cap_bytes=256 * 1024)
+#: packages that Hostwright installed; of what came after the first change, whatever else is there is somebody else's
+INSTALLED_BY_US = Probe(f"cat {INSTALLED}", root=True, cap_bytes=256 * 1024)
 #: ``passwd`` and ``group`` of that time: names of accounts, then of groups, each after its kind
 ACCOUNTS_BEFORE = Probe(
     sh("cd %s && sed 's/:.*//; s/^/user /' passwd && sed 's/:.*//; s/^/group /' group", ORIGIN), root=True
@@ -45,6 +49,7 @@ dpkg-query -W -f='${{Package}}\\t${{Version}}\\t${{db:Status-Abbrev}}\\n' >{ORIG
 apt-mark showmanual >{ORIGIN}/manual
 getent passwd >{ORIGIN}/passwd
 getent group >{ORIGIN}/group
+: >{INSTALLED}
 sync {ORIGIN}/*
 mv -f {ORIGIN}/packages.new {ORIGIN}/packages
 """
@@ -101,6 +106,37 @@ def packages_before(facts: Facts) -> Mapping[str, Installed] | None:
     """dpkg's database before the first change; ``None`` where nobody wrote it down. Reads ``PACKAGES_BEFORE``."""
     answer = facts[PACKAGES_BEFORE]
     return parse_dpkg(answer.text) if answer.ok and not answer.truncated else None
+
+
+def installed_by_us(facts: Facts) -> frozenset[str] | None:
+    """Names of the packages that Hostwright installed; ``None`` where an earlier release of it did not write them down.
+
+    Reads ``INSTALLED_BY_US``.
+    """
+    answer = facts[INSTALLED_BY_US]
+    return frozenset(answer.text.split()) if answer.ok and not answer.truncated else None
+
+
+#: ``note PACKAGE...``: what is not there now is about to be installed by us. Where the file is missing, an earlier
+#: release may have installed others.
+_NOTE = f"""\
+note() {{
+  [ -e {INSTALLED} ] || return 0
+  {{
+    cat {INSTALLED}
+    for name; do
+      dpkg-query -W -f='${{db:Status-Status}}\\n' "$name" 2>/dev/null | grep -qx installed || printf '%s\\n' "$name"
+    done
+  }} | sort -u >{INSTALLED}.new
+  sync {INSTALLED}.new
+  mv -f {INSTALLED}.new {INSTALLED}
+}}
+"""
+
+
+def note_installed(packages: tuple[str, ...]) -> str:
+    """Commands that write down which of these packages (``name`` or ``name=version``) are about to be installed."""
+    return f"{_NOTE}note {words(tuple(one.partition('=')[0] for one in packages))}"
 
 
 def keep_original(path: str) -> str:

@@ -25,6 +25,7 @@ from hostwright.resources.dpkg import (
     dpkg_table,
     parse_dpkg,
 )
+from hostwright.resources.originals import note_installed
 from hostwright.resources.paths import ABSENT
 
 __all__ = [
@@ -79,7 +80,7 @@ def install_script(packages: tuple[str, ...], *, downgrade: bool = False, guard:
             sh('bad=$(printf "%%s\\n" "$planned" | grep -E -e %s || true)', guard),
             'if [ -n "$bad" ]; then echo "hostwright: apt would also install:" $bad; exit 1; fi',
         ]
-    lines.append(f"install install {names}")
+    lines += [note_installed(packages), f"install install {names}"]
     return "\n".join(lines)
 
 

@@ -16,7 +16,7 @@ from hostwright.quoting import sh, words
 from hostwright.resources.conditions import Differs
 from hostwright.resources.departing import DebsGone, ListsGone, Original, SourcesRead
 from hostwright.resources.files import ABSENT, File
-from hostwright.resources.originals import keep_original
+from hostwright.resources.originals import keep_original, note_installed
 from hostwright.resources.packages import APT_GET, DPKG, DPKG_LOCK, dpkg_table
 from hostwright.resources.sources_gone import DISABLED, basic_regex
 from hostwright.stack import Artifact
@@ -77,6 +77,7 @@ class LocalRepo:
             [
                 """kept=$(mktemp); trap 'rm -f -- "$kept"' EXIT""",
                 sh('cp -p -- %s "$kept" 2>/dev/null || true', self.list_file),
+                note_installed((self.package,)),
                 sh(DPKG_INSTALL, LOCK_WAIT_S, host_path(self.artifact)),
                 sh('if [ -s "$kept" ]; then cp -p -- "$kept" %s; fi', self.list_file),
             ]

@@ -128,6 +128,12 @@ def test_debians_package_is_kept_from_deleting_the_data_on_its_purge(host: Host)
     assert ask(host.script(DataSpared("docker.io").probes()[2].script))[0] == 1
 
 
+def test_the_data_of_a_docker_that_somebody_else_installed_since_is_not_looked_after() -> None:
+    replies = {"dpkg-query": THERE, "origin/packages": ELSE, "nuke": "", "origin/installed": "make\n"}
+    assert changes_of(DataSpared("docker.io"), replies) == ()
+    assert changes_of(DataSpared("docker.io"), {**replies, "origin/installed": "docker.io\n"})
+
+
 @pytest.mark.parametrize("before", [THERE, Answer(1, "")])
 def test_a_docker_that_was_there_before_or_of_which_nobody_knows_is_left_alone(before: str | Answer) -> None:
     replies = {"dpkg-query": ELSE, "origin/packages": before, "nuke": "", "var/lib/docker": "/var/lib/docker\n"}

@@ -11,15 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hostwright.hostfacts import UNAME
 from hostwright.model import Answer, Change, Facts, Resource
 from hostwright.resources.conditions import Differs
+from hostwright.resources.debfile import DebFile
 from hostwright.resources.debs_gone import DEPENDS, MANUAL, WERE_BROUGHT, DebsGone, parse_depends
 from hostwright.resources.dpkg import DPKG, DPKG_LOCK
 from hostwright.resources.interpreters import VenvPackage
 from hostwright.resources.kernel import KernelPackages, KernelsAsBefore
-from hostwright.resources.originals import MANUAL_BEFORE, PACKAGES_BEFORE
+from hostwright.resources.originals import INSTALLED_BY_US, MANUAL_BEFORE, PACKAGES_BEFORE, RECORD, note_installed
 from hostwright.resources.packages import Debs, DebsAbsent, DpkgInOrder
-from hostwright.resources.repositories import RepoDropped
+from hostwright.resources.repositories import LocalRepo, RepoDropped
+from hostwright.stackfile import load_stack
+from tests.unit.facts import changes_of
 from tests.unit.shell import program, run
 
 
@@ -42,6 +46,9 @@ class World:
     now: tuple[Deb, ...]
     before: tuple[Deb, ...] | None = ()
     brought: tuple[str, ...] = ()
+    installed: tuple[str, ...] | None = (
+        None  #: what we wrote down that we install; ``None``: an earlier release did not
+    )
 
     def facts(self) -> Facts:
         return Facts(
@@ -50,6 +57,7 @@ class World:
                 DEPENDS: Answer(0, re.sub(r" *\([^)]*\)", "", depends(self.now))),
                 MANUAL: Answer(0, manual(self.now)),
                 WERE_BROUGHT: Answer(0, "\n".join(self.brought)) if self.brought else Answer(1, ""),
+                INSTALLED_BY_US: Answer(1, "") if self.installed is None else Answer(0, "\n".join(self.installed)),
                 PACKAGES_BEFORE: Answer(1, "") if self.before is None else Answer(0, table(self.before)),
                 MANUAL_BEFORE: Answer(1, "") if self.before is None else Answer(0, manual(self.before)),
             }
@@ -97,6 +105,60 @@ def test_a_package_goes_with_what_only_it_brought_and_the_plan_names_both() -> N
     assert (change.have, change.want) == ("cuda 1.0, libcuda 1.0", "as before: absent")
     assert change.steps[0].script.endswith("take purge cuda libcuda")
     assert change.steps[0].lock == DPKG_LOCK
+
+
+def test_what_somebody_else_installed_since_stays() -> None:
+    """It came after the first change, and not by us: docker.io before the role container was ever provisioned."""
+    now = (*BARE, CUDA, LIBCUDA)
+    assert goes(DebsGone(("cuda",)), World(now, BARE, installed=("make",))) == []
+    assert goes(DebsGone(("cuda",)), World(now, BARE, installed=("make", "cuda"))) == ["cuda", "libcuda"]
+    change = plan(DebsGone(("cuda",)), World(now, BARE, installed=()))
+    assert change is not None
+    assert change.have == "cuda held", "but a hold of ours on it goes"
+
+
+def test_a_venv_package_of_others_stays_with_ours_that_it_needs() -> None:
+    ours, theirs = Deb("python3.9-venv"), Deb("python3-venv", "python3.9-venv")
+    (gone,) = VenvPackage(("3.9",)).removal()
+    assert goes(gone, World((*BARE, ours, theirs), BARE, installed=("python3.9-venv",))) == []
+    assert goes(gone, World((*BARE, ours), BARE, installed=("python3.9-venv",))) == ["python3.9-venv"]
+
+
+def test_what_we_install_is_written_down_before_unless_it_is_there(tmp_path: Path) -> None:
+    program(tmp_path / "bin", "dpkg-query", 'case "$*" in *there) echo installed ;; *old) echo config-files ;; esac')
+    origin = tmp_path / "origin"
+    script = note_installed(("there", "old=1.0", "it's new"))
+    assert run(script, path=tmp_path / "bin", origin=origin).returncode == 0
+    assert not origin.exists(), "an earlier release made the record of this host: it would name a part"
+    origin.mkdir()
+    (origin / "installed").touch()
+    for _ in range(2):
+        assert run(script, path=tmp_path / "bin", origin=origin).returncode == 0
+    assert (origin / "installed").read_text() == "it's new\nold\n"
+
+
+def test_the_record_of_what_was_there_before_begins_with_nothing_installed(tmp_path: Path) -> None:
+    for name in ("dpkg-query", "apt-mark", "getent"):
+        program(tmp_path / "bin", name, "echo row")
+    assert run(RECORD, path=tmp_path / "bin", origin=tmp_path / "origin").returncode == 0
+    assert (tmp_path / "origin/packages").read_text() == "row\n"
+    assert (tmp_path / "origin/installed").read_text() == ""
+
+
+def test_whatever_installs_packages_writes_them_down_first() -> None:
+    stack = load_stack("tensorflow-2.9")
+    one = stack.artifact(stack.cuda.repository.artifact)
+    repository = LocalRepo("cuda-repo", one, "/key", "/list")
+    replies = {UNAME.script: "5.4 x86_64"}
+    for resource, name, install in (
+        (Debs(("make=4",)), "make", "install install make=4"),
+        (DebFile(one, "fabric", "1"), "fabric", " install /"),
+        (repository, "cuda-repo", "--install"),
+        (KernelPackages(), "linux-headers-5.4", "install linux-headers-5.4"),
+    ):
+        (change,) = changes_of(resource, replies)
+        script = change.steps[0].script
+        assert script.index(f"\nnote {name}\n") < script.index(install), resource
 
 
 def test_what_was_there_before_stays_and_is_held_and_marked_as_before() -> None:
@@ -178,6 +240,7 @@ def test_configuration_that_was_left_behind_goes_and_one_from_before_stays() -> 
     assert change is not None
     assert change.have == "cuda 1.0 (configuration)"
     assert plan(DebsGone(("cuda",)), World((*BARE, old), (*BARE, old))) is None
+    assert plan(DebsGone(("cuda",)), World((*BARE, old), BARE, installed=())) is None, "somebody else's"
     change = plan(DebsGone(("cuda",)), World((*BARE, CUDA, LIBCUDA), (*BARE, old)))
     assert change is not None
     assert change.steps[0].script.endswith("take purge libcuda\ntake remove cuda")
@@ -274,9 +337,11 @@ def test_what_went_is_no_longer_written_down(tmp_path: Path) -> None:
     apt(tmp_path, "Purg cuda [1]\\nPurg libcuda [1]\\n", "installed cuda\\ninstalled libcuda\\n")
     (tmp_path / "origin").mkdir()
     (tmp_path / "origin/brought").write_text("cuda other\ndocker libcuda\ncuda libcuda\n")
+    (tmp_path / "origin/installed").write_text("cuda\nmake\n")
     world = World((*BARE, CUDA, LIBCUDA), BARE)
     assert run(script_of(world), path=tmp_path / "bin", origin=tmp_path / "origin").returncode == 0
     assert (tmp_path / "origin/brought").read_text() == "cuda other\n"
+    assert (tmp_path / "origin/installed").read_text() == "make\n"
 
 
 NAMES = st.sampled_from([f"p{number}" for number in range(8)])
