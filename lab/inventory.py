@@ -10,7 +10,7 @@ import yaml
 
 from hostwright.quoting import sh
 from lab.bmc.credentials import Credentials
-from lab.config import CHECKOUT, USER, Lab, Machine
+from lab.config import CHECKOUT, DEFAULT_NAME, USER, Lab, Machine
 from lab.programs import run
 from lab.records import HostRecord, give_to_user, read_records, write_atomically
 
@@ -81,7 +81,7 @@ def _variables(lab: Lab, record: HostRecord) -> dict[str, Any]:
     return {
         **address,
         "hostwright_bmc_system": record.name,
-        "hostwright_bmc_console": _command(lab, "console", record.name),
+        "hostwright_bmc_console": _console(lab, record.name),
         "hostwright_host_keys": _command(lab, "host-keys", record.name),
     }
 
@@ -95,6 +95,11 @@ def _bmc(lab: Lab) -> dict[str, str]:
         "hostwright_bmc_password_command": sh("cat %s", known.password_file),
         "hostwright_bmc_ca": str(known.ca),
     }
+
+
+def _console(lab: Lab, host: str) -> str:
+    """Return what people type to see a host's console; the verb of Invoke knows one lab alone."""
+    return sh("invoke lab.console --hosts %s", host) if lab.name == DEFAULT_NAME else _command(lab, "console", host)
 
 
 def _command(lab: Lab, verb: str, host: str) -> str:

@@ -79,7 +79,7 @@ def screen(commands: tuple[str, ...]) -> str:
     tmux("new-session", "-d", *size, "-c", str(CHECKOUT), "env", f"PATH={path}", *SHELL)
     try:
         tmux("wait-for", "ready")
-        for command in commands:
+        for command in ("clear", *commands):  # what is typed before the shell's first prompt is shown twice
             tmux("send-keys", command, "Enter")
             tmux("wait-for", "ready")
         return tmux("capture-pane", "-e", "-p")

@@ -17,7 +17,7 @@ _LAID = ("provision all layers", "verify", "back to service")
 _AS_FOUND = ("look at it again, and go on as it is found",)
 #: what each way does, in order
 STEPS: dict[Way, tuple[str, ...]] = {
-    "nothing": ("back to service, if it was taken out",),
+    "nothing": ("verify", "back to service, if it was taken out"),
     "repair": ("drain", "provision what differs", "verify", "back to service"),
     "relayer": ("drain", "take all layers away, in reverse", *_LAID),
     "power on": ("switch it on by its BMC", "wait until it answers", *_AS_FOUND),
