@@ -212,6 +212,8 @@ power = _verb(
     *REACHED,
     order=Option("on, off, cycle or status", REQUIRED),
     force=Option("even where it is locked or its GPUs are in use; off without asking the system first", FLAG),
+    boot=Option("boot once, at this start, from network, media (with --image) or disk (take both back)"),
+    image=Option("the URL of the image for --boot media, as the BMC reaches it"),
 )
 
 runs = Collection("runs", runs_list, runs_show)

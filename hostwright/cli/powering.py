@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -31,6 +31,8 @@ from hostwright.transport import Session
 
 ORDERS = ("on", "off", "cycle", "status")
 DISTURBING = ("off", "cycle")
+STARTING = ("on", "cycle")
+BOOTS = ("network", "media", "disk")
 LOOK_TIMEOUT_S = 30.0  #: a host that is asked who uses it; one that hangs is what a power cycle is for
 _QUESTIONS = (locks.LOCK, locks.RUN_LOCK, *gpu_use.BUSY_PROBES)
 _STYLE = {Power.ON: "green", Power.OFF: "dim"}
@@ -59,11 +61,23 @@ class Powered:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """From what the next start is, and no further one: one of ``BOOTS``, or empty for what the firmware has set."""
+
+    source: str = ""
+    image: str = ""  #: the URL of ``media``
+
+    def __str__(self) -> str:
+        return f"--boot {self.source}{f' --image {self.image}' if self.image else ''}"
+
+
 def power(call: Call) -> int:
     """``invoke power ORDER``: power hosts on or off, restart them, or say how they are."""
     order = call["order"]
     if order not in ORDERS:
         raise InputError(f"there is no order {order!r:.40}; {suggestion(str(order), ORDERS)}", "power")
+    boot = _boot(call, order)
     fleet = call.fleet()
     by_name = {member.name: member for member in call.members(fleet)}
     bmcs = _bmcs(by_name)
@@ -75,7 +89,7 @@ def power(call: Call) -> int:
         if order in DISTURBING and not force:
             notes += _allowed(connections, by_name[name], order)
         with open_bmc(bmcs[name]) as controller:
-            return _powered(controller, order, notes, force=force)
+            return _powered(controller, order, notes, boot, force=force)
 
     with ExitStack() as stack:
         recording = None
@@ -91,6 +105,18 @@ def power(call: Call) -> int:
     else:
         _show(results)
     return FAILED if results.errors else AS_DESIRED
+
+
+def _boot(call: Call, order: str) -> Boot:
+    """What ``--boot`` and ``--image`` ask for. Raises ``InputError``."""
+    found = Boot(call.options.get("boot") or "", call.options.get("image") or "")
+    if found.source and found.source not in BOOTS:
+        raise InputError(f"found {found.source!r:.40}, expected one of {', '.join(BOOTS)}", "--boot")
+    if found.source and order not in STARTING:
+        raise InputError(f"is for {' and '.join(STARTING)}, which start the host: found {order}", "--boot")
+    if bool(found.image) != (found.source == "media"):
+        raise InputError("--boot media needs --image URL, and nothing else takes one", "--image")
+    return found
 
 
 def _bmcs(members: dict[str, Member]) -> dict[str, Bmc]:
@@ -115,18 +141,38 @@ def _record(recording: Recording, results: Results[Powered]) -> None:
     recording.journal.end(FAILED if results.errors else AS_DESIRED)
 
 
-def _powered(controller: Controller, order: str, notes: tuple[str, ...], *, force: bool) -> Powered:
+def _powered(controller: Controller, order: str, notes: tuple[str, ...], boot: Boot, *, force: bool) -> Powered:
     """Carry an order out; ``force`` cuts the power without asking the operating system first."""
     before = controller.power()
+    if boot.source and order == "on" and before is Power.ON:
+        sentence = f"it is on already, and would boot so at some later start: say `invoke power cycle {boot}`"
+        raise Refused(controller.bmc.host, sentence)
+    if boot.source == "disk":
+        controller.boot_from_disk()
+    elif boot.source:
+        controller.boot_once("network" if boot.source == "network" else "media", image_url=boot.image)
+        notes += (f"it boots once from {'the network' if boot.source == 'network' else boot.image}",)
+    if boot.source == "media":
+        notes += ("the image stays in the drive: invoke power cycle --boot disk takes it out",)
+    try:
+        _carry_out(controller, order, force=force)
+    except BaseException:
+        if boot.source:
+            with suppress(HostError):  # or a later start would find it
+                controller.boot_from_disk()
+        raise
+    if order == "on" and before is Power.ON:
+        notes += ("it was on already, says its BMC; if the host does not answer: invoke power cycle",)
+    return Powered(controller.bmc.host, order, before, controller.status(), notes, controller.console_hint)
+
+
+def _carry_out(controller: Controller, order: str, *, force: bool) -> None:
     if order == "on":
         controller.turn_on()
     elif order == "off":
         controller.turn_off(gracefully=not force)
     elif order == "cycle":
         controller.cycle()
-    if order == "on" and before is Power.ON:
-        notes += ("it was on already, says its BMC; if the host does not answer: invoke power cycle",)
-    return Powered(controller.bmc.host, order, before, controller.status(), notes, controller.console_hint)
 
 
 def _allowed(connections: Connections, member: Member, order: str) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ ELSEWHERE = {
     "invoke lab.console --hosts gpu01": "likewise",
     "invoke power status --hosts gpu01": "the hosts of this test have no BMC; tests/lab/rebuild/test_bmcs.py runs it",
     "invoke power cycle --hosts gpu01": "likewise",
+    "invoke power cycle --hosts gpu01 --boot media --image https://images.example.org/rescue.iso": "likewise",
     "python docs/images/capture.py provision": "needs bare hosts and minutes, and changes a picture of the documents",
     "python docs/images/capture.py rebuild": "likewise",
     "/opt/tensorflow-2.9/bin/pip download --only-binary :all: --no-deps --requirement "

@@ -23,7 +23,7 @@ from hostwright.locks import LOCK, RUN_LOCK, Holder, OperatorLock
 from hostwright.model import Answer, Facts
 from hostwright.operator import machine_id, operator
 from hostwright.resources.gpu_use import GPU_CONTAINERS, HOLDERS
-from tests.unit.redfish import PASSWORD, USER, Machine, redfish
+from tests.unit.redfish import PASSWORD, RESET, USER, Machine, redfish, refusal
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -199,6 +199,55 @@ def test_an_unknown_order_and_a_host_without_a_bmc_touch_nobody(site: Site) -> N
         site.power("offf")
     with pytest.raises(InputError, match="gpu03 has no BMC in the inventory: set hostwright_bmc"):
         site.power("off", "all")
+    assert site.machines["gpu01"].asked == []
+
+
+IMAGE = "https://images.example/rescue.iso"
+
+
+def test_a_host_boots_once_from_the_network_or_from_an_image(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = site.machines["gpu01"], site.machines["gpu02"]
+    first.power = "Off"
+    assert site.power("on", "gpu01", boot="network") == 0
+    assert (first.orders[-1], first.boot["BootSourceOverrideTarget"]) == ({"ResetType": "On"}, "Pxe")
+    assert "it boots once from the network" in capsys.readouterr().out
+    assert site.power("cycle", "gpu02", boot="media", image=IMAGE) == 0
+    assert (second.image, second.boot["BootSourceOverrideTarget"]) == (IMAGE, "Cd")
+    assert "invoke power cycle --boot disk takes it out" in capsys.readouterr().out
+    assert site.power("cycle", "gpu02", boot="disk") == 0
+    assert (second.image, second.boot["BootSourceOverrideEnabled"]) == (None, "Disabled")
+    assert second.count("POST", RESET) == 2
+
+
+def test_a_host_that_is_on_is_not_told_what_to_boot_some_day(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    assert site.power("on", "gpu01", boot="network") == 1
+    assert "say `invoke power cycle --boot network`" in " ".join(capsys.readouterr().err.split())
+    assert site.machines["gpu01"].boot["BootSourceOverrideEnabled"] == "Disabled"
+
+
+def test_an_order_that_fails_leaves_nothing_to_boot_from(site: Site) -> None:
+    machine = site.machines["gpu01"]
+    machine.overrides["POST", RESET] = lambda *_: refusal(500, "not now")
+    assert site.power("cycle", "gpu01", boot="media", image=IMAGE) == 1
+    assert (machine.image, machine.boot["BootSourceOverrideEnabled"]) == (None, "Disabled")
+
+
+@pytest.mark.parametrize(
+    ("order", "options", "sentence"),
+    [
+        ("cycle", {"boot": "floppy"}, "found 'floppy', expected one of network, media, disk"),
+        ("off", {"boot": "network"}, "is for on and cycle"),
+        ("status", {"boot": "network"}, "is for on and cycle"),
+        ("cycle", {"boot": "media"}, "--boot media needs --image URL"),
+        ("cycle", {"image": IMAGE}, "--boot media needs --image URL"),
+        ("cycle", {"boot": "network", "image": IMAGE}, "--boot media needs --image URL"),
+    ],
+)
+def test_what_cannot_be_booted_from_is_refused_before_anything(
+    site: Site, order: str, options: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(InputError, match=sentence):
+        site.power(order, "gpu01", **options)
     assert site.machines["gpu01"].asked == []
 
 
