@@ -16,7 +16,7 @@ from hostwright.errors import LabError
 from lab import cgroups, network
 from lab.config import HostOptions, Machine
 from lab.mounts import mount_disk, mount_overlay, mounted, unmount_below
-from lab.programs import attempt, run
+from lab.programs import attend, run
 from lab.records import HostRecord, layers, read_record, read_snapshot
 from lab.rootfs import VENDOR_MOUNT, vendor_apt
 
@@ -177,7 +177,7 @@ def exec_in(machine: Machine, argv: Sequence[str], *, stdin: str = "") -> subpro
 
     Returns how it ended. Raises `LabError` when the host is off.
     """
-    return attempt(inside(machine, argv), stdin=stdin)
+    return attend(inside(machine, argv), stdin=stdin)
 
 
 def inside(machine: Machine, argv: Sequence[str]) -> list[str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hostwright.errors import LabError
+
+RESUME_S = 1.0  #: how long a program that stopped itself waits at most
 
 
 def attempt(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -15,6 +18,29 @@ def attempt(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.Comple
         return subprocess.run(argv, input=stdin, capture_output=True, text=True, errors="replace", check=False)
     except FileNotFoundError as error:
         raise LabError(f"the program {argv[0]} is missing on this machine; `python -m lab build` gets it") from error
+
+
+def attend(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """As ``attempt``, for ``nsenter``: it stops when what it runs is stopped, and waits for somebody to let it go on.
+
+    systemd stops everything for a moment when a host goes down. Whoever is not there then to see its program's end
+    keeps the host's PID 1 from ending, for ever.
+    """
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
+    ) as process:
+        given: str | None = stdin
+        try:
+            while True:
+                try:
+                    output, error = process.communicate(given, timeout=RESUME_S)
+                    return subprocess.CompletedProcess(argv, process.returncode, output, error)
+                except subprocess.TimeoutExpired:
+                    given = None  # it is on its way
+                    process.send_signal(signal.SIGCONT)  # nothing to one that runs
+        except BaseException:
+            process.kill()
+            raise
 
 
 def run(argv: Sequence[str | Path], *, stdin: str = "") -> str:

@@ -127,6 +127,11 @@ def boot_id_or_none(machine: Machine) -> str | None:
         return None
 
 
+def test_what_a_host_stops_on_its_way_down_does_not_keep_us(host: Machine) -> None:
+    """nsenter stops with the program that it runs, and a host whose console's program nobody reaps never ends."""
+    assert exec_in(host, ["sh", "-c", "kill -STOP $$; echo on"]).stdout == "on\n"
+
+
 def test_power_off_kills_all_and_start_finds_the_disk_as_it_was(host: Machine) -> None:
     before = boot_id(host)
     ssh(host, "echo kept > note")
