@@ -16,7 +16,6 @@ from hostwright.seeds.ubuntu import KEPT_BACK, SUDOERS, UNATTENDED
 from hostwright.templates import render
 
 NO_PASSWORD = "!"  # noqa: S105 (the guide: an account whose password is `!` is disabled; keys still log in)
-MIRROR = "http://deb.debian.org/debian"
 #: What the installer fetches at its end, besides the preseed file; the script is the last.
 FETCHED = ("ssh_host_ed25519_key", "ssh_host_ed25519_key.pub", "authorized_keys", "late.sh")
 
@@ -31,13 +30,13 @@ def files(install: Install, *, host: str, url: str) -> dict[str, str]:
 
 
 def _preseed_file(install: Install, host: str, url: str) -> str:
-    mirror = urlsplit(install.mirror or MIRROR)
+    mirror = urlsplit(install.mirror)
     hashed = install.password_hash
     values = {
         "locale": install.locale,
         "keyboard": install.keyboard,
         "hostname": install.hostname,
-        "protocol": mirror.scheme,
+        "protocol": mirror.scheme or "http",
         "mirror_host": mirror.netloc,
         "mirror_directory": mirror.path.rstrip("/") or "/",
         "proxy": install.proxy,

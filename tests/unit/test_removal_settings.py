@@ -160,7 +160,7 @@ def in_place(resource: Resource, place: Place) -> tuple[Change, ...]:
 def test_sources_that_were_switched_off_are_read_again(place: Place) -> None:
     parts = place.root / "sources.list.d"
     parts.mkdir()
-    (place.root / "sources.list").write_text(f"deb http://deb.debian.org/debian bookworm main\n{LINE}# {LINE}")
+    (place.root / "sources.list").write_text(f"deb http://mirror.example/debian bookworm main\n{LINE}# {LINE}")
     (parts / "cuda.list").write_text(f"  {LINE}")
     (parts / "cuda.sources").write_text(f"Types: deb\nURIs: https://{NETWORK}/cuda\n")
     (parts / "theirs.sources.disabled").write_text(f"Types: deb\nURIs: https://{NETWORK}/cuda\n")
@@ -198,7 +198,7 @@ def lists(uri: str, names: str, sources: str = "") -> list[str]:
     ],
 )
 def test_apts_lists_of_our_repository_go(uri: str, name: str) -> None:
-    others = "deb.debian.org_debian_dists_bookworm_InRelease\nlock\npartial\n"
+    others = "mirror.example_debian_dists_bookworm_InRelease\nlock\npartial\n"
     assert lists(uri, f"{others}{name}\n") == [sh("rm -f -- %s", f"/var/lib/apt/lists/{name}")]
     assert lists(uri, others) == []
 

@@ -180,6 +180,12 @@ def test_debians_mirror() -> None:
     assert said["apt-setup/use_mirror"] == "true"  # an installer on a DVD uses none unless it is told so
 
 
+def test_without_a_mirror_debians_installer_takes_its_own() -> None:
+    said = answers(install(os="debian"))
+    assert [name for name in said if name.startswith("mirror/")] == ["mirror/http/proxy"]
+    assert said["mirror/http/proxy"] == ""
+
+
 @pytest.mark.skipif(not shutil.which("debconf-set-selections"), reason="this is neither Debian nor Ubuntu")
 @pytest.mark.parametrize("kind", DEBIAN.values(), ids=DEBIAN)
 def test_debconf_takes_the_preseed_file(kind: dict[str, Any], tmp_path: Path) -> None:
@@ -404,7 +410,8 @@ def test_what_a_setting_holds_is_refused_or_comes_out_again(field: str, value: s
 @example("late_commands", "echo '{{ x }}': \"a\nb\" # ü😀\x85")
 def test_nothing_in_a_setting_becomes_a_line_of_the_preseed_file(field: str, value: str) -> None:
     changes = settings(field, value)
-    plain = set(answers(install(os="debian"))) | {f"mirror/https/{name}" for name in ("hostname", "directory", "proxy")}
+    plain = set(answers(install(os="debian", mirror="http://mirror.example/debian")))
+    plain |= {f"mirror/https/{name}" for name in ("hostname", "directory", "proxy")}
     try:
         wanted = read_install(host({**MINIMUM, "os": "debian", "release": "12", **changes}))
         assert wanted is not None
