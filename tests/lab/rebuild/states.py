@@ -10,7 +10,7 @@ from lab.config import HostOptions
 from lab.machine import power_off
 from tests.lab.audit.plants import PLANTS
 from tests.lab.conftest import on
-from tests.lab.rebuild.bench import Bench
+from tests.lab.rebuild.bench import Bench, Told
 
 Break = Callable[[Bench, str], object]
 
@@ -125,3 +125,11 @@ def break_all(bench: Bench, states: Iterable[State]) -> None:
     """Bring each host into its state."""
     by_host = {state.host: state for state in states}
     bench.each(by_host, lambda host: by_host[host].fail(bench, host))
+
+
+def require_back(bench: Bench, told: Told, state: State) -> None:
+    """Fail unless the host of this state is back, by the way and in the phases that the state asks for."""
+    bench.tell(state.name, state.host, told)
+    assert told.rebuilds[state.host]["outcome"] == "rebuilt", told.rebuilds[state.host]["sentence"]
+    assert told.way(state.host) == state.way, told.rebuilds[state.host]["reasons"]
+    assert tuple(told.phases(state.host)) == state.phases

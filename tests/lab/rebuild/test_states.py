@@ -8,7 +8,7 @@ import pytest
 
 from tests.lab.conftest import on
 from tests.lab.rebuild.bench import Bench, Told
-from tests.lab.rebuild.states import LAID_ANEW, State, break_all, kinds
+from tests.lab.rebuild.states import LAID_ANEW, State, break_all, kinds, require_back
 
 HOSTS = tuple(state.host for state in LAID_ANEW)
 EACH = pytest.mark.parametrize("state", LAID_ANEW, ids=lambda state: state.host)
@@ -31,10 +31,7 @@ def after(bench: Bench, told: Told) -> dict[str, dict[str, object]]:
 
 @EACH
 def test_it_is_back_by_the_way_that_its_state_asks_for(bench: Bench, told: Told, state: State) -> None:
-    bench.tell(state.name, state.host, told)
-    assert told.rebuilds[state.host]["outcome"] == "rebuilt", told.rebuilds[state.host]["sentence"]
-    assert told.way(state.host) == state.way, told.rebuilds[state.host]["reasons"]
-    assert tuple(told.phases(state.host)) == state.phases
+    require_back(bench, told, state)
     assert told.rebuilds[state.host]["reasons"]
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.lab.audit.plants_gpu import said
 from tests.lab.conftest import on
 from tests.lab.rebuild.bench import Bench, Told, untouched
-from tests.lab.rebuild.states import MENDED, State, break_all, kinds
+from tests.lab.rebuild.states import MENDED, State, break_all, kinds, require_back
 
 EIGHT = tuple(state.host for state in MENDED)
 ROW, GPU = "badrow", "lostgpu"
@@ -40,10 +40,7 @@ def told(bench: Bench) -> Iterator[Told]:
 
 @EACH
 def test_it_is_back_by_the_way_that_its_state_asks_for(bench: Bench, told: Told, state: State) -> None:
-    bench.tell(state.name, state.host, told)
-    assert told.rebuilds[state.host]["outcome"] == "rebuilt", told.rebuilds[state.host]["sentence"]
-    assert told.way(state.host) == state.way, told.rebuilds[state.host]["reasons"]
-    assert tuple(told.phases(state.host)) == state.phases
+    require_back(bench, told, state)
 
 
 def test_the_command_says_that_two_are_not_back(told: Told) -> None:
