@@ -50,10 +50,10 @@ def measure(options: argparse.Namespace, *, batch: int, hung: bool, lend: bool) 
         def work(name: str) -> str:
             silence(events.Waiting(name, "a connection"))
             if name == "hung":
-                time.sleep(options.timeout_s)
+                time.sleep(options.timeout_s)  # the host that hangs
                 raise Unreachable(name, "the host hangs")
             silence(events.RoleStarted(name, "all of it", 1))
-            time.sleep(options.work_s)
+            time.sleep(options.work_s)  # a host's work
             at_s[name] = time.perf_counter() - begun_s
             return name
 

@@ -219,7 +219,7 @@ def await_that(condition: Callable[[], bool], complaint: str, *, patience_s: flo
     while not condition():
         if time.monotonic() > deadline:
             raise LabError(f"{complaint} within {patience_s:.0f} s")
-        time.sleep(0.02)
+        time.sleep(0.02)  # between two looks
 
 
 def _take(descriptor: int, free_bytes: int) -> None:

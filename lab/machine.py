@@ -149,7 +149,7 @@ def wait_for_ssh(machine: Machine, timeout_s: float = BOOT_TIMEOUT_S) -> None:
         if time.monotonic() > deadline:
             silent = f"does not answer on {machine.address}:22 after {timeout_s:.0f} s"
             raise LabError(f"lab host {machine.name} {silent}; look at {machine.console}")
-        time.sleep(_POLL_S)
+        time.sleep(_POLL_S)  # between two looks
 
 
 def answers(machine: Machine) -> bool:

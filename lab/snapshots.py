@@ -112,7 +112,7 @@ def shut_down(machine: Machine, timeout_s: float = SHUTDOWN_TIMEOUT_S) -> None:
                 f"lab host {machine.name} does not shut down within {timeout_s:.0f} s; look at {machine.console}, or "
                 "pull the plug first"
             )
-        time.sleep(_POLL_S)
+        time.sleep(_POLL_S)  # between two looks: the host is no child of ours
 
 
 def settle(machine: Machine, options: HostOptions, snapshot: Snapshot | None) -> None:

@@ -147,13 +147,16 @@ def _powered(controller: Controller, order: str, notes: tuple[str, ...], boot: B
     if boot.source and order == "on" and before is Power.ON:
         sentence = f"it is on already, and would boot so at some later start: say `invoke power cycle {boot}`"
         raise Refused(controller.bmc.host, sentence)
-    if boot.source == "disk":
-        controller.boot_from_disk()
-    elif boot.source:
-        controller.boot_once("network" if boot.source == "network" else "media", image_url=boot.image)
-        notes += (f"it boots once from {'the network' if boot.source == 'network' else boot.image}",)
-    if boot.source == "media":
-        notes += ("the image stays in the drive: invoke power cycle --boot disk takes it out",)
+    match boot.source:
+        case "disk":
+            controller.boot_from_disk()
+        case "network":
+            controller.boot_once("network")
+            notes += ("it boots once from the network",)
+        case "media":
+            controller.boot_once("media", image_url=boot.image)
+            notes += (f"it boots once from {boot.image}",)
+            notes += ("the image stays in the drive: invoke power cycle --boot disk takes it out",)
     try:
         _carry_out(controller, order, force=force)
     except BaseException:

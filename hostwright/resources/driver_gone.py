@@ -67,6 +67,7 @@ _NAMES = " -o ".join(sh("-name %s", name) for name in _LIBRARIES)
 #: ``versioned`` and ``linked`` are the libraries' files and the links to them (or into nothing): the links of a
 #: distribution's driver belong to its packages, or lead to another directory. ``entries`` are DKMS's, by version.
 #: A module that DKMS built for a package, or that lies in one, is that package's.
+#: Nothing unowned, and directories that are not there, are no errors: grep and find end with 1 for them.
 _LOOK = f"""\
 both() {{ sed 'p; s,^/usr/lib/,/lib/,; t; s,^/lib/,/usr/lib/,'; }}
 unowned() {{
@@ -145,6 +146,7 @@ exit 0
 
 #: The uninstaller gives back what it found when it came; it ends with 1 where nothing is registered ("No driver backed
 #: up."), or cannot run at all. What is left goes by name, the records last: with them a step that was cut begins again.
+#: A tree that was cut off `dkms remove` cannot take away, so its directory goes; not every kernel has updates/dkms.
 _TAKE_AWAY = f"""\
 if [ -x /usr/bin/nvidia-uninstall ] && [ -n "$(echo /usr/bin/nvidia-uninstall | unowned)" ]; then
   nvidia-uninstall -s || echo "hostwright: nvidia-uninstall ended with status $?: what it left goes by name"

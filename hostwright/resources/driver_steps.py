@@ -97,6 +97,7 @@ done
 
 #: The compiler's own words come last, since the last lines are those that an operator is shown;
 #: a log without any is no failure of the telling.
+#: Not every log that failed has a compiler's error in it: a `grep` that finds none is no error of its own.
 _TELL = """\
 tell() {
   status=$?

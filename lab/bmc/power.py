@@ -46,13 +46,13 @@ class Hosts:
 
     def power(self, name: str) -> str:
         """Return ``On`` or ``Off``. Raises `LabError` where there is no such host."""
-        time.sleep(read_faults(self.lab, name).delay_s)
+        time.sleep(read_faults(self.lab, name).delay_s)  # the fault itself: a slow BMC
         return "On" if self._says_on(find_machine(self.lab, name)) else "Off"
 
     def reset(self, name: str, order: str) -> None:
         """Carry out a Redfish ResetType. Raises `LabError`, `Broken`, `Impossible`; `KeyError` for an unknown one."""
         faults = read_faults(self.lab, name)
-        time.sleep(faults.delay_s)
+        time.sleep(faults.delay_s)  # likewise
         if faults.reset_fails:
             raise Broken("the power controller does not answer (a fault of the lab's)")
         machine, carry_out = find_machine(self.lab, name), self._orders[order]

@@ -97,7 +97,7 @@ def _wait(lab: Lab, log: Path) -> None:
             raise LabError(f"the BMCs of lab {lab.name} ended while starting; {log} says:\n{_tail(log)}")
         if time.monotonic() > deadline:
             raise LabError(f"the BMCs of lab {lab.name} do not answer on {lab.bmc_url}; look at {log}")
-        time.sleep(_POLL_S)
+        time.sleep(_POLL_S)  # between two looks: a port that opens tells nobody
 
 
 def _tail(path: Path) -> str:

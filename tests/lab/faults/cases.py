@@ -54,7 +54,7 @@ def silence(trial: Trial) -> None:
     run = trial.provision()
     trial.at_moment(run)
     with faults.silence_network(trial.machine):
-        time.sleep(CUT_S)
+        time.sleep(CUT_S)  # the fault itself
     trial.end(run)
 
 
