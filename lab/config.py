@@ -76,6 +76,11 @@ class Lab:
         return f"hwbr-{self.name}"
 
     @property
+    def mac(self) -> str:
+        """The bridge's own fixed address, as `Machine.mac`: else it takes the least of its cables', which come and go."""
+        return f"02:48:57:{self.slot:02x}:00:00"
+
+    @property
     def table(self) -> str:
         """Name of the nftables table."""
         return f"hostwright_{self.name}"

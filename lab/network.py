@@ -22,7 +22,7 @@ def ensure_bridge(lab: Lab) -> None:
     if not _exists(lab.bridge):
         run(["ip", "link", "add", lab.bridge, "type", "bridge"])
     run(["ip", "address", "replace", str(lab.gateway), "dev", lab.bridge])
-    run(["ip", "link", "set", lab.bridge, "mtu", str(MTU), "up"])
+    run(["ip", "link", "set", lab.bridge, "address", lab.mac, "mtu", str(MTU), "up"])
     firewall.install(lab)
 
 

@@ -164,6 +164,28 @@ def test_a_cut_cable_silences_the_network_and_not_the_host(host: Machine) -> Non
     assert boot_id(host) == before
 
 
+def test_the_gateway_stays_known_to_hosts_when_another_cable_is_plugged_in(lab: Lab, host: Machine) -> None:
+    # A bridge without an address of its own takes the least of its cables', and hosts go on asking the former one.
+    before = gateway_mac(lab)
+    assert refuses(host, str(lab.gateway.ip))
+    run(["ip", "link", "add", "hw-least", "address", "02:00:00:00:00:01", "type", "veth"])
+    try:
+        run(["ip", "link", "set", "hw-least", "master", lab.bridge, "up"])
+        assert refuses(host, str(lab.gateway.ip))
+        assert gateway_mac(lab) == before
+    finally:
+        run(["ip", "link", "delete", "hw-least"])
+
+
+def refuses(host: Machine, address: str) -> bool:
+    """Tell whether the address answers the host at all: nobody listens on that port, which is said at once."""
+    return "refused" in exec_in(host, ["timeout", "5", "bash", "-c", f"echo >/dev/tcp/{address}/1"]).stderr
+
+
+def gateway_mac(lab: Lab) -> str:
+    return Path(f"/sys/class/net/{lab.bridge}/address").read_text().strip()
+
+
 def test_a_host_whose_supervisor_was_killed_gets_another_one_by_up(lab: Lab, host: Machine) -> None:
     before = boot_id(host)
     ssh(host, "echo kept > note")
