@@ -43,7 +43,7 @@ def told(bench: Bench) -> Iterator[Told]:
         bench.say(ENDLESS, **seed(bench, ENDLESS, 60))
         set_faults(bench.lab, ENDLESS, Faults(install_never_ends=True))
         media = {"boot": "media", "image": "http://192.0.2.1/installer.iso", "allow_from": "192.0.2.1"}
-        bench.say(SEEDLESS, **seed(bench, SEEDLESS, 20, **media))
+        bench.say(SEEDLESS, **seed(bench, SEEDLESS, 60, **media))
         bench.say(OTHER, **seed(bench, OTHER, 300, release="12"))
         on(bench.machine(FINE), "echo old >/root/old; sync")
         on(bench.machine(SEEDLESS), "echo kept >/root/kept; sync")
