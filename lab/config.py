@@ -77,7 +77,7 @@ class Lab:
 
     @property
     def mac(self) -> str:
-        """The bridge's fixed address, as `Machine.mac`: without one it takes the least of its cables', which come and go."""
+        """The bridge's fixed address, as `Machine.mac`: it would take the least of its cables', which come and go."""
         return f"02:48:57:{self.slot:02x}:00:00"
 
     @property
