@@ -1,8 +1,8 @@
 """Seeds: what the installers will read in them, whatever the settings hold.
 
-The schema of autoinstall that is checked here is our own (tests/unit/seeds.py). The installer's real one is
-``autoinstall-schema.json`` in Ubuntu's subiquity repository, which no package carries: name a copy of it in
-HOSTWRIGHT_SUBIQUITY_SCHEMA, and the same seeds are checked by it too.
+The schema of autoinstall that is checked here is our own (tests/unit/seeds.py); tests/lab/test_seeds.py asks that of
+the installer of Ubuntu 20.04. The newest one is ``autoinstall-schema.json`` in Ubuntu's subiquity repository, which no
+package carries: name a copy of it in HOSTWRIGHT_SUBIQUITY_SCHEMA, and the same seeds are checked by it too.
 """
 
 from __future__ import annotations
