@@ -34,6 +34,7 @@ def _preseed_file(install: Install, host: str, url: str) -> str:
     hashed = install.password_hash
     values = {
         "locale": install.locale,
+        "country": install.locale.partition("_")[2][:2],
         "keyboard": install.keyboard,
         "hostname": install.hostname,
         "protocol": mirror.scheme or "http",

@@ -173,6 +173,13 @@ def test_debian_is_told_the_settings(kind: dict[str, Any]) -> None:
     assert said.get("debian-installer/add-kernel-opts", "") == " ".join(wanted.kernel_arguments)
 
 
+def test_debians_installer_speaks_english_and_the_new_system_its_own_language() -> None:
+    # On a serial console it knows no language but English, and asks for one where the locale is of another.
+    said = answers(install(os="debian", locale="de_DE.UTF-8"))
+    names = ("debian-installer/language", "debian-installer/country", "debian-installer/locale")
+    assert [said[name] for name in names] == ["en", "DE", "de_DE.UTF-8"]
+
+
 def test_debians_mirror() -> None:
     said = answers(install(os="debian", mirror="https://mirror.example:8080/a/debian/"))
     assert said["mirror/https/hostname"] == "mirror.example:8080"
@@ -192,10 +199,21 @@ def test_debconf_takes_the_preseed_file(kind: dict[str, Any], tmp_path: Path) ->
     file = tmp_path / "preseed.cfg"
     file.write_bytes(seed(install(**kind)).files["preseed.cfg"])
     command = ["debconf-set-selections", "--checkonly", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "DEBCONF_SYSTEMRC": str(own_debconf(tmp_path))}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     file.write_text(file.read_text() + "d-i broken\n")
-    assert subprocess.run(command, capture_output=True, check=False).returncode != 0
+    assert subprocess.run(command, env=environment, capture_output=True, check=False).returncode != 0
+
+
+def own_debconf(folder: Path) -> Path:
+    """The configuration of a debconf with databases of its own: the machine's are locked while anybody uses them."""
+    files = {"Config": folder / "config.dat", "Templates": folder / "templates.dat"}
+    databases = [f"Name: {name}\nDriver: File\nFilename: {path}\n" for name, path in files.items()]
+    uses = "".join(f"{name}: {name}\n" for name in files)
+    file = folder / "debconf.conf"
+    file.write_text("\n".join([uses, *databases]))
+    return file
 
 
 class Target:
