@@ -18,6 +18,8 @@ from tests.lab.conftest import FrontDoor, on
 
 INVOKE = Path(sys.executable).with_name("invoke")
 JOBS = "/var/lib/hostwright/jobs"
+#: a shell has what it starts in the background ignore Ctrl-C, and these tests with it
+HEARS_CTRL_C = ("env", "--default-signal=INT")
 #: a controller on a machine of another name and another machine id, that has never heard of any run
 ELSEWHERE = ("unshare", "--mount", "--uts", "sh", "-c", 'mount --bind "$0" /etc/machine-id; hostname desk2; exec "$@"')
 
@@ -31,7 +33,16 @@ def door(provisioned: FrontDoor, gpu01: Machine) -> Iterator[FrontDoor]:
 
 
 def start(door: FrontDoor, state: Path, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
-    words = [*before, str(INVOKE), "provision", "--inventory", str(door.lab.inventory.parent), "--hosts", "gpu01"]
+    words = [
+        *before,
+        *HEARS_CTRL_C,
+        str(INVOKE),
+        "provision",
+        "--inventory",
+        str(door.lab.inventory.parent),
+        "--hosts",
+        "gpu01",
+    ]
     return subprocess.Popen(
         words,
         cwd=PROJECT,
