@@ -1,0 +1,93 @@
+"""A machine emulated by QEMU that boots Debian's real installer over PXE, as a site's DHCP and TFTP would have it do.
+
+Its firmware, boot loader, kernel and installer are the real ones; the network is QEMU's own, where this machine is
+``HERE``. Without KVM, which not every machine lends: the installer is at its first question after half a minute.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lab.image import ensure_packages
+
+HERE = "10.0.2.2"  #: this machine's loopback, as the emulated one sees it (QEMU's manual, user mode network)
+ADDRESS, NAMESERVER, MAC = "10.0.2.15/24", "10.0.2.3", "52:54:00:12:34:56"
+INSTALLER = ("debian-installer-12-netboot-amd64",)
+#: Of the installer's package, what its boot loader asks for: its configuration, and a kernel with an initial ramdisk.
+_IMAGES = "usr/lib/debian-installer/images/12/amd64/text/debian-installer/amd64"
+_LOADER = ("pxelinux.0", "boot-screens/ldlinux.c32", "linux", "initrd.gz")
+_EMULATOR = "qemu-system-x86_64"
+_LEAST_S = 0.5  # between two looks whether the emulator lives
+
+
+@dataclass
+class Emulated:
+    """The machine while it runs: what its installer says on its system log, and the socket to which it sends that."""
+
+    emulator: subprocess.Popen[bytes]
+    log: socket.socket
+    screen: Path
+    said: list[str] = field(default_factory=list)
+
+    def await_line(self, pattern: str, timeout_s: float) -> str:
+        """Wait until the installer says a line in which ``pattern`` is found, and return that.
+
+        Raises ``AssertionError`` with what its screen shows where it does not come: it may stand at a question.
+        """
+        end_s = time.monotonic() + timeout_s
+        while time.monotonic() < end_s and self.emulator.poll() is None:
+            try:
+                line = self.log.recv(65536).decode(errors="replace").strip()
+            except TimeoutError:
+                continue
+            self.said.append(line)
+            if re.search(pattern, line):
+                return line
+        shown = re.sub(r"\x1b(\[[0-9;?]*[A-Za-z]|[()][0AB])", " ", self.screen.read_text(errors="replace"))
+        said = "\n".join(self.said[-10:])
+        raise AssertionError(f"no {pattern!r} within {timeout_s:.0f} s.\n{said}\n{' '.join(shown.split())[-1000:]}")
+
+
+def log_arguments(log: socket.socket) -> list[str]:
+    """What the installer's kernel is given so that its screen is on the serial line and its log comes here."""
+    return ["console=ttyS0,115200", f"log_host={HERE}", f"log_port={log.getsockname()[1]}"]
+
+
+@contextmanager
+def listener() -> Iterator[socket.socket]:
+    """A socket for the installer's system log."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as log:
+        log.bind(("127.0.0.1", 0))
+        log.settimeout(_LEAST_S)
+        yield log
+
+
+@contextmanager
+def booted(installer: Path, command_line: str, log: socket.socket, folder: Path) -> Iterator[Emulated]:
+    """The machine, booted over PXE into the installer (its package, unpacked) with this kernel command line."""
+    ensure_packages({"qemu-system-x86"} if not shutil.which(_EMULATOR) else set())
+    tftp, screen = folder / "tftp", folder / "screen"
+    (tftp / "pxelinux.cfg").mkdir(parents=True)
+    for name in _LOADER:
+        shutil.copyfile(installer / _IMAGES / name, tftp / Path(name).name)
+    entry = f"default install\nlabel install\n  kernel linux\n  append initrd=initrd.gz {command_line}\n"
+    (tftp / "pxelinux.cfg/default").write_text(entry)
+    screen.touch()
+    argv = [
+        *(_EMULATOR, "-accel", "tcg", "-cpu", "max", "-m", "1024", "-nodefaults", "-display", "none"),
+        *("-serial", f"file:{screen}", "-boot", "n"),
+        *("-netdev", f"user,id=n,tftp={tftp},bootfile=pxelinux.0", "-device", f"virtio-net-pci,netdev=n,mac={MAC}"),
+    ]
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL) as emulator:
+        try:
+            yield Emulated(emulator, log, screen)
+        finally:
+            emulator.kill()

@@ -1,0 +1,43 @@
+"""Debian's real installer boots over PXE, takes the seed and asks nothing.
+
+It is followed until it turns to the mirror for its other parts: the rest needs a mirror that has them, and a disk. What
+it does with the seed's disk and last command is shown by a stand-in (tests/lab/rebuild/test_reinstall.py).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hostwright.seeds.rendering import render_seed
+from hostwright.seeds.serving import SeedServer
+from tests.lab import emulated
+from tests.lab.test_seeds import unpack
+from tests.unit.seeds import KEYS, install
+
+PATIENCE_S = 900.0  # two minutes on two quiet cores
+
+
+def test_debians_installer_takes_a_seed_and_asks_nothing(tmp_path: Path) -> None:
+    network = {
+        "mac": emulated.MAC,
+        "address": emulated.ADDRESS,
+        "gateway": emulated.HERE,
+        "nameservers": [emulated.NAMESERVER],
+    }
+    with SeedServer("127.0.0.1", 0) as server, emulated.listener() as log:
+        url = server.reserve("metal").replace("127.0.0.1", emulated.HERE)
+        mirror = f"{url}/debian"
+        wanted = install(
+            os="debian", disk="/dev/vda", hostname="metal", network=network, mirror=mirror, keyboard="de",
+            locale="de_DE.UTF-8", timezone="Europe/Berlin", kernel_arguments=emulated.log_arguments(log),
+        )  # fmt: skip
+        seed = render_seed(wanted, host="metal", keys=KEYS, url=url)
+        server.publish("metal", seed, only_from=None)
+        installer = unpack("netboot", emulated.INSTALLER)
+        with emulated.booted(installer, seed.command_line, log, tmp_path) as machine:
+            machine.await_line(rf"choose-mirror.* {mirror}/dists/bookworm/Release", PATIENCE_S)
+        assert server.fetched("metal") == {"preseed.cfg"}
+    said = "\n".join(machine.said)
+    assert f"successfully loaded preseed file from {url}/preseed.cfg" in said
+    assert "System locale (debian-installer/locale) = 'de_DE.UTF-8'" in said
+    assert "Writing static IPv4 stanza" in said
