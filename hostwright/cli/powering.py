@@ -11,7 +11,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from hostwright import console, locks
+from hostwright import console, locks, occupied
 from hostwright.bmc import Bmc, Controller, Power, Status, open_bmc
 from hostwright.bmc.settings import ADDRESS
 from hostwright.cli.call import AS_DESIRED, FAILED, Call, Connections
@@ -22,19 +22,14 @@ from hostwright.events import HostEnded
 from hostwright.fleet import Member
 from hostwright.model import Facts
 from hostwright.nearest import suggestion
-from hostwright.observing import ask
 from hostwright.operator import operator
 from hostwright.resources import gpu_use
 from hostwright.rollout import Results, on_each, result_of
-from hostwright.secret import Secret
-from hostwright.transport import Session
 
 ORDERS = ("on", "off", "cycle", "status")
 DISTURBING = ("off", "cycle")
 STARTING = ("on", "cycle")
 BOOTS = ("network", "media", "disk")
-LOOK_TIMEOUT_S = 30.0  #: a host that is asked who uses it; one that hangs is what a power cycle is for
-_QUESTIONS = (locks.LOCK, locks.RUN_LOCK, *gpu_use.BUSY_PROBES)
 _STYLE = {Power.ON: "green", Power.OFF: "dim"}
 
 
@@ -186,7 +181,7 @@ def _allowed(connections: Connections, member: Member, order: str) -> tuple[str,
     """
     try:
         with connections.connect(member) as session:
-            facts = _look(session, connections.password(member))
+            facts = occupied.look(session, member.name, connections.password(member))
     except Unreachable as error:
         if error.passing:
             return (f"who uses it was not looked at, for it does not answer: {error.sentence}",)
@@ -195,10 +190,6 @@ def _allowed(connections: Connections, member: Member, order: str) -> tuple[str,
         raise _unseen(member, error, order) from error
     refuse(member.name, facts, order, datetime.now(UTC))
     return ()
-
-
-def _look(session: Session, password: Secret | None) -> Facts:
-    return ask(session, session.host.name, _QUESTIONS, password, timeout_s=LOOK_TIMEOUT_S)
 
 
 def _unseen(member: Member, error: HostError, order: str) -> Refused:
@@ -214,6 +205,9 @@ def refuse(host: str, facts: Facts, order: str, now: datetime) -> None:
     run = locks.living(facts, locks.holder("power", host, now))
     if run is not None:
         raise Locked(host, f"{locks.held_by(run)}; or --force")
+    left = occupied.left_at_work(facts)
+    if left:
+        raise Refused(host, f"{left}: wait until that has ended, or say --force to {_words(order)} it")
     users = gpu_use.users(facts)
     if users:
         named = ", ".join(users[:5]) + (f" and {len(users) - 5} more" if len(users) > 5 else "")

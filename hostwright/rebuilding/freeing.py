@@ -7,16 +7,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from hostwright import draining, jobs, locks
+from hostwright import draining, locks, occupied
 from hostwright.errors import Locked, Refused, Stopped
 from hostwright.model import Change, Facts, Plan, RolePlan
-from hostwright.observing import ask
 from hostwright.rebuilding.clock import Phases
 from hostwright.rebuilding.tools import Tools
-from hostwright.resources.gpu_use import BUSY_PROBES, users
-
-QUESTIONS = (locks.LOCK, locks.RUN_LOCK, jobs.RUNNING, *BUSY_PROBES)
-LOOK_TIMEOUT_S = 30.0  #: for a few short questions, on a host that has just answered many
+from hostwright.resources.gpu_use import users
 
 
 def refuse_locked(tools: Tools, facts: Facts) -> None:
@@ -31,7 +27,7 @@ def refuse_locked(tools: Tools, facts: Facts) -> None:
 def look_again(tools: Tools, phases: Phases) -> Facts:
     """Who keeps, changes and uses the host now. Raises ``Locked``, and ``HostError`` where it does not answer."""
     with phases.phase("diagnose"), tools.connect() as session:
-        facts = ask(session, tools.member.name, QUESTIONS, tools.settings.password, timeout_s=LOOK_TIMEOUT_S)
+        facts = occupied.look(session, tools.member.name, tools.settings.password)
     refuse_locked(tools, facts)
     return facts
 
@@ -43,8 +39,9 @@ def free(tools: Tools, phases: Phases, effect: str) -> None:
     ``Refused`` where GPUs are in use or a job of an earlier run goes on, else ``HostError``.
     """
     facts, settings, name = look_again(tools, phases), tools.settings, tools.member.name
-    if jobs.running(facts) and not settings.force:
-        raise Refused(name, f"what an earlier run began goes on there, and what is due {effect}: wait, or --force")
+    left = occupied.left_at_work(facts)
+    if left and not settings.force:
+        raise Refused(name, f"{left}, and what is due {effect}: wait, or --force")
     change = RolePlan("rebuild", (), (Change("host", "in use", "free", disturbs=effect),))
     plan = Plan(name, tools.member.stack.name, (change,), busy=users(facts))
     decision = draining.decide(plan, hooks=settings.hooks, drain=settings.drain, force=settings.force)
@@ -76,4 +73,4 @@ def _users(tools: Tools) -> tuple[str, ...]:
     if tools.settings.stopping():
         raise Stopped(tools.member.name, "stopped by the operator while work on it was ending; it stays drained")
     with tools.connect() as session:
-        return users(ask(session, tools.member.name, BUSY_PROBES, tools.settings.password, timeout_s=LOOK_TIMEOUT_S))
+        return users(occupied.look(session, tools.member.name, tools.settings.password))

@@ -18,6 +18,7 @@ from hostwright.cli import powering
 from hostwright.cli.call import Call
 from hostwright.errors import HostKeyMismatch, InputError, Locked, Refused, Unreachable
 from hostwright.fleet import Member
+from hostwright.jobs import RUNNING
 from hostwright.journal import Runs, state_root
 from hostwright.locks import LOCK, RUN_LOCK, Holder, OperatorLock
 from hostwright.model import Answer, Facts
@@ -72,7 +73,7 @@ all:
 
 def answers(**changed: str) -> Facts:
     """A host that nobody has locked and nobody uses, unless a test says otherwise."""
-    probes = {"lock": LOCK, "run": RUN_LOCK, "holders": HOLDERS, "containers": GPU_CONTAINERS}
+    probes = {"lock": LOCK, "run": RUN_LOCK, "jobs": RUNNING, "holders": HOLDERS, "containers": GPU_CONTAINERS}
     return Facts({probe: Answer(0, changed.get(name, "")) for name, probe in probes.items()})
 
 
@@ -161,6 +162,7 @@ def test_a_host_that_answers_and_cannot_be_asked_is_left_alone(
         ({"lock": locked_by("eve@login2")}, Locked, "locked by eve@login2 .* It is not yours"),
         ({"lock": "there\nnonsense\n"}, Locked, "its lock file .* cannot be read"),
         ({"run": run_of("another machine")}, Locked, r"eve@login2 works on it .* or --force"),
+        ({"jobs": "20261121t1100-driver {}\n"}, Refused, r"earlier run began goes on .*-driver\): wait .* --force"),
         ({"holders": "4711 python3\n"}, Refused, r"in use by python3 \(4711\): wait .* --force to restart it"),
         (
             {"holders": "".join(f"{pid} python3\n" for pid in range(10, 17))},
@@ -182,7 +184,7 @@ def test_a_host_that_answers_is_looked_at_first(
     site: Site, monkeypatch: pytest.MonkeyPatch, changed: dict[str, str], orders: list[Any]
 ) -> None:
     monkeypatch.setattr(Member, "connect", lambda _: nullcontext(SimpleNamespace(close=lambda: None)))
-    monkeypatch.setattr(powering, "_look", lambda *_: answers(**changed))
+    monkeypatch.setattr(powering.occupied, "look", lambda *_: answers(**changed))
     assert site.power("cycle") == (0 if orders else 1)
     assert site.machines["gpu01"].orders == orders
 

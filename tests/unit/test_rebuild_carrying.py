@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hostwright import draining, jobs, locks, setaside
+from hostwright import draining, jobs, locks, occupied, setaside
 from hostwright.draining import Hooks
 from hostwright.errors import ArtifactError, HostError, HostKeyMismatch, HostwrightError, Refused, StepFailed, Stopped
 from hostwright.events import Event, Note, Rebooted
@@ -19,7 +19,7 @@ from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
 from hostwright.model import Answer, Facts
 from hostwright.outcome import Settings
 from hostwright.rebooting import NotBack
-from hostwright.rebuilding import carrying, freeing
+from hostwright.rebuilding import carrying
 from hostwright.rebuilding.carrying import HostRebuild
 from hostwright.rebuilding.clock import Phases
 from hostwright.rebuilding.diagnosis import Diagnosis
@@ -33,7 +33,7 @@ from hostwright.verifying import Check
 from tests.unit.rebuilds import answers, finding, silent, xid
 
 GOOD, BAD = Check("driver", "c", "it works", True, 0.1, ""), Check("driver", "c", "it works", False, 0.1, "no")
-FREE = Facts({probe: Answer(0, "") for probe in freeing.QUESTIONS} | {draining.DRAINED: Answer(1, "")})
+FREE = Facts({probe: Answer(0, "") for probe in occupied.QUESTIONS} | {draining.DRAINED: Answer(1, "")})
 LOCK = locks.OperatorLock("bo@desk", "RMA", "gpu07", datetime(2026, 1, 1, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC))
 LOCKED = Facts({**FREE, locks.LOCK: Answer(0, f"there\n{LOCK.to_json()}\n")})
 
@@ -106,7 +106,7 @@ def start(member: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
                 """Nothing to close."""
 
         monkeypatch.setattr(carrying, "look", world.look)
-        monkeypatch.setattr(freeing, "ask", world.ask)
+        monkeypatch.setattr(occupied, "ask", world.ask)
         monkeypatch.setattr(carrying.applying, "Host", Host)
         monkeypatch.setattr(carrying.powering, "switch", lambda _t, _p, way, by_bmc, boot_id: world.do(way))
         monkeypatch.setattr(carrying.departure, "clean", lambda *_: world.do("clean"))
