@@ -24,6 +24,9 @@ GRUB = "/etc/default/grub.d/90-hostwright.cfg"
 #: Where the installer leaves copies of the seed in the installed system, the host key included; older ones for all to
 #: read.
 _LEFT_BEHIND = "chmod -Rf go= /etc/cloud/cloud.cfg.d/99-installer.cfg /var/log/installer || true"
+#: For installers that pass over sizing-policy (subiquity took it in April 2023: none of 20.04 has it) and give / at
+#: most 200 GiB. Where the group is used up already, lvextend fails, and nothing is to be done.
+_WHOLE_GROUP = 'lvextend --resizefs --extents +100%FREE "$(findmnt -n -o SOURCE /target)" || true'
 _ESP = "1G"  #: what Ubuntu's installer itself makes of the EFI system partition on large disks
 
 
@@ -94,7 +97,7 @@ def storage(install: Install) -> dict[str, Any]:
         return {"config": _mirrored(install.disk, install.second_disk)}
     layout: dict[str, Any] = {"name": install.layout, "match": install.disk.match}
     if install.layout == "lvm":
-        layout["sizing-policy"] = "all"  # else / gets at most 100 GiB, and CUDA with its images needs more
+        layout["sizing-policy"] = "all"  # else / gets part of a large disk, and CUDA with its images needs more
     return {"layout": layout}
 
 
@@ -127,6 +130,8 @@ def late_commands(install: Install) -> list[str]:
         _write(SUDOERS, f"{install.user} ALL=(ALL) NOPASSWD: ALL\n", mode="0440"),
         _write(UNATTENDED, render("base/unattended.conf.j2", never=KEPT_BACK), mode="0644"),
     ]
+    if install.layout == "lvm":
+        commands.append(_WHOLE_GROUP)
     if install.kernel_arguments:
         commands += [_write(GRUB, grub(install), mode="0644"), "curtin in-target --target=/target -- update-grub"]
     return [*commands, *install.late_commands]

@@ -327,6 +327,18 @@ def test_ubuntus_last_commands_leave_the_system_as_wanted(tmp_path: Path) -> Non
     assert target.text("done") == "it's done\n"
 
 
+@pytest.mark.parametrize("status", [0, 5], ids=["as of 20.04", "nothing left to take"])
+def test_ubuntus_root_takes_the_whole_volume_group_whatever_the_installer_made(tmp_path: Path, status: int) -> None:
+    # An installer that does not know sizing-policy leaves most of a large disk to nobody.
+    target = Target(tmp_path)
+    shell.program(target.programs, "findmnt", f'[ "$*" = "-n -o SOURCE {target.root}" ] && echo /dev/mapper/vg-lv')
+    shell.program(target.programs, "lvextend", f'echo "$@" >> {tmp_path}/lvextend.log; exit {status}')
+    for command in document(install(layout="lvm"))["late-commands"]:
+        assert target.run(command).returncode == 0
+    assert (tmp_path / "lvextend.log").read_text() == "--resizefs --extents +100%FREE /dev/mapper/vg-lv\n"
+    assert "lvextend" not in str(document(install(layout="direct")))
+
+
 def test_the_host_key_alone_for_a_sites_command() -> None:
     alone = render_keys(KEYS)
     whole = yaml.safe_load(alone.files["user-data"])

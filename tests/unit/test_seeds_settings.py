@@ -77,6 +77,14 @@ all:
         ({"disk": "/dev/disk/by-id/x"}, "give serial or model"),
         ({"disk": {}}, "nothing says which disk it is"),
         ({"disk": {"size": "small"}}, "expected '', 'largest' or 'smallest'"),
+        (
+            {"release": "20.04", "disk": {"vendor": "ATA"}},
+            "disk: the first installers of Ubuntu 20.04 pass over vendor",
+        ),
+        (
+            {"release": "20.04", "layout": "raid1", "second_disk": {"model": "X*", "size": "smallest"}},
+            "second_disk: the first installers of Ubuntu 20.04 pass over vendor and size: smallest",
+        ),
         ({"layout": "raid1"}, "second_disk: is needed for the layout raid1"),
         ({"layout": "raid1", "second_disk": MINIMUM["disk"]}, "second_disk: is the same as disk"),
         ({"second_disk": "/dev/sdb"}, "second_disk: is not used by the layout direct"),
