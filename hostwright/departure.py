@@ -6,8 +6,6 @@ aside and could not be put back. What a host did before is still in the journal 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from hostwright import delivery, jobs, locks, release
 from hostwright.become import check_become, wrap
 from hostwright.errors import HostError
@@ -43,11 +41,11 @@ _UNMARKED = sh("%s", f"s|^{originals.FILES}||; s|[.]written$||")  #: the path of
 
 #: Former files of ours that the stack no longer names, venvs that were replaced, archives that apt can fetch again,
 #: and the records of jobs that have ended. "$@" are the checksums of the files that are still needed: each lies in a
-#: directory of that name; ``links`` prints links that people use, one a line.
+#: directory of that name.
 #:
 #: A venv was replaced when one of the links that we know leads to another of its name, and none to it. We know those
-#: that were named, those in /opt, and those of which the host says that they are ours: a venv whose link lies elsewhere
-#: is somebody's. So is one that a program runs from, has a library of open, or is being built into.
+#: in /opt, and those of which the host says that they are ours: a venv whose link lies elsewhere is somebody's. So is
+#: one that a program runs from, has a library of open, or is being built into.
 _CLEAN = f"""\
 set -eu
 if cd {delivery.CACHE} 2>/dev/null; then
@@ -57,7 +55,7 @@ if cd {delivery.CACHE} 2>/dev/null; then
   done
 fi
 targets=$(
-  {{ links; find /opt -maxdepth 1 -type l; find {originals.FILES} -name '*.written' 2>/dev/null | sed {_UNMARKED}; }} |
+  {{ find /opt -maxdepth 1 -type l; find {originals.FILES} -name '*.written' 2>/dev/null | sed {_UNMARKED}; }} |
     while read -r link; do readlink -- "$link" || true; done
 )
 replaced() (
@@ -82,19 +80,15 @@ done
 """
 
 
-def clean_script(stack: Stack, links: Sequence[str] = ()) -> str:
-    """A root program that makes room; ``links`` are those through which the host's environments are used."""
+def clean_script(stack: Stack) -> str:
+    """A root program that makes room."""
     kept = words(tuple(delivery.host_path(one).split("/")[-2] for one in stack.used_artifacts))
-    named = "".join(sh("printf '%%s\\n' %s; ", link) for link in links)
-    return f"set -- {kept}\nlinks() {{ {named}:; }}\n{_CLEAN}"
+    return f"set -- {kept}\n{_CLEAN}"
 
 
-def clean(session: Session, stack: Stack, password: Secret | None, *, links: Sequence[str] = ()) -> None:
-    """Make room on a host's disk: what Hostwright left there and no longer needs goes. Raises ``HostError``.
-
-    ``links``: as for ``clean_script``.
-    """
-    program = wrap("", clean_script(stack, links), password=password)
+def clean(session: Session, stack: Stack, password: Secret | None) -> None:
+    """Make room on a host's disk: what Hostwright left there and no longer needs goes. Raises ``HostError``."""
+    program = wrap("", clean_script(stack), password=password)
     output = session.run("/bin/sh", stdin=program, timeout_s=CLEAN_TIMEOUT_S)
     check_become(session.host.name, output)
     if output.status != 0:

@@ -258,9 +258,15 @@ class Disk:
         self.link.parent.mkdir(parents=True, exist_ok=True)
         self.link.symlink_to(self.now)
 
-    def clean(self, *links: Path) -> list[str]:
+    def mark(self) -> None:
+        """Note on the host that the link is ours, as a provision does."""
+        mark = self.root / f"var/lib/hostwright/origin/files{self.link}.written"
+        mark.parent.mkdir(parents=True)
+        mark.touch()
+
+    def clean(self) -> list[str]:
         """The names of the venvs that are left."""
-        script = departure.clean_script(STACK, [str(link) for link in links])
+        script = departure.clean_script(STACK)
         script = script.replace("if command -v apt-get", "if false")
         for place in ("/var/lib/hostwright", "/var/cache/hostwright", "/opt"):
             script = script.replace(place, f"{self.root}{place}")
@@ -273,16 +279,15 @@ def test_a_venv_that_was_replaced_makes_room(tmp_path: Path):
     Path(f"{disk.former}.wheels").mkdir()
     assert disk.clean() == [disk.now.name]
     disk = Disk(tmp_path / "again", link="srv/it's tf", name="a[b].c")
-    assert disk.clean(disk.link) == [disk.now.name]
+    disk.mark()
+    assert disk.clean() == [disk.now.name]
 
 
 def test_a_venv_whose_link_lies_anywhere_stays(tmp_path: Path):
     disk = Disk(tmp_path, link="srv/tf")
     both = sorted([disk.former.name, disk.now.name])
     assert disk.clean() == both, "nobody said where its link is"
-    mark = tmp_path / f"var/lib/hostwright/origin/files{tmp_path}/srv/tf.written"
-    mark.parent.mkdir(parents=True)
-    mark.touch()
+    disk.mark()
     assert disk.clean() == [disk.now.name], "its mark says so"
     disk.link.unlink()
     assert disk.clean() == [disk.now.name]
