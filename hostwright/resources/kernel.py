@@ -16,6 +16,7 @@ from hostwright.hostfacts import UNAME
 from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh, words
 from hostwright.resources.debs_gone import Database, DebsGone
+from hostwright.resources.dpkg import MEND_CUT
 from hostwright.resources.files import ABSENT
 from hostwright.resources.originals import note_installed
 from hostwright.resources.packages import (
@@ -148,7 +149,8 @@ class KernelsAsBefore:
         if unheld:
             have += [f"{name} held" for name in unheld]
             want += ["no kernel package held that was not"]
-            steps = (Step(f"{PATIENTLY} apt-mark unhold {words(unheld)}", DPKG_LOCK), *steps)
+            unhold = f"{MEND_CUT}\n{PATIENTLY} apt-mark unhold {words(unheld)}"
+            steps = (Step(unhold, DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES), *steps)
         return Change("kernel packages", ", ".join(have), "; ".join(want), steps) if steps else None
 
     def removal(self) -> tuple[Resource, ...]:

@@ -16,7 +16,7 @@ from hostwright.model import Answer, Change, Facts, Resource
 from hostwright.resources.conditions import Differs
 from hostwright.resources.debfile import DebFile
 from hostwright.resources.debs_gone import DEPENDS, MANUAL, WERE_BROUGHT, DebsGone, parse_depends
-from hostwright.resources.dpkg import DPKG, DPKG_LOCK
+from hostwright.resources.dpkg import DPKG, DPKG_LOCK, MEND_CUT
 from hostwright.resources.interpreters import VenvPackage
 from hostwright.resources.kernel import KernelPackages, KernelsAsBefore
 from hostwright.resources.originals import INSTALLED_BY_US, MANUAL_BEFORE, PACKAGES_BEFORE, RECORD, note_installed
@@ -411,6 +411,7 @@ def test_kernels_are_held_no_longer_and_headers_that_came_go() -> None:
     change = plan(KernelsAsBefore(), World((*KERNEL, Deb("linux-image-6", state="hi ")), before))
     assert change is not None
     assert change.have == "kbuild 1.0, linux-headers-5 1.0, linux-image-5 held, linux-image-6 held"
+    assert change.steps[0].script.startswith(MEND_CUT)
     assert "apt-mark unhold linux-image-5 linux-image-6" in change.steps[0].script
     assert change.steps[1].script.endswith("take purge kbuild linux-headers-5")
 
