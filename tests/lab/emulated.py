@@ -20,12 +20,39 @@ from lab.image import ensure_packages
 
 HERE = "10.0.2.2"  #: this machine's loopback, as the emulated one sees it (QEMU's manual, user mode network)
 ADDRESS, NAMESERVER, MAC = "10.0.2.15/24", "10.0.2.3", "52:54:00:12:34:56"
-INSTALLER = ("debian-installer-12-netboot-amd64",)
-#: Of the installer's package, what its boot loader asks for: its configuration, and a kernel with an initial ramdisk.
-_IMAGES = "usr/lib/debian-installer/images/12/amd64/text/debian-installer/amd64"
+_PACKAGE = re.compile(r"debian-installer-([0-9]+)-netboot-amd64")
+#: Where the installer's package has what is booted, and what of that: boot loader, kernel and initial ramdisk.
+_IMAGES = "usr/lib/debian-installer/images/{release}/amd64/text/debian-installer/amd64"
 _LOADER = ("pxelinux.0", "boot-screens/ldlinux.c32", "linux", "initrd.gz")
 _EMULATOR = "qemu-system-x86_64"
 _LEAST_S = 0.5  # between two looks whether the emulator lives
+
+
+@dataclass(frozen=True)
+class Installer:
+    """Debian's installer of one release, as a package of the machine's own apt."""
+
+    release: str
+    package: str
+
+    def images(self, unpacked: Path) -> Path:
+        """What is booted, below the package's files."""
+        return unpacked / _IMAGES.format(release=self.release)
+
+
+def newest_installer() -> Installer | None:
+    """The newest that the machine's apt knows; ``None`` where it knows none, as on Ubuntu."""
+    found = _installers()
+    if not found:  # a new machine's apt knows nothing yet
+        subprocess.run(["apt-get", "update"], capture_output=True, check=True)
+        found = _installers()
+    return max(found, key=lambda one: int(one.release), default=None)
+
+
+def _installers() -> list[Installer]:
+    command = ["apt-cache", "pkgnames", "debian-installer-"]
+    names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    return [Installer(match[1], match[0]) for name in names if (match := _PACKAGE.fullmatch(name))]
 
 
 @dataclass
@@ -71,13 +98,13 @@ def listener() -> Iterator[socket.socket]:
 
 
 @contextmanager
-def booted(installer: Path, command_line: str, log: socket.socket, folder: Path) -> Iterator[Emulated]:
-    """The machine, booted over PXE into the installer (its package, unpacked) with this kernel command line."""
+def booted(images: Path, command_line: str, log: socket.socket, folder: Path) -> Iterator[Emulated]:
+    """The machine, booted over PXE into the installer (of which these are the images) with this kernel command line."""
     ensure_packages({"qemu-system-x86"} if not shutil.which(_EMULATOR) else set())
     tftp, screen = folder / "tftp", folder / "screen"
     (tftp / "pxelinux.cfg").mkdir(parents=True)
     for name in _LOADER:
-        shutil.copyfile(installer / _IMAGES / name, tftp / Path(name).name)
+        shutil.copyfile(images / name, tftp / Path(name).name)
     entry = f"default install\nlabel install\n  kernel linux\n  append initrd=initrd.gz {command_line}\n"
     (tftp / "pxelinux.cfg/default").write_text(entry)
     screen.touch()
