@@ -172,6 +172,7 @@ AUTOINSTALL: dict[str, Any] = {
             "additionalProperties": False,
             "required": ["ssh_keys", "ssh_deletekeys"],
             "properties": {
+                "timezone": _TEXT,
                 "ssh_deletekeys": {"const": True},
                 "ssh_keys": {
                     "type": "object",

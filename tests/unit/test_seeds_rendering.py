@@ -100,6 +100,7 @@ def test_ubuntu_is_told_the_settings() -> None:
     assert whole["identity"] == {"hostname": "n7", "username": "ops", "password": HASH}
     assert whole["ssh"] == {"install-server": True, "allow-pw": False, "authorized-keys": [USER_KEY]}
     assert (whole["timezone"], whole["locale"], whole["keyboard"]) == ("Europe/Berlin", "de_DE.UTF-8", {"layout": "de"})
+    assert whole["user-data"]["timezone"] == "Europe/Berlin"  # some installers pass over theirs
     assert whole["apt"]["primary"] == [{"arches": ["default"], "uri": KINDS["mirror"]["mirror"]}]
     assert (whole["proxy"], whole["packages"]) == (KINDS["mirror"]["proxy"], KINDS["more"]["packages"])
 
