@@ -13,7 +13,7 @@ import pytest
 from hostwright.seeds.rendering import render_seed
 from hostwright.seeds.serving import SeedServer
 from tests.lab import emulated
-from tests.lab.test_seeds import unpack
+from tests.lab.unpacking import unpack
 from tests.unit.seeds import KEYS, install
 
 PATIENCE_S = 900.0  # two minutes on two quiet cores

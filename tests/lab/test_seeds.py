@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from hostwright.seeds.settings import Install
 from lab.bmc import seeds as lab_seeds
 from lab.config import cache_directory
 from tests.lab import subiquity
+from tests.lab.unpacking import unpack
 from tests.unit.seeds import FIXED, HASH, KEYS, URL, USER_KEY, install, kinds
 
 #: cloud-init with what its checker imports and this project's environment lacks; the guide; the installer's BusyBox.
@@ -58,23 +58,6 @@ def first_schema() -> dict[str, Any]:
             pytest.skip(str(error))
         made.rename(source)
     return subiquity.schema(source)
-
-
-def unpack(name: str, packages: tuple[str, ...]) -> Path:
-    """The files of Debian packages, below the folder ``name`` of the lab's cache."""
-    folder = cache_directory() / name
-    if folder.is_dir():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as made:
-        command = ["apt-get", "download", *packages]
-        if subprocess.run(command, cwd=made, capture_output=True, check=False).returncode:
-            subprocess.run(["apt-get", "update"], capture_output=True, check=True)
-            subprocess.run(command, cwd=made, capture_output=True, check=True)
-        for package in Path(made).glob("*.deb"):
-            subprocess.run(["dpkg", "-x", str(package), f"{made}/all"], check=True)
-        Path(made, "all").rename(folder)
-    return folder
 
 
 def seed(wanted: Install, url: str = URL) -> Seed:
@@ -126,9 +109,8 @@ def test_cloud_init_refuses_what_is_wrong(unpacked: Path, tmp_path: Path) -> Non
 def test_the_installer_of_20_04_takes_a_seed(first_schema: dict[str, Any], kind: dict[str, Any]) -> None:
     whole = yaml.safe_load(seed(install(**kind)).files["user-data"])["autoinstall"]
     assert [error.message for error in Draft7Validator(first_schema).iter_errors(whole)] == []
-    assert (
-        set(whole) - set(first_schema["properties"]) <= subiquity.LATER
-    )  # unknown sections are passed over in silence
+    # Sections that it does not know it passes over in silence, so they are looked for here.
+    assert set(whole) - set(first_schema["properties"]) <= subiquity.LATER
 
 
 @pytest.mark.parametrize(
