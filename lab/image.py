@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -61,12 +61,19 @@ MASKED = ("systemd-networkd.service", "systemd-networkd.socket", "systemd-resolv
 
 def ensure_tools() -> list[str]:
     """Install what the lab runs and this machine lacks; return the names of the packages installed."""
-    missing = {package for program, package in TOOLS.items() if not shutil.which(program)}
-    missing |= {package for path, package in FILES.items() if not path.exists()}
-    return ensure_packages(missing)
+    return _ensure_packages(_missing(TOOLS) | {package for path, package in FILES.items() if not path.exists()})
 
 
-def ensure_packages(missing: set[str]) -> list[str]:
+def ensure_programs(wanted: Mapping[str, str], *, path: str | None = None) -> None:
+    """Install the packages of those programs (program → package) that are not in ``path`` (default: the PATH)."""
+    _ensure_packages(_missing(wanted, path))
+
+
+def _missing(wanted: Mapping[str, str], path: str | None = None) -> set[str]:
+    return {package for program, package in wanted.items() if not shutil.which(program, path=path)}
+
+
+def _ensure_packages(missing: set[str]) -> list[str]:
     """Install packages on this machine; none of their services is started. Return their names in order."""
     if not missing:
         return []

@@ -16,7 +16,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
-from lab.image import ensure_packages
+from lab.image import ensure_programs
 
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 DESKTOP, PHONE = (1440, 900), (390, 844)
@@ -108,7 +108,7 @@ def _line(text: str) -> str:
 def programs() -> None:
     """The browser and its driver, installed when they are missing."""
     wanted = {"chromium": "chromium", "chromedriver": "chromium-driver"}
-    ensure_packages({package for program, package in wanted.items() if not shutil.which(program, path=PATH)})
+    ensure_programs(wanted, path=PATH)
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,7 +16,7 @@ import pytest
 from hostwright.fleet import PROJECT, Fleet, Member
 from lab import fleet as lab_fleet
 from lab.config import HostOptions, Lab, Machine
-from lab.image import ensure_packages
+from lab.image import ensure_programs
 from lab.machine import console
 from lab.records import find_machine
 from tests.lab.ownlab import own_lab
@@ -82,7 +81,7 @@ class FrontDoor:
 def programs() -> None:
     """What the tests run on this machine beside the lab: an sshd on a high port of 127.0.0.1, and sudo behind it."""
     wanted = {"sshd": "openssh-server", "sudo": "sudo", "visudo": "sudo"}
-    ensure_packages({package for program, package in wanted.items() if not shutil.which(program, path=SYSTEM_PATH)})
+    ensure_programs(wanted, path=SYSTEM_PATH)
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab.image import ensure_packages
+from lab.image import ensure_programs
 
 HERE = "10.0.2.2"  #: this machine's loopback, as the emulated one sees it (QEMU's manual, user mode network)
 ADDRESS, NAMESERVER, MAC = "10.0.2.15/24", "10.0.2.3", "52:54:00:12:34:56"
@@ -100,7 +100,7 @@ def listener() -> Iterator[socket.socket]:
 @contextmanager
 def booted(images: Path, command_line: str, log: socket.socket, folder: Path) -> Iterator[Emulated]:
     """The machine, booted over PXE into the installer (of which these are the images) with this kernel command line."""
-    ensure_packages({"qemu-system-x86"} if not shutil.which(_EMULATOR) else set())
+    ensure_programs({_EMULATOR: "qemu-system-x86"})
     tftp, screen = folder / "tftp", folder / "screen"
     (tftp / "pxelinux.cfg").mkdir(parents=True)
     for name in _LOADER:

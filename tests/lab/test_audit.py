@@ -16,7 +16,7 @@ from hostwright.audit.auditing import audit_host
 from hostwright.fleet import Member
 from hostwright.transport import Session
 from lab.config import Lab, Machine
-from lab.image import ensure_packages
+from lab.image import ensure_programs
 from lab.records import find_machine
 from tests.lab.audit.bench import SETTLE
 from tests.lab.conftest import FrontDoor, on
@@ -113,7 +113,7 @@ def test_every_report_is_written_and_valid(settled: FrontDoor, tmp_path: Path):
     done = settled("audit", "--hosts", "gpu01,gpu02", *words)
     assert done.returncode == 0, done.stderr
     assert all(path.stat().st_mode & 0o777 == 0o644 and path.stat().st_size > 500 for path in files.values())
-    ensure_packages({"prometheus"} if not shutil.which("promtool") else set())
+    ensure_programs({"promtool": "prometheus"})
     check = subprocess.run(
         ["promtool", "check", "metrics"], input=files["prometheus"].read_bytes(), capture_output=True, check=False
     )
