@@ -25,8 +25,6 @@ INSTALL_TIMEOUT_S = 2400.0
 #: whoever guesses a fixed path would be given the private host key
 WHO_IS_NEEDED = "is needed with a fixed path: an address, a network, or any"
 FIRST_AUTOINSTALL = (20, 4)  #: the first Ubuntu whose installer takes an autoinstall seed
-#: Its first installers match a disk by neither vendor (subiquity 21.01.1) nor the smallest size (20.06.1), in silence.
-FIRST_RELEASE = "20.04"
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +267,8 @@ def _conflicts_given(reinstall: Reinstall) -> Iterator[tuple[str, str]]:
 
 def _conflicts_ubuntu(install: Install) -> Iterator[tuple[str, str]]:
     year, _, month = install.release.partition(".")
-    if len(month) != 2 or (int(year), int(month)) < FIRST_AUTOINSTALL:
+    release = (int(year), int(month)) if len(month) == 2 else None
+    if release is None or release < FIRST_AUTOINSTALL:
         yield (
             "release",
             f"found {install.release!r}, expected a release of Ubuntu that takes autoinstall: '20.04' or later",
@@ -277,10 +276,11 @@ def _conflicts_ubuntu(install: Install) -> Iterator[tuple[str, str]]:
     for key, disk in (("disk", install.disk), ("second_disk", install.second_disk)):
         if disk is not None and disk.path.startswith("/dev/disk/"):
             yield key, "Ubuntu's installer knows a path only as the kernel names it (/dev/sda); give serial or model"
-        if disk is not None and install.release == FIRST_RELEASE and (disk.vendor or disk.size == "smallest"):
+        # Those match a disk by neither vendor (before subiquity 21.01.1) nor the smallest size (before 20.06.1).
+        if disk is not None and release == FIRST_AUTOINSTALL and (disk.vendor or disk.size == "smallest"):
             yield (
                 key,
-                f"the first installers of Ubuntu {FIRST_RELEASE} pass over vendor and size: smallest, and would "
+                f"the first installers of Ubuntu {install.release} pass over vendor and size: smallest, and would "
                 "overwrite another disk: give serial or model",
             )
 
