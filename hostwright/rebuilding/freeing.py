@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from hostwright import draining, locks, occupied
 from hostwright.errors import Locked, Refused, Stopped
 from hostwright.model import Change, Facts, Plan, RolePlan
+from hostwright.observing import ask
 from hostwright.rebuilding.clock import Phases
 from hostwright.rebuilding.tools import Tools
-from hostwright.resources.gpu_use import users
+from hostwright.resources.gpu_use import BUSY_PROBES, users
 
 
 def refuse_locked(tools: Tools, facts: Facts) -> None:
@@ -73,4 +74,5 @@ def _users(tools: Tools) -> tuple[str, ...]:
     if tools.settings.stopping():
         raise Stopped(tools.member.name, "stopped by the operator while work on it was ending; it stays drained")
     with tools.connect() as session:
-        return users(occupied.look(session, tools.member.name, tools.settings.password))
+        timeout_s = occupied.LOOK_TIMEOUT_S
+        return users(ask(session, tools.member.name, BUSY_PROBES, tools.settings.password, timeout_s=timeout_s))

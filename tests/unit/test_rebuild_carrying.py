@@ -19,7 +19,7 @@ from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
 from hostwright.model import Answer, Facts
 from hostwright.outcome import Settings
 from hostwright.rebooting import NotBack
-from hostwright.rebuilding import carrying
+from hostwright.rebuilding import carrying, freeing
 from hostwright.rebuilding.carrying import HostRebuild
 from hostwright.rebuilding.clock import Phases
 from hostwright.rebuilding.diagnosis import Diagnosis
@@ -107,6 +107,7 @@ def start(member: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
 
         monkeypatch.setattr(carrying, "look", world.look)
         monkeypatch.setattr(occupied, "ask", world.ask)
+        monkeypatch.setattr(freeing, "ask", world.ask)
         monkeypatch.setattr(carrying.applying, "Host", Host)
         monkeypatch.setattr(carrying.powering, "switch", lambda _t, _p, way, by_bmc, boot_id: world.do(way))
         monkeypatch.setattr(carrying.departure, "clean", lambda *_: world.do("clean"))
