@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import time
 from pathlib import Path
 
 from hostwright.errors import LabError
+from lab.waiting import await_that
 
 _LAST_RESORT_S = 20.0  # a killed process leaves at once, unless it hangs in the kernel
 
@@ -75,14 +75,16 @@ def memory_bytes(group: str) -> int:
 
 def kill(group: str) -> None:
     """Kill (SIGKILL) every process of the group and wait until all are gone."""
-    deadline = time.monotonic() + _LAST_RESORT_S
-    while alive := processes(group):
+
+    def gone() -> bool:
+        alive = processes(group)
         for pid in alive:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        if time.monotonic() > deadline:
-            raise LabError(f"processes {sorted(alive)} of {group} survive SIGKILL; look at /proc/<id>/stack of them")
-        time.sleep(0.02)  # between two looks: a control group of version 1 tells nobody that it is empty
+        return not alive
+
+    survive = "survive SIGKILL; look at /proc/<id>/stack of them"
+    await_that(gone, _LAST_RESORT_S, lambda: f"processes {sorted(processes(group))} of {group} {survive}")
 
 
 def remove(group: str) -> None:

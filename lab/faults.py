@@ -11,8 +11,7 @@ import errno
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -23,6 +22,7 @@ from lab.config import USER, HostOptions, Machine
 from lab.machine import console, exec_in, inside, leader
 from lab.records import read_record
 from lab.snapshots import restore_identity
+from lab.waiting import await_that
 
 CACHE = "var/cache/hostwright/artifacts"  #: where a host keeps the artifacts that it was sent
 PATIENCE_S = 60.0
@@ -210,16 +210,7 @@ def _reboot(machine: Machine, *command: str) -> None:
         except LabError:
             return True
 
-    await_that(gone, f"lab host {machine.name} does not reboot")
-
-
-def await_that(condition: Callable[[], bool], complaint: str, *, patience_s: float = PATIENCE_S) -> None:
-    """Wait until ``condition`` holds. Raises `LabError` with the complaint at the end of patience."""
-    deadline = time.monotonic() + patience_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise LabError(f"{complaint} within {patience_s:.0f} s")
-        time.sleep(0.02)  # between two looks
+    await_that(gone, PATIENCE_S, lambda: f"lab host {machine.name} does not reboot within {PATIENCE_S:.0f} s")
 
 
 def _take(descriptor: int, free_bytes: int) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,9 +18,10 @@ from lab.mounts import mount_disk, mount_overlay, mounted, unmount_below
 from lab.programs import attend, run
 from lab.records import HostRecord, layers, read_record, read_snapshot
 from lab.rootfs import VENDOR_MOUNT, vendor_apt
+from lab.waiting import await_that
 
 BOOT_TIMEOUT_S = 180.0  # 0.3 s on a quiet machine; ten times and more under load
-_POLL_S = 0.05
+_LOOK_S = 0.05  # each look is a connection
 _CLEAN = ("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8")
 
 #: Enters the host's control groups and detaches. A start that fails here fails while we still look.
@@ -141,15 +141,17 @@ def erase(machine: Machine) -> None:
 
 def wait_for_ssh(machine: Machine, timeout_s: float = BOOT_TIMEOUT_S) -> None:
     """Wait until users can log in over SSH. Raises `LabError` when the host ends before, or at the timeout."""
-    deadline = time.monotonic() + timeout_s
-    while not (answers(machine) and admits(machine)):
+
+    def up() -> bool:
+        if answers(machine) and admits(machine):
+            return True
         if not running(machine):
             said = f"its console {machine.console} says:\n{_tail(machine.console)}"
             raise LabError(f"lab host {machine.name} ended while booting; {said}")
-        if time.monotonic() > deadline:
-            silent = f"does not answer on {machine.address}:22 after {timeout_s:.0f} s"
-            raise LabError(f"lab host {machine.name} {silent}; look at {machine.console}")
-        time.sleep(_POLL_S)  # between two looks
+        return False
+
+    silent = f"does not answer on {machine.address}:22 after {timeout_s:.0f} s"
+    await_that(up, timeout_s, lambda: f"lab host {machine.name} {silent}; look at {machine.console}", look_s=_LOOK_S)
 
 
 def answers(machine: Machine) -> bool:

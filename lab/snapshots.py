@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,9 +27,9 @@ from lab.records import (
     write_snapshot,
 )
 from lab.rootfs import personalise
+from lab.waiting import await_that
 
 SHUTDOWN_TIMEOUT_S = 120.0  # 0.2 s on a quiet machine; Docker with containers and load make it longer
-_POLL_S = 0.02
 #: A name is part of mount options, where a colon or a comma means something; the kernel takes one page of them.
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 #: What makes a host itself and must not be anybody else's.
@@ -105,14 +104,11 @@ def shut_down(machine: Machine, timeout_s: float = SHUTDOWN_TIMEOUT_S) -> None:
     if not running(machine):
         return
     exec_in(machine, ["systemctl", "--no-block", "poweroff"])
-    deadline = time.monotonic() + timeout_s
-    while running(machine):
-        if time.monotonic() > deadline:
-            raise LabError(
-                f"lab host {machine.name} does not shut down within {timeout_s:.0f} s; look at {machine.console}, or "
-                "pull the plug first"
-            )
-        time.sleep(_POLL_S)  # between two looks: the host is no child of ours
+    runs_on = (
+        f"lab host {machine.name} does not shut down within {timeout_s:.0f} s; look at {machine.console}, or pull the "
+        "plug first"
+    )
+    await_that(lambda: not running(machine), timeout_s, lambda: runs_on)
 
 
 def settle(machine: Machine, options: HostOptions, snapshot: Snapshot | None) -> None:

@@ -6,7 +6,6 @@ import importlib.util
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from hostwright.errors import LabError
@@ -14,9 +13,10 @@ from lab import cgroups
 from lab.bmc import credentials
 from lab.bmc.credentials import Credentials
 from lab.config import BMC_PORT, CHECKOUT, Lab
+from lab.waiting import await_that
 
 _START_TIMEOUT_S = 60.0  # 1 s on a quiet machine, most of it Python's imports
-_POLL_S = 0.05
+_LOOK_S = 0.05  # each look is a connection
 
 #: Enters the control groups and detaches, so that the endpoint outlives the command that started it.
 _LAUNCH = """
@@ -91,13 +91,16 @@ def answers(lab: Lab) -> bool:
 
 def _wait(lab: Lab, log: Path) -> None:
     """Wait until the endpoint accepts connections. Raises `LabError` when it ends before, or at the timeout."""
-    deadline = time.monotonic() + _START_TIMEOUT_S
-    while not answers(lab):
+
+    def up() -> bool:
+        if answers(lab):
+            return True
         if not running(lab):
             raise LabError(f"the BMCs of lab {lab.name} ended while starting; {log} says:\n{_tail(log)}")
-        if time.monotonic() > deadline:
-            raise LabError(f"the BMCs of lab {lab.name} do not answer on {lab.bmc_url}; look at {log}")
-        time.sleep(_POLL_S)  # between two looks: a port that opens tells nobody
+        return False
+
+    silent = f"the BMCs of lab {lab.name} do not answer on {lab.bmc_url}; look at {log}"
+    await_that(up, _START_TIMEOUT_S, lambda: silent, look_s=_LOOK_S)
 
 
 def _tail(path: Path) -> str:

@@ -1,0 +1,22 @@
+"""Waiting for what tells nobody that it has come: a port that opens, a host that goes down, an empty control group."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from hostwright.errors import LabError
+
+
+def await_that(
+    condition: Callable[[], bool], patience_s: float, complaint: Callable[[], str], *, look_s: float = 0.02
+) -> None:
+    """Look every ``look_s`` seconds until ``condition`` holds; what it raises ends the wait.
+
+    Raises `LabError` with the complaint when it did not hold within ``patience_s`` seconds.
+    """
+    deadline = time.monotonic() + patience_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise LabError(complaint())
+        time.sleep(look_s)  # between two looks; that there is nothing to await is what this is for
