@@ -1,18 +1,21 @@
 """Roles: functions that yield resources from typed variables and the stack.
 
-A role is one module in ``roles/`` that holds one ``@role`` function. There is nothing else to register: ``discover``
-reads the package, and the order follows from ``needs``.
+A role is a folder in ``roles/`` whose ``__init__.py`` holds one ``@role`` function; what else is known of the layer
+stands in modules of known names beside it (``Role.part``). There is nothing to register: ``discover`` reads the
+package, and the order follows from ``needs``.
 """
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, is_dataclass
 from graphlib import CycleError, TopologicalSorter
+from types import ModuleType
 from typing import Any, TypeVar
 
 from hostwright.errors import InputError
@@ -35,6 +38,14 @@ class Role:
     def resources(self, variables: Any, stack: Stack) -> tuple[Resource, ...]:
         """The desired states of this layer for one host's variables."""
         return tuple(self.function(variables, stack))
+
+    def part(self, name: str) -> ModuleType | None:
+        """The module of that name in the role's folder (``failures``, ``rules``, …); ``None`` where there is none."""
+        folder = self.function.__module__
+        if not hasattr(importlib.import_module(folder), "__path__"):  # a role that was defined in a single file
+            return None
+        full = f"{folder}.{name}"
+        return importlib.import_module(full) if importlib.util.find_spec(full) else None
 
 
 def role(*, needs: Iterable[str] = ()) -> Callable[[Callable[[V, Stack], Iterator[Resource]]], Role]:
@@ -70,7 +81,7 @@ def in_order(roles: Mapping[str, Role]) -> tuple[Role, ...]:
     for one in roles.values():
         for need in one.needs:
             if need not in roles:
-                raise InputError(f"role {one.name} needs {need}, and there is no such role", f"roles/{one.name}.py")
+                raise InputError(f"role {one.name} needs {need}, and there is no such role", f"roles/{one.name}/")
     sorter: TopologicalSorter[str] = TopologicalSorter({name: sorted(roles[name].needs) for name in sorted(roles)})
     try:
         sorter.prepare()

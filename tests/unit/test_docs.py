@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -134,9 +135,11 @@ def sample_role(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str
     package = tmp_path / "sample_roles"
     package.mkdir()
     (package / "__init__.py").write_text("")
-    (package / "base.py").write_text((PROJECT / "roles/base.py").read_text("utf-8"))
+    shutil.copytree(PROJECT / "roles/base", package / "base")
     (block,) = samples("python", "roles/")
-    (package / Path(block.file).name).write_text(block.text)
+    sample = package / Path(block.file).relative_to("roles")
+    sample.parent.mkdir()
+    sample.write_text(block.text)
     monkeypatch.syspath_prepend(tmp_path)
     yield package.name
     for name in [name for name in sys.modules if name.partition(".")[0] == package.name]:

@@ -1,7 +1,9 @@
 """Roles are found, ordered and typed."""
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +54,40 @@ def test_the_layers_are_found_in_order():
     assert sorted(names) == ["base", "container", "cuda", "cudnn", "driver", "environment", "selfaudit", "tensorflow"]
     for one in discover():
         assert all(names.index(need) < names.index(one.name) for need in one.needs)
+
+
+@pytest.fixture
+def made_up_roles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A package with one role in a folder, with a part beside it and one that cannot be imported."""
+    folder = tmp_path / "made_up_roles" / "motd"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").write_text("")
+    (folder / "__init__.py").write_text("from tests.unit.test_role import Motd\nfrom hostwright.role import role\n\n")
+    with (folder / "__init__.py").open("a") as module:
+        module.write("@role()\ndef motd(v: Motd, stack: object):\n    yield from ()\n")
+    (folder / "rules.py").write_text("RULES = ('one',)\n")
+    (folder / "broken.py").write_text("import there_is_no_such_module\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "made_up_roles"
+    for name in [name for name in sys.modules if name.partition(".")[0] == "made_up_roles"]:
+        del sys.modules[name]
+
+
+def test_a_roles_parts_are_the_modules_in_its_folder(made_up_roles: str):
+    (one,) = discover(made_up_roles)
+    rules = one.part("rules")
+    assert rules is not None
+    assert rules.RULES == ("one",)
+    assert one.part("failures") is None
+
+
+def test_a_part_that_cannot_be_imported_is_an_error_and_not_absent(made_up_roles: str):
+    with pytest.raises(ModuleNotFoundError, match="there_is_no_such_module"):
+        discover(made_up_roles)[0].part("broken")
+
+
+def test_a_role_in_a_single_file_has_no_parts():
+    assert motd.part("rules") is None
 
 
 def test_unknown_needs_and_circles_are_named():
