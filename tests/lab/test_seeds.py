@@ -1,7 +1,7 @@
-"""Seeds before what judges them: cloud-init's checker, Ubuntu's installer's schemas, Debian's guide and its BusyBox.
+"""Seeds before what judges them: cloud-init's checker, Debian's guide and its BusyBox.
 
-The packages are Debian's own, unpacked and never installed. Ubuntu's installer is a snap: what it lets in is read out
-of its source (see `tests.lab.subiquity`); tests/unit/test_seeds_rendering.py asks its newest schema where there is one.
+The packages are Debian's own, unpacked and never installed. What Ubuntu's installer lets in is asked in
+tests/unit/test_seeds_autoinstall.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 import yaml
-from jsonschema import Draft7Validator
 
 from hostwright.identity.keys import HostKey
 from hostwright.secret import Secret
@@ -26,8 +25,6 @@ from hostwright.seeds.rendering import Seed, render_keys, render_seed
 from hostwright.seeds.serving import SeedServer
 from hostwright.seeds.settings import Install
 from lab.bmc import seeds as lab_seeds
-from lab.config import cache_directory
-from tests.lab import subiquity
 from tests.lab.unpacking import unpack
 from tests.unit.seeds import FIXED, HASH, KEYS, URL, USER_KEY, install, kinds
 
@@ -44,20 +41,6 @@ UBUNTU, DEBIAN = kinds("ubuntu"), kinds("debian")
 def unpacked() -> Path:
     """The packages' files below one folder of the lab's cache."""
     return unpack("seeds", PACKAGES)
-
-
-@pytest.fixture(scope="session")
-def first_schema() -> dict[str, Any]:
-    """What the installer of Ubuntu 20.04 lets into a seed, by its own source."""
-    source = cache_directory() / f"subiquity-{subiquity.SHA256[:12]}.tar.xz"
-    if not source.exists():
-        made = source.with_suffix(".new")
-        try:
-            subiquity.fetch(unpack("debootstrap", ("debootstrap",)), made)
-        except subiquity.NoArchive as error:
-            pytest.skip(str(error))
-        made.rename(source)
-    return subiquity.schema(source)
 
 
 def seed(wanted: Install, url: str = URL) -> Seed:
@@ -103,37 +86,6 @@ def test_cloud_init_refuses_what_is_wrong(unpacked: Path, tmp_path: Path) -> Non
     assert done.returncode != 0
     assert "ssh_keys.ed25519_private" in done.stdout + done.stderr
     assert check(unpacked, text.replace("  version: 1\n", ""), tmp_path).returncode != 0
-
-
-@pytest.mark.parametrize("kind", UBUNTU.values(), ids=UBUNTU)
-def test_the_installer_of_20_04_takes_a_seed(first_schema: dict[str, Any], kind: dict[str, Any]) -> None:
-    whole = yaml.safe_load(seed(install(**kind)).files["user-data"])["autoinstall"]
-    assert [error.message for error in Draft7Validator(first_schema).iter_errors(whole)] == []
-    # Sections that it does not know it passes over in silence, so they are looked for here.
-    assert set(whole) - set(first_schema["properties"]) <= subiquity.LATER
-
-
-@pytest.mark.parametrize(
-    ("path", "wrong"),
-    [
-        (("identity", "username"), 5),
-        (("ssh", "authorized-keys"), USER_KEY),
-        (("late-commands",), "poweroff"),
-        (("network", "version"), 1),
-        (("keyboard", "layout"), ["us"]),
-    ],
-    ids=lambda value: ".".join(value) if isinstance(value, tuple) else "",
-)
-def test_the_installer_of_20_04_refuses_what_is_wrong(
-    first_schema: dict[str, Any], path: tuple[str, ...], wrong: object
-) -> None:
-    whole = yaml.safe_load(seed(install(network=FIXED)).files["user-data"])["autoinstall"]
-    inner = whole
-    for name in path[:-1]:
-        inner = inner[name]
-    assert path[-1] in inner
-    inner[path[-1]] = wrong
-    assert list(Draft7Validator(first_schema).iter_errors(whole))
 
 
 @pytest.mark.parametrize("kind", DEBIAN.values(), ids=DEBIAN)
