@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hostwright.audit.values import HostAudit
 from hostwright.model import Facts, Plan, RoleResult
 from hostwright.scripting import Progress
 
@@ -117,13 +116,6 @@ class Note(Event):
     """A sentence worth a line: waiting for a job of an earlier run, rebooting, a role that was not tried."""
 
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Audited(Event):
-    """A host was looked at, and this is what the audit says of it."""
-
-    audit: HostAudit
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from hostwright.audit.judging import audit_probes, judge, unread
 from hostwright.audit.outliers import spreads
 from hostwright.audit.values import FleetAudit, HostAudit
 from hostwright.errors import HostError, Stopped
+from hostwright.events import Event
 from hostwright.fleet import Member
 from hostwright.model import Facts
 from hostwright.observing import ask
@@ -19,6 +21,13 @@ from hostwright.transport import Session
 ANSWERS_TIMEOUT_S = 120.0
 
 Connect = Callable[[Member], Session]
+
+
+@dataclass(frozen=True, slots=True)
+class Audited(Event):
+    """A host was looked at, and this is what the audit says of it."""
+
+    audit: HostAudit
 
 
 def audit_host(

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 
 from hostwright import console
-from hostwright.audit.auditing import audit_host, fleet_audit, judged, now
+from hostwright.audit.auditing import Audited, audit_host, fleet_audit, judged, now
 from hostwright.audit.judging import unread
 from hostwright.audit.values import SCHEMA, FleetAudit, HostAudit
 from hostwright.cli.call import AS_DESIRED, DIFFERS, FAILED, Call, Connections
@@ -19,7 +19,7 @@ from hostwright.cli.outputs import Outputs
 from hostwright.cli.remembering import Memory
 from hostwright.cli.watching import Counting, watch
 from hostwright.errors import InputError
-from hostwright.events import Audited, Emit
+from hostwright.events import Emit
 from hostwright.fleet import Fleet, Member
 from hostwright.reports.ages import Ages
 from hostwright.rollout import on_each

@@ -15,9 +15,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from hostwright import console, durations
+from hostwright.audit.auditing import Audited
 from hostwright.cli.call import AS_DESIRED
 from hostwright.errors import InputError
-from hostwright.events import Audited, Event
+from hostwright.events import Event
 from hostwright.inventory.patterns import fold
 
 NAMED = 5  #: hosts that are named when no more are left

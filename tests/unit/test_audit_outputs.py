@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from rich.text import Text
 
+from hostwright.audit.auditing import Audited
 from hostwright.audit.values import Layer
 from hostwright.cli import watching
 from hostwright.cli.auditing import exit_status
 from hostwright.cli.outputs import Outputs
 from hostwright.cli.watching import Counting, watch
 from hostwright.errors import InputError
-from hostwright.events import Audited
 from tests.unit.audits import EACH, fleet, host
 
 
