@@ -13,7 +13,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hostwright.errors import HostError, HostwrightError, SeveralFailed, StepFailed
+from hostwright.errors import HostError, HostwrightError, ScriptFailed, SeveralFailed, StepFailed
 from hostwright.inventory.patterns import fold
 from hostwright.model import Change, Plan, RolePlan
 from hostwright.outcome import Outcome
@@ -102,6 +102,9 @@ def show_error(error: HostwrightError) -> RenderableType:
         step = error.step
         parts.append(Text(f"  role {step.role}, {printable(step.what)}, exit status {step.status}; its last lines:"))
         parts += [Text(f"    │ {printable(line)}", style="dim") for line in step.tail]
+    elif isinstance(error, ScriptFailed) and len(error.lines) > 1:
+        parts.append(Text(f"  exit status {error.status}; its last lines:"))
+        parts += [Text(f"    │ {printable(line)}", style="dim") for line in error.lines]
     return Group(*parts)
 
 

@@ -130,6 +130,18 @@ class StepFailed(HostError):
         self.step = step
 
 
+class ScriptFailed(HostError):
+    """A root program of Hostwright's own, such as one that writes a record, ended with a status other than zero.
+
+    ``lines`` are the last ones of its standard error.
+    """
+
+    def __init__(self, host: str, failure: str, status: int, lines: tuple[str, ...] = ()):
+        super().__init__(host, f"{failure}: {lines[-1] if lines else f'exit status {status} (no error output)'}")
+        self.status = status
+        self.lines = lines
+
+
 class SeveralFailed(HostError):
     """More than one role of a host failed: roles that do not need each other run side by side."""
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from hostwright import events
 from hostwright.console import make_console, printable, show_error, show_plan, summary
-from hostwright.errors import FailedStep, HostError, StepFailed
+from hostwright.errors import FailedStep, HostError, ScriptFailed, StepFailed
 from hostwright.live import LiveTable, Plain
 from hostwright.model import Change, Plan, RolePlan, RoleResult, Step, StepResult
 from hostwright.outcome import Outcome
@@ -58,6 +58,16 @@ def test_a_failed_step_shows_sentence_command_status_and_tail():
     assert "exit status 100" in text
     assert "│ E: no space left" in text
     assert "\x1b" not in text
+
+
+def test_a_failed_script_shows_its_status_and_last_lines_unless_the_sentence_has_all():
+    text = shown(show_error(ScriptFailed("gpu01", "its record cannot be written", 3, ("mktemp: \x1bno", "disk full"))))
+    assert "gpu01: its record cannot be written: disk full" in text
+    assert "exit status 3; its last lines:" in text
+    assert "│ mktemp: " in text
+    assert "\x1b" not in text
+    one_line = ScriptFailed("gpu01", "its record cannot be written", 3, ("disk full",))
+    assert shown(show_error(one_line)) == "gpu01: its record cannot be written: disk full\n"
 
 
 def test_the_summary_has_a_line_a_host():
