@@ -7,7 +7,8 @@ Each error carries first the sentence that the operator should read: what happen
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from hostwright.identity.keys import HostKey
@@ -39,6 +40,28 @@ class InputErrors(InputError):
     def __init__(self, errors: list[InputError]):
         super().__init__("\n".join(str(error) for error in errors))
         self.errors = tuple(errors)
+
+
+class Mistakes:
+    """The mistakes of several readers, raised together: call each within ``with mistakes:``, then ``refuse()``."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, InputError] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> bool:
+        if not isinstance(error, InputError):
+            return False
+        for mistake in error.errors if isinstance(error, InputErrors) else (error,):
+            self._found.setdefault(str(mistake), mistake)
+        return True
+
+    def refuse(self) -> None:
+        """Raise ``InputErrors`` with all mistakes, each once; nothing where there are none."""
+        if self._found:
+            raise InputErrors(list(self._found.values()))
 
 
 class ArtifactError(HostwrightError):

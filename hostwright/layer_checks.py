@@ -18,7 +18,7 @@ from testinfra.backend.base import CommandResult
 from testinfra.host import Host as TestinfraHost
 
 from hostwright.eyes import testinfra_host
-from hostwright.fleet import Fleet, Member
+from hostwright.member import Member, Roster
 from hostwright.secret import Secret
 from hostwright.stack import Stack
 from hostwright.transport import Session
@@ -79,8 +79,8 @@ def _why(call: pytest.CallInfo[None]) -> str:
 def member(pytestconfig: pytest.Config) -> Member:
     """The host under test with its stack and bound variables."""
     settings = dict(pair.partition("=")[::2] for pair in pytestconfig.getoption("--hw-set"))
-    fleet = Fleet.load(Path(pytestconfig.getoption("--hw-inventory")), settings=settings)
-    return fleet.members(pytestconfig.getoption("--hw-host"))[0]
+    roster = Roster.load(Path(pytestconfig.getoption("--hw-inventory")), settings=settings)
+    return roster.members(pytestconfig.getoption("--hw-host"))[0]
 
 
 @pytest.fixture(scope="session")

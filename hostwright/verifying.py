@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hostwright.errors import HostError
-from hostwright.fleet import PROJECT, Member
+from hostwright.member import PROJECT, Member
 from hostwright.model import Plan
 from hostwright.secret import Secret
 

@@ -11,7 +11,7 @@ from hostwright.audit.outliers import spreads
 from hostwright.audit.values import FleetAudit, HostAudit
 from hostwright.errors import HostError, Stopped
 from hostwright.events import Event
-from hostwright.fleet import Member
+from hostwright.member import Member
 from hostwright.model import Facts
 from hostwright.observing import ask
 from hostwright.secret import Secret

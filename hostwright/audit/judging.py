@@ -23,9 +23,9 @@ from hostwright.audit.values import (
     worst,
 )
 from hostwright.failures import SIGNED, FailureRule, Sign
-from hostwright.fleet import Member
 from hostwright.hardware.gpu import Gpu
 from hostwright.hardware.xids import XidEvent, xid_events
+from hostwright.member import Member
 from hostwright.model import Change, Facts, Probe
 from hostwright.planning import DesiredRole, notes_on
 from hostwright.probing import ordered

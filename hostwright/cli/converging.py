@@ -12,6 +12,7 @@ from typing import Any
 from rich.text import Text
 
 from hostwright import console, locks, setaside, stackstore
+from hostwright.apply.host.variables import read_apply_variables
 from hostwright.applying import Host
 from hostwright.cli.call import AS_DESIRED, DIFFERS, FAILED, Call, Connections
 from hostwright.cli.recording import recorded
@@ -121,16 +122,17 @@ class Work:
 
     def settings(self, member: Member) -> Settings:
         """What applying needs to know, from the options and the inventory."""
+        variables = read_apply_variables(member.host)
         return Settings(
             run=self.run,
             emit=self.emit,
             locate=self.fleet.store.locate,
             password=self.connections.password(member),
             holder=locks.holder(self.run.id, member.name, datetime.now(UTC)),
-            reboot_timeout_s=member.reboot_timeout_s,
+            reboot_timeout_s=variables.reboot_timeout_s,
             allow_reboot=not self.call.options.get("no_reboot"),
-            direct=member.direct,
-            hooks=member.hooks,
+            direct=variables.direct,
+            hooks=variables.hooks,
             drain=bool(self.call.options.get("drain")),
             force=bool(self.call.options.get("force")),
             depart=self.departs(member),

@@ -17,12 +17,13 @@ from hostwright.bmc.settings import ADDRESS
 from hostwright.cli.call import AS_DESIRED, FAILED, Call, Connections
 from hostwright.cli.recording import Recording, recorded
 from hostwright.cli.showing import errors_json, show_errors
-from hostwright.errors import HostError, InputError, InputErrors, Locked, Refused, Unreachable
+from hostwright.errors import HostError, InputError, Locked, Mistakes, Refused, Unreachable
 from hostwright.events import HostEnded
 from hostwright.fleet import Member
 from hostwright.model import Facts
 from hostwright.nearest import suggestion
 from hostwright.operator import operator
+from hostwright.rebuild.ways.means import read_means
 from hostwright.resources import gpu_use
 from hostwright.rollout import Results, on_each, result_of
 
@@ -116,14 +117,15 @@ def _boot(call: Call, order: str) -> Boot:
 
 def _bmcs(members: dict[str, Member]) -> dict[str, Bmc]:
     """Every host's BMC. Raises ``InputErrors`` that name those without, before anything is done to any host."""
-    mistakes = [
-        InputError(f"{name} has no BMC in the inventory: set {ADDRESS}", "--hosts")
-        for name, member in members.items()
-        if member.bmc is None
-    ]
-    if mistakes:
-        raise InputErrors(mistakes)
-    return {name: member.bmc for name, member in members.items() if member.bmc is not None}
+    mistakes, found = Mistakes(), dict[str, Bmc]()
+    for name, member in members.items():
+        with mistakes:
+            bmc = read_means(member.host).bmc
+            if bmc is None:
+                raise InputError(f"{name} has no BMC in the inventory: set {ADDRESS}", "--hosts")
+            found[name] = bmc
+    mistakes.refuse()
+    return found
 
 
 def _record(recording: Recording, results: Results[Powered]) -> None:

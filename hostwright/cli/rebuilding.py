@@ -30,6 +30,7 @@ from hostwright.inventory.patterns import fold
 from hostwright.journal import state_root
 from hostwright.limits import read_limits
 from hostwright.locks import read_duration
+from hostwright.rebuild.ways.means import read_means
 from hostwright.rebuilding import report
 from hostwright.rebuilding.carrying import HostRebuild
 from hostwright.rebuilding.diagnosis import Reinstall
@@ -173,7 +174,8 @@ class _Run:
         if error.offered is None:
             raise error  # the key of a jump host, which is no business of this rebuild
         before = known(member.host, member.options)
-        confirmed = confirm(member.host, error.offered, before, Sources(console=member.console_command))
+        sources = Sources(console=read_means(member.host).console_command)
+        confirmed = confirm(member.host, error.offered, before, sources)
         replaced = replace(member.host, member.options, confirmed.keys)
         sentence = f"its new key {error.offered} is right by {confirmed.source}, and written down"
         self.emit(Note(member.name, f"{sentence} in {', '.join(map(str, replaced.files))}"))
@@ -181,9 +183,9 @@ class _Run:
 
 def _ways(member: Member) -> Ways:
     """How a host's power is switched, and how it is reinstalled, as the inventory says."""
-    bmc = member.bmc
-    open_: Callable[[], Controller] | None = Opener(bmc) if bmc is not None else None
-    how: Reinstall = "redfish" if member.install else "command" if member.reinstall else ""
+    means = read_means(member.host)
+    open_: Callable[[], Controller] | None = Opener(means.bmc) if means.bmc is not None else None
+    how: Reinstall = "redfish" if means.install else "command" if means.reinstall else ""
     return Ways(open_, how)
 
 

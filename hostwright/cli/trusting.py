@@ -14,7 +14,7 @@ from rich.text import Text
 from hostwright import console
 from hostwright.cli.call import AS_DESIRED, FAILED, Call
 from hostwright.cli.showing import errors_json, show_errors
-from hostwright.errors import HostError, InputError, InputErrors
+from hostwright.errors import HostError, InputError, Mistakes
 from hostwright.fleet import Member
 from hostwright.identity.keys import HostKey
 from hostwright.identity.sources import Confirmed, Sources, confirm, read_console_command, read_fingerprint
@@ -115,17 +115,11 @@ def trust(call: Call) -> int:
 
 def _commands(members: Mapping[str, Member]) -> dict[str, str]:
     """Each host's console command. Raises ``InputErrors`` with every mistake, before any host is asked."""
-    found: dict[str, str] = {}
-    mistakes: dict[str, InputError] = {}
+    mistakes, found = Mistakes(), dict[str, str]()
     for name, member in members.items():
-        try:
+        with mistakes:
             found[name] = read_console_command(member.host)
-        except InputErrors as error:
-            mistakes |= {str(one): one for one in error.errors}
-        except InputError as error:
-            mistakes[str(error)] = error
-    if mistakes:
-        raise InputErrors(list(mistakes.values()))
+    mistakes.refuse()
     return found
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from hostwright.audit.values import GPU_LAYER
 from hostwright.failures import RULES
 from hostwright.failures.rule import DOCUMENT, FailureRule, Sign
-from hostwright.fleet import PROJECT
+from hostwright.member import PROJECT
 from hostwright.role import discover
 
 INTRO = """\

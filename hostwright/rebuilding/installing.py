@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 from hostwright import console, hooks, rebooting
 from hostwright.bmc import Controller
 from hostwright.durations import Clock
 from hostwright.errors import HostError, Unreachable
 from hostwright.events import Emit, Note, Waiting
-from hostwright.fleet import Member
 from hostwright.hostfacts import OS_RELEASE, os_release
 from hostwright.identity.keys import HostKey, KeyPair, generate
 from hostwright.identity.sources import console_keys
 from hostwright.identity.trusting import known, replace
+from hostwright.member import Member
 from hostwright.observing import ask
+from hostwright.rebuild.ways.means import Means, read_means
 from hostwright.rebuilding.clock import Phases
 from hostwright.rebuilding.serving import Place, SeedServers
 from hostwright.seeds.debian import FETCHED
@@ -52,14 +53,19 @@ class Installer:
     stopping: Callable[[], bool]
     clock: Clock
 
+    @cached_property
+    def means(self) -> Means:
+        """How the inventory says that the host is installed."""
+        return read_means(self.member.host)
+
     def __call__(self, reason: str, phases: Phases, begun: Callable[[], None]) -> None:
         """Install the host anew, and return when it answers on SSH with its new key, which is then the known one.
 
         ``begun`` is called before the first order that changes something. Raises ``HostError`` with what was seen last.
         """
-        if install := self.member.install:
+        if install := self.means.install:
             self._by_seed(install, phases, begun)
-        elif reinstall := self.member.reinstall:
+        elif reinstall := self.means.reinstall:
             self._by_command(reinstall, reason, phases, begun)
         else:
             raise HostError(self.member.name, "no reinstall is configured for it (hostwright_install)")
@@ -204,7 +210,7 @@ class Installer:
     def _from_console(self, shown: HostKey) -> tuple[list[HostKey], str]:
         """The keys that the console tells now, and what that says of the one that is shown; none where it fails: while
         the host is being installed, its console may have nothing to tell yet, or the installer's own."""
-        command = self.member.console_command
+        command = self.means.console_command
         if not command:
             raise HostError(
                 self.member.name,

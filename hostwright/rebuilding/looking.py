@@ -11,13 +11,13 @@ from hostwright.audit.auditing import ANSWERS_TIMEOUT_S, judged
 from hostwright.audit.judging import audit_probes
 from hostwright.bmc import Controller
 from hostwright.errors import HostError, Stopped
-from hostwright.fleet import Member
 from hostwright.hostfacts import read_host
+from hostwright.member import Member
 from hostwright.model import Facts, Probe
 from hostwright.observing import ask
 from hostwright.planning import make_plan
 from hostwright.probing import ordered
-from hostwright.rebuilding.diagnosis import LATELY, Diagnosis, Power, Reinstall, reach_of
+from hostwright.rebuilding.diagnosis import LATELY, Diagnosis, Power, Reinstall, reach_of, read_expected_gpus
 from hostwright.rebuilding.values import Rebuild, Way
 from hostwright.secret import Secret
 from hostwright.transport import Session
@@ -76,7 +76,7 @@ def look(
         history=tuple(one for one in history if one.at >= at - LATELY),
         tried=tried,
         can_reinstall=ways.reinstall,
-        expected_gpus=member.expected_gpus,
+        expected_gpus=read_expected_gpus(member.host),
         seen_gpus=len(read_host(facts).gpus) if facts is not None else None,
     )
     return Looked(diagnosis, facts, error)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hostwright.errors import HostKeyMismatch
-from hostwright.fleet import Member
+from hostwright.member import Member
 from hostwright.outcome import Settings
 from hostwright.rebuilding.clock import Phases
 from hostwright.rebuilding.looking import Ways

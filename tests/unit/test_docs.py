@@ -13,6 +13,7 @@ import pytest
 from invoke import Program
 from invoke.parser import Parser
 
+from hostwright.apply.host.variables import read_apply_variables
 from hostwright.errors import InputError
 from hostwright.fleet import PROJECT, Fleet
 from hostwright.role import discover
@@ -117,7 +118,7 @@ def test_sample_hooks_are_understood(tmp_path: Path):
         (folder / "group_vars").mkdir(parents=True)
         (folder / "hosts.yml").write_text(f"{folder.name}: {{hosts: {{gpu01: {{}}}}}}")
         (folder / "group_vars" / f"{folder.name}.yml").write_text(block.text)
-        hooks = Fleet.load(folder).members("gpu01")[0].hooks
+        hooks = read_apply_variables(Fleet.load(folder).members("gpu01")[0].host).hooks
         assert hooks is not None
         assert "$HOSTWRIGHT_HOST" in hooks.drain
         assert "$HOSTWRIGHT_HOST" in hooks.undrain

@@ -1,0 +1,1 @@
+"""Carrying out plans on many hosts: jobs, delivery, reboot, drain, locks, rollout, journal."""

@@ -1,0 +1,43 @@
+"""What the inventory says of how a host is changed: who is asked to take work off it, how long a reboot may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostwright.draining import Hooks, read_hooks
+from hostwright.errors import InputError, Mistakes
+from hostwright.inventory import Host
+from hostwright.rebooting import patience
+
+ARTIFACTS = "artifacts"
+WAYS = ("push", "direct")
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyVariables:
+    """The variables of one host that applying a plan reads."""
+
+    direct: bool  #: whether the host fetches the stack's files from their vendors itself (``artifacts: direct``)
+    hooks: Hooks | None  #: what takes work off the host and lets it back, where the inventory names it
+    reboot_timeout_s: float  #: how long the host may take to come back (``hostwright_reboot_timeout``)
+
+
+def read_apply_variables(host: Host) -> ApplyVariables:
+    """The variables of a host. Raises ``InputErrors`` with every mistake, each with its place."""
+    mistakes = Mistakes()
+    with mistakes:
+        direct = _direct(host)
+    with mistakes:
+        hooks = read_hooks(host)
+    with mistakes:
+        reboot_timeout_s = patience(host)
+    mistakes.refuse()
+    return ApplyVariables(direct, hooks, reboot_timeout_s)
+
+
+def _direct(host: Host) -> bool:
+    how = host.get(ARTIFACTS, WAYS[0])
+    if how not in WAYS:
+        origin = host.vars[ARTIFACTS].origin.exact
+        raise InputError(f"{ARTIFACTS}: found {how!r}, expected push (over SSH) or direct (from the vendor)", origin)
+    return bool(how == "direct")
