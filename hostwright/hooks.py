@@ -69,7 +69,7 @@ def _keep_tail(process: subprocess.Popen[bytes], tail: bytearray) -> None:
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
     """TERM to all of a command's processes, and KILL to those that are left after a while."""
-    with suppress(ProcessLookupError):
+    with suppress(ProcessLookupError, PermissionError):  # macOS refuses where only the dead are left
         os.killpg(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(GRACE_S)

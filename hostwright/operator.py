@@ -7,12 +7,14 @@ import hashlib
 import hmac
 import os
 import socket
+import subprocess
 from pathlib import Path
 
 _NAME_SIGNS = 200  #: the environment may hold anything as a user's name
 _MACHINE_ID = Path("/etc/machine-id")
 _PROC = Path("/proc")
 _STATE, _START = 0, 19  #: fields 3 and 22 of /proc/PID/stat (proc(5)), counted after the name of the program
+_PS_TIMEOUT_S = 10.0  #: ps answers in milliseconds; a machine that is out of memory may be slower
 _BOOT_SIGNS = 8  #: of the boot id: start times are counted from the boot, so two boots may give the same
 
 
@@ -37,14 +39,35 @@ def machine_id() -> str:
 def process_start(pid: int) -> str:
     """When a process of this machine began, as text to be compared; empty where it is gone or the system does not say.
 
-    With the process id it names one process for ever: ids are given again.
+    With the process id it names one process for ever: ids are given again. Linux says it in /proc, to a hundredth of a
+    second and whatever the clock is set to; elsewhere ps(1) says it, to the second.
     """
+    return _start_in_proc(pid) if _PROC.is_dir() else _start_by_ps(pid)
+
+
+def _start_in_proc(pid: int) -> str:
     try:
         fields = (_PROC / str(pid) / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
         boot = (_PROC / "sys/kernel/random/boot_id").read_text("ascii")[:_BOOT_SIGNS]
     except OSError:
         return ""
     return "" if len(fields) <= _START or fields[_STATE] in "ZX" else f"{fields[_START]}@{boot}"
+
+
+def _start_by_ps(pid: int) -> str:
+    try:
+        shown = subprocess.run(
+            ["ps", "-o", "stat=", "-o", "lstart=", "-p", str(pid)],
+            env={**os.environ, "LC_ALL": "C", "TZ": "UTC0"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PS_TIMEOUT_S,
+            check=True,
+        ).stdout.decode("ascii", "replace")
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    state, _, started = shown.strip().partition(" ")
+    return "" if state.startswith("Z") else " ".join(started.split())
 
 
 def pid_alive(pid: int, started: str) -> bool:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
+from math import ceil
 from typing import Any
 
 from hostwright.transport.values import Deadline
 
 _QUICKACK = getattr(socket, "TCP_QUICKACK", 0)  #: Linux only
+#: How long macOS sends again what is not acknowledged, in seconds: its netinet/tcp.h; Python has no name for it.
+_RXT_CONNDROPTIME = 0x80
 _Address = tuple[int, int, int, str, Any]
 
 
@@ -78,9 +83,13 @@ def _tune(sock: socket.socket, keepalive_s: float) -> None:
     Keepalive messages go out every ``keepalive_s``; if three in a row are not even acknowledged, the kernel ends it.
     """
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    unheard_s = keepalive_s * 3
     user_timeout = getattr(socket, "TCP_USER_TIMEOUT", None)
     if user_timeout is not None:
-        sock.setsockopt(socket.IPPROTO_TCP, user_timeout, int(keepalive_s * 3 * 1000))
+        sock.setsockopt(socket.IPPROTO_TCP, user_timeout, int(unheard_s * 1000))
+    elif sys.platform == "darwin":
+        with suppress(OSError):  # a connection that ends later is better than none
+            sock.setsockopt(socket.IPPROTO_TCP, _RXT_CONNDROPTIME, ceil(unheard_s))
 
 
 def dial_command(command: str) -> socket.socket:

@@ -32,13 +32,26 @@ def test_a_machine_has_one_name_that_does_not_give_its_id_away(tmp_path: Path, m
     assert operator.machine_id() == operator.machine_id()
 
 
-def test_a_process_lives_until_it_ends_and_its_id_given_again_is_another():
+@pytest.mark.parametrize("proc", ["/proc", "/none"], ids=["proc", "ps"])
+def test_a_process_lives_until_it_ends_and_its_id_given_again_is_another(proc: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(operator, "_PROC", Path(proc))
     with subprocess.Popen(["sleep", "60"]) as process:
         started = operator.process_start(process.pid)
         assert operator.pid_alive(process.pid, started)
         assert not operator.pid_alive(process.pid, "1@" + started.partition("@")[2])
+        assert operator.process_start(process.pid) == started != ""
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert not operator.pid_alive(process.pid, started), "ended, and nobody has asked how"
     assert not operator.pid_alive(process.pid, started)
     assert not operator.pid_alive(10**30, started)
+
+
+def test_where_nothing_says_when_processes_began_any_process_of_that_id_counts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(operator, "_PROC", tmp_path / "none")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert operator.process_start(os.getpid()) == ""
+    assert operator.pid_alive(os.getpid(), "")
+    assert not operator.pid_alive(10**30, "")
