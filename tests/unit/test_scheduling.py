@@ -1,6 +1,7 @@
 """Roles side by side: order, failure, and what is not tried."""
 
 import threading
+from graphlib import CycleError
 
 import pytest
 
@@ -57,3 +58,27 @@ def test_a_bug_is_not_swallowed():
 
     with pytest.raises(ZeroDivisionError):
         run_in_order({"base": ()}, work, skipped=lambda *_: None)
+
+
+def test_a_bug_lets_nothing_more_begin_and_waits_for_what_runs():
+    begun, broke, done = threading.Event(), [], []
+
+    def work(name: str) -> None:
+        if name == "base":
+            broke.append(threading.current_thread())
+            begun.set()
+            raise ZeroDivisionError(name)
+        assert begun.wait(10)
+        broke[0].join(10)  # its error is there, and the end of this one comes after it
+        done.append(name)
+
+    with pytest.raises(ZeroDivisionError):
+        run_in_order({"base": (), "driver": (), "cuda": ("driver",)}, work)
+    assert done == ["driver"]
+
+
+def test_a_circle_is_refused_before_anything_begins():
+    begun = []
+    with pytest.raises(CycleError):
+        run_in_order({"base": (), "driver": ("cuda",), "cuda": ("driver",)}, begun.append)
+    assert begun == []
