@@ -6,8 +6,9 @@ everything else. Asking whether it is still so is one ``find``: no gigabyte is e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import ClassVar
 
 from hostwright.delivery import host_path
 from hostwright.model import Change, Facts, Probe, Resource, Step
@@ -17,6 +18,7 @@ from hostwright.resources.departing import Original
 from hostwright.resources.files import ABSENT, few, stat_probe
 from hostwright.resources.originals import keep_original, made_directory
 from hostwright.stack import Artifact
+from hostwright.state_identity import NO_IDENTITY
 
 #: In ``$inside``, unpacked: what lies in the place of one of these files or links in ``$into``, is another one, and is
 #: not named by the record before. A copy of that goes below ``$aside``, a hard link where it can be one.
@@ -92,6 +94,8 @@ class Spread:
     A single damaged file or link is mended alone; without a record nobody knows the right bytes, so all are put anew.
     A file of others in the place of one of ours is kept in ``SET_ASIDE``.
     """
+
+    KIND: ClassVar = "archive-unpacked"
 
     name: str
     version: str
@@ -194,11 +198,13 @@ class Strays:
     whoever put it there may want it back.
     """
 
+    KIND: ClassVar = "no-stray-files"
+
     names: str  #: a shell pattern
     home: str
     right: tuple[str, ...]  #: shell patterns
     directories: tuple[str, ...]
-    because: str
+    because: str = field(metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
         find = f"find {words((self.home, *self.directories))} -maxdepth 1 " + sh("-name %s ! -type d", self.names)

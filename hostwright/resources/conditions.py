@@ -7,6 +7,7 @@ from typing import Protocol
 
 from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.resources.files import Absent
+from hostwright.state_identity import NO_IDENTITY
 
 
 class Condition(Protocol):
@@ -79,13 +80,13 @@ class Script:
     """
 
     what: str
-    want: str
+    want: str = field(metadata=NO_IDENTITY)
     probe: Probe
     script: str
-    lock: str = ""
-    timeout_s: float = 1800.0
+    lock: str = field(default="", metadata=NO_IDENTITY)
+    timeout_s: float = field(default=1800.0, metadata=NO_IDENTITY)
     artifacts: tuple[str, ...] = ()
-    leaves: tuple[str, ...] = field(default=(), repr=False)  # no part of the state that is desired
+    leaves: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
         return (self.probe,)
@@ -117,7 +118,7 @@ class Require:
 
     what: str
     probe: Probe
-    otherwise: str
+    otherwise: str = field(metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
         return (self.probe,)

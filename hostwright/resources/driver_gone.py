@@ -8,13 +8,14 @@ they are: what the uninstaller gave back to whoever had it before stays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh, words
 from hostwright.resources import driver_steps as steps
 from hostwright.resources.gpu_use import DISPLAY, display
 from hostwright.resources.paths import ABSENT, few
+from hostwright.state_identity import NO_IDENTITY
 
 #: What it does to those who use the GPU.
 TAKES = "takes the driver away"
@@ -206,7 +207,7 @@ class DriverGone:
     is in use, the step fails with who uses it, and a host with a display is refused. The installer's logs stay.
     """
 
-    force: bool = False
+    force: bool = field(default=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
         return (STATE, DISPLAY)

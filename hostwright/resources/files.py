@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -18,6 +18,7 @@ from hostwright.resources.departing import DirectoryGone, Original, as_file, as_
 from hostwright.resources.keys_gone import KeysGone
 from hostwright.resources.originals import keep_original, made_directory
 from hostwright.resources.paths import ABSENT, content_probe, few, stat_probe, unified, write_script
+from hostwright.state_identity import NO_IDENTITY
 from hostwright.untrusted import json_object
 
 __all__ = [
@@ -130,7 +131,7 @@ class Absent:
     """Nothing at this path (a file or a link; never a directory). ``because`` says why it must go."""
 
     path: str
-    because: str = ""
+    because: str = field(default="", metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
         return (Probe(sh("test -e %s || test -L %s", self.path, self.path), root=True),)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh, words
@@ -11,6 +11,7 @@ from hostwright.resources import originals
 from hostwright.resources.files import ABSENT
 from hostwright.resources.packages import DPKG_LOCK
 from hostwright.resources.venv_gone import oldest_back
+from hostwright.state_identity import NO_IDENTITY
 
 #: ``found PATTERN``: name and path, links in its directory's name followed, of what the loader opens for each matching
 #: name of its cache: the first entry of this architecture. Whether the file is there is the concern of who brought it.
@@ -30,7 +31,8 @@ class LoaderCache:
 
     libraries: tuple[str, ...]
     home: str
-    conf: str  #: the file in ``/etc/ld.so.conf.d`` that names the directories, for the sentence when another wins
+    #: the file in ``/etc/ld.so.conf.d`` that names the directories, for the sentence when another wins
+    conf: str = field(metadata=NO_IDENTITY)
 
     @property
     def _ask(self) -> str:

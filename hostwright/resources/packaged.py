@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import ClassVar
 
 from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh, words
@@ -135,6 +136,8 @@ class Says:
     It is asked once its package, the first of ``packages`` (``name=version`` words), is installed at that version; all
     of them are installed again when it answers otherwise, since something else was put over them then.
     """
+
+    KIND: ClassVar = "command-reports"
 
     program: str
     argument: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from hostwright.model import Change, Facts, Probe, Resource, Step
@@ -27,6 +27,7 @@ from hostwright.resources.dpkg import (
 )
 from hostwright.resources.originals import note_installed
 from hostwright.resources.paths import ABSENT
+from hostwright.state_identity import NO_IDENTITY
 
 __all__ = [
     "APT_GET", "DPKG", "DPKG_LOCK", "MIRROR_TRIES", "PATIENTLY", "Debs", "DebsAbsent", "DpkgInOrder", "Installed",
@@ -139,7 +140,7 @@ class DebsAbsent:
     """
 
     patterns: tuple[str, ...]
-    because: str
+    because: str = field(metadata=NO_IDENTITY)
     keep: tuple[str, ...] = ()
     purge: bool = True
 

@@ -6,7 +6,7 @@ which made every key vouch for every repository, is never used.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hostwright.delivery import host_path
 from hostwright.errors import InputError
@@ -20,6 +20,7 @@ from hostwright.resources.originals import keep_original, note_installed
 from hostwright.resources.packages import APT_GET, DPKG, DPKG_LOCK, dpkg_table
 from hostwright.resources.sources_gone import DISABLED, basic_regex
 from hostwright.stack import Artifact
+from hostwright.state_identity import NO_IDENTITY
 
 #: ``dearmor FILE``: the key's bytes, whether FILE is ASCII-armored or not; with base64 alone, so that asking is cheap.
 DEARMOR = (
@@ -217,7 +218,7 @@ class SourcesDisabled:
     """
 
     texts: tuple[str, ...]
-    because: str
+    because: str = field(metadata=NO_IDENTITY)
     keep: str = ""
 
     def probes(self) -> tuple[Probe, ...]:

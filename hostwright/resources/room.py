@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import ClassVar
 
 from hostwright.model import Change, Facts, Probe, Resource
 from hostwright.quoting import words
@@ -29,6 +30,8 @@ class Room:
 
     ``total_bytes`` is what a bare host needs for everything. Directories on one filesystem are added up.
     """
+
+    KIND: ClassVar = "free-space"
 
     total_bytes: int
     shares: tuple[Share, ...]

@@ -7,7 +7,7 @@ module, run the installer, reboot.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hostwright.delivery import host_path
 from hostwright.model import Change, Facts, Probe, Resource, Step
@@ -19,6 +19,7 @@ from hostwright.resources.gpu_use import DISPLAY, SECURE_BOOT, display, unsigned
 from hostwright.resources.kernel import KERNEL_GONE, NOUVEAU, boots_first
 from hostwright.resources.packages import DPKG, dpkg_table, named_like
 from hostwright.stack import Artifact
+from hostwright.state_identity import NO_IDENTITY
 
 #: Packages that are, or belong to, somebody else's NVIDIA driver: Debian's, Ubuntu's, NVIDIA's repository's.
 DRIVER_PACKAGES = (
@@ -127,7 +128,7 @@ class NvidiaRunfile:
     artifact: Artifact
     version: str
     flags: tuple[str, ...] = ()
-    force: bool = False
+    force: bool = field(default=False, metadata=NO_IDENTITY)
 
     @property
     def state_probe(self) -> Probe:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
+from typing import ClassVar
 
 from hostwright.model import Change, Facts, Probe, Resource, Step
 from hostwright.quoting import sh, words
@@ -11,6 +12,7 @@ from hostwright.resources.conditions import Condition
 from hostwright.resources.departing import ServiceGone
 from hostwright.resources.originals import MARK, ORIGIN, changed, keep_unit
 from hostwright.resources.units import parse_show, show_probe
+from hostwright.state_identity import NO_IDENTITY
 
 __all__ = ["Disturbing", "Fresh", "Running", "Service", "parse_show"]
 
@@ -69,6 +71,8 @@ class Fresh:
     planned with it; the step itself looks again and restarts only what is then older than its files, so that neither a
     restart is lost when a run was cut in between, nor is one made for nothing.
     """
+
+    KIND: ClassVar = "restarted-after"
 
     unit: str
     files: tuple[str, ...]
@@ -145,8 +149,8 @@ class Disturbing:
     """
 
     resource: Resource
-    what: str
-    when: Condition
+    what: str = field(metadata=NO_IDENTITY)
+    when: Condition = field(metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
         return (*self.resource.probes(), *self.when.probes())
