@@ -24,7 +24,7 @@ from hostwright.errors import InputError, InputErrors, Mistakes
 from hostwright.inventory import Host, Inventory
 from hostwright.nearest import suggestion
 from hostwright.planning import Desired, desire
-from hostwright.role import Role, discover
+from hostwright.role import Role, Wanted, discover
 from hostwright.rules import check_stack
 from hostwright.stack import Stack
 from hostwright.stackfile import load_stack
@@ -43,6 +43,7 @@ class Member:
     roles: tuple[Role, ...]
     variables: Mapping[str, Any]  #: role → its bound variables
     options: transport.Options
+    force: bool = False  #: the operator's word that what uses the host may be disturbed, and ended
 
     @property
     def name(self) -> str:
@@ -52,7 +53,8 @@ class Member:
     @cached_property
     def desired(self) -> Desired:
         """The desired states of all its roles."""
-        return desire(self.name, self.stack, [(role, self.variables[role.name]) for role in self.roles])
+        wanted = Wanted(self.stack, force=self.force)
+        return desire(self.name, wanted, [(role, self.variables[role.name]) for role in self.roles])
 
     def connect(self) -> transport.Session:
         """Open an SSH session; raises ``Unreachable``."""
@@ -62,11 +64,20 @@ class Member:
 class Roster:
     """An inventory with the stacks and roles that its hosts use."""
 
-    def __init__(self, path: Path, inventory: Inventory, roles: tuple[Role, ...], options: transport.Options):
+    def __init__(
+        self,
+        path: Path,
+        inventory: Inventory,
+        roles: tuple[Role, ...],
+        options: transport.Options,
+        *,
+        force: bool = False,
+    ):
         self.path = path
         self.inventory = inventory
         self.roles = roles
         self.options = options
+        self.force = force
         self._stacks: dict[str, Stack] = {}
 
     @classmethod
@@ -76,13 +87,15 @@ class Roster:
         *,
         settings: Mapping[str, str] | None = None,
         options: transport.Options | None = None,
+        force: bool = False,
     ) -> Self:
         """Read an inventory; ``settings`` are variables of the command line, which win over all others.
 
+        ``force`` is the operator's word that what uses the hosts may be disturbed, and ended.
         Raises ``InputError`` with every mistake of every file.
         """
         inventory = inventories.load(path, extra=settings or {})
-        return cls(path, inventory, discover(), options or transport.Options())
+        return cls(path, inventory, discover(), options or transport.Options(), force=force)
 
     @property
     def stack_dirs(self) -> tuple[Path, ...]:
@@ -136,7 +149,7 @@ class Roster:
             raise InputErrors(slips)
         variables = {role.name: inventories.bind(role.variables, role.name, host) for role in roles}
         self._check(host)
-        return Member(host, stack, roles, variables, self.options)
+        return Member(host, stack, roles, variables, self.options, self.force)
 
     def _check(self, host: Host) -> None:
         """Raise ``InputError`` for further variables of a host that cannot be used."""

@@ -12,7 +12,7 @@ from hostwright.model import Change, Facts, Plan, Probe, Resource, RolePlan
 from hostwright.probing import ordered
 from hostwright.release import RELEASE
 from hostwright.resources.gpu_use import BUSY_PROBES, users
-from hostwright.role import Role
+from hostwright.role import Role, Wanted
 from hostwright.rules import check_host
 from hostwright.stack import Stack
 
@@ -23,7 +23,7 @@ PREFLIGHT = "preflight"  #: the name under which a host's refusals stand in its 
 
 @dataclass(frozen=True, slots=True)
 class DesiredRole:
-    """One role's desired states on one host."""
+    """One role's desired states on one host; ``needs`` are the roles that go before it."""
 
     name: str
     needs: tuple[str, ...]
@@ -45,13 +45,10 @@ class Desired:
         return ordered([*ENGINE_PROBES, *asked])
 
 
-def desire(host: str, stack: Stack, roles: Iterable[tuple[Role, object]]) -> Desired:
+def desire(host: str, wanted: Wanted, roles: Iterable[tuple[Role, object]]) -> Desired:
     """The desired states of a host: each role called with its bound variables."""
-    return Desired(
-        host,
-        stack,
-        tuple(DesiredRole(role.name, role.needs, role.resources(variables, stack)) for role, variables in roles),
-    )
+    states = (DesiredRole(role.name, role.follows, role.resources(variables, wanted)) for role, variables in roles)
+    return Desired(host, wanted.stack, tuple(states))
 
 
 def removal_of(desired: Desired, former: Iterable[Desired] = ()) -> Desired:

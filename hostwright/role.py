@@ -21,23 +21,51 @@ from typing import Any, TypeVar
 from hostwright.errors import InputError
 from hostwright.model import Resource
 from hostwright.stack import Stack
+from hostwright.templates import render
 
 V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a role is told beside its own variables: all else that is wanted of the host.
+
+    ``force`` is the operator's word that what uses the host may be disturbed, and ended. ``audit_values`` are those of
+    the host's roles, for one that watches them.
+    """
+
+    stack: Stack
+    force: bool = False
+    audit_values: tuple[Any, ...] = ()
+
+    def render(self, template: str, /, **values: Any) -> str:
+        """The text of a template (``cuda/ld.conf.j2``) with these values; mistakes are an ``InputError``."""
+        return render(template, **values)
+
+
+@dataclass(frozen=True, slots=True)
 class Role:
-    """One layer of the stack: its name, the roles before it, its typed variables, and its resources."""
+    """One layer of the stack: its name, the roles before it, its typed variables, and its resources.
+
+    The roles that it ``needs`` must be on a host that has it; those that it comes ``after`` go before it where they are
+    there.
+    """
 
     name: str
     needs: tuple[str, ...]
     variables: type[Any]
-    function: Callable[[Any, Stack], Iterator[Resource]]
+    function: Callable[[Any, Wanted], Iterator[Resource]]
     summary: str
+    after: tuple[str, ...] = ()
 
-    def resources(self, variables: Any, stack: Stack) -> tuple[Resource, ...]:
-        """The desired states of this layer for one host's variables."""
-        return tuple(self.function(variables, stack))
+    def resources(self, variables: Any, host: Wanted) -> tuple[Resource, ...]:
+        """The desired states of this layer on a host with these variables."""
+        return tuple(self.function(variables, host))
+
+    @property
+    def follows(self) -> tuple[str, ...]:
+        """The roles that go before it, for either reason."""
+        return tuple(dict.fromkeys((*self.needs, *self.after)))
 
     def part(self, name: str) -> ModuleType | None:
         """The module of that name in the role's folder (``failures``, ``rules``, …); ``None`` where there is none."""
@@ -48,21 +76,25 @@ class Role:
         return importlib.import_module(full) if importlib.util.find_spec(full) else None
 
 
-def role(*, needs: Iterable[str] = ()) -> Callable[[Callable[[V, Stack], Iterator[Resource]]], Role]:
-    """Make a role of a function ``(variables, stack) -> Iterator[Resource]``.
+def role(
+    *, needs: Iterable[str] = (), after: Iterable[str] = ()
+) -> Callable[[Callable[[V, Wanted], Iterator[Resource]]], Role]:
+    """Make a role of a function ``(variables, host) -> Iterator[Resource]``.
 
-    The role's name is the function's; the type of its variables is read from the first parameter's annotation, which
-    must be a frozen dataclass whose fields all have defaults.
+    ``needs`` are roles without which it cannot be on a host, ``after`` others that go before it. The role's name is the
+    function's; the type of its variables is read from the first parameter's annotation, which must be a frozen
+    dataclass whose fields all have defaults.
     """
 
-    def decorate(function: Callable[[V, Stack], Iterator[Resource]]) -> Role:
+    def decorate(function: Callable[[V, Wanted], Iterator[Resource]]) -> Role:
         hints = typing.get_type_hints(function)
         first = next(iter(inspect.signature(function).parameters))
         variables = hints[first]
         if not is_dataclass(variables):
             raise TypeError(f"role {function.__name__}: the first parameter must be annotated with a dataclass")
         summary = (inspect.getdoc(function) or "").partition("\n")[0]
-        return Role(function.__name__, tuple(needs), typing.cast(type[Any], variables), function, summary)
+        kind = typing.cast(type[Any], variables)
+        return Role(function.__name__, tuple(needs), kind, function, summary, tuple(after))
 
     return decorate
 
@@ -77,16 +109,20 @@ def discover(package: str = "roles") -> tuple[Role, ...]:
 
 
 def in_order(roles: Mapping[str, Role]) -> tuple[Role, ...]:
-    """The roles sorted so that each comes after its needs. An unknown need or a circle is an ``InputError``."""
+    """The roles sorted so that each comes after those that go before it. An unknown need or a circle is an error.
+
+    Raises ``InputError``.
+    """
     for one in roles.values():
         for need in one.needs:
             if need not in roles:
                 raise InputError(f"role {one.name} needs {need}, and there is no such role", f"roles/{one.name}/")
-    sorter: TopologicalSorter[str] = TopologicalSorter({name: sorted(roles[name].needs) for name in sorted(roles)})
+    before = {name: sorted(other for other in roles[name].follows if other in roles) for name in sorted(roles)}
+    sorter: TopologicalSorter[str] = TopologicalSorter(before)
     try:
         sorter.prepare()
     except CycleError as error:
-        raise InputError(f"roles need each other in a circle: {' → '.join(error.args[1])}", "roles/") from error
+        raise InputError(f"roles follow each other in a circle: {' → '.join(error.args[1])}", "roles/") from error
     order: list[Role] = []
     while sorter.is_active():
         ready = sorted(sorter.get_ready())

@@ -43,7 +43,8 @@ class Call:
         """The inventory that was named, with the variables of the command line."""
         path = Path(self["inventory"]) if self["inventory"] else DEFAULT_INVENTORY
         policy = transport.Options(host_keys="accept-new" if self.options.get("accept_new") else "strict")
-        fleet = Fleet.load(path, settings=self.settings(), options=policy)
+        force = bool(self.options.get("force"))
+        fleet = Fleet.load(path, settings=self.settings(), options=policy, force=force)
         for note in fleet.inventory.notes:
             console.make_console(stderr=True).print(Text(console.printable(note), style="yellow"))
         return fleet
@@ -54,8 +55,7 @@ class Call:
         for key, sign, _ in pairs:
             if not sign or not key:
                 raise InputError(f"expected KEY=VALUE, found {key!r}", "--var")
-        forced = {"driver_force": "true"} if self.options.get("force") and "var" in self.options else {}
-        return {**forced, **{key: value for key, _, value in pairs}}
+        return {key: value for key, _, value in pairs}
 
     def members(self, fleet: Fleet) -> tuple[Member, ...]:
         """The hosts that were named, narrowed to ``--roles``."""

@@ -13,9 +13,7 @@ from hostwright.resources.packages import Debs, DebsAbsent, DpkgInOrder
 from hostwright.resources.room import Room, shares
 from hostwright.resources.runfile import DRIVER_PACKAGES, NOT_DRIVER
 from hostwright.resources.services import Disturbing
-from hostwright.role import role
-from hostwright.stack import Stack
-from hostwright.templates import render
+from hostwright.role import Wanted, role
 
 PREFERENCES = "base/no-other-driver.pref.j2"
 NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"
@@ -37,14 +35,14 @@ class Base:
 
 
 @role()
-def base(v: Base, stack: Stack) -> Iterator[Resource]:
+def base(v: Base, host: Wanted) -> Iterator[Resource]:
     """The host can build a kernel module, and nothing but this stack ever brings a driver or a kernel to it."""
-    yield Room(stack.requirements.free_bytes, shares(stack))
+    yield Room(host.stack.requirements.free_bytes, shares(host.stack))
     yield DpkgInOrder()
 
-    yield File("/etc/apt/apt.conf.d/52hostwright", render("base/unattended.conf.j2", never=v.never_unattended))
+    yield File("/etc/apt/apt.conf.d/52hostwright", host.render("base/unattended.conf.j2", never=v.never_unattended))
     pinned = [name for name in DRIVER_PACKAGES if name != "libnvidia-*"]  # a glob would take the container toolkit's
-    yield File("/etc/apt/preferences.d/hostwright-no-other-driver", render(PREFERENCES, packages=pinned))
+    yield File("/etc/apt/preferences.d/hostwright-no-other-driver", host.render(PREFERENCES, packages=pinned))
     other = DebsAbsent(DRIVER_PACKAGES, "the driver comes from the .run, and two drivers break each other", NOT_DRIVER)
     yield Disturbing(other, "removes a driver", Answers(DRIVER_LOADED))
     yield Absent("/usr/lib/nvidia/alternate-install-present", "left by a distribution's driver; stops the installer")
@@ -53,6 +51,6 @@ def base(v: Base, stack: Stack) -> Iterator[Resource]:
     yield KernelThere()
     yield KernelPackages()
 
-    yield File(NOUVEAU_OFF, render("base/nouveau-off.conf.j2"), then=(UPDATE_INITRAMFS,))
+    yield File(NOUVEAU_OFF, host.render("base/nouveau-off.conf.j2"), then=(UPDATE_INITRAMFS,))
     yield Initramfs(after=NOUVEAU_OFF)
     yield NouveauGone()

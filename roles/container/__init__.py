@@ -21,9 +21,7 @@ from hostwright.resources.containers import (
 from hostwright.resources.files import JsonMerged
 from hostwright.resources.packages import Debs
 from hostwright.resources.services import Disturbing, Fresh, Running, Service
-from hostwright.role import role
-from hostwright.stack import Stack
-from hostwright.templates import render
+from hostwright.role import Wanted, role
 
 DOCKER = "docker.service"
 RESTARTS = "restarts Docker"  #: which ends its containers
@@ -39,8 +37,9 @@ class Container:
 
 
 @role(needs=["base", "driver"])
-def container(v: Container, stack: Stack) -> Iterator[Resource]:
+def container(v: Container, host: Wanted) -> Iterator[Resource]:
     """Docker that gives GPUs to containers, with whatever else its daemon.json says left as it is."""
+    stack = host.stack
     docker, wanted = stack.container.docker_ce, stack.container.toolkit
     yield from former_names_gone(keep=wanted.repository.list_file)
     if docker and stack.container.docker == "docker-ce":
@@ -54,7 +53,7 @@ def container(v: Container, stack: Stack) -> Iterator[Resource]:
     programs = Programs((*stack.container.docker_packages, *wanted.packages))
     yield programs
     yield DeviceLinks()
-    yield from links_at_boot(render("container/dev-char.service.j2"))
+    yield from links_at_boot(host.render("container/dev-char.service.j2"))
     settings = JsonMerged(DAEMON_JSON, daemon_settings(v.default_runtime, v.cgroup_driver), check=VALIDATE)
     yield settings
     yield Service(DOCKER)

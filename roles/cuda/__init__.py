@@ -13,8 +13,7 @@ from hostwright.resources.loader import Alternative, FormerName
 from hostwright.resources.packaged import PackagedTree, Says
 from hostwright.resources.packages import Debs
 from hostwright.resources.repositories import AptSource, Keyring, LocalRepo, RepoDropped, SourcesDisabled
-from hostwright.role import role
-from hostwright.stack import Stack
+from hostwright.role import Wanted, role
 
 #: a toolkit package that brings one of these would put a driver over the .run's; apt's simulation is searched for them
 DRIVER = "^(nvidia-|cuda-drivers|libcuda1|libnvidia-([^c]|c[^o]|co[^n])|xserver-xorg-video-nvidia)"
@@ -33,8 +32,9 @@ class Cuda:
 
 
 @role(needs=["base"])
-def cuda(v: Cuda, stack: Stack) -> Iterator[Resource]:
+def cuda(v: Cuda, host: Wanted) -> Iterator[Resource]:
     """The toolkit at its exact version, held, from the vendor's local repository and that repository's own key."""
+    stack = host.stack
     wanted, repository = stack.cuda, stack.cuda.repository
     keyring = f"/usr/share/keyrings/{repository.package}-keyring.gpg"
     exact = tuple(f"{name}={version}" for name, version in wanted.components.items())

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from hostwright.model import Resource
 from hostwright.resources.archives import Part, Spread, Strays
 from hostwright.resources.packages import DebsAbsent
-from hostwright.role import role
-from hostwright.stack import Stack
+from hostwright.role import Wanted, role
 
 SECOND = "two cuDNN 8 in one process: libcudnn_ops_infer.so.8 not defined"
 
@@ -25,8 +24,9 @@ class Cudnn:
 
 
 @role(needs=["cuda"])
-def cudnn(v: Cudnn, stack: Stack) -> Iterator[Resource]:
+def cudnn(v: Cudnn, host: Wanted) -> Iterator[Resource]:
     """The archive's libraries, links as links, and all its headers; no second cuDNN of the same major version."""
+    stack = host.stack
     wanted, target = stack.cudnn, f"{stack.cuda.prefix}/targets/x86_64-linux"
     major = wanted.version.partition(".")[0]
     libraries = f"libcudnn*.so.{major}*"

@@ -13,9 +13,7 @@ from hostwright.resources.files import File
 from hostwright.resources.gpu_use import GpuPresent, HasNvSwitch, ReloadTakesGpus
 from hostwright.resources.runfile import NvidiaRunfile, WithDriver
 from hostwright.resources.services import Disturbing, Fresh, Service
-from hostwright.role import role
-from hostwright.stack import Stack
-from hostwright.templates import render
+from hostwright.role import Wanted, role
 
 USER = "nvidia-persistenced"
 PERSISTENCED = "nvidia-persistenced.service"
@@ -32,15 +30,16 @@ class Driver:
 
 
 @role(needs=["base"])
-def driver(v: Driver, stack: Stack) -> Iterator[Resource]:
+def driver(v: Driver, host: Wanted) -> Iterator[Resource]:
     """One version everywhere: libraries, module on disk, module in the kernel; kept awake; NVSwitches set up."""
-    wanted = stack.driver
-    runfile = NvidiaRunfile(stack.artifact(wanted.artifact), wanted.version, v.flags, v.force)
+    stack, wanted = host.stack, host.stack.driver
+    runfile = NvidiaRunfile(stack.artifact(wanted.artifact), wanted.version, v.flags, v.force or host.force)
     yield GpuPresent()
-    yield File("/etc/modules-load.d/hostwright-nvidia.conf", render("driver/modules.conf.j2"))
+    yield File("/etc/modules-load.d/hostwright-nvidia.conf", host.render("driver/modules.conf.j2"))
     yield runfile
 
-    unit = File(UNIT, render("driver/nvidia-persistenced.service.j2", user=USER), then=("systemctl daemon-reload",))
+    service = host.render("driver/nvidia-persistenced.service.j2", user=USER)
+    unit = File(UNIT, service, then=("systemctl daemon-reload",))
     yield SystemUser(USER, "NVIDIA persistence daemon")
     yield Disturbing(unit, RELOADS, ReloadTakesGpus())
     yield Disturbing(WithDriver(runfile, Service(PERSISTENCED)), RELOADS, ReloadTakesGpus())  # to enable is to reload

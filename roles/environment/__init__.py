@@ -9,9 +9,7 @@ from hostwright.model import Resource
 from hostwright.resources.files import File, Link
 from hostwright.resources.loader import LoaderCache
 from hostwright.resources.loaderconf import OneToolkitLoaded
-from hostwright.role import role
-from hostwright.stack import Stack
-from hostwright.templates import render
+from hostwright.role import Wanted, role
 
 COMMAND = "/usr/local/lib/hostwright/cuda-command"
 LDCONFIG = "/sbin/ldconfig"  #: the profiler's library is none of those that the cache is asked for
@@ -26,27 +24,28 @@ class Environment:
     tools_directory: str = "/usr/bin"  #: the one directory on everybody's PATH; cron's holds nothing else but /bin
 
 
-@role(needs=["cuda", "cudnn"])
-def environment(v: Environment, stack: Stack) -> Iterator[Resource]:
+@role(needs=["cuda"], after=["cudnn"])
+def environment(v: Environment, host: Wanted) -> Iterator[Resource]:
     """The libraries through the loader's cache, which nothing strips; the tools through /usr/bin and login shells.
 
     A variable in somebody's ``~/.bashrc`` reaches one user's interactive shells; nobody's file is ever edited here.
     """
+    stack = host.stack
     prefix, series = stack.cuda.prefix, stack.cuda.series
     profiler = f"{prefix}/extras/CUPTI/lib64"
     conf = f"/etc/ld.so.conf.d/cuda-{series.replace('.', '-')}.conf"
     opened = tuple(name for name, layer in stack.tensorflow.libraries.items() if layer in {"cuda", "cudnn"})
 
     directories = (f"{prefix}/targets/x86_64-linux/lib", profiler)
-    yield File(conf, render("environment/ld.conf.j2", libraries=directories), then=(LDCONFIG,))
+    yield File(conf, host.render("environment/ld.conf.j2", libraries=directories), then=(LDCONFIG,))
     yield OneToolkitLoaded(conf)
     yield LoaderCache(opened, prefix, conf)
     yield File(
         "/etc/profile.d/cuda.sh",
-        render("environment/cuda.sh.j2", prefix=prefix, series=series, libraries=(f"{prefix}/lib64", profiler)),
+        host.render("environment/cuda.sh.j2", prefix=prefix, series=series, libraries=(f"{prefix}/lib64", profiler)),
         check="sh -n %s",
     )
-    command = render("environment/cuda-command.j2", prefix=prefix, series=series)
+    command = host.render("environment/cuda-command.j2", prefix=prefix, series=series)
     yield File(COMMAND, command, mode="755", check="sh -n %s")
     for tool in v.tools:
         yield Link(f"{v.tools_directory}/{tool}", COMMAND)

@@ -15,9 +15,7 @@ from hostwright.resources.conditions import Answers, Script, When
 from hostwright.resources.files import Absent, Directory, File
 from hostwright.resources.gpu_use import ReloadTakesGpus
 from hostwright.resources.services import Disturbing, Service
-from hostwright.role import role
-from hostwright.stack import Stack
-from hostwright.templates import render
+from hostwright.role import Wanted, role
 
 PROGRAM = "/usr/local/lib/hostwright/selfaudit"
 RESULT = "/var/lib/hostwright/selfaudit.json"
@@ -40,8 +38,8 @@ class Selfaudit:
     tensorflow_path: str = ""  #: the role tensorflow's ``path``; empty: as that role does
 
 
-@role(needs=["container", "environment", "tensorflow"])
-def selfaudit(v: Selfaudit, stack: Stack) -> Iterator[Resource]:
+@role(after=["container", "environment", "tensorflow"])
+def selfaudit(v: Selfaudit, host: Wanted) -> Iterator[Resource]:
     """A timer that writes what the host has against the stack, for people and for Prometheus; off unless wanted."""
     metrics = f"{v.textfile_directory}/{METRICS}" if v.textfile_directory else ""
     if not v.enabled:
@@ -51,9 +49,10 @@ def selfaudit(v: Selfaudit, stack: Stack) -> Iterator[Resource]:
             yield Absent(path, "the host is not to audit itself")
         return
 
+    stack = host.stack
     venv = stack.tensorflow.home(v.tensorflow_path)
     program = partial(
-        render, "selfaudit/selfaudit.sh.j2", stack=stack.name, checks=check_lines(stack, venv),
+        host.render, "selfaudit/selfaudit.sh.j2", stack=stack.name, checks=check_lines(stack, venv),
         questions=user_program(venv, package_patterns(stack)), json=sh("%s", RESULT),
         metrics=sh("%s", metrics),
     )  # fmt: skip
@@ -65,9 +64,9 @@ def selfaudit(v: Selfaudit, stack: Stack) -> Iterator[Resource]:
         yield When(missing, Directory(v.textfile_directory))
     folders = (RESULT.rpartition("/")[0], *([v.textfile_directory] if metrics else []))
     reload = ("systemctl daemon-reload",)
-    service = render(f"selfaudit/{SERVICE}.j2", program=PROGRAM, folders=" ".join(f"-{one}" for one in folders))
+    service = host.render(f"selfaudit/{SERVICE}.j2", program=PROGRAM, folders=" ".join(f"-{one}" for one in folders))
     yield _reloads(File(f"{UNITS}/{SERVICE}", service, then=reload))
-    timer = render(f"selfaudit/{TIMER}.j2", on_calendar=v.on_calendar, randomized_delay=v.randomized_delay)
+    timer = host.render(f"selfaudit/{TIMER}.j2", on_calendar=v.on_calendar, randomized_delay=v.randomized_delay)
     yield _reloads(File(f"{UNITS}/{TIMER}", timer, check=CALENDAR, then=reload))
 
     ran = Probe(sh("grep -qF %s %s", f'"edition": "{edition}"', RESULT))

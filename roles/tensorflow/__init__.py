@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hostwright.model import Resource
 from hostwright.resources.interpreters import VenvPackage
 from hostwright.resources.python import Recipe, Venv
-from hostwright.role import role
+from hostwright.role import Wanted, role
 from hostwright.stack import Stack
 
 
@@ -21,13 +21,13 @@ class Tensorflow:
 
 
 @role(needs=["base"])
-def tensorflow(v: Tensorflow, stack: Stack) -> Iterator[Resource]:
+def tensorflow(v: Tensorflow, host: Wanted) -> Iterator[Resource]:
     """A venv of a Python that this TensorFlow has wheels for, with every package at its pin.
 
     Without the pins today's pip takes numpy 2 and protobuf 4, and TensorFlow 2.9.0 does not import. CUDA and cuDNN are
     found through the loader's path (role ``environment``), so this one needs neither and runs beside them.
     """
-    wanted = stack.tensorflow
+    stack, wanted = host.stack, host.stack.tensorflow
     path = wanted.home(v.path)
     yield VenvPackage(wanted.pythons)
     yield Venv(path, tuple(_recipe(path, stack, python) for python in wanted.pythons))

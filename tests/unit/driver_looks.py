@@ -19,6 +19,7 @@ from hostwright.model import Answer, Facts, Probe
 from hostwright.planning import Desired, DesiredRole
 from hostwright.resources.packages import DPKG
 from hostwright.resources.runfile import NvidiaRunfile
+from hostwright.role import Wanted
 from hostwright.stack import Stack
 from roles.base import Base, base
 from roles.driver import Driver, driver
@@ -90,8 +91,8 @@ def desired(stack: Stack = STACK, variables: Driver | None = None) -> Desired:
         "gpu01",
         stack,
         (
-            DesiredRole("base", (), base.resources(Base(), stack)),
-            DesiredRole("driver", ("base",), driver.resources(variables or Driver(), stack)),
+            DesiredRole("base", (), base.resources(Base(), Wanted(stack))),
+            DesiredRole("driver", ("base",), driver.resources(variables or Driver(), Wanted(stack))),
         ),
     )
 

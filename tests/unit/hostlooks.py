@@ -17,6 +17,7 @@ from hostwright.model import Answer, Facts, Probe
 from hostwright.planning import Desired, desire
 from hostwright.release import RELEASE, Run, renewed
 from hostwright.resources.packages import DPKG
+from hostwright.role import Wanted
 from roles.base import Base, base
 from roles.container import Container, container
 from tests.unit import test_role_base, test_role_container
@@ -24,7 +25,7 @@ from tests.unit.facts import Reply, answer, facts_for
 
 STACK = test_role_container.STACK
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
-DESIRED = desire("gpu01", STACK, [(base, Base()), (container, Container())])
+DESIRED = desire("gpu01", Wanted(STACK), [(base, Base()), (container, Container())])
 LAYERS = ("base", "driver", "container", "gpu")
 
 Differs = Mapping[Probe, Reply | None]

@@ -21,6 +21,7 @@ from hostwright.audit.questions import (
 )
 from hostwright.audit.readings_program import FAMILIES, root_program, user_program
 from hostwright.resources.files import File
+from hostwright.role import Wanted
 from hostwright.stackfile import load_stack
 from roles.base import Base, base
 from roles.cudnn import Cudnn
@@ -233,10 +234,12 @@ def test_fabric_manager_is_found_by_any_branch(host: MadeUp):
 
 def test_the_paths_are_those_of_the_roles():
     text = user_program(VENV)
-    written = [one.path for one in base.resources(Base(), STACK) if isinstance(one, File)]
+    written = [one.path for one in base.resources(Base(), Wanted(STACK)) if isinstance(one, File)]
     written = [path for path in written if path.startswith("/etc/apt/")]
     written += [
-        one.path for one in environment.resources(Environment(), STACK) if getattr(one, "check", "") == "sh -n %s"
+        one.path
+        for one in environment.resources(Environment(), Wanted(STACK))
+        if getattr(one, "check", "") == "sh -n %s"
     ][:1]
     assert len(written) == 3
     assert [path for path in (*written, *Cudnn().loader_directories) if f" {path}" not in text] == []

@@ -16,7 +16,7 @@ from hostwright.audit.values import Reading
 from hostwright.hardware.gpu import Gpu, GpuReport
 from hostwright.model import Answer, Facts
 from hostwright.planning import desire
-from hostwright.role import discover
+from hostwright.role import Wanted, discover
 from hostwright.stack import Stack
 from hostwright.stackfile import load_stack
 from tests.unit.madeup import DISTS, VENV
@@ -45,7 +45,7 @@ def look(
     gpus: tuple[Gpu, ...] | None = None, venv: str = VENV,
 ) -> Look:  # fmt: skip
     chosen = [role for role in discover() if role.name in roles or not roles]
-    desired = desire("gpu01", stack, [(role, role.variables()) for role in chosen])
+    desired = desire("gpu01", Wanted(stack), [(role, role.variables()) for role in chosen])
     answers = zip(question_probes(stack, venv), (user, root), strict=True)
     facts = Facts({probe: answer for probe, answer in answers if answer})
     found = Look(desired, {}, facts, {role.name: () for role in chosen}, NOW)

@@ -9,7 +9,7 @@ from hostwright.hostfacts import AVX, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.model import Answer, Change, Facts, Probe, Step
 from hostwright.planning import PREFLIGHT, Desired, DesiredRole, at_work, desire, disturbing, make_plan
 from hostwright.resources.gpu_use import HOLDERS
-from hostwright.role import discover
+from hostwright.role import Wanted, discover
 from hostwright.stackfile import load_stack
 
 STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
@@ -100,7 +100,7 @@ def test_a_host_without_avx_is_refused():
 
 
 def test_all_roles_of_a_bare_host_ask_each_question_once():
-    whole = desire("gpu01", STACK, [(role, role.variables()) for role in discover()])
+    whole = desire("gpu01", Wanted(STACK), [(role, role.variables()) for role in discover()])
     probes = whole.probes()
     assert len(set(probes)) == len(probes)
     assert len([probe for probe in probes if "dpkg-query -W -f" in probe.script]) == 1

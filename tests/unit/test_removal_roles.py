@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.model import Answer, Facts, Probe, Resource
 from hostwright.planning import desire, make_plan, removal_of
-from hostwright.role import discover
+from hostwright.role import Wanted, discover
 from hostwright.stackfile import load_stack
 from roles.cuda import Cuda
 from roles.selfaudit import Selfaudit
 
 STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
-DESIRED = desire("gpu01", STACK, [(role, role.variables()) for role in discover()])
+DESIRED = desire("gpu01", Wanted(STACK), [(role, role.variables()) for role in discover()])
 ODD = [
     one
     for role, variables in (("cuda", Cuda(keep_repository=False)), ("selfaudit", Selfaudit(enabled=True)))
     for found in discover()
     if found.name == role
-    for one in found.resources(variables, STACK)
+    for one in found.resources(variables, Wanted(STACK))
 ]
 RESOURCES = [*(one for role in DESIRED.roles for one in role.resources), *ODD]
 REMOVED = [state for one in RESOURCES for state in one.removal()]
@@ -68,7 +68,7 @@ def test_a_host_that_has_nothing_of_ours_has_nothing_to_remove() -> None:
 def test_each_role_names_something_that_goes(role: str) -> None:
     (found,) = (
         one
-        for one in removal_of(desire("a", STACK, [(r, _variables(r)) for r in discover()])).roles
+        for one in removal_of(desire("a", Wanted(STACK), [(r, _variables(r)) for r in discover()])).roles
         if one.name == role
     )
     assert found.resources

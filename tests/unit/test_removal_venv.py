@@ -14,6 +14,7 @@ from hostwright.model import Answer, Change, Facts
 from hostwright.resources.originals import kept
 from hostwright.resources.python import HOMES, Venv
 from hostwright.resources.venv_gone import VenvGone
+from hostwright.role import Wanted
 from hostwright.stackfile import load_stack
 from roles.tensorflow import Tensorflow, tensorflow
 from tests.unit.facts import changes_of
@@ -125,7 +126,7 @@ def test_a_program_that_runs_from_it_is_disturbed_and_named(host: Host) -> None:
 
 
 def test_every_venv_of_the_role_is_taken_away() -> None:
-    resources = tensorflow.resources(Tensorflow(), load_stack("tensorflow-2.9"))
+    resources = tensorflow.resources(Tensorflow(), Wanted(load_stack("tensorflow-2.9")))
     (venv,) = (one for one in resources if isinstance(one, Venv))
     assert venv.removal() == (VenvGone("/opt/tensorflow-2.9", HOMES, "tensorflow-2.9"),)
 

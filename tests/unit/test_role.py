@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from hostwright.errors import InputError
+from hostwright.fleet import Fleet
 from hostwright.model import Resource
 from hostwright.resources.files import Absent
+from hostwright.resources.runfile import NvidiaRunfile
 from hostwright.role import Role, discover, in_order, role
 
 
@@ -95,3 +97,20 @@ def test_unknown_needs_and_circles_are_named():
         in_order({"a": named("a", "nothing-like-it")})
     with pytest.raises(InputError, match="in a circle"):
         in_order({"a": named("a", "b"), "b": named("b", "a")})
+
+
+def test_what_a_role_comes_after_orders_it_and_may_be_absent():
+    late = Role("a", (), Motd, motd.function, "", after=("b", "not-here"))
+    assert [one.name for one in in_order({"a": late, "b": named("b")})] == ["b", "a"]
+    assert [one.name for one in in_order({"a": late})] == ["a"]
+    assert late.follows == ("b", "not-here")
+
+
+def test_who_forces_is_told_to_every_role(tmp_path: Path):
+    """The operator's --force is one of the values that a role is given; no variable of a role stands for it."""
+    (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {}}}")
+    for force in (False, True):
+        (member,) = Fleet.load(tmp_path, force=force).members("gpu01", ["driver"])
+        assert member.variables["driver"].force is False
+        (runfile,) = [one for one in member.desired.roles[0].resources if isinstance(one, NvidiaRunfile)]
+        assert runfile.force is force

@@ -15,13 +15,14 @@ from hostwright.resources.kernel import HEADERS, KERNEL_GONE, NOUVEAU, NouveauGo
 from hostwright.resources.packages import APT_GET, DPKG, DPKG_LOCK, PATIENTLY
 from hostwright.resources.room import GB, Room, Share, shares
 from hostwright.resources.runfile import DRIVER_PACKAGES, NOT_DRIVER
+from hostwright.role import Wanted
 from hostwright.stackfile import load_stack
 from roles.base import NOUVEAU_OFF, Base, base
 from tests.unit.facts import NOTHING, facts_for
 from tests.unit.shell import program, run
 
 STACK = load_stack("tensorflow-2.9")
-RESOURCES = base.resources(Base(), STACK)
+RESOURCES = base.resources(Base(), Wanted(STACK))
 KERNEL = "5.10.0-28-amd64"
 
 DF = "Filesystem 1024-blocks Used Available Capacity Mounted on\n"

@@ -10,6 +10,7 @@ import pytest
 from hostwright.model import Answer, Change
 from hostwright.resources.containers import ENGINES, LINKS_UNIT, DockerEngine
 from hostwright.resources.files import File
+from hostwright.role import Wanted
 from hostwright.stackfile import load_stack
 from roles.container import Container, container
 from tests.unit.facts import changes_of
@@ -18,7 +19,7 @@ STACK = load_stack("tensorflow-2.9")
 STACK = STACK.model_copy(  # as after `invoke mirror`: everything has its checksum
     update={"artifacts": {name: one.model_copy(update={"sha256": "a" * 64}) for name, one in STACK.artifacts.items()}}
 )
-RESOURCES = container.resources(Container(), STACK)
+RESOURCES = container.resources(Container(), Wanted(STACK))
 TOOLKIT = STACK.container.toolkit
 LIST = TOOLKIT.repository.list_file
 REGULAR = "regular file|644|root:root\n"
@@ -46,7 +47,7 @@ SETTINGS, SERVICE, RESTART = "file /etc/docker/daemon.json", "service docker.ser
 
 def plan(differs: dict[str, str | Answer] | None = None, variables: Container | None = None) -> dict[str, Change]:
     """The changes by what they are about, on a host that is as desired but for some answers."""
-    resources = container.resources(variables, STACK) if variables else RESOURCES
+    resources = container.resources(variables, Wanted(STACK)) if variables else RESOURCES
     return {change.what: change for change in changes_of(resources, {**GREEN, **(differs or {})})}
 
 
@@ -168,7 +169,7 @@ def test_a_docker_that_does_not_run_disturbs_nobody() -> None:
 def test_packages_of_a_docker_that_runs_restart_it() -> None:
     wanted = STACK.model_copy(update={"container": STACK.container.model_copy(update={"docker": "docker-ce"})})
     some = "docker-ce\t5:24.0\tii \n" + DPKG.partition("\n")[2]
-    changes = changes_of(container.resources(Container(), wanted), {**GREEN, "dpkg-query": some})
+    changes = changes_of(container.resources(Container(), Wanted(wanted)), {**GREEN, "dpkg-query": some})
     engine = next(change for change in changes if change.what.startswith("packages docker-ce"))
     assert engine.disturbs == "restarts Docker"
 
@@ -236,7 +237,7 @@ def test_a_removed_docker_refuses_nothing() -> None:
 def test_docker_ce_comes_from_its_own_repository() -> None:
     stack = STACK.model_copy(update={"container": STACK.container.model_copy(update={"docker": "docker-ce"})})
     replies = {**GREEN, "dpkg-query": "bash\t5\tii \n", "dearmor": Answer(1, "")}
-    changes = changes_of(container.resources(Container(), stack), replies)
+    changes = changes_of(container.resources(Container(), Wanted(stack)), replies)
     text = "\n".join(script(change) for change in changes)
     assert "https://download.docker.com/linux/debian bullseye stable" in text
     assert "docker-ce docker-ce-cli containerd.io" in text

@@ -9,6 +9,7 @@ import pytest
 
 from hostwright.model import Answer, Change, Resource
 from hostwright.resources.conditions import When
+from hostwright.role import Wanted
 from hostwright.stackfile import load_stack
 from roles.cuda import DRIVER, Cuda, cuda
 from tests.unit.facts import Replies, changes_of
@@ -17,7 +18,7 @@ STACK = load_stack("tensorflow-2.9")
 STACK = STACK.model_copy(  # as after `invoke mirror`: everything has its checksum
     update={"artifacts": {name: one.model_copy(update={"sha256": "a" * 64}) for name, one in STACK.artifacts.items()}}
 )
-RESOURCES = cuda.resources(Cuda(), STACK)
+RESOURCES = cuda.resources(Cuda(), Wanted(STACK))
 LIST = STACK.cuda.repository.list_file
 SOURCE = (
     "deb [signed-by=/usr/share/keyrings/cuda-repo-ubuntu2004-11-2-local-keyring.gpg] "
@@ -46,7 +47,7 @@ GREEN = {
 
 
 def plan(variables: Cuda | None = None, **differs: str | Answer) -> tuple[Change, ...]:
-    resources = RESOURCES if variables is None else cuda.resources(variables, STACK)
+    resources = RESOURCES if variables is None else cuda.resources(variables, Wanted(STACK))
     return changes_of(resources, {**GREEN, **{key.replace("_", " "): value for key, value in differs.items()}})
 
 
@@ -189,7 +190,7 @@ def test_a_second_list_of_the_local_repository_without_its_key_is_not_read() -> 
 
 
 def test_the_network_repository_stays_where_it_is_wanted() -> None:
-    resources = cuda.resources(Cuda(network_repository=True), STACK)
+    resources = cuda.resources(Cuda(network_repository=True), Wanted(STACK))
     found = {**GREEN, SOURCES: f"/etc/apt/sources.list.d/cuda.list:{NETWORK}\n"}
     assert changes_of(resources, found) == ()
 
@@ -227,19 +228,19 @@ DROPPING = Cuda(keep_repository=False)
 
 def test_a_dropped_repository_is_not_missed_while_the_toolkit_is_in_order() -> None:
     gone = {"dpkg-query -W": TOOLKIT, "test -s /var": Answer(1, ""), "dearmor": Answer(3, ""), "cat --": Answer(1, "")}
-    resources = cuda.resources(DROPPING, STACK)
+    resources = cuda.resources(DROPPING, Wanted(STACK))
     assert changes_of(resources, {**GREEN, **gone, f"cat -- {LIST}": Answer(1, "")}) == ()
 
 
 def test_a_repository_that_is_not_needed_is_dropped() -> None:
-    change = only(changes_of(cuda.resources(DROPPING, STACK), GREEN))
+    change = only(changes_of(cuda.resources(DROPPING, Wanted(STACK)), GREEN))
     assert change.want.startswith("absent")
 
 
 def test_a_dropped_repository_comes_back_for_a_repair_and_goes_again() -> None:
     gone = "gone /var/lib/dpkg/info/cuda-nvcc-11-2.list:/usr/local/cuda-11.2/bin/ptxas\n"
     damaged = {**GREEN, "dpkg-query -W": TOOLKIT, "/var/lib/dpkg/info": gone, "test -s /var": Answer(1, "")}
-    changes = changes_of(cuda.resources(DROPPING, STACK), damaged)
+    changes = changes_of(cuda.resources(DROPPING, Wanted(STACK)), damaged)
     assert [change.what.split()[0] for change in changes] == ["repository", "packaged", "repository"]
     assert (changes[0].artifacts, changes[2].have) == (("cuda-repository",), "installed by this plan")
 
@@ -248,4 +249,4 @@ def test_keeping_and_dropping_differ_in_the_repository_alone() -> None:
     def plain(resources: Iterable[Resource]) -> set[str]:
         return {type(one.resource if isinstance(one, When) else one).__name__ for one in resources}
 
-    assert plain(cuda.resources(DROPPING, STACK)) - plain(RESOURCES) == {"RepoDropped"}
+    assert plain(cuda.resources(DROPPING, Wanted(STACK))) - plain(RESOURCES) == {"RepoDropped"}

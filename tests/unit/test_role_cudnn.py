@@ -6,12 +6,13 @@ import pytest
 
 from hostwright.delivery import host_path
 from hostwright.model import Answer, Change
+from hostwright.role import Wanted
 from hostwright.stackfile import load_stack
 from roles.cudnn import Cudnn, cudnn
 from tests.unit.facts import changes_of
 
 STACK = load_stack("tensorflow-2.9")
-RESOURCES = cudnn.resources(Cudnn(), STACK)
+RESOURCES = cudnn.resources(Cudnn(), Wanted(STACK))
 TARGET = "/usr/local/cuda-11.2/targets/x86_64-linux"
 SEAL = f"8.1.0.77 {host_path(STACK.artifact('cudnn'))}\n"
 RECORD = "cat -- /var/lib/hostwright/unpacked/cudnn"

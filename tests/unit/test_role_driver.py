@@ -13,12 +13,13 @@ from hostwright.resources.files import File
 from hostwright.resources.packages import hold_script
 from hostwright.resources.runfile import DriverState
 from hostwright.resources.services import Disturbing
+from hostwright.role import Wanted
 from hostwright.stackfile import load_stack
 from roles.driver import Driver, driver
 from tests.unit.facts import facts_for
 
 STACK = load_stack("tensorflow-2.9")
-RESOURCES = driver.resources(Driver(), STACK)
+RESOURCES = driver.resources(Driver(), Wanted(STACK))
 
 V = "470.182.03"
 OTHER = "470.256.02"
@@ -76,7 +77,7 @@ def host(resources: Iterable[Resource], **differs: str | Answer) -> Facts:
 
 
 def plan(variables: Driver | None = None, **differs: str | Answer) -> list[Change]:
-    resources = RESOURCES if variables is None else driver.resources(variables, STACK)
+    resources = RESOURCES if variables is None else driver.resources(variables, Wanted(STACK))
     facts = host(resources, **differs)
     return [change for one in resources if (change := one.plan(facts)) is not None]
 

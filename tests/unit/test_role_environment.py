@@ -9,6 +9,7 @@ import pytest
 
 from hostwright.model import Answer, Change
 from hostwright.resources.files import File, Link
+from hostwright.role import Wanted
 from hostwright.stackfile import load_stack
 from hostwright.templates import render
 from roles.environment import COMMAND, Environment, environment
@@ -16,7 +17,7 @@ from tests.unit.facts import changes_of
 from tests.unit.shell import program
 
 STACK = load_stack("tensorflow-2.9")
-RESOURCES = environment.resources(Environment(), STACK)
+RESOURCES = environment.resources(Environment(), Wanted(STACK))
 FILES = {one.path: one for one in RESOURCES if isinstance(one, File)}
 HOME = "/usr/local/cuda-11.2"
 PROFILE = FILES["/etc/profile.d/cuda.sh"].content

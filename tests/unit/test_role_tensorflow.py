@@ -12,6 +12,7 @@ from hostwright.model import Answer, Change
 from hostwright.resources.interpreters import VenvPackage
 from hostwright.resources.python import CONSTRAINTS, MARKER, Recipe, Venv
 from hostwright.resources.venv_audit import audit_probe, parse_audit
+from hostwright.role import Wanted
 from hostwright.stack import Artifact
 from hostwright.stackfile import load_stack
 from roles.tensorflow import Tensorflow, tensorflow
@@ -19,7 +20,7 @@ from tests.unit.facts import Replies, changes_of
 from tests.unit.shell import ask
 
 STACK = load_stack("tensorflow-2.9")
-RESOURCES = tensorflow.resources(Tensorflow(), STACK)
+RESOURCES = tensorflow.resources(Tensorflow(), Wanted(STACK))
 LINK = "/opt/tensorflow-2.9"
 WHEELS = Artifact(name="wheels", file="wheels.tar", sha256="a" * 64)
 PYTHON = "/usr/bin/python3 3.9\n/usr/bin/python3.9 3.9\n"

@@ -17,7 +17,7 @@ from hostwright.resources.loader import Alternative, LoaderCache
 from hostwright.resources.loaderconf import OneToolkitLoaded
 from hostwright.resources.python import Venv
 from hostwright.resources.room import shares
-from hostwright.role import discover
+from hostwright.role import Wanted, discover
 from hostwright.rules import HostFacts, check_host, check_stack
 from hostwright.stack import Stack
 from hostwright.stackfile import load_stack, stack_names
@@ -43,7 +43,7 @@ def stack(name: str) -> Stack:
 
 def states(one: Stack) -> dict[str, tuple[Resource, ...]]:
     """Every role's states with the variables as they come."""
-    return {role.name: role.resources(role.variables(), one) for role in ROLES}
+    return {role.name: role.resources(role.variables(), Wanted(one)) for role in ROLES}
 
 
 def scripts(changes: Iterable[Change]) -> str:
@@ -143,11 +143,15 @@ def test_protobuf_4_is_right_for_2_12_and_wrong_for_2_11() -> None:
 
 def test_for_the_present_stack_everything_lies_where_it_did() -> None:
     path = "/opt/tensorflow-2.9"
-    assert tensorflow.resources(Tensorflow(), HOUSE) == tensorflow.resources(Tensorflow(path=path), HOUSE)
+    assert tensorflow.resources(Tensorflow(), Wanted(HOUSE)) == tensorflow.resources(
+        Tensorflow(path=path), Wanted(HOUSE)
+    )
     on = Selfaudit(enabled=True)
-    assert selfaudit.resources(on, HOUSE) == selfaudit.resources(replace(on, tensorflow_path=path), HOUSE)
+    assert selfaudit.resources(on, Wanted(HOUSE)) == selfaudit.resources(
+        replace(on, tensorflow_path=path), Wanted(HOUSE)
+    )
     assert [one.unless for one in shares(HOUSE) if one.part == "TensorFlow"] == [f"{path}/bin/python"] * 2
-    spread = next(one for one in cudnn.resources(Cudnn(), HOUSE) if isinstance(one, Spread))
+    spread = next(one for one in cudnn.resources(Cudnn(), Wanted(HOUSE)) if isinstance(one, Spread))
     assert (spread.name, [part.inside for part in spread.parts]) == ("cudnn", ["cuda/include", "cuda/lib64"])
 
 
@@ -182,7 +186,7 @@ def test_another_driver_changes_the_driver_alone() -> None:
     }
     lines = {"module": "470.182.03", "loaded": "470.182.03", "uvm": "yes", "record": "yes", **libraries}
     state = "".join(f"{key}={value}\n" for key, value in lines.items())
-    resources = [one for one in driver.resources(Driver(), other) if type(one).__name__ == "NvidiaRunfile"]
+    resources = [one for one in driver.resources(Driver(), Wanted(other)) if type(one).__name__ == "NvidiaRunfile"]
     (change,) = changes_of(resources, {"modinfo -k": state, "dpkg-query": "bash\t5.1\tii \n", "SecureBoot": "off\n"})
     assert (change.artifacts, change.disturbs) == (("driver",), "replaces the driver")
     assert "libcuda.so.470.182.03" in change.have
@@ -192,8 +196,8 @@ def test_another_driver_changes_the_driver_alone() -> None:
 def test_a_patch_of_tensorflow_is_a_venv_beside_and_the_one_before_stays() -> None:
     other = stack("tensorflow-2.9.3")
     assert differing(other) == {"tensorflow"}
-    (before,) = (one for one in tensorflow.resources(Tensorflow(), HOUSE) if isinstance(one, Venv))
-    (after,) = (one for one in tensorflow.resources(Tensorflow(), other) if isinstance(one, Venv))
+    (before,) = (one for one in tensorflow.resources(Tensorflow(), Wanted(HOUSE)) if isinstance(one, Venv))
+    (after,) = (one for one in tensorflow.resources(Tensorflow(), Wanted(other)) if isinstance(one, Venv))
     assert before.path == after.path == "/opt/tensorflow-2.9"
     homes = {recipe.python: recipe.home for recipe in before.recipes}
     (change,) = changes_of(after, {"command -v": "/usr/bin/python3.9 3.9\n", "readlink -- ": f"link\t{homes['3.9']}\n"})
@@ -221,18 +225,18 @@ def test_the_cudnn_of_the_toolkit_before_stays_in_it() -> None:
     """One record for both would take away the files that only the earlier one names."""
     spreads = [
         one for name in ("tensorflow-2.9", "tensorflow-2.12")
-        for one in cudnn.resources(Cudnn(), stack(name)) if isinstance(one, Spread)
+        for one in cudnn.resources(Cudnn(), Wanted(stack(name))) if isinstance(one, Spread)
     ]  # fmt: skip
     assert spreads[0].record != spreads[1].record
     assert {part.into for part in spreads[0].parts}.isdisjoint(part.into for part in spreads[1].parts)
-    (strays,) = (one for one in cudnn.resources(Cudnn(), stack("tensorflow-2.12")) if isinstance(one, Strays))
+    (strays,) = (one for one in cudnn.resources(Cudnn(), Wanted(stack("tensorflow-2.12"))) if isinstance(one, Strays))
     assert not any("cuda-11.2" in place for place in (strays.home, *strays.directories))
     assert strays.right == ("*.so.8", "*.so.8.6.0")
 
 
 def test_the_archive_of_8_6_has_its_own_layout() -> None:
     wanted = stack("tensorflow-2.12")
-    (spread,) = (one for one in cudnn.resources(Cudnn(), wanted) if isinstance(one, Spread))
+    (spread,) = (one for one in cudnn.resources(Cudnn(), Wanted(wanted)) if isinstance(one, Spread))
     top = "cudnn-linux-x86_64-8.6.0.163_cuda11-archive"
     assert [part.inside for part in spread.parts] == [f"{top}/include", f"{top}/lib"]
     assert wanted.artifact("cudnn").file == f"{top}.tar.xz"
@@ -257,7 +261,7 @@ def one_loaded(folder: Path) -> OneToolkitLoaded:
 
 
 def test_the_role_asks_for_its_own_file_before_it_asks_the_loader() -> None:
-    resources = environment.resources(Environment(), stack("tensorflow-2.12"))
+    resources = environment.resources(Environment(), Wanted(stack("tensorflow-2.12")))
     kinds = [type(one) for one in resources]
     assert kinds.index(OneToolkitLoaded) < kinds.index(LoaderCache)
     assert OneToolkitLoaded("/etc/ld.so.conf.d/cuda-11-8.conf") in resources
