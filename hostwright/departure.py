@@ -7,15 +7,12 @@ aside and could not be put back. What a host did before is still in the journal 
 from __future__ import annotations
 
 from hostwright import delivery, jobs, locks, release
-from hostwright.become import check_become, wrap
-from hostwright.errors import HostError
 from hostwright.quoting import sh, words
 from hostwright.resources import originals
 from hostwright.resources.archives_gone import RECORDS, SET_ASIDE
 from hostwright.resources.python import HOMES
-from hostwright.secret import Secret
+from hostwright.rootshell import RootShell
 from hostwright.stack import Stack
-from hostwright.transport import Session
 
 CLEAN_TIMEOUT_S = 300.0
 
@@ -86,11 +83,7 @@ def clean_script(stack: Stack) -> str:
     return f"set -- {kept}\n{_CLEAN}"
 
 
-def clean(session: Session, stack: Stack, password: Secret | None) -> None:
+def clean(shell: RootShell, stack: Stack) -> None:
     """Make room on a host's disk: what Hostwright left there and no longer needs goes. Raises ``HostError``."""
-    program = wrap("", clean_script(stack), password=password)
-    output = session.run("/bin/sh", stdin=program, timeout_s=CLEAN_TIMEOUT_S)
-    check_become(session.host.name, output)
-    if output.status != 0:
-        said = output.stderr.decode("utf-8", errors="replace").strip()[-300:]
-        raise HostError(session.host.name, f"former files of ours cannot be taken off its disk: {said}")
+    failure = "former files of ours cannot be taken off its disk"
+    shell.run(clean_script(stack), timeout_s=CLEAN_TIMEOUT_S, failure=failure)

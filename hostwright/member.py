@@ -1,8 +1,8 @@
 """A host with what is wanted of it, and how an inventory's hosts become such members.
 
     for member in Roster.load().members("@rack3,!gpu05"):
-        with member.connect() as session:
-            plan = make_plan(member.desired, observe(session, member.desired, None))
+        with member.connect() as shell:
+            plan = make_plan(member.desired, observe(shell, member.desired))
 
 A member knows the variables of its host and of its roles. What the inventory says of draining, of a BMC or of an
 installation is read by those who do such things, from ``member.host``.
@@ -25,7 +25,9 @@ from hostwright.inventory import Host, Inventory
 from hostwright.nearest import suggestion
 from hostwright.planning import Desired, desire
 from hostwright.role import Role, Wanted, discover
+from hostwright.rootshell import RootShell
 from hostwright.rules import check_stack
+from hostwright.secret import Secret
 from hostwright.stack import Stack
 from hostwright.stackfile import load_stack
 
@@ -56,9 +58,9 @@ class Member:
         wanted = Wanted(self.stack, force=self.force)
         return desire(self.name, wanted, [(role, self.variables[role.name]) for role in self.roles])
 
-    def connect(self) -> transport.Session:
-        """Open an SSH session; raises ``Unreachable``."""
-        return transport.connect(self.host, self.options)
+    def connect(self, password: Secret | None = None) -> RootShell:
+        """Open an SSH session. Sudo is given ``password``, else the inventory's. Raises ``Unreachable``."""
+        return RootShell(transport.connect(self.host, self.options), password or self.host.become_password)
 
 
 class Roster:

@@ -74,8 +74,8 @@ def look_back(members: Sequence[Member]) -> Formers:
 
     def look(name: str) -> Former:
         member = by_name[name]
-        with connections.connect(member) as session:
-            facts = ask(session, name, RECORDS, None)
+        with connections.connect(member) as shell:
+            facts = ask(shell, RECORDS)
         records = [record for record in (release.read(facts), *release.formers(facts)) if record]
         digests = {release.digest_of(one): one for one in records if not release.about(one, member.stack)}
         try:

@@ -19,8 +19,7 @@ from hostwright.planning import make_plan
 from hostwright.probing import ordered
 from hostwright.rebuilding.diagnosis import LATELY, Diagnosis, Power, Reinstall, reach_of, read_expected_gpus
 from hostwright.rebuilding.values import Rebuild, Way
-from hostwright.secret import Secret
-from hostwright.transport import Session
+from hostwright.rootshell import RootShell
 
 #: the kernel's id of the boot that answers (proc(5)): another one after a power cycle
 BOOT_ID = Probe("cat /proc/sys/kernel/random/boot_id")
@@ -48,8 +47,7 @@ class Looked:
 
 def look(
     member: Member,
-    connect: Callable[[], Session],
-    password: Secret | None,
+    connect: Callable[[], RootShell],
     ways: Ways,
     *,
     history: tuple[Rebuild, ...] = (),
@@ -60,7 +58,7 @@ def look(
     ``history`` are earlier rebuilds of this host, ``tried`` what this one has done so far. Raises ``Stopped`` when the
     operator ends the run.
     """
-    facts, error = _facts(member, connect, password)
+    facts, error = _facts(member, connect)
     power, bmc_sentence = _power(ways)
     at = datetime.now(UTC)
     audit = judged(member, facts, at) if facts is not None else None
@@ -82,14 +80,12 @@ def look(
     return Looked(diagnosis, facts, error)
 
 
-def _facts(
-    member: Member, connect: Callable[[], Session], password: Secret | None
-) -> tuple[Facts | None, HostError | None]:
+def _facts(member: Member, connect: Callable[[], RootShell]) -> tuple[Facts | None, HostError | None]:
     """The answers to all questions of an audit, or why there are none."""
     probes = ordered([BOOT_ID, *audit_probes(member)])
     try:
-        with connect() as session:
-            return ask(session, member.name, probes, password, timeout_s=ANSWERS_TIMEOUT_S), None
+        with connect() as shell:
+            return ask(shell, probes, timeout_s=ANSWERS_TIMEOUT_S), None
     except Stopped:
         raise
     except HostError as error:

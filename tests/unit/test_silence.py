@@ -18,6 +18,7 @@ from hostwright.model import Plan
 from hostwright.outcome import Settings
 from hostwright.planning import Desired
 from hostwright.release import Run
+from hostwright.rootshell import RootShell
 from hostwright.scripting import Progress
 from hostwright.silence import AGAIN_AFTER_S, CONTACT, NAMED_AFTER_S, TICKS, Silence
 from hostwright.stackfile import load_stack
@@ -153,7 +154,10 @@ def test_contact_is_what_a_run_waits_for_when_it_connects_and_asks():
             waits.append(event.what)
 
     with pytest.raises(HostError, match="no sense"):
-        Host(Deaf, Desired("gpu01", STACK, ()), Settings(run=Run("run"), emit=emit, locate=Path)).observe()
+        one = Host(
+            lambda: RootShell(Deaf()), Desired("gpu01", STACK, ()), Settings(run=Run("run"), emit=emit, locate=Path)
+        )
+        one.observe()
     assert sorted(waits) == sorted(CONTACT)
 
 
