@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hostwright import departure, release
+from hostwright.errors import HostError
 from hostwright.line import Line
 from hostwright.model import Facts
 from hostwright.planning import Desired
@@ -53,4 +54,7 @@ class Books:
             self._write(f"its release record {release.PATH}", script)
 
     def _write(self, what: str, script: str) -> None:
-        self._line.run(script, timeout_s=TIMEOUT_S, failure=f"{what} cannot be written")
+        written = self._line.root(script, TIMEOUT_S)
+        if written.status != 0:
+            said = written.stderr.decode("utf-8", errors="replace").strip()
+            raise HostError(self._desired.host, f"{what} cannot be written: {said}")

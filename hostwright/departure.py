@@ -7,12 +7,15 @@ aside and could not be put back. What a host did before is still in the journal 
 from __future__ import annotations
 
 from hostwright import delivery, jobs, locks, release
+from hostwright.become import check_become, wrap
+from hostwright.errors import HostError
 from hostwright.quoting import sh, words
 from hostwright.resources import originals
 from hostwright.resources.archives_gone import RECORDS, SET_ASIDE
 from hostwright.resources.python import HOMES
-from hostwright.rootshell import RootShell
+from hostwright.secret import Secret
 from hostwright.stack import Stack
+from hostwright.transport import Session
 
 CLEAN_TIMEOUT_S = 300.0
 
@@ -83,7 +86,11 @@ def clean_script(stack: Stack) -> str:
     return f"set -- {kept}\n{_CLEAN}"
 
 
-def clean(shell: RootShell, stack: Stack) -> None:
+def clean(session: Session, stack: Stack, password: Secret | None) -> None:
     """Make room on a host's disk: what Hostwright left there and no longer needs goes. Raises ``HostError``."""
-    failure = "former files of ours cannot be taken off its disk"
-    shell.run(clean_script(stack), timeout_s=CLEAN_TIMEOUT_S, failure=failure)
+    program = wrap("", clean_script(stack), password=password)
+    output = session.run("/bin/sh", stdin=program, timeout_s=CLEAN_TIMEOUT_S)
+    check_become(session.host.name, output)
+    if output.status != 0:
+        said = output.stderr.decode("utf-8", errors="replace").strip()[-300:]
+        raise HostError(session.host.name, f"former files of ours cannot be taken off its disk: {said}")

@@ -17,6 +17,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from hostwright import hooks as commands
+from hostwright.become import check_become, wrap
 from hostwright.durations import Clock, seconds
 from hostwright.errors import FailedStep, HostError, InputError, InputErrors, StepFailed
 from hostwright.events import Emit, Waiting
@@ -24,7 +25,8 @@ from hostwright.inventory import Host
 from hostwright.model import Facts, Plan, Probe
 from hostwright.quoting import sh
 from hostwright.resources.files import write_script
-from hostwright.rootshell import RootShell
+from hostwright.secret import Secret
+from hostwright.transport import Session
 from hostwright.untrusted import json_object
 from hostwright.validation import describe, unknown_name
 
@@ -60,12 +62,13 @@ class Hooks:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """For which host a command runs, why, and in whose run."""
+    """For which host a command runs, why, and in whose run; ``password`` is for sudo on the host."""
 
     host: str
     reason: str
     run: str
     operator: str = ""
+    password: Secret | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +179,7 @@ def _text(value: object) -> str:
     )
 
 
-def drain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
+def drain(session: Session, hooks: Hooks, context: Context, emit: Emit) -> None:
     """Write down that the host is drained, and run the drain command.
 
     Raises ``HostError`` when either fails: nothing was disturbed then, and the host counts as drained.
@@ -187,19 +190,19 @@ def drain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
     )
     text = json.dumps({"schema": SCHEMA, **asdict(mark)}) + "\n"
     script = write_script(PATH, text, mode="644", owner="root:root", check="", backup=False)
-    _mark(shell, f"{script}\n{_sync_folder()}", f"{PATH} cannot be written, so it was not drained")
-    _run(shell, hooks, "drain", context, "nothing was disturbed, and the host counts as drained")
+    _as_root(session, f"{script}\n{_sync_folder()}", context, f"{PATH} cannot be written, so it was not drained")
+    _run(session, hooks, "drain", context, "nothing was disturbed, and the host counts as drained")
 
 
-def undrain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
+def undrain(session: Session, hooks: Hooks, context: Context, emit: Emit) -> None:
     """Run the undrain command, and forget that the host was drained.
 
     Raises ``HostError`` when either fails: the host counts as drained, and the next run tries again.
     """
     emit(Waiting(context.host, "the undrain command"))
-    _run(shell, hooks, "undrain", context, "the host stays drained, and the next run tries again")
+    _run(session, hooks, "undrain", context, "the host stays drained, and the next run tries again")
     script = sh("rm -f -- %s\n", PATH) + _sync_folder()
-    _mark(shell, script, f"it was undrained, and {PATH} cannot be removed")
+    _as_root(session, script, context, f"it was undrained, and {PATH} cannot be removed")
 
 
 def wait_until_idle(
@@ -222,17 +225,17 @@ def wait_until_idle(
         clock.sleep(POLL_S)
 
 
-def _run(shell: RootShell, hooks: Hooks, name: str, context: Context, otherwise: str) -> None:
+def _run(session: Session, hooks: Hooks, name: str, context: Context, otherwise: str) -> None:
     """Carry one of the hooks out, and raise ``StepFailed`` unless it succeeds."""
     command = hooks.drain if name == "drain" else hooks.undrain
     environment = {
         "HOSTWRIGHT_HOST": context.host,
-        "HOSTWRIGHT_ADDRESS": shell.session.host.address or context.host,
+        "HOSTWRIGHT_ADDRESS": session.host.address or context.host,
         "HOSTWRIGHT_REASON": _text(context.reason),
         "HOSTWRIGHT_RUN": context.run,
     }
     if hooks.where == "host":
-        ended = commands.run_there(shell, command, environment, hooks.timeout_s)
+        ended = commands.run_there(session, command, environment, hooks.timeout_s, context.password)
     else:
         ended = commands.run_here(command, environment, hooks.timeout_s)
     if ended.status == 0:
@@ -250,9 +253,13 @@ def _how(ended: commands.Ended, hooks: Hooks) -> str:
     return f"was killed by signal {-ended.status}" if ended.status < 0 else f"ended with status {ended.status}"
 
 
-def _mark(shell: RootShell, script: str, failure: str) -> None:
-    """Write or remove what says that the host is drained."""
-    shell.run(f"set -e\n{script}", timeout_s=_MARK_TIMEOUT_S, failure=failure)
+def _as_root(session: Session, script: str, context: Context, otherwise: str) -> None:
+    program = wrap("", f"set -e\n{script}", password=context.password)
+    output = session.run("/bin/sh", stdin=program, timeout_s=_MARK_TIMEOUT_S)
+    check_become(context.host, output)
+    if output.status != 0:
+        said = _text(output.stderr.decode("utf-8", errors="replace")).strip()
+        raise HostError(context.host, f"{otherwise}: {said or f'status {output.status}'}")
 
 
 def _sync_folder() -> str:

@@ -19,9 +19,9 @@ from testinfra.host import Host as TestinfraHost
 
 from hostwright.eyes import testinfra_host
 from hostwright.member import Member, Roster
-from hostwright.rootshell import RootShell
 from hostwright.secret import Secret
 from hostwright.stack import Stack
+from hostwright.transport import Session
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -84,30 +84,32 @@ def member(pytestconfig: pytest.Config) -> Member:
 
 
 @pytest.fixture(scope="session")
-def shell(pytestconfig: pytest.Config, member: Member) -> Iterator[RootShell]:
-    """One SSH connection for all checks of the host."""
-    with member.connect(_given(pytestconfig.getoption("--hw-password-fd"))) as opened:
-        yield opened
-
-
-def _given(descriptor: int) -> Secret | None:
+def password(pytestconfig: pytest.Config, member: Member) -> Secret | None:
     """The sudo password, when one was given."""
+    descriptor = pytestconfig.getoption("--hw-password-fd")
     if descriptor < 0:
-        return None
+        return member.host.become_password
     with os.fdopen(descriptor, encoding="utf-8") as pipe:
         return Secret(pipe.read())
 
 
 @pytest.fixture(scope="session")
-def host(shell: RootShell) -> TestinfraHost:
-    """testinfra's host, as the login user."""
-    return testinfra_host(shell)
+def session(member: Member) -> Iterator[Session]:
+    """One SSH connection for all checks of the host."""
+    with member.connect() as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")
-def root_run(shell: RootShell) -> Callable[..., CommandResult]:
+def host(session: Session, password: Secret | None) -> TestinfraHost:
+    """testinfra's host, as the login user."""
+    return testinfra_host(session, password)
+
+
+@pytest.fixture(scope="session")
+def root_run(session: Session, password: Secret | None) -> Callable[..., CommandResult]:
     """``root_run("cmd %s", argument)`` runs a command as root; arguments are quoted."""
-    run: Callable[..., CommandResult] = testinfra_host(shell, root=True).run
+    run: Callable[..., CommandResult] = testinfra_host(session, password, root=True).run
     return run
 
 

@@ -1,8 +1,8 @@
 """A host with what is wanted of it, and how an inventory's hosts become such members.
 
     for member in Roster.load().members("@rack3,!gpu05"):
-        with member.connect() as shell:
-            plan = make_plan(member.desired, observe(shell, member.desired))
+        with member.connect() as session:
+            plan = make_plan(member.desired, observe(session, member.desired, None))
 
 A member knows the variables of its host and of its roles. What the inventory says of draining, of a BMC or of an
 installation is read by those who do such things, from ``member.host``.
@@ -23,11 +23,10 @@ from hostwright.artifacts import Store
 from hostwright.errors import InputError, InputErrors, Mistakes
 from hostwright.inventory import Host, Inventory
 from hostwright.nearest import suggestion
+from hostwright.plan.auditvalue import AuditValue
 from hostwright.planning import Desired, desire
 from hostwright.role import Role, Wanted, discover
-from hostwright.rootshell import RootShell
 from hostwright.rules import check_stack
-from hostwright.secret import Secret
 from hostwright.stack import Stack
 from hostwright.stackfile import load_stack
 
@@ -46,6 +45,7 @@ class Member:
     variables: Mapping[str, Any]  #: role → its bound variables
     options: transport.Options
     force: bool = False  #: the operator's word that what uses the host may be disturbed, and ended
+    all_roles: tuple[Role, ...] = ()  #: also those that are not looked at now; empty: ``roles`` are all
 
     @property
     def name(self) -> str:
@@ -53,14 +53,26 @@ class Member:
         return self.host.name
 
     @cached_property
-    def desired(self) -> Desired:
-        """The desired states of all its roles."""
-        wanted = Wanted(self.stack, force=self.force)
-        return desire(self.name, wanted, [(role, self.variables[role.name]) for role in self.roles])
+    def wanted(self) -> Wanted:
+        """What its roles are told of it."""
+        return Wanted(self.stack, self.force, self._bound(self.all_roles or self.roles))
 
-    def connect(self, password: Secret | None = None) -> RootShell:
-        """Open an SSH session. Sudo is given ``password``, else the inventory's. Raises ``Unreachable``."""
-        return RootShell(transport.connect(self.host, self.options), password or self.host.become_password)
+    @cached_property
+    def desired(self) -> Desired:
+        """The desired states of the roles that are looked at."""
+        return desire(self.name, self.wanted, self._bound(self.roles))
+
+    @cached_property
+    def audit_values(self) -> tuple[AuditValue, ...]:
+        """What audits compare of it, of all its roles."""
+        return self.wanted.audit_values
+
+    def _bound(self, roles: Iterable[Role]) -> tuple[tuple[Role, Any], ...]:
+        return tuple((role, self.variables[role.name]) for role in roles)
+
+    def connect(self) -> transport.Session:
+        """Open an SSH session; raises ``Unreachable``."""
+        return transport.connect(self.host, self.options)
 
 
 class Roster:
@@ -149,9 +161,9 @@ class Roster:
         slips = inventories.slips(host, {role.name: role.variables for role in self.roles})
         if slips:
             raise InputErrors(slips)
-        variables = {role.name: inventories.bind(role.variables, role.name, host) for role in roles}
+        variables = {role.name: inventories.bind(role.variables, role.name, host) for role in self.roles}
         self._check(host)
-        return Member(host, stack, roles, variables, self.options, self.force)
+        return Member(host, stack, roles, variables, self.options, self.force, self.roles)
 
     def _check(self, host: Host) -> None:
         """Raise ``InputError`` for further variables of a host that cannot be used."""

@@ -5,22 +5,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hostwright import probing
+from hostwright.become import check_alive, check_become
 from hostwright.errors import ProtocolError
 from hostwright.model import Facts, Probe
 from hostwright.planning import Desired
-from hostwright.rootshell import RootShell
+from hostwright.secret import Secret
+from hostwright.transport import Session
 
 
-def observe(shell: RootShell, desired: Desired) -> Facts:
+def observe(session: Session, desired: Desired, password: Secret | None) -> Facts:
     """All facts of a host that its desired state asks for, over one exec channel."""
-    return ask(shell, desired.probes())
+    return ask(session, desired.host, desired.probes(), password)
 
 
-def ask(shell: RootShell, probes: Sequence[Probe], *, timeout_s: float = probing.OBSERVE_TIMEOUT_S) -> Facts:
-    """The answers of a host to these questions, over one exec channel; root only where one of them needs it."""
+def ask(
+    session: Session,
+    host: str,
+    probes: Sequence[Probe],
+    password: Secret | None,
+    *,
+    timeout_s: float = probing.OBSERVE_TIMEOUT_S,
+) -> Facts:
+    """The answers of a host to these questions, over one exec channel."""
     nonce = probing.new_nonce()
-    user, root = probing.programs(probes, nonce)
-    output = shell.attempt(root, as_user=user, timeout_s=timeout_s, cap_bytes=probing.cap_bytes(probes))
+    output = session.run(
+        "/bin/sh",
+        stdin=probing.program(probes, nonce, password),
+        timeout_s=timeout_s,
+        cap_bytes=probing.cap_bytes(probes),
+    )
+    check_alive(host, output)
+    check_become(host, output)
     if output.truncated:
-        raise ProtocolError(shell.host, "it sent far more than was asked for; its answers were thrown away")
-    return probing.parse(probes, nonce, output.stdout, shell.host)
+        raise ProtocolError(host, "it sent far more than was asked for; its answers were thrown away")
+    return probing.parse(probes, nonce, output.stdout, host)

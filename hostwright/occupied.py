@@ -6,15 +6,16 @@ from hostwright import jobs, locks
 from hostwright.model import Facts
 from hostwright.observing import ask
 from hostwright.resources.gpu_use import BUSY_PROBES
-from hostwright.rootshell import RootShell
+from hostwright.secret import Secret
+from hostwright.transport import Session
 
 QUESTIONS = (locks.LOCK, locks.RUN_LOCK, jobs.RUNNING, *BUSY_PROBES)
 LOOK_TIMEOUT_S = 30.0  #: for a few short questions; one that hangs is what a power cycle is for
 
 
-def look(shell: RootShell) -> Facts:
+def look(session: Session, host: str, password: Secret | None) -> Facts:
     """Ask a host who keeps, changes and uses it. Raises ``HostError`` where it does not say."""
-    return ask(shell, QUESTIONS, timeout_s=LOOK_TIMEOUT_S)
+    return ask(session, host, QUESTIONS, password, timeout_s=LOOK_TIMEOUT_S)
 
 
 def left_at_work(facts: Facts) -> str:

@@ -12,6 +12,7 @@ from hostwright.line import Patience
 from hostwright.locks import Holder
 from hostwright.model import Plan, RoleResult
 from hostwright.release import Run
+from hostwright.secret import Secret
 from hostwright.stack import Artifact, Stack
 
 
@@ -22,6 +23,7 @@ class Settings:
     run: Run
     emit: Emit
     locate: Callable[[Artifact], Path]  #: the file of an artifact on this machine; raises ``ArtifactError``
+    password: Secret | None = None  #: for sudo
     holder: Holder | None = None  #: in whose name the host is locked; ``None``: it is not
     reboot_timeout_s: float = 1800.0  #: bare metal takes up to half an hour through its firmware
     allow_reboot: bool = True

@@ -11,9 +11,11 @@ import re
 import secrets
 from collections.abc import Iterable, Sequence
 
+from hostwright.become import wrap
 from hostwright.errors import ProtocolError
 from hostwright.model import Answer, Facts, Probe
 from hostwright.quoting import sh
+from hostwright.secret import Secret
 
 OBSERVE_TIMEOUT_S = 120.0  #: a whole observation; a green host answers in well under a second
 _SLACK_BYTES = 64 * 1024  #: what login banners of /etc/profile and sudo may add around the answers
@@ -29,13 +31,13 @@ def new_nonce() -> str:
     return secrets.token_hex(12)
 
 
-def programs(probes: Sequence[Probe], nonce: str) -> tuple[str, str]:
-    """The whole observation of one host: what the login user runs, and what root does (empty: nothing)."""
+def program(probes: Sequence[Probe], nonce: str, password: Secret | None = None) -> bytes:
+    """The whole observation of one host, to be fed to ``/bin/sh`` over standard input."""
     frames = {probe: _frame(number, probe, nonce) for number, probe in enumerate(probes)}
     user = "".join(frame for probe, frame in frames.items() if not probe.root)
     root = "".join(frame for probe, frame in frames.items() if probe.root)
     head = "LC_ALL=C; export LC_ALL; PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; exec 3>&1\n"
-    return head + user, head + root if root else ""
+    return wrap(head + user, head + root if root else "", password=password)
 
 
 def _frame(number: int, probe: Probe, nonce: str) -> str:

@@ -13,13 +13,14 @@ import inspect
 import pkgutil
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from types import ModuleType
 from typing import Any, TypeVar
 
 from hostwright.errors import InputError
 from hostwright.model import Resource
+from hostwright.plan.auditvalue import AuditValue
 from hostwright.stack import Stack
 from hostwright.templates import render
 
@@ -30,13 +31,25 @@ V = TypeVar("V")
 class Wanted:
     """What a role is told beside its own variables: all else that is wanted of the host.
 
-    ``force`` is the operator's word that what uses the host may be disturbed, and ended. ``audit_values`` are those of
-    the host's roles, for one that watches them.
+    ``force`` is the operator's word that what uses the host may be disturbed, and ended. ``roles`` are all roles of the
+    host with their variables, in order, also those that are not looked at now.
     """
 
     stack: Stack
     force: bool = False
-    audit_values: tuple[Any, ...] = ()
+    roles: tuple[tuple[Role, Any], ...] = ()
+
+    @property
+    def audit_values(self) -> tuple[AuditValue, ...]:
+        """What audits compare of the host: the values that its roles give in their ``audit.py``."""
+        told = replace(self, roles=())  # values are not made of values
+        parts = ((role, variables, role.part("audit")) for role, variables in self.roles)
+        return tuple(
+            replace(value, layer=role.name)
+            for role, variables, part in parts
+            if part
+            for value in part.audit_values(variables, told)
+        )
 
     def render(self, template: str, /, **values: Any) -> str:
         """The text of a template (``cuda/ld.conf.j2``) with these values; mistakes are an ``InputError``."""

@@ -14,12 +14,13 @@ from hostwright.events import Event
 from hostwright.member import Member
 from hostwright.model import Facts
 from hostwright.observing import ask
-from hostwright.rootshell import RootShell
+from hostwright.secret import Secret
+from hostwright.transport import Session
 
 #: for all answers of a host: nvidia-smi may take its own 30 s twice on a sick card, before it is given up
 ANSWERS_TIMEOUT_S = 120.0
 
-Connect = Callable[[Member], RootShell]
+Connect = Callable[[Member], Session]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +30,17 @@ class Audited(Event):
     audit: HostAudit
 
 
-def audit_host(member: Member, connect: Connect, *, sudo: bool = True) -> tuple[HostAudit, Facts | None]:
+def audit_host(
+    member: Member, connect: Connect, password: Secret | None, *, sudo: bool = True
+) -> tuple[HostAudit, Facts | None]:
     """What is so on a host, and the facts that say so; a host that cannot be read is ``unread``, never an error.
 
     Raises ``Stopped`` when the operator ends the audit.
     """
     try:
-        with connect(member) as shell:
-            facts = ask(shell, audit_probes(member, sudo=sudo), timeout_s=ANSWERS_TIMEOUT_S)
+        with connect(member) as session:
+            probes = audit_probes(member, sudo=sudo)
+            facts = ask(session, member.name, probes, password, timeout_s=ANSWERS_TIMEOUT_S)
     except Stopped:
         raise
     except HostError as error:

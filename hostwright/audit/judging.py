@@ -9,8 +9,8 @@ from typing import Any
 from hostwright import release
 from hostwright.audit.drift import last_good, shown
 from hostwright.audit.look import LOOK_PROBES, Look, Unread
-from hostwright.audit.questions import question_probes
-from hostwright.audit.readings import readings
+from hostwright.audit.readings.answers import all_values, value_probes
+from hostwright.audit.readings.host import readings
 from hostwright.audit.values import (
     GPU_LAYER,
     Deviation,
@@ -38,14 +38,9 @@ NOT_ASKED = "it was not asked: an audit without sudo, or facts from before this 
 def audit_probes(member: Member, *, sudo: bool = True) -> tuple[Probe, ...]:
     """Every question of an audit of this host, each once; without ``sudo`` those that need no root."""
     rules = (probe for rule in SIGNED if rule.sign for probe in rule.sign.probes)
-    asked = ordered([*member.desired.probes(), *LOOK_PROBES, *question_probes(member.stack, venv_of(member)), *rules])
+    values = value_probes(all_values(member.stack.name, member.audit_values))
+    asked = ordered([*member.desired.probes(), *LOOK_PROBES, *values, *rules])
     return asked if sudo else tuple(probe for probe in asked if not probe.root)
-
-
-def venv_of(member: Member) -> str:
-    """Where TensorFlow's environment is looked for; empty when that role is not looked at."""
-    variables = member.variables.get("tensorflow")
-    return "" if variables is None else member.stack.tensorflow.home(getattr(variables, "path", ""))
 
 
 def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
@@ -59,7 +54,7 @@ def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
         changes[role.name] = tuple(change for change, _ in found)
         deviations += (deviation for _, deviation in found)
     look = Look(member.desired, member.variables, facts, changes, at)
-    read = tuple(readings(look, venv_of(member)))
+    read = readings(look, member.audit_values)
     deviations += _by_reading(member, read, deviations, record)
     findings = tuple(_findings(look, not_checked))
     layers = tuple(_layer(name, deviations, findings, not_checked) for name in (*changes, GPU_LAYER))

@@ -21,8 +21,8 @@ from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
 from hostwright.model import Plan
 from hostwright.observing import observe
 from hostwright.planning import Desired, make_plan
-from hostwright.rootshell import RootShell
 from hostwright.secret import Secret
+from hostwright.transport import Session
 
 #: ``@`` set → the status of the last audit
 AUDIT_SETS = {"drifted": "drift", "failing": "failing", "unread": "unread"}
@@ -93,33 +93,33 @@ def _audited_sets(fleet: Fleet) -> dict[str, set[str]]:
 
 
 class Connections:
-    """The open root shells of a run, so that Ctrl-C can cut all of them."""
+    """The open sessions of a run, so that Ctrl-C can cut all of them."""
 
     def __init__(self, password: Secret | None):
         self._password = password
-        self._open: dict[int, RootShell] = {}
+        self._open: dict[int, Session] = {}
         self._lock = threading.Lock()
         self._cut = False
 
-    def connect(self, member: Member) -> RootShell:
-        """A new root shell on a host; sudo is given the password that was asked for, else the inventory's."""
+    def connect(self, member: Member) -> Session:
+        """A new session to a host."""
         if self._cut:
             raise Stopped(member.name, CUT)
-        shell = member.connect(self._password)
+        session = member.connect()
         with self._lock:
-            self._open[id(shell)] = shell
+            self._open[id(session)] = session
         if self._cut:  # while it was being opened
-            shell.close()
+            session.close()
             raise Stopped(member.name, CUT)
-        return shell
+        return session
 
     def close(self) -> None:
         """Cut everything, for good: nobody connects again."""
         self._cut = True
         with self._lock:
-            for shell in self._open.values():
+            for session in self._open.values():
                 with suppress(HostwrightError):
-                    shell.close()
+                    session.close()
             self._open.clear()
 
     @property
@@ -134,8 +134,8 @@ class Connections:
     def look(self, member: Member, emit: Emit = lambda _: None, *, desired: Desired | None = None) -> Plan:
         """Observe and plan a host over a connection of its own; ``desired`` instead of what its stack wants."""
         wanted = desired or member.desired
-        with self.connect(member) as shell:
-            facts = observe(shell, wanted)
+        with self.connect(member) as session:
+            facts = observe(session, wanted, self.password(member))
         plan = make_plan(wanted, facts, datetime.now(UTC))
         emit(Observed(member.name, plan, facts))
         return plan

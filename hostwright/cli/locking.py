@@ -20,7 +20,8 @@ from hostwright.locks import Holder, OperatorLock
 from hostwright.model import Facts
 from hostwright.operator import operator
 from hostwright.rollout import Results, on_each
-from hostwright.rootshell import RootShell
+from hostwright.secret import Secret
+from hostwright.transport import Session
 
 Aside = tuple[
     OperatorLock | None, OperatorLock | None
@@ -59,14 +60,14 @@ class Found:
 def lock(call: Call) -> int:
     """``invoke lock``: lock hosts for a reason and a time, or show the locks that they have (``--list``)."""
     if call["list"]:
-        return _on_hosts(call, lambda shell: _found(shell.host, holding.look(shell)), aside=_aside)
+        return _on_hosts(call, lambda session, name, _: _found(name, holding.look(session)), aside=_aside)
     now = datetime.now(UTC).replace(microsecond=0)
     reason, until = _reason(call["reason"]), now + locks.read_duration(call["for_"] or locks.DEFAULT_FOR)
     force = bool(call["force"])
 
-    def one(shell: RootShell) -> Found:
-        wanted = OperatorLock(operator(), reason, shell.host, now, until)
-        return _changed(shell.host, holding.put_lock(shell, wanted, force=force), wanted)
+    def one(session: Session, name: str, password: Secret | None) -> Found:
+        wanted = OperatorLock(operator(), reason, name, now, until)
+        return _changed(name, holding.put_lock(session, wanted, password=password, force=force), wanted)
 
     return _on_hosts(call, one)
 
@@ -75,8 +76,8 @@ def unlock(call: Call) -> int:
     """``invoke unlock``."""
     force = bool(call["force"])
 
-    def one(shell: RootShell) -> Found:
-        return _changed(shell.host, holding.take_lock_off(shell, operator(), force=force), None)
+    def one(session: Session, name: str, password: Secret | None) -> Found:
+        return _changed(name, holding.take_lock_off(session, operator(), password=password, force=force), None)
 
     def aside(inventory: Path, name: str) -> Aside:
         return None, setaside.take_off(
@@ -94,7 +95,7 @@ def _aside(inventory: Path, name: str) -> Aside:
 
 def _on_hosts(
     call: Call,
-    work: Callable[[RootShell], Found],
+    work: Callable[[Session, str, Secret | None], Found],
     *,
     aside: Callable[[Path, str], Aside] = lambda _inventory, _name: (None, None),
 ) -> int:
@@ -107,8 +108,8 @@ def _on_hosts(
     def one(name: str) -> Found:
         now, before = aside(fleet.path, name)
         try:
-            with connections.connect(by_name[name]) as shell:
-                found = work(shell)
+            with connections.connect(by_name[name]) as session:
+                found = work(session, name, connections.password(by_name[name]))
         except Unreachable as error:
             if before is None:
                 raise

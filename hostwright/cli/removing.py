@@ -11,7 +11,7 @@ from hostwright import console, release, stackstore
 from hostwright.cli.call import CUT, Call, Connections
 from hostwright.cli.converging import converge
 from hostwright.cli.planning import show_plans
-from hostwright.errors import HostError, InputError, Refused, Stopped
+from hostwright.errors import HostError, Stopped
 from hostwright.fleet import Fleet, Member
 from hostwright.observing import ask
 from hostwright.planning import Desired, removal_of
@@ -74,14 +74,11 @@ def look_back(members: Sequence[Member]) -> Formers:
 
     def look(name: str) -> Former:
         member = by_name[name]
-        with connections.connect(member) as shell:
-            facts = ask(shell, RECORDS)
+        with connections.connect(member) as session:
+            facts = ask(session, name, RECORDS, None)
         records = [record for record in (release.read(facts), *release.formers(facts)) if record]
         digests = {release.digest_of(one): one for one in records if not release.about(one, member.stack)}
-        try:
-            stacks = {digest: stackstore.find(digest) for digest in digests}
-        except InputError as error:
-            raise Refused(name, str(error)) from error
+        stacks = {digest: stackstore.find(digest) for digest in digests}
         unknown = [digest for digest, stack in stacks.items() if stack is None]
         for digest in unknown:
             was = console.printable(str(digests[digest].get("stack", "")))[:80]

@@ -14,7 +14,7 @@ from hostwright.cli.call import FAILED, Call, Connections
 from hostwright.cli.converging import converge
 from hostwright.cli.planning import show_plans
 from hostwright.cli.showing import errors_json, show_errors
-from hostwright.errors import InputError, Refused
+from hostwright.errors import Refused
 from hostwright.fleet import Member
 from hostwright.model import Facts
 from hostwright.observing import ask
@@ -55,8 +55,8 @@ def _ways_back(members: Sequence[Member], to: str) -> Results[WayBack]:
     by_name = {member.name: member for member in members}
 
     def look(name: str) -> WayBack:
-        with connections.connect(by_name[name]) as shell:
-            facts = ask(shell, LOOK)
+        with connections.connect(by_name[name]) as session:
+            facts = ask(session, name, LOOK, password=None)
         return way_back(by_name[name], facts, to)
 
     return on_each(tuple(by_name), look, stop=connections.close)
@@ -88,10 +88,7 @@ def _named(record: Mapping[str, Any], to: str) -> bool:
 
 def _stack_of(member: Member, record: Mapping[str, Any]) -> Stack:
     """The stack of a record, as this machine kept it, if it still fits together by the rules of today."""
-    try:
-        stack = stackstore.find(release.digest_of(record))
-    except InputError as error:
-        raise Refused(member.name, str(error)) from error
+    stack = stackstore.find(release.digest_of(record))
     if stack is None:
         raise Refused(
             member.name,

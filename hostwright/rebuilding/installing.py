@@ -25,10 +25,10 @@ from hostwright.observing import ask
 from hostwright.rebuild.ways.means import Means, read_means
 from hostwright.rebuilding.clock import Phases
 from hostwright.rebuilding.serving import Place, SeedServers
-from hostwright.rootshell import RootShell
 from hostwright.seeds.debian import FETCHED
 from hostwright.seeds.rendering import Seed, render_keys, render_seed
 from hostwright.seeds.settings import Install, Reinstall, reinstall_environment
+from hostwright.transport import Session
 from hostwright.transport.offered import offered
 
 POLL_S = 2.0  #: between two looks whether the new system answers
@@ -45,7 +45,7 @@ class Installer:
     """What an installation needs beside the host: how to reach it, and where seeds are served."""
 
     member: Member
-    connect: Callable[[], RootShell]
+    connect: Callable[[], Session]
     open_bmc: Callable[[], Controller] | None
     servers: SeedServers
     run: str
@@ -83,8 +83,8 @@ class Installer:
         with phases.phase("install"):
             with suppress(HostError), self._bmc() as bmc:  # the host is there: a BMC that fails now is no failure
                 bmc.boot_from_disk()
-            with self._await_login(install.timeout_s) as shell:
-                self._require_system(shell, install)
+            with self._await_login(install.timeout_s) as session:
+                self._require_system(session, install)
 
     def _start_installer(
         self, install: Install, place: Place, seed: Seed, phases: Phases, begun: Callable[[], None]
@@ -230,17 +230,17 @@ class Installer:
         except Unreachable:
             return None
 
-    def _await_login(self, timeout_s: float) -> RootShell:
+    def _await_login(self, timeout_s: float) -> Session:
         """Wait until we may log in and systemd has settled: the installed system's first boot may still go on."""
         return rebooting.await_boot(
             self.member.host, self.connect, after="its installation", timeout_s=timeout_s, emit=self.emit,
             clock=self.clock,
         )  # fmt: skip
 
-    def _require_system(self, shell: RootShell, install: Install) -> None:
+    def _require_system(self, session: Session, install: Install) -> None:
         """Raise unless the system and release of the settings were installed: which ones, the site's PXE decides."""
         name = self.member.name
-        said = os_release(ask(shell, (OS_RELEASE,), timeout_s=LOOK_TIMEOUT_S))
+        said = os_release(ask(session, name, (OS_RELEASE,), None, timeout_s=LOOK_TIMEOUT_S))
         system, release = (console.printable(said.get(one, ""))[:SHOWN] for one in ("ID", "VERSION_ID"))
         if (system, release) == (install.os, install.release):
             return

@@ -19,7 +19,8 @@ from hostwright.planning import make_plan
 from hostwright.probing import ordered
 from hostwright.rebuilding.diagnosis import LATELY, Diagnosis, Power, Reinstall, reach_of, read_expected_gpus
 from hostwright.rebuilding.values import Rebuild, Way
-from hostwright.rootshell import RootShell
+from hostwright.secret import Secret
+from hostwright.transport import Session
 
 #: the kernel's id of the boot that answers (proc(5)): another one after a power cycle
 BOOT_ID = Probe("cat /proc/sys/kernel/random/boot_id")
@@ -47,7 +48,8 @@ class Looked:
 
 def look(
     member: Member,
-    connect: Callable[[], RootShell],
+    connect: Callable[[], Session],
+    password: Secret | None,
     ways: Ways,
     *,
     history: tuple[Rebuild, ...] = (),
@@ -58,7 +60,7 @@ def look(
     ``history`` are earlier rebuilds of this host, ``tried`` what this one has done so far. Raises ``Stopped`` when the
     operator ends the run.
     """
-    facts, error = _facts(member, connect)
+    facts, error = _facts(member, connect, password)
     power, bmc_sentence = _power(ways)
     at = datetime.now(UTC)
     audit = judged(member, facts, at) if facts is not None else None
@@ -80,12 +82,14 @@ def look(
     return Looked(diagnosis, facts, error)
 
 
-def _facts(member: Member, connect: Callable[[], RootShell]) -> tuple[Facts | None, HostError | None]:
+def _facts(
+    member: Member, connect: Callable[[], Session], password: Secret | None
+) -> tuple[Facts | None, HostError | None]:
     """The answers to all questions of an audit, or why there are none."""
     probes = ordered([BOOT_ID, *audit_probes(member)])
     try:
-        with connect() as shell:
-            return ask(shell, probes, timeout_s=ANSWERS_TIMEOUT_S), None
+        with connect() as session:
+            return ask(session, member.name, probes, password, timeout_s=ANSWERS_TIMEOUT_S), None
     except Stopped:
         raise
     except HostError as error:

@@ -12,7 +12,7 @@ from hostwright.outcome import Settings
 from hostwright.rebuilding.clock import Phases
 from hostwright.rebuilding.looking import Ways
 from hostwright.rebuilding.values import Rebuild
-from hostwright.rootshell import RootShell
+from hostwright.transport import Session
 from hostwright.verifying import Check
 
 
@@ -21,7 +21,7 @@ class Tools:
     """What the rebuild of one host needs from the run around it."""
 
     member: Member
-    connect: Callable[[], RootShell]
+    connect: Callable[[], Session]
     settings: Settings
     ways: Ways
     #: a new operating system, for this reason; calls the third when it begins, and returns when SSH answers

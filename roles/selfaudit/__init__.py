@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from hostwright.audit.questions import check_lines, package_patterns
-from hostwright.audit.readings_program import user_program
+from hostwright.audit.readings.answers import check_lines
+from hostwright.audit.readings.program import user_program
 from hostwright.model import Probe, Resource
 from hostwright.quoting import sh
 from hostwright.resources.conditions import Answers, Script, When
@@ -35,7 +35,6 @@ class Selfaudit:
     on_calendar: str = "daily"  #: when, in systemd's words: hourly, daily, "Mon *-*-* 04:00"
     randomized_delay: str = "1h"  #: at most so much later, so that not all hosts do it at one moment
     textfile_directory: str = "/var/lib/prometheus/node-exporter"  #: of node_exporter's collector; empty: no metrics
-    tensorflow_path: str = ""  #: the role tensorflow's ``path``; empty: as that role does
 
 
 @role(after=["container", "environment", "tensorflow"])
@@ -49,12 +48,10 @@ def selfaudit(v: Selfaudit, host: Wanted) -> Iterator[Resource]:
             yield Absent(path, "the host is not to audit itself")
         return
 
-    stack = host.stack
-    venv = stack.tensorflow.home(v.tensorflow_path)
+    values = host.audit_values
     program = partial(
-        host.render, "selfaudit/selfaudit.sh.j2", stack=stack.name, checks=check_lines(stack, venv),
-        questions=user_program(venv, package_patterns(stack)), json=sh("%s", RESULT),
-        metrics=sh("%s", metrics),
+        host.render, "selfaudit/selfaudit.sh.j2", stack=host.stack.name, checks=check_lines(values),
+        questions=user_program(values), json=sh("%s", RESULT), metrics=sh("%s", metrics),
     )  # fmt: skip
     edition = hashlib.sha256(program(edition="").encode()).hexdigest()[:12]  # by which its results are known
     yield File(PROGRAM, program(edition=edition), mode="755", check="sh -n %s")

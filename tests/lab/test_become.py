@@ -16,7 +16,6 @@ import pytest
 from hostwright.become import check_become, wrap
 from hostwright.delivery import deliver, host_path
 from hostwright.errors import BecomeError, Unreachable
-from hostwright.rootshell import RootShell
 from hostwright.secret import Secret
 from hostwright.transport import Output, Session, connect
 from tests.lab import sshd
@@ -51,7 +50,8 @@ def server() -> Iterator[Sshd]:
 def run(server: Sshd, user: str, password: str | None, root: str = "id -un", own: str = "id -un") -> Output:
     secret = None if password is None else Secret(password)
     with connect(server.target(user=user), options()) as session:
-        output = RootShell(session, secret).attempt(root, as_user=own, timeout_s=30)
+        output = session.run("/bin/sh", stdin=wrap(own, root, password=secret), timeout_s=30)
+    check_become("gpu01", output)
     assert session.execs == 1
     return output
 
@@ -181,7 +181,7 @@ def cache(server: Sshd) -> Iterator[Path]:
 
 def bring(session: Session, source: Path, cache: Path, password: str | None) -> Path:
     secret = None if password is None else Secret(password)
-    deliver(RootShell(session, secret), [(ARTIFACT, source)], progress=lambda *_: None, cache=str(cache))
+    deliver(session, [(ARTIFACT, source)], password=secret, progress=lambda *_: None, cache=str(cache))
     return Path(host_path(ARTIFACT, str(cache)))
 
 
@@ -224,10 +224,12 @@ def test_a_connection_that_breaks_is_gone_on_with(source: Path, cache: Path, ser
                 other.stop()
 
         with connect(other.target(), options()) as session, pytest.raises(Unreachable):
-            deliver(RootShell(session), [(artifact, big)], progress=progress, cache=str(cache))
+            deliver(session, [(artifact, big)], password=None, progress=progress, cache=str(cache))
     told.clear()
     with connect(server.target(), options()) as session:
-        deliver(RootShell(session), [(artifact, big)], progress=lambda _, done, __: told.append(done), cache=str(cache))
+        deliver(
+            session, [(artifact, big)], password=None, progress=lambda _, done, __: told.append(done), cache=str(cache)
+        )
     assert told[0] > 30_000_000
     with Path(host_path(artifact, str(cache))).open("rb") as file:
         assert hashlib.file_digest(file, "sha256").hexdigest() == digest

@@ -17,6 +17,8 @@ from tests.unit.shell import program
 CUDNN = ("", "_adv_infer", "_adv_train", "_cnn_infer", "_cnn_train", "_ops_infer", "_ops_train")
 DISTS = {"tensorflow": "2.9.0", "numpy": "1.26.4", "protobuf": "3.19.6", "keras": "2.9.0", "tensorboard": "2.9.1"}
 VENV = "/opt/tensorflow-2.9"
+#: systemctl show: a paragraph for each unit
+UNITS = 'while [ "$1" != -- ]; do shift; done; shift; for unit; do printf "ActiveState={}\\n\\n"; done'
 
 _OURS = re.compile(r"(?<![\w.}])/(?=(usr|etc|sys|var|proc|run|opt)/)")
 
@@ -73,7 +75,7 @@ def bare(root: Path) -> MadeUp:
     host = MadeUp(root)
     for name in ("dpkg-query", "ldconfig", "modinfo", "docker"):
         host.program(name, "exit 127")
-    host.program("systemctl", "shift; for unit; do echo inactive; done; exit 3")
+    host.program("systemctl", UNITS.format("inactive"))
     host.write("/proc/sys/kernel/osrelease", "5.10.0-28-amd64\n")
     host.write("/proc/meminfo", "MemTotal:       527950848 kB\nMemFree: 1 kB\n")
     cpu = "processor\t: 0\nmodel name\t: AMD EPYC 7543\nmicrocode\t: 0xa0011d1\n\nprocessor\t: 1\n"
@@ -110,7 +112,7 @@ def _driver(host: MadeUp, stack: Stack) -> None:
     host.write("/sys/module/nvidia/version", f"{version}\n")
     host.program("modinfo", f"echo {version}")
     host.place(f"/var/lib/dkms/nvidia/{version}/5.10.0-28-amd64/x86_64/module/x").mkdir(parents=True)
-    host.program("systemctl", "shift; for unit; do echo active; done")
+    host.program("systemctl", UNITS.format("active"))
     host.write("/usr/bin/nvidia-smi")
     host.place("/usr/bin/nvidia-smi").chmod(0o755)
     for name in ("libcuda", "libnvidia-ml"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright import applying, draining, events, inventory, jobs, planning, release, scripting
+from hostwright import applying, draining, events, jobs, planning, release, scripting
 from hostwright.applying import Host
 from hostwright.errors import Locked, NotConverged, Refused, SeveralFailed, StepFailed, Stopped, Unreachable
 from hostwright.fleet import DEFAULT_INVENTORY
@@ -17,7 +17,6 @@ from hostwright.outcome import Settings
 from hostwright.planning import Desired, DesiredRole
 from hostwright.quoting import sh
 from hostwright.resources import originals
-from hostwright.rootshell import RootShell
 from hostwright.stackfile import load_stack
 from hostwright.transport import Output
 
@@ -50,7 +49,6 @@ class LocalSession:
     """Runs what a host would run, here, and counts."""
 
     def __init__(self, breaks: tuple[int, ...] = ()) -> None:
-        self.host = inventory.Host("gpu01")
         self.execs = 0
         self.breaks = breaks  #: the execs that find the connection gone
 
@@ -86,7 +84,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(scripting, "LOCK_DIR", str(tmp_path / "locks"))
     monkeypatch.setattr("hostwright.planning.check_host", lambda stack, facts: [])
     plainly = lambda user, root, password: f"{user}\n{root}".encode()  # noqa: E731
-    monkeypatch.setattr("hostwright.rootshell.wrap", plainly)
+    for module in ("line", "running"):
+        monkeypatch.setattr(f"hostwright.{module}.wrap", plainly)
+    monkeypatch.setattr("hostwright.probing.wrap", plainly)
     return tmp_path
 
 
@@ -96,7 +96,7 @@ def host(
     desired = Desired("gpu01", STACK, tuple(DesiredRole(name, needs, (flag,)) for name, (needs, flag) in roles.items()))
     given = {"emit": said.append, **(more or {})}
     settings = Settings(run=release.Run("run"), locate=lambda artifact: Path(), **given)
-    return Host(lambda: RootShell(session or LocalSession()), desired, settings)
+    return Host(lambda: session or LocalSession(), desired, settings)
 
 
 def touch(path: Path, **more: str) -> Flag:
@@ -179,7 +179,7 @@ def test_a_reboot_is_done_once_and_looked_at_again(place: Path, monkeypatch: pyt
     wants = Flag(str(place / "a"), "true", reboot="nouveau is bound")
     reasons: list[str] = []
 
-    def boot(shell, connect, *, timeout_s, reason, emit):
+    def boot(session, connect, *, password, timeout_s, reason, emit):
         reasons.append(reason)
         (place / "a").touch()
         return connect(), 1.5
@@ -193,7 +193,7 @@ def test_a_reboot_is_done_once_and_looked_at_again(place: Path, monkeypatch: pyt
 def test_a_reboot_that_changes_nothing_is_not_repeated(place: Path, monkeypatch: pytest.MonkeyPatch):
     reboots: list[str] = []
 
-    def boot(shell, connect, *, timeout_s, reason, emit):
+    def boot(session, connect, *, password, timeout_s, reason, emit):
         reboots.append(reason)
         return connect(), 1.5
 
@@ -237,11 +237,7 @@ def removing(place: Path, said: list[events.Event], more: dict[str, object]) -> 
     """A host with nothing left to take away, and what happens to it, in order."""
     desired = Desired("gpu01", STACK, (DesiredRole("base", (), (touch(place / "a"),)),), removes=True)
     given = {"emit": said.append, "depart": True, **more}
-    one = Host(
-        lambda: RootShell(LocalSession()),
-        desired,
-        Settings(run=release.Run("run"), locate=lambda artifact: Path(), **given),
-    )
+    one = Host(LocalSession, desired, Settings(run=release.Run("run"), locate=lambda artifact: Path(), **given))
     happened: list[str] = []
     one._hold = lambda: happened.append("hold")  # type: ignore[method-assign]
     one._books.note_removal = lambda facts, *, depart: happened.append(f"depart={depart}")  # type: ignore[method-assign]

@@ -9,17 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.audit.questions import (
-    VALUE_SIGNS,
-    Question,
-    check_lines,
-    meant,
-    package_patterns,
-    question_probes,
-    questions,
-    read_answers,
-)
-from hostwright.audit.readings_program import FAMILIES, root_program, user_program
+from hostwright.audit.readings.answers import VALUE_SIGNS, check_lines, is_meant, meant, read_answers, value_probes
+from hostwright.audit.readings.program import package_patterns, root_program, user_program
+from hostwright.plan.auditvalue import PRODUCT, AuditValue, FileLine, VenvPython, VenvVersion
 from hostwright.resources.files import File
 from hostwright.role import Wanted
 from hostwright.stackfile import load_stack
@@ -27,10 +19,12 @@ from roles.base import Base, base
 from roles.cudnn import Cudnn
 from roles.environment import Environment, environment
 from roles.tensorflow import Tensorflow
+from tests.unit.auditvalues import values, wanted
 from tests.unit.madeup import VENV, MadeUp, bare, provisioned
 
 STACK = load_stack("tensorflow-2.9")
-ALL = questions(STACK, VENV)
+ALL = values(STACK)
+NAMES = {one.where.line: one.name for one in reversed(ALL)}
 
 
 @pytest.fixture
@@ -39,13 +33,20 @@ def host(tmp_path: Path) -> MadeUp:
 
 
 def answers(host: MadeUp) -> dict[str, str]:
-    return read_answers(host.ask(user_program(VENV, package_patterns(STACK))))
+    """The host's answers by the names of their lines, and of the values that are read there."""
+    found = read_answers(host.ask(user_program(ALL, PRODUCT)))
+    return found | {NAMES[line]: text for line, text in found.items() if line in NAMES}
+
+
+def python(version: str) -> dict[str, str]:
+    """The answer of TensorFlow's environment as to its Python."""
+    return {VenvPython(VENV).line: version}
 
 
 def wrong(found: dict[str, str]) -> dict[str, str]:
     """What differs from the stack, by layer and name."""
     asked = (one for one in meant(ALL, found) if one.want is not None and not one.root)
-    return {f"{one.layer} {one.name}": have for one in asked if (have := found.get(one.answer, "")) != one.want}
+    return {f"{one.layer} {one.name}": have for one in asked if (have := found.get(one.where.line, "")) != one.want}
 
 
 def test_a_provisioned_host_has_every_value_that_the_stack_wants(host: MadeUp):
@@ -54,23 +55,23 @@ def test_a_provisioned_host_has_every_value_that_the_stack_wants(host: MadeUp):
 
 def test_what_no_stack_pins_is_read_as_well(host: MadeUp):
     found = answers(host)
-    assert {name: found[name] for name in ("kernel", "distribution", "cpu", "microcode", "memory", "product_name")} == {
+    assert {name: found[name] for name in ("kernel", "distribution", "cpu", "microcode", "memory", "product")} == {
         "kernel": "5.10.0-28-amd64",
         "distribution": "Debian GNU/Linux 11 (bullseye)",
         "cpu": "AMD EPYC 7543",
         "microcode": "0xa0011d1",
         "memory": "503 GiB",
-        "product_name": "PowerEdge R7525",
+        "product": "PowerEdge R7525",
     }
     assert (found["docker"], found["toolkits"], found["python"]) == ("docker.io 20.10.5+dfsg1-1", "11.2", "3.9")
-    assert (found["secure boot"], found["bios_version"]) == ("off", "")
+    assert (found["secure boot"], found["bios version"]) == ("off", "")
     assert found["record at"] == "2026-11-21T10:00:00"
 
 
 def test_a_bare_host_says_that_nothing_is_there(tmp_path: Path):
     found = answers(bare(tmp_path))
     assert found["complete"] == "yes"
-    assert not any(found[name] for name in ("loaded", "module", "cuda link", "toolkits", "python", "dist tensorflow"))
+    assert not any(found[name] for name in ("loaded", "module", "cuda link", "toolkits", "python", "tensorflow"))
     assert {found[name] for name in ("driver pins", "nvidia-smi", "profile", "nvidia runtime")} == {"no"}
     differing = {name.partition(" ")[0] for name in wrong(found)}
     assert differing == {"base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container", "release"}
@@ -153,7 +154,7 @@ def test_no_value_passes_for_another_name(host: MadeUp):
     host.write("/sys/class/dmi/id/board_name", "x\x85loaded=9\rkernel=9\n")
     found = answers(host)
     assert (found["module"], found["loaded"], found["complete"]) == ("1", STACK.driver.version, "yes")
-    assert found["board_name"] == "x\x85loaded=9\rkernel=9"
+    assert found["board"] == "x\x85loaded=9\rkernel=9"
 
 
 def test_a_long_value_is_cut(host: MadeUp):
@@ -171,12 +172,14 @@ def test_files_in_the_directory_of_the_login_are_no_package_names(tmp_path: Path
 
 def test_docker_is_asked_only_where_it_runs(host: MadeUp):
     host.program("docker", "touch /run/asked; echo runc systemd")
-    assert read_answers(host.ask(root_program())) == {"default runtime": "", "cgroup driver": "", "complete": "yes"}
+    assert read_answers(host.ask(root_program(ALL))) == {
+        "docker default runtime": "", "docker cgroup driver": "", "complete": "yes",
+    }  # fmt: skip
     assert not host.place("/run/asked").exists()
     host.write("/run/docker.pid", "77")
     host.place("/proc/77/x").mkdir()
-    found = read_answers(host.ask(root_program()))
-    assert (found["default runtime"], found["cgroup driver"]) == ("runc", "systemd")
+    found = read_answers(host.ask(root_program(ALL)))
+    assert (found["docker default runtime"], found["docker cgroup driver"]) == ("runc", "systemd")
 
 
 def test_stored_answers_can_be_compared_with_another_stack():
@@ -188,43 +191,43 @@ def test_stored_answers_can_be_compared_with_another_stack():
             "name": "newer",
         }
     )
-    assert question_probes(newer, VENV) == question_probes(STACK, VENV)
-    assert questions(newer, VENV) != ALL
+    assert value_probes(values(newer)) == value_probes(ALL)
+    assert values(newer) != ALL
 
 
 def test_one_question_as_the_user_and_one_as_root():
-    assert [probe.root for probe in question_probes(STACK, VENV)] == [False, True]
+    assert [probe.root for probe in value_probes(ALL)] == [False, True]
 
 
 def test_a_package_of_no_family_is_asked_for_by_its_name():
     own = STACK.model_copy(update={"cuda": STACK.cuda.model_copy(update={"components": {"graphviz": "1"}})})
-    assert package_patterns(own) == (*FAMILIES, "graphviz")
-    assert package_patterns(STACK) == FAMILIES
+    assert package_patterns(values(own)) == (*package_patterns(ALL), "graphviz")
+    assert package_patterns(ALL)[-1] == "dkms"
 
 
 def test_numpy_is_the_one_of_the_environments_python():
-    def numpy(python: str) -> str | None:
-        return next(one.want for one in meant(ALL, {"python": python}) if one.name == "numpy")
+    def numpy(version: str) -> str | None:
+        return next(one.want for one in meant(ALL, python(version)) if one.name == "numpy")
 
     assert (numpy("3.8"), numpy("3.9"), numpy("3.12"), numpy("")) == ("1.24.4", "1.26.4", None, None)
 
 
 def test_without_an_environment_nothing_is_asked_of_tensorflow():
-    assert "tensorflow" not in {one.layer for one in questions(STACK, "")}
+    assert "tensorflow" not in {one.layer for one in values(STACK, "base", "driver", "cuda")}
 
 
-@pytest.mark.parametrize("python", ["3.9", "3.12", ""])
-def test_a_layer_and_a_name_mean_one_value(python: str):
-    asked = meant(ALL, {"python": python})
+@pytest.mark.parametrize("version", ["3.9", "3.12", ""])
+def test_a_layer_and_a_name_mean_one_value(version: str):
+    asked = meant(ALL, python(version))
     names = [(one.layer, one.name) for one in asked]
     assert len(set(names)) == len(names) == len({(one.layer, one.name) for one in ALL})
     assert all(re.fullmatch(r"[a-z0-9][a-z0-9 ._+-]*", one.name) for one in ALL)
 
 
 def test_every_answer_that_is_meant_is_printed(host: MadeUp):
-    printed = {*answers(host), *read_answers(host.ask(root_program()))}
-    there = {one.answer for one in meant(ALL, {"python": "3.9"})} | {one.among for one in ALL if one.among}
-    assert there - printed == {"fabric manager"}  # which only hosts with NVSwitches have
+    printed = {*answers(host), *read_answers(host.ask(root_program(ALL)))}
+    there = {one.where.line for one in meant(ALL, python("3.9"))} | {one.among.line for one in ALL if one.among}
+    assert {NAMES[line] for line in there - printed} == {"fabric manager"}  # which only hosts with NVSwitches have
 
 
 def test_fabric_manager_is_found_by_any_branch(host: MadeUp):
@@ -233,7 +236,7 @@ def test_fabric_manager_is_found_by_any_branch(host: MadeUp):
 
 
 def test_the_paths_are_those_of_the_roles():
-    text = user_program(VENV)
+    text = user_program(ALL)
     written = [one.path for one in base.resources(Base(), Wanted(STACK)) if isinstance(one, File)]
     written = [path for path in written if path.startswith("/etc/apt/")]
     written += [
@@ -247,10 +250,11 @@ def test_the_paths_are_those_of_the_roles():
 
 
 def test_checks_are_lines_of_six_fields_without_the_record():
-    lines = [line.split("\t") for line in check_lines(STACK, VENV)]
+    lines = [line.split("\t") for line in check_lines(wanted(STACK).audit_values)]
+    loaded, numpy = FileLine("/sys/module/nvidia/version").line, VenvVersion(VENV, "numpy").line
     assert {len(line) for line in lines} == {6}
-    assert ["driver", "loaded", "loaded", "", "", "470.182.03"] in lines
-    assert ["tensorflow", "numpy", "dist numpy", "python", "3.9", "1.26.4"] in lines
+    assert ["driver", "loaded", loaded, "", "", "470.182.03"] in lines
+    assert ["tensorflow", "numpy", numpy, VenvPython(VENV).line, "3.9", "1.26.4"] in lines
     assert "release" not in {line[0] for line in lines}
 
 
@@ -277,7 +281,7 @@ def test_a_line_that_was_cut_is_no_answer():
 
 
 def test_a_condition_is_met_by_that_answer_alone():
-    one = Question("tensorflow", "numpy", "dist numpy", given=("python", "3.9"))
-    assert one.asked({"python": "3.9"})
-    assert not one.asked({"python": "3.90"})
-    assert not one.asked({})
+    one = AuditValue("numpy", VenvVersion(VENV, "numpy"), given=(VenvPython(VENV), "3.9"))
+    assert is_meant(one, python("3.9"))
+    assert not is_meant(one, python("3.90"))
+    assert not is_meant(one, {})

@@ -10,29 +10,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.audit.look import Look
-from hostwright.audit.questions import meant, question_probes, questions
-from hostwright.audit.readings import readings
+from hostwright.audit.readings.answers import meant, value_probes
+from hostwright.audit.readings.host import readings
 from hostwright.audit.values import Reading
 from hostwright.hardware.gpu import Gpu, GpuReport
 from hostwright.model import Answer, Facts
+from hostwright.plan.auditvalue import DISTRIBUTION, KERNEL, PRODUCT, FileLine, PackageOf, VenvPython, VenvVersion
 from hostwright.planning import desire
-from hostwright.role import Wanted, discover
 from hostwright.stack import Stack
 from hostwright.stackfile import load_stack
+from roles.base.audit import MACHINE
+from tests.unit.auditvalues import values, wanted
 from tests.unit.madeup import DISTS, VENV
 
 STACK = load_stack("tensorflow-2.9")
+ALL = values(STACK)
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
+LOADED = FileLine("/sys/module/nvidia/version").line
+DOCKER = PackageOf(("docker.io", "docker-ce")).line
 OURS = {
-    "kernel": "5.10.0-28-amd64", "distribution": "Debian GNU/Linux 11", "product_name": "R7525", "cpu": "EPYC",
-    "microcode": "0xa", "bios_version": "2.1", "python": "3.9", "complete": "yes",
+    KERNEL.line: "5.10.0-28-amd64", DISTRIBUTION.line: "Debian GNU/Linux 11", PRODUCT.line: "R7525",
+    MACHINE.line("cpu").line: "EPYC", MACHINE.line("microcode").line: "0xa",
+    FileLine("/sys/class/dmi/id/bios_version").line: "2.1", VenvPython(VENV).line: "3.9", "complete": "yes",
 }  # fmt: skip
 GREEN = {
-    **{one.answer: one.want for one in questions(STACK, VENV) if one.want is not None},
-    **{f"dist {name}": version for name, version in DISTS.items()},
+    **{one.where.line: one.want for one in ALL if one.want is not None},
+    **{VenvVersion(VENV, name).line: version for name, version in DISTS.items()},
     **OURS,
 }
-ROOT = {"default runtime": "runc", "cgroup driver": "systemd", "complete": "yes"}
+ROOT = {"docker default runtime": "runc", "docker cgroup driver": "systemd", "complete": "yes"}
+VALUES = wanted(STACK).audit_values
 T4 = Gpu(0, "0000:3b:00.0", model="Tesla T4", vbios="90.04", memory_bytes=15360 << 20, ecc=True, power_limit=70.0)
 
 
@@ -42,30 +49,31 @@ def said(answers: dict[str, str]) -> Answer:
 
 def look(
     user: Answer | None, root: Answer | None = None, *, stack: Stack = STACK, roles: Iterable[str] = (),
-    gpus: tuple[Gpu, ...] | None = None, venv: str = VENV,
+    gpus: tuple[Gpu, ...] | None = None,
 ) -> Look:  # fmt: skip
-    chosen = [role for role in discover() if role.name in roles or not roles]
-    desired = desire("gpu01", Wanted(stack), [(role, role.variables()) for role in chosen])
-    answers = zip(question_probes(stack, venv), (user, root), strict=True)
+    chosen = wanted(stack, *roles).roles
+    desired = desire("gpu01", wanted(stack), chosen)
+    answers = zip(value_probes(values(stack)), (user, root), strict=True)
     facts = Facts({probe: answer for probe, answer in answers if answer})
-    found = Look(desired, {}, facts, {role.name: () for role in chosen}, NOW)
+    found = Look(desired, {}, facts, {role.name: () for role, _ in chosen}, NOW)
     if gpus is not None:
         found.__dict__["smi"] = GpuReport(gpus=gpus)
     return found
 
 
-def read(*args: Answer | None, venv: str = VENV, **more) -> dict[str, Reading]:
-    return {f"{one.layer} {one.name}": one for one in readings(look(*args, **more), venv)}
+def read(*args: Answer | None, stack: Stack = STACK, **more) -> dict[str, Reading]:
+    found = readings(look(*args, stack=stack, **more), wanted(stack).audit_values)
+    return {f"{one.layer} {one.name}": one for one in found}
 
 
 def test_a_provisioned_host_differs_in_nothing():
-    found = readings(look(said(GREEN), said(ROOT)), VENV)
+    found = readings(look(said(GREEN), said(ROOT)), VALUES)
     assert [one for one in found if one.differs] == []
-    assert len(found) == len(meant(questions(STACK, VENV), GREEN)) + 1
+    assert len(found) == len(meant(ALL, GREEN))
 
 
 def test_what_differs_is_what_the_host_has():
-    found = read(said({**GREEN, "loaded": "470.161.03", "mark cuda-toolkit-11-2": "not held"}))
+    found = read(said({**GREEN, LOADED: "470.161.03", "mark cuda-toolkit-11-2": "not held"}))
     differing = {name: (one.have, one.want) for name, one in found.items() if one.differs}
     assert differing == {"driver loaded": ("470.161.03", "470.182.03"), "cuda toolkit hold": ("not held", "held")}
 
@@ -77,18 +85,18 @@ def test_what_is_not_there_is_read_as_nothing():
 
 
 def test_what_could_not_be_asked_gives_no_reading():
-    assert readings(look(None), VENV) == ()
-    assert {one.name for one in readings(look(None, said(ROOT)), VENV)} == {"default runtime", "cgroup driver"}
+    assert readings(look(None), VALUES) == ()
+    assert {one.name for one in readings(look(None, said(ROOT)), VALUES)} == {"default runtime", "cgroup driver"}
     assert "container default runtime" not in read(said(GREEN))
 
 
 def test_a_program_that_was_cut_gives_what_it_came_to():
-    found = read(Answer(0, "kernel=5.10.0-28-amd64\nloaded=470.1", truncated=True))
+    found = read(Answer(0, f"{KERNEL.line}=5.10.0-28-amd64\n{LOADED}=470.1", truncated=True))
     assert list(found) == ["base kernel", "driver kernel fits"]
 
 
 def test_hosts_are_compared_among_their_like():
-    found = read(said({**GREEN, "docker": "docker.io 20.10"}), said(ROOT))
+    found = read(said({**GREEN, DOCKER: "docker.io 20.10"}), said(ROOT))
     among = {
         name: found[name].among for name in ("base kernel", "base bios version", "base microcode", "driver loaded")
     }
@@ -104,19 +112,19 @@ def test_hosts_are_compared_among_their_like():
 
 def test_a_kernel_on_which_the_module_does_not_build_is_seen_and_not_held_against_the_host():
     assert read(said(GREEN))["driver kernel fits"] == Reading("driver", "kernel fits", "yes")
-    assert read(said({**GREEN, "kernel": "6.8.0-40-generic"}))["driver kernel fits"] == Reading(
+    assert read(said({**GREEN, KERNEL.line: "6.8.0-40-generic"}))["driver kernel fits"] == Reading(
         "driver", "kernel fits", "no"
     )
-    assert "driver kernel fits" not in read(said({**GREEN, "kernel": "mine"}))
+    assert "driver kernel fits" not in read(said({**GREEN, KERNEL.line: "mine"}))
 
 
 def test_a_stack_may_name_the_kernels_itself():
     own = STACK.model_copy(update={"driver": STACK.driver.model_copy(update={"kernels": ">=6.8"})})
-    assert read(said({**GREEN, "kernel": "6.8.0-40-generic"}), stack=own)["driver kernel fits"].have == "yes"
+    assert read(said({**GREEN, KERNEL.line: "6.8.0-40-generic"}), stack=own)["driver kernel fits"].have == "yes"
 
 
 def test_only_the_layers_that_are_looked_at_are_read():
-    found = readings(look(said(GREEN), said(ROOT), roles=("cuda",), gpus=(T4,), venv=""), "")
+    found = readings(look(said(GREEN), said(ROOT), roles=("cuda",), gpus=(T4,)), VALUES)
     assert {one.layer for one in found} == {"cuda", "release", "gpu"}
 
 
@@ -157,6 +165,6 @@ def test_cards_that_cannot_be_read_are_no_cards():
 
 @given(st.text(), st.text())
 def test_no_answer_is_an_error_and_each_name_is_read_once(user: str, root: str):
-    found = readings(look(Answer(0, f"complete=yes\n{user}"), Answer(1, root)), VENV)
+    found = readings(look(Answer(0, f"complete=yes\n{user}"), Answer(1, root)), VALUES)
     names = [(one.layer, one.name) for one in found]
     assert len(set(names)) == len(names)

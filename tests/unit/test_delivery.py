@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from hostwright import delivery
 from hostwright.delivery import CACHE, deliver, fetch_script, host_path, look_script
 from hostwright.errors import ArtifactError, HostError, ProtocolError
-from hostwright.rootshell import RootShell
 from hostwright.transport import Output
 from tests.unit.test_become import SUDO
 
@@ -86,7 +85,7 @@ def send(here: Here, path: Path, cache: str, artifact: Artifact, told: list[tupl
         if told is not None:
             told.append((done, total))
 
-    deliver(RootShell(here), [(artifact, path)], progress=progress, cache=cache)  # type: ignore[arg-type]
+    deliver(here, [(artifact, path)], password=None, progress=progress, cache=cache)  # type: ignore[arg-type]
     return Path(host_path(artifact, cache))
 
 
@@ -120,9 +119,9 @@ def test_several_files_are_looked_for_in_one_exec() -> None:
     with places() as (path, cache):
         (path.parent / "second.deb").write_bytes(other)
         both = [(Artifact(), path), (second, path.parent / "second.deb"), (Artifact(), path)]
-        deliver(RootShell(here), both, progress=lambda *_: None, cache=cache)  # type: ignore[arg-type]
+        deliver(here, both, password=None, progress=lambda *_: None, cache=cache)  # type: ignore[arg-type]
         assert here.execs == 3
-        deliver(RootShell(here), both, progress=lambda *_: None, cache=cache)  # type: ignore[arg-type]
+        deliver(here, both, password=None, progress=lambda *_: None, cache=cache)  # type: ignore[arg-type]
         assert here.execs == 4
         assert Path(host_path(second, cache)).read_bytes() == other
 

@@ -16,7 +16,7 @@ from invoke.parser import Parser
 from hostwright.apply.host.variables import read_apply_variables
 from hostwright.errors import InputError
 from hostwright.fleet import PROJECT, Fleet
-from hostwright.role import discover
+from hostwright.role import Wanted, discover
 from hostwright.rules import check_stack
 from hostwright.stackfile import load_stack
 from tasks import namespace
@@ -35,7 +35,7 @@ def samples(language: str, start: str = "") -> list[Block]:
 def test_there_is_something_to_look_at():
     assert len(MENTIONS) > 30
     assert len(samples("yaml")) >= 5
-    assert len(samples("python")) == 3
+    assert len(samples("python")) == 4
     assert PICTURES
 
 
@@ -137,10 +137,10 @@ def sample_role(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str
     package.mkdir()
     (package / "__init__.py").write_text("")
     shutil.copytree(PROJECT / "roles/base", package / "base")
-    (block,) = samples("python", "roles/")
-    sample = package / Path(block.file).relative_to("roles")
-    sample.parent.mkdir()
-    sample.write_text(block.text)
+    for block in samples("python", "roles/"):
+        sample = package / Path(block.file).relative_to("roles")
+        sample.parent.mkdir(exist_ok=True)
+        sample.write_text(block.text)
     monkeypatch.syspath_prepend(tmp_path)
     yield package.name
     for name in [name for name in sys.modules if name.partition(".")[0] == package.name]:
@@ -149,6 +149,15 @@ def sample_role(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str
 
 def test_the_sample_role_is_found_after_what_it_needs(sample_role: str):
     assert [role.name for role in discover(sample_role)] == ["base", "motd"]
+
+
+def test_the_sample_role_gives_the_values_of_the_sample(sample_role: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "roles.motd", import_module(f"{sample_role}.motd"))
+    motd = discover(sample_role)[-1]
+    host = Wanted(load_stack("tensorflow-2.9"), roles=((motd, motd.variables(text="Mine\n")),))
+    assert [(one.layer, one.name, one.want) for one in host.audit_values] == [
+        ("motd", "text", "Mine"), ("motd", "package", None),
+    ]  # fmt: skip
 
 
 def test_the_sample_tests_of_the_sample_role_pass(sample_role: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

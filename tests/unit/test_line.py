@@ -10,9 +10,7 @@ import pytest
 
 from hostwright import events, line
 from hostwright.errors import HostKeyMismatch, Stopped, Unreachable
-from hostwright.inventory import Host
 from hostwright.line import Line, Patience
-from hostwright.rootshell import RootShell
 from hostwright.transport import Output
 
 REFUSED = Unreachable("gpu01", "192.0.2.1:22 refuses the connection", passing=True)
@@ -39,7 +37,7 @@ class Way:
         if error is not None:
             raise error
         self.sessions.append(FakeSession())
-        return RootShell(self.sessions[-1])  # type: ignore[arg-type]
+        return self.sessions[-1]
 
 
 @pytest.fixture
@@ -53,14 +51,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def make(way: Callable[[], Any], said: list[events.Event] | None = None, **patience: float) -> Line:
     told = [] if said is None else said
-    return Line("gpu01", way, emit=told.append, patience=Patience(**patience))
+    return Line("gpu01", way, password=None, emit=told.append, patience=Patience(**patience))
 
 
 def losing(times: int) -> Callable[[Any], str]:
     """Work whose connection is lost so many times before it is done."""
     left = [times]
 
-    def work(shell: RootShell) -> str:
+    def work(session: FakeSession) -> str:
         if left[0]:
             left[0] -= 1
             raise Unreachable("gpu01", "the connection was lost", passing=True)
@@ -88,7 +86,7 @@ def test_patience_with_a_lost_connection_has_an_end(clock: list[float]):
 def test_patience_begins_anew_with_a_connection_that_held_for_a_while(clock: list[float]):
     lost = [0]
 
-    def work(shell: RootShell) -> str:
+    def work(session: FakeSession) -> str:
         lost[0] += 1
         if lost[0] <= 20:
             clock[0] += line.STEADY_S + 100
@@ -143,13 +141,13 @@ def test_another_key_after_a_loss_is_an_error_at_once(clock: list[float]):
 def test_roles_that_run_side_by_side_share_one_new_connection():
     way = Way()
     one = make(way)
-    first = one.shell
+    first = one.session
     meeting = threading.Barrier(4, timeout=20)
     answers: list[str] = []
 
     def role() -> None:
-        def work(shell: RootShell) -> str:
-            if shell is first:
+        def work(session: Any) -> str:
+            if session is first:
                 meeting.wait()
                 raise Unreachable("gpu01", "the connection was lost", passing=True)
             return "done"
@@ -169,13 +167,8 @@ def test_a_program_that_was_killed_with_its_host_is_run_again(clock: list[float]
     statuses = [137, 0]
 
     class Session(FakeSession):
-        host = Host("gpu01")
-
         def run(self, command: str, *, stdin: bytes, timeout_s: float) -> Output:
             return Output(statuses.pop(0), b"", b"Killed", False, 0.0)
 
-    def connect() -> RootShell:
-        return RootShell(Session())  # type: ignore[arg-type]
-
-    assert make(connect).run("true", timeout_s=10, failure="it failed").status == 0
+    assert make(Session).root("true", 10).status == 0
     assert statuses == []

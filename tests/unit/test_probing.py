@@ -6,18 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostwright.become import wrap
 from hostwright.errors import ProtocolError
 from hostwright.model import Answer, Probe
-from hostwright.probing import cap_bytes, new_nonce, ordered, parse, programs
+from hostwright.probing import cap_bytes, new_nonce, ordered, parse, program
 from hostwright.quoting import sh
 
 
 def observe(*probes: Probe):
     asked, nonce = ordered(probes), new_nonce()
-    done = subprocess.run(
-        ["/bin/sh"], input=wrap(*programs(asked, nonce), password=None), capture_output=True, check=False
-    )
+    done = subprocess.run(["/bin/sh"], input=program(asked, nonce), capture_output=True, check=False)
     assert len(done.stdout) <= cap_bytes(asked)
     return parse(asked, nonce, done.stdout, "gpu01")
 

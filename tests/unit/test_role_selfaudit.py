@@ -15,20 +15,20 @@ from hostwright.audit.values import FleetAudit, HostAudit, Layer, Reading
 from hostwright.model import Answer
 from hostwright.reports.prometheus import render_prometheus
 from hostwright.resources.files import File
-from hostwright.role import Wanted
 from hostwright.stackfile import load_stack
 from roles.selfaudit import METRICS, PROGRAM, RESULT, SERVICE, TIMER, UNITS, Selfaudit, selfaudit
+from tests.unit.auditvalues import wanted
 from tests.unit.facts import changes_of
 from tests.unit.madeup import MadeUp, bare, provisioned
 
 STACK = load_stack("tensorflow-2.9")
 ON = Selfaudit(enabled=True)
-RESOURCES = selfaudit.resources(ON, Wanted(STACK))
+RESOURCES = selfaudit.resources(ON, wanted(STACK))
 METRICS_FILE = f"{ON.textfile_directory}/{METRICS}"
 
 
 def files(v: Selfaudit = ON) -> dict[str, File]:
-    inner = (getattr(one, "resource", one) for one in selfaudit.resources(v, Wanted(STACK)))
+    inner = (getattr(one, "resource", one) for one in selfaudit.resources(v, wanted(STACK)))
     return {one.path: one for one in inner if isinstance(one, File)}
 
 
@@ -66,12 +66,12 @@ def test_a_host_that_audits_itself_plans_nothing():
 
 
 def test_a_host_that_never_had_it_plans_nothing():
-    assert changes_of(selfaudit.resources(Selfaudit(), Wanted(STACK))) == ()
+    assert changes_of(selfaudit.resources(Selfaudit(), wanted(STACK))) == ()
 
 
 def test_a_host_that_had_it_loses_timer_and_files():
     there = {"systemctl show": GREEN["systemctl show"], "test -e": ""}
-    changes = changes_of(selfaudit.resources(Selfaudit(), Wanted(STACK)), there)
+    changes = changes_of(selfaudit.resources(Selfaudit(), wanted(STACK)), there)
     assert changes[0].what == f"service {TIMER}"
     assert "disable --now" in changes[0].steps[0].script
     assert {f"file {path}" for path in (*files(), RESULT, METRICS_FILE)} < {change.what for change in changes}
@@ -97,7 +97,7 @@ def test_a_result_of_another_program_is_made_again():
 
 def test_another_stack_or_directory_is_another_edition():
     def edition(v: Selfaudit, stack=STACK) -> str:
-        text = next(one.content for one in selfaudit.resources(v, Wanted(stack)) if isinstance(one, File))
+        text = next(one.content for one in selfaudit.resources(v, wanted(stack)) if isinstance(one, File))
         return re.search(r'edition\\": \\"(\w{12})\\"', text)[1]
 
     newer = STACK.model_copy(update={"driver": STACK.driver.model_copy(update={"version": "470.256.02"})})
@@ -159,7 +159,7 @@ def test_numbers_are_compared_as_text(host: MadeUp):
     host.place(RESULT)
     text = next(
         one.content
-        for one in selfaudit.resources(replace(ON, textfile_directory=""), Wanted(own))
+        for one in selfaudit.resources(replace(ON, textfile_directory=""), wanted(own))
         if isinstance(one, File)
     )
     assert host.run(text).returncode == 0

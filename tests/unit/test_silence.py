@@ -18,7 +18,6 @@ from hostwright.model import Plan
 from hostwright.outcome import Settings
 from hostwright.planning import Desired
 from hostwright.release import Run
-from hostwright.rootshell import RootShell
 from hostwright.scripting import Progress
 from hostwright.silence import AGAIN_AFTER_S, CONTACT, NAMED_AFTER_S, TICKS, Silence
 from hostwright.stackfile import load_stack
@@ -154,10 +153,7 @@ def test_contact_is_what_a_run_waits_for_when_it_connects_and_asks():
             waits.append(event.what)
 
     with pytest.raises(HostError, match="no sense"):
-        one = Host(
-            lambda: RootShell(Deaf()), Desired("gpu01", STACK, ()), Settings(run=Run("run"), emit=emit, locate=Path)
-        )
-        one.observe()
+        Host(Deaf, Desired("gpu01", STACK, ()), Settings(run=Run("run"), emit=emit, locate=Path)).observe()
     assert sorted(waits) == sorted(CONTACT)
 
 

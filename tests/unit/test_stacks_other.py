@@ -27,6 +27,7 @@ from roles.driver import Driver, driver
 from roles.environment import Environment, environment
 from roles.selfaudit import Selfaudit, selfaudit
 from roles.tensorflow import Tensorflow, tensorflow
+from tests.unit.auditvalues import wanted
 from tests.unit.facts import changes_of
 from tests.unit.shell import ask, run
 
@@ -147,8 +148,8 @@ def test_for_the_present_stack_everything_lies_where_it_did() -> None:
         Tensorflow(path=path), Wanted(HOUSE)
     )
     on = Selfaudit(enabled=True)
-    assert selfaudit.resources(on, Wanted(HOUSE)) == selfaudit.resources(
-        replace(on, tensorflow_path=path), Wanted(HOUSE)
+    assert selfaudit.resources(on, wanted(HOUSE)) == selfaudit.resources(
+        on, wanted(HOUSE, tensorflow=Tensorflow(path=path))
     )
     assert [one.unless for one in shares(HOUSE) if one.part == "TensorFlow"] == [f"{path}/bin/python"] * 2
     spread = next(one for one in cudnn.resources(Cudnn(), Wanted(HOUSE)) if isinstance(one, Spread))

@@ -1,0 +1,74 @@
+"""The lines that a host's program printed, and which values are meant for a host with these answers. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from hostwright.audit.readings.program import root_program, user_program
+from hostwright.model import Probe
+from hostwright.plan.auditvalue import PRODUCT, AuditValue, Snippet
+
+RELEASE_LAYER = "release"  #: what the host's record says of it; no role has this name
+
+VALUE_SIGNS = 200  #: of an answer that are kept; the program itself cuts there
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9 ._+-]{0,99}")
+
+_RECORD = Snippet(
+    "record", r"""sed -nE 's/^  "(stack|at)": "([^"]{0,200})".*/record \1=\2/p' /var/lib/hostwright/release.json"""
+)
+
+
+def all_values(stack: str, roles: Iterable[AuditValue]) -> tuple[AuditValue, ...]:
+    """The values of a host's roles, and those of its record, which the engine knows; ``stack`` is its stack's name."""
+    record = (
+        AuditValue("stack", _RECORD.line("stack"), stack, layer=RELEASE_LAYER),
+        AuditValue("at", _RECORD.line("at"), layer=RELEASE_LAYER),
+    )
+    return (*roles, *record)
+
+
+def value_probes(values: Iterable[AuditValue]) -> tuple[Probe, ...]:
+    """What is asked of a host: what needs no root, then what does. They are the same for nearly all stacks."""
+    asked = tuple(values)
+    root = root_program(asked)
+    return (Probe(user_program(asked, PRODUCT)), *([Probe(root, root=True)] if root else []))
+
+
+def read_answers(text: str) -> dict[str, str]:
+    """The answers in a program's output; what is no answer, and a last line that was cut, are passed over."""
+    whole = text.rpartition("\n")[0]
+    rows = (line.partition("=") for line in whole.split("\n"))
+    return {name: value.strip()[:VALUE_SIGNS] for name, sign, value in rows if sign and _NAME.fullmatch(name)}
+
+
+def is_meant(value: AuditValue, answers: Mapping[str, str]) -> bool:
+    """Whether a value is meant for a host with these answers."""
+    return value.given is None or answers.get(value.given[0].line, "") == value.given[1]
+
+
+def meant(values: Iterable[AuditValue], answers: Mapping[str, str]) -> tuple[AuditValue, ...]:
+    """Of the values with one layer and name, the first that is meant for a host with these answers."""
+    chosen: dict[tuple[str, str], AuditValue] = {}
+    for one in values:
+        if is_meant(one, answers):
+            chosen.setdefault((one.layer, one.name), one)
+    return tuple(chosen.values())
+
+
+def check_lines(values: Iterable[AuditValue]) -> tuple[str, ...]:
+    r"""What a host compares by itself, one check a line: layer, name, answer, condition and its value, and the stack's
+    value as JSON and Prometheus both write it between quotes. Tabs are between them and, like new lines, in none.
+    """
+    asked = (one for one in values if one.want is not None and not one.root and one.derive is None)
+    return tuple(_check_line(one) for one in asked)
+
+
+def _check_line(one: AuditValue) -> str:
+    given = (one.given[0].line, one.given[1]) if one.given else ("", "")
+    return "\t".join((one.layer, one.name, one.where.line, *given, _escaped(one.want or "")))
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')

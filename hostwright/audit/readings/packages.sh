@@ -1,0 +1,10 @@
+# shellcheck shell=sh
+# Versions and holds of the installed packages whose names are like "$@"; dpkg-query is started once.
+# $any: an expression of sed for each group of packages of which one is enough.
+: "${any?}"
+bounded dpkg-query -W -f='${db:Status-Status} package ${Package}=${Version}
+${db:Status-Status} mark ${Package}=${db:Status-Want}
+' -- "$@" | sed -nE '/^installed /!d
+s/^installed //
+s/^(mark .*)=hold$/\1=held/; s/^(mark .*)=[a-z]*(install|purge|unknown)$/\1=not held/; p
+'"$any"

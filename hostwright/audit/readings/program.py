@@ -1,0 +1,137 @@
+"""The shell that prints the values of a host, one ``name=value`` a line: for an audit from here or of the host itself.
+
+It is nearly the same for every stack, so that answers which were stored can be compared with a stack of later: it
+prints what there is, of every package of a family and of every toolkit, and the stack's values are picked from that.
+
+It takes 25 to 40 ms, most of them dpkg's and ldconfig's: each program is started once for the values of all roles, and
+small files are read by the shell itself. Whatever may hang is given ten seconds. The last line is ``complete=yes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from importlib.resources import files
+
+from hostwright.plan.auditvalue import (
+    AuditValue,
+    FileLine,
+    FileThere,
+    LibraryVersion,
+    PackageOf,
+    PackageVersion,
+    ReadPlace,
+    Snippet,
+    SnippetLine,
+    UnitProperty,
+    VenvPython,
+    VenvVersion,
+    needs_root,
+)
+from hostwright.quoting import sh, words
+from hostwright.resources.packages import named_like
+
+COMPLETE = "complete"  #: the name of the last line, which says that all others are there
+END = sh("say %s yes\n", COMPLETE)
+
+
+def user_program(values: Iterable[AuditValue], *more: ReadPlace) -> str:
+    """The part that needs no root: these values, and ``more`` places."""
+    asked = tuple(values)
+    places = _places(one for one in (*_all(asked), *more) if not needs_root(one))
+    parts = (_packages(asked), _libraries(places), _units(places), *_venvs(places), *_others(places))
+    return "".join((_shell("prelude"), *parts, END))
+
+
+def root_program(values: Iterable[AuditValue]) -> str:
+    """The part that needs root; empty where nothing does."""
+    places = _places(filter(needs_root, _all(values)))
+    return "".join((_shell("prelude"), *_others(places), END)) if places else ""
+
+
+def package_patterns(values: Iterable[AuditValue]) -> tuple[str, ...]:
+    """The families of packages, and those packages that belong to none."""
+    places = [place for place in _all(values) if isinstance(place, PackageVersion | PackageOf)]
+    families: dict[str, None] = {}
+    for place in places:
+        families |= dict.fromkeys(place.names if isinstance(place, PackageOf) else place.families)
+    names = (place.name for place in places if isinstance(place, PackageVersion))
+    others = [name for name in names if not named_like(name, tuple(families))]
+    return (*families, *dict.fromkeys(others))
+
+
+def _all(values: Iterable[AuditValue]) -> Iterator[ReadPlace]:
+    return (place for one in values for place in one.places)
+
+
+def _places(places: Iterable[ReadPlace]) -> tuple[ReadPlace, ...]:
+    """Each place once. Raises ``ValueError`` for two that would be printed under one name."""
+    lines: dict[str, ReadPlace] = {}
+    for place in places:
+        if lines.setdefault(place.line, place) != place:
+            raise ValueError(f"{place} and {lines[place.line]} would both be printed as {place.line!r}")
+    return tuple(lines.values())
+
+
+def _packages(values: tuple[AuditValue, ...]) -> str:
+    patterns = package_patterns(values)
+    if not patterns:
+        return ""
+    groups = dict.fromkeys(place for place in _all(values) if isinstance(place, PackageOf))
+    return sh("any=%s\n", "\n".join(map(_any_of, groups))) + f"set -- {words(patterns)}\n" + _shell("packages")
+
+
+def _any_of(group: PackageOf) -> str:
+    """The expression of sed that prints a package of the group a second time, under the group's name."""
+    names = "|".join(_expression(name) for name in group.names)
+    return f"s/^package ({names})=/{group.line}={chr(92) + '1 ' if group.named else ''}/p"
+
+
+def _expression(pattern: str) -> str:
+    """A name, or a shell pattern of names, as an extended regular expression."""
+    return pattern.replace(".", "[.]").replace("+", "[+]").replace("*", "[^=]*")
+
+
+def _libraries(places: Iterable[ReadPlace]) -> str:
+    stems = dict.fromkeys(one.name.partition(".so.")[0] for one in places if isinstance(one, LibraryVersion))
+    return sh("stems=%s\n", "|".join(map(_expression, stems))) + _shell("libraries") if stems else ""
+
+
+def _units(places: Iterable[ReadPlace]) -> str:
+    asked = [one for one in places if isinstance(one, UnitProperty)]
+    if not asked:
+        return ""
+    units = {one.unit: one.line.rpartition(" ")[0].removeprefix("unit ") for one in asked}
+    names = " ".join(sh("-p %s", name) for name in dict.fromkeys(one.name for one in asked))
+    shown = f"shown=$(bounded systemctl show {names} -- {words(tuple(units))})\n"
+    return f"{shown}set -- {words(tuple(units.values()))}\n{_shell('units')}"
+
+
+def _venvs(places: Iterable[ReadPlace]) -> Iterator[str]:
+    found: dict[str, list[str]] = {}
+    for one in places:
+        if isinstance(one, VenvPython | VenvVersion):
+            found.setdefault(one.venv, []).extend([one.name] if isinstance(one, VenvVersion) else [])
+    for venv, names in found.items():
+        label = VenvPython(venv).line.removeprefix("python of ")
+        yield sh("venv=%s; label=%s\n", venv, label) + f"set -- {words(tuple(names))}\n" + _shell("venv")
+
+
+def _others(places: Iterable[ReadPlace]) -> Iterator[str]:
+    """Files, and the roles' own snippets, each once and in a shell of its own."""
+    done: set[Snippet] = set()
+    for one in places:
+        if isinstance(one, FileLine):
+            yield sh('line_of %s; say %s "$line"\n', one.path, one.line)
+        elif isinstance(one, FileThere):
+            yield sh("there %s %s %s\n", "-x" if one.executable else "-e", one.line, one.path)
+        elif isinstance(one, SnippetLine) and one.snippet not in done:
+            done.add(one.snippet)
+            yield sh("(scope=%s\n", f"{one.snippet.name} ") + one.snippet.text.strip("\n") + "\n)\n"
+
+
+@lru_cache(maxsize=16)
+def _shell(name: str) -> str:
+    """One of the shell files beside this module, without what only shellcheck reads."""
+    text = files(__package__).joinpath(f"{name}.sh").read_text("utf-8")
+    return text.removeprefix("# shellcheck shell=sh\n")

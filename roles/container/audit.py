@@ -1,0 +1,35 @@
+"""The values of Docker and of the NVIDIA container toolkit that audits compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hostwright.plan.auditvalue import (
+    DISTRIBUTION,
+    AuditValue,
+    PackageHold,
+    PackageOf,
+    PackageVersion,
+    Snippet,
+    UnitProperty,
+)
+from hostwright.role import Wanted
+from roles.container import DOCKER, Container
+
+SETTINGS = Snippet.beside(__file__, "audit.sh", "container")
+INFO = Snippet.beside(__file__, "audit_root.sh", "docker", root=True)
+
+FAMILIES = ("nvidia-*", "libnvidia-*")
+
+
+def audit_values(v: Container, host: Wanted) -> Iterator[AuditValue]:
+    """Docker, its runtimes, and the toolkit's packages with their holds."""
+    wanted = host.stack.container.toolkit
+    yield AuditValue("docker", PackageOf(("docker.io", "docker-ce"), named=True), among=DISTRIBUTION)
+    yield AuditValue("docker service", UnitProperty(DOCKER), "active")
+    for name in wanted.packages:
+        yield AuditValue(name, PackageVersion(name, FAMILIES), wanted.version)
+        yield AuditValue(f"{name} hold", PackageHold(name, FAMILIES), "held")
+    yield AuditValue("nvidia runtime", SETTINGS.line("nvidia runtime"), "yes")
+    yield AuditValue("default runtime", INFO.line("default runtime"), among=DISTRIBUTION)
+    yield AuditValue("cgroup driver", INFO.line("cgroup driver"), among=DISTRIBUTION)

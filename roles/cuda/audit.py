@@ -1,0 +1,29 @@
+"""The values of the CUDA toolkit that audits compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hostwright.plan.auditvalue import DISTRIBUTION, AuditValue, PackageHold, PackageVersion, Snippet
+from hostwright.role import Wanted
+from roles.cuda import Cuda
+
+TOOLKITS = Snippet.beside(__file__, "audit.sh", "cuda")
+
+#: families of packages that a toolkit is made of
+FAMILIES = ("cuda*", "libcub*", "libcud*", "libcuf*", "libcura*", "libcus*", "libnccl*", "libnpp*", "libnv*")
+
+
+def audit_values(v: Cuda, host: Wanted) -> Iterator[AuditValue]:
+    """The compiler, the toolkit's packages and their holds, the link, and what else of CUDA is on the host."""
+    wanted = host.stack.cuda
+    yield AuditValue("nvcc", TOOLKITS.line(f"nvcc {wanted.series}"), wanted.nvcc)
+    packages = {"toolkit": (wanted.package, wanted.package_version)}
+    packages |= {name: (name, version) for name, version in wanted.components.items()}
+    for title, (name, version) in packages.items():
+        yield AuditValue(title, PackageVersion(name, FAMILIES), version)
+        yield AuditValue(f"{title} hold", PackageHold(name, FAMILIES), "held")
+    yield AuditValue("link", TOOLKITS.line("link"), wanted.prefix)
+    # Toolkits live side by side and the role lets others be: another one is no deviation from the stack.
+    yield AuditValue("toolkits", TOOLKITS.line("toolkits"), among=DISTRIBUTION)
+    yield AuditValue("sources", TOOLKITS.line("sources"), among=DISTRIBUTION)

@@ -1,0 +1,20 @@
+# shellcheck shell=sh
+toolkits=
+for home in /usr/local/cuda-[0-9]*; do
+  series=${home#/usr/local/cuda-}
+  case $series in *[!0-9.]*) continue ;; *.*) ;; *) continue ;; esac  # cuda-11 is a link of the alternatives
+  [ -d "$home/targets" ] || [ -x "$home/bin/nvcc" ] || continue
+  toolkits="$toolkits $series"
+  if [ -x "$home/bin/nvcc" ]; then
+    value=$(bounded "$home/bin/nvcc" -V)
+    case $value in *", V"[0-9]*) value=${value##*, V}; say "nvcc $series" "V${value%%[!0-9.]*}" ;; esac
+  fi
+done
+say toolkits "${toolkits# }"
+value=; if [ -L /usr/local/cuda ] || [ -e /usr/local/cuda ]; then value=$(readlink -m -- /usr/local/cuda); fi
+say link "$value"
+value=
+for file in $(grep -lsE '^[[:space:]]*(deb|URIs:).*cuda' /etc/apt/sources.list /etc/apt/sources.list.d/*); do
+  value="$value ${file##*/}"
+done
+say sources "${value# }"

@@ -1,0 +1,29 @@
+"""The values of cuDNN that audits compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hostwright.plan.auditvalue import AuditValue, Snippet
+from hostwright.role import Wanted
+from roles.cudnn import Cudnn
+
+FILES = Snippet.beside(__file__, "audit.sh", "cudnn")
+
+#: its libraries by its major version: seven of one version, or none of them works
+LIBRARIES = {
+    "8": (
+        "libcudnn", "libcudnn_adv_infer", "libcudnn_adv_train", "libcudnn_cnn_infer", "libcudnn_cnn_train",
+        "libcudnn_ops_infer", "libcudnn_ops_train",
+    )
+}  # fmt: skip
+
+
+def audit_values(v: Cudnn, host: Wanted) -> Iterator[AuditValue]:
+    """Every library and the header in the toolkit, and that there is no second one of the same major version."""
+    series, version = host.stack.cuda.series, host.stack.cudnn.library_version
+    major = version.partition(".")[0]
+    for library in LIBRARIES.get(major, ("libcudnn",)):
+        yield AuditValue(library, FILES.line(f"{series} {library}.so.{major}"), version)
+    yield AuditValue("header", FILES.line(f"header {series}"), version)
+    yield AuditValue("strays", FILES.line(f"strays {major}"), "")

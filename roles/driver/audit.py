@@ -1,0 +1,53 @@
+"""The values of the driver that audits compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from packaging.specifiers import SpecifierSet
+
+from hostwright.compatibility import kernel_version
+from hostwright.fitting import Ground, kernels_of
+from hostwright.plan.auditvalue import (
+    KERNEL,
+    PRODUCT,
+    AuditValue,
+    FileLine,
+    FileThere,
+    LibraryVersion,
+    PackageOf,
+    Snippet,
+    UnitProperty,
+)
+from hostwright.role import Wanted
+from hostwright.stack import Driver as Section
+from roles.driver import PERSISTENCED, Driver
+
+MODULE = Snippet.beside(__file__, "audit.sh", "driver")
+LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
+
+
+def audit_values(v: Driver, host: Wanted) -> Iterator[AuditValue]:
+    """One version everywhere: in the kernel, on the disk, built by DKMS, and in the libraries."""
+    wanted = host.stack.driver
+    yield AuditValue("loaded", FileLine("/sys/module/nvidia/version"), wanted.version)
+    yield AuditValue("module", MODULE.line("module"), wanted.version)
+    yield AuditValue("dkms", MODULE.line("dkms module"), wanted.version)
+    for library in LIBRARIES:
+        yield AuditValue(library.partition(".")[0], LibraryVersion(library), wanted.version)
+    yield AuditValue("nvidia-smi", FileThere("/usr/bin/nvidia-smi", executable=True), "yes")
+    yield AuditValue("persistence daemon", UnitProperty(PERSISTENCED), "active")
+    # Only hosts with NVSwitches have it; its version is judged by the rules of known failures.
+    yield AuditValue("fabric manager", PackageOf(("nvidia-fabricmanager-[0-9]*",)), among=PRODUCT)
+    yield AuditValue("kernel fits", KERNEL, derive=partial(_fits, wanted))
+
+
+def _fits(wanted: Section, kernel: str) -> str | None:
+    """Whether the module is known to build on the running kernel; no stack wants it of a host that works."""
+    own = {wanted.version: wanted.kernels} if wanted.kernels is not None else {}
+    kernels = kernels_of(wanted.version, Ground(kernels=own))
+    running = kernel_version(kernel)
+    if running is None or kernels is None:
+        return None
+    return "yes" if SpecifierSet(kernels).contains(running) else "no"

@@ -1,0 +1,22 @@
+"""The values of the environment that audits compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hostwright.plan.auditvalue import DISTRIBUTION, AuditValue, FileThere, LibraryPath, Snippet
+from hostwright.role import Wanted
+from roles.environment import Environment
+
+PTXAS = Snippet("environment", 'say ptxas "$(command -v ptxas)"')
+OPENED = ("libcudart.", "libcudnn.")  #: the libraries whose place in the loader's cache tells of all others
+
+
+def audit_values(v: Environment, host: Wanted) -> Iterator[AuditValue]:
+    """That the loader finds the stack's libraries, and shells its tools."""
+    stack = host.stack
+    for library in stack.tensorflow.libraries:
+        if library.startswith(OPENED):
+            yield AuditValue(library, LibraryPath(library), f"{stack.cuda.prefix}/targets/x86_64-linux/lib/{library}")
+    yield AuditValue("profile", FileThere("/etc/profile.d/cuda.sh"), "yes")
+    yield AuditValue("ptxas", PTXAS.line("ptxas"), among=DISTRIBUTION)

@@ -1,0 +1,28 @@
+"""The values of TensorFlow's environment that audits compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hostwright.plan.auditvalue import DISTRIBUTION, AuditValue, VenvPython, VenvVersion
+from hostwright.resources.python import Recipe
+from hostwright.role import Wanted
+from roles.tensorflow import Tensorflow
+
+#: beside TensorFlow itself: the packages whose newer versions break its import
+PACKAGES = ("numpy", "protobuf", "keras", "tensorboard")
+
+
+def audit_values(v: Tensorflow, host: Wanted) -> Iterator[AuditValue]:
+    """Its Python, its own version, and the packages that it stands or falls with."""
+    wanted = host.stack.tensorflow
+    venv = wanted.home(v.path)
+    python = VenvPython(venv)
+    yield AuditValue("python", python, among=DISTRIBUTION)
+    yield AuditValue("tensorflow", VenvVersion(venv, "tensorflow"), wanted.version)
+    for series, constraints in wanted.constraints.items():
+        pins = Recipe("", series, f"tensorflow=={wanted.version}", constraints).pins
+        for name in PACKAGES:
+            yield AuditValue(name, VenvVersion(venv, name), pins.get(name), given=(python, series))
+    for name in PACKAGES:  # of a Python that the stack does not know, or of none
+        yield AuditValue(name, VenvVersion(venv, name), among=python)
