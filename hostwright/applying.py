@@ -1,6 +1,6 @@
 """One host through its plan: observe, apply, reboot where a state asks for it, and look again until nothing differs.
 
-A round applies exactly the plan that the look before it made. What could not be known then (``known_after``) is known
+A round applies exactly the plan that the look before it made. What could not be known then (``Deferred``) is known
 in the next round. The host is done when a fresh look finds nothing to change; a round that leaves the same differences
 is the end, with an error that names them. A job that a crash of the host cut off is no end: the next look finds what
 it left undone.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from hostwright import draining, events, jobs, locks
@@ -158,8 +157,7 @@ class Host:
         decision = self._decide(plan)
         if decision.refusal:
             raise Refused(self.name, decision.refusal)
-        names = dict.fromkeys(name for change in plan.changes for name in change.artifacts)
-        self._runner.check_files([self._desired.stack.artifacts[name] for name in names])
+        self._runner.check_files([self._desired.stack.artifacts[name] for name in plan.artifacts])
 
     def _go_on(self, plan: Plan) -> None:
         """Raise ``Stopped`` where nothing new shall be begun."""
@@ -169,9 +167,9 @@ class Host:
 
     def _decide(self, plan: Plan) -> draining.Decision:
         settings = self._settings
-        if not settings.allow_reboot:
-            plan = replace(plan, roles=tuple(_without_reboot(role) for role in plan.roles))
-        return draining.decide(plan, hooks=settings.hooks, drain=settings.drain, force=settings.force)
+        due = plan if settings.allow_reboot else plan.without_reboots()
+        hit = at_work(disturbing(self._desired, self._facts), self._facts)
+        return draining.decide(due.disturbs, hit, hooks=settings.hooks, drain=settings.drain, force=settings.force)
 
     def _make_room(self, plan: Plan) -> None:
         """Take running work off a host that is about to be disturbed, and wait until it has ended."""
@@ -189,7 +187,8 @@ class Host:
         self._go_on(plan)
         password, states = self._settings.password, disturbing(self._desired, self._facts)
         probes = ordered([*BUSY_PROBES, *(probe for one in states for probe in one.probes())])
-        return at_work(states, self._line.use(lambda session: ask(session, self.name, probes, password)))
+        facts = self._line.use(lambda session: ask(session, self.name, probes, password))
+        return at_work(states, facts).everyone
 
     def _undrain(self) -> None:
         hooks = self._settings.hooks
@@ -250,8 +249,7 @@ class Host:
     def _run_role(self, whole: Plan, plan: RolePlan) -> None:
         self._go_on(whole)
         self._hold()
-        names = dict.fromkeys(name for change in plan.changes for name in change.artifacts)
-        result = self._runner.run(plan, [self._desired.stack.artifacts[name] for name in names])
+        result = self._runner.run(plan, [self._desired.stack.artifacts[name] for name in plan.artifacts])
         self._results.append(result)
         if result.status != 0:
             raise failure(self.name, plan, result)
@@ -288,10 +286,6 @@ class Host:
 def _refuse_stale(plan: Plan, expected: Plan | None) -> None:
     if expected is not None and plan != expected:
         raise Refused(plan.host, "its facts moved since the plan was saved; make a new plan and look at it")
-
-
-def _without_reboot(role: RolePlan) -> RolePlan:
-    return replace(role, changes=tuple(replace(change, reboot="") for change in role.changes))
 
 
 def _names(plan: Plan) -> str:

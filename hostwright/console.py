@@ -15,10 +15,11 @@ from rich.text import Text
 
 from hostwright.errors import HostError, HostwrightError, ScriptFailed, SeveralFailed, StepFailed
 from hostwright.inventory.patterns import fold
-from hostwright.model import Change, Plan, RolePlan
+from hostwright.model import Change, Deferred, Plan, Planned, Refusal, RolePlan
 from hostwright.outcome import Outcome
 from hostwright.rollout import result_of
 
+_SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "refusal": ("!", "red")}  #: and style
 WIDTH_WHEN_PIPED = 140  #: columns of plain output, when nobody's terminal says otherwise
 
 
@@ -71,21 +72,22 @@ def show_plan(plan: Plan) -> RenderableType:
 def _show_role(role: RolePlan) -> Iterable[RenderableType]:
     yield Text(f"  {role.role}", style="bold cyan")
     for change in role.changes:
-        yield _show_change(change)
-        for line in change.diff.splitlines():
+        yield _show_planned(change)
+        for line in change.diff.splitlines() if isinstance(change, Change) else ():
             yield Text(f"        {printable(line)}", style=_diff_style(line))
 
 
-def _show_change(change: Change) -> Text:
-    sign, style = ("!", "red") if change.refusal else ("?", "dim") if change.known_after else ("~", "")
-    text = Text(f"    {sign} {printable(change.what)}: ", style=style)
-    text.append(f"{printable(change.have)} → {printable(change.want)}")
-    if change.known_after:
-        text.append(f"  (known after {change.known_after})", style="dim")
-    if change.opaque:
-        text.append("  (opaque: a script decides)", style="dim")
-    if change.refusal:
-        text.append(f"\n      refused: {printable(change.refusal)}", style="red")
+def _show_planned(planned: Planned) -> Text:
+    sign, style = _SIGNS[planned.kind]
+    text = Text(f"    {sign} {printable(planned.what)}: ", style=style)
+    text.append(f"{printable(planned.have)} → {printable(planned.want)}")
+    match planned:
+        case Deferred(until=until):
+            text.append(f"  (known after {printable(until)})", style="dim")
+        case Change(opaque=True):
+            text.append("  (opaque: a script decides)", style="dim")
+        case Refusal(sentence=sentence):
+            text.append(f"\n      refused: {printable(sentence)}", style="red")
     return text
 
 

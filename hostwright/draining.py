@@ -22,7 +22,7 @@ from hostwright.durations import Clock, seconds
 from hostwright.errors import FailedStep, HostError, InputError, InputErrors, StepFailed
 from hostwright.events import Emit, Waiting
 from hostwright.inventory import Host
-from hostwright.model import Facts, Plan, Probe
+from hostwright.model import Facts, Probe
 from hostwright.quoting import sh
 from hostwright.resources.files import write_script
 from hostwright.secret import Secret
@@ -86,8 +86,21 @@ class Drained:
 
 
 @dataclass(frozen=True, slots=True)
+class AtWork:
+    """Who is at work on a host and would be hit: ``gpus`` use a GPU, ``others`` are named by a state that changes."""
+
+    gpus: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+    @property
+    def everyone(self) -> tuple[str, ...]:
+        """Each of them once."""
+        return tuple(dict.fromkeys([*self.gpus, *self.others]))
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a plan may be applied now: at once, after draining and waiting, or, with a sentence, not at all."""
+    """Whether running work may be disturbed: at once, after draining and waiting, or, with a sentence, not at all."""
 
     drain: bool = False
     refusal: str = ""
@@ -129,21 +142,21 @@ def _wrong(name: str, value: Any) -> str:
     return ""
 
 
-def decide(plan: Plan, *, hooks: Hooks | None, drain: bool, force: bool) -> Decision:
-    """Whether and how a plan may disturb what runs on its host; ``drain`` and ``force`` are the operator's options.
+def decide(disturbs: str, at_work: AtWork, *, hooks: Hooks | None, drain: bool, force: bool) -> Decision:
+    """Whether and how what runs on a host may be disturbed; ``drain`` and ``force`` are the operator's options.
 
+    ``disturbs`` says what is about to be done to it (``Plan.disturbs``), and is empty where nobody would notice.
     Where there are hooks they are used on an idle host too: a scheduler may start work at any moment.
     """
-    if force or not plan.disturbs:
+    if force or not disturbs:
         return Decision()
-    if not plan.busy:
+    if not at_work.everyone:
         return Decision(drain=hooks is not None)
     if drain and hooks is not None:
         return Decision(drain=True)
-    due = plan.disturbs.replace("; ", " and ")
-    theirs = {user for change in plan.changes for user in change.busy}
-    what = "that" if theirs.issuperset(plan.busy) else "the GPU"
-    begin = f"what is due {due}, and {what} is in use by {_named(plan.busy)}"
+    due = disturbs.replace("; ", " and ")
+    what = "that" if set(at_work.others).issuperset(at_work.gpus) else "the GPU"
+    begin = f"what is due {due}, and {what} is in use by {_named(at_work.everyone)}"
     configured = f"{DRAIN} and {UNDRAIN} in the inventory"
     if drain:
         return Decision(

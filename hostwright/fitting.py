@@ -66,11 +66,19 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A rule that a combination breaks: its name, what is wrong, and who says so."""
+    """A rule that a combination, or a host with it, breaks: its name, what is wrong, who says so, and what would work.
+
+    ``nearest`` is empty as long as nobody has looked for it.
+    """
 
     rule: str
     sentence: str
     source: str
+    nearest: str = ""
+
+    def __str__(self) -> str:
+        works = f"; what works: {self.nearest}" if self.nearest else ""
+        return f"{self.sentence} [{self.rule}: {self.source}]{works}"
 
 
 Rule = Callable[[Combination, Ground], Misfit | None]

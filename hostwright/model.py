@@ -1,13 +1,17 @@
-"""The nouns: what is asked (Probe), what is answered (Answer, Facts), what shall be (Resource), what differs (Change).
+"""The nouns: what is asked (Probe), what is answered (Answer, Facts), what shall be (Resource), what differs (Planned).
 
 All of them are values. None of them does I/O; a resource is tested by calling it.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from typing import Annotated, Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from pydantic import Field, TypeAdapter
 
 PROBE_CAP_BYTES = 64 * 1024  #: an answer's default cap, so that a small text file comes back whole
 
@@ -78,42 +82,84 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What differs and how it is mended.
+    """What differs and how it is mended: ``steps``, of which there is one at least, are exactly what apply runs.
 
-    ``steps`` are exactly what apply runs. ``artifacts`` are the names of the stack's files that must lie on the host
-    before. ``reboot`` is the reason for which the host must be rebooted after the steps, or empty.
-    ``known_after`` names what must come first when the change cannot be known yet (then there are no steps).
-    ``opaque`` marks a change whose effect only its own probe can tell.
-    ``refusal`` is a sentence when the host must not be touched at all by this role: a preflight said no.
-    ``disturbs`` says what it does to running work ("replaces the driver"), or is empty when nobody notices: such a
-    change waits for an idle host (``hostwright.draining``). ``busy`` names the work that it would hit, beside whatever
-    uses a GPU; it comes and goes, and does not make another change of it.
+    ``artifacts`` are the names of the stack's files that must lie on the host before. ``opaque`` marks a change whose
+    effect only its own probe can tell. ``disturbs`` says what it does to running work ("replaces the driver"), or is
+    empty when nobody notices: such a change waits for an idle host (``hostwright.draining``). A host that must be
+    rebooted after the steps says so at the next look, with a ``Reboot``.
     """
 
+    kind: Literal["change"] = field(default="change", kw_only=True)
     what: str
     have: str
     want: str
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Step, ...]
     diff: str = ""
     artifacts: tuple[str, ...] = ()
-    reboot: str = ""
-    known_after: str = ""
     opaque: bool = False
-    refusal: str = ""
     disturbs: str = ""
-    busy: tuple[str, ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.steps:
+            raise ValueError(f"a change without steps: {self.what}")
+
+
+@dataclass(frozen=True, slots=True)
+class Reboot:
+    """What differs, and is as wanted only once the host was rebooted; ``reason`` is why, in the words of a sentence."""
+
+    kind: Literal["reboot"] = field(default="reboot", kw_only=True)
+    what: str
+    have: str
+    want: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """What differs, and can be planned only after something else, which ``until`` names ("reboot").
+
+    ``artifacts`` are the stack's files that it will take: that one is missing must be known before the host is touched.
+    """
+
+    kind: Literal["deferred"] = field(default="deferred", kw_only=True)
+    what: str
+    have: str
+    want: str
+    until: str
+    artifacts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What differs on a host that must not be touched at all: ``rule`` forbids it, ``sentence`` tells the operator."""
+
+    kind: Literal["refusal"] = field(default="refusal", kw_only=True)
+    what: str
+    have: str
+    want: str
+    rule: str
+    sentence: str
+
+
+#: What a state plans where the host is not as desired. Of these only a change has anything to run.
+Planned: TypeAlias = Change | Reboot | Deferred | Refusal
 
 
 @runtime_checkable
 class Resource(Protocol):
-    """One desired state of a host: two pure methods and nothing else."""
+    """One desired state of a host: pure methods and nothing else.
+
+    One whose change would hit work that only it knows of has a further method (``HasUsers``).
+    """
 
     def probes(self) -> tuple[Probe, ...]:
         """The questions whose answers ``plan`` reads."""
         ...
 
-    def plan(self, facts: Facts) -> Change | None:
-        """The change that brings the host to this state, or ``None`` when it is there already."""
+    def plan(self, facts: Facts) -> Planned | None:
+        """What brings the host to this state, or stands before it; ``None`` when the host is there already."""
         ...
 
     def removal(self) -> tuple[Resource, ...]:
@@ -124,18 +170,38 @@ class Resource(Protocol):
         ...
 
 
+@runtime_checkable
+class HasUsers(Protocol):
+    """A resource that knows who uses what it would change, whether they use a GPU or not."""
+
+    def users(self, facts: Facts) -> tuple[str, ...]:
+        """Who uses it now, in the words of a sentence: ``python3 (4711)``. Reads the answers that ``plan`` reads."""
+        ...
+
+
+def users_of(resource: Resource, facts: Facts) -> tuple[str, ...]:
+    """Who uses what a resource would change; nobody, unless it says otherwise (``HasUsers``)."""
+    return resource.users(facts) if isinstance(resource, HasUsers) else ()
+
+
 @dataclass(frozen=True, slots=True)
 class RolePlan:
-    """The changes of one role on one host, in order."""
+    """What the states of one role plan on one host, in order."""
 
     role: str
     needs: tuple[str, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[Annotated[Planned, Field(discriminator="kind")], ...] = ()
 
     @property
     def steps(self) -> tuple[tuple[Change, Step], ...]:
         """Every step with the change it belongs to, in the order in which apply runs them."""
-        return tuple((change, step) for change in self.changes for step in change.steps)
+        return tuple((change, step) for change in self.changes if isinstance(change, Change) for step in change.steps)
+
+    @property
+    def artifacts(self) -> tuple[str, ...]:
+        """The names of the stack's files that it takes, each once."""
+        found = (one.artifacts for one in self.changes if isinstance(one, Change | Deferred))
+        return tuple(dict.fromkeys(name for names in found for name in names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +220,14 @@ class Plan:
     notes: tuple[str, ...] = field(default=(), compare=False)
 
     @property
-    def changes(self) -> tuple[Change, ...]:
-        """All changes of all roles."""
+    def changes(self) -> tuple[Planned, ...]:
+        """All that the states of all roles plan."""
         return tuple(change for role in self.roles for change in role.changes)
+
+    @property
+    def artifacts(self) -> tuple[str, ...]:
+        """The names of the stack's files that it takes, each once."""
+        return tuple(dict.fromkeys(name for role in self.roles for name in role.artifacts))
 
     @property
     def empty(self) -> bool:
@@ -166,18 +237,26 @@ class Plan:
     @property
     def refusals(self) -> tuple[str, ...]:
         """Why the host must not be touched, if so."""
-        return tuple(change.refusal for change in self.changes if change.refusal)
+        return tuple(one.sentence for one in self.changes if isinstance(one, Refusal))
 
     @property
     def reboot(self) -> str:
         """The reasons for a reboot, joined; empty when none is wanted."""
-        return "; ".join(dict.fromkeys(change.reboot for change in self.changes if change.reboot))
+        return "; ".join(dict.fromkeys(one.reason for one in self.changes if isinstance(one, Reboot)))
 
     @property
     def disturbs(self) -> str:
         """What applying this plan does to running work, a reboot included; empty when nobody notices."""
-        reasons = [change.disturbs for change in self.changes if change.disturbs]
+        reasons = [one.disturbs for one in self.changes if isinstance(one, Change) and one.disturbs]
         return "; ".join(dict.fromkeys([*reasons, *(["reboots the host"] if self.reboot else [])]))
+
+    def without_reboots(self) -> Plan:
+        """The plan of a host that must not be rebooted: what is left to be applied to it."""
+        kept = (
+            replace(role, changes=tuple(one for one in role.changes if not isinstance(one, Reboot)))
+            for role in self.roles
+        )
+        return replace(self, roles=tuple(kept))
 
     def to_json(self) -> dict[str, Any]:
         """The plan as JSON values, for files, journals and machines."""
@@ -185,26 +264,13 @@ class Plan:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
-        """The inverse of ``to_json``."""
-        roles = tuple(
-            RolePlan(
-                role=role["role"],
-                needs=tuple(role["needs"]),
-                changes=tuple(
-                    Change(
-                        **{
-                            **change,
-                            "steps": tuple(Step(**step) for step in change["steps"]),
-                            "artifacts": tuple(change["artifacts"]),
-                            "busy": tuple(change.get("busy", ())),
-                        }
-                    )
-                    for change in role["changes"]
-                ),
-            )
-            for role in data["roles"]
-        )
-        return cls(data["host"], data["stack"], roles, tuple(data.get("busy", ())), tuple(data.get("notes", ())))
+        """The inverse of ``to_json``. Raises ``ValueError`` for anything that is no plan, or an older version's."""
+        return _saved_plan().validate_json(json.dumps(data), strict=True)
+
+
+@cache
+def _saved_plan() -> TypeAdapter[Plan]:
+    return TypeAdapter(Plan)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from hostwright import draining, jobs, locks
+from hostwright.draining import AtWork
 from hostwright.hostfacts import HOST_PROBES, read_host
-from hostwright.model import Change, Facts, Plan, Probe, Resource, RolePlan
+from hostwright.model import Change, Facts, Plan, Probe, Refusal, Resource, RolePlan, users_of
 from hostwright.probing import ordered
 from hostwright.release import RELEASE
 from hostwright.resources.gpu_use import BUSY_PROBES, users
@@ -89,23 +90,30 @@ def make_plan(desired: Desired, facts: Facts, now: datetime | None = None) -> Pl
     if refused:
         busy = (RolePlan(PREFLIGHT, (), refused), *busy)
     plan = Plan(desired.host, desired.stack.name, busy, notes=notes_on(facts, now))
-    return replace(plan, busy=_at_work(facts, plan.changes)) if plan.disturbs else plan
+    return replace(plan, busy=at_work(disturbing(desired, facts), facts).everyone) if plan.disturbs else plan
 
 
 def disturbing(desired: Desired, facts: Facts) -> tuple[Resource, ...]:
-    """The states whose change would hit work that only they know of (``Change.busy``)."""
+    """The states whose change would hit work that only they know of (``HasUsers``)."""
     resources = (resource for role in desired.roles for resource in role.resources)
-    return tuple(one for one in resources if (change := one.plan(facts)) is not None and change.busy)
+    return tuple(one for one in resources if _hit(one, facts))
 
 
-def at_work(resources: Iterable[Resource], facts: Facts) -> tuple[str, ...]:
-    """Who uses a GPU, or would be hit by a change of these states. Reads ``BUSY_PROBES`` and the states' own probes."""
-    changes = (resource.plan(facts) for resource in resources)
-    return _at_work(facts, (change for change in changes if change is not None))
+def at_work(resources: Iterable[Resource], facts: Facts) -> AtWork:
+    """Who uses a GPU, and who would be hit by a change of these states.
+
+    Reads ``BUSY_PROBES`` and the states' own probes.
+    """
+    return AtWork(users(facts), tuple(dict.fromkeys(name for one in resources for name in _hit(one, facts))))
 
 
-def _at_work(facts: Facts, changes: Iterable[Change]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([*users(facts), *(name for change in changes for name in change.busy)]))
+def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:
+    """Whom the change of a state would hit, of those whom only it knows."""
+    found = users_of(resource, facts)
+    if not found:
+        return ()
+    planned = resource.plan(facts)
+    return found if isinstance(planned, Change) and planned.disturbs else ()
 
 
 def notes_on(facts: Facts, now: datetime | None) -> tuple[str, ...]:
@@ -131,6 +139,6 @@ def _plan_role(role: DesiredRole, needs: tuple[str, ...], facts: Facts) -> RoleP
     return RolePlan(role.name, needs, tuple(change for change in changes if change is not None))
 
 
-def _refusals(desired: Desired, facts: Facts) -> tuple[Change, ...]:
-    refusals = check_host(desired.stack, read_host(facts))
-    return tuple(Change(one.rule, "does not fit", "fits", refusal=str(one)) for one in refusals)
+def _refusals(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
+    found = check_host(desired.stack, read_host(facts))
+    return tuple(Refusal(one.rule, "does not fit", "fits", one.rule, str(one)) for one in found)

@@ -1,13 +1,13 @@
 """Whether a stack fits together, and whether it fits a host, before anything touches the host.
 
-``check_stack`` needs no host; ``check_host`` needs the few typed facts in ``HostFacts``. Both return refusals as
+``check_stack`` needs no host; ``check_host`` needs the few typed facts in ``HostFacts``. Both return misfits as
 values: the rule, a sentence, who says so, and the nearest that works.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import Version
@@ -51,30 +51,17 @@ class HostFacts:
     free_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a stack, or a host with it, is refused; ``nearest`` is what would work."""
-
-    rule: str
-    sentence: str
-    source: str
-    nearest: str
-
-    def __str__(self) -> str:
-        return f"{self.sentence} [{self.rule}: {self.source}]; what works: {self.nearest}"
-
-
-def check_stack(stack: Stack) -> list[Refusal]:
+def check_stack(stack: Stack) -> list[Misfit]:
     """The reasons for which no host can be brought to this stack; empty when it fits together."""
     found: dict[str, Misfit] = {}
     for one in _combinations(stack, stack.tensorflow.pythons):
         found.update({misfit.sentence: misfit for misfit in misfits(one, Ground())})
     wanted = _first_that_fits(stack)
-    refusals = [_refusal(misfit, nearest_fit(wanted, Ground())) for misfit in found.values()]
-    return [*refusals, *_fabric_manager(stack), *_constraints(stack), *_docker(stack)]
+    several = [replace(misfit, nearest=nearest_fit(wanted, Ground())) for misfit in found.values()]
+    return [*several, *_fabric_manager(stack), *_constraints(stack), *_docker(stack)]
 
 
-def check_host(stack: Stack, facts: HostFacts) -> list[Refusal]:
+def check_host(stack: Stack, facts: HostFacts) -> list[Misfit]:
     """The reasons for which this host cannot be brought to this stack; empty when it can.
 
     Presumes a stack that ``check_stack`` found nothing against.
@@ -94,14 +81,10 @@ def _first_that_fits(stack: Stack) -> Combination:
     return min(_combinations(stack, stack.tensorflow.pythons), key=lambda one: len(list(misfits(one, Ground()))))
 
 
-def _refusal(misfit: Misfit, nearest: str) -> Refusal:
-    return Refusal(misfit.rule, misfit.sentence, misfit.source, nearest)
-
-
-def _fabric_manager(stack: Stack) -> Iterator[Refusal]:
+def _fabric_manager(stack: Stack) -> Iterator[Misfit]:
     manager, driver = stack.driver.fabric_manager, stack.driver.version
     if manager and manager.version.partition("-")[0] != driver:
-        yield Refusal(
+        yield Misfit(
             "fabric-manager",
             f"Fabric Manager {manager.version} does not work with driver {driver}: both must be one version",
             "azhpc-images PR #86, gpu-operator #544",
@@ -109,7 +92,7 @@ def _fabric_manager(stack: Stack) -> Iterator[Refusal]:
         )
 
 
-def _constraints(stack: Stack) -> Iterator[Refusal]:
+def _constraints(stack: Stack) -> Iterator[Misfit]:
     limits = {**IMPORT_LIMITS, **LATER_LIMITS.get(stack.tensorflow.series, {})}
     for python in stack.tensorflow.pythons:
         pins = _pins(stack.tensorflow.constraints.get(python, ""))
@@ -117,7 +100,7 @@ def _constraints(stack: Stack) -> Iterator[Refusal]:
             pinned = pins.get(package)
             if pinned is None or pinned >= Version(limit):
                 have = f"{package} {pinned}" if pinned else f"no exact version of {package}"
-                yield Refusal(
+                yield Misfit(
                     "tensorflow-constraints",
                     f"tensorflow.constraints for Python {python} gives {have}: {why}",
                     source,
@@ -139,9 +122,9 @@ def _pins(constraints: str) -> dict[str, Version]:
     return pins
 
 
-def _docker(stack: Stack) -> Iterator[Refusal]:
+def _docker(stack: Stack) -> Iterator[Misfit]:
     if stack.container.docker == "docker-ce" and stack.container.docker_ce is None:
-        yield Refusal(
+        yield Misfit(
             "container-docker",
             "container.docker says docker-ce, and container.docker_ce does not say from which repository",
             "the stack",
@@ -149,11 +132,11 @@ def _docker(stack: Stack) -> Iterator[Refusal]:
         )
 
 
-def _distribution(stack: Stack, facts: HostFacts) -> Iterator[Refusal]:
+def _distribution(stack: Stack, facts: HostFacts) -> Iterator[Misfit]:
     if facts.version in stack.distributions.get(facts.distribution, ()):
         return
     supported = ", ".join(f"{name} {version}" for name, all_of in stack.distributions.items() for version in all_of)
-    yield Refusal(
+    yield Misfit(
         "distribution",
         f"{facts.distribution} {facts.version} is not a distribution that the stack {stack.name} is made for",
         "distributions of the stack",
@@ -161,31 +144,31 @@ def _distribution(stack: Stack, facts: HostFacts) -> Iterator[Refusal]:
     )
 
 
-def _machine(stack: Stack, facts: HostFacts) -> Iterator[Refusal]:
+def _machine(stack: Stack, facts: HostFacts) -> Iterator[Misfit]:
     wants = stack.requirements
     if facts.machine is not None and facts.machine != wants.machine:
         sentence = f"the host's machine type is {facts.machine}, and the stack is for {wants.machine}"
-        yield Refusal("machine", sentence, "requirements of the stack", f"a host of type {wants.machine}")
+        yield Misfit("machine", sentence, "requirements of the stack", f"a host of type {wants.machine}")
     if "avx" in wants.cpu_flags and facts.avx is False:
         sentence = "the processor has no AVX, without which TensorFlow ends with 'Illegal instruction'"
-        yield Refusal("avx", sentence, "TensorFlow's documentation, since 1.6", "a processor with AVX")
+        yield Misfit("avx", sentence, "TensorFlow's documentation, since 1.6", "a processor with AVX")
     yield from _room("memory", "memory", facts.memory_bytes, wants.memory_bytes)
     yield from _room("disk", "free disk space on /, /var or /tmp", facts.free_bytes, wants.free_bytes)
 
 
-def _room(rule: str, what: str, have: int | None, want: int) -> Iterator[Refusal]:
+def _room(rule: str, what: str, have: int | None, want: int) -> Iterator[Misfit]:
     if have is not None and have < want:
         sentence = f"the host has {have / 1e9:.1f} GB of {what}, and the stack wants {want / 1e9:.1f} GB"
-        yield Refusal(rule, sentence, "requirements of the stack", f"{want / 1e9:.1f} GB or more")
+        yield Misfit(rule, sentence, "requirements of the stack", f"{want / 1e9:.1f} GB or more")
 
 
-def _host_python(stack: Stack, facts: HostFacts) -> Iterator[Refusal]:
+def _host_python(stack: Stack, facts: HostFacts) -> Iterator[Misfit]:
     """A host without any Python is left to the role, which installs the distribution's."""
     usable = sorted(stack.tensorflow.pythons, key=Version)
     if not facts.pythons or set(usable) & set(facts.pythons):
         return
     have = f"the host has Python {', '.join(facts.pythons)} only"
-    yield Refusal(
+    yield Misfit(
         "host-python",
         f"{have}, and TensorFlow {stack.tensorflow.version} has wheels for {', '.join(usable)}",
         "tensorflow.pythons of the stack",
@@ -193,7 +176,7 @@ def _host_python(stack: Stack, facts: HostFacts) -> Iterator[Refusal]:
     )
 
 
-def _ground(stack: Stack, facts: HostFacts) -> Iterator[Refusal]:
+def _ground(stack: Stack, facts: HostFacts) -> Iterator[Misfit]:
     driver = stack.driver
     chips = tuple(dict.fromkeys(one for one in map(chip, facts.gpus) if one is not None))
     own = {driver.version: driver.kernels} if driver.kernels is not None else {}
@@ -202,4 +185,4 @@ def _ground(stack: Stack, facts: HostFacts) -> Iterator[Refusal]:
     alone = {misfit.rule for misfit in misfits(wanted, Ground())}
     for misfit in misfits(wanted, ground):
         if misfit.rule not in alone:
-            yield _refusal(misfit, nearest_fit(wanted, ground))
+            yield replace(misfit, nearest=nearest_fit(wanted, ground))

@@ -26,7 +26,7 @@ from hostwright.failures import SIGNED, FailureRule, Sign
 from hostwright.hardware.gpu import Gpu
 from hostwright.hardware.xids import XidEvent, xid_events
 from hostwright.member import Member
-from hostwright.model import Change, Facts, Probe
+from hostwright.model import Facts, Planned, Probe
 from hostwright.planning import DesiredRole, notes_on
 from hostwright.probing import ordered
 
@@ -48,7 +48,7 @@ def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
     record = release.read(facts) if release.RELEASE in facts else {}
     not_checked: list[NotChecked] = []
     deviations: list[Deviation] = []
-    changes: dict[str, tuple[Change, ...]] = {}
+    changes: dict[str, tuple[Planned, ...]] = {}
     for role in member.desired.roles:
         found = tuple(_differences(role, facts, record, not_checked))
         changes[role.name] = tuple(change for change, _ in found)
@@ -89,7 +89,7 @@ def unread(member: Member, sentence: str, at: datetime) -> HostAudit:
 
 def _differences(
     role: DesiredRole, facts: Facts, record: Mapping[str, Any], not_checked: list[NotChecked]
-) -> Iterator[tuple[Change, Deviation]]:
+) -> Iterator[tuple[Planned, Deviation]]:
     """What a role would change, and why that is so; states whose questions were not asked go to ``not_checked``."""
     good = last_good(role, record)
     skipped: dict[str, None] = {}

@@ -12,7 +12,7 @@ from hostwright.hardware.gpu import GpuReport
 from hostwright.hardware.kernellog import KERNEL_LOG, KernelLine, kernel_lines
 from hostwright.hardware.nvsmi import NVIDIA_SMI, NVLINKS, read_report
 from hostwright.hostfacts import read_host
-from hostwright.model import Answer, Change, Facts, Probe
+from hostwright.model import Answer, Facts, Planned, Probe
 from hostwright.planning import Desired
 from hostwright.resources.packages import DPKG, Installed, dpkg_table
 from hostwright.resources.runfile import DriverState, NvidiaRunfile
@@ -38,7 +38,7 @@ class Look:
     desired: Desired
     variables: Mapping[str, Any]
     facts: Facts
-    changes: Mapping[str, tuple[Change, ...]]
+    changes: Mapping[str, tuple[Planned, ...]]
     now: datetime
 
     @property

@@ -15,7 +15,7 @@ from hostwright.failures.logs import LOG_PROBES, told
 from hostwright.failures.rule import FailureRule, Sign
 from hostwright.failures.units import PERSISTENCED, UNITS, unit
 from hostwright.failures.wanted import wanted
-from hostwright.model import Probe
+from hostwright.model import Probe, Refusal
 from hostwright.resources.driver_steps import INSTALLING
 from hostwright.resources.files import Absent
 from hostwright.resources.gpu_use import DISPLAY, display, unsigned_refused
@@ -37,7 +37,7 @@ def x_server(look: Look) -> Iterator[str]:
     for probe in runfile.probes():
         look.answer(probe)
     change = runfile.plan(look.facts)
-    if change is not None and change.refusal and not unsigned_refused(look.facts):
+    if isinstance(change, Refusal) and not unsigned_refused(look.facts):
         yield from display(look.facts).split(", ")
 
 

@@ -21,7 +21,7 @@ from hostwright.failures.rule import FailureRule, Sign
 from hostwright.failures.wanted import wanted
 from hostwright.fitting import Ground, kernels_of
 from hostwright.hostfacts import UNAME
-from hostwright.model import Probe
+from hostwright.model import Change, Probe
 from hostwright.resources.files import content_probe, stat_probe
 from hostwright.resources.kernel import KERNEL_GONE, KERNEL_PACKAGES, NOUVEAU, Initramfs, KernelThere
 from hostwright.resources.packages import DPKG, named_like
@@ -140,8 +140,8 @@ def not_pinned(look: Look) -> Iterator[str]:
     for probe in (stat_probe(PREFERENCES), content_probe(PREFERENCES)):
         look.answer(probe)
     if ours(look) is not None:
-        found = (one for one in look.changes.get("base", ()) if one.what == f"file {PREFERENCES}" and one.diff)
-        yield from (f"{PREFERENCES}: {change.have}" for change in found)
+        changes = (one for one in look.changes.get("base", ()) if isinstance(one, Change) and one.diff)
+        yield from (f"{PREFERENCES}: {one.have}" for one in changes if one.what == f"file {PREFERENCES}")
 
 
 def _numbers(kernel: str) -> tuple[int, ...]:

@@ -12,8 +12,9 @@ from typing import Literal
 from hostwright.audit.values import Finding, HostAudit
 from hostwright.errors import BecomeError, HostError, HostKeyMismatch, HostwrightError, InputError, Unreachable
 from hostwright.inventory.model import Host
-from hostwright.model import Change, Plan
+from hostwright.model import Deferred, Plan, Planned, Reboot, Refusal
 from hostwright.rebuilding.values import Rebuild, Way
+from hostwright.resources import room
 
 #: answers: logged in and looked at · key changed: another host key than the one that is known · silent: nothing
 #: answers at its address · refused login: it answers and lets us not in, or its key or name is not known · no root: no
@@ -29,7 +30,6 @@ GPUS = "hostwright_gpus"  #: the inventory's variable: how many GPUs a host has 
 #: How far back the same failure counts as the same again. Our choice: a card that falls off the bus three times in a
 #: month is broken, one that does so every other year is not.
 LATELY = timedelta(days=30)
-ROOM = "free disk"  #: what ``resources.room.Room`` names its change
 
 _OUR_NETWORK = (errno.ENETUNREACH, errno.ENETDOWN)  #: this machine has no route or no network
 
@@ -92,10 +92,11 @@ class Diagnosis:
     @property
     def reboots(self) -> bool:
         """Whether what differs takes a reboot."""
-        return any(change.reboot or change.known_after == "reboot" for change in self.changes)
+        after = (isinstance(one, Deferred) and one.until == "reboot" for one in self.changes)
+        return any(isinstance(one, Reboot) for one in self.changes) or any(after)
 
     @property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[Planned, ...]:
         """What differs from the stack."""
         return self.plan.changes if self.plan else ()
 
@@ -107,7 +108,16 @@ class Diagnosis:
     @property
     def refusals(self) -> tuple[str, ...]:
         """Why the stack must not be brought there, but for room on the disk, which can be made."""
-        return tuple(one.refusal for one in self.changes if one.refusal and one.what != ROOM)
+        return tuple(one.sentence for one in self._refused if one.rule != room.RULE)
+
+    @property
+    def no_room(self) -> tuple[str, ...]:
+        """What is missing of room on the disk."""
+        return tuple(one.sentence for one in self._refused if one.rule == room.RULE)
+
+    @property
+    def _refused(self) -> tuple[Refusal, ...]:
+        return tuple(one for one in self.changes if isinstance(one, Refusal))
 
 
 def reach_of(error: HostwrightError | None) -> Reach:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from hostwright import draining, locks, occupied
 from hostwright.errors import Locked, Refused, Stopped
-from hostwright.model import Change, Facts, Plan, RolePlan
+from hostwright.model import Facts
 from hostwright.observing import ask
 from hostwright.rebuilding.clock import Phases
 from hostwright.rebuilding.tools import Tools
@@ -43,9 +43,8 @@ def free(tools: Tools, phases: Phases, effect: str) -> None:
     left = occupied.left_at_work(facts)
     if left and not settings.force:
         raise Refused(name, f"{left}, and what is due {effect}: wait, or --force")
-    change = RolePlan("rebuild", (), (Change("host", "in use", "free", disturbs=effect),))
-    plan = Plan(name, tools.member.stack.name, (change,), busy=users(facts))
-    decision = draining.decide(plan, hooks=settings.hooks, drain=settings.drain, force=settings.force)
+    hit = draining.AtWork(gpus=users(facts))
+    decision = draining.decide(effect, hit, hooks=settings.hooks, drain=settings.drain, force=settings.force)
     if decision.refusal:
         raise Refused(name, decision.refusal)
     if decision.drain:

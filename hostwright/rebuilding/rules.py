@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from hostwright.rebuilding.cures import FULL, HELD, NEARLY_FULL, PEOPLE, STUCK, TANGLED
-from hostwright.rebuilding.diagnosis import ROOM, Diagnosis
+from hostwright.rebuilding.diagnosis import Diagnosis
 from hostwright.rebuilding.hardware import broken
 from hostwright.rebuilding.values import Way
 
@@ -131,14 +131,14 @@ def _misfit(found: Diagnosis) -> Iterator[Reason]:
 def _full(found: Diagnosis) -> Iterator[Reason]:
     if "repair" in found.tried:
         return
-    yield from (Reason(one.refusal) for one in found.changes if one.what == ROOM and one.refusal)
+    yield from map(Reason, found.no_room)
     for one in found.findings:
         if one.rule == FULL or (one.rule == NEARLY_FULL and found.differs):
             yield Reason(one.cause, one.rule)
 
 
 def _still_full(found: Diagnosis) -> Iterator[Reason]:
-    yield from (Reason(one.refusal) for one in found.changes if one.what == ROOM and one.refusal)
+    yield from map(Reason, found.no_room)
     yield from (Reason(f"{one.cause}: {one.cure}", one.rule) for one in found.findings if one.rule == FULL)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from hostwright.model import Change, Facts, Probe, Resource, Step
+from hostwright.model import Change, Facts, Planned, Probe, Refusal, Resource, Step, users_of
 from hostwright.resources.files import Absent
 from hostwright.state_identity import NO_IDENTITY
 
@@ -36,8 +36,11 @@ class When:
     def probes(self) -> tuple[Probe, ...]:
         return (*self.condition.probes(), *self.resource.probes())
 
-    def plan(self, facts: Facts) -> Change | None:
+    def plan(self, facts: Facts) -> Planned | None:
         return self.resource.plan(facts) if self.condition.holds(facts) else None
+
+    def users(self, facts: Facts) -> tuple[str, ...]:
+        return users_of(self.resource, facts)
 
     def removal(self) -> tuple[Resource, ...]:
         return self.resource.removal()  # the condition was about having it, and may no longer hold
@@ -123,12 +126,13 @@ class Require:
     def probes(self) -> tuple[Probe, ...]:
         return (self.probe,)
 
-    def plan(self, facts: Facts) -> Change | None:
+    def plan(self, facts: Facts) -> Refusal | None:
         answer = facts[self.probe]
         if answer.ok:
             return None
         said = " ".join(answer.strip().split())
-        return Change(self.what, said or "no", "yes", refusal=f"{self.otherwise} ({said})" if said else self.otherwise)
+        sentence = f"{self.otherwise} ({said})" if said else self.otherwise
+        return Refusal(self.what, said or "no", "yes", "required", sentence)
 
     def removal(self) -> tuple[Resource, ...]:
         return ()

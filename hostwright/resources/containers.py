@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hostwright.delivery import host_path
-from hostwright.model import Change, Facts, Probe, Resource, Step
+from hostwright.model import Change, Facts, Probe, Refusal, Resource, Step
 from hostwright.quoting import words
 from hostwright.resources.conditions import When
 from hostwright.resources.departing import DebsGone, UserGone
@@ -97,7 +97,7 @@ class DockerEngine:
     def probes(self) -> tuple[Probe, ...]:
         return (DPKG, SNAP_DOCKER)
 
-    def plan(self, facts: Facts) -> Change | None:
+    def plan(self, facts: Facts) -> Change | Refusal | None:
         wanted = self.packages[0].partition("=")[0]
         others = [name for name in ENGINES if name != wanted and (row := dpkg_table(facts).get(name)) and row.present]
         if facts[SNAP_DOCKER].ok:
@@ -129,8 +129,8 @@ class DockerEngine:
         )
 
 
-def _refused(sentence: str, *, have: str, want: str) -> Change:
-    return Change("Docker", have, want, refusal=sentence)
+def _refused(sentence: str, *, have: str, want: str) -> Refusal:
+    return Refusal("Docker", have, want, "docker-engine", sentence)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hostwright.model import Change, Facts, Probe, Resource, Step
+from hostwright.model import Change, Facts, Probe, Refusal, Resource, Step
 from hostwright.quoting import sh, words
 from hostwright.resources import driver_steps as steps
 from hostwright.resources.gpu_use import DISPLAY, display
@@ -212,7 +212,7 @@ class DriverGone:
     def probes(self) -> tuple[Probe, ...]:
         return (STATE, DISPLAY)
 
-    def plan(self, facts: Facts) -> Change | None:
+    def plan(self, facts: Facts) -> Change | Refusal | None:
         remains = Remains.read(facts[STATE].text)
         if str(remains) == ABSENT:
             return None
@@ -223,7 +223,7 @@ class DriverGone:
                 f"the driver must be taken away and the GPU shows a screen ({shown}): "
                 "end that first, or set driver_force: true to have it ended"
             )
-            return Change(what, have, ABSENT, refusal=sentence)
+            return Refusal(what, have, ABSENT, "display", sentence)
         unload = Step(steps.unload(force=self.force, build=False), timeout_s=300)
         todo = (*((unload,) if remains.loaded else ()), Step(_LOOK + _TAKE_AWAY))
         return Change(what, have, ABSENT, todo, disturbs=TAKES if remains.loaded and not self.force else "")

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from hostwright.model import PROBE_CAP_BYTES, Change, Facts, Probe, Resource, Step
+from hostwright.model import PROBE_CAP_BYTES, Change, Facts, Probe, Refusal, Resource, Step
 from hostwright.quoting import sh
 from hostwright.resources.departing import DirectoryGone, Original, as_file, as_link
 from hostwright.resources.keys_gone import KeysGone
 from hostwright.resources.originals import keep_original, made_directory
-from hostwright.resources.paths import ABSENT, content_probe, few, stat_probe, unified, write_script
+from hostwright.resources.paths import ABSENT, TOO_LARGE, content_probe, few, stat_probe, unified, write_script
 from hostwright.state_identity import NO_IDENTITY
 from hostwright.untrusted import json_object
 
@@ -160,7 +160,7 @@ class JsonMerged:
     def probes(self) -> tuple[Probe, ...]:
         return (stat_probe(self.path), content_probe(self.path))
 
-    def plan(self, facts: Facts) -> Change | None:
+    def plan(self, facts: Facts) -> Change | Refusal | None:
         stat, content = (facts[probe] for probe in self.probes())
         wanted = json.loads(self.wanted)
         have = json_object(content.text) if stat.ok and content.strip() else {}
@@ -168,7 +168,7 @@ class JsonMerged:
             sentence = (
                 f"{self.path} is larger than {PROBE_CAP_BYTES} bytes, which no configuration is: look at it by hand"
             )
-            return Change(f"file {self.path}", "too large to read", "a JSON object", refusal=sentence)
+            return Refusal(f"file {self.path}", "too large to read", "a JSON object", TOO_LARGE, sentence)
         merged = wanted if have is None else merge(have, wanted)
         if stat.ok and merged == have:
             return None

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from hostwright.hostfacts import PCI, gpu_ids, nvswitches
-from hostwright.model import Change, Facts, Probe, Resource
+from hostwright.model import Facts, Probe, Refusal, Resource
 from hostwright.resources.containers import DeviceLinks
 
 #: ``off``, ``enrolled`` (on, and a key with which dkms signs is known to the firmware) or ``on``. The variable's fifth
@@ -113,14 +113,14 @@ class GpuPresent:
     def probes(self) -> tuple[Probe, ...]:
         return (PCI,)
 
-    def plan(self, facts: Facts) -> Change | None:
+    def plan(self, facts: Facts) -> Refusal | None:
         if gpu_ids(facts):
             return None
         sentence = (
             "there is no NVIDIA GPU on its PCI bus: see lspci -d 10de: there, the card's seat and power, the "
             "firmware's settings, and whether it is the right host"
         )
-        return Change("NVIDIA GPU", "none", "one or more", refusal=sentence)
+        return Refusal("NVIDIA GPU", "none", "one or more", "gpu-present", sentence)
 
     def removal(self) -> tuple[Resource, ...]:
         return ()

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hostwright.hostfacts import UNAME
-from hostwright.model import Change, Facts, Probe, Resource, Step
+from hostwright.model import Change, Deferred, Facts, Probe, Reboot, Resource, Step
 from hostwright.quoting import sh, words
 from hostwright.resources.debs_gone import Database, DebsGone
 from hostwright.resources.dpkg import MEND_CUT
@@ -71,15 +71,13 @@ class KernelThere:
     def probes(self) -> tuple[Probe, ...]:
         return (UNAME, KERNEL_GONE)
 
-    def plan(self, facts: Facts) -> Change | None:
+    def plan(self, facts: Facts) -> Reboot | None:
         others = facts[KERNEL_GONE].strip().splitlines()
         if not others:
             return None
         running = facts[UNAME].strip().partition(" ")[0]
         reason = f"the running kernel {running} has been removed, and {', '.join(others)} is installed"
-        return Change(
-            "running kernel", f"{running}, removed", f"one that is installed ({', '.join(others)})", reboot=reason
-        )
+        return Reboot("running kernel", f"{running}, removed", f"one that is installed ({', '.join(others)})", reason)
 
     def removal(self) -> tuple[Resource, ...]:
         return ()
@@ -95,11 +93,11 @@ class KernelPackages:
     def probes(self) -> tuple[Probe, ...]:
         return (UNAME, HEADERS, DPKG, KERNEL_GONE)
 
-    def plan(self, facts: Facts) -> Change | None:
+    def plan(self, facts: Facts) -> Change | Deferred | None:
         change = self._plan(facts)
         if change is None or not facts[KERNEL_GONE].strip():
             return change
-        return Change(change.what, change.have, change.want, known_after="reboot")
+        return Deferred(change.what, change.have, change.want, "reboot")
 
     def _plan(self, facts: Facts) -> Change | None:
         headers = f"linux-headers-{facts[UNAME].strip().split(' ')[0]}"
@@ -213,12 +211,12 @@ class NouveauGone:
     def probes(self) -> tuple[Probe, ...]:
         return (NOUVEAU,)
 
-    def plan(self, facts: Facts) -> Change | None:
+    def plan(self, facts: Facts) -> Reboot | None:
         taken = facts[NOUVEAU].strip().splitlines()
         if not taken:
             return None
         have = ", ".join(f"{driver} drives {slot}" for slot, _, driver in (line.partition(" ") for line in taken))
-        return Change("open NVIDIA drivers", have, "none has a card", reboot=f"{have}, and gives it back only then")
+        return Reboot("open NVIDIA drivers", have, "none has a card", f"{have}, and gives it back only then")
 
     def removal(self) -> tuple[Resource, ...]:
         return ()

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hostwright.model import PROBE_CAP_BYTES, Answer, Change, Facts, Probe, Resource, Step
+from hostwright.model import PROBE_CAP_BYTES, Answer, Change, Facts, Probe, Refusal, Resource, Step
 from hostwright.quoting import sh
 from hostwright.resources.departing import Original
 from hostwright.resources.originals import FORGET, RECORDED, kept, mark_changed, written
-from hostwright.resources.paths import content_probe, unified, write_script
+from hostwright.resources.paths import TOO_LARGE, content_probe, unified, write_script
 from hostwright.untrusted import json_object
 
 
@@ -35,7 +35,7 @@ class KeysGone:
         mark = Probe(sh("test -e %s", written(self.path)), root=True)
         return (mark, RECORDED, content_probe(self.path), content_probe(kept(self.path)), *self._original.probes())
 
-    def plan(self, facts: Facts) -> Change | None:
+    def plan(self, facts: Facts) -> Change | Refusal | None:
         mark, recorded, now, then = (facts[probe] for probe in self.probes()[:4])
         unreadable = _object(now) is None
         if not mark.ok and (recorded.ok or not now.ok or unreadable):
@@ -44,7 +44,7 @@ class KeysGone:
             sentence = (
                 f"{self.path} is larger than {PROBE_CAP_BYTES} bytes, which no configuration is: look at it by hand"
             )
-            return Change(f"file {self.path}", "too large to read", "without the stack's keys", refusal=sentence)
+            return Refusal(f"file {self.path}", "too large to read", "without the stack's keys", TOO_LARGE, sentence)
         have, before = _object(now), _object(then) or {}
         rest = without(have, json.loads(self.wanted), before) if have is not None else before
         if rest == before and mark.ok:

@@ -9,6 +9,7 @@ from hostwright.model import PROBE_CAP_BYTES, Probe
 from hostwright.quoting import sh
 
 ABSENT = "absent"
+TOO_LARGE = "too-large-to-read"  #: the rule that refuses a host for a file longer than the answer to a probe
 
 
 def few(items: list[str]) -> str:

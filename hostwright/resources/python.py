@@ -20,7 +20,7 @@ from packaging.version import InvalidVersion, Version
 
 from hostwright.delivery import host_path
 from hostwright.hostfacts import PYTHONS, pythons
-from hostwright.model import Change, Facts, Probe, Resource, Step
+from hostwright.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
 from hostwright.quoting import sh, words
 from hostwright.resources.files import ABSENT, few, write_script
 from hostwright.resources.interpreters import system_interpreter
@@ -107,7 +107,7 @@ class Venv:
     def probes(self) -> tuple[Probe, ...]:
         return (PYTHONS, audit_probe(self.path, tuple(recipe.home for recipe in self.recipes), MARKER, CONSTRAINTS))
 
-    def plan(self, facts: Facts) -> Change | None:
+    def plan(self, facts: Facts) -> Planned | None:
         chosen = system_interpreter(facts, tuple(recipe.python for recipe in self.recipes))
         if chosen is None:
             return self._without_python(facts)
@@ -127,18 +127,18 @@ class Venv:
     def removal(self) -> tuple[Resource, ...]:
         return tuple(VenvGone(self.path, HOMES, name) for name in dict.fromkeys(one.name for one in self.recipes))
 
-    def _without_python(self, facts: Facts) -> Change:
+    def _without_python(self, facts: Facts) -> Refusal | Deferred:
         """No Python yet, or only others (the rules refuse such a host), or only one that root must not run."""
         wanted = tuple(recipe.python for recipe in self.recipes)
         theirs = next((path for version, path in pythons(facts).items() if version in wanted), "")
-        refusal = (
+        sentence = (
             f"the only Python that fits is {theirs}, which root does not run because it is not below /usr: "
             f"install one of Python {', '.join(wanted)} for all users"
         )
         have, want = theirs or "no Python that it could be made of", f"Python {' or '.join(wanted)}"
         if theirs:
-            return Change(f"venv {self.path}", have, want, refusal=refusal)
-        return Change(f"venv {self.path}", have, want, known_after="python3")
+            return Refusal(f"venv {self.path}", have, want, "python-below-usr", sentence)
+        return Deferred(f"venv {self.path}", have, want, "python3")
 
     def _build(self, recipe: Recipe, interpreter: str, venvs: Venvs) -> Change:
         steps = (create_script(recipe, interpreter), install_script(recipe), self._finish_script(recipe))

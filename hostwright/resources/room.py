@@ -6,11 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
-from hostwright.model import Change, Facts, Probe, Resource
+from hostwright.model import Facts, Probe, Refusal, Resource
 from hostwright.quoting import words
 from hostwright.stack import Stack
 
 GB = 1_000_000_000
+RULE = "free-disk"  #: what a host is refused for
 _NUMBER = re.compile(r"[0-9]{1,15}")
 
 
@@ -45,7 +46,7 @@ class Room:
             Probe(f'for p in {paths}; do if [ -e "$p" ]; then echo "$p"; fi; done'),
         )
 
-    def plan(self, facts: Facts) -> Change | None:
+    def plan(self, facts: Facts) -> Refusal | None:
         filesystems, present = (facts[probe] for probe in self.probes())
         there = set(present.text.splitlines())
         free = _free(filesystems.text, sorted({share.directory for share in self.shares}))
@@ -63,7 +64,7 @@ class Room:
             return None
         due = ", ".join(dict.fromkeys(share.part for share in self.shares if share.unless not in there))
         sentence = f"too little disk for {due}: {'; '.join(short)}; free some or enlarge it"
-        return Change("free disk", "; ".join(short), "room for what is missing", refusal=sentence)
+        return Refusal("free disk", "; ".join(short), "room for what is missing", RULE, sentence)
 
     def removal(self) -> tuple[Resource, ...]:
         return ()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hostwright.delivery import host_path
-from hostwright.model import Change, Facts, Probe, Resource, Step
+from hostwright.model import Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Resource, Step, users_of
 from hostwright.quoting import sh, words
 from hostwright.resources import driver_steps as steps
 from hostwright.resources.driver_gone import DriverGone
@@ -138,7 +138,7 @@ class NvidiaRunfile:
     def probes(self) -> tuple[Probe, ...]:
         return (self.state_probe, DPKG, NOUVEAU, KERNEL_GONE, SECURE_BOOT, DISPLAY)
 
-    def plan(self, facts: Facts) -> Change | None:
+    def plan(self, facts: Facts) -> Planned | None:
         state = DriverState.read(facts[self.state_probe].text)
         if reasons := self._install_reasons(state, facts):
             return self._install(state, ABSENT if state.absent else "; ".join(reasons), facts)
@@ -167,12 +167,14 @@ class NvidiaRunfile:
             *(["no sources for DKMS"] if not state.source else []),
         ]
 
-    def _install(self, state: DriverState, have: str, facts: Facts) -> Change:
+    def _install(self, state: DriverState, have: str, facts: Facts) -> Change | Deferred | Refusal:
         what, want = "NVIDIA driver", f"{self.version}, by DKMS, loaded"
         if boots_first(facts):  # the file is named all the same: that it is missing must be known before the reboot
-            return Change(what, have, want, known_after="reboot", artifacts=(self.artifact.name,))
-        if refusal := unsigned_refused(facts) or self._shown(facts):
-            return Change(what, have, want, refusal=refusal)
+            return Deferred(what, have, want, "reboot", (self.artifact.name,))
+        if sentence := unsigned_refused(facts):
+            return Refusal(what, have, want, "secure-boot", sentence)
+        if sentence := self._shown(facts):
+            return Refusal(what, have, want, "display", sentence)
         run = steps.install(host_path(self.artifact), self.version, self.flags)
         todo = (Step(steps.unload(force=self.force), timeout_s=300), Step(run, timeout_s=3600), Step(steps.LOAD))
         disturbs = REPLACES if state.loaded and not self.force else ""
@@ -183,17 +185,17 @@ class NvidiaRunfile:
             return None
         return Change("NVIDIA driver", str(state), f"links to {self.version}", (Step(steps.relink(self.version)),))
 
-    def _module(self, state: DriverState, facts: Facts) -> Change | None:
+    def _module(self, state: DriverState, facts: Facts) -> Planned | None:
         """The module that DKMS builds from the sources that are there: the running one stays in the kernel."""
         if state.module == self.version and state.dkms:
             return None
         have = str(state) if state.module != self.version else "not built by DKMS for the running kernel"
         return self._kernel_change(have, facts, (Step(steps.rebuild(self.version)), *self._load(state)))
 
-    def _loaded(self, state: DriverState, facts: Facts) -> Change | None:
+    def _loaded(self, state: DriverState, facts: Facts) -> Planned | None:
         if state.loaded and state.loaded != self.version:
             reason = f"driver {state.loaded} is loaded and {self.version} is installed"
-            return Change("NVIDIA driver", str(state), self.version, reboot=reason)
+            return Reboot("NVIDIA driver", str(state), self.version, reason)
         todo = self._load(state)
         have = "nvidia-uvm not loaded" if state.loaded else "not loaded"
         return self._kernel_change(have, facts, todo) if todo else None
@@ -207,12 +209,12 @@ class NvidiaRunfile:
         step = Step(steps.record(self.version))
         return None if state.record else Change("NVIDIA driver", "files not recorded", "recorded", (step,))
 
-    def _kernel_change(self, have: str, facts: Facts, todo: tuple[Step, ...]) -> Change:
+    def _kernel_change(self, have: str, facts: Facts, todo: tuple[Step, ...]) -> Change | Deferred | Refusal:
         what, want = "NVIDIA kernel module", f"{self.version}, by DKMS, loaded"
         if boots_first(facts):
-            return Change(what, have, want, known_after="reboot")
-        if refusal := unsigned_refused(facts):
-            return Change(what, have, want, refusal=refusal)
+            return Deferred(what, have, want, "reboot")
+        if sentence := unsigned_refused(facts):
+            return Refusal(what, have, want, "secure-boot", sentence)
         return Change(what, have, want, todo)
 
     def _shown(self, facts: Facts) -> str:
@@ -245,11 +247,14 @@ class WithDriver:
     def probes(self) -> tuple[Probe, ...]:
         return (*self.driver.probes(), *self.resource.probes())
 
-    def plan(self, facts: Facts) -> Change | None:
-        change = self.resource.plan(facts)
-        if change is None or not self.driver.waits_for_reboot(facts):
-            return change
-        return Change(change.what, change.have, change.want, known_after="reboot")
+    def plan(self, facts: Facts) -> Planned | None:
+        planned = self.resource.plan(facts)
+        if planned is None or not self.driver.waits_for_reboot(facts):
+            return planned
+        return Deferred(planned.what, planned.have, planned.want, "reboot")
+
+    def users(self, facts: Facts) -> tuple[str, ...]:
+        return users_of(self.resource, facts)
 
     def removal(self) -> tuple[Resource, ...]:
         return self.resource.removal()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import ClassVar
 
-from hostwright.model import Change, Facts, Probe, Resource, Step
+from hostwright.model import Change, Facts, Planned, Probe, Resource, Step, users_of
 from hostwright.quoting import sh, words
 from hostwright.resources.conditions import Condition
 from hostwright.resources.departing import ServiceGone
@@ -145,7 +145,7 @@ class Running:
 class Disturbing:
     """A resource whose change does ``what`` to running work ("restarts Docker") where a condition holds.
 
-    A change that has no steps yet disturbs nobody yet.
+    What is not a change yet disturbs nobody yet.
     """
 
     resource: Resource
@@ -155,11 +155,14 @@ class Disturbing:
     def probes(self) -> tuple[Probe, ...]:
         return (*self.resource.probes(), *self.when.probes())
 
-    def plan(self, facts: Facts) -> Change | None:
-        change = self.resource.plan(facts)
-        if change is None or not change.steps or not self.when.holds(facts):
-            return change
-        return replace(change, disturbs=change.disturbs or self.what)
+    def plan(self, facts: Facts) -> Planned | None:
+        planned = self.resource.plan(facts)
+        if not isinstance(planned, Change) or not self.when.holds(facts):
+            return planned
+        return replace(planned, disturbs=planned.disturbs or self.what)
+
+    def users(self, facts: Facts) -> tuple[str, ...]:
+        return users_of(self.resource, facts)
 
     def removal(self) -> tuple[Resource, ...]:
         return tuple(Disturbing(state, self.what, self.when) for state in self.resource.removal())

@@ -62,16 +62,19 @@ class VenvGone:
     def plan(self, facts: Facts) -> Change | None:
         rows = [line.partition("=")[::2] for line in facts[self.probes()[0]].text.splitlines()]
         found = {kind for kind, _ in rows}
-        users = [value for kind, value in rows if kind == "user"]
         homes = [value for kind, value in rows if kind == "home"]
         if not (homes or {"ours", "empty", "aside"} & found):
             return None
         have = [*(["the link"] if "ours" in found else []), *homes]
         what = few(have or [f"{self.homes}, empty" if "empty" in found else "what was there, moved aside"])
         want = "as before: what was moved aside is back" if "aside" in found else ABSENT
-        disturbs = TAKES if users and (homes or "ours" in found) else ""
-        busy = tuple(users) if disturbs else ()
-        return Change(f"venv {self.path}", what, want, (Step(self._script()),), disturbs=disturbs, busy=busy)
+        disturbs = TAKES if self.users(facts) and (homes or "ours" in found) else ""
+        return Change(f"venv {self.path}", what, want, (Step(self._script()),), disturbs=disturbs)
+
+    def users(self, facts: Facts) -> tuple[str, ...]:
+        """The programs that run from one of the venvs."""
+        rows = (line.partition("=")[::2] for line in facts[self.probes()[0]].text.splitlines())
+        return tuple(value for kind, value in rows if kind == "user")
 
     def _script(self) -> str:
         return "\n".join(

@@ -109,7 +109,7 @@ def test_a_reboot_that_is_left_pending_is_seen_until_it_is_done(provisioned: Fro
     for _ in range(2):
         left = provisioned.json("provision", "--hosts", "gpu01", "--no-reboot", status=3)["hosts"][0]
         assert left["result"] == "pending"
-        assert "460.32.03 is loaded" in left["left"]["roles"][0]["changes"][0]["reboot"]
+        assert "460.32.03 is loaded" in left["left"]["roles"][0]["changes"][0]["reason"]
     assert boot_id(gpu01) == before
     done = provisioned.json("provision", "--hosts", "gpu01", status=0)["hosts"][0]
     assert done["reboots"] == 1

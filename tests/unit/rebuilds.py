@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from hostwright.audit.values import Finding
 from hostwright.failures import SIGNED
-from hostwright.model import Change, Plan, RolePlan, Step
+from hostwright.model import Change, Plan, Reboot, Refusal, RolePlan, Step
 from hostwright.rebuilding.diagnosis import Diagnosis
 from hostwright.rebuilding.values import Outcome, Phase, Rebuild, Way
 from tests.unit.audits import host
@@ -31,11 +31,12 @@ def xid(*numbers: int) -> Finding:
 
 
 def plan(*roles: str, refusal: str = "", what: str = "something", reboot: str = "") -> Plan:
-    """A plan that changes these roles; ``refusal`` forbids the first."""
-    change = Change(what, "a", "b", (Step("true"),), reboot=reboot)
+    """A plan that changes these roles; ``refusal`` forbids the first, by a rule named like ``what`` it is about."""
+    change = Reboot(what, "a", "b", reboot) if reboot else Change(what, "a", "b", (Step("true"),))
     found = [RolePlan(role, (), (change,)) for role in roles]
     if refusal:
-        found = [RolePlan(roles[0], (), (Change(what, "a", "b", refusal=refusal),)), *found[1:]]
+        refused = Refusal(what, "a", "b", what.replace(" ", "-"), refusal)
+        found = [RolePlan(roles[0], (), (refused,)), *found[1:]]
     return Plan("gpu07", "tensorflow-2.9", tuple(found))
 
 

@@ -12,7 +12,7 @@ from hostwright import applying, draining, events, jobs, planning, release, scri
 from hostwright.applying import Host
 from hostwright.errors import Locked, NotConverged, Refused, SeveralFailed, StepFailed, Stopped, Unreachable
 from hostwright.fleet import DEFAULT_INVENTORY
-from hostwright.model import Change, Facts, Probe, Step
+from hostwright.model import Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Step
 from hostwright.outcome import Settings
 from hostwright.planning import Desired, DesiredRole
 from hostwright.quoting import sh
@@ -36,13 +36,17 @@ class Flag:
     def probes(self) -> tuple[Probe, ...]:
         return (Probe(sh("test -e %s", self.path)), Probe(sh("test -z %s || test -e %s", self.after, self.after)))
 
-    def plan(self, facts: Facts) -> Change | None:
+    def plan(self, facts: Facts) -> Planned | None:
         here, known = (facts[probe].ok for probe in self.probes()[:2])
         if here:
             return None
         if not known:
-            return Change(self.path, "absent", "there", known_after=self.after)
-        return Change(self.path, "absent", "there", (Step(self.script),), reboot=self.reboot, refusal=self.refusal)
+            return Deferred(self.path, "absent", "there", self.after)
+        if self.refusal:
+            return Refusal(self.path, "absent", "there", "forbidden", self.refusal)
+        if self.reboot:
+            return Reboot(self.path, "absent", "there", self.reboot)
+        return Change(self.path, "absent", "there", (Step(self.script),))
 
 
 class LocalSession:
@@ -190,6 +194,35 @@ def test_a_reboot_is_done_once_and_looked_at_again(place: Path, monkeypatch: pyt
     assert (outcome.reboots, outcome.left.empty) == (1, True)
 
 
+@dataclass(frozen=True)
+class Module(Flag):
+    """A module that is installed by a step and loaded only by a reboot: a change, then a reboot."""
+
+    def plan(self, facts: Facts) -> Planned | None:
+        here, installed = (facts[probe].ok for probe in self.probes()[:2])
+        if here:
+            return None
+        if not installed:
+            return Change(self.path, "absent", "installed", (Step(self.script),))
+        return Reboot(self.path, "not loaded", "loaded", self.reboot)
+
+
+def test_what_needs_a_reboot_after_its_steps_says_so_at_the_next_look(place: Path, monkeypatch: pytest.MonkeyPatch):
+    said: list[events.Event] = []
+    installed = str(place / "installed")
+
+    def boot(session, connect, *, password, timeout_s, reason, emit):
+        (place / "a").touch()
+        return connect(), 1.5
+
+    monkeypatch.setattr(applying, "reboot", boot)
+    module = Module(str(place / "a"), sh("touch %s", installed), after=installed, reboot="470 is not loaded")
+    outcome = host(said, driver=((), module)).converge()
+    kinds = [[one.kind for one in event.plan.changes] for event in said if isinstance(event, events.Observed)]
+    assert kinds[-3:] == [["change"], ["reboot"], []]
+    assert (outcome.reboots, outcome.left.empty) == (1, True)
+
+
 def test_a_reboot_that_changes_nothing_is_not_repeated(place: Path, monkeypatch: pytest.MonkeyPatch):
     reboots: list[str] = []
 
@@ -269,10 +302,12 @@ class Used(Flag):
     def probes(self) -> tuple[Probe, ...]:
         return (*super().probes(), Probe(sh("cat %s.users", self.path)))
 
-    def plan(self, facts: Facts) -> Change | None:
-        busy = tuple(facts[self.probes()[2]].text.split())
-        change = super().plan(facts)
-        return replace(change, disturbs="ends jobs", busy=busy) if change and busy else change
+    def plan(self, facts: Facts) -> Planned | None:
+        planned = super().plan(facts)
+        return replace(planned, disturbs="ends jobs") if isinstance(planned, Change) and self.users(facts) else planned
+
+    def users(self, facts: Facts) -> tuple[str, ...]:
+        return tuple(facts[self.probes()[2]].text.split())
 
 
 def test_work_that_only_a_change_knows_of_is_not_disturbed_and_waited_for(place: Path):

@@ -12,7 +12,7 @@ from hostwright import events
 from hostwright.console import make_console, printable, show_error, show_plan, summary
 from hostwright.errors import FailedStep, HostError, ScriptFailed, StepFailed
 from hostwright.live import LiveTable, Plain
-from hostwright.model import Change, Plan, RolePlan, RoleResult, Step, StepResult
+from hostwright.model import Change, Deferred, Plan, Refusal, RolePlan, RoleResult, Step, StepResult
 from hostwright.outcome import Outcome
 from hostwright.scripting import Progress
 
@@ -34,20 +34,22 @@ def test_no_control_or_format_character_is_printed(text):
 
 
 def test_a_plan_shows_have_want_diff_and_what_comes_later():
-    later = Change("driver", "absent", "470.182.03", known_after="a reboot")
-    refused = Change("gpu", "busy", "idle", refusal="process 7 uses it")
+    later = Deferred("driver", "absent", "470.182.03", "a reboot")
+    refused = Refusal("gpu", "busy", "idle", "display", "process 7 uses it")
     text = shown(show_plan(Plan("gpu01", "tf", (RolePlan("base", (), (CHANGE, later, refused)),))))
     for part in ("gpu01", "other text → 644 root root", "-old", "+new", "known after a reboot", "refused: process 7"):
         assert part in text
 
 
 def test_an_escape_sequence_of_a_host_cannot_spoof_the_plan():
-    spoof = Change("file /etc/x", "\x1b[2J\x1b[32mas desired\u202e", "x")
+    spoof = Change("file /etc/x", "\x1b[2J\x1b[32mas desired\u202e", "x", (Step("true"),))
     assert "\x1b" not in shown(show_plan(Plan("gpu01", "tf", (RolePlan("base", (), (spoof,)),))))
 
 
 def test_markup_in_a_hosts_text_is_text():
-    text = shown(show_plan(Plan("gpu01", "tf", (RolePlan("base", (), (Change("[red]x[/red]", "[/]", "b"),)),))))
+    text = shown(
+        show_plan(Plan("gpu01", "tf", (RolePlan("base", (), (Change("[red]x[/red]", "[/]", "b", (Step("true"),)),)),)))
+    )
     assert "[red]x[/red]: [/]" in text
 
 

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright import draining, hooks
-from hostwright.draining import DRAINED, Context, Decision, Drained, Hooks, decide, drain, drained, read_hooks, undrain
+from hostwright.draining import DRAINED, AtWork, Context, Decision, Drained, Hooks, drain, drained, read_hooks, undrain
 from hostwright.durations import Clock
 from hostwright.errors import HostError, InputError, InputErrors, StepFailed
 from hostwright.events import Event, Waiting
 from hostwright.inventory import Host, Value
-from hostwright.model import Answer, Change, Facts, Plan, RolePlan, Step
+from hostwright.model import Answer, Change, Facts, Plan, Planned, Reboot, RolePlan, Step
 from hostwright.secret import Secret
 from hostwright.transport import Output
 from hostwright.yamlfile import Origin
@@ -94,8 +94,15 @@ GO, DRAIN = Decision(), Decision(drain=True)
 
 
 def plan(busy: tuple[str, ...] = IDLE, **more: str) -> Plan:
-    change = Change("NVIDIA driver", "a", "b", (Step("true"),), **more)  # type: ignore[arg-type]
-    return Plan("gpu01", "stack", (RolePlan("driver", (), (change,)),), busy)
+    changes: list[Planned] = [Change("NVIDIA driver", "a", "b", (Step("true"),), disturbs=more.get("disturbs", ""))]
+    if reason := more.get("reboot"):
+        changes.append(Reboot("open NVIDIA drivers", "a", "b", reason))
+    return Plan("gpu01", "stack", (RolePlan("driver", (), tuple(changes)),), busy)
+
+
+def decide(one: Plan, **options: Any) -> Decision:
+    """What is decided of a plan where all who are at work use a GPU."""
+    return draining.decide(one.disturbs, AtWork(one.busy), **options)
 
 
 DRIVER = {"disturbs": "replaces the driver"}
@@ -135,13 +142,13 @@ def test_a_busy_host_is_refused_with_who_uses_it_and_both_ways_on() -> None:
 
 
 def test_work_that_a_change_alone_knows_of_holds_it_back_as_well() -> None:
-    job = Change("venv", "there", "absent", (Step("true"),), disturbs="removes the environment", busy=("tb (7)",))
-    one = Plan("gpu01", "stack", (RolePlan("tensorflow", (), (job,)),), ("tb (7)",))
+    alone = AtWork(others=("tb (7)",))
     begin = "what is due removes the environment, and that is in use by tb (7): wait until"
-    assert decide(one, hooks=None, drain=False, force=False).refusal.startswith(begin)
-    both = replace(one, busy=("python3 (1)", "tb (7)"))
+    options = {"hooks": None, "drain": False, "force": False}
+    assert draining.decide("removes the environment", alone, **options).refusal.startswith(begin)
+    both = AtWork(("python3 (1)", "tb (7)"), ("tb (7)",))
     begin = "what is due removes the environment, and the GPU is in use by python3 (1), tb (7): wait until"
-    assert decide(both, hooks=None, drain=False, force=False).refusal.startswith(begin)
+    assert draining.decide("removes the environment", both, **options).refusal.startswith(begin)
 
 
 def test_draining_a_busy_host_needs_a_command() -> None:

@@ -25,7 +25,20 @@ from hostwright.inventory.model import Layer
 from hostwright.journal import Journal, Redactor, Runs, load_facts, secrets_in
 from hostwright.journal.places import place_of
 from hostwright.journal.records import IDENTIFIERS
-from hostwright.model import Answer, Change, Facts, Plan, Probe, RolePlan, RoleResult, Step, StepResult
+from hostwright.model import (
+    Answer,
+    Change,
+    Deferred,
+    Facts,
+    Plan,
+    Probe,
+    Reboot,
+    Refusal,
+    RolePlan,
+    RoleResult,
+    Step,
+    StepResult,
+)
 from hostwright.secret import Secret
 from hostwright.yamlfile import Origin
 from tests.unit.test_journal import HEADER
@@ -49,11 +62,14 @@ FORMS: tuple[Callable[[str], str], ...] = (
 def everything(text: Callable[[], str]) -> list[Event]:
     """An event of each kind, with a text wherever a host or a user can put one."""
     host = "gpu01"
-    change = Change(
-        text(), text(), text(), (Step(text()), Step(text(), lock=text())), text(), (text(),), text(), text(),
-        refusal=text(), disturbs=text(),
-    )  # fmt: skip
-    plan = Plan(host, text(), (RolePlan(text(), (text(),), (change, change)),), (text(),))
+    steps = (Step(text()), Step(text(), lock=text()))
+    planned = (
+        Change(text(), text(), text(), steps, text(), (text(),), disturbs=text()),
+        Reboot(text(), text(), text(), text()),
+        Deferred(text(), text(), text(), text(), (text(),)),
+        Refusal(text(), text(), text(), text(), text()),
+    )
+    plan = Plan(host, text(), (RolePlan(text(), (text(),), planned),), (text(),))
     facts = Facts({Probe(text()): Answer(0, text()), Probe("x" + text(), root=True): Answer(1, text(), True)})
     return [
         events.Observed(host, plan, facts),

@@ -58,7 +58,10 @@ class Used(Named):
 
     def plan(self, facts):
         change = super().plan(facts)
-        return change and replace(change, disturbs="ends jobs", busy=tuple(facts[self.probes()[1]].text.split()))
+        return change and replace(change, disturbs="ends jobs")
+
+    def users(self, facts):
+        return tuple(facts[self.probes()[1]].text.split())
 
 
 LAYERS = desired(base=(), cuda=("base",), cudnn=("cuda",))
@@ -115,4 +118,4 @@ def test_who_would_be_hit_is_asked_of_the_gpu_and_of_the_changes():
     states = disturbing(one, facts_now)
     assert states == (Used("venv"),)
     later = facts(one, {"venv", "idle", "plain"}, {Probe("cat venv.users"): "python3"})
-    assert at_work(states, later) == ("python3",)
+    assert at_work(states, later).everyone == ("python3",)

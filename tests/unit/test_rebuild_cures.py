@@ -6,6 +6,7 @@ import pytest
 
 from hostwright.failures import SIGNED
 from hostwright.hardware.xid_catalog import CATALOG, Action, Concern
+from hostwright.model import Plan, Refusal, RolePlan
 from hostwright.rebuilding import hardware
 from hostwright.rebuilding.cures import (
     FULL,
@@ -19,7 +20,6 @@ from hostwright.rebuilding.cures import (
     XID_CURES,
     XID_ELSE,
 )
-from hostwright.rebuilding.diagnosis import ROOM
 from hostwright.resources.room import Room, Share
 from tests.unit.facts import changes_of
 from tests.unit.rebuilds import RULES, answers, xid
@@ -64,9 +64,10 @@ def test_the_pair_that_means_a_broken_card_is_in_the_catalog():
     assert set(CATALOG) >= REPLACE_TOGETHER
 
 
-def test_room_on_the_disk_is_called_what_its_resource_calls_it():
+def test_room_on_the_disk_is_told_by_the_rule_of_its_resource():
     room = Room(10**9, (Share("CUDA", "/usr/local/cuda/bin/nvcc", "/usr", 100),))
     full = "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 1 1 0 100% /\n"
     (change,) = changes_of([room], {"df -Pk": full, "for p in": ""})
-    assert change.refusal
-    assert change.what == ROOM
+    assert isinstance(change, Refusal)
+    found = answers(plan=Plan("gpu07", "tensorflow-2.9", (RolePlan("base", (), (change,)),)))
+    assert (found.no_room, found.refusals) == ((change.sentence,), ())

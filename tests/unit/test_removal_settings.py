@@ -133,7 +133,7 @@ def test_without_a_record_a_file_without_our_values_stays(tmp_path: Path, text: 
 
 def test_a_json_file_too_large_to_read_is_refused() -> None:
     (change,) = changes_of(KeysGone("/etc/a", "{}"), {"test -e": "", "cat -- /etc/a": Answer(0, "{}", truncated=True)})
-    assert "look at it by hand" in change.refusal
+    assert "look at it by hand" in change.sentence
 
 
 NETWORK = "developer.download.nvidia.com/compute"

@@ -43,6 +43,10 @@ class Host:
         (probe,) = self.gone.probes()
         return self.gone.plan(Facts({probe: Answer(*ask(probe.script, origin=self.origin))}))
 
+    def users(self) -> tuple[str, ...]:
+        (probe,) = self.gone.probes()
+        return self.gone.users(Facts({probe: Answer(*ask(probe.script, origin=self.origin))}))
+
     def remove(self) -> Change:
         change = self.plan()
         assert change is not None
@@ -116,12 +120,12 @@ def test_a_program_that_runs_from_it_is_disturbed_and_named(host: Host) -> None:
         [f"{home}/bin/python", "-c", "input()"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
     ) as job:
         try:
-            change = host.plan()
+            change, users = host.plan(), host.users()
         finally:
             job.communicate(b"\n")
     assert change is not None
     assert change.disturbs == "removes the environment that jobs run from"
-    assert [name for name in change.busy if f"({job.pid})" in name]
+    assert [name for name in users if f"({job.pid})" in name]
     assert str(job.pid) not in change.have, "who comes and goes makes no other plan of it"
 
 

@@ -1,6 +1,6 @@
 """Branches on the host, scripts with a probe of their own, and conditions that refuse: all of them pure."""
 
-from hostwright.model import Answer, Facts, Probe
+from hostwright.model import Answer, Facts, Probe, Refusal
 from hostwright.resources.conditions import Answers, Require, Script, When
 from hostwright.resources.files import Absent
 
@@ -33,6 +33,5 @@ def test_an_unmet_requirement_refuses_with_what_the_host_says():
     require = Require("link", Probe("due?"), "the InfiniBand link is down; look at the cable")
     assert require.plan(facts(due=Answer(0, ""))) is None
     change = require.plan(facts(due=Answer(1, "state:\n DOWN")))
-    assert change is not None
-    assert change.refusal == "the InfiniBand link is down; look at the cable (state: DOWN)"
-    assert not change.steps
+    assert isinstance(change, Refusal)
+    assert change.sentence == "the InfiniBand link is down; look at the cable (state: DOWN)"

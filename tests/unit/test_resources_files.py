@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostwright.model import Answer, Change
+from hostwright.model import Answer, Change, Refusal
 from hostwright.resources.files import Absent, Directory, File, JsonMerged, Link, few, write_script
 from tests.unit.facts import changes_of
 from tests.unit.shell import OWNER, ask, run
@@ -201,7 +201,7 @@ def test_a_file_that_is_no_json_object_is_replaced_and_said_to_be(broken: str) -
 
 def test_a_json_file_too_large_to_read_is_refused() -> None:
     cut = Answer(0, "{}", truncated=True)
-    assert one(changes_of(WANTED, {"stat -c": "x", "cat --": cut})).refusal
+    assert isinstance(one(changes_of(WANTED, {"stat -c": "x", "cat --": cut})), Refusal)
 
 
 def test_of_many_things_a_few_are_named() -> None:

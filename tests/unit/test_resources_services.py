@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.model import Change, Facts, Probe
+from hostwright.model import Change, Deferred, Facts, Probe
 from hostwright.resources.files import Absent
 from hostwright.resources.services import Disturbing, Fresh, Running, Service
 from tests.unit.facts import changes_of, facts_for
@@ -139,12 +139,12 @@ class Later:
     def probes(self) -> tuple[Probe, ...]:
         return ()
 
-    def plan(self, facts: Facts) -> Change | None:
-        return Change("x", "a", "b", known_after="reboot")
+    def plan(self, facts: Facts) -> Deferred:
+        return Deferred("x", "a", "b", "reboot")
 
 
 def test_a_change_without_steps_disturbs_nobody_yet() -> None:
     (change,) = changes_of(
         Disturbing(Later(), "x", Running("a.service")), {"systemctl show": shown("active", "enabled")}
     )
-    assert change.disturbs == ""
+    assert change == Deferred("x", "a", "b", "reboot")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from hostwright.delivery import host_path
-from hostwright.model import Answer, Change, Facts, Resource
+from hostwright.model import Answer, Change, Deferred, Facts, Reboot, Refusal, Resource
 from hostwright.resources import driver_steps
 from hostwright.resources.files import File
 from hostwright.resources.packages import hold_script
@@ -109,7 +109,7 @@ def test_a_bare_host_gets_everything_in_one_plan() -> None:
     ]
     assert changes[1].artifacts == ("driver",)
     assert changes[1].have == "absent"
-    assert not any(change.refusal or change.known_after or change.reboot for change in changes)
+    assert all(isinstance(change, Change) for change in changes)
 
 
 def test_the_flags_are_those_that_r470_has() -> None:
@@ -177,7 +177,7 @@ def test_damaged_user_space_is_installed_again(damage: dict[str, str]) -> None:
     (change,) = plan(**{"modinfo -k": state(**damage)})
     assert change.what == "NVIDIA driver"
     assert installs(change)
-    assert change.reboot == ""
+    assert isinstance(change, Change)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_damaged_user_space_is_installed_again(damage: dict[str, str]) -> None:
 def test_a_turned_link_is_turned_back_without_touching_who_uses_the_gpu(turned: str) -> None:
     (change,) = plan(**{"modinfo -k": state(**{"libcuda.so.1": turned})})
     assert not installs(change)
-    assert (change.refusal, change.disturbs) == ("", "")
+    assert (type(change), change.disturbs) == (Change, "")
     assert "ln -sfn" in scripts(change)[0]
     assert f"libcuda.so.1 is {turned.rpartition('/')[2] or 'absent'}" in change.have
 
@@ -196,7 +196,7 @@ def test_a_lost_module_is_rebuilt_without_touching_who_uses_the_gpu(damage: dict
     (change,) = plan(**{"modinfo -k": state(**damage)})
     assert change.what == "NVIDIA kernel module"
     assert change.artifacts == ()
-    assert (change.refusal, change.disturbs) == ("", "")
+    assert (type(change), change.disturbs) == (Change, "")
     assert not installs(change)
     assert 'dkms install --force -m nvidia -v "$version" -k "$kernel"' in scripts(change)[0]
     assert len(change.steps) == 1  # it is loaded already
@@ -211,14 +211,14 @@ def test_a_module_that_is_on_disk_is_loaded_and_not_rebooted_for() -> None:
 
 def test_a_loaded_module_of_another_version_wants_a_reboot_as_a_state() -> None:
     (change,) = plan(**{"modinfo -k": state(loaded=OTHER)})
-    assert change.steps == ()
-    assert change.reboot == f"driver {OTHER} is loaded and {V} is installed"
+    assert isinstance(change, Reboot)
+    assert change.reason == f"driver {OTHER} is loaded and {V} is installed"
 
 
 def test_what_needs_the_driver_comes_after_the_reboot() -> None:
     changes = plan(**{"modinfo -k": state(loaded=OTHER), "systemctl show -p LoadState": GONE})
-    assert [(change.what, change.known_after, change.steps) for change in changes[1:]] == [
-        ("service nvidia-persistenced.service", "reboot", ())
+    assert [(type(change), change.what, change.until) for change in changes[1:]] == [
+        (Deferred, "service nvidia-persistenced.service", "reboot")
     ]
 
 
@@ -238,15 +238,15 @@ def test_another_version_is_replaced_by_unloading_it_first() -> None:
 
 def test_nouveau_bound_means_after_the_reboot_and_not_a_guess() -> None:
     (change,) = plan(**{"modinfo -k": BARE, "nouveau|nova": "0000:3b:00.0 nouveau\n"})
-    assert (change.known_after, change.steps, change.refusal) == ("reboot", (), "")
+    assert (type(change), change.until) == (Deferred, "reboot")
     assert change.artifacts == ("driver",)  # a file that is missing is told before the reboot
 
 
 def test_secure_boot_without_an_enrolled_key_is_refused_with_the_cure() -> None:
     (change,) = plan(**{"modinfo -k": BARE, "SecureBoot": "on\n"})
-    assert "Secure Boot" in change.refusal
-    assert "mokutil --import" in change.refusal
-    assert change.steps == ()
+    assert isinstance(change, Refusal)
+    assert "Secure Boot" in change.sentence
+    assert "mokutil --import" in change.sentence
     (change,) = plan(**{"modinfo -k": BARE, "SecureBoot": "enrolled\n"})
     assert installs(change)
     assert plan(**{"SecureBoot": "on\n"}) == []
@@ -255,33 +255,34 @@ def test_secure_boot_without_an_enrolled_key_is_refused_with_the_cure() -> None:
 def test_a_screen_is_refused_only_when_the_driver_is_due() -> None:
     shown = {"display-manager": "gdm.service\nX server 900\n"}
     (change,) = plan(**{"modinfo -k": BARE, **shown})
-    assert "(gdm.service, X server 900)" in change.refusal
-    assert "driver_force: true" in change.refusal
+    assert isinstance(change, Refusal)
+    assert "(gdm.service, X server 900)" in change.sentence
+    assert "driver_force: true" in change.sentence
     assert plan(**shown) == []
     (change,) = plan(Driver(force=True), **{"modinfo -k": BARE, **shown})
-    assert change.refusal == ""
+    assert isinstance(change, Change)
 
 
 def test_replacing_a_driver_that_is_loaded_disturbs_and_installing_the_first_one_does_not() -> None:
     (first,) = plan(**{"modinfo -k": BARE})
     assert first.disturbs == ""
     (again,) = plan(**{"modinfo -k": state(lost="/usr/bin/nvidia-smi")})
-    assert (again.disturbs, again.refusal) == ("replaces the driver", "")
+    assert (type(again), again.disturbs) == (Change, "replaces the driver")
     assert "kill" not in scripts(again)[0]
 
 
 def test_force_ends_what_uses_the_gpu_gently_first_since_the_inventory_says_that_it_may() -> None:
     (change,) = plan(Driver(force=True), **{"modinfo -k": state(lost="/usr/bin/nvidia-smi")})
     unload = scripts(change)[0]
-    assert (change.disturbs, change.refusal) == ("", "")
+    assert (type(change), change.disturbs) == (Change, "")
     assert unload.index("signal TERM") < unload.index("signal KILL") < unload.index("modprobe -r")
 
 
 def test_a_kernel_that_is_gone_is_booted_away_from_before_a_module_is_built() -> None:
     (change,) = plan(**{"modinfo -k": BARE, "/boot/vmlinuz": "5.10.0-30-amd64\n"})
-    assert (change.known_after, change.steps, change.artifacts) == ("reboot", (), ("driver",))
+    assert (type(change), change.until, change.artifacts) == (Deferred, "reboot", ("driver",))
     changes = plan(**{"modinfo -k": state(module="", dkms=""), "/boot/vmlinuz": "5.10.0-30-amd64\n"})
-    assert [(change.what, change.known_after) for change in changes] == [("NVIDIA kernel module", "reboot")]
+    assert [(change.what, change.until) for change in changes] == [("NVIDIA kernel module", "reboot")]
 
 
 def test_a_reload_of_systemd_disturbs_where_it_takes_gpus_from_containers() -> None:
@@ -308,7 +309,7 @@ def test_a_driver_that_was_installed_by_hand_is_taken_as_it_is() -> None:
 
 def test_a_host_without_a_card_is_refused() -> None:
     (change,) = plan(**{"read -r c <": ""})
-    assert "no NVIDIA GPU" in change.refusal
+    assert "no NVIDIA GPU" in change.sentence
 
 
 def test_fabric_manager_of_exactly_the_drivers_version_and_held_where_nvswitches_are() -> None:

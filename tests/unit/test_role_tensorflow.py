@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.model import Answer, Change
+from hostwright.model import Answer, Change, Deferred, Refusal
 from hostwright.resources.interpreters import VenvPackage
 from hostwright.resources.python import CONSTRAINTS, MARKER, Recipe, Venv
 from hostwright.resources.venv_audit import audit_probe, parse_audit
@@ -95,19 +95,19 @@ def test_the_python_is_one_that_the_stack_names(pythons: str, chosen: str) -> No
 
 def test_a_host_with_python_3_13_only_gets_no_steps() -> None:
     change = only(plan("link\t\n", "/usr/bin/python3 3.13\n"))
-    assert change.known_after and not change.steps  # the rules refuse such a host, in one sentence
+    assert isinstance(change, Deferred) and change.until  # the rules refuse such a host, in one sentence
 
 
 def test_a_python_in_a_users_home_is_not_run_as_root() -> None:
     change = only(plan("link\t\n", "/home/admin/.pyenv/shims/python3.9 3.9\n"))
-    assert not change.steps
-    assert "/home/admin/.pyenv/shims/python3.9" in change.refusal
+    assert isinstance(change, Refusal)
+    assert "/home/admin/.pyenv/shims/python3.9" in change.sentence
 
 
 def test_a_host_without_any_python_gets_the_distributions_first() -> None:
     package, venv = plan("link\t\n", "", dpkg="bash\t5\tii \n")
     assert package.want == "python3-venv"
-    assert venv.known_after == "python3"
+    assert (type(venv), venv.until) == (Deferred, "python3")
 
 
 def test_a_python_of_the_administrators_own_needs_no_package() -> None:
