@@ -13,7 +13,6 @@ from hostwright.fleet import Member
 from hostwright.model import Plan
 from hostwright.planning import Desired
 from hostwright.rollout import Results, on_each
-from hostwright.secret import Secret
 
 
 def plan(call: Call) -> int:
@@ -25,7 +24,7 @@ def show_plans(
     call: Call, members: tuple[Member, ...], *, desired: Callable[[Member], Desired] = lambda one: one.desired
 ) -> int:
     """Look at hosts and show what stands between them and what is ``desired`` of each; the exit status."""
-    results = _look_at_all(members, call.password(), desired)
+    results = _look_at_all(members, Connections(call.password()), desired)
     if call.options.get("out"):
         saved = {plan.host: plan.to_json() for plan in results.values}
         Path(call["out"]).write_text(json.dumps(saved, indent=2) + "\n", encoding="utf-8")
@@ -43,9 +42,8 @@ def show_plans(
 
 
 def _look_at_all(
-    members: tuple[Member, ...], password: Secret | None, desired: Callable[[Member], Desired]
+    members: tuple[Member, ...], connections: Connections, desired: Callable[[Member], Desired]
 ) -> Results[Plan]:
-    connections = Connections(password)
     by_name = {member.name: member for member in members}
 
     def look(name: str) -> Plan:
