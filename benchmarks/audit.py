@@ -25,9 +25,9 @@ from statistics import median
 
 import yaml
 
-from hostwright import probing
 from hostwright.audit.judging import audit_probes
 from hostwright.fleet import PROJECT, Fleet
+from hostwright.plan import probing
 from tests.lab.sshd import Sshd, running
 
 INVOKE = Path(sys.executable).with_name("invoke")

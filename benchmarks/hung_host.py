@@ -17,11 +17,11 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from hostwright import events
-from hostwright.errors import Unreachable
-from hostwright.limits import Limits
-from hostwright.rollout import roll_out
-from hostwright.silence import NAMED_AFTER_S, Silence
+from hostwright.apply import events
+from hostwright.apply.rollout.limits import Limits
+from hostwright.apply.rollout.rollout import roll_out
+from hostwright.apply.rollout.silence import NAMED_AFTER_S, Silence
+from hostwright.common.errors import Unreachable
 
 REAL_WORK_S = 120.0  #: what ``--work-s`` stands for; a longer one makes the wait before a slot is lent matter less
 

@@ -11,9 +11,9 @@ The front door (``hostwright.cli``) uses nothing else.
 from __future__ import annotations
 
 from hostwright.apply.host.variables import read_apply_variables
-from hostwright.errors import Mistakes
+from hostwright.common.errors import Mistakes
 from hostwright.inventory import Host
-from hostwright.member import DEFAULT_INVENTORY, DEFAULT_STACK, PROJECT, Member, Roster
+from hostwright.plan.member import DEFAULT_INVENTORY, DEFAULT_STACK, PROJECT, Member, Roster
 from hostwright.rebuild.ways.means import read_means
 
 __all__ = ["DEFAULT_INVENTORY", "DEFAULT_STACK", "PROJECT", "Fleet", "Member"]

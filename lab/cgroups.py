@@ -11,7 +11,7 @@ import os
 import signal
 from pathlib import Path
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from lab.waiting import await_that
 
 _LAST_RESORT_S = 20.0  # a killed process leaves at once, unless it hangs in the kernel

@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from pathlib import Path
 from typing import Any, Literal
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from lab.hardware import Hardware
 
 Distro = Literal["bullseye", "bookworm", "trixie"]

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from lab import cgroups, clock, network
 from lab.config import USER, HostOptions, Machine
 from lab.machine import console, exec_in, inside, leader

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from lab import cgroups, inventory, network, snapshots, stack, sysctls, vendor
 from lab.bmc import serve
 from lab.config import MAX_HOSTS, HostOptions, Lab, Machine

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from lab import surroundings
 from lab.config import USER, Distro, cache_directory, state_directory
 from lab.locking import locked

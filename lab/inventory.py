@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from hostwright.quoting import sh
+from hostwright.common.quoting import sh
 from lab.bmc.credentials import Credentials
 from lab.config import CHECKOUT, DEFAULT_NAME, USER, Lab, Machine
 from lab.programs import run

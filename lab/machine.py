@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from lab import cgroups, network
 from lab.config import HostOptions, Machine
 from lab.mounts import mount_disk, mount_overlay, mounted, unmount_below

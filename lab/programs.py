@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 
 RESUME_S = 1.0  #: how long a program that stopped itself waits at most
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from lab.config import BLOCK, DEFAULT_NAME, LAB_PREFIX, Lab, Machine, cache_directory, state_directory
 from lab.locking import locked
 

@@ -11,7 +11,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from lab import network
 from lab.config import USER, HostOptions, Machine
 from lab.locking import locked

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from lab.mounts import mount_overlay, unmount
 from lab.programs import attempt
 

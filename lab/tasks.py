@@ -16,7 +16,7 @@ OPTIONS = {
 
 def _lab(c: Context, *words: str) -> None:
     """Run the lab's own command line; it asks for root itself."""
-    from hostwright.quoting import words as quoted
+    from hostwright.common.quoting import words as quoted
 
     done = c.run(quoted([sys.executable, "-m", "lab", *words]), pty=sys.stdin.isatty(), warn=True)
     if done is None or done.exited:

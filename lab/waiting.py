@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 
 
 def await_that(

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from hostwright.apply.events import Event
 from hostwright.audit.judging import audit_probes, judge, unread
 from hostwright.audit.outliers import spreads
 from hostwright.audit.values import FleetAudit, HostAudit
-from hostwright.errors import HostError, Stopped
-from hostwright.events import Event
-from hostwright.member import Member
-from hostwright.model import Facts
-from hostwright.observing import ask
-from hostwright.secret import Secret
+from hostwright.common.errors import HostError, Stopped
+from hostwright.common.secret import Secret
+from hostwright.plan.member import Member
+from hostwright.plan.model import Facts
+from hostwright.plan.observing import ask
 from hostwright.transport import Session
 
 #: for all answers of a host: nvidia-smi may take its own 30 s twice on a sick card, before it is given up

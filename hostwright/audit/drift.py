@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hostwright.audit.values import Record, Why
-from hostwright.model import Resource
-from hostwright.planning import DesiredRole
-from hostwright.release import desired_sha256, state_sha256
+from hostwright.plan.model import Resource
+from hostwright.plan.planning import DesiredRole
+from hostwright.plan.release import desired_sha256, state_sha256
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from hostwright import release
 from hostwright.audit.drift import last_good, shown
+from hostwright.audit.failures import SIGNED, FailureRule, Sign
+from hostwright.audit.hardware.gpu import Gpu
+from hostwright.audit.hardware.xids import XidEvent, xid_events
 from hostwright.audit.look import LOOK_PROBES, Look, Unread
 from hostwright.audit.readings.answers import all_values, value_probes
 from hostwright.audit.readings.host import readings
@@ -22,13 +24,11 @@ from hostwright.audit.values import (
     Reading,
     worst,
 )
-from hostwright.failures import SIGNED, FailureRule, Sign
-from hostwright.hardware.gpu import Gpu
-from hostwright.hardware.xids import XidEvent, xid_events
-from hostwright.member import Member
-from hostwright.model import Facts, Planned, Probe
-from hostwright.planning import DesiredRole, notes_on
-from hostwright.probing import ordered
+from hostwright.plan import release
+from hostwright.plan.member import Member
+from hostwright.plan.model import Facts, Planned, Probe
+from hostwright.plan.planning import DesiredRole, notes_on
+from hostwright.plan.probing import ordered
 
 EVIDENCE_LINES = 5  #: of a finding: enough to see it, not the whole log
 EVIDENCE_SIGNS = 300  #: of each

@@ -8,16 +8,16 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from hostwright.hardware.gpu import GpuReport
-from hostwright.hardware.kernellog import KERNEL_LOG, KernelLine, kernel_lines
-from hostwright.hardware.nvsmi import NVIDIA_SMI, NVLINKS, read_report
-from hostwright.hostfacts import read_host
-from hostwright.model import Answer, Facts, Planned, Probe
-from hostwright.planning import Desired
-from hostwright.resources.packages import DPKG, Installed, dpkg_table
+from hostwright.audit.hardware.gpu import GpuReport
+from hostwright.audit.hardware.kernellog import KERNEL_LOG, KernelLine, kernel_lines
+from hostwright.audit.hardware.nvsmi import NVIDIA_SMI, NVLINKS, read_report
+from hostwright.plan.hostfacts import read_host
+from hostwright.plan.model import Answer, Facts, Planned, Probe
+from hostwright.plan.planning import Desired
+from hostwright.resources.packages.packages import DPKG, Installed, dpkg_table
 from hostwright.resources.runfile import DriverState, NvidiaRunfile
-from hostwright.rules import HostFacts
-from hostwright.stack import Stack
+from hostwright.stack.rules import HostFacts
+from hostwright.stack.stack import Stack
 
 #: what every look of an audit asks beside the questions of roles, readings and rules
 LOOK_PROBES = (NVIDIA_SMI, NVLINKS, KERNEL_LOG)

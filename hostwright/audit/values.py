@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from hostwright.hardware.gpu import Gpu
-from hostwright.hardware.xids import XidEvent
+from hostwright.audit.hardware.gpu import Gpu
+from hostwright.audit.hardware.xids import XidEvent
 
 SCHEMA = 1  #: of everything below as JSON; a field that goes or changes its meaning raises it, a new one does not
 

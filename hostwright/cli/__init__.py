@@ -13,9 +13,9 @@ from typing import Any
 
 from rich.text import Text
 
-from hostwright import console
+from hostwright.cli import console
 from hostwright.cli.call import INTERRUPTED, Call
-from hostwright.errors import HostwrightError
+from hostwright.common.errors import HostwrightError
 
 NOBODY_READS = 141  #: what a shell shows for a program that SIGPIPE (13) ended: 128 + 13
 

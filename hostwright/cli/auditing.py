@@ -10,19 +10,19 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
-from hostwright import console
+from hostwright.apply.events import Emit
+from hostwright.apply.rollout.rollout import on_each
 from hostwright.audit.auditing import Audited, audit_host, fleet_audit, judged, now
 from hostwright.audit.judging import unread
+from hostwright.audit.reports.ages import Ages
 from hostwright.audit.values import SCHEMA, FleetAudit, HostAudit
+from hostwright.cli import console
 from hostwright.cli.call import AS_DESIRED, DIFFERS, FAILED, Call, Connections
 from hostwright.cli.outputs import Outputs
 from hostwright.cli.remembering import Memory
 from hostwright.cli.watching import Counting, watch
-from hostwright.errors import InputError
-from hostwright.events import Emit
+from hostwright.common.errors import InputError
 from hostwright.fleet import Fleet, Member
-from hostwright.reports.ages import Ages
-from hostwright.rollout import on_each
 
 NEVER_SEEN = "no facts of it are stored yet: run invoke audit without --offline once"
 STOPPED = "it was not looked at: the audit was stopped"
@@ -31,8 +31,8 @@ EVERY_HOST = "all"
 
 def audit(call: Call) -> int:
     """``invoke audit``."""
-    from hostwright.reports.document import render_json
-    from hostwright.reports.table import show_audit
+    from hostwright.audit.reports.document import render_json
+    from hostwright.audit.reports.table import show_audit
 
     outputs = Outputs.of(call.options)
     auditor = Auditor(call)
@@ -58,7 +58,7 @@ def audit(call: Call) -> int:
 
 def doctor(call: Call) -> int:
     """``invoke doctor``."""
-    from hostwright.reports.diagnosis import show_diagnosis
+    from hostwright.audit.reports.diagnosis import show_diagnosis
 
     found, ages = Auditor(call).look()
     if call["json"]:

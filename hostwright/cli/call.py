@@ -14,14 +14,15 @@ from typing import Any
 
 from rich.text import Text
 
-from hostwright import console, transport
-from hostwright.errors import HostwrightError, InputError, Stopped
-from hostwright.events import Emit, Observed
+from hostwright import transport
+from hostwright.apply.events import Emit, Observed
+from hostwright.cli import console
+from hostwright.common.errors import HostwrightError, InputError, Stopped
+from hostwright.common.secret import Secret
 from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
-from hostwright.model import Plan
-from hostwright.observing import observe
-from hostwright.planning import Desired, make_plan
-from hostwright.secret import Secret
+from hostwright.plan.model import Plan
+from hostwright.plan.observing import observe
+from hostwright.plan.planning import Desired, make_plan
 from hostwright.transport import Session
 
 #: ``@`` set → the status of the last audit
@@ -74,7 +75,7 @@ class Call:
 
 def _named_sets(fleet: Fleet, pattern: str) -> dict[str, set[str]]:
     """What ``@failed`` and its kin stand for: the hosts of the last run on this inventory, by what became of them."""
-    from hostwright.journal import check_sets, named_sets, state_root
+    from hostwright.apply.journal import check_sets, named_sets, state_root
 
     sets = named_sets(state_root(), fleet.path)
     check_sets(pattern, sets, fleet.inventory.groups)
@@ -83,8 +84,8 @@ def _named_sets(fleet: Fleet, pattern: str) -> dict[str, set[str]]:
 
 def _audited_sets(fleet: Fleet) -> dict[str, set[str]]:
     """What ``@drifted`` and its kin stand for: the hosts that the last audit of each found so."""
-    from hostwright.history import History
-    from hostwright.journal import state_root
+    from hostwright.apply.journal import state_root
+    from hostwright.audit.history import History
 
     latest = History(state_root()).latest(fleet.path)
     if not latest:

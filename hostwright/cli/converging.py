@@ -11,22 +11,25 @@ from typing import Any
 
 from rich.text import Text
 
-from hostwright import console, locks, setaside, stackstore
+from hostwright.apply.events import Emit, HostEnded, Note
+from hostwright.apply.host.applying import Host
+from hostwright.apply.host.outcome import Outcome, Settings
 from hostwright.apply.host.variables import read_apply_variables
-from hostwright.applying import Host
+from hostwright.apply.journal import state_root
+from hostwright.apply.locking import setaside
+from hostwright.apply.rollout.limits import read_limits
+from hostwright.apply.rollout.rollout import Results, roll_out
+from hostwright.cli import console
 from hostwright.cli.call import AS_DESIRED, DIFFERS, FAILED, Call, Connections
 from hostwright.cli.recording import recorded
 from hostwright.cli.showing import errors_json, show_errors, show_stand_ins
-from hostwright.errors import Locked
-from hostwright.events import Emit, HostEnded, Note
+from hostwright.common.errors import Locked
 from hostwright.fleet import Fleet, Member
-from hostwright.journal import state_root
-from hostwright.limits import read_limits
-from hostwright.model import Plan
-from hostwright.outcome import Outcome, Settings
-from hostwright.planning import Desired
-from hostwright.release import Run
-from hostwright.rollout import Results, roll_out
+from hostwright.plan import locks
+from hostwright.plan.model import Plan
+from hostwright.plan.planning import Desired
+from hostwright.plan.release import Run
+from hostwright.stack import stackstore
 
 STOPPING = (
     "stopping: what runs on the hosts is waited for, nothing new is begun. "

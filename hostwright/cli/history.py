@@ -10,15 +10,16 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from hostwright import console, durations
+from hostwright.apply.journal import state_root
 from hostwright.audit.auditing import now
+from hostwright.audit.history import Changed, Diff, Event, History, HostHistory
+from hostwright.audit.reports.table import SHOWN, short
+from hostwright.cli import console
 from hostwright.cli.call import AS_DESIRED, Call
 from hostwright.cli.showing import local_time
-from hostwright.errors import InputError
-from hostwright.history import Changed, Diff, Event, History, HostHistory
+from hostwright.common import durations
+from hostwright.common.errors import InputError
 from hostwright.inventory.patterns import fold
-from hostwright.journal import state_root
-from hostwright.reports.table import SHOWN, short
 
 STATUS_STYLES = {status: style for status, (_, _, style) in SHOWN.items()}
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from hostwright import console
+from hostwright.cli import console
 from hostwright.cli.call import AS_DESIRED, Call
 from hostwright.fleet import Member
-from hostwright.role import Role
+from hostwright.plan.role import Role
 
 
 def variables(call: Call) -> int:
@@ -69,7 +69,7 @@ def hosts(call: Call) -> int:
 
 def mirror(call: Call) -> int:
     """``invoke mirror``."""
-    from hostwright.mirroring import mirror_stack
+    from hostwright.stack.mirroring import mirror_stack
 
     fleet = call.fleet()
     source = Path(call["from_"]) if call["from_"] else None

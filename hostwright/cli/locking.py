@@ -11,16 +11,18 @@ from typing import Any
 
 from rich.text import Text
 
-from hostwright import console, holding, locks, setaside
+from hostwright.apply.journal import state_root
+from hostwright.apply.locking import holding, setaside
+from hostwright.apply.rollout.rollout import Results, on_each
+from hostwright.cli import console
 from hostwright.cli.call import AS_DESIRED, FAILED, Call, Connections
 from hostwright.cli.showing import errors_json, show_errors
-from hostwright.errors import InputError, Unreachable
-from hostwright.journal import state_root
-from hostwright.locks import Holder, OperatorLock
-from hostwright.model import Facts
-from hostwright.operator import operator
-from hostwright.rollout import Results, on_each
-from hostwright.secret import Secret
+from hostwright.common.errors import InputError, Unreachable
+from hostwright.common.operator import operator
+from hostwright.common.secret import Secret
+from hostwright.plan import locks
+from hostwright.plan.locks import Holder, OperatorLock
+from hostwright.plan.model import Facts
 from hostwright.transport import Session
 
 Aside = tuple[

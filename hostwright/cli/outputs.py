@@ -11,10 +11,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from hostwright.audit.reports.ages import Ages
 from hostwright.audit.values import FleetAudit
 from hostwright.cli.remembering import Memory
-from hostwright.errors import InputError
-from hostwright.reports.ages import Ages
+from hostwright.common.errors import InputError
 
 STDOUT = "-"
 READABLE = 0o644  #: a report is for others to read: node_exporter, a web server
@@ -67,11 +67,11 @@ class Outputs:
 
 def _render(name: str, audit: FleetAudit, ages: Ages, memory: Memory) -> str:
     if name == HTML:
-        from hostwright.reports.html import render_html
+        from hostwright.audit.reports.html import render_html
 
         return render_html(audit, memory.trend(), ages)
     module, _, function = RENDERERS[name].partition(".")
-    text: str = getattr(import_module(f"hostwright.reports.{module}"), function)(audit)
+    text: str = getattr(import_module(f"hostwright.audit.reports.{module}"), function)(audit)
     return text
 
 

@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from hostwright import console
+from hostwright.apply.rollout.rollout import Results, on_each
+from hostwright.cli import console
 from hostwright.cli.call import AS_DESIRED, DIFFERS, FAILED, Call, Connections
 from hostwright.cli.showing import errors_json, show_errors, show_stand_ins
 from hostwright.fleet import Member
-from hostwright.model import Plan
-from hostwright.planning import Desired
-from hostwright.rollout import Results, on_each
+from hostwright.plan.model import Plan
+from hostwright.plan.planning import Desired
 
 
 def plan(call: Call) -> int:

@@ -11,21 +11,23 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from hostwright import console, locks, occupied
-from hostwright.bmc import Bmc, Controller, Power, Status, open_bmc
-from hostwright.bmc.settings import ADDRESS
+from hostwright.apply.disturb import occupied
+from hostwright.apply.events import HostEnded
+from hostwright.apply.rollout.rollout import Results, on_each, result_of
+from hostwright.cli import console
 from hostwright.cli.call import AS_DESIRED, FAILED, Call, Connections
 from hostwright.cli.recording import Recording, recorded
 from hostwright.cli.showing import errors_json, show_errors
-from hostwright.errors import HostError, InputError, Locked, Mistakes, Refused, Unreachable
-from hostwright.events import HostEnded
+from hostwright.common.errors import HostError, InputError, Locked, Mistakes, Refused, Unreachable
+from hostwright.common.nearest import suggestion
+from hostwright.common.operator import operator
 from hostwright.fleet import Member
-from hostwright.model import Facts
-from hostwright.nearest import suggestion
-from hostwright.operator import operator
+from hostwright.plan import locks
+from hostwright.plan.model import Facts
+from hostwright.rebuild.bmc import Bmc, Controller, Power, Status, open_bmc
+from hostwright.rebuild.bmc.settings import ADDRESS
 from hostwright.rebuild.ways.means import read_means
 from hostwright.resources import gpu_use
-from hostwright.rollout import Results, on_each, result_of
 
 ORDERS = ("on", "off", "cycle", "status")
 DISTURBING = ("off", "cycle")

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from rich.text import Text
 
-from hostwright import console
+from hostwright.apply.journal import state_root, to_resume
+from hostwright.cli import console
 from hostwright.cli.call import Call
 from hostwright.cli.converging import converge
 from hostwright.cli.planning import plan
-from hostwright.errors import InputError
+from hostwright.common.errors import InputError
 from hostwright.fleet import Fleet, Member
-from hostwright.journal import state_root, to_resume
-from hostwright.model import Plan
+from hostwright.plan.model import Plan
 
 #: What ``--resume`` takes from the run that it goes on with. The inventory is the one in hand.
 RESUMED = ("var", "roles", "no_reboot", "drain", "force", "canary", "batch", "max_fail", "accept_new")

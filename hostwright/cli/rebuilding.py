@@ -14,36 +14,37 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hostwright import console, setaside
-from hostwright.bmc import Controller, Opener
+from hostwright.apply.events import Emit, Event, HostEnded, Note
+from hostwright.apply.journal import state_root
+from hostwright.apply.locking import setaside
+from hostwright.apply.rollout.limits import read_limits
+from hostwright.apply.rollout.rollout import Results, on_each, result_of, roll_out
+from hostwright.cli import console
 from hostwright.cli.call import AS_DESIRED, DIFFERS, FAILED, Call, Connections
 from hostwright.cli.converging import Work, stop_gently
 from hostwright.cli.recording import recorded
 from hostwright.cli.showing import errors_json, show_errors, show_stand_ins
-from hostwright.durations import Clock
-from hostwright.errors import HostError, HostKeyMismatch, HostwrightError, InputError, Locked
-from hostwright.events import Emit, Event, HostEnded, Note
+from hostwright.common.durations import Clock
+from hostwright.common.errors import HostError, HostKeyMismatch, HostwrightError, InputError, Locked
 from hostwright.fleet import Fleet, Member
-from hostwright.identity.sources import Sources, confirm
-from hostwright.identity.trusting import known, replace
 from hostwright.inventory.patterns import fold
-from hostwright.journal import state_root
-from hostwright.limits import read_limits
-from hostwright.locks import read_duration
+from hostwright.plan.locks import read_duration
+from hostwright.plan.release import Run
+from hostwright.rebuild import report
+from hostwright.rebuild.bmc import Controller, Opener
+from hostwright.rebuild.carrying import HostRebuild
+from hostwright.rebuild.install.installing import Installer
+from hostwright.rebuild.install.serving import SeedServers
+from hostwright.rebuild.install.sources import Sources, confirm
+from hostwright.rebuild.records import Records
+from hostwright.rebuild.tools import Tools
+from hostwright.rebuild.values import STARTS, Outcome, Rebuild, Start
+from hostwright.rebuild.ways.diagnosis import Reinstall
+from hostwright.rebuild.ways.looking import Ways
 from hostwright.rebuild.ways.means import read_means
-from hostwright.rebuilding import report
-from hostwright.rebuilding.carrying import HostRebuild
-from hostwright.rebuilding.diagnosis import Reinstall
-from hostwright.rebuilding.installing import Installer
-from hostwright.rebuilding.looking import Ways
-from hostwright.rebuilding.records import Records
-from hostwright.rebuilding.serving import SeedServers
-from hostwright.rebuilding.tools import Tools
-from hostwright.rebuilding.values import STARTS, Outcome, Rebuild, Start
-from hostwright.rebuilding.ways import Decision
-from hostwright.release import Run
-from hostwright.rollout import Results, on_each, result_of, roll_out
-from hostwright.verifying import Check, check_layers
+from hostwright.rebuild.ways.ways import Decision
+from hostwright.transport.identity.trusting import known, replace
+from hostwright.verify.verifying import Check, check_layers
 
 #: what became of a host, in the words of the journal (``events.RESULTS``)
 ENDED: Mapping[Outcome, str] = {

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from hostwright import console
+from hostwright.apply.events import Emit, Event
+from hostwright.apply.journal import Journal, RunHeader, secrets_in, state_root
+from hostwright.apply.rollout.silence import Silence
+from hostwright.cli import console
 from hostwright.cli.call import Call, Connections
-from hostwright.events import Emit, Event
+from hostwright.cli.live import LiveTable, Plain
 from hostwright.fleet import Fleet, Member
-from hostwright.journal import Journal, RunHeader, secrets_in, state_root
-from hostwright.live import LiveTable, Plain
-from hostwright.release import Run
-from hostwright.silence import Silence
+from hostwright.plan.release import Run
 
 
 @dataclass(frozen=True)

@@ -10,17 +10,17 @@ from typing import TypeVar
 
 from rich.text import Text
 
-from hostwright import console
+from hostwright.apply.journal import state_root
+from hostwright.apply.journal.redaction import Redactor, secrets_in
+from hostwright.audit.history import FactStore, History
+from hostwright.audit.reports.ages import Ages
+from hostwright.audit.reports.trend import TrendPoint
 from hostwright.audit.values import FleetAudit, HostAudit
-from hostwright.errors import HostwrightError
+from hostwright.cli import console
+from hostwright.common.errors import HostwrightError
+from hostwright.common.secret import Secret
 from hostwright.fleet import Fleet
-from hostwright.history import FactStore, History
-from hostwright.journal import state_root
-from hostwright.journal.redaction import Redactor, secrets_in
-from hostwright.model import Facts
-from hostwright.reports.ages import Ages
-from hostwright.reports.trend import TrendPoint
-from hostwright.secret import Secret
+from hostwright.plan.model import Facts
 
 T = TypeVar("T")
 

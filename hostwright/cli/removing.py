@@ -7,15 +7,17 @@ from dataclasses import dataclass, replace
 
 from rich.text import Text
 
-from hostwright import console, release, stackstore
+from hostwright.apply.rollout.rollout import on_each
+from hostwright.cli import console
 from hostwright.cli.call import CUT, Call, Connections
 from hostwright.cli.converging import converge
 from hostwright.cli.planning import show_plans
-from hostwright.errors import HostError, Stopped
+from hostwright.common.errors import HostError, Stopped
 from hostwright.fleet import Fleet, Member
-from hostwright.observing import ask
-from hostwright.planning import Desired, removal_of
-from hostwright.rollout import on_each
+from hostwright.plan import release
+from hostwright.plan.observing import ask
+from hostwright.plan.planning import Desired, removal_of
+from hostwright.stack import stackstore
 
 RECORDS = (release.RELEASE, release.FORMERS)  #: which stacks a host had; readable by anybody there
 

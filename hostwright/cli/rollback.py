@@ -9,18 +9,20 @@ from typing import Any
 
 from rich.text import Text
 
-from hostwright import console, release, stackstore
+from hostwright.apply.rollout.rollout import Results, on_each
+from hostwright.cli import console
 from hostwright.cli.call import FAILED, Call, Connections
 from hostwright.cli.converging import converge
 from hostwright.cli.planning import show_plans
 from hostwright.cli.showing import errors_json, show_errors
-from hostwright.errors import Refused
+from hostwright.common.errors import Refused
 from hostwright.fleet import Member
-from hostwright.model import Facts
-from hostwright.observing import ask
-from hostwright.rollout import Results, on_each
-from hostwright.rules import check_stack
-from hostwright.stack import Stack
+from hostwright.plan import release
+from hostwright.plan.model import Facts
+from hostwright.plan.observing import ask
+from hostwright.stack import stackstore
+from hostwright.stack.rules import check_stack
+from hostwright.stack.stack import Stack
 
 LOOK = (release.RELEASE, release.FORMERS)  #: readable by anybody on the host
 ALL_OR_NONE = "nothing was touched: leave out the hosts that cannot go back (--hosts '…,!NAME') and the others will"

@@ -12,15 +12,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hostwright.apply.journal import HostRun, RoleRun, Run, Runs, RunSummary, state_root
+from hostwright.apply.journal.reading import LAST
+from hostwright.apply.journal.selecting import sets_in
 from hostwright.cli.call import AS_DESIRED, Call
+from hostwright.cli.console import count, make_console, printable
 from hostwright.cli.showing import local_time
-from hostwright.console import count, make_console, printable
 from hostwright.inventory import Host, Inventory, fold, select
 from hostwright.inventory.model import ALL, Group
-from hostwright.journal import HostRun, RoleRun, Run, Runs, RunSummary, state_root
-from hostwright.journal.reading import LAST
-from hostwright.journal.selecting import sets_in
-from hostwright.model import StepResult
+from hostwright.plan.model import StepResult
 
 SHOWN = 20  #: runs listed unless told otherwise; 0 is all
 _BAD, _OPEN = ("failed", "unreachable", "interrupted"), ("pending", "stopped", "untouched", "running", "waiting")

@@ -8,8 +8,8 @@ from typing import Any
 
 from rich.console import Console
 
-from hostwright import console
-from hostwright.errors import HostError, HostwrightError, SeveralFailed, StepFailed
+from hostwright.cli import console
+from hostwright.common.errors import HostError, HostwrightError, SeveralFailed, StepFailed
 from hostwright.fleet import Member
 
 

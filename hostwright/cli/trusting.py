@@ -11,16 +11,16 @@ from typing import Any
 
 from rich.text import Text
 
-from hostwright import console
+from hostwright.apply.rollout.rollout import Results, on_each
+from hostwright.cli import console
 from hostwright.cli.call import AS_DESIRED, FAILED, Call
 from hostwright.cli.showing import errors_json, show_errors
-from hostwright.errors import HostError, InputError, Mistakes
+from hostwright.common.errors import HostError, InputError, Mistakes
 from hostwright.fleet import Member
-from hostwright.identity.keys import HostKey
-from hostwright.identity.sources import Confirmed, Sources, confirm, read_console_command, read_fingerprint
-from hostwright.identity.trusting import Replaced, known, refuse_revoked, replace
-from hostwright.rollout import Results, on_each
-from hostwright.transport.hostkeys import Entry
+from hostwright.rebuild.install.sources import Confirmed, Sources, confirm, read_console_command, read_fingerprint
+from hostwright.transport.identity.hostkeys import Entry
+from hostwright.transport.identity.keys import HostKey
+from hostwright.transport.identity.trusting import Replaced, known, refuse_revoked, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def _commands(members: Mapping[str, Member]) -> dict[str, str]:
 
 def _look(member: Member, sources: Sources) -> Looked:
     """Ask a host for its key, and those sources that answer without a person."""
-    from hostwright.transport.offered import offered
+    from hostwright.transport.identity.offered import offered
 
     before = known(member.host, member.options)
     looked = Looked(member.name, offered(member.host, member.options), before)

@@ -8,13 +8,13 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.text import Text
 
-from hostwright import console
+from hostwright.apply.events import HostEnded
+from hostwright.apply.rollout.rollout import Results, on_each, result_of
+from hostwright.cli import console
 from hostwright.cli.call import AS_DESIRED, FAILED, Call, Connections
 from hostwright.cli.recording import Recording, recorded
 from hostwright.cli.showing import errors_json, show_errors, show_stand_ins
-from hostwright.events import HostEnded
-from hostwright.rollout import Results, on_each, result_of
-from hostwright.verifying import Check, Verdict, check_layers
+from hostwright.verify.verifying import Check, Verdict, check_layers
 
 
 def verify(call: Call) -> int:

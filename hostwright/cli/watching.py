@@ -14,11 +14,12 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
-from hostwright import console, durations
+from hostwright.apply.events import Event
 from hostwright.audit.auditing import Audited
+from hostwright.cli import console
 from hostwright.cli.call import AS_DESIRED
-from hostwright.errors import InputError
-from hostwright.events import Event
+from hostwright.common import durations
+from hostwright.common.errors import InputError
 from hostwright.inventory.patterns import fold
 
 NAMED = 5  #: hosts that are named when no more are left

@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from hostwright.errors import InputError, InputErrors
+from hostwright.common.errors import InputError, InputErrors
+from hostwright.common.nearest import nearest
+from hostwright.common.validation import describe, explain, names_at, unknown_name
+from hostwright.common.yamlfile import Origin, Vaulted, Where
 from hostwright.inventory.model import COMMAND_LINE, ROLE_DEFAULT, Definition, Host, Layer, Value
-from hostwright.nearest import nearest
-from hostwright.validation import describe, explain, names_at, unknown_name
-from hostwright.yamlfile import Origin, Vaulted, Where
 
 T = TypeVar("T")
 

@@ -7,11 +7,11 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from hostwright.errors import InputError
+from hostwright.common.errors import InputError
+from hostwright.common.secret import Secret
+from hostwright.common.validation import describe
+from hostwright.common.yamlfile import Vaulted
 from hostwright.inventory.model import Value
-from hostwright.secret import Secret
-from hostwright.validation import describe
-from hostwright.yamlfile import Vaulted
 
 _JUMP = re.compile(r"[A-Za-z0-9\[][A-Za-z0-9._@:\[\]%-]*(,[A-Za-z0-9\[][A-Za-z0-9._@:\[\]%-]*)*")
 _JINJA = re.compile(r"\{\{\s*(\w+)\s*\}\}")

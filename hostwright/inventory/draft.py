@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hostwright.errors import InputError
+from hostwright.common.errors import InputError
+from hostwright.common.secret import Secret
+from hostwright.common.yamlfile import Origin
 from hostwright.inventory.model import ALL, HOST_LEVEL, UNGROUPED, Value
 from hostwright.inventory.ranges import expand
-from hostwright.secret import Secret
-from hostwright.yamlfile import Origin
 
 _GROUP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _SECRET = re.compile(r"(?:^|_)(?:password|passwd|pass|passphrase|secret|token|api_key|password_hash)$", re.IGNORECASE)

@@ -7,11 +7,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from hostwright.errors import InputError
+from hostwright.common.errors import InputError
+from hostwright.common.validation import describe
+from hostwright.common.yamlfile import Origin
 from hostwright.inventory.draft import Draft, Values, concealed, group_level
 from hostwright.inventory.model import ALL, HOST_LEVEL, Value
-from hostwright.validation import describe
-from hostwright.yamlfile import Origin
 
 TIMEOUT_S = 120.0  #: a cloud's or a MAAS's API may be slow; one that takes longer is broken
 

@@ -11,9 +11,9 @@ import re
 import shlex
 from typing import Any
 
+from hostwright.common.yamlfile import Origin
 from hostwright.inventory.draft import Draft, GroupDraft, concealed, group_level
 from hostwright.inventory.model import HOST_LEVEL, UNGROUPED, Value
-from hostwright.yamlfile import Origin
 
 _SECTION = re.compile(r"\[(?P<name>[^:\]]+)(?::(?P<kind>\w+))?\]\s*(?:[#;].*)?")
 _MAX_LITERAL = 10_000  #: characters; longer text is never a literal worth parsing

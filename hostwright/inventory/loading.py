@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from hostwright.errors import InputError, InputErrors
+from hostwright.common.errors import InputError, InputErrors
+from hostwright.common.yamlfile import read_text
 from hostwright.inventory.draft import Draft
 from hostwright.inventory.dynamic import read_executable
 from hostwright.inventory.ini import read_ini
@@ -17,7 +18,6 @@ from hostwright.inventory.merging import merge
 from hostwright.inventory.model import Inventory
 from hostwright.inventory.variablefiles import read_variable_files
 from hostwright.inventory.yaml_dialect import read_yaml
-from hostwright.yamlfile import read_text
 
 _YAML = (".yml", ".yaml", ".json")
 _INI = (".ini", "")

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
-from hostwright.errors import InputError, InputErrors
+from hostwright.common.errors import InputError, InputErrors
+from hostwright.common.nearest import suggestion
+from hostwright.common.yamlfile import Origin, parse_document
 from hostwright.inventory.connection import Connection
 from hostwright.inventory.draft import Draft, GroupDraft, concealed, group_level
 from hostwright.inventory.model import ALL, COMMAND_LINE, HOST_LEVEL, UNGROUPED, Group, Host, Inventory, Layer, Value
-from hostwright.nearest import suggestion
-from hostwright.yamlfile import Origin, parse_document
 
 _PRIORITY = "ansible_group_priority"
 

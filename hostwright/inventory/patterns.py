@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
-from hostwright.errors import InputError, InputErrors
+from hostwright.common.errors import InputError, InputErrors
+from hostwright.common.nearest import suggestion
 from hostwright.inventory.model import Host, Inventory
-from hostwright.nearest import suggestion
 
 MAX_NAMES = 100_000  #: that one term may stand for
 _TERM = re.compile(r"[A-Za-z0-9._\-\[\],:/]+")

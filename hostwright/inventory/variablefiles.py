@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from hostwright.errors import InputError
+from hostwright.common.errors import InputError
+from hostwright.common.nearest import suggestion
+from hostwright.common.yamlfile import read_text
 from hostwright.inventory.draft import Draft, Values, group_level
 from hostwright.inventory.model import HOST_LEVEL
 from hostwright.inventory.yaml_dialect import read_variables
-from hostwright.nearest import suggestion
-from hostwright.yamlfile import read_text
 
 _SUFFIXES = ("", ".yml", ".yaml", ".json")
 _VAULT = "$ANSIBLE_VAULT;"

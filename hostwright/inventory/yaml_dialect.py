@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import yaml
 
+from hostwright.common.nearest import suggestion
+from hostwright.common.yamlfile import Origin, Reader, Where, compose
 from hostwright.inventory.draft import Draft, GroupDraft, Values, concealed, group_level
 from hostwright.inventory.model import HOST_LEVEL, Value
-from hostwright.nearest import suggestion
-from hostwright.yamlfile import Origin, Reader, Where, compose
 
 _SECTIONS = ("hosts", "vars", "children")
 

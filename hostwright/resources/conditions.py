@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from hostwright.model import Change, Facts, Planned, Probe, Refusal, Resource, Step, users_of
-from hostwright.resources.files import Absent
-from hostwright.state_identity import NO_IDENTITY
+from hostwright.plan.model import Change, Facts, Planned, Probe, Refusal, Resource, Step, users_of
+from hostwright.plan.state_identity import NO_IDENTITY
+from hostwright.resources.files.files import Absent
 
 
 class Condition(Protocol):

@@ -10,22 +10,13 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from hostwright.model import Answer, Change, Facts, Probe, Resource, Step
-from hostwright.quoting import sh, words
-from hostwright.resources.debs_gone import DebsGone
-from hostwright.resources.originals import (
-    ACCOUNTS_BEFORE,
-    FORGET,
-    ORIGIN,
-    RECORDED,
-    kept,
-    made,
-    unit_before,
-    written,
-)
-from hostwright.resources.paths import ABSENT, content_probe, unified
-from hostwright.resources.sources_gone import ListsGone, SourcesRead
-from hostwright.resources.units import parse_show
+from hostwright.common.quoting import sh, words
+from hostwright.plan.model import Answer, Change, Facts, Probe, Resource, Step
+from hostwright.resources.files.paths import ABSENT, content_probe, unified
+from hostwright.resources.originals import ACCOUNTS_BEFORE, FORGET, ORIGIN, RECORDED, kept, made, unit_before, written
+from hostwright.resources.packages.debs_gone import DebsGone
+from hostwright.resources.packages.sources_gone import ListsGone, SourcesRead
+from hostwright.resources.system.units import parse_show
 
 __all__ = ["DebsGone", "DirectoryGone", "ListsGone", "Original", "ServiceGone", "SourcesRead", "UserGone",
            "as_file", "as_link"]  # fmt: skip

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.model import Change, Facts, Probe, Resource, Step
-from hostwright.quoting import sh
-from hostwright.resources.dpkg import DPKG, dpkg_table
+from hostwright.common.quoting import sh
+from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.originals import INSTALLED_BY_US, PACKAGES_BEFORE, installed_by_us, packages_before
-from hostwright.resources.paths import ABSENT
+from hostwright.resources.packages.dpkg import DPKG, dpkg_table
 
 DOCKER_DATA, CONTAINERD_DATA = "/var/lib/docker", "/var/lib/containerd"
 CONTAINERD_PACKAGES = ("containerd", "containerd.io")

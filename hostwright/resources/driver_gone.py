@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hostwright.model import Change, Facts, Probe, Refusal, Resource, Step
-from hostwright.quoting import sh, words
+from hostwright.common.quoting import sh, words
+from hostwright.plan.model import Change, Facts, Probe, Refusal, Resource, Step
+from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources import driver_steps as steps
+from hostwright.resources.files.paths import ABSENT, few
 from hostwright.resources.gpu_use import DISPLAY, display
-from hostwright.resources.paths import ABSENT, few
-from hostwright.state_identity import NO_IDENTITY
 
 #: What it does to those who use the GPU.
 TAKES = "takes the driver away"

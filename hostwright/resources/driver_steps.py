@@ -7,7 +7,7 @@ time of the files that the installer left, by which later damage is seen without
 
 from __future__ import annotations
 
-from hostwright.quoting import sh, words
+from hostwright.common.quoting import sh, words
 from hostwright.resources.gpu_use import OUR_SERVICES
 
 STATE_DIR = "/var/lib/hostwright"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from hostwright.hostfacts import PCI, gpu_ids, nvswitches
-from hostwright.model import Facts, Probe, Refusal, Resource
+from hostwright.plan.hostfacts import PCI, gpu_ids, nvswitches
+from hostwright.plan.model import Facts, Probe, Refusal, Resource
 from hostwright.resources.containers import DeviceLinks
 
 #: ``off``, ``enrolled`` (on, and a key with which dkms signs is known to the firmware) or ``on``. The variable's fifth

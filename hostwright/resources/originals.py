@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hostwright.model import Facts, Probe
-from hostwright.quoting import sh, words
-from hostwright.resources.dpkg import Installed, parse_dpkg
+from hostwright.common.quoting import sh, words
+from hostwright.plan.model import Facts, Probe
+from hostwright.resources.packages.dpkg import Installed, parse_dpkg
 
 ORIGIN = "/var/lib/hostwright/origin"
 FILES = f"{ORIGIN}/files"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import paramiko
 
-from hostwright.errors import Unreachable
-from hostwright.secret import Secret
+from hostwright.common.errors import Unreachable
+from hostwright.common.secret import Secret
 from hostwright.transport.cache import FileCache
 from hostwright.transport.sshconfig import Endpoint
 from hostwright.transport.values import Deadline

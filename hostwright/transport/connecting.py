@@ -13,17 +13,18 @@ import paramiko
 from paramiko.packet import Packetizer
 from paramiko.ssh_exception import IncompatiblePeer
 
-from hostwright.errors import HostError, HostKeyMismatch, Unreachable
-from hostwright.identity.keys import HostKey
-from hostwright.transport import hostkeys, route
+from hostwright.common.errors import HostError, HostKeyMismatch, Unreachable
+from hostwright.common.userpaths import expanded
+from hostwright.transport import route
 from hostwright.transport.auth import Login
 from hostwright.transport.dialing import dial, dial_command
+from hostwright.transport.identity import hostkeys
+from hostwright.transport.identity.keys import HostKey
 from hostwright.transport.jumps import Lease
 from hostwright.transport.options import Options
 from hostwright.transport.session import Session
 from hostwright.transport.sshconfig import Endpoint
 from hostwright.transport.values import Deadline, Target
-from hostwright.userpaths import expanded
 
 #: What the way to a server, or the server itself, may raise before the login.
 FAILURES = (OSError, EOFError, paramiko.SSHException)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from hostwright.transport.cache import FileCache
-from hostwright.transport.hostkeys import KnownHosts
+from hostwright.transport.identity.hostkeys import KnownHosts
 from hostwright.transport.jumps import Jumps
 from hostwright.transport.sshconfig import SshConfig
 

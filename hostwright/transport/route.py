@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hostwright.errors import InputError, Unreachable
+from hostwright.common.errors import InputError, Unreachable
+from hostwright.common.userpaths import expanded
 from hostwright.transport import sshconfig
 from hostwright.transport.options import Options
 from hostwright.transport.sshconfig import Asked, Endpoint
 from hostwright.transport.values import Target
-from hostwright.userpaths import expanded
 
 _MAX_HOPS = 8
 

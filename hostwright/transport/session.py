@@ -13,7 +13,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
-from hostwright.errors import Unreachable
+from hostwright.common.errors import Unreachable
 from hostwright.transport.values import UNKNOWN_STATUS, Deadline, Output, Target
 
 if TYPE_CHECKING:

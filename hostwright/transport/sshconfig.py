@@ -16,8 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hostwright.errors import InputError
-from hostwright.userpaths import expanded
+from hostwright.common.errors import InputError
+from hostwright.common.userpaths import expanded
 
 if TYPE_CHECKING:
     from hostwright.transport.cache import FileCache

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import Protocol
 
-from hostwright.secret import Secret
+from hostwright.common.secret import Secret
 
 UNKNOWN_STATUS = -1  #: the command was ended by a signal, or cut off at its cap
 

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from hostwright.secret import Secret
+from hostwright.common.secret import Secret
 from lab.config import Lab
 from lab.records import give_to_user, write_atomically
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from lab.config import Lab, require_host_name
 from lab.records import write_atomically
 

@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 from http import HTTPStatus
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from lab.config import CHECKOUT, Machine
 
 _TIMEOUT_S = 5.0  # of one attempt; the other end is on this machine or one hop away

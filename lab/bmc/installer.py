@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from hostwright.errors import HostwrightError, LabError
+from hostwright.common.errors import HostwrightError, LabError
 from lab import network
 from lab.bmc.faults import read_faults
 from lab.bmc.fetching import NoAnswer, fetch

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from lab import network, snapshots
 from lab.bmc.seeds import Seed, public_line
 from lab.config import USER, HostOptions, Machine

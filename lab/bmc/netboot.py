@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from lab.config import Lab, require_host_name
 from lab.records import write_atomically
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from lab.bmc.faults import read_faults
 from lab.bmc.installer import SEED_TIMEOUT_S, Installation
 from lab.bmc.settings import read_settings, write_settings

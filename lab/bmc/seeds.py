@@ -15,8 +15,8 @@ import yaml
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 
-from hostwright.errors import LabError
-from hostwright.secret import Secret
+from hostwright.common.errors import LabError
+from hostwright.common.secret import Secret
 from lab.config import require_host_name
 
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")  # what Debian's adduser takes

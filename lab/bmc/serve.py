@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from lab import cgroups
 from lab.bmc import credentials
 from lab.bmc.credentials import Credentials

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from sushy_tools import error
 from sushy_tools.emulator.resources.systems.base import AbstractSystemsDriver
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from lab.bmc.power import Broken, Hosts, Impossible
 from lab.bmc.settings import Media, Settings, read_settings, write_settings
 from lab.records import find_machine, read_records

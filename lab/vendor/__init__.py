@@ -15,7 +15,7 @@ from importlib import import_module
 from itertools import chain
 from pathlib import Path
 
-from hostwright.errors import HostwrightError
+from hostwright.common.errors import HostwrightError
 from lab.config import cache_directory
 from lab.image import ensure_tools
 from lab.locking import locked

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 
 #: bytes read at a time when hashing; larger blocks are not faster
 HASH_BLOCK = 1 << 20

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.model import Probe, Resource
+from hostwright.plan.model import Probe, Resource
+from hostwright.plan.role import Wanted, role
 from hostwright.resources.conditions import Answers
-from hostwright.resources.files import Absent, File
-from hostwright.resources.kernel import UPDATE_INITRAMFS, Initramfs, KernelPackages, KernelThere, NouveauGone
-from hostwright.resources.packages import Debs, DebsAbsent, DpkgInOrder
-from hostwright.resources.room import Room, shares
+from hostwright.resources.files.files import Absent, File
+from hostwright.resources.packages.packages import Debs, DebsAbsent, DpkgInOrder
 from hostwright.resources.runfile import DRIVER_PACKAGES, NOT_DRIVER
-from hostwright.resources.services import Disturbing
-from hostwright.role import Wanted, role
+from hostwright.resources.system.kernel import UPDATE_INITRAMFS, Initramfs, KernelPackages, KernelThere, NouveauGone
+from hostwright.resources.system.room import Room, shares
+from hostwright.resources.system.services import Disturbing
 
 PREFERENCES = "base/no-other-driver.pref.j2"
 NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"

@@ -14,8 +14,8 @@ from hostwright.plan.auditvalue import (
     PackageVersion,
     Snippet,
 )
-from hostwright.role import Wanted
-from roles.base import Base
+from hostwright.plan.role import Wanted
+from hostwright.standard.roles.base import Base
 
 MACHINE = Snippet.beside(__file__, "audit.sh", "base")
 DMI = "/sys/class/dmi/id/"

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hostwright.model import Resource
+from hostwright.plan.model import Resource
+from hostwright.plan.role import Wanted, role
 from hostwright.resources.containers import (
     DAEMON_JSON,
     VALIDATE,
@@ -18,10 +19,9 @@ from hostwright.resources.containers import (
     links_at_boot,
     signed_repository,
 )
-from hostwright.resources.files import JsonMerged
-from hostwright.resources.packages import Debs
-from hostwright.resources.services import Disturbing, Fresh, Running, Service
-from hostwright.role import Wanted, role
+from hostwright.resources.files.files import JsonMerged
+from hostwright.resources.packages.packages import Debs
+from hostwright.resources.system.services import Disturbing, Fresh, Running, Service
 
 DOCKER = "docker.service"
 RESTARTS = "restarts Docker"  #: which ends its containers

@@ -13,8 +13,8 @@ from hostwright.plan.auditvalue import (
     Snippet,
     UnitProperty,
 )
-from hostwright.role import Wanted
-from roles.container import DOCKER, Container
+from hostwright.plan.role import Wanted
+from hostwright.standard.roles.container import DOCKER, Container
 
 SETTINGS = Snippet.beside(__file__, "audit.sh", "container")
 INFO = Snippet.beside(__file__, "audit_root.sh", "docker", root=True)

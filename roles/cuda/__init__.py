@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.model import Resource
-from hostwright.resources.archives import Delivered
+from hostwright.plan.model import Resource
+from hostwright.plan.role import Wanted, role
 from hostwright.resources.conditions import Differs, When
-from hostwright.resources.files import Link
-from hostwright.resources.loader import Alternative, FormerName
-from hostwright.resources.packaged import PackagedTree, Says
-from hostwright.resources.packages import Debs
-from hostwright.resources.repositories import AptSource, Keyring, LocalRepo, RepoDropped, SourcesDisabled
-from hostwright.role import Wanted, role
+from hostwright.resources.files.archives import Delivered
+from hostwright.resources.files.files import Link
+from hostwright.resources.packages.packaged import PackagedTree, Says
+from hostwright.resources.packages.packages import Debs
+from hostwright.resources.packages.repositories import AptSource, Keyring, LocalRepo, RepoDropped, SourcesDisabled
+from hostwright.resources.system.loader import Alternative, FormerName
 
 #: a toolkit package that brings one of these would put a driver over the .run's; apt's simulation is searched for them
 DRIVER = "^(nvidia-|cuda-drivers|libcuda1|libnvidia-([^c]|c[^o]|co[^n])|xserver-xorg-video-nvidia)"

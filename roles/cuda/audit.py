@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.plan.auditvalue import DISTRIBUTION, AuditValue, PackageHold, PackageVersion, Snippet
-from hostwright.role import Wanted
-from roles.cuda import Cuda
+from hostwright.plan.role import Wanted
+from hostwright.standard.roles.cuda import Cuda
 
 TOOLKITS = Snippet.beside(__file__, "audit.sh", "cuda")
 

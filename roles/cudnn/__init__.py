@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.model import Resource
-from hostwright.resources.archives import Part, Spread, Strays
-from hostwright.resources.packages import DebsAbsent
-from hostwright.role import Wanted, role
+from hostwright.plan.model import Resource
+from hostwright.plan.role import Wanted, role
+from hostwright.resources.files.archives import Part, Spread, Strays
+from hostwright.resources.packages.packages import DebsAbsent
 
 SECOND = "two cuDNN 8 in one process: libcudnn_ops_infer.so.8 not defined"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.plan.auditvalue import AuditValue, Snippet
-from hostwright.role import Wanted
-from roles.cudnn import Cudnn
+from hostwright.plan.role import Wanted
+from hostwright.standard.roles.cudnn import Cudnn
 
 FILES = Snippet.beside(__file__, "audit.sh", "cudnn")
 

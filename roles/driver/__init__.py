@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.model import Resource
-from hostwright.resources.accounts import SystemUser
+from hostwright.plan.model import Resource
+from hostwright.plan.role import Wanted, role
 from hostwright.resources.conditions import When
-from hostwright.resources.debfile import DebFile
-from hostwright.resources.files import File
+from hostwright.resources.files.files import File
 from hostwright.resources.gpu_use import GpuPresent, HasNvSwitch, ReloadTakesGpus
+from hostwright.resources.packages.debfile import DebFile
 from hostwright.resources.runfile import NvidiaRunfile, WithDriver
-from hostwright.resources.services import Disturbing, Fresh, Service
-from hostwright.role import Wanted, role
+from hostwright.resources.system.accounts import SystemUser
+from hostwright.resources.system.services import Disturbing, Fresh, Service
 
 USER = "nvidia-persistenced"
 PERSISTENCED = "nvidia-persistenced.service"

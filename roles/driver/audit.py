@@ -7,8 +7,6 @@ from functools import partial
 
 from packaging.specifiers import SpecifierSet
 
-from hostwright.compatibility import kernel_version
-from hostwright.fitting import Ground, kernels_of
 from hostwright.plan.auditvalue import (
     KERNEL,
     PRODUCT,
@@ -20,9 +18,11 @@ from hostwright.plan.auditvalue import (
     Snippet,
     UnitProperty,
 )
-from hostwright.role import Wanted
-from hostwright.stack import Driver as Section
-from roles.driver import PERSISTENCED, Driver
+from hostwright.plan.role import Wanted
+from hostwright.stack.compatibility import kernel_version
+from hostwright.stack.fitting import Ground, kernels_of
+from hostwright.stack.stack import Driver as Section
+from hostwright.standard.roles.driver import PERSISTENCED, Driver
 
 MODULE = Snippet.beside(__file__, "audit.sh", "driver")
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.model import Resource
-from hostwright.resources.files import File, Link
-from hostwright.resources.loader import LoaderCache
-from hostwright.resources.loaderconf import OneToolkitLoaded
-from hostwright.role import Wanted, role
+from hostwright.plan.model import Resource
+from hostwright.plan.role import Wanted, role
+from hostwright.resources.files.files import File, Link
+from hostwright.resources.system.loader import LoaderCache
+from hostwright.resources.system.loaderconf import OneToolkitLoaded
 
 COMMAND = "/usr/local/lib/hostwright/cuda-command"
 LDCONFIG = "/sbin/ldconfig"  #: the profiler's library is none of those that the cache is asked for

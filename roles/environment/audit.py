@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.plan.auditvalue import DISTRIBUTION, AuditValue, FileThere, LibraryPath, Snippet
-from hostwright.role import Wanted
-from roles.environment import Environment
+from hostwright.plan.role import Wanted
+from hostwright.standard.roles.environment import Environment
 
 PTXAS = Snippet("environment", 'say ptxas "$(command -v ptxas)"')
 OPENED = ("libcudart.", "libcudnn.")  #: the libraries whose place in the loader's cache tells of all others

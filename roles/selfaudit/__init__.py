@@ -9,13 +9,13 @@ from functools import partial
 
 from hostwright.audit.readings.answers import check_lines
 from hostwright.audit.readings.program import user_program
-from hostwright.model import Probe, Resource
-from hostwright.quoting import sh
+from hostwright.common.quoting import sh
+from hostwright.plan.model import Probe, Resource
+from hostwright.plan.role import Wanted, role
 from hostwright.resources.conditions import Answers, Script, When
-from hostwright.resources.files import Absent, Directory, File
+from hostwright.resources.files.files import Absent, Directory, File
 from hostwright.resources.gpu_use import ReloadTakesGpus
-from hostwright.resources.services import Disturbing, Service
-from hostwright.role import Wanted, role
+from hostwright.resources.system.services import Disturbing, Service
 
 PROGRAM = "/usr/local/lib/hostwright/selfaudit"
 RESULT = "/var/lib/hostwright/selfaudit.json"

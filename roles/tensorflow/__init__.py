@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.model import Resource
-from hostwright.resources.interpreters import VenvPackage
-from hostwright.resources.python import Recipe, Venv
-from hostwright.role import Wanted, role
-from hostwright.stack import Stack
+from hostwright.plan.model import Resource
+from hostwright.plan.role import Wanted, role
+from hostwright.resources.python.interpreters import VenvPackage
+from hostwright.resources.python.python import Recipe, Venv
+from hostwright.stack.stack import Stack
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.plan.auditvalue import DISTRIBUTION, AuditValue, VenvPython, VenvVersion
-from hostwright.resources.python import Recipe
-from hostwright.role import Wanted
-from roles.tensorflow import Tensorflow
+from hostwright.plan.role import Wanted
+from hostwright.resources.python.python import Recipe
+from hostwright.standard.roles.tensorflow import Tensorflow
 
 #: beside TensorFlow itself: the packages whose newer versions break its import
 PACKAGES = ("numpy", "protobuf", "keras", "tensorboard")

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
+from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuProcess, NvLink
+from hostwright.audit.hardware.xids import XidEvent
+from hostwright.audit.reports.trend import TrendPoint
 from hostwright.audit.values import (
     Deviation,
     Finding,
@@ -18,9 +21,6 @@ from hostwright.audit.values import (
     Spread,
     worst,
 )
-from hostwright.hardware.gpu import EccCounts, Gpu, GpuProcess, NvLink
-from hostwright.hardware.xids import XidEvent
-from hostwright.reports.trend import TrendPoint
 
 AT = "2026-11-21T10:04:31+00:00"
 STACK = "tensorflow-2.9"

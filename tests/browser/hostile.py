@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from hostwright.audit.hardware.gpu import Gpu, GpuProcess
+from hostwright.audit.hardware.xids import XidEvent
+from hostwright.audit.reports.trend import TrendPoint
 from hostwright.audit.values import (
     Deviation,
     Finding,
@@ -13,9 +16,6 @@ from hostwright.audit.values import (
     Record,
     Spread,
 )
-from hostwright.hardware.gpu import Gpu, GpuProcess
-from hostwright.hardware.xids import XidEvent
-from hostwright.reports.trend import TrendPoint
 
 AT = "2026-11-21T10:00:00+00:00"
 TEXTS = (

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.secret import Secret
+from hostwright.common.secret import Secret
 from hostwright.transport import Options
 
 SSHD = "/usr/sbin/sshd"

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.become import check_become, wrap
-from hostwright.delivery import deliver, host_path
-from hostwright.errors import BecomeError, Unreachable
-from hostwright.secret import Secret
+from hostwright.apply.delivery import deliver, host_path
+from hostwright.common.errors import BecomeError, Unreachable
+from hostwright.common.secret import Secret
 from hostwright.transport import Output, Session, connect
+from hostwright.transport.become import check_become, wrap
 from tests.lab import sshd
 from tests.lab.sshd import Sshd, options, running
-from tests.unit.test_artifacts import Artifact
+from tests.unit.stack.test_artifacts import Artifact
 
 PASSWORD = "p w'\"$(id)`;\\é-7f3a"
 RULES = {

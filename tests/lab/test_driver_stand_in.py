@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from lab import fleet, hardware
 from lab.config import HostOptions, Lab, Machine, cache_directory
 from lab.hardware import A100_SXM, H100, T4, Card, Hardware

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from lab import faults, fleet, halfway, snapshots
 from lab.config import HostOptions, Lab, Machine
 from lab.machine import answers, console, exec_in, wait_for_ssh

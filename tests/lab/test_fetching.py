@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.artifacts import Store
-from hostwright.delivery import fetch_script, host_path
-from hostwright.errors import ArtifactError
-from hostwright.mirroring import Mirrored, mirror
-from tests.unit.test_artifacts import Artifact, Quiet, sum_of
+from hostwright.apply.delivery import fetch_script, host_path
+from hostwright.common.errors import ArtifactError
+from hostwright.stack.artifacts import Store
+from hostwright.stack.mirroring import Mirrored, mirror
+from tests.unit.stack.test_artifacts import Artifact, Quiet, sum_of
 
 CONTENT = os.urandom(3_000_000)
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.seeds.rendering import render_seed
-from hostwright.seeds.serving import SeedServer
+from hostwright.rebuild.install.seeds.rendering import render_seed
+from hostwright.rebuild.install.seeds.serving import SeedServer
 from tests.lab import emulated
 from tests.lab.unpacking import unpack
-from tests.unit.seeds import KEYS, install
+from tests.unit.support.seeds import KEYS, install
 
 PATIENCE_S = 900.0  # two minutes on two quiet cores
 

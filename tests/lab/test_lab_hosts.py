@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from lab import cgroups, firewall, fleet, network, surroundings
 from lab.config import CHECKOUT, HostOptions, Lab, Machine
 from lab.hardware import A100, Hardware

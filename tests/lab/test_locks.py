@@ -18,14 +18,15 @@ from typing import Any
 
 import pytest
 
-from hostwright import holding, locks
+from hostwright.apply.locking import holding
+from hostwright.apply.locking.holding import HostLock
 from hostwright.cli import locking
 from hostwright.cli.call import AS_DESIRED, FAILED, Call, Connections
-from hostwright.errors import HostError, Locked
+from hostwright.common.errors import HostError, Locked
+from hostwright.common.secret import Secret
 from hostwright.fleet import PROJECT, Fleet, Member
-from hostwright.holding import HostLock
-from hostwright.locks import Holder, OperatorLock
-from hostwright.secret import Secret
+from hostwright.plan import locks
+from hostwright.plan.locks import Holder, OperatorLock
 from lab.config import HostOptions, Lab, Machine
 from lab.machine import exec_in, power_off, start, wait_for_ssh
 from lab.network import cut_network, restore_network
@@ -38,9 +39,9 @@ CONTROLLER = """\
 import sys, time
 from datetime import UTC, datetime
 from pathlib import Path
-from hostwright import locks
+from hostwright.plan import locks
 from hostwright.fleet import Fleet
-from hostwright.holding import HostLock
+from hostwright.apply.locking.holding import HostLock
 member = Fleet.load(Path(sys.argv[1])).members(sys.argv[2])[0]
 with member.connect() as session, HostLock.acquire(
     session, locks.holder("run-c", member.name, datetime.now(UTC)), password=None

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import yaml
 
-from hostwright.applying import Host
-from hostwright.errors import Refused
+from hostwright.apply.host.applying import Host
+from hostwright.apply.host.outcome import Settings
+from hostwright.common.errors import Refused
 from hostwright.fleet import Fleet, Member
-from hostwright.observing import observe
-from hostwright.outcome import Settings
-from hostwright.planning import make_plan
-from hostwright.release import Run
+from hostwright.plan.observing import observe
+from hostwright.plan.planning import make_plan
+from hostwright.plan.release import Run
 from lab.config import HostOptions, Lab, Machine
 from tests.lab.conftest import FrontDoor, Guest, on
 

@@ -1,7 +1,7 @@
 """Seeds before what judges them: cloud-init's checker, Debian's guide and its BusyBox.
 
 The packages are Debian's own, unpacked and never installed. What Ubuntu's installer lets in is asked in
-tests/unit/test_seeds_autoinstall.py.
+tests/unit/rebuild/install/test_seeds_autoinstall.py.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import Any
 import pytest
 import yaml
 
-from hostwright.identity.keys import HostKey
-from hostwright.secret import Secret
-from hostwright.seeds.debian import FETCHED
-from hostwright.seeds.rendering import Seed, render_keys, render_seed
-from hostwright.seeds.serving import SeedServer
-from hostwright.seeds.settings import Install
+from hostwright.common.secret import Secret
+from hostwright.rebuild.install.seeds.debian import FETCHED
+from hostwright.rebuild.install.seeds.rendering import Seed, render_keys, render_seed
+from hostwright.rebuild.install.seeds.serving import SeedServer
+from hostwright.rebuild.install.seeds.settings import Install
+from hostwright.transport.identity.keys import HostKey
 from lab.bmc import seeds as lab_seeds
 from tests.lab.unpacking import unpack
-from tests.unit.seeds import FIXED, HASH, KEYS, URL, USER_KEY, install, kinds
+from tests.unit.support.seeds import FIXED, HASH, KEYS, URL, USER_KEY, install, kinds
 
 #: cloud-init with what its checker imports and this project's environment lacks; the guide; the installer's BusyBox.
 PACKAGES = (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from lab import cgroups, fleet, snapshots
 from lab.config import HostOptions, Lab, Machine
 from lab.hardware import T4, Hardware

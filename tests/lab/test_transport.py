@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.errors import Unreachable
+from hostwright.common.errors import Unreachable
 from hostwright.transport import Session, connect
 from tests.lab.sshd import Sshd, frozen, options, running, sshd
 

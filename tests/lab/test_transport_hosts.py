@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.errors import HostKeyMismatch, Unreachable
-from hostwright.secret import Secret
+from hostwright.common.errors import HostKeyMismatch, Unreachable
+from hostwright.common.secret import Secret
 from hostwright.transport import Session, connect
 from tests.lab import sshd as sshds
 from tests.lab.sshd import Sshd, free_port, frozen, make_key, options, running, sshd

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from hostwright.identity.keys import HostKey, generate
-from hostwright.quoting import sh
+from hostwright.common.quoting import sh
+from hostwright.transport.identity.keys import HostKey, generate
 from lab import fleet
 from lab.config import CHECKOUT, HostOptions, Lab, Machine
 from lab.machine import console

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from lab import fleet, vendor
 from lab.config import HostOptions, Machine, cache_directory
 from lab.machine import exec_in

@@ -8,7 +8,7 @@ from typing import Any
 from testinfra.backend.base import CommandResult
 from testinfra.host import Host
 
-from hostwright.stack import Stack
+from hostwright.stack.stack import Stack
 
 Run = Callable[..., CommandResult]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from testinfra.backend.base import CommandResult
 from testinfra.host import Host
 
-from hostwright.stack import Stack
+from hostwright.stack.stack import Stack
 
 Run = Callable[..., CommandResult]
 

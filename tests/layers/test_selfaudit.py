@@ -11,7 +11,7 @@ import pytest
 from testinfra.backend.base import CommandResult
 from testinfra.host import Host
 
-from hostwright.stack import Stack
+from hostwright.stack.stack import Stack
 
 Run = Callable[..., CommandResult]
 

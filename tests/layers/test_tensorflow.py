@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hostwright.failures import classify
-from hostwright.resources.python import Recipe
+from hostwright.audit.failures import classify
+from hostwright.resources.python.python import Recipe
 
 #: One process, since each import of TensorFlow takes seconds. It runs as the login user without any variables set.
 LOOK = r"""

@@ -14,13 +14,13 @@ from invoke import Program
 from invoke.parser import Parser
 
 from hostwright.apply.host.variables import read_apply_variables
-from hostwright.errors import InputError
+from hostwright.common.errors import InputError
 from hostwright.fleet import PROJECT, Fleet
-from hostwright.role import Wanted, discover
-from hostwright.rules import check_stack
-from hostwright.stackfile import load_stack
+from hostwright.plan.role import Wanted, discover
+from hostwright.stack.rules import check_stack
+from hostwright.stack.stackfile import load_stack
 from tasks import namespace
-from tests.unit.documents import NAMES, Block, anchors, blocks, links, mentions_of_invoke, text_of
+from tests.unit.support.documents import NAMES, Block, anchors, blocks, links, mentions_of_invoke, text_of
 
 PICTURES = sorted(PROJECT.glob("docs/images/*.svg"))
 MENTIONS = sorted({(name, words) for name in NAMES for words in mentions_of_invoke(name)})

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hostwright.apply.host.variables import read_apply_variables
-from hostwright.errors import InputError, InputErrors, Mistakes
+from hostwright.common.errors import InputError, InputErrors, Mistakes
 from hostwright.fleet import Fleet
 from hostwright.rebuild.ways.means import Means, read_means
 

@@ -11,15 +11,15 @@ from typing import Any, ClassVar
 
 import pytest
 
-from hostwright.canonical import canonical
-from hostwright.model import Probe
+from hostwright.common.canonical import canonical
+from hostwright.plan.model import Probe
+from hostwright.plan.state_identity import identity_fields, identity_of, kind_of
 from hostwright.resources.conditions import Answers, When
-from hostwright.resources.files import Absent, File, Link
-from hostwright.resources.packages import Debs
+from hostwright.resources.files.files import Absent, File, Link
+from hostwright.resources.packages.packages import Debs
 from hostwright.resources.runfile import NvidiaRunfile
-from hostwright.stack import Artifact
-from hostwright.state_identity import identity_fields, identity_of, kind_of
-from tests.unit.standard import members
+from hostwright.stack.stack import Artifact
+from tests.unit.support.standard import members
 
 KINDS = Path(__file__).parents[1] / "fixtures" / "state-kinds.json"
 RUN = Artifact(name="driver", file="driver.run", urls=("https://example.org/driver.run",), sha256="0" * 64, size=7)

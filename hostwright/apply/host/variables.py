@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.draining import Hooks, read_hooks
-from hostwright.errors import InputError, Mistakes
+from hostwright.apply.disturb.draining import Hooks, read_hooks
+from hostwright.apply.disturb.rebooting import patience
+from hostwright.common.errors import InputError, Mistakes
 from hostwright.inventory import Host
-from hostwright.rebooting import patience
 
 ARTIFACTS = "artifacts"
 WAYS = ("push", "direct")

@@ -12,8 +12,8 @@ from hostwright.audit.readings.answers import RELEASE_LAYER, all_values, meant, 
 from hostwright.audit.readings.cards import gpu_readings
 from hostwright.audit.readings.program import COMPLETE
 from hostwright.audit.values import GPU_LAYER, Reading
-from hostwright.model import Probe
 from hostwright.plan.auditvalue import PRODUCT, AuditValue
+from hostwright.plan.model import Probe
 
 Answers = dict[str, str]
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from importlib.resources import files
 
+from hostwright.common.quoting import sh, words
 from hostwright.plan.auditvalue import (
     AuditValue,
     FileLine,
@@ -28,8 +29,7 @@ from hostwright.plan.auditvalue import (
     VenvVersion,
     needs_root,
 )
-from hostwright.quoting import sh, words
-from hostwright.resources.packages import named_like
+from hostwright.resources.packages.packages import named_like
 
 COMPLETE = "complete"  #: the name of the last line, which says that all others are there
 END = sh("say %s yes\n", COMPLETE)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hostwright.errors import Mistakes
+from hostwright.common.errors import Mistakes
 from hostwright.inventory import Host
 
 if TYPE_CHECKING:
-    from hostwright.bmc.settings import Bmc
-    from hostwright.seeds.settings import Install, Reinstall
+    from hostwright.rebuild.bmc.settings import Bmc
+    from hostwright.rebuild.install.seeds.settings import Install, Reinstall
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def _gives(host: Host, beginning: str) -> bool:
 def _bmc(host: Host) -> Bmc | None:
     if not _gives(host, "hostwright_bmc"):
         return None
-    from hostwright.bmc.settings import read_bmc
+    from hostwright.rebuild.bmc.settings import read_bmc
 
     return read_bmc(host)
 
@@ -58,7 +58,7 @@ def _bmc(host: Host) -> Bmc | None:
 def _install(host: Host) -> Install | None:
     if not _gives(host, "hostwright_install"):
         return None
-    from hostwright.seeds.settings import read_install
+    from hostwright.rebuild.install.seeds.settings import read_install
 
     return read_install(host)
 
@@ -66,7 +66,7 @@ def _install(host: Host) -> Install | None:
 def _reinstall(host: Host) -> Reinstall | None:
     if not _gives(host, "hostwright_reinstall"):
         return None
-    from hostwright.seeds.settings import read_reinstall
+    from hostwright.rebuild.install.seeds.settings import read_reinstall
 
     return read_reinstall(host)
 
@@ -74,7 +74,7 @@ def _reinstall(host: Host) -> Reinstall | None:
 def _console_command(host: Host) -> str:
     if not _gives(host, "hostwright_host_key"):
         return ""
-    from hostwright.identity.sources import read_console_command
+    from hostwright.rebuild.install.sources import read_console_command
 
     return read_console_command(host)
 
@@ -82,6 +82,6 @@ def _console_command(host: Host) -> str:
 def _expected_gpus(host: Host) -> int | None:
     if not _gives(host, "hostwright_gpus"):
         return None
-    from hostwright.rebuilding.diagnosis import read_expected_gpus
+    from hostwright.rebuild.ways.diagnosis import read_expected_gpus
 
     return read_expected_gpus(host)

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from hostwright.failures import SIGNED
+from hostwright.audit.failures import SIGNED
 from lab import fleet, snapshots
 from lab.config import HostOptions
 from lab.records import find_machine, open_lab

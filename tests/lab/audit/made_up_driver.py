@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.failures.units import FABRIC_MANAGER, JOURNALS
+from hostwright.audit.failures.units import FABRIC_MANAGER, JOURNALS
 from tests.lab.audit.made_up_cards import REPORT
 from tests.lab.audit.made_up_case import log, made_up, says, together
 from tests.lab.audit.made_up_links import NOBODY

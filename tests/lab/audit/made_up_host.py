@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hostwright.failures.disks import FREE, READ_ONLY
-from hostwright.failures.host import CLOCK
-from hostwright.hostfacts import AVX
-from hostwright.model import Answer, Facts
+from hostwright.audit.failures.disks import FREE, READ_ONLY
+from hostwright.audit.failures.host import CLOCK
+from hostwright.plan.hostfacts import AVX
+from hostwright.plan.model import Answer, Facts
 from hostwright.resources.containers import SNAP_DOCKER
 from tests.lab.audit.made_up_case import Answers, Change, made_up, says, together
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from hostwright.failures.driver_build import BUILD_TOOLS
-from hostwright.failures.driver_state import DKMS_TREE
-from hostwright.failures.kernel import KERNELS, OPEN_DRIVERS, UNATTENDED
-from hostwright.failures.logs import INSTALLER_LOG
-from hostwright.failures.units import JOURNALS, PERSISTENCED, UNITS
-from hostwright.hostfacts import UNAME
-from hostwright.model import Answer, Facts, Probe
+from hostwright.audit.failures.driver_build import BUILD_TOOLS
+from hostwright.audit.failures.driver_state import DKMS_TREE
+from hostwright.audit.failures.kernel import KERNELS, OPEN_DRIVERS, UNATTENDED
+from hostwright.audit.failures.logs import INSTALLER_LOG
+from hostwright.audit.failures.units import JOURNALS, PERSISTENCED, UNITS
+from hostwright.plan.hostfacts import UNAME
+from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.resources.driver_steps import INSTALLING
 from hostwright.resources.gpu_use import DISPLAY, SECURE_BOOT
-from hostwright.resources.kernel import HEADERS, KERNEL_GONE
-from hostwright.resources.packages import DPKG
+from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE
 from tests.lab.audit.made_up_cards import REPORT
 from tests.lab.audit.made_up_case import Answers, Change, log, made_up, says, together
 from tests.lab.audit.made_up_smi import fails

@@ -10,13 +10,13 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from defusedxml.ElementTree import fromstring
 
-from hostwright.failures.driver_load import DEVICES
-from hostwright.failures.units import FABRIC_MANAGER, UNITS
-from hostwright.hardware.nvsmi import NVIDIA_SMI, NVLINKS
-from hostwright.hostfacts import PCI
-from hostwright.model import Answer, Facts
-from hostwright.resources.packages import DPKG
-from hostwright.resources.services import Service
+from hostwright.audit.failures.driver_load import DEVICES
+from hostwright.audit.failures.units import FABRIC_MANAGER, UNITS
+from hostwright.audit.hardware.nvsmi import NVIDIA_SMI, NVLINKS
+from hostwright.plan.hostfacts import PCI
+from hostwright.plan.model import Answer, Facts
+from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.system.services import Service
 from tests.lab.audit.made_up_case import Answers, Change, says, together
 
 SAMPLES = Path(__file__).parents[2] / "fixtures" / "nvidia-smi"

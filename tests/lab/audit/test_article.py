@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from hostwright.audit.reports.document import read_json
 from hostwright.audit.values import Finding, HostAudit
 from hostwright.fleet import Fleet
-from hostwright.reports.document import read_json
 from lab.config import Lab, Machine
 from lab.machine import start, wait_for_ssh
 from lab.snapshots import shut_down

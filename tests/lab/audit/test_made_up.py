@@ -7,11 +7,11 @@ from datetime import datetime
 import pytest
 
 from hostwright.audit.auditing import audit_host
+from hostwright.audit.failures import SIGNED
 from hostwright.audit.judging import judge
 from hostwright.audit.values import GPU_LAYER, HostAudit
-from hostwright.failures import SIGNED
 from hostwright.fleet import Member
-from hostwright.model import Facts
+from hostwright.plan.model import Facts
 from lab.config import Machine
 from tests.lab.audit.made_up import MADE_UP, MadeUp
 from tests.lab.conftest import FrontDoor, on

@@ -10,9 +10,9 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from hostwright.errors import LabError
-from hostwright.journal import commit_of
-from hostwright.journal.places import state_root
+from hostwright.apply.journal import commit_of
+from hostwright.common.errors import LabError
+from hostwright.common.places import state_root
 from lab import fleet
 from lab.records import find_lab
 from tests.lab.faults.bench import open_bench

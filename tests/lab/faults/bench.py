@@ -15,12 +15,12 @@ from typing import Any
 
 import yaml
 
-from hostwright.errors import LabError
+from hostwright.common.errors import LabError
 from hostwright.fleet import Fleet
-from hostwright.model import Plan
-from hostwright.observing import observe
-from hostwright.planning import make_plan
-from hostwright.verifying import check_layers
+from hostwright.plan.model import Plan
+from hostwright.plan.observing import observe
+from hostwright.plan.planning import make_plan
+from hostwright.verify.verifying import check_layers
 from lab import fleet, snapshots
 from lab.config import HostOptions, Lab, Machine
 from lab.machine import console, start, wait_for_ssh

@@ -16,7 +16,7 @@ from pathlib import Path
 from hostwright.fleet import PROJECT
 
 INVOKE = Path(sys.executable).with_name("invoke")
-#: A line about a host, as ``hostwright.live.Plain`` prints it: ``    0.2 s  gpu01  5 changes: base``
+#: A line about a host, as ``hostwright.cli.live.Plain`` prints it: ``    0.2 s  gpu01  5 changes: base``
 HOST_LINE = re.compile(r"^ *\d+\.\d s  ")
 
 

@@ -8,9 +8,9 @@ from typing import Literal
 
 import yaml
 
-from hostwright.delivery import host_path
+from hostwright.apply.delivery import host_path
 from hostwright.fleet import Fleet
-from hostwright.stack import Artifact
+from hostwright.stack.stack import Artifact
 from lab import faults
 from lab.relay import Trouble, relay
 from tests.lab.faults.serving import Damaging, serving

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from hostwright.errors import HostwrightError, LabError
+from hostwright.common.errors import HostwrightError, LabError
 from lab.cgroups import processes
 from lab.config import Machine
 from lab.machine import start, wait_for_ssh

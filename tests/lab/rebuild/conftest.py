@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from hostwright import setaside
-from hostwright.rebuilding import records
+from hostwright.apply.locking import setaside
+from hostwright.rebuild import records
 from lab import fleet, snapshots
 from lab.config import Lab
 from lab.programs import run

@@ -1,0 +1,280 @@
+"""Taking running work off a host before it is disturbed, and letting it back afterwards.
+
+What that means is the site's to say: the inventory names two commands, for Slurm, Kubernetes or whatever gives work to
+the host. Both must be safe to run twice. That a host is drained is a state of the host and not of a run: it is written
+there before the drain command runs and taken away after the undrain command has succeeded, so that a run that was
+killed in between is completed by the next one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import Any
+
+from hostwright.apply.disturb import hooks as commands
+from hostwright.apply.events import Emit, Waiting
+from hostwright.common.durations import Clock, seconds
+from hostwright.common.errors import FailedStep, HostError, InputError, InputErrors, StepFailed
+from hostwright.common.quoting import sh
+from hostwright.common.secret import Secret
+from hostwright.common.untrusted import json_object
+from hostwright.common.validation import describe, unknown_name
+from hostwright.inventory import Host
+from hostwright.plan.model import Facts, Probe
+from hostwright.resources.files.files import write_script
+from hostwright.transport import Session
+from hostwright.transport.become import check_become, wrap
+
+PATH = "/var/lib/hostwright/drained.json"
+SCHEMA = 1
+DRAINED = Probe(sh("cat -- %s", PATH), root=True, cap_bytes=8192)
+
+DRAIN, UNDRAIN, WHERE, TIMEOUT = (
+    "hostwright_drain",
+    "hostwright_undrain",
+    "hostwright_drain_on",
+    "hostwright_drain_timeout",
+)
+PLACES = ("controller", "host")
+TIMEOUT_S = 3600.0  #: for the command, and again for an idle host: jobs with an hour's time limit end by then
+POLL_S = 5.0  #: between two looks at who is at work
+NAMED = 5  #: who is at work, that a sentence names
+_MARK_TIMEOUT_S = 60.0
+#: Ansible would fill these in. Other braces may be meant for kubectl or docker.
+_TEMPLATE = re.compile(r"\{\{\s*(inventory_hostname|ansible_)\w*.*?\}\}")
+_FIELD_CHARACTERS = 300  #: of what a host's file says, kept
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """A host's two commands for ``/bin/sh``, where they run (``PLACES``), and how long each may take."""
+
+    drain: str
+    undrain: str
+    where: str = "controller"
+    timeout_s: float = TIMEOUT_S
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """For which host a command runs, why, and in whose run; ``password`` is for sudo on the host."""
+
+    host: str
+    reason: str
+    run: str
+    operator: str = ""
+    password: Secret | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """What a host says about having been drained by Hostwright; a field that cannot be read is empty."""
+
+    run: str = ""
+    operator: str = ""
+    reason: str = ""
+    since: str = ""  #: ISO 8601, UTC
+
+    def __str__(self) -> str:
+        who = f"{self.operator or 'somebody'} (run {self.run or 'unknown'})"
+        return f"drained by {who} since {self.since or 'an unknown time'}: {self.reason or 'no reason is given'}"
+
+
+@dataclass(frozen=True, slots=True)
+class AtWork:
+    """Who is at work on a host and would be hit: ``gpus`` use a GPU, ``others`` are named by a state that changes."""
+
+    gpus: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+    @property
+    def everyone(self) -> tuple[str, ...]:
+        """Each of them once."""
+        return tuple(dict.fromkeys([*self.gpus, *self.others]))
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether running work may be disturbed: at once, after draining and waiting, or, with a sentence, not at all."""
+
+    drain: bool = False
+    refusal: str = ""
+
+
+def read_hooks(host: Host) -> Hooks | None:
+    """The hooks that a host's variables name, or ``None``. Raises ``InputError`` with every mistake."""
+    given = {
+        name: value for name in host.vars if name.startswith((DRAIN, UNDRAIN)) and (value := host.get(name)) is not None
+    }
+    wrong = {name: sentence for name, value in given.items() if (sentence := _wrong(name, value))}
+    for name, other in ((DRAIN, UNDRAIN), (UNDRAIN, DRAIN)):
+        if name in given and other not in given:
+            wrong.setdefault(name, f"is given and {other} is not: a host needs both or neither")
+    mistakes = [InputError(f"{name}: {sentence}", host.vars[name].origin.exact) for name, sentence in wrong.items()]
+    if mistakes:
+        raise mistakes[0] if len(mistakes) == 1 else InputErrors(mistakes)
+    if DRAIN not in given:
+        return None
+    return Hooks(given[DRAIN], given[UNDRAIN], given.get(WHERE, PLACES[0]), seconds(given.get(TIMEOUT, TIMEOUT_S)))
+
+
+def _wrong(name: str, value: Any) -> str:
+    """What is wrong with one variable; empty when nothing is."""
+    if name in (DRAIN, UNDRAIN):
+        if not isinstance(value, str) or not value.strip() or "\0" in value:
+            return f"found {describe(value)}, expected a command for /bin/sh"
+        if template := _TEMPLATE.search(value):
+            return f"found the template {template[0]!r}, which is not filled in: the host's name is in $HOSTWRIGHT_HOST"
+    elif name == WHERE:
+        return "" if value in PLACES else f"found {describe(value)}, expected {' or '.join(PLACES)}"
+    elif name == TIMEOUT:
+        try:
+            seconds(value)
+        except ValueError as error:
+            return str(error)
+    else:
+        return unknown_name(name, (DRAIN, UNDRAIN, WHERE, TIMEOUT))
+    return ""
+
+
+def decide(disturbs: str, at_work: AtWork, *, hooks: Hooks | None, drain: bool, force: bool) -> Decision:
+    """Whether and how what runs on a host may be disturbed; ``drain`` and ``force`` are the operator's options.
+
+    ``disturbs`` says what is about to be done to it (``Plan.disturbs``), and is empty where nobody would notice.
+    Where there are hooks they are used on an idle host too: a scheduler may start work at any moment.
+    """
+    if force or not disturbs:
+        return Decision()
+    if not at_work.everyone:
+        return Decision(drain=hooks is not None)
+    if drain and hooks is not None:
+        return Decision(drain=True)
+    due = disturbs.replace("; ", " and ")
+    what = "that" if set(at_work.others).issuperset(at_work.gpus) else "the GPU"
+    begin = f"what is due {due}, and {what} is in use by {_named(at_work.everyone)}"
+    configured = f"{DRAIN} and {UNDRAIN} in the inventory"
+    if drain:
+        return Decision(
+            refusal=f"{begin}: --drain needs commands, and none are configured: set {configured}, or --force"
+        )
+    first = "--drain" if hooks is not None else f"--drain, with {configured},"
+    how = f"say {first} to take work off the host and wait, or --force to disturb it"
+    return Decision(refusal=f"{begin}: wait until that has ended, {how}")
+
+
+def _named(users: tuple[str, ...]) -> str:
+    rest = len(users) - NAMED
+    return ", ".join(users[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def drained(facts: Facts) -> Drained | None:
+    """Who drained the host, or ``None`` where nobody did. Only Hostwright writes the file, so its being there counts,
+    whatever it says."""
+    answer = facts[DRAINED]
+    if not answer.ok:
+        return None
+    said = json_object(answer.text) or {}
+    fields: Mapping[str, Any] = said if said.get("schema") == SCHEMA else {}
+    return Drained(*(_text(fields.get(name)) for name in ("run", "operator", "reason", "since")))
+
+
+def _text(value: object) -> str:
+    """Text from a host or for an environment, on one line and without control characters."""
+    return (
+        "".join(char if char.isprintable() else " " for char in value)[:_FIELD_CHARACTERS]
+        if isinstance(value, str)
+        else ""
+    )
+
+
+def drain(session: Session, hooks: Hooks, context: Context, emit: Emit) -> None:
+    """Write down that the host is drained, and run the drain command.
+
+    Raises ``HostError`` when either fails: nothing was disturbed then, and the host counts as drained.
+    """
+    emit(Waiting(context.host, "the drain command"))
+    mark = Drained(
+        context.run, context.operator, _text(context.reason), datetime.now(UTC).isoformat(timespec="seconds")
+    )
+    text = json.dumps({"schema": SCHEMA, **asdict(mark)}) + "\n"
+    script = write_script(PATH, text, mode="644", owner="root:root", check="", backup=False)
+    _as_root(session, f"{script}\n{_sync_folder()}", context, f"{PATH} cannot be written, so it was not drained")
+    _run(session, hooks, "drain", context, "nothing was disturbed, and the host counts as drained")
+
+
+def undrain(session: Session, hooks: Hooks, context: Context, emit: Emit) -> None:
+    """Run the undrain command, and forget that the host was drained.
+
+    Raises ``HostError`` when either fails: the host counts as drained, and the next run tries again.
+    """
+    emit(Waiting(context.host, "the undrain command"))
+    _run(session, hooks, "undrain", context, "the host stays drained, and the next run tries again")
+    script = sh("rm -f -- %s\n", PATH) + _sync_folder()
+    _as_root(session, script, context, f"it was undrained, and {PATH} cannot be removed")
+
+
+def wait_until_idle(
+    host: str, look: Callable[[], tuple[str, ...]], timeout_s: float, emit: Emit, clock: Clock | None = None
+) -> None:
+    """Look who is at work until nobody is. Raises ``HostError`` that names who still is when the time is over."""
+    clock = clock or Clock()
+    deadline_s = clock.now_s() + timeout_s
+    shown: tuple[str, ...] = ()
+    while users := look():
+        if clock.now_s() >= deadline_s:
+            raise HostError(
+                host,
+                f"the host is still in use by {_named(users)}, {timeout_s:.0f} s after the host was drained; nothing "
+                f"was disturbed, and it stays drained: end that, or allow more time ({TIMEOUT}), and provision again",
+            )
+        if users != shown:
+            emit(Waiting(host, f"an idle host: in use by {_named(users)}"))
+            shown = users
+        clock.sleep(POLL_S)
+
+
+def _run(session: Session, hooks: Hooks, name: str, context: Context, otherwise: str) -> None:
+    """Carry one of the hooks out, and raise ``StepFailed`` unless it succeeds."""
+    command = hooks.drain if name == "drain" else hooks.undrain
+    environment = {
+        "HOSTWRIGHT_HOST": context.host,
+        "HOSTWRIGHT_ADDRESS": session.host.address or context.host,
+        "HOSTWRIGHT_REASON": _text(context.reason),
+        "HOSTWRIGHT_RUN": context.run,
+    }
+    if hooks.where == "host":
+        ended = commands.run_there(session, command, environment, hooks.timeout_s, context.password)
+    else:
+        ended = commands.run_here(command, environment, hooks.timeout_s)
+    if ended.status == 0:
+        return
+    said = f": {ended.lines[-1]}" if ended.lines else " and printed nothing"
+    step = FailedStep(name, f"the command of hostwright_{name}", command, ended.status or 124, ended.lines)
+    raise StepFailed(
+        context.host, f"the {name} command (on the {hooks.where}) {_how(ended, hooks)}{said}; {otherwise}", step
+    )
+
+
+def _how(ended: commands.Ended, hooks: Hooks) -> str:
+    if ended.status is None:
+        return f"did not end within {hooks.timeout_s:.0f} s"
+    return f"was killed by signal {-ended.status}" if ended.status < 0 else f"ended with status {ended.status}"
+
+
+def _as_root(session: Session, script: str, context: Context, otherwise: str) -> None:
+    program = wrap("", f"set -e\n{script}", password=context.password)
+    output = session.run("/bin/sh", stdin=program, timeout_s=_MARK_TIMEOUT_S)
+    check_become(context.host, output)
+    if output.status != 0:
+        said = _text(output.stderr.decode("utf-8", errors="replace")).strip()
+        raise HostError(context.host, f"{otherwise}: {said or f'status {output.status}'}")
+
+
+def _sync_folder() -> str:
+    """What makes a new or missing name survive a power cut."""
+    return sh("sync -- %s", PurePosixPath(PATH).parent)

@@ -1,0 +1,112 @@
+"""Commands that an inventory names, carried out on this machine or as root on a host.
+
+Such a command is the operator's own text and goes to ``/bin/sh -c`` as it is. What it is about comes to it in its
+environment and is never a part of it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from hostwright.common.quoting import sh
+from hostwright.common.secret import Secret
+from hostwright.transport import Session
+from hostwright.transport.become import check_become, wrap
+
+CAP_BYTES = 64 * 1024  #: of what a command printed last
+LINES = 15  #: of these, shown to the operator
+GRACE_S = 10.0  #: between TERM and KILL
+_LAST_WORDS_S = 1.0  #: how long output is waited for after the end: a child in the background may hold the pipe open
+_ROUND_TRIP_S = 60.0  #: what a command on a host may take beyond its own time
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended: its exit status, ``None`` when it was ended at its time limit, and its last lines."""
+
+    status: int | None
+    lines: tuple[str, ...] = ()
+
+
+def run_here(command: str, environment: Mapping[str, str], timeout_s: float) -> Ended:
+    """Run a command on this machine, in a process group of its own, which ends with it when its time is over."""
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, **environment},
+        start_new_session=True,
+    )
+    tail = bytearray()
+    reader = threading.Thread(target=_keep_tail, args=(process, tail), name="hook-output", daemon=True)
+    reader.start()
+    status: int | None = None
+    with suppress(subprocess.TimeoutExpired):
+        try:
+            status = process.wait(timeout_s)
+        finally:
+            if process.returncode is None:
+                _end_group(process)
+    reader.join(_LAST_WORDS_S)
+    return Ended(status, _last_lines(bytes(tail)))
+
+
+def _keep_tail(process: subprocess.Popen[bytes], tail: bytearray) -> None:
+    """Read what the command prints until nobody can print any more; ``tail`` holds the end of it."""
+    assert process.stdout is not None  # noqa: S101 (it was opened as a pipe)
+    with process.stdout as stream:
+        while chunk := os.read(stream.fileno(), CAP_BYTES):
+            tail += chunk
+            del tail[:-CAP_BYTES]
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """TERM to all of a command's processes, and KILL to those that are left after a while."""
+    with suppress(ProcessLookupError, PermissionError):  # macOS refuses where only the dead are left
+        os.killpg(process.pid, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE_S)
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+_ON_HOST = """\
+out=$(mktemp) || exit 1
+trap 'rm -f "$out"' EXIT
+timeout -k "$grace" "$limit" /bin/sh -c "$command" >"$out" 2>&1 </dev/null
+status=$?
+tail -c "$cap" "$out"
+exit "$status"
+"""
+
+
+def run_there(
+    session: Session, command: str, environment: Mapping[str, str], timeout_s: float, password: Secret | None
+) -> Ended:
+    """Run a command as root on the host behind ``session``; ``timeout`` ends it there with its process group.
+
+    Raises ``Unreachable`` when the connection is lost, and ``BecomeError``.
+    """
+    exports = "".join(sh("export %s\n", f"{name}={value}") for name, value in environment.items())
+    settings = sh("grace=%s limit=%s cap=%s command=%s\n", f"{GRACE_S:g}", f"{timeout_s:.3f}", CAP_BYTES, command)
+    output = session.run(
+        "/bin/sh",
+        stdin=wrap("", exports + settings + _ON_HOST, password=password),
+        timeout_s=timeout_s + GRACE_S + _ROUND_TRIP_S,
+    )
+    check_become(session.host.name, output)
+    late = output.status in (124, 137) and output.duration_s >= timeout_s  # what `timeout` ends with (timeout(1))
+    lines = _last_lines(output.stdout) or _last_lines(output.stderr)
+    return Ended(None if late else output.status, lines)
+
+
+def _last_lines(data: bytes) -> tuple[str, ...]:
+    lines = data.decode("utf-8", errors="replace").splitlines()
+    return tuple(line.rstrip() for line in lines if line.strip())[-LINES:]

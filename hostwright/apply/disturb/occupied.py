@@ -1,0 +1,25 @@
+"""Who keeps, changes and uses a host: asked before its power is cut or its disks are wiped."""
+
+from __future__ import annotations
+
+from hostwright.apply.jobs import jobs
+from hostwright.common.secret import Secret
+from hostwright.plan import locks
+from hostwright.plan.model import Facts
+from hostwright.plan.observing import ask
+from hostwright.resources.gpu_use import BUSY_PROBES
+from hostwright.transport import Session
+
+QUESTIONS = (locks.LOCK, locks.RUN_LOCK, jobs.RUNNING, *BUSY_PROBES)
+LOOK_TIMEOUT_S = 30.0  #: for a few short questions; one that hangs is what a power cycle is for
+
+
+def look(session: Session, host: str, password: Secret | None) -> Facts:
+    """Ask a host who keeps, changes and uses it. Raises ``HostError`` where it does not say."""
+    return ask(session, host, QUESTIONS, password, timeout_s=LOOK_TIMEOUT_S)
+
+
+def left_at_work(facts: Facts) -> str:
+    """What an earlier run began on the host and still works there, as a sentence's beginning; empty for nothing."""
+    names = ", ".join(job.id for job in jobs.running(facts)[:5])
+    return f"what an earlier run began goes on there ({names})" if names else ""

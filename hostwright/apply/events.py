@@ -1,0 +1,133 @@
+"""What happens while hosts are brought to their stack, as values: console and JSON output read the same stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hostwright.apply.jobs.scripting import Progress
+from hostwright.plan.model import Facts, Plan, RoleResult
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something happened on one host, or, where ``host`` is empty, to the run."""
+
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting(Event):
+    """The host is being waited for: ``what`` is what for, such as "a connection" or "the answers to all questions"."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Silent(Event):
+    """The host has given no sign of life for so many seconds while it was waited for."""
+
+    what: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Observed(Event):
+    """The host answered, and this is what stands between it and its stack. ``facts`` are what the plan was made of."""
+
+    plan: Plan
+    facts: Facts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delivering(Event):
+    """A file of the stack is on its way to the host: bytes there, bytes in all."""
+
+    role: str
+    artifact: str
+    done_bytes: int
+    total_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoleStarted(Event):
+    """A role's job was started on the host; ``job`` is its name there."""
+
+    role: str
+    steps: int
+    job: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Attached(Event):
+    """A job that an earlier run left running was found, and is followed; ``run`` and ``operator`` started it."""
+
+    role: str
+    steps: int
+    job: str
+    run: str = ""
+    operator: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying(Event):
+    """Something transient failed and is tried again: ``what``, for the ``number``-th time, after ``wait_s`` seconds."""
+
+    what: str
+    number: int
+    wait_s: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rebooted(Event):
+    """The host was rebooted and is back after ``seconds``."""
+
+    reason: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Phase(Event):
+    """A phase of a rebuild ended after ``seconds``."""
+
+    phase: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RoleProgress(Event):
+    """A role's job printed something."""
+
+    role: str
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class RoleFinished(Event):
+    """A role's job ended."""
+
+    role: str
+    result: RoleResult
+
+
+@dataclass(frozen=True, slots=True)
+class Note(Event):
+    """A sentence worth a line: waiting for a job of an earlier run, rebooting, a role that was not tried."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostEnded(Event):
+    """The run is done with a host. ``result`` is one of ``RESULTS``; ``sentence`` says why, where it is not good."""
+
+    result: str
+    sentence: str = ""
+
+
+#: as desired: nothing was to do · changed: brought to its stack · pending: a reboot was left pending · failed ·
+#: unreachable · stopped: by the operator, before all was done · untouched: never begun, since the run had stopped
+RESULTS = ("as desired", "changed", "pending", "failed", "unreachable", "stopped", "untouched")
+
+Emit = Callable[[Event], None]

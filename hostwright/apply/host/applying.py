@@ -1,0 +1,295 @@
+"""One host through its plan: observe, apply, reboot where a state asks for it, and look again until nothing differs.
+
+A round applies exactly the plan that the look before it made. What could not be known then (``Deferred``) is known
+in the next round. The host is done when a fresh look finds nothing to change; a round that leaves the same differences
+is the end, with an error that names them. A job that a crash of the host cut off is no end: the next look finds what
+it left undone.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from hostwright.apply import events
+from hostwright.apply.disturb import draining
+from hostwright.apply.disturb.rebooting import reboot
+from hostwright.apply.host.bookkeeping import Books
+from hostwright.apply.host.line import Line
+from hostwright.apply.host.outcome import Outcome, Settings
+from hostwright.apply.host.running import JobLost, Runner, failure
+from hostwright.apply.host.scheduling import run_in_order
+from hostwright.apply.jobs import jobs
+from hostwright.apply.locking.holding import HostLock
+from hostwright.common.errors import Locked, NotConverged, Refused, SeveralFailed, Stopped
+from hostwright.plan import locks
+from hostwright.plan.model import Facts, Plan, RolePlan, RoleResult
+from hostwright.plan.observing import ask, observe
+from hostwright.plan.planning import Desired, at_work, disturbing, make_plan
+from hostwright.plan.probing import ordered
+from hostwright.resources.gpu_use import BUSY_PROBES
+from hostwright.transport import Session
+
+MAX_ROUNDS = 6  #: blacklist → reboot → driver → reboot → what was known after: four; more means it does not converge
+MAX_LOST = 3  #: how often a host may go down in the middle of a job before that is taken for what the job does to it
+
+
+class Host:
+    """One host under work: the line to it, its lock, and what was done so far."""
+
+    def __init__(self, connect: Callable[[], Session], desired: Desired, settings: Settings):
+        self._connect = connect
+        self._desired = desired
+        self._settings = settings
+        self._emit = settings.emit
+        self._line = Line(
+            desired.host, connect, password=settings.password, emit=settings.emit, patience=settings.patience
+        )
+        run = settings.run
+        self._runner = Runner(self._line, self._emit, settings.locate, run.id, run.operator, settings.direct)
+        self._books = Books(self._line, desired, run)
+        self._facts = Facts({})
+        self._results: list[RoleResult] = []
+        self._rebooted_for: list[str] = []
+        self._lost = 0
+        self._drained = False
+        self._lock: HostLock | None = None
+        self._mutex = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """The host's inventory name."""
+        return self._desired.host
+
+    def close(self) -> None:
+        """Give the lock back and close the connection."""
+        if self._lock is not None:
+            self._lock.release()
+        self._line.close()
+
+    def observe(self) -> Facts:
+        """Ask every question, over one exec channel."""
+
+        def look(session: Session) -> Facts:
+            self._emit(events.Waiting(self.name, "its answers"))
+            return observe(session, self._desired, self._settings.password)
+
+        return self._line.use(look)
+
+    def look(self) -> Plan:
+        """Observe and plan; jobs that a run which is gone left running are followed to their end first.
+
+        That needs no lock. Those of a run that lives are its own: it is named, in ``Locked``.
+        """
+        self._facts = self.observe()
+        while running := {job.id: job for job in jobs.running(self._facts)}:
+            self._leave_to_its_run()
+            for error in run_in_order(dict.fromkeys(running, ()), lambda name: self._attach(running[name])):
+                raise error
+            self._facts = self.observe()
+        plan = make_plan(self._desired, self._facts, datetime.now(UTC))
+        self._emit(events.Observed(self.name, plan, self._facts))
+        return plan
+
+    def _leave_to_its_run(self) -> None:
+        holder = self._settings.holder
+        held = locks.living(self._facts, holder) if holder is not None else None
+        if held is not None:
+            raise Locked(self.name, locks.held_by(held))
+
+    def converge(self, expected: Plan | None = None) -> Outcome:
+        """Bring the host to its stack. ``expected`` is a plan shown before: when it is stale, nothing is touched."""
+        plan = self.look()
+        _refuse_stale(plan, expected)
+        if plan.empty and not self._desired.removes:
+            return self._done(plan, plan)
+        self._check(plan)
+        self._hold()
+        plan = self.look()  # whoever had the lock before may have done what we saw
+        _refuse_stale(plan, expected)
+        return self._rounds(plan)
+
+    def _rounds(self, first: Plan) -> Outcome:
+        plan = first
+        self._books.note_origin(self._facts)
+        for _ in range(MAX_ROUNDS + MAX_LOST):
+            if plan.empty:
+                return self._done(first, plan)
+            self._check(plan)
+            self._make_room(plan)
+            lost_before = self._lost
+            self._apply(plan)
+            after = self.look()
+            if after.reboot and not self._settings.allow_reboot:
+                return self._outcome(first, after)
+            if after.reboot:
+                after = self._reboot(after)
+            if after == plan and self._lost == lost_before:
+                raise NotConverged(self.name, f"everything ran, and these still differ: {_names(after)}")
+            plan = after
+        raise NotConverged(self.name, f"after {MAX_ROUNDS} rounds these still differ: {_names(plan)}")
+
+    def _done(self, first: Plan, left: Plan) -> Outcome:
+        """The host is as desired: work comes back to it, and its records say what it is."""
+        settings, stack = self._settings, self._desired.stack
+        drained = self._drained or draining.drained(self._facts) is not None
+        if self._desired.removes:
+            self._hold()  # what it kept shall not go while another run provisions
+            self._books.note_removal(self._facts, depart=settings.depart)
+            if drained:
+                self._emit(events.Note(self.name, "it stays drained: nothing is there that work could use"))
+            return self._outcome(first, left)
+        if settings.undrain and drained:
+            self._undrain()
+        if trouble := self._books.note_release(self._facts, lambda: settings.keep(stack)):
+            self._emit(events.Note(self.name, trouble))
+        return self._outcome(first, left)
+
+    def _outcome(self, first: Plan, left: Plan) -> Outcome:
+        return Outcome(self.name, first, tuple(self._results), left, len(self._rebooted_for))
+
+    def _check(self, plan: Plan) -> None:
+        """Everything that must be so before the host is touched at all."""
+        self._go_on(plan)
+        locked = locks.refusal(self._facts, datetime.now(UTC))
+        if locked:
+            raise Locked(self.name, locked)
+        if plan.refusals:
+            raise Refused(self.name, "; ".join(plan.refusals))
+        decision = self._decide(plan)
+        if decision.refusal:
+            raise Refused(self.name, decision.refusal)
+        self._runner.check_files([self._desired.stack.artifacts[name] for name in plan.artifacts])
+
+    def _go_on(self, plan: Plan) -> None:
+        """Raise ``Stopped`` where nothing new shall be begun."""
+        if self._settings.stopping():
+            left = ", ".join(one.role for one in plan.roles)
+            raise Stopped(self.name, f"stopped by the operator; left to do: {left}")
+
+    def _decide(self, plan: Plan) -> draining.Decision:
+        settings = self._settings
+        due = plan if settings.allow_reboot else plan.without_reboots()
+        hit = at_work(disturbing(self._desired, self._facts), self._facts)
+        return draining.decide(due.disturbs, hit, hooks=settings.hooks, drain=settings.drain, force=settings.force)
+
+    def _make_room(self, plan: Plan) -> None:
+        """Take running work off a host that is about to be disturbed, and wait until it has ended."""
+        decision = self._decide(plan)
+        hooks = self._settings.hooks
+        if not decision.drain or hooks is None:
+            return
+        if not self._drained:  # by this run; an earlier one may have died between its mark and its command
+            self._line.use(lambda session: draining.drain(session, hooks, self._context(plan.disturbs), self._emit))
+            self._drained = True
+        draining.wait_until_idle(self.name, lambda: self._users(plan), hooks.timeout_s, self._emit)
+
+    def _users(self, plan: Plan) -> tuple[str, ...]:
+        """Who is at work now that the plan would disturb; no other question is asked again."""
+        self._go_on(plan)
+        password, states = self._settings.password, disturbing(self._desired, self._facts)
+        probes = ordered([*BUSY_PROBES, *(probe for one in states for probe in one.probes())])
+        facts = self._line.use(lambda session: ask(session, self.name, probes, password))
+        return at_work(states, facts).everyone
+
+    def _undrain(self) -> None:
+        hooks = self._settings.hooks
+        if hooks is None:
+            self._emit(events.Note(self.name, "it was drained by an earlier run, and no undrain command is configured"))
+            return
+        self._line.use(lambda session: draining.undrain(session, hooks, self._context("as desired"), self._emit))
+
+    def _context(self, reason: str) -> draining.Context:
+        run = self._settings.run
+        return draining.Context(self.name, reason, run.id, run.operator, self._settings.password)
+
+    def _hold(self) -> None:
+        """Have the host's lock, or raise ``Locked``. One that a lost connection took along is taken again."""
+        holder = self._settings.holder
+        if holder is None:
+            return
+        with self._mutex:
+            before = self._lock
+            if before is not None and not before.lost:
+                return
+            if before is not None:
+                before.release()
+            self._lock = self._line.use(
+                lambda session: HostLock.acquire(
+                    session,
+                    holder,
+                    password=self._settings.password,
+                    notify=lambda text: self._emit(events.Note(self.name, text)),
+                )
+            )
+
+    def _apply(self, plan: Plan) -> None:
+        """Run the roles of a plan, each after those it needs; what failed is raised when all have ended."""
+        busy = {role.role: role for role in plan.roles if role.steps}
+        failures = run_in_order(
+            {role.role: role.needs for role in busy.values()},
+            lambda name: self._run_role(plan, busy[name]),
+            skipped=lambda name, after: self._emit(events.Note(self.name, f"{name} not tried: {after} failed")),
+        )
+        lost = [one for one in failures if isinstance(one, JobLost)]
+        stopped = [one for one in failures if isinstance(one, Stopped)]
+        bad = [one for one in failures if one not in lost and one not in stopped]
+        if len(bad) > 1:
+            raise SeveralFailed(self.name, bad)
+        for error in (*bad, *stopped[:1]):
+            raise error
+        self._survive(lost)
+
+    def _survive(self, lost: Sequence[JobLost]) -> None:
+        if not lost:
+            return
+        self._lost += 1
+        if self._lost > MAX_LOST:
+            raise lost[0]
+        self._emit(events.Note(self.name, f"{lost[0].sentence}; looking at what is left to do"))
+
+    def _run_role(self, whole: Plan, plan: RolePlan) -> None:
+        self._go_on(whole)
+        self._hold()
+        result = self._runner.run(plan, [self._desired.stack.artifacts[name] for name in plan.artifacts])
+        self._results.append(result)
+        if result.status != 0:
+            raise failure(self.name, plan, result)
+
+    def _attach(self, job: jobs.RunningJob) -> None:
+        try:
+            self._results.append(self._runner.attach(job))
+        except JobLost as lost:
+            self._emit(events.Note(self.name, lost.sentence))
+
+    def _reboot(self, plan: Plan) -> Plan:
+        """Reboot once for all that want it; the plan after it, in which the reason must be gone."""
+        self._check(plan)
+        self._make_room(plan)
+        self._hold()
+        reason = plan.reboot
+        session, seconds = reboot(
+            self._line.session,
+            self._connect,
+            password=self._settings.password,
+            timeout_s=self._settings.reboot_timeout_s,
+            reason=reason,
+            emit=self._emit,
+        )
+        self._line.replace(session)
+        self._rebooted_for.append(reason)
+        self._emit(events.Rebooted(self.name, reason, seconds))
+        after = self.look()
+        if after.reboot == reason:
+            raise NotConverged(self.name, f"it was rebooted, and the reason is still there: {reason}")
+        return after
+
+
+def _refuse_stale(plan: Plan, expected: Plan | None) -> None:
+    if expected is not None and plan != expected:
+        raise Refused(plan.host, "its facts moved since the plan was saved; make a new plan and look at it")
+
+
+def _names(plan: Plan) -> str:
+    return ", ".join(f"{role.role}: {change.what}" for role in plan.roles for change in role.changes)

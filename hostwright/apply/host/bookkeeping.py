@@ -1,0 +1,61 @@
+"""What Hostwright writes on a host about itself: what was there before, which release it has, and that all is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hostwright.apply.host import departure
+from hostwright.apply.host.line import Line
+from hostwright.common.errors import HostError
+from hostwright.plan import release
+from hostwright.plan.model import Facts
+from hostwright.plan.planning import Desired
+from hostwright.plan.release import Run
+from hostwright.resources import originals
+
+TIMEOUT_S = 60.0
+
+
+class Books:
+    """The records of one host, written over its line."""
+
+    def __init__(self, line: Line, desired: Desired, run: Run):
+        self._line, self._desired, self._run = line, desired, run
+
+    def note_origin(self, facts: Facts) -> None:
+        """Before the first change ever: write down what is there, so that it can be had again. Raises ``HostError``."""
+        if not self._desired.removes and not release.read(facts):
+            self._write("what was there before the first change", originals.RECORD)
+
+    def note_release(self, facts: Facts, keep: Callable[[], str]) -> str:
+        """The host is as desired: its record says what it is, and ``keep`` keeps the stack on this machine.
+
+        Returns what ``keep`` says of its trouble; empty where there is none. Raises ``HostError``.
+        """
+        before, stack = release.read(facts), self._desired.stack
+        record = release.renewed(self._desired, before, self._run)
+        if record is not None:
+            script = release.write_script(record, former=release.former_name(before, stack))
+            self._write(f"its release record {release.PATH}", script)
+        return keep()
+
+    def note_removal(self, facts: Facts, *, depart: bool) -> None:
+        """The roles are gone: the record says so. With ``depart`` all that Hostwright itself kept goes as well.
+
+        Whether every layer is gone is for whoever names them to say. The record cannot tell: it names no layer of a
+        provisioning that never came to its end, and none but those of the last stack. One that names a layer which was
+        not to go keeps everything. Raises ``HostError``.
+        """
+        before, gone = release.read(facts), [role.name for role in self._desired.roles]
+        record = release.reduced(before, gone)
+        if depart and set(gone).issuperset(before.get("roles", ())):
+            self._write("what Hostwright kept there", departure.SCRIPT)
+        elif record is not None:
+            script = release.write_script(record) if record else departure.FORGET_RELEASE
+            self._write(f"its release record {release.PATH}", script)
+
+    def _write(self, what: str, script: str) -> None:
+        written = self._line.root(script, TIMEOUT_S)
+        if written.status != 0:
+            said = written.stderr.decode("utf-8", errors="replace").strip()
+            raise HostError(self._desired.host, f"{what} cannot be written: {said}")

@@ -1,0 +1,153 @@
+"""The line to one host over the whole of a run: a session that is made anew when it is lost.
+
+What is done over it must be safe to do again from its beginning, or know where it was (a watch does): a connection that
+breaks tells nobody whether the last command was carried out.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import tenacity
+
+from hostwright.apply import events
+from hostwright.apply.events import Emit
+from hostwright.common.errors import HostKeyMismatch, HostwrightError, Unreachable
+from hostwright.common.secret import Secret
+from hostwright.transport import Output, Session
+from hostwright.transport.become import check_alive, check_become, wrap
+
+T = TypeVar("T")
+
+FIRST_S = 6.0  #: how long a first connection is tried again while it fails at once: sshd restarts in a second
+LOST_S = 300.0  #: how long a connection that was there is tried again: a switch, a VPN or a host that boots comes back
+STEADY_S = 60.0  #: a connection that has lived so long was sound: patience begins anew
+BACKOFF_S, MAX_BACKOFF_S = 0.5, 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """For how many seconds a connection is tried again: one that never was there, and one that was lost."""
+
+    first_s: float = FIRST_S
+    lost_s: float = LOST_S
+
+
+class Line:
+    """One host's session; several threads (the roles that run side by side) may use it at once."""
+
+    def __init__(
+        self,
+        host: str,
+        connect: Callable[[], Session],
+        *,
+        password: Secret | None,
+        emit: Emit,
+        patience: Patience | None = None,
+    ):
+        self.host = host
+        self.password = password
+        self._connect = connect
+        self._emit = emit
+        self._patience = patience or Patience()
+        self._session: Session | None = None
+        self._lock = threading.Lock()
+        self._connected_s = 0.0
+        self._failing_since_s: float | None = None
+        self._ever = False
+
+    @property
+    def session(self) -> Session:
+        """The session as it is, opened where there is none; raises ``Unreachable``."""
+        with self._lock:
+            if self._session is None:
+                self._emit(events.Waiting(self.host, "a connection"))
+                self._session = self._connect()
+                if self._ever:
+                    self._emit(events.Note(self.host, "connected again"))
+                self._connected_s = time.monotonic()
+                self._ever = True
+            return self._session
+
+    def use(self, work: Callable[[Session], T]) -> T:
+        """``work(session)``; done again over a new connection when this one is lost, as long as patience lasts."""
+        again = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(self._passes),
+            stop=self._spent,
+            wait=tenacity.wait_exponential(BACKOFF_S, MAX_BACKOFF_S) + tenacity.wait_random(0.0, BACKOFF_S),
+            before_sleep=self._tell,
+            reraise=True,
+        )
+        result: T = again(self._attempt, work)
+        return result
+
+    def root(self, script: str, timeout_s: float) -> Output:
+        """Run a program of ours as root, once more when the connection is lost: it must be safe to run again."""
+
+        def run(session: Session) -> Output:
+            output = session.run("/bin/sh", stdin=wrap("", script, password=self.password), timeout_s=timeout_s)
+            check_alive(self.host, output)
+            check_become(self.host, output)
+            return output
+
+        return self.use(run)
+
+    def replace(self, session: Session) -> None:
+        """Take a session that somebody else opened, such as the one after a reboot."""
+        with self._lock:
+            self._session, self._connected_s, self._ever = session, time.monotonic(), True
+            self._failing_since_s = None
+
+    def close(self) -> None:
+        """Close the connection; the next use opens another one."""
+        with self._lock:
+            session, self._session = self._session, None
+        if session is not None:
+            with suppress(HostwrightError):
+                session.close()
+
+    def _attempt(self, work: Callable[[Session], T]) -> T:
+        session = None
+        try:
+            session = self.session
+            return work(session)
+        except Unreachable:
+            self._note_failure(session)
+            raise
+
+    def _note_failure(self, session: Session | None) -> None:
+        """Drop the session that failed, unless another thread has done so; begin to count the time."""
+        now_s = time.monotonic()
+        with self._lock:
+            if session is not None and session is self._session:
+                self._session = None
+                if now_s - self._connected_s > STEADY_S:
+                    self._failing_since_s = None
+            if self._failing_since_s is None:
+                self._failing_since_s = now_s
+        if session is not None:
+            session.close()
+
+    def _passes(self, error: BaseException) -> bool:
+        """Whether it may be otherwise in a moment. While a host boots, it turns away logins that it took before."""
+        if isinstance(error, HostKeyMismatch) or not isinstance(error, Unreachable):
+            return False
+        return error.passing or self._ever
+
+    def _spent(self, state: tenacity.RetryCallState) -> bool:
+        """Whether the time for trying again is over. A first connection counts from its beginning, so that a host that
+        hangs fails at its own timeout and not later."""
+        if not self._ever:
+            return (state.seconds_since_start or 0.0) >= self._patience.first_s
+        return time.monotonic() - (self._failing_since_s or 0.0) >= self._patience.lost_s
+
+    def _tell(self, state: tenacity.RetryCallState) -> None:
+        error: Any = state.outcome.exception() if state.outcome else None
+        wait_s = state.next_action.sleep if state.next_action else 0.0
+        reason = error.sentence if isinstance(error, Unreachable) else str(error)
+        self._emit(events.Retrying(self.host, "connection", state.attempt_number, wait_s, reason))

@@ -1,0 +1,62 @@
+"""What applying a plan needs to know beside it, and what came of it. Values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hostwright.apply.disturb.draining import Hooks
+from hostwright.apply.events import Emit
+from hostwright.apply.host.line import Patience
+from hostwright.common.secret import Secret
+from hostwright.plan.locks import Holder
+from hostwright.plan.model import Plan, RoleResult
+from hostwright.plan.release import Run
+from hostwright.stack.stack import Artifact, Stack
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What applying needs to know beside the plan."""
+
+    run: Run
+    emit: Emit
+    locate: Callable[[Artifact], Path]  #: the file of an artifact on this machine; raises ``ArtifactError``
+    password: Secret | None = None  #: for sudo
+    holder: Holder | None = None  #: in whose name the host is locked; ``None``: it is not
+    reboot_timeout_s: float = 1800.0  #: bare metal takes up to half an hour through its firmware
+    allow_reboot: bool = True
+    direct: bool = False  #: hosts fetch from the vendor what has an http(s) URL, instead of getting it over SSH
+    hooks: Hooks | None = None  #: what takes work off the host and lets it back
+    drain: bool = False  #: drain a host that is in use, and wait for it
+    force: bool = False  #: disturb running work
+    depart: bool = False  #: every role is taken away: when all are gone, what Hostwright kept there goes too
+    undrain: bool = True  #: let work back to a host that is as desired; false: whoever asks does it later
+    #: keeps the stack of a verified host on this machine, for the way back; a sentence where it cannot
+    keep: Callable[[Stack], str] = lambda _: ""
+    stopping: Callable[[], bool] = lambda: False  #: whether nothing new shall be begun
+    patience: Patience = field(default_factory=Patience)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one host: the first plan, every role's results, and what is left to do."""
+
+    host: str
+    plan: Plan
+    results: tuple[RoleResult, ...] = ()
+    left: Plan | None = None  #: the differences after the last round; ``None`` before anything was applied
+    reboots: int = 0
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was done on the host."""
+        return bool(self.results or self.reboots)
+
+    @property
+    def word(self) -> str:
+        """The outcome as one of ``events.RESULTS``."""
+        if self.left is not None and not self.left.empty:
+            return "pending"
+        return "changed" if self.changed else "as desired"

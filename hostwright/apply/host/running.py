@@ -1,0 +1,149 @@
+"""One role's job on one host: its files brought there, the program started, its log followed to the end.
+
+The job does not need us: a connection that breaks is made anew, and the log is read on from the byte where it broke.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hostwright.apply import events
+from hostwright.apply.delivery import deliver, fetch_script
+from hostwright.apply.events import Emit
+from hostwright.apply.host.line import Line
+from hostwright.apply.jobs import jobs
+from hostwright.apply.jobs.scripting import LogReader
+from hostwright.common.errors import FailedStep, HostError, StepFailed
+from hostwright.plan import probing
+from hostwright.plan.model import RolePlan, RoleResult
+from hostwright.stack.stack import Artifact
+from hostwright.transport import Session
+from hostwright.transport.become import check_alive, check_become, wrap
+
+TAIL_LINES = 15  #: of a failed step's output, shown to the operator
+JOB_TIMEOUT_S = 6 * 3600.0  #: a watch ends then; the steps have their own, shorter limits on the host
+WATCH_IDLE_S = 8.0  #: a watch gives a sign of life every 2 s: after four that did not come, the connection is dead
+START_TIMEOUT_S = 120.0
+FETCH_TIMEOUT_S = 2 * 3600.0  #: a 2.5 GB file at 3 Mbit/s
+WATCH_CAP_BYTES = 1 << 30  #: the log is read as a stream and not kept; this only bounds a host gone mad
+
+
+class JobLost(HostError):
+    """The job ended without saying how: the host went down, or something killed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """What running jobs on one host needs. ``locate`` gives an artifact's file here, or raises ``ArtifactError``;
+    ``direct`` lets the host fetch by itself what has an http(s) URL."""
+
+    line: Line
+    emit: Emit
+    locate: Callable[[Artifact], Path]
+    run_id: str
+    operator: str = ""
+    direct: bool = False
+
+    @property
+    def host(self) -> str:
+        """The host's inventory name."""
+        return self.line.host
+
+    def check_files(self, artifacts: Sequence[Artifact]) -> None:
+        """Raise ``ArtifactError`` where a file that the host will need is not on this machine."""
+        for artifact in artifacts:
+            if not self._fetches(artifact):
+                self.locate(artifact)
+
+    def run(self, plan: RolePlan, artifacts: Sequence[Artifact]) -> RoleResult:
+        """Bring the files, run the role's program, and return how it went. Raises ``JobLost`` when nobody can tell."""
+        self._bring(plan.role, artifacts)
+        name = f"{self.run_id}-{plan.role}-{secrets.token_hex(2)}"
+        job = jobs.Job(name, plan, probing.new_nonce(), self.run_id, self.operator)
+        started = self.line.root(jobs.start_script(job), START_TIMEOUT_S)
+        if started.status != 0:
+            said = started.stderr.decode("utf-8", errors="replace").strip()
+            raise HostError(self.host, f"{plan.role}: the job could not be started: {said or started.status}")
+        self.emit(events.RoleStarted(self.host, plan.role, len(plan.steps), job.id))
+        return self.follow(job.id, plan.role, [change.what for change, _ in plan.steps], job.nonce)
+
+    def attach(self, job: jobs.RunningJob) -> RoleResult:
+        """Follow a job that an earlier run left running."""
+        self.emit(events.Attached(self.host, job.role, len(job.steps), job.id, job.run, job.operator))
+        return self.follow(job.id, job.role, job.steps, job.nonce)
+
+    def follow(self, job_id: str, role: str, steps: Sequence[str], nonce: str) -> RoleResult:
+        """Read a job's log to its end, over as many connections as it takes."""
+        reader = LogReader(role, steps, nonce)
+
+        def take(data: bytes) -> None:
+            self.emit(events.RoleProgress(self.host, role, reader.feed(data)))
+
+        status = self.line.use(lambda session: self._watch(session, job_id, reader.bytes + 1, take))
+        result = reader.result(255 if status is None else status)
+        self.emit(events.RoleFinished(self.host, role, result))
+        if status is None:
+            raise JobLost(self.host, f"{role}: the host went down, or the job was killed, in the middle of {job_id}")
+        return result
+
+    def _watch(self, session: Session, job_id: str, from_byte: int, take: Callable[[bytes], None]) -> int | None:
+        nonce = probing.new_nonce()
+        script = wrap("", jobs.watch_script(job_id, nonce, from_byte), password=self.line.password)
+        output = session.run(
+            "/bin/sh",
+            stdin=script,
+            timeout_s=JOB_TIMEOUT_S,
+            idle_s=WATCH_IDLE_S,
+            cap_bytes=WATCH_CAP_BYTES,
+            on_stdout=take,
+        )
+        check_alive(self.host, output)
+        check_become(self.host, output)
+        if output.status != 0:
+            said = output.stderr.decode("utf-8", errors="replace").strip().splitlines() or ["it does not say why"]
+            raise HostError(self.host, f"the job {job_id} cannot be followed: {said[-1]}")
+        return jobs.status_in(output.stderr, nonce)
+
+    def _bring(self, role: str, artifacts: Sequence[Artifact]) -> None:
+        for artifact in filter(self._fetches, artifacts):
+            self.emit(events.Note(self.host, f"{role}: the host fetches {artifact.file} from its vendor"))
+            fetched = self.line.root(fetch_script(artifact), FETCH_TIMEOUT_S)
+            if fetched.status != 0:
+                said = fetched.stderr.decode("utf-8", errors="replace").strip().splitlines() or ["it does not say why"]
+                raise HostError(self.host, f"{role}: it cannot fetch {artifact.file}: {said[-1]}")
+        pushed = [(artifact, self.locate(artifact)) for artifact in artifacts if not self._fetches(artifact)]
+        if pushed:
+            self.line.use(
+                lambda session: deliver(
+                    session,
+                    pushed,
+                    password=self.line.password,
+                    progress=lambda artifact, done, total: self.emit(
+                        events.Delivering(self.host, role, artifact.file, done, total)
+                    ),
+                )
+            )
+
+    def _fetches(self, artifact: Artifact) -> bool:
+        """Whether the host gets this file from its vendor by itself."""
+        return self.direct and any(url.startswith(("http://", "https://")) for url in artifact.urls)
+
+
+def failure(host: str, plan: RolePlan, result: RoleResult) -> HostError:
+    """The error of a role that failed: which step, what it printed last, and the cause where it is known."""
+    step = next((one for one in result.steps if one.status != 0), None)
+    if step is None:
+        return HostError(host, f"{plan.role}: the job ended with status {result.status} and no step says why")
+    lines = [line for line in step.output.splitlines() if line.strip()]
+    from hostwright.audit.failures import classify  # a hundred rules: only who fails waits for them
+
+    known = classify(step.output)
+    because = f"{known.cause}. {known.cure}" if known else (lines[-1].strip() if lines else "it printed nothing")
+    ended = "was cut off" if step.status is None else f"ended with status {step.status}"
+    tries = f" after {step.tries} tries" if step.tries > 1 else ""
+    change, script = plan.steps[step.number]
+    failed = FailedStep(plan.role, change.what, script.script, step.status or 255, tuple(lines[-TAIL_LINES:]))
+    return StepFailed(host, f"{plan.role}, {change.what}: the step {ended}{tries}: {because}", failed)

@@ -1,0 +1,1 @@
+"""Changes as one numbered sh program, run as a detached job on the host."""

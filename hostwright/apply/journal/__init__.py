@@ -1,0 +1,55 @@
+"""The append-only record of every run: what was found, planned, done, said, by whom, and how it ended.
+
+Place: ``$HOSTWRIGHT_STATE``, else ``$XDG_STATE_HOME/hostwright``, else ``~/.local/state/hostwright``; directories are
+0700, files 0600. A run is a directory below ``runs/`` that is made exclusively, so that two processes never share one:
+
+    runs/RUN/journal.jsonl             one JSON object a line, ASCII only, each written by one append
+    runs/RUN/facts/HOST.before.json.gz the answers of the first look at a host
+    runs/RUN/facts/HOST.after.json.gz  those of the latest later look
+
+Every record has ``kind``, ``t`` (seconds since the run began) and ``at`` (UTC, ISO 8601); what happened on a host has
+``host``. The first is ``run began`` with ``schema`` (1), ``run``, ``verb``, ``hosts``, ``inventory``, ``place`` (a hash
+of the inventory's path, by which its runs are found again), ``options`` as given, ``masked`` (the options in which a
+secret was masked), ``operator``, ``commit``, ``inventory_commit``, ``version``, ``argv``, ``pid`` and ``began``. Then
+come the events, each named after its class in ``hostwright.apply.events``, with its fields: ``observed`` (the plan,
+and the facts' file), ``role started``, ``attached``, ``delivering`` (once, when done), ``role finished`` (every step
+with status, seconds, tries, output), ``retrying``, ``rebooted``, ``note``, ``silent``, ``host ended``. The last is
+``run ended`` with ``status``, ``how`` (ended, interrupted or crashed), ``sentence``, ``results`` (hosts counted by
+result) and ``bytes``. New fields and kinds may come within a schema; readers pass over what they do not know.
+
+While a run goes on its process holds a lock (``flock``) on its journal: a run without a last record and without a lock
+was cut off. A torn last line is not read; a damaged one is passed over and counted.
+
+No secret is in any of these files (``hostwright.apply.journal.redaction``). A journal that cannot be written stops no
+run.
+"""
+
+from hostwright.apply.journal.factfiles import load_facts
+from hostwright.apply.journal.header import RunHeader, commit_of, new_run_id
+from hostwright.apply.journal.reading import Runs, RunSummary
+from hostwright.apply.journal.redaction import Redactor, secrets_in
+from hostwright.apply.journal.runs import HostRun, RoleRun, Run
+from hostwright.apply.journal.selecting import SETS, Resume, check_sets, named_sets, to_resume
+from hostwright.apply.journal.writing import Journal
+from hostwright.common.places import state_root
+
+__all__ = [
+    "SETS",
+    "HostRun",
+    "Journal",
+    "Redactor",
+    "Resume",
+    "RoleRun",
+    "Run",
+    "RunHeader",
+    "RunSummary",
+    "Runs",
+    "check_sets",
+    "commit_of",
+    "load_facts",
+    "named_sets",
+    "new_run_id",
+    "secrets_in",
+    "state_root",
+    "to_resume",
+]

@@ -1,0 +1,91 @@
+"""Who runs what, from which commit: the first record of a run."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hostwright import __version__
+from hostwright.common.operator import operator
+
+GIT_TIMEOUT_S = 3.0  #: a work tree on a slow disk is left unnamed rather than waited for
+_PROJECT = Path(__file__).resolve().parents[3]
+
+
+@dataclass(frozen=True, slots=True)
+class RunHeader:
+    """One run as it was asked for. ``began`` is UTC in ISO 8601, ``operator`` is user@machine, commits may be empty.
+
+    ``options`` are what the user gave, as JSON values and never a password. ``place`` (of the inventory) and
+    ``masked`` (options in which a secret was masked) are filled in when the header is written.
+    """
+
+    run: str
+    verb: str
+    hosts: tuple[str, ...]
+    inventory: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    operator: str = ""
+    commit: str = ""
+    inventory_commit: str = ""
+    version: str = __version__
+    argv: tuple[str, ...] = ()
+    pid: int = 0
+    began: str = ""
+    place: str = ""
+    masked: tuple[str, ...] = ()
+
+    @classmethod
+    def now(cls, verb: str, hosts: Sequence[str], inventory: Path, options: Mapping[str, Any]) -> RunHeader:
+        """The header of a run that begins now, in this process."""
+        return cls(
+            run=new_run_id(),
+            verb=verb,
+            hosts=tuple(hosts),
+            inventory=str(inventory.resolve()),
+            options=options,
+            operator=operator(),
+            commit=commit_of(_PROJECT),
+            inventory_commit=commit_of(inventory),
+            argv=tuple(sys.argv),
+            pid=os.getpid(),
+            began=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        )
+
+
+def new_run_id() -> str:
+    """A name for a run: sorts by time (UTC), and fits into a unit's and a file's name."""
+    return time.strftime("%Y%m%dt%H%M%S", time.gmtime()) + "-" + secrets.token_hex(2)
+
+
+def commit_of(path: str | Path) -> str:
+    """The git commit that a directory, or the directory of a file, is at; ``+dirty`` when anything below it differs.
+
+    Empty where there is no git, no repository, or no answer in time. Nothing is written to the repository.
+    """
+    place = Path(path)
+    command = ["git", "-c", "core.fsmonitor=false", "status", "--porcelain=v2", "--branch", "--", "."]
+    try:
+        said = subprocess.run(
+            command,
+            cwd=place if place.is_dir() else place.parent,
+            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=GIT_TIMEOUT_S,
+            check=True,
+        ).stdout.decode("utf-8", errors="replace")
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    lines = said.splitlines()
+    commit = next((line.split()[-1] for line in lines if line.startswith("# branch.oid ")), "")
+    dirty = any(not line.startswith("#") for line in lines)
+    return commit + ("+dirty" if dirty else "") if len(commit) >= 40 else ""

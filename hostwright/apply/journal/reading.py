@@ -1,0 +1,171 @@
+"""Finding runs and telling how they stand: by their first and last record, and by the lock on those that go on."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hostwright.apply.journal.header import RunHeader
+from hostwright.apply.journal.records import INTERRUPTED, RUN_ENDED, RUNNING, header_of
+from hostwright.apply.journal.results import parsed, results_of, scan
+from hostwright.apply.journal.runs import Run, read_run
+from hostwright.common.errors import InputError
+from hostwright.common.nearest import suggestion
+from hostwright.common.places import JOURNAL, runs_dir
+
+LAST = "last"
+_TAIL_BYTES = 64 * 1024  #: in which the last record of a run that ended is found whole
+_EMPTY = RunHeader(run="", verb="", hosts=(), inventory="")
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One run in short. ``state`` is ended, crashed, interrupted or running; ``status`` is its exit status, where it
+    lived to have one; ``results`` counts hosts by result; ``size_bytes`` is known of a run that ended.
+
+    A run that was cut off before its first record has an empty ``header``; ``began`` is then its directory's time.
+    """
+
+    run: str
+    folder: Path
+    header: RunHeader
+    began: str
+    state: str
+    status: int | None = None
+    sentence: str = ""
+    duration_s: float | None = None
+    results: Mapping[str, int] = field(default_factory=dict)
+    size_bytes: int | None = None
+
+
+class Runs:
+    """The runs that are recorded below a state directory."""
+
+    def __init__(self, root: Path):
+        self.root = root
+
+    def list(self) -> list[RunSummary]:
+        """Every run, the newest first."""
+        try:
+            with os.scandir(runs_dir(self.root)) as entries:
+                folders = [Path(entry.path) for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
+        except OSError:
+            return []
+        return sorted(map(summary_of, folders), key=lambda one: (one.began, one.run), reverse=True)
+
+    def find(self, name: str) -> RunSummary:
+        """The run of that id, or of the only id that begins so, or the ``last`` one. Raises ``InputError``."""
+        folder = runs_dir(self.root) / name
+        if name and Path(name).name == name and not name.startswith(".") and folder.is_dir():
+            return summary_of(folder)
+        runs = self.list()
+        if not runs:
+            raise InputError(f"no run is recorded in {self.root} yet", "--run")
+        found = runs[:1] if name == LAST else [one for one in runs if name and one.run.startswith(name)]
+        if len(found) > 1:
+            ids = ", ".join(one.run for one in found[:4]) + (", …" if len(found) > 4 else "")
+            raise InputError(f"{len(found)} runs begin with {name!r}: {ids}", "--run")
+        if not found:
+            raise InputError(f"there is no run {name!r}; {suggestion(name, [one.run for one in runs])}", "--run")
+        return found[0]
+
+    def load(self, name: str) -> Run:
+        """All that is recorded of a run; ``name`` as for ``find``."""
+        summary = self.find(name)
+        return read_run(summary.folder, summary.header, running=summary.state == RUNNING)
+
+
+def summary_of(folder: Path) -> RunSummary:
+    """How one run stands. Never fails: of what cannot be read, nothing is known."""
+    journal = folder / JOURNAL
+    first, last = _ends(journal)
+    try:
+        header = header_of(first)
+    except ValueError:
+        header = _EMPTY
+    began = header.began or _made(folder)
+    match last:
+        case {"kind": kind, "status": int(status), "how": str(how), "results": dict(results)} if kind == RUN_ENDED:
+            size = last.get("bytes")
+            return RunSummary(
+                run=folder.name,
+                folder=folder,
+                header=header,
+                began=began,
+                state=how,
+                status=status,
+                sentence=str(last.get("sentence", "")),
+                duration_s=_seconds(last),
+                results={str(word): number for word, number in results.items() if isinstance(number, int)},
+                size_bytes=size if isinstance(size, int) else None,
+            )
+    running = _runs(journal, header)
+    counts = Counter(results_of(header.hosts, *scan(journal), running=running).values())
+    lasted_s = _since(began) if running else _seconds(last)
+    state = RUNNING if running else INTERRUPTED
+    return RunSummary(folder.name, folder, header, began, state, duration_s=lasted_s, results=dict(counts))
+
+
+def _ends(journal: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The first record, and the last one that is whole; empty where there is none."""
+    try:
+        with journal.open("rb") as file:
+            first = file.readline()
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _TAIL_BYTES))
+            tail = file.read()
+    except OSError:
+        return {}, {}
+    whole = (record for line in reversed(tail.splitlines()) if line and (record := parsed(line)))
+    return parsed(first) or {}, next(whole, {})
+
+
+def _runs(journal: Path, header: RunHeader) -> bool:
+    """Whether the process that writes a journal lives: it holds a lock on the file. Where locks are not to be had, a
+    process of that number on this machine is taken for it."""
+    try:
+        with journal.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return header.operator.endswith(f"@{socket.gethostname()}") and _alive(header.pid)
+    return False
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return pid > 0
+
+
+def _seconds(record: Mapping[str, Any]) -> float | None:
+    seconds = record.get("t")
+    return float(seconds) if isinstance(seconds, (int, float)) else None
+
+
+def _since(began: str) -> float | None:
+    try:
+        return (datetime.now(UTC) - datetime.fromisoformat(began)).total_seconds()
+    except (ValueError, TypeError):
+        return None
+
+
+def _made(folder: Path) -> str:
+    try:
+        return datetime.fromtimestamp(folder.stat().st_mtime, UTC).isoformat(timespec="milliseconds")
+    except OSError:
+        return ""

@@ -1,0 +1,99 @@
+"""Events and headers as records: plain JSON values, not yet without secrets."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from hostwright.apply import events
+from hostwright.apply.events import Event
+from hostwright.apply.journal.header import RunHeader
+from hostwright.apply.journal.redaction import Redactor
+from hostwright.common.places import place_of
+
+SCHEMA = 1
+RUN_BEGAN, RUN_ENDED = "run began", "run ended"
+ENDED, INTERRUPTED, CRASHED, RUNNING = "ended", "interrupted", "crashed", "running"
+
+#: Our own words, and the names by which runs and hosts are found again: kept as they are. What a host can put into an
+#: event (a job's role, run and operator are read from it) is none of them.
+IDENTIFIERS = frozenset({"kind", "host", "at", "result", "verb", "hosts", "place", "began", "version", "how"})
+
+_NOT_RECORDED = (events.Waiting, events.RoleProgress)  #: they pass, and what they lead to is recorded
+
+
+def kind_of(event: type[Event]) -> str:
+    """A record's kind: the event's name in words.
+
+    >>> kind_of(events.RoleStarted)
+    'role started'
+    """
+    return re.sub(r"(?<!^)(?=[A-Z])", " ", event.__name__).lower()
+
+
+def record_of(event: Event) -> dict[str, Any] | None:
+    """An event as a record, without its time; ``None`` for one that is not kept. Facts have files of their own."""
+    if isinstance(event, _NOT_RECORDED):
+        return None
+    if isinstance(event, events.Delivering) and event.done_bytes < event.total_bytes:
+        return None
+    head = {"kind": kind_of(type(event)), "host": event.host}
+    if isinstance(event, events.Observed):
+        return {**head, "plan": event.plan.to_json()}
+    body = asdict(event)
+    if isinstance(event, events.RoleFinished):
+        body = body["result"]
+    return {**head, **{key: value for key, value in body.items() if key != "host"}}
+
+
+def record_of_header(header: RunHeader, redactor: Redactor) -> dict[str, Any]:
+    """The first record of a run, without secrets."""
+    options = json.loads(json.dumps(dict(header.options), default=str))
+    cleaned = {name: redactor.clean({name: value}, given=True) for name, value in options.items()}
+    shown: dict[str, Any] = {}
+    for one in cleaned.values():
+        shown |= one
+    record = {
+        "kind": RUN_BEGAN,
+        "schema": SCHEMA,
+        **asdict(header),
+        "argv": [redactor.given(word) for word in header.argv],
+        "options": {},
+        "place": place_of(header.inventory),
+        "masked": [name for name, value in options.items() if cleaned[name] != {name: value}],
+    }
+    kept = IDENTIFIERS | {"run"}
+    return {**redactor.record(record, kept), "options": shown}
+
+
+def header_of(record: Mapping[str, Any]) -> RunHeader:
+    """The inverse of ``record_of_header``; raises ``ValueError`` for a record that is none, or is damaged."""
+    match record:
+        case {
+            "kind": "run began",
+            "run": str(run),
+            "verb": str(verb),
+            "hosts": list(hosts),
+            "inventory": str(inventory),
+            "options": dict(options),
+            "argv": list(argv),
+            "masked": list(masked),
+            "pid": int(pid),
+        }:
+            names = ("operator", "commit", "inventory_commit", "version", "began", "place")
+            more = {name: text for name in names if isinstance(text := record.get(name), str)}
+            return RunHeader(
+                run=run,
+                verb=verb,
+                hosts=tuple(map(str, hosts)),
+                inventory=inventory,
+                options=options,
+                argv=tuple(map(str, argv)),
+                masked=tuple(map(str, masked)),
+                pid=pid,
+                **more,
+            )
+    raise ValueError("not the first record of a run")

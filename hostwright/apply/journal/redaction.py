@@ -1,0 +1,190 @@
+r"""What keeps secrets out of the journal: every text passes here before it is encoded.
+
+A known secret is masked wherever it stands in a text, as it is or as programs are used to write it: percent-encoded,
+in base64, quoted for a shell, escaped as JSON or Python do; of a secret of several lines, each line that is long enough
+to tell. What is not known by name is masked where its place gives it away: ``user:password`` in a URL, and the value of
+a variable whose name the inventory takes for a password's.
+
+A short secret shreds the texts, and still never stands in one. What cannot be masked are the words that are our own
+and the names by which runs and hosts are found again (``records.IDENTIFIERS``): a password that is also a host's name,
+the word ``failed`` or a number such as a duration stands there, and nobody can tell that it is one.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+from hostwright.common.secret import MASK, Secret
+from hostwright.inventory.draft import concealed
+from hostwright.inventory.model import Host
+
+MASKS = (MASK, "(hidden)", "…", "")  #: the first in which no secret stands is used
+MIN_DERIVED = 4  #: characters; a shorter derived form, such as the base64 of one letter, stands everywhere by chance
+MIN_LINE = 8  #: characters of a line that is hidden on its own
+MIN_BASE64 = 8  #: characters of the part of a base64 text that does not depend on what stands around it
+
+_USERINFO = re.compile(r'://([^\s/?#"<>]+)@')
+_ASSIGNMENT = re.compile(r"(?s)((?:--?[\w-]+[= ])?([\w.-]+)=)(.+)")
+
+
+class Redactor:
+    """Masks these secrets in texts and JSON values. Usable from any thread."""
+
+    def __init__(self, secrets: Iterable[Secret]):
+        forms = {form for secret in secrets if secret for form in _forms(secret.reveal())}
+        self._pattern = re.compile(_alternatives(forms)) if forms else None
+        self._mask = next(mask for mask in MASKS if not any(form in mask for form in forms))
+
+    def text(self, text: str) -> str:
+        """A text without the secrets, and without the credentials in URLs."""
+        if self._pattern is not None:
+            text = self._masked(self._pattern, text)
+        if "://" not in text or "@" not in text:
+            return text
+        shown = _USERINFO.sub(self._without_credentials, text)
+        return self._masked(self._pattern, shown) if self._pattern is not None and shown != text else shown
+
+    def given(self, text: str) -> str:
+        """The same for what somebody typed: ``NAME=VALUE`` keeps its value only if the name is not a password's."""
+        match = _ASSIGNMENT.fullmatch(text)
+        if match and isinstance(concealed(match[2].lstrip("-").replace("-", "_"), match[3]), Secret):
+            return self.text(match[1]) + self._mask
+        return self.text(text)
+
+    def clean(self, value: Any, *, given: bool = False) -> Any:
+        """A JSON value without secrets, in its keys too; what is not JSON becomes text. ``given``: see there."""
+        if isinstance(value, Mapping):
+            texts = {str(key): inner for key, inner in value.items()}
+            named = concealed("", texts) if given else texts
+            return {self.text(key): self.clean(inner, given=given) for key, inner in named.items()}
+        if isinstance(value, (list, tuple, set, frozenset)):
+            return [self.clean(inner, given=given) for inner in value]
+        if isinstance(value, (int, float)) or value is None:
+            return value
+        return self.given(str(value)) if given else self.text(str(value))
+
+    def record(self, record: Mapping[str, Any], identifiers: frozenset[str]) -> dict[str, Any]:
+        """A record of ours: its keys are kept, and so are the values of those that are ``identifiers``."""
+        return {key: inner if key in identifiers else self._own(inner, identifiers) for key, inner in record.items()}
+
+    def _own(self, value: Any, identifiers: frozenset[str]) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return self.record(value, identifiers)
+        if isinstance(value, (list, tuple)):
+            return [self._own(inner, identifiers) for inner in value]
+        return self.clean(value)
+
+    def _without_credentials(self, match: re.Match[str]) -> str:
+        """For http whatever stands before the ``@`` is one (a token has no colon); elsewhere a user alone is none."""
+        before = match.string[max(0, match.start() - 5) : match.start()].lower()
+        hidden = ":" in match[1] or before.endswith(("http", "https"))
+        return f"://{self._mask}@" if hidden else match[0]
+
+    def _masked(self, pattern: re.Pattern[str], text: str) -> str:
+        """Secrets that overlap are masked as one; where the masks themselves make up a secret, nothing is left."""
+        found = pattern.search(text)
+        if found is None:
+            return text
+        spans: list[list[int]] = []
+        while found is not None:
+            begin, end = found.span()
+            if spans and begin <= spans[-1][1]:
+                spans[-1][1] = max(end, spans[-1][1])
+            else:
+                spans.append([begin, end])
+            found = pattern.search(text, begin + 1)
+        shown = self._mask.join(_between(text, spans))
+        return self._mask if pattern.search(shown) else shown
+
+
+def secrets_in(hosts: Iterable[Host]) -> set[Secret]:
+    """Every secret that the inventory knows of these hosts: passwords, and variables that are named like one."""
+    found: set[Secret] = set()
+    seen: set[int] = set()  # hosts share the values of their groups
+    for host in hosts:
+        found |= {secret for secret in (host.password, host.become_password) if secret}
+        for values in (*(layer.values for layer in host.layers), host.vars):
+            for value in values.values():
+                if id(value) not in seen:
+                    seen.add(id(value))
+                    found.update(_secrets(value.value))
+    return found
+
+
+def _secrets(value: Any) -> Iterator[Secret]:
+    if isinstance(value, Secret):
+        if value:
+            yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _secrets(inner)
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from _secrets(inner)
+
+
+def _between(text: str, spans: Sequence[Sequence[int]]) -> Iterator[str]:
+    position = 0
+    for begin, end in spans:
+        yield text[position:begin]
+        position = end
+    yield text[position:]
+
+
+def _forms(text: str) -> Iterator[str]:
+    """A secret as it is, and as programs are used to write it."""
+    yield text
+    raw = text.encode("utf-8", "surrogatepass")
+    encoded = {quote(raw), quote(raw, safe=""), quote_plus(raw)}
+    derived = {
+        text.strip(),
+        *encoded,
+        *(re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), one) for one in encoded),
+        json.dumps(text)[1:-1],
+        json.dumps(text, ensure_ascii=False)[1:-1],
+        repr(text)[1:-1],
+        text.replace("'", "'\\''"),
+        text.replace("'", "'\"'\"'"),
+        re.sub(r'(["$`\\])', r"\\\1", text),
+        *_base64(raw),
+    }
+    yield from (form for form in derived if len(form) >= MIN_DERIVED)
+    lines = text.splitlines()
+    if len(lines) > 1:
+        yield from (line.strip() for line in lines if len(line.strip()) >= MIN_LINE)
+
+
+def _base64(raw: bytes) -> Iterator[str]:
+    """The base64 of a secret alone, and the part of it that is the same wherever the secret stands in what is encoded.
+
+    Three bytes make four characters, so there are three ways in which it can lie; the characters at its ends hold bits
+    of what is beside it.
+    """
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        whole = encode(raw).decode()
+        yield whole
+        yield whole.rstrip("=")
+        for shift in range(3):
+            stable = encode(b"\0" * shift + raw).decode()[-(-shift * 8 // 6) : (shift + len(raw)) * 8 // 6]
+            if len(stable) >= MIN_BASE64:
+                yield stable
+
+
+def _alternatives(forms: Iterable[str], depth: int = 3) -> str:
+    """A regular expression for any of these texts, the longest first; grouped by first letters, since a fleet may have
+    a thousand passwords and every text is searched for all of them."""
+    known = set(forms)
+    if depth == 0 or len(known) < 4:
+        return "|".join(re.escape(form) for form in sorted(known, key=lambda form: (-len(form), form)))
+    heads: dict[str, set[str]] = {}
+    for form in known - {""}:
+        heads.setdefault(form[0], set()).add(form[1:])
+    parts = [f"{re.escape(head)}(?:{_alternatives(rest, depth - 1)})" for head, rest in sorted(heads.items())]
+    return "|".join([*parts, ""] if "" in known else parts)

@@ -1,0 +1,84 @@
+"""Hosts chosen by what became of them: ``@failed`` and its like, and what ``provision --resume`` has left to do."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hostwright.apply.journal.reading import Runs, RunSummary
+from hostwright.apply.journal.records import INTERRUPTED, RUNNING
+from hostwright.apply.journal.results import AS_DESIRED, results_of, scan
+from hostwright.common.errors import InputError
+from hostwright.common.places import JOURNAL, place_of
+from hostwright.inventory.patterns import terms
+
+#: What each ``@`` set of the last run holds: hosts with one of these results.
+SETS: Mapping[str, frozenset[str]] = {
+    "failed": frozenset({"failed", "unreachable", INTERRUPTED}),
+    "unreachable": frozenset({"unreachable"}),
+    "changed": frozenset({"changed"}),
+    "pending": frozenset({"pending"}),
+    "untouched": frozenset({"untouched"}),
+    "stopped": frozenset({"stopped"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """What a run left to do: its hosts that are not as desired, in its order, and the options it was given.
+
+    ``masked`` names the options that cannot be taken from the record, since a secret stood in them.
+    """
+
+    run: str
+    hosts: tuple[str, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    masked: tuple[str, ...] = ()
+
+
+def named_sets(root: Path, inventory: str | Path) -> dict[str, set[str]]:
+    """The sets of the last such run on this inventory that is over: one that brought or verified; empty without one."""
+    last = _last(root, inventory, ("provision", "verify", "rebuild", "rollback"))
+    return sets_in(_results(last)) if last else {}
+
+
+def sets_in(results: Mapping[str, str]) -> dict[str, set[str]]:
+    """The ``@`` sets of hosts with these results."""
+    return {name: {host for host, result in results.items() if result in words} for name, words in SETS.items()}
+
+
+def check_sets(pattern: str, sets: Mapping[str, object], groups: Container[str]) -> None:
+    """Raise ``InputError`` where a ``--hosts`` pattern asks for a set of the last run, and there was no run."""
+    for term in terms(pattern):
+        name = term.lstrip("!& ").removeprefix("@")
+        if term.endswith(f"@{name}") and name in SETS and name not in sets and name not in groups:
+            raise InputError(f"@{name} are hosts of the last run, and no run on this inventory is recorded", "--hosts")
+
+
+def to_resume(root: Path, inventory: str | Path) -> Resume:
+    """What the last provision run on this inventory left to do.
+
+    Raises ``InputError`` when there was none, when it left nothing, and while it still runs.
+    """
+    last = _last(root, inventory, ("provision",), over=False)
+    if last is None:
+        raise InputError(f"there is nothing to resume: no provision run on {inventory} is recorded", "--resume")
+    if last.state == RUNNING:
+        who = f"process {last.header.pid} of {last.header.operator}"
+        raise InputError(f"the run {last.run} still goes on ({who}); end it first, or wait for it", "--resume")
+    left = tuple(host for host, result in _results(last).items() if result not in AS_DESIRED)
+    if not left:
+        raise InputError(f"there is nothing to resume: the run {last.run} left every host as desired", "--resume")
+    return Resume(last.run, left, last.header.options, last.header.masked)
+
+
+def _last(root: Path, inventory: str | Path, verbs: tuple[str, ...], *, over: bool = True) -> RunSummary | None:
+    place = place_of(inventory)
+    ours = (one for one in Runs(root).list() if one.header.place == place and one.header.verb in verbs)
+    return next((one for one in ours if not (over and one.state == RUNNING)), None)
+
+
+def _results(run: RunSummary) -> dict[str, str]:
+    return results_of(run.header.hosts, *scan(run.folder / JOURNAL), running=False)

@@ -1,0 +1,239 @@
+"""Writing a run's journal, from many threads, as the run goes on. It fails quietly: a full disk stops no run."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from hostwright.apply import events
+from hostwright.apply.events import Event
+from hostwright.apply.journal.factfiles import write_facts
+from hostwright.apply.journal.header import RunHeader
+from hostwright.apply.journal.pruning import prune
+from hostwright.apply.journal.records import (
+    CRASHED,
+    ENDED,
+    IDENTIFIERS,
+    INTERRUPTED,
+    RUN_ENDED,
+    record_of,
+    record_of_header,
+)
+from hostwright.apply.journal.redaction import Redactor
+from hostwright.apply.journal.results import results_of
+from hostwright.common.errors import HostwrightError
+from hostwright.common.places import AFTER, BEFORE, FACTS, JOURNAL, PRIVATE_DIR, PRIVATE_FILE, facts_file, runs_dir
+from hostwright.common.secret import Secret
+from hostwright.plan.model import Facts
+
+KEPT_SENTENCE = 2000  #: characters of what a run ended with: the last record is found by reading a file's end
+
+_RUN_ID = re.compile(r"[a-z0-9][a-z0-9_.-]{0,100}")
+_DURABLE = (events.RoleFinished, events.HostEnded)  #: on the disk before the run goes on
+
+
+class Journal:
+    """The journal of one run. Call it with each event, from any thread; ``end`` it; ``close`` it.
+
+    As a context manager it ends the run by how the block is left, unless that was said before.
+    """
+
+    def __init__(self, header: RunHeader, redactor: Redactor, on_trouble: Callable[[str], None]):
+        self.header = header
+        self._redactor = redactor
+        self._on_trouble = on_trouble
+        self._folder = Path()
+        self._began_s = time.monotonic()
+        self._lock = threading.Lock()  # what follows is read and written under it
+        self._fd: int | None = None
+        self._ended = False
+        self._torn = False
+        self._troubled = False
+        self._written = 0
+        self._bytes = 0
+        self._facts: dict[str, int] = {}  # file name to size
+        self._seen: set[str] = set()
+        self._results: dict[str, str] = {}
+        self._sync_lock = threading.Lock()  # taken before the other one, never after it
+        self._synced = 0
+
+    @classmethod
+    def begin(
+        cls, root: Path, header: RunHeader, *, secrets: Iterable[Secret], on_trouble: Callable[[str], None]
+    ) -> Journal:
+        """Begin the record of a run below the state directory ``root``; old runs make room for it.
+
+        Where another run has the id already, this one gets a number behind it: ``journal.header.run`` is the id to go
+        on with. ``on_trouble`` is told, once, when the record cannot be kept.
+        """
+        if not _RUN_ID.fullmatch(header.run):
+            raise ValueError(f"not a run id: {header.run!r}")
+        journal = cls(header, Redactor(secrets), on_trouble)
+        try:
+            journal._open(root)
+        except OSError as error:
+            journal._trouble(error, runs_dir(root))
+        journal._put(record_of_header(journal.header, journal._redactor), sync=True, cleaned=True)
+        return journal
+
+    @property
+    def path(self) -> Path:
+        """The journal's file."""
+        return self._folder / JOURNAL
+
+    def __call__(self, event: Event) -> None:
+        """Record an event, where it is of a kind that is kept."""
+        record = record_of(event)
+        if record is None:
+            return
+        with self._lock:
+            if event.host:
+                self._seen.add(event.host)
+            if isinstance(event, events.HostEnded):
+                self._results[event.host] = event.result
+        if isinstance(event, events.Observed) and event.facts is not None:
+            record["facts"] = self._keep_facts(event.host, event.facts)
+        self._put(record, sync=isinstance(event, _DURABLE))
+
+    def end(self, status: int, how: str = ENDED, sentence: str = "") -> None:
+        """Record that the run is over, with its exit status. Nothing is recorded after it; a second end is not."""
+        with self._lock:
+            results = results_of(self.header.hosts, self._seen, self._results, running=False)
+            record = {
+                "kind": RUN_ENDED,
+                "status": status,
+                "how": how,
+                "sentence": self._redactor.text(sentence)[:KEPT_SENTENCE],
+                "results": dict(Counter(results.values())),
+                "bytes": self._bytes + sum(self._facts.values()),
+            }
+        self._put(record, sync=True, last=True)
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file. A run that was not ended before is one that was cut off."""
+        with self._sync_lock, self._lock:
+            fd, self._fd = self._fd, None
+            if fd is not None:
+                with suppress(OSError):
+                    os.close(fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        match error:
+            case None:
+                self.end(0)
+            case HostwrightError():
+                self.end(error.exit_status, ENDED, str(error))
+            case KeyboardInterrupt():
+                self.end(130, INTERRUPTED)
+            case SystemExit(code=code):
+                self.end(code if isinstance(code, int) else int(code is not None))
+            case _:
+                self.end(1, CRASHED, f"{type(error).__name__}: {error}")
+
+    def _open(self, root: Path) -> None:
+        runs = runs_dir(root)
+        for folder in (root, runs):
+            folder.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
+        self._folder = _claim(runs, self.header.run)
+        self.header = replace(self.header, run=self._folder.name)
+        (self._folder / FACTS).mkdir(mode=PRIVATE_DIR)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        self._fd = os.open(self.path, flags, PRIVATE_FILE)
+        with suppress(OSError):  # a file system without locks: readers look for the process then
+            fcntl.flock(self._fd, fcntl.LOCK_EX)  # nobody but a reader holds it, for a moment
+        prune(root, spare=self.header.run)
+
+    def _keep_facts(self, host: str, facts: Facts) -> str:
+        """Write the facts of a look; return the file's name within the run's directory, or nothing."""
+        if self._fd is None:
+            return ""
+        with self._lock:
+            first = facts_file(host, BEFORE)
+            name = facts_file(host, AFTER) if first in self._facts else first
+        try:
+            size = write_facts(self._folder / name, host, _now(), facts, self._redactor)
+        except OSError as error:
+            self._trouble(error, self._folder / name)
+            return ""
+        with self._lock:
+            self._facts[name] = size
+        return name
+
+    def _put(self, record: Mapping[str, Any], *, sync: bool, cleaned: bool = False, last: bool = False) -> None:
+        """Append a record as one line, in one write."""
+        if self._fd is None:
+            return
+        shown = record if cleaned else self._redactor.record(record, IDENTIFIERS)
+        head = {key: shown[key] for key in ("kind", "host") if key in shown}  # first: readers find them without parsing
+        times = {"t": round(time.monotonic() - self._began_s, 3), "at": _now()}
+        line = json.dumps({**head, **times, **shown}).encode("ascii") + b"\n"
+        try:
+            number = self._append(line, last)
+            if sync:
+                self._sync(number)
+        except OSError as error:
+            self._trouble(error, self.path)
+
+    def _append(self, line: bytes, last: bool) -> int:
+        """Write a line; return its number. After one that could not be written whole, a new line is begun first."""
+        with self._lock:
+            if self._fd is None or self._ended:
+                return 0
+            self._ended = last
+            rest = b"\n" + line if self._torn else line
+            self._torn = True
+            while rest:
+                rest = rest[os.write(self._fd, rest) :]
+            self._torn = False
+            self._written += 1
+            self._bytes += len(line)
+            return self._written
+
+    def _sync(self, number: int) -> None:
+        """Wait until the disk has a line. Threads that wait at the same time share one fsync."""
+        with self._sync_lock:
+            with self._lock:
+                fd, written = self._fd, self._written
+            if fd is not None and self._synced < number:
+                os.fsync(fd)
+                self._synced = written
+
+    def _trouble(self, error: OSError, path: Path) -> None:
+        with self._lock:
+            told, self._troubled = self._troubled, True
+        if not told:
+            self._on_trouble(
+                f"the record of this run cannot be kept: {path}: {error.strerror or error}. The run goes on; "
+                "`invoke runs` will not show all of it, and what is missing cannot be resumed"
+            )
+
+
+def _claim(runs: Path, run: str) -> Path:
+    """A new directory for a run, never one that was there."""
+    for number in count(1):
+        folder = runs / (run if number == 1 else f"{run}-{number}")
+        with suppress(FileExistsError):
+            folder.mkdir(mode=PRIVATE_DIR)
+            return folder
+    raise AssertionError("counting ended")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,1 @@
+"""Taking, keeping and releasing the locks of hosts."""

@@ -1,0 +1,277 @@
+"""Holding a host's lock for as long as a run works on it, and changing the lock that an operator puts on it.
+
+A small root program on the host keeps the run's lock, over one exec channel of the run's own connection. It ends, and
+the lock with it, when its standard input ends (the run is over, the controller was killed, the connection is gone), or
+when no sign of life has come for ``LAPSES_S`` (the network was cut, the laptop's lid closed). It answers each sign of
+life, so that the controller knows until when it holds the lock for certain.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from hostwright.common.errors import HostError, Locked, Unreachable
+from hostwright.common.secret import Secret
+from hostwright.plan import locks, probing
+from hostwright.plan.locks import LAPSES_S, Holder, OperatorLock
+from hostwright.plan.model import Facts
+from hostwright.plan.observing import ask
+from hostwright.transport import Session
+from hostwright.transport.become import check_become, root_command, wrap
+
+BEAT_S = 4.0  #: between two signs of life: three may come late before the lock lapses
+MARGIN_S = 1.0  #: the lock counts as lost so long before it lapses, for what is begun at the last moment
+ANSWER_S = 30.0  #: how long a host may take to start the program
+FIRST_WAIT_S = 1  #: for a lock that is being given back in this moment
+ROUND_S = 15  #: a longer wait is made of such rounds, each with a fresh look at who holds the lock
+LAPSE_WAIT_S = 20.0  #: for the lock of a run that is dead, or cannot be heard
+RELEASE_S = 3.0
+LONGEST_S = 20 * 86400.0  #: a bound for the channel; no run is so long, and poll(2) counts milliseconds up to 24 days
+TRIES = 5  #: for an operator's lock while others change it
+
+#: $1: folder, $2: nonce, $3: record, $4: seconds to wait, $5: seconds without a sign of life. It is one line, because
+#: the login shell that hands it on may be a csh. What it starts must not hold on to the lock (9) or to the channel.
+_KEEP = "; ".join(
+    [
+        'set -u; trap \'\' PIPE; umask 022; mkdir -p "$1" && cd "$1" || exit 3',
+        'umask 077; exec 9>>run.lock; umask 022; status=0; flock -w "$4" 9 || status=$?',
+        'if [ "$status" = 1 ]; then age=$(( $(date +%s) - $(stat -c %Y run.json 2>/dev/null || date +%s) ))',
+        'printf "%s busy %s %s\\n" "$2" "$age" "$(head -c 8192 run.json 2>/dev/null | tr -d "\\n")"; exit 0; fi',
+        '[ "$status" = 0 ] || exit 3',
+        f"rm -f run.json; pid=$$; printf '%s %s\\n' $$ \"$({locks.START_OF})\" >run.pid",
+        "printf '%s\\n' \"$3\" >run.json.new; mv -f run.json.new run.json; printf '%s held\\n' \"$2\"",
+        'while beat=$(exec 9>&- 2>/dev/null; exec timeout "$5" head -n 1) && [ -n "$beat" ]',
+        'do touch run.json; printf \'%s beat %s\\n\' "$2" "$beat" || break; done',
+        "rm -f run.pid run.json",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Somebody else has the lock: whose it is, and how long ago its controller was heard, by the host's clock."""
+
+    held: Holder | None
+    age_s: float
+
+
+class HostLock:
+    """A host's lock, held until ``release``. Also a context manager."""
+
+    def __init__(self, keeper: Keeper):
+        self._keeper = keeper
+
+    @classmethod
+    def acquire(
+        cls,
+        session: Session,
+        holder: Holder,
+        *,
+        password: Secret | None,
+        wait_s: float = 0.0,
+        notify: Callable[[str], None] = lambda _: None,
+    ) -> HostLock:
+        """Take the lock over ``session``, on which sudo has been tried before (see ``become.root_command``).
+
+        Raises ``Locked`` with who holds it, when it is not free within ``wait_s``; ``notify`` hears of that while it
+        waits. The lock of a run that is dead, or not heard any more, is waited for in any case: it lapses. Raises
+        ``Unreachable`` when the host does not answer, and ``HostError`` when it cannot be locked.
+        """
+        begun_s = _now_s()
+        round_s = FIRST_WAIT_S
+        while True:
+            keeper = Keeper(session, holder, password, round_s)
+            try:
+                busy = keeper.settled(round_s + ANSWER_S)
+            except BaseException:  # whatever it is: a lock that nobody knows of would be held for the whole run
+                keeper.stop()
+                raise
+            if busy is None:
+                return cls(keeper)
+            passing = locks.lapsing(busy.held, busy.age_s, holder)
+            left_s = begun_s + max(wait_s, LAPSE_WAIT_S if passing else 0.0) - _now_s()
+            if left_s <= 0:
+                raise Locked(holder.host, locks.held_by(busy.held))
+            notify(f"waiting for its lock: {locks.held_by(busy.held)}")
+            round_s = min(math.ceil(left_s), ROUND_S)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the lock is not ours for certain any more: take it again before anything is begun."""
+        return self._keeper.lost
+
+    def check(self) -> None:
+        """Raise ``HostError`` when the lock is lost, so that nothing is begun without it."""
+        if self.lost:
+            raise HostError(self._keeper.host, f"its lock was lost ({self._keeper.why}): nothing is begun without it")
+
+    def release(self) -> None:
+        """Give the lock back and wait shortly until the host has it. Doing so twice does nothing; it never raises."""
+        self._keeper.end()
+
+    def __enter__(self) -> HostLock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+class Keeper:
+    """The program on the host that keeps the lock, as seen from here: what it was sent, what it has said.
+
+    It is its own standard input (``transport.Readable``). One sign of life is on its way at any time, so that an answer
+    tells when that sign was sent: for ``LAPSES_S`` from then on, the lock is ours.
+    """
+
+    def __init__(self, session: Session, holder: Holder, password: Secret | None, wait_s: int):
+        self.host = holder.host
+        self.why = "its connection is silent"
+        self._nonce = probing.new_nonce().encode()
+        command, self._opening = root_command(
+            _KEEP, locks.RUN_DIR, self._nonce.decode(), holder.to_json(), wait_s, LAPSES_S, password=password
+        )
+        self._change = threading.Condition()
+        self._rest = b""
+        self._held = self._ending = False
+        self._busy: Busy | None = None
+        self._error: HostError | None = None  #: set when the program has ended, whatever the reason
+        self._sent = self._heard = 0
+        self._sent_s = self._heard_s = -math.inf
+        self._thread = threading.Thread(target=self._run, args=(session, command), name="host-lock", daemon=True)
+        self._thread.start()
+
+    def settled(self, timeout_s: float) -> Busy | None:
+        """Wait until the lock is ours, and be ``None``; or somebody else's. Raises what stands in the way."""
+        with self._change:
+            self._change.wait_for(lambda: self._heard or self._busy or self._error, timeout_s)
+            if self._heard:
+                return None
+            if self._busy:
+                return self._busy
+            silent = f"it did not answer within {timeout_s:g} s when it was to be locked"
+            raise self._error or Unreachable(self.host, silent, passing=True)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the lock may be somebody else's."""
+        with self._change:
+            return self._error is not None or self._ending or _now_s() - self._heard_s > LAPSES_S - MARGIN_S
+
+    def stop(self) -> None:
+        """Let the program end."""
+        with self._change:
+            self._ending = True
+            self._change.notify_all()
+
+    def end(self) -> None:
+        """End the program, and wait a little for its end."""
+        self.stop()
+        self._thread.join(RELEASE_S)
+
+    def read(self, size: int, /) -> bytes:
+        """See ``transport.Readable``: what opens the program, then a sign of life now and then, until the end."""
+        if self._opening:
+            opening, self._opening = self._opening[:size], self._opening[size:]
+            return opening
+        with self._change:
+            self._change.wait_for(lambda: self._ending or (self._held and self._heard == self._sent))
+            if self._sent:
+                self._change.wait_for(lambda: self._ending, BEAT_S)
+            if self._ending:
+                return b""
+            self._sent += 1
+            self._sent_s = _now_s()
+            return b"%d\n" % self._sent
+
+    def _run(self, session: Session, command: str) -> None:
+        error: HostError
+        try:
+            output = session.run(command, stdin=self, timeout_s=LONGEST_S, on_stdout=self._take)
+        except HostError as caught:
+            error = caught
+        except Exception as caught:  # noqa: BLE001 - nobody sees what a thread raises: it is told to whoever asks
+            error = HostError(self.host, f"it cannot be locked: {caught}")
+        else:
+            lines = output.stderr.decode("utf-8", "replace").strip().splitlines()
+            error = HostError(self.host, f"it cannot be locked: {lines[-1] if lines else 'it does not say why'}")
+        with self._change:
+            self._error = error
+            self.why = error.sentence if isinstance(error, Unreachable) else "the program that keeps it has ended"
+        self.stop()
+
+    def _take(self, data: bytes) -> None:
+        """What the program says, in pieces of any size, among what a login shell may print."""
+        *lines, rest = (self._rest + data).split(b"\n")
+        self._rest = rest[-2 * locks.RECORD_CAP_BYTES :]
+        with self._change:
+            for line in lines:
+                nonce, _, said = line.partition(b" ")
+                if nonce == self._nonce:
+                    self._hear(said.decode("utf-8", "replace"))
+            self._change.notify_all()
+
+    def _hear(self, said: str) -> None:
+        word, _, rest = said.partition(" ")
+        if word == "held":
+            self._held = True
+        elif word == "busy":
+            age, _, record = rest.partition(" ")
+            with suppress(ValueError):
+                self._busy = Busy(locks.read_holder(record), float(age))
+        elif word == "beat" and rest == str(self._sent):
+            self._heard, self._heard_s = self._sent, self._sent_s
+
+
+def look(session: Session) -> Facts:
+    """Which locks a host carries; needs no root."""
+    return ask(session, session.host.name, (locks.LOCK, locks.RUN_LOCK), None, timeout_s=ANSWER_S)
+
+
+def put_lock(session: Session, lock: OperatorLock, *, password: Secret | None, force: bool = False) -> Facts:
+    """Lock a host in an operator's name; what was there before. Raises ``Locked`` for somebody else's lock."""
+    return _change_lock(
+        session, lock.owner, lambda facts: locks.lock_script(lock, facts, force=force), password, force=force
+    )
+
+
+def take_lock_off(session: Session, who: str, *, password: Secret | None, force: bool = False) -> Facts:
+    """Take an operator's lock off a host; what was there before. Raises ``Locked`` for somebody else's lock."""
+
+    def script(facts: Facts) -> str:
+        return "" if locks.operator_lock(facts) is None else locks.unlock_script(facts, force=force)
+
+    return _change_lock(session, who, script, password, force=force)
+
+
+def _change_lock(
+    session: Session, who: str, script: Callable[[Facts], str], password: Secret | None, *, force: bool
+) -> Facts:
+    """Look, decide, and change what was decided about; look again when another operator was faster."""
+    host = session.host.name
+    for _ in range(TRIES):
+        before = look(session)
+        why_not = "" if force else locks.forbids(locks.operator_lock(before), who, datetime.now(UTC))
+        if why_not:
+            raise Locked(host, why_not)
+        program = script(before)
+        if not program:
+            return before
+        output = session.run("/bin/sh", stdin=wrap("", program, password=password), timeout_s=ANSWER_S)
+        check_become(host, output)
+        if output.status == 0:
+            return before
+        if output.status != locks.MOVED_STATUS:
+            lines = output.stderr.decode("utf-8", "replace").strip().splitlines()
+            raise HostError(host, f"its lock cannot be changed: {lines[-1] if lines else 'it does not say why'}")
+    raise Locked(host, "other operators change its lock all the time; look at it with `invoke lock --list`")
+
+
+def _now_s() -> float:
+    """Seconds that go on while this machine sleeps: a laptop that wakes up has lost its locks."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

@@ -1,0 +1,130 @@
+"""Hosts that cannot carry their own lock, since they do not answer: the lock is kept on this machine.
+
+One file a host and inventory, ``set-aside/INVENTORY/HASH.json`` in the state directory, mode 0600; it appears whole or
+not at all. It says what an operator's lock on a host says (``locks.OperatorLock``). Its time ends like that one's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from hostwright.common.errors import HostwrightError, InputError, Locked
+from hostwright.common.places import PRIVATE_DIR, place_of
+from hostwright.plan.locks import OperatorLock, forbids
+from hostwright.stack.artifacts import locked, settle
+
+FOLDER = "set-aside"
+CAP_BYTES = 8 * 1024  #: what our own files hold is a tenth of it
+
+_LOCK = TypeAdapter(OperatorLock)
+
+
+def put(root: Path, inventory: str | Path, lock: OperatorLock, *, now: datetime, force: bool = False) -> None:
+    """Set ``lock.host`` aside; ``root`` is ``journal.state_root()``. When this returns it is on the disk.
+
+    Raises ``Locked`` where somebody else's lock is there and has not expired ``now`` (``force``: replaces it all the
+    same), ``HostwrightError`` when it cannot be written.
+    """
+    path = _path(root, inventory, lock.host)
+    try:
+        for folder in (root, root / FOLDER, path.parent):
+            folder.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
+        with locked(path.parent):
+            why_not = "" if force else forbids(_read(path), lock.owner, now)
+            if why_not:
+                raise Locked(lock.host, why_not)
+            _write(path, lock.to_json())
+    except OSError as error:
+        raise HostwrightError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def get(root: Path, inventory: str | Path, host: str) -> OperatorLock | None:
+    """The lock that is kept here for a host, expired or not. Raises ``InputError`` for a file that is damaged."""
+    return _read(_path(root, inventory, host))
+
+
+def take_off(
+    root: Path, inventory: str | Path, host: str, *, who: str, now: datetime, force: bool = False
+) -> OperatorLock | None:
+    """Take a host's lock off this machine, and be what it was; ``None`` where there was none.
+
+    Raises ``Locked`` for somebody else's that has not expired, and ``InputError`` for a file that is damaged;
+    ``force`` takes both away, and is ``None`` for the damaged one.
+    """
+    path = _path(root, inventory, host)
+    if not path.exists():
+        return None
+    try:
+        with locked(path.parent):
+            found = _known(path) if force else _read(path)
+            why_not = "" if force else forbids(found, who, now)
+            if why_not:
+                raise Locked(host, why_not)
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise HostwrightError(f"{path}: cannot be removed: {error.strerror or error}") from error
+    return found
+
+
+def all_of(root: Path, inventory: str | Path) -> tuple[OperatorLock, ...]:
+    """The locks that are kept here for an inventory's hosts, by host. Raises ``InputError`` for a damaged file."""
+    found = (_read(path) for path in (root / FOLDER / place_of(inventory)).glob("*.json"))
+    return tuple(sorted((lock for lock in found if lock is not None), key=lambda lock: lock.host))
+
+
+def refusal(root: Path, inventory: str | Path, host: str, now: datetime) -> str:
+    """Why a host that is set aside must not be changed; empty when nothing forbids it. Raises ``InputError``."""
+    lock = get(root, inventory, host)
+    if lock is None or lock.expired(now):
+        return ""
+    return (
+        f"set aside on this machine, {lock}. To work on it, take the lock off: `invoke unlock --hosts {host}` "
+        "(somebody else's: --force)"
+    )
+
+
+def _path(root: Path, inventory: str | Path, host: str) -> Path:
+    """A host's name may be any text: its hash is a file name everywhere."""
+    name = hashlib.sha256(host.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return root / FOLDER / place_of(inventory) / f"{name}.json"
+
+
+def _read(path: Path) -> OperatorLock | None:
+    """The lock in a file; ``None`` where there is no file. Raises ``InputError``."""
+    try:
+        with path.open("rb") as file:
+            return _LOCK.validate_json(file.read(CAP_BYTES), strict=True)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", str(path)) from error
+    except ValidationError as error:
+        raise InputError(
+            "keeps a host locked and is damaged: see by its time and owner whose it is, then remove it with "
+            "`invoke unlock --force` for the host that is meant, or delete the file",
+            str(path),
+        ) from error
+
+
+def _known(path: Path) -> OperatorLock | None:
+    try:
+        return _read(path)
+    except InputError:
+        return None
+
+
+def _write(path: Path, text: str) -> None:
+    handle, beside = tempfile.mkstemp(prefix=".", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(f"{text}\n")
+        settle(Path(beside), path)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise

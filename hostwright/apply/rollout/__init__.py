@@ -1,0 +1,1 @@
+"""Many hosts side by side: how many at once, which first, how many may fail."""

@@ -1,0 +1,148 @@
+"""How far a run may go: how many hosts at once, which ones first, how many may fail; and, from that, who begins next.
+
+Nothing here touches a host, a thread or a clock.
+"""
+
+from __future__ import annotations
+
+import re
+import resource
+from collections import deque
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+
+from hostwright.common.errors import InputError
+
+MAX_PARALLEL = 256  #: beyond it the controller's cores bind, not the hosts
+FILES_PER_HOST = 4  #: a socket, and what paramiko and an artifact's stream need beside it
+FILES_KEPT = 64  #: for everything that is not a host: the journal, the view, the artifacts
+
+STOPPED_BY_OPERATOR = "stopped by the operator"
+
+_AMOUNT = re.compile(r"([0-9]{1,9})|([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%")
+
+
+def window(hosts: int) -> int:
+    """How many hosts are worked on at once: all, bounded by ``MAX_PARALLEL`` and by the open files that are allowed."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files == resource.RLIM_INFINITY:
+        return max(1, min(hosts, MAX_PARALLEL))
+    return max(1, min(hosts, MAX_PARALLEL, (files - FILES_KEPT) // FILES_PER_HOST))
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The first ``canary`` hosts go before all others, ``batch`` are in work at once, ``max_fail`` of them may fail."""
+
+    canary: int
+    batch: int
+    max_fail: int
+
+
+def read_limits(hosts: int, *, canary: str, batch: str, max_fail: str) -> Limits:
+    """The limits of a run of so many hosts, from ``--canary``, ``--batch`` and ``--max-fail``.
+
+    Each is ``""`` (no canary; as many at once as can be; any number may fail), a number of hosts, or a share of the
+    run's hosts such as ``10%``. Shares of ``canary`` and ``batch`` are rounded up, so that they are never nobody; a
+    share of ``max_fail`` is rounded down. Raises ``InputError`` that names the option.
+    """
+    first = _amount("--canary", canary, hosts)
+    at_once = _amount("--batch", batch, hosts)
+    failures = _amount("--max-fail", max_fail, hosts)
+    if at_once == 0 and hosts:
+        raise InputError(f"found {batch!r}, expected at least 1 host at once, such as 5 or 10%", "--batch")
+    return Limits(
+        canary=0 if first is None else min(ceil(first), hosts),
+        batch=window(hosts) if at_once is None else max(1, min(ceil(at_once), window(hosts))),
+        max_fail=hosts if failures is None else min(floor(failures), hosts),
+    )
+
+
+def _amount(option: str, text: str, hosts: int) -> Fraction | None:
+    """A number of hosts or a share of them, exactly; ``None`` when nothing was said."""
+    if not text.strip():
+        return None
+    found = _AMOUNT.fullmatch(text.strip())
+    if not found or (found[2] and Fraction(found[2]) > 100):
+        raise InputError(f"found {text!r}, expected a number of hosts such as 5, or a share from 0% to 100%", option)
+    return Fraction(found[1]) if found[1] else Fraction(found[2]) * hosts / 100
+
+
+class Course:
+    """The course of one run: who has not begun, who is in work, who failed; it decides who begins next.
+
+    Not for several threads at once. ``ceiling`` bounds the hosts in work even where slots were lent.
+    """
+
+    def __init__(self, names: Iterable[str], limits: Limits, ceiling: int):
+        order = tuple(dict.fromkeys(names))
+        self.because = ""  #: why no further host begins; empty while the run goes on
+        self.failures = 0  #: hosts that failed or could not be reached
+        self._max_fail = limits.max_fail
+        self._batch = max(1, min(limits.batch, ceiling))
+        self._ceiling = ceiling
+        self._waiting = deque(order)
+        self._running: dict[str, None] = {}
+        self._canaries = set(order[: limits.canary])
+        self._over_budget = False
+
+    @property
+    def running(self) -> tuple[str, ...]:
+        """The hosts in work, the one that began first before the others."""
+        return tuple(self._running)
+
+    @property
+    def untouched(self) -> tuple[str, ...]:
+        """The hosts that have not begun, in their order."""
+        return tuple(self._waiting)
+
+    @property
+    def over(self) -> bool:
+        """Whether nobody is in work and nobody will begin."""
+        return not self._running and (bool(self.because) or not self._waiting)
+
+    def begin(self, silent: Collection[str]) -> tuple[str, ...]:
+        """The hosts that begin now. ``silent`` names those that do not answer: their slots are lent to others."""
+        begun = []
+        while self._waiting and self._may_begin(self._waiting[0], silent):
+            begun.append(self._waiting.popleft())
+            self._running[begun[-1]] = None
+        return tuple(begun)
+
+    def _may_begin(self, host: str, silent: Collection[str]) -> bool:
+        """Whether there is a slot for this host.
+
+        A slot is lent only as long as the failure budget can bear that every silent host fails: when a whole network
+        is gone, the run must not walk into it host by host. Canaries are waited for.
+        """
+        if self.because or len(self._running) >= self._ceiling:
+            return False
+        if host in self._canaries:
+            return len(self._running) < self._batch
+        if self._canaries:
+            return False
+        lent = min(sum(name in silent for name in self._running), self._max_fail - self.failures)
+        return len(self._running) - lent < self._batch
+
+    def end(self, host: str, result: str) -> None:
+        """A host in work has ended: ``failed``, ``unreachable`` and ``stopped`` are results of ``events.RESULTS`` that
+        bear on the others; any other is good.
+        """
+        del self._running[host]
+        if result in ("failed", "unreachable"):
+            self.failures += 1
+            if host in self._canaries:
+                self.halt(f"a canary failed: {host}")
+            elif self._over_budget or (self.failures > self._max_fail and not self.because):
+                self._over_budget = True
+                self.because = f"the failure budget is spent: {self.failures} of at most {self._max_fail} hosts failed"
+        elif result == "stopped":
+            self.halt(STOPPED_BY_OPERATOR)
+        else:
+            self._canaries.discard(host)
+
+    def halt(self, because: str) -> None:
+        """No further host begins; the first reason stands."""
+        self.because = self.because or because

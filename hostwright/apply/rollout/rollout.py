@@ -1,0 +1,277 @@
+"""Many hosts side by side: each on its own, none waiting for another.
+
+One loop decides, in the caller's thread. Threads of hosts, Ctrl-C and SIGTERM only put a message into its inbox:
+nothing has to be locked, and no interruption is lost. The threads are daemons, so that a host that hangs for ever
+cannot keep the process from its end (the interpreter waits for every thread of ``concurrent.futures``).
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from types import FrameType
+from typing import Generic, TypeVar
+
+from hostwright.apply.events import Emit, HostEnded
+from hostwright.apply.rollout.limits import STOPPED_BY_OPERATOR, Course, Limits, window
+from hostwright.common.errors import HostError, HostwrightError, SeveralFailed, Stopped, Unreachable
+
+T = TypeVar("T")
+
+TICK_S = 0.1  #: how often the loop looks for silent hosts while nothing happens
+CUT_S = 2.0  #: how long threads may take to end once their connections are cut; then they are left behind
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+CUT_OFF = "cut off before its end; a job that runs on it goes on, and the next run re-attaches to it"
+BROKEN_OFF = "the run was broken off by an error of Hostwright itself"
+
+
+@dataclass(frozen=True, slots=True)
+class Results(Generic[T]):
+    """What came of each host: a value, the error that ended it, or nothing. Each in the order of ``names``.
+
+    ``untouched`` are the hosts that were never begun, since the run had stopped; ``stopped_because`` says why, and is
+    empty when the run went over all hosts.
+    """
+
+    values: tuple[T, ...]
+    errors: tuple[HostError, ...]
+    untouched: tuple[str, ...] = ()
+    stopped_because: str = ""
+    names: tuple[str, ...] = ()
+
+
+def result_of(error: HostError) -> str:
+    """Which of ``events.RESULTS`` an error is: ``unreachable``, ``stopped`` or ``failed``.
+
+    Where several roles of a host failed, the worst counts: a lost connection or a stop comes over all of them at once.
+    """
+    if isinstance(error, SeveralFailed):
+        kinds = {result_of(one) if isinstance(one, HostError) else "failed" for one in error.errors}
+        return next(kind for kind in ("failed", "unreachable", "stopped") if kind in kinds)
+    if isinstance(error, Unreachable):
+        return "unreachable"
+    return "stopped" if isinstance(error, Stopped) else "failed"
+
+
+def on_each(
+    names: Sequence[str], work: Callable[[str], T], *, stop: Callable[[], None], at_once: int = 0
+) -> Results[T]:
+    """Call ``work(host)`` for each host, side by side. An error of one host is kept and stops no other.
+
+    ``at_once`` bounds how many, below what this machine can hold open; 0 is as many as that.
+
+    On Ctrl-C no further host is started, and ``stop`` is called to cut the connections; the jobs on the hosts go on.
+    An error that is not ours (a bug) ends the run.
+    """
+    most = window(len(names))
+    limits = Limits(canary=0, batch=min(at_once or most, most), max_fail=len(names))
+    return _Run(names, work, limits, emit=lambda _: None, stop=stop, gently=None, silent=_nobody).carry_out()
+
+
+def _nobody() -> Collection[str]:
+    return ()
+
+
+def roll_out(
+    names: Sequence[str],
+    work: Callable[[str], T],
+    *,
+    limits: Limits,
+    emit: Emit,
+    stop: Callable[[], None],
+    gently: Callable[[], None],
+    silent: Callable[[], Collection[str]] = _nobody,
+    result: Callable[[T], str] = lambda _: "changed",
+) -> Results[T]:
+    """Call ``work(host)`` for each host: the canaries first, then a sliding window over the others.
+
+    ``result`` says which of ``events.RESULTS`` a value of ``work`` is: a failure may be a value.
+
+    When the failure budget is spent or a canary fails, no further host begins; those in work come to their end.
+    ``work`` reports a good end itself; ``HostEnded`` for all others goes to ``emit``. ``silent()`` names the hosts that
+    do not answer (``Silence.hosts``); their slots are lent to others.
+
+    The first Ctrl-C or SIGTERM calls ``gently()``, which is to let ``work`` raise ``Stopped`` soon, and waits for the
+    hosts in work. The second calls ``stop()`` to cut the connections and raises ``KeyboardInterrupt``, whether the
+    threads have ended or not. A bug in ``work`` does the same, and is raised.
+    """
+    return _Run(names, work, limits, emit=emit, stop=stop, gently=gently, silent=silent, result=result).carry_out()
+
+
+@dataclass(frozen=True, slots=True)
+class _Done(Generic[T]):
+    """A host's work returned."""
+
+    host: str
+    value: T
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """A host's work raised."""
+
+    host: str
+    error: BaseException
+
+
+@dataclass(frozen=True, slots=True)
+class _Interrupted:
+    """The operator wants an end."""
+
+
+class _Run(Generic[T]):
+    """One run over hosts, until ``carry_out`` returns."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        work: Callable[[str], T],
+        limits: Limits,
+        *,
+        emit: Emit,
+        stop: Callable[[], None],
+        gently: Callable[[], None] | None,
+        silent: Callable[[], Collection[str]],
+        result: Callable[[T], str] = lambda _: "changed",
+    ):
+        self._names = tuple(dict.fromkeys(names))
+        self._course = Course(self._names, limits, window(len(self._names)))
+        self._work, self._emit, self._stop, self._gently, self._silent = work, emit, stop, gently, silent
+        self._result = result
+        self._inbox: SimpleQueue[_Done[T] | _Failed | _Interrupted] = SimpleQueue()
+        self._values: dict[str, T] = {}
+        self._errors: dict[str, HostError] = {}
+        self._asked_to_stop = False
+        self._listed = False
+
+    def carry_out(self) -> Results[T]:
+        """Everything, to the end."""
+        with _interruptions(lambda: self._inbox.put(_Interrupted())):
+            try:
+                self._loop()
+            except BaseException as error:
+                self._cut(STOPPED_BY_OPERATOR if isinstance(error, KeyboardInterrupt) else BROKEN_OFF)
+                raise
+        if not (self._inbox.empty() or self._asked_to_stop):
+            self._interrupt()  # it came after the last host's end
+        return Results(
+            tuple(self._values[name] for name in self._names if name in self._values),
+            tuple(self._errors[name] for name in self._names if name in self._errors),
+            self._course.untouched,
+            self._course.because,
+            self._names,
+        )
+
+    def _loop(self) -> None:
+        while not self._course.over:
+            for host in self._course.begin(self._silent()):
+                threading.Thread(target=self._visit, args=(host,), name=f"host-{host}", daemon=True).start()
+            message = self._next()
+            if message is not None:
+                self._take(message)
+
+    def _visit(self, host: str) -> None:
+        """One host's work, in its own thread."""
+        try:
+            self._inbox.put(_Done(host, self._work(host)))
+        except BaseException as error:  # noqa: BLE001 - judged, and raised again if need be, by the loop
+            self._inbox.put(_Failed(host, error))
+
+    def _next(self) -> _Done[T] | _Failed | _Interrupted | None:
+        try:
+            return self._inbox.get(timeout=TICK_S)
+        except Empty:
+            return None
+
+    def _take(self, message: _Done[T] | _Failed | _Interrupted) -> None:
+        match message:
+            case _Done(host=host, value=value):
+                self._values[host] = value
+                self._course.end(host, self._result(value))
+            case _Failed(host=host, error=error):
+                self._fail(host, error)
+            case _Interrupted():
+                self._interrupt()
+        self._list_untouched()
+
+    def _fail(self, host: str, error: BaseException) -> None:
+        if not isinstance(error, HostwrightError):
+            self._course.halt(BROKEN_OFF)
+        result, sentence = _verdict(error)
+        self._course.end(host, result)
+        self._emit(HostEnded(host, result, sentence))
+        if not isinstance(error, HostwrightError):
+            raise error
+        self._errors[host] = error if isinstance(error, HostError) else HostError(host, sentence)
+
+    def _interrupt(self) -> None:
+        if self._gently is None or self._asked_to_stop:
+            raise KeyboardInterrupt
+        self._asked_to_stop = True
+        self._course.halt(STOPPED_BY_OPERATOR)
+        self._gently()
+
+    def _list_untouched(self) -> None:
+        """Once the run has stopped: say of each host that has not begun that it will not."""
+        if self._course.because and not self._listed:
+            self._listed = True
+            for host in self._course.untouched:
+                self._emit(HostEnded(host, "untouched", self._course.because))
+
+    def _cut(self, because: str) -> None:
+        """Cut the connections, give the threads a moment, and account for every host. Another Ctrl-C ends the wait."""
+        self._course.halt(because)
+        cutter = threading.Thread(target=self._stop, name="cut", daemon=True)
+        cutter.start()
+        deadline_s = time.monotonic() + CUT_S
+        while (self._course.running or cutter.is_alive()) and time.monotonic() < deadline_s:
+            match self._next():
+                case _Interrupted():
+                    break
+                case _Done(host=host, value=value):
+                    self._course.end(host, self._result(value))
+                case _Failed(host=host, error=error):
+                    result, sentence = _verdict(error)
+                    by_itself = result == "failed" and isinstance(error, HostwrightError)
+                    self._course.end(host, result)
+                    self._emit(HostEnded(host, result, sentence) if by_itself else HostEnded(host, "stopped", CUT_OFF))
+        for host in self._course.running:
+            self._emit(HostEnded(host, "stopped", CUT_OFF))
+        self._list_untouched()
+
+
+def _verdict(error: BaseException) -> tuple[str, str]:
+    """How a host ended that raised this, and why: a result of ``events.RESULTS`` and a sentence."""
+    if isinstance(error, HostError):
+        return result_of(error), error.sentence
+    if isinstance(error, HostwrightError):
+        return "failed", str(error)
+    return "failed", f"an error of Hostwright itself: {error!r}"
+
+
+@contextmanager
+def _interruptions(note: Callable[[], None]) -> Iterator[None]:
+    """Call ``note`` for each Ctrl-C and SIGTERM, and let nothing else come of them, until the end of the block.
+
+    Only the main thread is told of signals. One that is ignored, as in a job that a shell runs in the background, stays
+    ignored.
+    """
+
+    def told(_number: int, _frame: FrameType | None) -> None:
+        note()
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        heard = [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+        before = {number: signal.signal(number, told) for number in heard}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

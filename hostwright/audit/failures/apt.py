@@ -1,0 +1,128 @@
+"""Signs of apt and dpkg: interrupted, locked for long, or with sources that apt does not read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hostwright.apply.jobs import jobs
+from hostwright.audit.failures.apt_sources import SOURCES as CUDA_SOURCES
+from hostwright.audit.failures.cuda_sources import refused
+from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.look import Unread
+from hostwright.common.quoting import words
+from hostwright.plan.model import Probe
+from hostwright.resources.packages.packages import DpkgInOrder
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+DPKG_LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock")
+LOCKS = (*DPKG_LOCKS, "/var/lib/apt/lists/lock", "/var/cache/apt/archives/lock")
+PATIENCE_S = 600  #: apt is waited for as long (see ``resources.dpkg``); who holds a lock for longer is named
+
+IN_ORDER = DpkgInOrder()
+
+#: ``file pid seconds name`` of each process that holds a lock of apt's: /proc/locks names processes and inodes. Inodes
+#: come again on other filesystems, so the process must have the very file open.
+HELD = Probe(
+    f"stat -c '%i %n' -- {words(LOCKS)} |"
+    """ awk 'NR == FNR { name[$1] = $2; next }
+  $2 != "->" && $4 == "WRITE" { n = split($6, a, ":"); if (a[n] in name) print name[a[n]], $5 }' - /proc/locks |
+  while read -r f p; do
+    find "/proc/$p/fd" -lname "$f" | grep -q . || continue
+    read -r name <"/proc/$p/comm" && echo "$f $p $(ps -o etimes= -p "$p" | tr -d ' ') $name"
+  done; exit 0""",
+    root=True,
+)
+
+#: What apt says when it reads its sources, and nothing else: without the lists and dpkg's status, since it would then
+#: build its cache, which takes half a second and is written to the disk.
+SOURCES = Probe(
+    "timeout -k 1 5 apt-get -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o Dir::State::Lists=/var/empty/"
+    " -o Dir::State::status=/dev/null indextargets 2>&1 >/dev/null; s=$?; [ $s -lt 124 ] || exit $s",
+    root=True,
+)
+
+_UNREAD = "E: The list of sources could not be read."  #: apt's last word after each error in a source list
+_CONFLICT = "Conflicting values set for option Signed-By"
+_TWICE = re.compile(r"W: Target .* is configured multiple times in (.*)")
+_HELD = re.compile(r"(/\S+) (\d{1,10}) (\d{1,10}) (.*)", re.ASCII)
+
+
+def interrupted(look: Look) -> Iterator[str]:
+    """A package is half-installed or half-configured, or dpkg's journal is not empty, while nobody runs dpkg."""
+    look.answer(IN_ORDER.probes()[1])
+    working = [name for path, _, _, name in _holders(look) if path in DPKG_LOCKS]
+    if working:
+        raise Unread(f"dpkg is at work ({working[0]})")
+    if IN_ORDER.plan(look.facts) is None:
+        return
+    yield from (f"{row.name} {row.version}: {row.state.strip()}" for row in look.packages.values() if row.broken)
+    journal = look.answer(IN_ORDER.probes()[1]).strip().splitlines()
+    yield from (f"/var/lib/dpkg/updates/{name}" for name in journal)
+
+
+def locked(look: Look) -> Iterator[str]:
+    """A process that runs for over ten minutes, and is no run of ours, holds a lock of apt or dpkg (/proc/locks)."""
+    look.answer(jobs.RUNNING)
+    if jobs.running(look.facts):
+        return
+    for path, pid, age_s, name in _holders(look):
+        if age_s > PATIENCE_S:
+            yield f"{path} is held by {name} ({pid}), which runs for {age_s // 60} min"
+
+
+def conflicting(look: Look) -> Iterator[str]:
+    """apt says so when it reads its sources, of another repository than CUDA's, which have a rule of their own."""
+    told = [found[0].path for found in refused(look) if found[0].path]
+    yield from (line for line in _complaints(look) if _CONFLICT in line and not any(path in line for path in told))
+
+
+def unreadable(look: Look) -> Iterator[str]:
+    """apt reports an error when it reads its sources (apt-get indextargets)."""
+    errors = [line for line in _complaints(look) if line.startswith("E: ")]
+    if _UNREAD in errors and not any(_CONFLICT in line for line in errors):  # which is a failure of its own
+        yield from (line for line in errors if line != _UNREAD)
+
+
+def doubled(look: Look) -> Iterator[str]:
+    """apt says that something is configured multiple times (apt-get indextargets), and where."""
+    yield from dict.fromkeys(match[1] for line in _complaints(look) if (match := _TWICE.fullmatch(line)))
+
+
+def _holders(look: Look) -> Iterator[tuple[str, str, int, str]]:
+    """Lock, process id, its age in seconds and its name. Raises ``Unread``."""
+    for line in look.text(HELD).splitlines():
+        if match := _HELD.fullmatch(line):
+            yield match[1], match[2], int(match[3]), match[4]
+
+
+def _complaints(look: Look) -> tuple[str, ...]:
+    """apt's warnings and errors, each once. Raises ``Unread``."""
+    return tuple(dict.fromkeys(line.strip() for line in look.text(SOURCES).splitlines()))
+
+
+INTERRUPTED = Sign("base", interrupted, (*IN_ORDER.probes(), HELD), provision=True)
+LOCKED = Sign("base", locked, (HELD, jobs.RUNNING), grave=False)
+CONFLICTING = Sign("base", conflicting, (SOURCES, CUDA_SOURCES))
+
+APT_RULES = (
+    FailureRule(
+        "apt-sources-unreadable",
+        "",
+        "a source list of apt's has a line that apt does not understand, so that apt refuses every other one too",
+        "Correct or remove the file that the evidence names (/etc/apt/sources.list.d), then provision again",
+        "apt sourcelist.cc; sources.list(5)",
+        sign=Sign("base", unreadable, (SOURCES,)),
+    ),
+    FailureRule(
+        "apt-sources-twice",
+        "",
+        "the same repository is in two source lists: apt warns at every run, and what one pins the other undoes",
+        "Remove one of the two files that the evidence names",
+        "apt acquire-item.cc; sources.list(5)",
+        sign=Sign("base", doubled, (SOURCES,), grave=False),
+    ),
+)

@@ -1,0 +1,180 @@
+"""apt's sources that mention CUDA as apt reads them, and which keyrings hold NVIDIA's two keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from hostwright.audit.look import Unread
+from hostwright.plan.model import Probe
+from hostwright.resources.packages.repositories import DEARMOR
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+OLD_KEY = "F60F4B3D7FA2AF80"  #: until April 2022, and of every local repository of 11.2
+NEW_KEY = "A4B469963BF863CC"  #: since then, of the network repository
+TRUSTED = "/etc/apt/trusted.gpg"  #: apt-key's keyring, for every source that names none, with those in TRUSTED.d
+
+#: ``source FILE NUMBER LINE`` of each list that mentions CUDA, and ``key FILE old|new``. A key is found by the eight
+#: bytes of its id, which each of its signatures on itself holds: gpg is not needed, and it would write into a home.
+#: The distribution's own keyrings are passed over. Of apt-key's, whose keys are anybody's, each signer's id is
+#: told as well (RFC 4880, 5.2.3.5: length 9, type 16, id), for the key of the stack's own repository.
+SOURCES = Probe(
+    f"{DEARMOR}\n"
+    + r"""IFS='
+'
+found=$(grep -ls cuda /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources)
+named=
+if [ -n "$found" ]; then
+  set -f
+  awk '{ printf "source\t%s\t%d\t%s\n", FILENAME, FNR, substr($0, 1, 600) }' $found
+  named=$(sed -nE 's,.*[Ss]igned-[Bb]y[:=][[:space:]]*(/[^] \t,]+).*,\1,p' $found | sort -u)
+  set +f
+fi
+set --
+for one in $named /etc/apt/trusted.gpg; do [ ! -f "$one" ] || set -- "$@" "$one"; done
+if [ -n "$found" ]; then
+  for one in /etc/apt/trusted.gpg.d/*.gpg /etc/apt/trusted.gpg.d/*.asc; do
+    case $one in */debian-*|*/ubuntu-*) ;; *) [ ! -f "$one" ] || set -- "$@" "$one" ;; esac
+  done
+fi
+old=$(printf '\366\017\113\075\177\242\257\200'); new=$(printf '\244\264\151\226\073\370\143\314')
+for ring; do
+  dearmor "$ring" | grep -oaF -e "$old" -e "$new" | sort -u | while IFS= read -r bytes; do
+    if [ "$bytes" = "$old" ]; then which=old; else which=new; fi
+    printf 'key\t%s\t%s\n' "$ring" "$which"
+  done
+done
+if [ -f /etc/apt/trusted.gpg ]; then
+  dearmor /etc/apt/trusted.gpg | od -An -v -tx1 | tr -d ' \n' | grep -oE '0910[0-9a-f]{16}' | sort -u | head -n 50 |
+    while IFS= read -r id; do printf 'key\t/etc/apt/trusted.gpg\t%s\n' "${id#0910}"; done
+fi
+exit 0""",
+    root=True,
+)
+
+_LIST_LINE = re.compile(r"\s*deb(?:-src)?\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)")
+_CREDENTIALS = re.compile(r"//[^/@\s]+@")
+_KEY_ID = re.compile(r"[0-9A-F]{16}")
+_FIELD = re.compile(r"([A-Za-z-]+)\s*:\s*(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One repository that apt reads, and the line that says so. ``signed_by`` are keyrings, or what else it names."""
+
+    file: str
+    line: int
+    uri: str
+    suite: str
+    signed_by: tuple[str, ...]
+    text: str
+
+    @property
+    def local(self) -> bool:
+        """Whether it is a directory of the host."""
+        return self.uri.startswith(("file:", "copy:"))
+
+    @property
+    def path(self) -> str:
+        """The path in its address."""
+        return _path(self.uri).rstrip("/")
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """What apt takes for the same repository."""
+        address = f"file:{self.path}" if self.local else self.uri.rstrip("/").lower()
+        return address, self.suite.strip("/")
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {_CREDENTIALS.sub('//', self.text.strip())}"
+
+
+def sources(look: Look) -> tuple[Source, ...]:
+    """The repositories in apt's lists that mention CUDA, without what is switched off. Raises ``Unread``."""
+    rows = [row for row in _rows(look, "source", 4) if row[2].isascii() and row[2].isdigit() and len(row[2]) < 9]
+    found: list[Source] = []
+    for file, lines in groupby(rows, key=lambda row: row[1]):
+        numbered = [(int(row[2]), row[3]) for row in lines]
+        found += _stanzas(file, numbered) if file.endswith(".sources") else _lines(file, numbered)
+    return tuple(found)
+
+
+def keys(look: Look) -> Mapping[str, frozenset[str]]:
+    """Which of NVIDIA's two keys each keyring holds, and all of apt-key's, by the keyring's path. Raises ``Unread``."""
+    found: dict[str, frozenset[str]] = {}
+    for _, ring, which in _rows(look, "key", 3):
+        key = {"new": NEW_KEY, "old": OLD_KEY}.get(which, which.upper())
+        if _KEY_ID.fullmatch(key):
+            found[ring] = found.get(ring, frozenset()) | {key}
+    return found
+
+
+def rings(source: Source, known: Iterable[str]) -> tuple[str, ...] | None:
+    """The keyrings that apt takes for a source; ``None`` where the source holds its key or needs none."""
+    if "trusted=yes" in source.text.replace(" ", "").lower() or any("BEGIN" in one for one in source.signed_by):
+        return None
+    paths = tuple(one for one in source.signed_by if one.startswith("/"))
+    return paths or tuple(one for one in known if one.startswith((TRUSTED, f"{TRUSTED}.d/")))
+
+
+def _rows(look: Look, kind: str, length: int) -> list[list[str]]:
+    answer = look.answer(SOURCES)
+    if not answer.ok or answer.truncated:
+        raise Unread("apt's sources could not be read whole")
+    rows = (line.split("\t", length - 1) for line in answer.text.split("\n"))
+    return [row for row in rows if len(row) == length and row[0] == kind]
+
+
+def _lines(file: str, numbered: Iterable[tuple[int, str]]) -> Iterator[Source]:
+    """The sources of a list in one-line style (sources.list(5))."""
+    for number, text in numbered:
+        if match := _LIST_LINE.match(text):
+            options = dict(word.lower().partition("=")[::2] for word in (match[1] or "").split())
+            exact = dict(zip(options, (word.partition("=")[2] for word in (match[1] or "").split()), strict=False))
+            yield Source(file, number, match[2], match[3], _names(exact.get("signed-by", "")), text)
+
+
+def _stanzas(file: str, numbered: Iterable[tuple[int, str]]) -> Iterator[Source]:
+    """The sources of a file in deb822 style (sources.list(5))."""
+    stanza: dict[str, str] = {}
+    first, field = 0, ""
+    for number, text in [*numbered, (0, "")]:
+        if not text.strip():
+            yield from _stanza(file, first, stanza)
+            stanza, field = {}, ""
+        elif text.startswith("#"):
+            continue
+        elif text[0] in " \t":
+            stanza[field] = f"{stanza.get(field, '')} {text.strip()}"
+        elif match := _FIELD.match(text):
+            field = match[1].lower()
+            stanza[field] = match[2].strip()
+            first = number if field == "uris" else first
+
+
+def _stanza(file: str, line: int, fields: Mapping[str, str]) -> Iterator[Source]:
+    if fields.get("enabled", "yes").lower() in {"no", "false", "off", "0", "without", "disable"}:
+        return
+    for uri in fields.get("uris", "").split():
+        for suite in fields.get("suites", "/").split():
+            text = f"URIs: {uri}" + (" Trusted=yes" if fields.get("trusted", "").lower() == "yes" else "")
+            yield Source(file, line, uri, suite, _names(fields.get("signed-by", "")), text)
+
+
+def _names(signed_by: str) -> tuple[str, ...]:
+    if "BEGIN PGP" in signed_by:
+        return ("BEGIN PGP",)
+    return tuple(sorted(one for one in re.split(r"[,\s]+", signed_by) if one))
+
+
+def _path(uri: str) -> str:
+    try:
+        return urlsplit(uri).path
+    except ValueError:  # [ in a host's name
+        return ""

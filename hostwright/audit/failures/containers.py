@@ -1,0 +1,64 @@
+"""Failures of Docker and the NVIDIA container toolkit."""
+
+from __future__ import annotations
+
+from hostwright.audit.failures.docker_rules import DOCKER_RULES, HOOK_THERE, no_hook, not_json, runtime_unknown
+from hostwright.audit.failures.docker_state import INFO, SETTINGS
+from hostwright.audit.failures.docker_toolkit import REACHES_DRIVER, TOOLKIT_RULES, without_driver
+from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures.units import JOURNALS, UNIT_RULES, UNITS, too_often
+from hostwright.resources.packages.packages import DPKG
+
+CONTAINERS = (
+    FailureRule(
+        "no-gpu-in-docker",
+        r"could not select device driver .* with capabilities: \[\[gpu\]\]",
+        "Docker does not know the NVIDIA container toolkit, or is the snap, which cannot use it",
+        "Provision again; when Docker is the snap, remove it first (snap remove docker)",
+        "NVIDIA/nvidia-docker#1034, #1243",
+        sign=Sign("container", no_hook, (DPKG, HOOK_THERE), provision=True),
+    ),
+    FailureRule(
+        "runtime-unknown",
+        r"unknown or invalid runtime name: nvidia",
+        "Docker's daemon.json does not name the nvidia runtime, or Docker was not restarted since",
+        "Provision again: the container role merges the runtime into daemon.json and restarts Docker",
+        "GoogleCloudPlatform/gcsfuse#1364",
+        sign=Sign("container", runtime_unknown, (DPKG, *SETTINGS, UNITS, INFO), provision=True),
+    ),
+    FailureRule(
+        "container-without-driver",
+        r"nvml error: driver not loaded|load library failed: libnvidia-ml\.so",
+        "the container toolkit finds no driver that is loaded, so no container can have it",
+        "Mend the driver layer where invoke plan names it; else see what leads the toolkit past the driver: root in"
+        " /etc/nvidia-container-runtime/config.toml, or LD_LIBRARY_PATH (nvidia-container-cli -d /dev/tty info tells)",
+        "NVIDIA/nvidia-docker#1393",
+        sign=Sign("container", without_driver, (REACHES_DRIVER,)),
+    ),
+    FailureRule(
+        "container-lost-gpu",
+        r"Failed to initialize NVML: Unknown Error",
+        "systemctl daemon-reload took the GPUs from a running container",
+        "Start the container anew; /dev/char links (the container role makes them) keep it from happening again",
+        "NVIDIA/nvidia-docker#1730, NVIDIA/nvidia-container-toolkit#48",
+    ),
+    FailureRule(
+        "daemon-json",
+        r"unable to configure the Docker daemon with file",
+        "/etc/docker/daemon.json is not valid, or says what a command line option says as well",
+        "Provision again: the container role validates it first and keeps the old one as .hostwright-backup",
+        "moby/moby#44905",
+        sign=Sign("container", not_json, SETTINGS, provision=True),
+    ),
+    FailureRule(
+        "start-limit",
+        r"[Ss]tart request repeated too quickly",
+        "a unit failed so often that systemd no longer starts it",
+        "Read its journal (journalctl -u UNIT), mend the cause, then systemctl reset-failed UNIT and start it",
+        "systemd.unit(5)",
+        sign=Sign("container", too_often, (UNITS, JOURNALS)),
+    ),
+    *DOCKER_RULES,
+    *TOOLKIT_RULES,
+    *UNIT_RULES,
+)

@@ -1,0 +1,165 @@
+"""Failures of the CUDA toolkit that are seen on a host: which toolkit, from where, and what came with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hostwright.audit.failures.cuda_sources import SOURCE_RULES
+from hostwright.audit.failures.loader_cache import LOADER, cached
+from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures.toolkits import LINK, TOOLKITS, UNINSTALLER, Toolkit, own, toolkits
+from hostwright.audit.failures.wanted import wanted
+from hostwright.audit.look import Unread
+from hostwright.resources.packages.packaged import Says
+from hostwright.resources.packages.packages import DPKG, Debs, Installed
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+META_PACKAGES = re.compile(r"cuda|cuda-\d+-\d+|cuda-(runtime|demo-suite)-\d+-\d+|cuda-drivers(-\d+)?")
+#: what nvcc calls itself in each update of 11.2, which all say "release 11.2" (seen in public build logs)
+UPDATES = {"V11.2.67": "11.2.0", "V11.2.142": "11.2.1", "V11.2.152": "11.2.2"}
+
+
+def brought_driver(look: Look) -> Iterator[str]:
+    """``cuda-drivers`` is installed, by itself or as what ``cuda``, ``cuda-X-Y`` or ``cuda-runtime-X-Y`` depend on."""
+    found = [row for row in _present(look) if META_PACKAGES.fullmatch(row.name)]
+    if any(row.name.startswith("cuda-drivers") for row in found):
+        yield from (f"{row.name} {row.version} is installed" for row in found)
+
+
+def other_release(look: Look) -> Iterator[str]:
+    """``/usr/local/cuda`` is, or leads to, a toolkit that is not the stack's."""
+    link = toolkits(look).get(LINK)
+    if link and link.usable and not _is_own(look, link):
+        yield _leads(link)
+
+
+def no_toolkit(look: Look) -> Iterator[str]:
+    """``/usr/local/cuda`` is there, the stack's toolkit too, and the link leads to no toolkit at all."""
+    link = toolkits(look).get(LINK)
+    if link and not link.usable and not _is_own(look, link) and own(look).usable:
+        yield _leads(link)
+
+
+def beside(look: Look) -> Iterator[str]:
+    """Another usable ``/usr/local/cuda-X.Y`` is there, ``/usr/local/cuda`` does not lead to it, nor does the loader."""
+    found = toolkits(look)
+    link = found.get(LINK)
+    told = {link.leads} if link else set()
+    for one in found.values():
+        if one.path == LINK or one.leads != one.path or not one.usable or _is_own(look, one):
+            continue
+        if one.leads not in told and not _loaded_from(look, one):
+            yield f"{one.path} is a toolkit as well"
+
+
+def other_update(look: Look) -> Iterator[str]:
+    """The toolkit's nvcc calls itself another version than the stack's, such as V11.2.67 for V11.2.152."""
+    answer = look.answer(wanted(look, "cuda", Says).probes()[1])
+    match = re.search(r"release \d+\.\d+, (V[\d.]+)", answer.text)
+    if match and match[1] != look.stack.cuda.nvcc:
+        update = f" (CUDA {UPDATES[match[1]]})" if match[1] in UPDATES else ""
+        yield f"{look.stack.cuda.prefix}/bin/nvcc: {match[0]}{update}, and the stack says {look.stack.cuda.nvcc}"
+
+
+def not_held(look: Look) -> Iterator[str]:
+    """A package of the toolkit is at the stack's version, and dpkg does not say that it is held."""
+    pinned = (word.partition("=") for word in wanted(look, "cuda", Debs).packages)
+    rows = ((look.packages.get(name), version) for name, _, version in pinned)
+    yield from (f"{row.name} {row.version} is not held" for row, version in rows
+                if row and row.present and row.version == version and not row.held)  # fmt: skip
+
+
+def from_runfile(look: Look) -> Iterator[str]:
+    """CUDA's runfile left its uninstaller in the stack's toolkit, whose package is not installed."""
+    row = look.packages.get(look.stack.cuda.package)
+    if UNINSTALLER in own(look).has and not (row and row.present):
+        yield f"{look.stack.cuda.prefix}/{UNINSTALLER} is there, and {look.stack.cuda.package} is not installed"
+
+
+def _present(look: Look) -> tuple[Installed, ...]:
+    return tuple(row for _, row in sorted(look.packages.items()) if row.present)
+
+
+def _is_own(look: Look, toolkit: Toolkit) -> bool:
+    return toolkit.leads == look.stack.cuda.prefix
+
+
+def _leads(link: Toolkit) -> str:
+    return f"{LINK} leads to {link.leads}" if link.leads != LINK else f"{LINK} is a directory of its own"
+
+
+def _loaded_from(look: Look, toolkit: Toolkit) -> bool:
+    """Whether the loader's cache names the toolkit, which is a finding of its own; not known is no."""
+    try:
+        return any(entry.below(toolkit.leads) for entry in cached(look))
+    except Unread:
+        return False
+
+
+CUDA = (
+    FailureRule(
+        "cuda-metapackage",
+        "",
+        "a meta package (cuda, cuda-X-Y, cuda-runtime-X-Y) brought cuda-drivers, whose driver breaks that of the .run,"
+        " at the latest with the next apt upgrade",
+        "Provision again: the base role removes cuda-drivers and what needs it, and the driver's files come back;"
+        " install cuda-toolkit-X-Y only",
+        "NVIDIA/TensorRT#1741",
+        sign=Sign("cuda", brought_driver, (DPKG,), provision=True),
+    ),
+    FailureRule(
+        "cuda-link-other-release",
+        "",
+        "/usr/local/cuda is another release of CUDA, which builds and variables with that name then use",
+        "Provision again: the cuda role sets the alternative to the stack's toolkit",
+        "NVIDIA's CUDA packages, update-alternatives",
+        sign=Sign("cuda", other_release, (TOOLKITS,), provision=True),
+    ),
+    FailureRule(
+        "cuda-link-broken",
+        "",
+        "/usr/local/cuda leads to a place without a toolkit, mostly one that was removed",
+        "Provision again: the cuda role sets the alternative to the stack's toolkit",
+        "NVIDIA's CUDA packages, update-alternatives",
+        sign=Sign("cuda", no_toolkit, (TOOLKITS,), grave=False, provision=True),
+    ),
+    FailureRule(
+        "cuda-toolkit-beside",
+        "",
+        "another CUDA toolkit is installed; it harms nobody until somebody's variables lead there",
+        "Remove it if nobody needs it: its packages end in its release (apt purge 'cuda-*-11-4'), a runfile's toolkit"
+        " has bin/cuda-uninstaller",
+        "NVIDIA's CUDA installation guide",
+        sign=Sign("cuda", beside, (TOOLKITS, LOADER), grave=False),
+    ),
+    FailureRule(
+        "cuda-update-level",
+        "",
+        "the toolkit is another update of the same release, which the directory's name and release 11.2 do not tell",
+        "Provision again: the cuda role installs the exact package versions, downgrading where it must",
+        "tensorflow/tensorflow#58681",
+        sign=Sign("cuda", other_update, (DPKG,), provision=True),
+    ),
+    FailureRule(
+        "cuda-not-held",
+        "",
+        "nothing keeps apt from upgrading the toolkit's packages past the stack's versions",
+        "Provision again: the cuda role holds them (apt-mark hold)",
+        "apt-mark(8)",
+        sign=Sign("cuda", not_held, (DPKG,), grave=False, provision=True),
+    ),
+    FailureRule(
+        "cuda-from-runfile",
+        "",
+        "the toolkit came from CUDA's runfile, so that nothing knows its files, and its uninstaller would take those"
+        " of the packages",
+        "Provision again: the cuda role installs the packages over it; do not run the uninstaller after that",
+        "NVIDIA's CUDA installation guide",
+        sign=Sign("cuda", from_runfile, (TOOLKITS, DPKG), grave=False, provision=True),
+    ),
+    *SOURCE_RULES,
+)

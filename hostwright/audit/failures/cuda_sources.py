@@ -1,0 +1,154 @@
+"""Signs about where apt gets CUDA from: its sources, and the keys that vouch for them.
+
+NVIDIA changed the key of its network repository in April 2022 (NVIDIA/cuda-repo-management#4). The local repository of
+11.2.2 is still signed with the old one and carries it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import chain, dropwhile
+from typing import TYPE_CHECKING
+
+from hostwright.audit.failures.apt_sources import NEW_KEY, OLD_KEY, SOURCES, TRUSTED, Source, keys, rings, sources
+from hostwright.audit.failures.rule import FailureRule, Sign
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+NETWORK = "developer.download.nvidia.com/compute/cuda/repos"  #: the network repositories, as the role cuda knows them
+MAIN_LIST = "/etc/apt/sources.list"  #: what apt reads before the lists in its directory
+LOCAL = "/cuda-repo-"  #: in the directory of a local one
+
+
+def retired_key(look: Look) -> Iterator[str]:
+    """apt reads NVIDIA's network repository, and no keyring that apt would take for it holds the key of 2022."""
+    known = keys(look)
+    for one in chain.from_iterable(map(_naming, _repositories(_network(look)))):
+        where = rings(one, known)
+        if where is not None and not any(NEW_KEY in known.get(ring, ()) for ring in where):
+            yield f"{one} (no key {NEW_KEY} in {', '.join(one.signed_by) or f'{TRUSTED} or {TRUSTED}.d'})"
+
+
+def conflicting(look: Look) -> Iterator[str]:
+    """apt reads the same CUDA repository from two lines that name different keys, or the later one names none."""
+    for found in refused(look):
+        yield from map(str, found)
+
+
+def refused(look: Look) -> tuple[tuple[Source, ...], ...]:
+    """The lines of each CUDA repository that apt refuses to read, and with it all others. Raises ``Unread``."""
+    return tuple(found for found in _repositories((*_network(look), *_own(look))) if _conflict(found))
+
+
+def _repositories(found: Iterable[Source]) -> Iterator[tuple[Source, ...]]:
+    """The lines about each repository, in the order in which apt reads them: the lists in its directory by name."""
+    same: defaultdict[tuple[str, str], list[Source]] = defaultdict(list)
+    for one in sorted(found, key=lambda one: (one.file != MAIN_LIST, one.file, one.line)):
+        same[one.place].append(one)
+    return map(tuple, same.values())
+
+
+def _conflict(found: Iterable[Source]) -> bool:
+    """Whether apt refuses these lines about one repository: the first key that is named binds all that come after.
+
+    What comes before it and names none is only read twice (tried with apt 2.2).
+    """
+    named = [one.signed_by for one in dropwhile(lambda one: not one.signed_by, found)]
+    return len(set(named)) > 1
+
+
+def _naming(found: tuple[Source, ...]) -> tuple[Source, ...]:
+    """Of the lines about one repository those whose key counts; none where apt refuses them, which says more."""
+    return () if _conflict(found) else tuple(one for one in found if one.signed_by) or found
+
+
+def two_sources(look: Look) -> Iterator[str]:
+    """apt reads NVIDIA's network repository beside a local one, and the host's variables do not want it."""
+    if getattr(look.variables.get("cuda"), "network_repository", False) or _fails(look):
+        return
+    network, local = _network(look), _local(look)
+    if network and local:
+        yield from map(str, (*network, *local))
+
+
+def other_local(look: Look) -> Iterator[str]:
+    """apt reads a local CUDA repository that is not the stack's."""
+    ours = look.stack.cuda.repository.directory
+    yield from (str(one) for one in _local(look) if one.path != ours)
+
+
+def trusted_for_all(look: Look) -> Iterator[str]:
+    """``/etc/apt/trusted.gpg``, which ``apt-key`` wrote, holds a key of NVIDIA's CUDA repositories."""
+    own = (look.stack.cuda.repository.fingerprint or "")[-len(OLD_KEY) :]
+    named = keys(look).get(TRUSTED, frozenset()) & {OLD_KEY, NEW_KEY, own}
+    yield from (f"{TRUSTED} holds the key {key}" for key in sorted(named))
+
+
+def _network(look: Look) -> tuple[Source, ...]:
+    return tuple(one for one in sources(look) if NETWORK in one.uri and not one.local)
+
+
+def _local(look: Look) -> tuple[Source, ...]:
+    return tuple(one for one in sources(look) if one.local and LOCAL in f"{one.path}/")
+
+
+def _own(look: Look) -> tuple[Source, ...]:
+    return tuple(one for one in sources(look) if one.local and one.path == look.stack.cuda.repository.directory)
+
+
+def _fails(look: Look) -> bool:
+    """Whether a rule that says more has something to say."""
+    return any(True for one in (retired_key, conflicting) for _ in one(look))
+
+
+SOURCE_RULES = (
+    FailureRule(
+        "cuda-network-key",
+        "",
+        f"NVIDIA's network repository is signed with the key {NEW_KEY} of April 2022, which apt does not have, so that"
+        " apt-get update fails (NO_PUBKEY)",
+        "Provision again: the cuda role disables that repository; to keep it (network_repository: true), install"
+        " cuda-keyring_1.1-1_all.deb and remove the older list",
+        "NVIDIA/cuda-repo-management#4",
+        sign=Sign("cuda", retired_key, (SOURCES,), provision=True),
+    ),
+    FailureRule(
+        "cuda-sources-conflict",
+        "",
+        "the same CUDA repository is configured twice with different keys, and apt then reads no source at all"
+        " (Conflicting values set for option Signed-By)",
+        "Provision again: the cuda role disables all but its own; to keep the network repository, delete the"
+        " older list",
+        "NVIDIA/nvidia-docker#1631",
+        sign=Sign("cuda", conflicting, (SOURCES,), provision=True),
+    ),
+    FailureRule(
+        "cuda-two-sources",
+        "",
+        "apt gets CUDA from the network as well, where every package is newer than the stack's",
+        "Provision again: the cuda role disables the network repository",
+        "NVIDIA's CUDA installation guide, cuda-repository-pin-600",
+        sign=Sign("cuda", two_sources, (SOURCES,), grave=False, provision=True),
+    ),
+    FailureRule(
+        "cuda-other-local-repository",
+        "",
+        "a local repository of another CUDA release is configured; it takes gigabytes in /var, and apt sees its"
+        " packages",
+        "Purge its package (dpkg -l 'cuda-repo-*' names it)",
+        "NVIDIA's CUDA installation guide",
+        sign=Sign("cuda", other_local, (SOURCES,), grave=False),
+    ),
+    FailureRule(
+        "cuda-key-for-all",
+        "",
+        "apt-key put NVIDIA's key where it vouches for every repository; newer releases warn of that, and have no"
+        " apt-key any more",
+        "Remove it: apt-key del with the last eight signs of the key that the evidence names; the stack's source names"
+        " its key with signed-by",
+        "apt-key(8)",
+        sign=Sign("cuda", trusted_for_all, (SOURCES,), grave=False),
+    ),
+)

@@ -1,0 +1,109 @@
+"""Signs about cuDNN: copies where links belong, two versions of it, headers that do not fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures.toolkits import CUDNN_HEADER, LIBRARIES, TOOLKITS, LibraryFile, library_files, own
+from hostwright.audit.failures.wanted import wanted
+from hostwright.resources.files.archives import Strays
+from hostwright.resources.packages.packages import DPKG
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+_REAL = re.compile(r"libcudnn\w*\.so\.((\d+)\.\d+\.\d+)")
+
+
+def flat(look: Look) -> Iterator[str]:
+    """A ``libcudnn*.so`` or ``libcudnn*.so.8`` in the toolkit is a file, where a link to the real one belongs."""
+    link = re.compile(rf"libcudnn\w*\.so(\.{_major(look)})?")
+    for one in _ours(look):
+        if one.kind == "f" and link.fullmatch(one.name):
+            yield f"{one.path} is a file of {one.size_bytes} bytes, not a link"
+
+
+def mixed(look: Look) -> Iterator[str]:
+    """Of cuDNN's one major version there are two: in the toolkit, from apt, or where the loader looks by itself."""
+    versions, packaged, strays = _versions(look), _packaged(look), _strays(look)
+    if len(versions) > 1 or sum(map(bool, (versions, packaged, strays))) > 1:
+        yield from (f"{paths[0]} is {version}" for version, paths in sorted(versions.items()))
+        yield from (f"{package} is installed" for package in packaged)
+        yield from strays
+
+
+def other_version(look: Look) -> Iterator[str]:
+    """cuDNN is there once, and is not the stack's version."""
+    versions, packaged, strays = _versions(look), _packaged(look), _strays(look)
+    if len(versions) == 1 and look.stack.cudnn.library_version not in versions and not packaged and not strays:
+        yield from (paths[0] for paths in versions.values())
+    elif not versions and not strays:
+        exact = f" {look.stack.cudnn.version}"
+        yield from (f"{package} is installed" for package in packaged if exact not in package)
+
+
+def headers(look: Look) -> Iterator[str]:
+    """cuDNN's libraries are in the toolkit, and ``cudnn_version.h`` is not, or is of another version than they."""
+    versions, toolkit = _versions(look), own(look)
+    path = f"{toolkit.path}/{CUDNN_HEADER}"
+    if len(versions) == 1 and CUDNN_HEADER not in toolkit.has:
+        yield f"{path} is not there"
+    elif len(versions) == 1 and toolkit.cudnn and toolkit.cudnn not in versions:
+        yield f"{path} says {toolkit.cudnn}, the libraries are {', '.join(versions)}"
+
+
+def _major(look: Look) -> str:
+    return look.stack.cudnn.version.partition(".")[0]
+
+
+def _ours(look: Look) -> tuple[LibraryFile, ...]:
+    """What is in the directory of the toolkit that cuDNN goes to."""
+    home = PurePosixPath(look.stack.cuda.prefix) / LIBRARIES
+    return tuple(one for one in library_files(look).values() if PurePosixPath(one.path).parent == home)
+
+
+def _versions(look: Look) -> dict[str, list[str]]:
+    """The versions of the real files in the toolkit, of the stack's major version, and the files of each."""
+    found: dict[str, list[str]] = {}
+    for one in _ours(look):
+        match = _REAL.fullmatch(one.name)
+        if match and match[2] == _major(look) and one.is_file:
+            found.setdefault(match[1], []).append(one.path)
+    return found
+
+
+def _packaged(look: Look) -> list[str]:
+    rows = (look.packages.get(name) for name in (f"libcudnn{_major(look)}", "nvidia-cudnn"))
+    return [f"{row.name} {row.version}" for row in rows if row and row.present]
+
+
+def _strays(look: Look) -> list[str]:
+    """What the role cudnn would set aside from the directories in which the loader looks by itself."""
+    resource = wanted(look, "cudnn", Strays)
+    found = look.answer(resource.probes()[0]).text.splitlines()
+    return [path for path in found if path.startswith("/") and not path.startswith(f"{resource.home}/")]
+
+
+CUDNN = (
+    FailureRule(
+        "cudnn-other-version",
+        "",
+        "cuDNN is not the version that this TensorFlow was built and tested with, which may fail at the first"
+        " convolution only",
+        "Provision again: the cudnn role replaces it",
+        "tensorflow/tensorflow, tested build configurations",
+        sign=Sign("cudnn", other_version, (DPKG,), provision=True),
+    ),
+    FailureRule(
+        "cudnn-headers",
+        "",
+        "cuDNN 8 keeps its version in cudnn_version.h, and the file was not copied, or is of another cuDNN",
+        "Provision again: the cudnn role puts all headers of its archive there",
+        "NVIDIA's cuDNN installation guide 8.1",
+        sign=Sign("cudnn", headers, (TOOLKITS,), grave=False, provision=True),
+    ),
+)

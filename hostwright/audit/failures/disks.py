@@ -1,0 +1,180 @@
+"""Signs of disks: full or nearly full, out of inodes, or mounted read-only after an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hostwright.apply.delivery import CACHE
+from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.look import Unread
+from hostwright.common.quoting import sh, words
+from hostwright.plan.model import Probe
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+GB, MB = 10**9, 10**6
+LEAST_BYTES = 500 * MB  #: what gpud calls a degraded disk (github.com/leptonai/gpud)
+LEAST_SHARE = 0.10  #: and the other one
+LEAST_INODES = 0.01  #: of a filesystem's inodes: a toolkit alone has 8,000 files
+MOST_DIGITS = 18  #: of a number that is believed: an exbibyte in KiB has 16
+WORTH_NAMING_BYTES = 100 * MB  #: of what can be removed
+
+#: Where the stack, its installers and containers write.
+PLACES = ("/", "/boot", "/opt", "/tmp", "/usr", "/var", "/var/lib/docker")  # noqa: S108 - where installers unpack
+
+#: ``df`` twice, for blocks of 1 KiB and for inodes; Docker's data may lie elsewhere. A share that hangs is not waited
+#: for.
+FREE = Probe(
+    """root=$(sed -n 's/.*"data-root" *: *"\\([^"]*\\)".*/\\1/p' /etc/docker/daemon.json | head -n 1); set --
+"""
+    f'for p in {words(PLACES)} "$root"; do [ -d "$p" ] && set -- "$@" "$p"; done\n'
+    'timeout -k 1 3 df -Pk -- "$@"; echo inodes; timeout -k 1 3 df -Pi -- "$@"; exit 0'
+)
+
+#: KiB and path of what installers leave behind.
+LEFT_BEHIND = Probe(
+    sh("for d in %s /var/cuda-repo-* /var/cache/apt/archives; do\n", CACHE)
+    + '  [ -d "$d" ] && timeout -k 1 3 du -sk -- "$d"\ndone; exit 0'
+)
+
+#: ``mount``: point, type and options of each filesystem that is read-only now, the topmost of those on one point;
+#: ``fstab``: point and options of what was asked for.
+READ_ONLY = Probe(
+    """awk '{ last[$2] = $3 " " $4 } END {
+  for (m in last) if (last[m] ~ /[ ,](emergency_)?ro(,|$)/) print "mount", m, last[m]
+}' /proc/self/mounts
+awk '$1 !~ /^#/ && NF >= 4 { print "fstab", $2, $4 }' /etc/fstab; exit 0"""
+)
+
+#: Filesystems of disks, which turn read-only after an error; other kinds are read-only on purpose.
+_DISK_KINDS = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "vfat"}
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What one filesystem has, in bytes or in inodes; ``size`` is what users other than root may fill."""
+
+    mount: str
+    size: int
+    free: int
+
+    @property
+    def share(self) -> float:
+        """The part that is free, 0 to 1."""
+        return self.free / self.size
+
+    @property
+    def full(self) -> bool:
+        """Less is free than both of gpud's thresholds: what is little on a big disk is much on a small /boot."""
+        return self.free < min(LEAST_BYTES, LEAST_SHARE * self.size)
+
+    def __str__(self) -> str:
+        return f"{self.mount} has {_size(self.free)} of {_size(self.size)} free ({self.share:.0%})"
+
+
+def full(look: Look) -> Iterator[str]:
+    """A filesystem that the stack writes to has less than 500 MB free, and less than a tenth of its size."""
+    rooms = _rooms(look, inodes=False)
+    short = [room for room in rooms if room.full]
+    yield from map(str, short)
+    yield from _removable(look, rooms, short)
+
+
+def nearly_full(look: Look) -> Iterator[str]:
+    """A filesystem that the stack writes to has less than a tenth of its size free."""
+    rooms = _rooms(look, inodes=False)
+    short = [room for room in rooms if room.share < LEAST_SHARE and not room.full]
+    yield from map(str, short)
+    yield from _removable(look, rooms, short)
+
+
+def no_inodes(look: Look) -> Iterator[str]:
+    """A filesystem that the stack writes to has less than a hundredth of its inodes free (df -i)."""
+    for room in _rooms(look, inodes=True):
+        if room.share < LEAST_INODES:
+            yield f"{room.mount} has {room.free} of {room.size} inodes free"
+
+
+def read_only(look: Look) -> Iterator[str]:
+    """A filesystem is mounted read-only that the stack writes to, or that /etc/fstab wants to be writable."""
+    rows = [line.split(" ") for line in look.text(READ_ONLY).splitlines()]
+    asked = {row[1]: row[2].split(",") for row in rows if row[0] == "fstab" and len(row) == 3}
+    for row in rows:
+        if row[0] != "mount" or len(row) != 4:
+            continue
+        _, mount, kind, options = row
+        wanted = asked.get(mount)
+        written = mount in PLACES or (wanted is not None and kind in _DISK_KINDS)
+        if written and "ro" not in (wanted or ()):
+            yield f"{mount} ({kind}) is mounted {options}"
+
+
+def _rooms(look: Look, *, inodes: bool) -> tuple[Room, ...]:
+    """Each filesystem once. Raises ``Unread`` where df said nothing."""
+    blocks, _, nodes = f"\n{look.text(FREE)}".partition("\ninodes\n")
+    rows = (line.split(None, 5) for line in (nodes if inodes else blocks).splitlines())
+    found = {row[5]: row for row in rows if len(row) == 6 and all(map(_is_number, row[1:4]))}
+    if not found:
+        raise Unread("df says nothing")
+    unit = 1 if inodes else 1024
+    rooms = (Room(mount, (int(row[2]) + int(row[3])) * unit, int(row[3]) * unit) for mount, row in found.items())
+    return tuple(room for room in rooms if room.size > 0)  # btrfs has no fixed inodes, and says 0
+
+
+def _removable(look: Look, rooms: tuple[Room, ...], short: list[Room]) -> Iterator[str]:
+    """What can be removed from filesystems that are short: for information, so that nobody must look for it."""
+    if not short or LEFT_BEHIND not in look.facts:
+        return
+    for line in look.facts[LEFT_BEHIND].text.splitlines():
+        kib, _, path = line.partition("\t")
+        if not _is_number(kib) or int(kib) * 1024 < WORTH_NAMING_BYTES:
+            continue
+        on = max((room for room in rooms if _below(path, room.mount)), key=lambda room: len(room.mount), default=None)
+        if on in short:
+            yield f"{path} takes {_size(int(kib) * 1024)}"
+
+
+def _is_number(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS
+
+
+def _below(path: str, mount: str) -> bool:
+    return path == mount or path.startswith(f"{mount.rstrip('/')}/")
+
+
+def _size(count: int) -> str:
+    return f"{count / GB:.1f} GB" if count >= GB else f"{count / MB:.0f} MB"
+
+
+FULL = Sign("base", full, (FREE, LEFT_BEHIND))
+
+DISK_RULES = (
+    FailureRule(
+        "disk-nearly-full",
+        "",
+        "a filesystem will soon be full; containers' images and logs, packages and installers are what fills it",
+        "Free space: docker system df and apt-get clean show and take some; what lies in"
+        " /var/cache/hostwright/artifacts comes again when it is needed",
+        "leptonai/gpud disk; LBNL nhc check_fs_used",
+        sign=Sign("base", nearly_full, (FREE, LEFT_BEHIND), grave=False),
+    ),
+    FailureRule(
+        "inodes-exhausted",
+        "",
+        "a filesystem has no room for another file, however many bytes are free: millions of small files fill it",
+        "Find the directory that holds them (du --inodes -xd2 / | sort -n | tail) and remove them",
+        "df(1); LBNL nhc check_fs_ifree",
+        sign=Sign("base", no_inodes, (FREE,)),
+    ),
+    FailureRule(
+        "mounted-read-only",
+        "",
+        "the kernel met an error on a filesystem and has mounted it read-only since, or somebody did",
+        "Read dmesg for the disk's errors, replace the disk if it has any, check the filesystem (fsck) and reboot",
+        "ext4(5), errors=remount-ro",
+        sign=Sign("base", read_only, (READ_ONLY,)),
+    ),
+)

@@ -1,0 +1,187 @@
+"""Signs of a Docker that cannot start, cannot give GPUs to containers, or will lose them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hostwright.audit.failures.docker_state import (
+    COMMAND,
+    INFO,
+    SETTINGS,
+    UNIT,
+    NotJson,
+    engine,
+    engine_package,
+    said_twice,
+    settings,
+)
+from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures.units import UNITS, masked, unit
+from hostwright.audit.look import Unread
+from hostwright.plan import release
+from hostwright.plan.model import Probe
+from hostwright.plan.release import RELEASE
+from hostwright.resources.containers import DAEMON_JSON, SNAP_DOCKER, DeviceLinks
+from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.system.services import Disturbing, Fresh
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+LINKS = DeviceLinks()
+RUNTIME = "nvidia"
+HOOK = "nvidia-container-runtime-hook"  #: what Docker looks for when it starts: with it, it knows --gpus
+HOOK_THERE = Probe(f"command -v {HOOK}; exit 0")
+
+
+def snap(look: Look) -> Iterator[str]:
+    """/snap/docker/current is there."""
+    if look.answer(SNAP_DOCKER).ok:
+        yield f"/snap/docker/current leads to {look.answer(SNAP_DOCKER).strip()}"
+
+
+def gone(look: Look) -> Iterator[str]:
+    """The release record says that the host had Docker, and dpkg knows no package of it, nor is it the snap."""
+    look.answer(RELEASE)
+    role = release.read(look.facts).get("roles", {}).get("container")
+    if role and not engine_package(look) and not look.answer(SNAP_DOCKER).ok:
+        yield "no package of Docker is installed"
+
+
+def stopped(look: Look) -> Iterator[str]:
+    """Docker is installed, its unit may be started, and it is inactive and not about to be started."""
+    shown = unit(look, UNIT)
+    startable = shown.load == "loaded" and not shown.queued and not any(masked(look))
+    if engine_package(look) and startable and shown.active == "inactive":
+        yield str(shown)
+
+
+def no_hook(look: Look) -> Iterator[str]:
+    """Docker is installed, and the toolkit's program that Docker looks for is not on the host."""
+    if engine_package(look) and not look.text(HOOK_THERE).strip():
+        yield f"{HOOK} is not there"
+
+
+def not_json(look: Look) -> Iterator[str]:
+    """/etc/docker/daemon.json is there and cannot be read as a JSON object."""
+    try:
+        settings(look)
+    except NotJson as error:
+        yield f"{DAEMON_JSON}: {error}"
+        yield from _failed(look)
+
+
+def doubled(look: Look) -> Iterator[str]:
+    """A key of /etc/docker/daemon.json is an option of dockerd's command line as well (systemctl cat docker)."""
+    try:
+        keys = said_twice(look)
+    except NotJson:
+        return  # a failure of its own
+    for key in keys:
+        yield f"{key}: in {DAEMON_JSON} and on the command line of {UNIT}"
+    if keys:
+        yield from _failed(look)
+
+
+def runtime_unknown(look: Look) -> Iterator[str]:
+    """docker info does not list the runtime nvidia, or /etc/docker/daemon.json does not name it."""
+    if not engine_package(look):
+        return
+    try:
+        named = settings(look).get("runtimes")
+    except NotJson:
+        return
+    if not (isinstance(named, dict) and RUNTIME in named):
+        yield f"{DAEMON_JSON} names no runtime {RUNTIME}"
+    if unit(look, UNIT).active == "active" and RUNTIME not in engine(look).runtimes:
+        yield f"Docker knows the runtimes {', '.join(engine(look).runtimes)}"
+
+
+def restart_due(look: Look) -> Iterator[str]:
+    """Docker was started before its daemon.json or the toolkit's packages were last changed, and these are in order."""
+    resources = (one for role in look.desired.roles for one in role.resources)
+    inner = (one.resource if isinstance(one, Disturbing) else one for one in resources)
+    for fresh in (one for one in inner if isinstance(one, Fresh) and one.unit == UNIT):
+        newer = look.answer(fresh.probes()[0]).text.splitlines()
+        if newer and _in_order(look, fresh):
+            yield from (f"{path} is newer than the running Docker" for path in newer)
+
+
+def _in_order(look: Look, fresh: Fresh) -> bool:
+    """Whether a restart alone mends: what Docker reads is as desired, and no other failure is about the same."""
+    try:
+        if any(one.plan(look.facts) for one in fresh.inputs) or said_twice(look) or any(runtime_unknown(look)):
+            return False
+    except NotJson:
+        return False
+    except (KeyError, Unread):  # part of it was not asked for, or Docker does not answer
+        return True
+    return True
+
+
+def _failed(look: Look) -> Iterator[str]:
+    """Docker's state where that has come of it already."""
+    if UNITS in look.facts and (shown := unit(look, UNIT)).failed:
+        yield str(shown)
+
+
+def links_missing(look: Look) -> Iterator[str]:
+    """An NVIDIA device file has no link in /dev/char, and Docker (docker info) lets systemd make its cgroups."""
+    look.answer(LINKS.probes()[0])
+    if (change := LINKS.plan(look.facts)) and engine(look).cgroup_driver == "systemd":
+        yield f"{change.what}: {change.have}"
+
+
+DOCKER_RULES = (
+    FailureRule(
+        "docker-snap",
+        "",
+        "Docker is the snap, which is confined and sees neither the toolkit nor the driver's libraries",
+        "Move its data and remove it (snap remove docker), then provision again: the container role installs another",
+        "NVIDIA/nvidia-docker#1034, #1243",
+        sign=Sign("container", snap, (SNAP_DOCKER,)),
+    ),
+    FailureRule(
+        "docker-gone",
+        "",
+        "Docker was removed from a host that had it",
+        "Ask who removed it; provision again when it shall be there",
+        "the host's release record",
+        sign=Sign("container", gone, (DPKG, SNAP_DOCKER, RELEASE), provision=True),
+    ),
+    FailureRule(
+        "docker-stopped",
+        "",
+        "Docker was stopped, or never started since boot",
+        "Provision again: the container role enables and starts it; when it is meant to stand still, lock the host",
+        "systemctl(1)",
+        sign=Sign("container", stopped, (DPKG, UNITS), provision=True),
+    ),
+    FailureRule(
+        "daemon-json-twice",
+        "",
+        "dockerd does not start when a setting stands in daemon.json and on its command line,"
+        " such as hosts beside the -H fd:// of the packaged unit",
+        "Take the key out of /etc/docker/daemon.json, or the option out of the unit (systemctl edit docker)",
+        "moby/moby#25471, #37871",
+        sign=Sign("container", doubled, (*SETTINGS, COMMAND)),
+    ),
+    FailureRule(
+        "docker-restart-due",
+        "",
+        "Docker reads daemon.json and looks for the toolkit only when it starts, and both changed since",
+        "Provision again: the container role restarts Docker, when the host is idle unless it is told otherwise",
+        "dockerd(8)",
+        sign=Sign("container", restart_due, grave=False, provision=True),
+    ),
+    FailureRule(
+        "dev-char-links-missing",
+        "",
+        "systemd finds a container's devices through links in /dev/char; without them the next systemctl daemon-reload"
+        " takes the GPUs from running containers",
+        "Provision again: the container role makes the links, now and at every boot",
+        "NVIDIA/nvidia-docker#1730, NVIDIA/nvidia-container-toolkit#48",
+        sign=Sign("container", links_missing, (*LINKS.probes(), INFO), provision=True),
+    ),
+)

@@ -1,0 +1,133 @@
+"""What a host's Docker says of itself: which engine there is, its runtimes, its daemon.json and its command line."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hostwright.audit.look import Unread
+from hostwright.plan.model import Probe
+from hostwright.resources.containers import DAEMON_JSON
+from hostwright.resources.files.files import JsonMerged
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+UNIT = "docker.service"
+
+#: packages that bring a Docker daemon; moby-engine is Microsoft's
+ENGINES = ("docker.io", "docker-ce", "moby-engine")
+
+#: ``runtime NAME`` lines and ``cgroup DRIVER``. Only a daemon that runs is asked: its socket would start one that
+#: does not. ``-H`` wins over a context or a DOCKER_HOST of root's.
+INFO = Probe(
+    f"systemctl is-active --quiet {UNIT} || exit 3\n"
+    "timeout -k 1 5 docker -H unix:///var/run/docker.sock info"
+    """ --format '{{range $k, $v := .Runtimes}}runtime {{$k}}{{"\\n"}}{{end}}cgroup {{.CgroupDriver}}'""",
+    root=True,
+)
+
+#: How systemd starts dockerd, and the options that Debian's unit takes from a file.
+COMMAND = Probe(f"systemctl show -p ExecStart -- {UNIT} && {{ grep -s '^DOCKER_OPTS=' /etc/default/docker; exit 0; }}")
+
+SETTINGS = JsonMerged(DAEMON_JSON, "{}").probes()  #: what daemon.json is, and its text: asked by the role as well
+
+#: Options whose key in daemon.json has another name (moby: options that implement NamedOption), and short ones.
+_KEYS = {
+    "host": "hosts", "H": "hosts", "label": "labels", "log-opt": "log-opts", "exec-opt": "exec-opts",
+    "storage-opt": "storage-opts", "insecure-registry": "insecure-registries", "registry-mirror": "registry-mirrors",
+    "dns-opt": "dns-opts", "authorization-plugin": "authorization-plugins", "default-ulimit": "default-ulimits",
+    "add-runtime": "runtimes", "D": "debug", "l": "log-level", "s": "storage-driver", "b": "bridge", "G": "group",
+    "p": "pidfile", "g": "graph",
+}  # fmt: skip
+
+#: moby merges these two and refuses all others that are said twice (moby/moby#37871)
+_MERGED = {"runtimes"}
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What the running daemon answers: the runtimes that it knows, and who makes its cgroups."""
+
+    runtimes: tuple[str, ...]
+    cgroup_driver: str
+
+
+class NotJson(Exception):
+    """daemon.json is no JSON object; says why."""
+
+
+def engine_package(look: Look) -> str:
+    """The package that brought Docker, with its version; empty where none is installed. Raises ``Unread``."""
+    rows = (look.packages.get(name) for name in ENGINES)
+    return next((f"{row.name} {row.version}" for row in rows if row and row.present), "")
+
+
+def engine(look: Look) -> Engine:
+    """What the running daemon says. Raises ``Unread``, also where it does not run or does not answer."""
+    rows = [line.partition(" ")[::2] for line in look.text(INFO).splitlines()]
+    runtimes = tuple(value.strip() for key, value in rows if key == "runtime" and value.strip())
+    drivers = [value.strip() for key, value in rows if key == "cgroup"]
+    if not runtimes or not drivers:
+        raise Unread("docker info does not say its runtimes")
+    return Engine(runtimes, drivers[0])
+
+
+def settings(look: Look) -> Mapping[str, Any]:
+    """What daemon.json says; nothing where there is none. Raises ``Unread``, and ``NotJson``."""
+    stat, text = (look.answer(probe) for probe in SETTINGS)
+    if not stat.ok or not text.text.strip():
+        return {}
+    if text.truncated:
+        raise Unread(f"{DAEMON_JSON} is too large")
+    try:
+        found = json.loads(text.text, parse_constant=_no_constant)
+    except RecursionError:
+        raise NotJson("nested too deeply") from None
+    except ValueError as error:
+        raise NotJson(str(error)) from None
+    if not isinstance(found, dict):
+        raise NotJson("not an object")
+    return found
+
+
+def options(look: Look) -> frozenset[str]:
+    """The keys of daemon.json that dockerd's command line sets as well. Raises ``Unread``."""
+    text = look.text(COMMAND)
+    starts = re.findall(r"argv\[\]=(.*?) ; ignore_errors=", text)
+    given = re.findall(r"^DOCKER_OPTS=(.*)$", text, re.MULTILINE)
+    more = _split(given[-1]) if given else ""
+    line = starts[0].replace("${DOCKER_OPTS}", more).replace("$DOCKER_OPTS", more) if starts else ""
+    return frozenset(filter(None, (_key(word) for word in line.split()[1:])))
+
+
+def said_twice(look: Look) -> tuple[str, ...]:
+    """Keys that stand in daemon.json and on the command line, which dockerd refuses. Raises as both do."""
+    return tuple(sorted((settings(look).keys() & options(look)) - _MERGED))
+
+
+def _no_constant(name: str) -> None:
+    """Python reads NaN and Infinity, Go does not."""
+    raise ValueError(f"{name} is no JSON")
+
+
+def _split(value: str) -> str:
+    try:
+        return " ".join(shlex.split(value))
+    except ValueError:  # an open quote: systemd passes over such a line too
+        return ""
+
+
+def _key(word: str) -> str:
+    """The key in daemon.json of one word of a command line; empty for a value."""
+    if word.startswith("--"):
+        name = word[2:].partition("=")[0]
+    elif word.startswith("-"):
+        name = word[1:2]
+    else:
+        return ""
+    return _KEYS.get(name, name)

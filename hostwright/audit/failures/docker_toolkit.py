@@ -1,0 +1,138 @@
+"""Signs about NVIDIA's container toolkit: its four packages, its former names, and whether it reaches the driver."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.hardware.nvsmi import NVIDIA_SMI
+from hostwright.audit.look import Unread
+from hostwright.plan import release
+from hostwright.plan.model import Answer, Probe
+from hostwright.plan.release import RELEASE
+from hostwright.resources.containers import OLD_PACKAGES, OLD_SOURCES
+from hostwright.resources.packages.packages import DPKG, Installed
+from hostwright.resources.packages.repositories import SourcesDisabled
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+#: What the toolkit does first for every container: it opens the driver's management library. Without -k it loads no
+#: module, and it makes no device file for ``info``.
+REACHES_DRIVER = Probe(
+    "command -v nvidia-container-cli >/dev/null || exit 3\ntimeout -k 1 5 nvidia-container-cli info 2>&1", root=True
+)
+NO_PROGRAM, TIMED_OUT = 3, (124, 137)
+FORMER_SOURCES = SourcesDisabled(OLD_SOURCES, "").probes()[0]
+
+WITHOUT_DRIVER = r"nvml error: driver not loaded|load library failed: libnvidia-ml\.so"
+_SAYS = re.compile(r"nvidia-container-cli: .*")
+
+
+def _toolkit(look: Look) -> tuple[Installed, ...]:
+    """Those of the toolkit's packages that are installed. Raises ``Unread``."""
+    rows = (look.packages.get(name) for name in look.stack.container.toolkit.packages)
+    return tuple(row for row in rows if row and row.present)
+
+
+def moved(look: Look) -> Iterator[str]:
+    """The toolkit's packages are of different versions, or not at the one that the host was brought to."""
+    wanted, found = look.stack.container.toolkit.version, _toolkit(look)
+    mixed = len({row.version for row in found}) > 1
+    if mixed or _was_at(look, wanted):
+        yield from (f"{row.name} {row.version}, and the stack says {wanted}" for row in found if row.version != wanted)
+
+
+def _was_at(look: Look, version: str) -> bool:
+    """Whether the last good run left the toolkit at this version: what differs now has moved since."""
+    record = release.read(look.facts) if RELEASE in look.facts else {}
+    versions = record.get("versions")
+    return isinstance(versions, dict) and versions.get("container-toolkit") == version
+
+
+def not_held(look: Look) -> Iterator[str]:
+    """A package of the toolkit is at the stack's version, and dpkg does not say that it is held."""
+    wanted = look.stack.container.toolkit.version
+    yield from (f"{row.name} is not held" for row in _toolkit(look) if row.version == wanted and not row.held)
+
+
+def former_names(look: Look) -> Iterator[str]:
+    """nvidia-docker2 or nvidia-container-runtime is installed, or apt reads a repository of theirs."""
+    rows = (look.packages.get(name) for name in OLD_PACKAGES)
+    yield from (f"{row.name} {row.version} is installed" for row in rows if row and (row.present or row.broken))
+    keep = look.stack.container.toolkit.repository.list_file
+    look.answer(FORMER_SOURCES)
+    change = SourcesDisabled(OLD_SOURCES, "", keep).plan(look.facts)
+    yield from change.have.split("; ") if change else ()
+
+
+def without_driver(look: Look) -> Iterator[str]:
+    """The driver's layer is as desired, and nvidia-container-cli info does not get at the driver's library."""
+    said = _complaint(look)
+    if re.search(WITHOUT_DRIVER, said):
+        yield said
+
+
+def fails(look: Look) -> Iterator[str]:
+    """nvidia-smi works, nothing differs in driver and container layer, and nvidia-container-cli info fails."""
+    if look.differs("container") or not look.answer(NVIDIA_SMI).ok:
+        return
+    said = _complaint(look)
+    if said and not re.search(WITHOUT_DRIVER, said):
+        yield said
+
+
+def _complaint(look: Look) -> str:
+    """Why the toolkit's program fails, in its words; empty where it does not, is not there, or the driver differs."""
+    answer = look.answer(REACHES_DRIVER)
+    if answer.ok or answer.status == NO_PROGRAM or look.differs("driver"):
+        return ""
+    if answer.status in TIMED_OUT:
+        raise Unread("nvidia-container-cli did not answer within 5 s")
+    return _last_words(answer)
+
+
+def _last_words(answer: Answer) -> str:
+    said = [line for line in answer.text.splitlines() if line.strip()]
+    named = [match[0] for line in said if (match := _SAYS.search(line))]
+    return (named or said or [f"nvidia-container-cli info ended with status {answer.status}"])[-1]
+
+
+TOOLKIT_RULES = (
+    FailureRule(
+        "toolkit-moved",
+        "",
+        "the container toolkit was changed by somebody else, mostly by apt upgrade; its packages fit only each other",
+        "Provision again: the container role puts all four packages at the stack's version and holds them",
+        "NVIDIA container toolkit, installation guide",
+        sign=Sign("container", moved, (DPKG, RELEASE), grave=False, provision=True),
+    ),
+    FailureRule(
+        "toolkit-not-held",
+        "",
+        "nothing keeps apt from upgrading the container toolkit past the stack's version",
+        "Provision again: the container role holds its packages (apt-mark hold)",
+        "apt-mark(8)",
+        sign=Sign("container", not_held, (DPKG,), grave=False, provision=True),
+    ),
+    FailureRule(
+        "toolkit-former-names",
+        "",
+        "the container toolkit is there under the names of before 2023, or their repository, which gets no updates",
+        "Provision again: the container role removes the packages, keeps daemon.json and disables the repository",
+        "NVIDIA/nvidia-docker, archived 2024",
+        sign=Sign("container", former_names, (DPKG, FORMER_SOURCES), grave=False, provision=True),
+    ),
+    FailureRule(
+        "toolkit-fails",
+        "",
+        "the container toolkit cannot look at the GPUs although the driver works, so no container gets one",
+        "Read its words; /etc/nvidia-container-runtime/config.toml is mostly changed by hand: compare it with that of"
+        " another host; or install the packages again (apt-get install --reinstall --allow-change-held-packages"
+        " libnvidia-container1=VERSION, the one that dpkg -l says) and provision again, which holds them",
+        "NVIDIA/libnvidia-container",
+        sign=Sign("container", fails, (REACHES_DRIVER, NVIDIA_SMI)),
+    ),
+)

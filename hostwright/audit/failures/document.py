@@ -1,0 +1,159 @@
+"""docs/failures.md, from the rules: ``python -m hostwright.audit.failures.document`` writes it.
+
+Each rule has a section whose heading is its name in code; GitHub makes the same name its anchor, to which
+``FailureRule.link`` leads.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator
+
+from hostwright.audit.failures import RULES
+from hostwright.audit.failures.rule import DOCUMENT, FailureRule, Sign
+from hostwright.audit.values import GPU_LAYER
+from hostwright.plan.member import PROJECT
+from hostwright.plan.role import discover
+
+INTRO = """\
+# Known failures
+
+What can go wrong on a GPU host, how it is recognised, and what to do. `invoke doctor` looks for all of them on the
+hosts that you name, tells the cause of each with the host's own words as evidence, and links to its section here;
+`invoke audit` does so for the whole fleet. A step that fails in a run is read in the same way: the message that it
+printed is looked for in this list, and cause and cure stand beside it.
+
+A section says
+
+- what went wrong, and what to do now;
+- how it is seen on a host, where it can be. A check that cannot be made (no sudo, a tool that is silent) is reported as
+  such and is never held against the host;
+- whether it is grave (work fails, or will at the next occasion) or a warning, and whether `invoke provision` mends it;
+- by which message it is known in the output of an installer, apt, pip or docker: Python's regular expressions, one a
+  line, each searched for in the whole output. Where several fit, the first in the order of the code counts;
+- where that is known from.
+
+This page is written by `python -m hostwright.audit.failures.document` from the rules in `hostwright/failures/`.
+"""
+
+TOOLS = frozenset({"apt", "dkms", "docker", "dockerd", "dpkg", "ldconfig", "lspci", "pip", "systemctl", "systemd"})
+BY_MESSAGE = "Known by their message alone"
+
+_ISSUE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)#(?P<first>\d+)(?P<more>(?:, #\d+)*)")
+_SPECIAL = re.compile(r"[\\*<>\[\]]|(?<!\w)_|_(?!\w)")
+
+
+def document(rules: Iterable[FailureRule]) -> str:
+    """The page that describes these rules, as Markdown."""
+    groups = _groups(tuple(rules))
+    parts = [INTRO, "## Contents\n", *(_contents(_title(layer), found) for layer, found in groups.items())]
+    for layer, found in groups.items():
+        parts.append(f"## {_title(layer)}\n")
+        parts += (_section(rule) for rule in found)
+    return "\n".join(parts)
+
+
+def main() -> None:
+    """Write the page."""
+    (PROJECT / DOCUMENT).write_text(document(RULES), "utf-8")
+
+
+def _groups(rules: tuple[FailureRule, ...]) -> dict[str, tuple[FailureRule, ...]]:
+    """The rules by layer, from the bottom up; at last, under the empty name, those that no host shows."""
+    named = {rule.sign.layer if rule.sign else "" for rule in rules}
+    first = [*(role.name for role in discover()), GPU_LAYER]
+    order = [*first, *sorted(named - {*first, ""}), ""]
+    return {
+        layer: tuple(rule for rule in rules if (rule.sign.layer if rule.sign else "") == layer)
+        for layer in order
+        if layer in named
+    }
+
+
+def _title(layer: str) -> str:
+    return f"Layer {layer}" if layer else BY_MESSAGE
+
+
+def _contents(title: str, rules: tuple[FailureRule, ...]) -> str:
+    """A group's part of the table of contents."""
+    lines = (f"- [{rule.name}](#{rule.name}): {_sentence(rule.cause)}" for rule in rules)
+    return "\n".join([f"**[{title}](#{title.lower().replace(' ', '-')})**\n", *lines]) + "\n"
+
+
+def _section(rule: FailureRule) -> str:
+    """One rule: its heading, and a paragraph for each thing that is known of it."""
+    return "\n\n".join([f"### `{rule.name}`", *_paragraphs(rule)]) + "\n"
+
+
+def _paragraphs(rule: FailureRule) -> Iterator[str]:
+    yield _sentence(rule.cause)
+    yield f"**What to do:** {_sentence(rule.cure)}"
+    if rule.sign:
+        yield f"**On a host:** {_sentence(how_seen(rule.sign))} {_weight(rule.sign)}"
+    if rule.pattern:
+        repeated = " A step that fails for it is run again by itself." if rule.transient else ""
+        yield f"**In an output:**{repeated}"
+        yield "\n".join(["```text", *alternatives(rule.pattern), "```"])
+    yield f"**Source:** {_sources(rule.source)}"
+
+
+def how_seen(sign: Sign) -> str:
+    """The sentence of a sign: the first paragraph of its function's docstring; empty where it has none."""
+    first = (inspect.getdoc(sign.seen) or "").partition("\n\n")[0]
+    return " ".join(first.split())
+
+
+def _weight(sign: Sign) -> str:
+    weight = "It is grave" if sign.grave else "It is a warning"
+    return f"{weight}; `invoke provision` {'mends' if sign.provision else 'does not mend'} it."
+
+
+def alternatives(pattern: str) -> list[str]:
+    """The alternatives of a regular expression, those within its groups left together."""
+    found, depth, bracket, start = [], 0, False, 0
+    for match in re.finditer(r"\\.|[\[\]()|]", pattern, re.DOTALL):
+        sign = match[0]
+        if bracket:
+            bracket = sign != "]"
+        elif sign == "[":
+            bracket = True
+        elif sign in "()":
+            depth += 1 if sign == "(" else -1
+        elif sign == "|" and depth == 0:
+            found.append(pattern[start : match.start()])
+            start = match.end()
+    return [*found, pattern[start:]]
+
+
+def _sentence(text: str) -> str:
+    """A sentence in Markdown: with a full stop and, where it does not begin with a command, a capital letter."""
+    text = text.rstrip(".")
+    word = re.match(r"[a-z]+\b(?![-./_(])", text)
+    capital = text[:1].upper() + text[1:] if word and word[0] not in TOOLS else text
+    return f"{_escaped(capital)}."
+
+
+def _escaped(text: str) -> str:
+    """Text without Markdown's own signs; what stands in double backticks (reStructuredText) becomes code."""
+    parts = text.split("``")
+    if len(parts) % 2 == 0:
+        return _SPECIAL.sub(r"\\\g<0>", text)
+    return "".join(f"`{part}`" if number % 2 else _SPECIAL.sub(r"\\\g<0>", part) for number, part in enumerate(parts))
+
+
+def _sources(text: str) -> str:
+    """Where a rule comes from, issues on GitHub as links (``owner/name#1, #2``)."""
+    parts, end = [], 0
+    for match in _ISSUE.finditer(text):
+        numbers = [match["first"], *re.findall(r"\d+", match["more"])]
+        address = f"https://github.com/{match['repository']}/issues/"
+        names = [f"{match['repository']}#{numbers[0]}", *(f"#{number}" for number in numbers[1:])]
+        links = (f"[{name}]({address}{number})" for name, number in zip(names, numbers, strict=True))
+        parts += [_escaped(text[end : match.start()]), ", ".join(links)]
+        end = match.end()
+    return "".join([*parts, _escaped(text[end:])])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+"""Signs of a kernel module that is not built: of all that can be the reason, one is told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hostwright.audit.failures.driver_state import (
+    DKMS_TREE,
+    build_errors,
+    dkms_tree,
+    foreign,
+    library_versions,
+    ours,
+    running_kernel,
+    unbuilt,
+    unfit,
+    wanted_version,
+)
+from hostwright.audit.failures.logs import BUILD_FAILED, LOG_PROBES, from_log, named, told
+from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.plan.hostfacts import HOST_PROBES, UNAME
+from hostwright.plan.model import Probe
+from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.runfile import DriverState
+from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+#: What a build needs and the host lacks, a name a line.
+BUILD_TOOLS = Probe(
+    'for t in cc make dkms; do command -v "$t" >/dev/null || echo "$t"; done\n'
+    "[ -e /usr/include/stdio.h ] || echo 'the headers of the C library'; exit 0"
+)
+
+#: The kernel's own words on its compiler, and the version of the host's.
+COMPILERS = Probe("head -c 500 /proc/version; timeout 5 cc -dumpfullversion -dumpversion; exit 0")
+
+REMOVED, UNSUPPORTED, NO_HEADERS, NO_COMPILER, MISSING = (
+    "kernel-removed", "kernel-unsupported", "no-headers", "no-compiler", "module-missing",
+)  # fmt: skip
+BUILD_PROBES = (KERNEL_GONE, HEADERS, BUILD_TOOLS, DKMS_TREE, DPKG, UNAME, *HOST_PROBES)
+
+#: ``gcc-12 (Ubuntu 12.3.0-1ubuntu1~22.04) 12.3.0``, and ``gcc version 9.4.0 (Ubuntu 9.4.0-…)`` of kernels before 5.8
+_KERNELS_GCC = re.compile(
+    r"gcc(?:-[0-9.]{1,8})? (?:\([^()]{1,80}\)|version) ([0-9]{1,2}(?:\.[0-9]{1,2}){1,2})", re.ASCII
+)
+_HOSTS_GCC = re.compile(r"([0-9]{1,2})(?:\.[0-9]{1,3}){0,2}", re.ASCII)
+
+#: the rules of failures that a build, or the installer around it, names in a log
+LOGGED = frozenset((
+    "module-in-use", "compiler-too-old", "compiler-mismatch", "gpl-only-symbol", "stale-dkms", "flag-unknown",
+    BUILD_FAILED,
+))  # fmt: skip
+
+
+def why_unbuilt(look: Look) -> str:
+    """The rule that tells why the running kernel has no module of the stack's; empty where it has. Raises ``Unread``.
+
+    What comes first makes all that follows pointless: headers for a kernel on which the module does not build.
+    """
+    if not unbuilt(look):
+        return ""
+    reasons = (
+        (REMOVED, lambda: look.text(KERNEL_GONE).strip()),
+        (UNSUPPORTED, lambda: unfit(look, "driver-kernel")),
+        (NO_HEADERS, lambda: not look.answer(HEADERS).ok),
+        (NO_COMPILER, lambda: look.text(BUILD_TOOLS).strip()),
+    )
+    return next((name for name, holds in reasons if holds()), "") or _why_failed(build_errors(look))
+
+
+def _why_failed(errors: tuple[str, ...]) -> str:
+    """The rule that knows what a compiler said."""
+    found = named("\n".join(errors))
+    if errors and found is None:
+        return BUILD_FAILED
+    return found[0] if found and found[0] in LOGGED else MISSING  # a disk that was full then is not the reason now
+
+
+def kernel_unsupported(look: Look) -> Iterator[str]:
+    """The running kernel is none of those on which this driver release builds (the stack's driver.kernels, else the
+    table of releases), and there is no module of the stack's version for it.
+    """
+    if look.driver.module != wanted_version(look) and not look.text(KERNEL_GONE).strip():
+        said = unfit(look, "driver-kernel")
+        yield from (*said, *build_errors(look)[:1]) if said else ()
+
+
+def kernel_untested(look: Look) -> Iterator[str]:
+    """The running kernel is none of those on which this driver release builds (the stack's driver.kernels, else the
+    table of releases), and yet its module is there.
+    """
+    if look.driver.module == wanted_version(look):
+        yield from unfit(look, "driver-kernel")
+
+
+def no_headers(look: Look) -> Iterator[str]:
+    """A module is to be built for the running kernel, and ``/lib/modules/KERNEL/build/Makefile`` is not there; or the
+    last job of the base role said so.
+    """
+    if why_unbuilt(look) == NO_HEADERS:
+        yield f"/lib/modules/{running_kernel(look)}/build/Makefile is not there"
+    elif look.driver.absent and not look.answer(HEADERS).ok:
+        yield from from_log(look, "base", NO_HEADERS)
+
+
+def no_compiler(look: Look) -> Iterator[str]:
+    """A module is to be built for the running kernel, and cc, make, dkms or the C library's headers are not there."""
+    if why_unbuilt(look) == NO_COMPILER:
+        yield f"not there: {', '.join(look.text(BUILD_TOOLS).strip().splitlines())}"
+
+
+def build_failed(look: Look) -> Iterator[str]:
+    """The running kernel has no module of the stack's version, and DKMS's make.log for that version and kernel has
+    errors that no other rule knows; or the newest log of the layer says that DKMS failed.
+    """
+    why = why_unbuilt(look)
+    if why == BUILD_FAILED:
+        errors = build_errors(look)
+        found = named("\n".join(errors))
+        yield found[1] if found else errors[0]
+    elif why == MISSING and told(look, "driver")[0] == BUILD_FAILED:
+        yield from from_log(look, "driver", BUILD_FAILED)
+    else:
+        return
+    if older := _older_compiler(look):
+        yield older
+
+
+def module_missing(look: Look) -> Iterator[str]:
+    """The driver's libraries are there, modinfo finds no nvidia module for the running kernel, and neither headers nor
+    compiler nor a build that failed tell why.
+    """
+    state = ours(look)
+    if state is None or state.module or state.cut or why_unbuilt(look) != MISSING:
+        return
+    if told(look, "driver")[0] in LOGGED:
+        return
+    versions = ", ".join(sorted({one for one in library_versions(state) if one}))
+    yield f"no module nvidia for the running kernel {running_kernel(look)}" + (
+        f", libraries of {versions}" if versions else ""
+    )
+    kernels = sorted({f"{version} for {kernel}" for version, kernel in dkms_tree(look).built})
+    added = [f"{version}: added, not built" for version in dkms_tree(look).versions]
+    yield from (f"dkms: {line}" for line in kernels or added)
+
+
+def not_registered(look: Look) -> Iterator[str]:
+    """The module for the running kernel is of the stack's version and was not built by DKMS: its tree has this version
+    not at all, or not for this kernel.
+    """
+    state, version = ours(look), wanted_version(look)
+    if state is None or state.module != version or state.dkms or look.text(KERNEL_GONE).strip():
+        return
+    known = "added, not built" if version in dkms_tree(look).versions else "not in its tree"
+    yield f"module {version} for {running_kernel(look)}, dkms: {known}"
+
+
+def other_in_tree(look: Look) -> Iterator[str]:
+    """DKMS's tree has another version beside the one that is installed."""
+    state = ours(look)
+    installed = _installed(state) if state else ""
+    if installed:
+        yield from (f"/var/lib/dkms/nvidia/{one}" for one in dkms_tree(look).versions if one != installed)
+
+
+def _installed(state: DriverState) -> str:
+    """The version of libraries and module, where they are of one."""
+    versions = {state.module, *library_versions(state)}
+    return versions.pop() if len(versions) == 1 else ""
+
+
+def _older_compiler(look: Look) -> str:
+    """Both compilers where the kernel's gcc is of a newer major version than the host's, which it then may not obey."""
+    text = look.text(COMPILERS)
+    first, _, rest = text.partition("\n")
+    kernels, hosts = _KERNELS_GCC.search(first), _HOSTS_GCC.fullmatch(rest.strip())
+    if not kernels or not hosts or int(kernels[1].partition(".")[0]) <= int(hosts[1]):
+        return ""
+    return f"the kernel was built by gcc {kernels[1]}, and cc is gcc {rest.strip()}"
+
+
+def unbuilt_by_ours(look: Look) -> bool:
+    """Whether a build that failed still matters."""
+    return unbuilt(look) and not foreign(look)
+
+
+BUILD_FAILED_SIGN = Sign("driver", build_failed, (*BUILD_PROBES, COMPILERS, *LOG_PROBES))
+MISSING_SIGN = Sign("driver", module_missing, (*BUILD_PROBES, *LOG_PROBES), provision=True)
+NO_HEADERS_SIGN = Sign("base", no_headers, (*BUILD_PROBES, *LOG_PROBES), provision=True)
+NO_COMPILER_SIGN = Sign("base", no_compiler, BUILD_PROBES, provision=True)
+
+BUILD_RULES = (
+    FailureRule(
+        UNSUPPORTED,
+        "",
+        "the module of this driver release does not build on the running kernel",
+        "Boot a kernel that it builds on, or name a driver release in the stack that builds on this one; a stack may"
+        " state its own driver.kernels",
+        "Ubuntu's changelog of nvidia-graphics-drivers-470; Gentoo's ebuilds; joanbm/nvidia-470xx-linux-mainline",
+        sign=Sign("driver", kernel_unsupported, BUILD_PROBES),
+    ),
+    FailureRule(
+        "kernel-untested",
+        "",
+        "the driver runs on a kernel on which its release is not known to build: the next build may fail",
+        "Keep the kernel where it is; where the module is known to build, state driver.kernels in the stack",
+        "Ubuntu's changelog of nvidia-graphics-drivers-470; Gentoo's ebuilds; joanbm/nvidia-470xx-linux-mainline",
+        sign=Sign("driver", kernel_untested, HOST_PROBES, grave=False),
+    ),
+    FailureRule(
+        "dkms-not-registered",
+        "",
+        "the module was not built by DKMS, so that the next kernel has none",
+        "Provision again: the driver role builds it by DKMS",
+        "nvidia-installer, option --dkms",
+        sign=Sign("driver", not_registered, (DKMS_TREE, KERNEL_GONE, DPKG, UNAME), grave=False, provision=True),
+    ),
+    FailureRule(
+        "dkms-other-driver",
+        "",
+        "DKMS builds another driver's module for each new kernel too, and the one that it builds last is loaded",
+        "Run dkms remove -m nvidia -v VERSION --all with the version that the evidence names",
+        "dkms(8); negativo17/nvidia-driver#56",
+        sign=Sign("driver", other_in_tree, (DKMS_TREE, DPKG), grave=False),
+    ),
+)

@@ -1,0 +1,179 @@
+"""Signs of a driver that is not whole: versions that do not agree, files that are lost, another driver beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hostwright.apply.jobs import jobs
+from hostwright.audit.failures.driver_build import LOGGED, MISSING, why_unbuilt
+from hostwright.audit.failures.driver_state import BOOTED, foreign, library_versions, matching, ours, wanted_version
+from hostwright.audit.failures.loader import compat_first
+from hostwright.audit.failures.loader_cache import LOADER
+from hostwright.audit.failures.logs import LOG_PROBES, told
+from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures.units import PERSISTENCED, UNITS, unit
+from hostwright.audit.failures.wanted import wanted
+from hostwright.plan.model import Probe, Refusal
+from hostwright.resources.driver_steps import INSTALLING
+from hostwright.resources.files.files import Absent
+from hostwright.resources.gpu_use import DISPLAY, display, unsigned_refused
+from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.runfile import DriverState, NvidiaRunfile
+from hostwright.resources.system.kernel import KERNEL_GONE, NOUVEAU
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+MARKER = "/usr/lib/nvidia/alternate-install-present"
+MARKED = Absent(MARKER).probes()[0]  #: the role's own question; why the file must go is no part of it
+_CLIENT = re.compile(r"NVRM: API mismatch: .{0,40}version ([0-9]{2,4}(?:\.[0-9]{1,3}){1,2})", re.ASCII)
+
+
+def x_server(look: Look) -> Iterator[str]:
+    """The installer is due, a display manager or an X server runs, and driver_force does not allow to end it."""
+    runfile = wanted(look, "driver", NvidiaRunfile)
+    for probe in runfile.probes():
+        look.answer(probe)
+    change = runfile.plan(look.facts)
+    if isinstance(change, Refusal) and not unsigned_refused(look.facts):
+        yield from display(look.facts).split(", ")
+
+
+def other_installer(look: Look) -> Iterator[str]:
+    """dpkg has packages of another NVIDIA driver: the distribution's, or those of NVIDIA's repositories."""
+    names = foreign(look)
+    yield from (f"{name} {look.packages[name].version}" for name in names)
+
+
+def marker_left(look: Look) -> Iterator[str]:
+    """/usr/lib/nvidia/alternate-install-present is there, and no package of a distribution's driver."""
+    if look.answer(MARKED).ok and not foreign(look):
+        yield f"{MARKER} is there"
+
+
+def reboot_pending(look: Look) -> Iterator[str]:
+    """The module in the kernel is of another version than the libraries and the module on the disk, which agree."""
+    state = ours(look)
+    if state is not None and state.loaded and _agree(state) and state.loaded != state.module:
+        yield f"module {state.loaded} is loaded; on the disk are module and libraries of {state.module}"
+
+
+def mixed(look: Look) -> Iterator[str]:
+    """The file that the loader opens for libcuda.so.1 or libnvidia-ml.so.1 is not of the version of the module on the
+    disk, or there is none.
+    """
+    state = ours(look)
+    if state is None or state.lost or state.cut or _agree(state) or why_unbuilt(look) not in {"", MISSING}:
+        return
+    if any(True for _ in compat_first(look)):  # which is a failure of its own, and no provisioning mends it
+        return
+    if state.module or not all(state.libraries):  # that there is no module at all is a failure of its own
+        yield str(state)
+
+
+def cut(look: Look) -> Iterator[str]:
+    """/var/lib/hostwright/driver.installing is there, no job runs, and no log tells why the installer ended."""
+    look.answer(jobs.RUNNING)
+    if jobs.running(look.facts) or not look.driver.cut or foreign(look):
+        return
+    if why_unbuilt(look) in {"", MISSING} and told(look, "driver")[0] not in LOGGED:
+        yield f"{INSTALLING} is there"
+
+
+def files_lost(look: Look) -> Iterator[str]:
+    """A program or library of the driver is missing, or its size or time is not what the installer left."""
+    state = ours(look)
+    if state is not None and not state.cut:
+        yield from state.lost
+
+
+def foreign_client(look: Look) -> Iterator[str]:
+    """The kernel's log says ``API mismatch`` since the module was loaded, of a program whose libraries are of another
+    version than the host's, which all agree.
+    """
+    state = ours(look)
+    if state is None or not _agree(state) or state.loaded != state.module:
+        return
+    for line in matching(look, _CLIENT.pattern):
+        match = _CLIENT.search(line)
+        if match and match[1] != state.loaded:
+            yield line
+
+
+def persistenced_stopped(look: Look) -> Iterator[str]:
+    """The module is loaded and nvidia-persistenced.service is not active, not failed, and not just starting."""
+    state = ours(look)
+    if state is None or state.loaded != wanted_version(look):
+        return
+    daemon = unit(look, PERSISTENCED)
+    if daemon.failed or daemon.active in {"active", "activating", "reloading"}:
+        return
+    yield f"{daemon}" if daemon.load == "loaded" else f"{PERSISTENCED}: {daemon.load}"
+
+
+def _agree(state: DriverState) -> bool:
+    """Whether libraries and module on the disk are of one version."""
+    return {state.module, *library_versions(state)} == {state.module} != {""}
+
+
+X_SERVER_SIGN = Sign("driver", x_server, (DISPLAY, KERNEL_GONE, NOUVEAU))
+OTHER_INSTALLER_SIGN = Sign("base", other_installer, (DPKG,), provision=True)
+VERSION_MISMATCH_SIGN = Sign("driver", reboot_pending, (DPKG,), provision=True)
+
+_WHOLE: tuple[Probe, ...] = (DPKG, *LOG_PROBES)
+
+INSTALL_RULES = (
+    FailureRule(
+        "driver-versions-mixed",
+        "",
+        "the driver's libraries and its module on the disk are of different versions, or the loader does not find the"
+        " libraries: two drivers were installed over each other, or a link was turned",
+        "Provision again: the driver role puts libraries and module at one version",
+        "NVIDIA's driver README, chapter on installed components; shine-cluster#50",
+        sign=Sign("driver", mixed, (*_WHOLE, LOADER), provision=True),
+    ),
+    FailureRule(
+        "driver-files-lost",
+        "",
+        "files of the driver were removed or changed by somebody else",
+        "Provision again: the driver role runs the installer",
+        "nvidia-installer, option --sanity",
+        sign=Sign("driver", files_lost, (DPKG,), provision=True),
+    ),
+    FailureRule(
+        "driver-install-cut",
+        "",
+        "the driver's installer was begun and not ended: killed, or the host went down",
+        "Provision again: the driver role runs the installer from the beginning",
+        "hostwright's own record",
+        sign=Sign("driver", cut, _WHOLE, provision=True),
+    ),
+    FailureRule(
+        "alternate-install-left",
+        "",
+        "a distribution's driver left its mark behind, at which NVIDIA's installer, run by hand, gives up",
+        "Provision again: the base role removes the file",
+        "nvidia-installer misc.c",
+        sign=Sign("base", marker_left, (MARKED, DPKG), grave=False, provision=True),
+    ),
+    FailureRule(
+        "foreign-driver-library",
+        "",
+        "a program brought the driver's user-space libraries along in another version than the host's module, mostly a"
+        " container image that has a libcuda.so.1 of its own",
+        "Find the program (docker ps; the time of the line), and remove libcuda and libnvidia-* from its image: the"
+        " container toolkit brings the host's",
+        "nvidia.ko, rm_perform_version_check; NVIDIA/nvidia-docker#1393",
+        sign=Sign("driver", foreign_client, (BOOTED, DPKG), grave=False),
+    ),
+    FailureRule(
+        "persistenced-stopped",
+        "",
+        "nvidia-persistenced does not run: the driver lets a GPU go when its last program ends, and starts are slow",
+        "Provision again: the driver role enables and starts it",
+        "NVIDIA driver persistence",
+        sign=Sign("driver", persistenced_stopped, (UNITS, DPKG), grave=False, provision=True),
+    ),
+)

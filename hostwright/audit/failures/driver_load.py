@@ -1,0 +1,212 @@
+"""Signs of a module that is built and not loaded, and of cards that the loaded one does not drive."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hostwright.audit.failures.driver_state import BOOTED, matching, ours, running_kernel, said_since_boot, unfit
+from hostwright.audit.failures.lost import lost_gpus
+from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.hardware.nvsmi import NVIDIA_SMI
+from hostwright.audit.hardware.nvsmi_values import LOST
+from hostwright.audit.hardware.xids import slot
+from hostwright.audit.look import Unread
+from hostwright.plan.hostfacts import HOST_PROBES, PCI, gpu_ids
+from hostwright.plan.model import Probe
+from hostwright.resources.gpu_use import SECURE_BOOT, unsigned_refused
+from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.system.kernel import KERNEL_GONE, NOUVEAU, NouveauGone
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+#: ``there FILE`` of each of the driver's device files, ``cards N``, and ``setuid`` where any user's program makes them.
+DEVICES = Probe(
+    """for f in /dev/nvidiactl /dev/nvidia-uvm; do if [ -c "$f" ]; then echo "there $f"; fi; done
+n=0; for f in /dev/nvidia[0-9]*; do if [ -c "$f" ]; then n=$((n + 1)); fi; done; echo "cards $n"
+if [ -u /usr/bin/nvidia-modprobe ]; then echo setuid; fi; exit 0"""
+)
+
+CONTROL, UVM = "/dev/nvidiactl", "/dev/nvidia-uvm"
+NO_PROGRAM = 127  #: status of a question whose program is not on the host
+_CARDS = re.compile(r"cards ([0-9]{1,4})")
+
+#: what the kernel says of a module that no trusted key has signed (kernel/module/signing.c, security/lockdown)
+_REFUSED = (
+    r"Loading of unsigned module is rejected|Loading of module with (unavailable key|unsupported crypto) is rejected"
+    r"|unsigned module loading is restricted|PKCS#7 signature not signed with a trusted key"
+)
+#: what the module says when it leaves because there is nothing to drive (nvidia.ko, nv.c)
+_NO_DEVICE = (
+    r"NVRM: No NVIDIA (graphics adapter|GPU|devices?) (found|probed)|NVRM: The NVIDIA probe routine (failed|was not"
+    r" called)|NVRM: None of the NVIDIA (devices|graphics adapters) were"
+)
+_ADDRESS = r"([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)"
+_UNSUPPORTED_CARD = re.compile(f"NVRM: The NVIDIA GPU {_ADDRESS}")
+_NO_DEVICES = "No devices were found"
+_INIT = re.compile(f"NVRM: GPU (?:at )?(?:PCI:)?{_ADDRESS}.{{0,60}}RmInitAdapter failed")
+LOAD_PROBES = (NOUVEAU, SECURE_BOOT, NVIDIA_SMI, BOOTED, PCI, DPKG, KERNEL_GONE, *HOST_PROBES)
+
+
+def nouveau_in_use(look: Look) -> Iterator[str]:
+    """An NVIDIA card's driver in ``/sys/bus/pci`` is nouveau or nova."""
+    look.answer(NOUVEAU)
+    change = NouveauGone().plan(look.facts)
+    if change is not None:
+        yield from change.have.split(", ")
+
+
+def not_signed(look: Look) -> Iterator[str]:
+    """The module is not loaded, Secure Boot is on and no key of DKMS's is enrolled; or the kernel's log says since the
+    boot that it refuses a module for its signature.
+    """
+    if look.driver.loaded:
+        return
+    look.answer(SECURE_BOOT)
+    if unsigned_refused(look.facts):
+        yield "Secure Boot is on, and no key with which DKMS signs modules is enrolled"
+    if look.driver.module:
+        yield from said_since_boot(look, _REFUSED)[-1:]
+
+
+def gpu_unsupported(look: Look) -> Iterator[str]:
+    """A card's PCI id is of an architecture that this driver branch does not drive; or the kernel's log says since the
+    boot that the installed driver does not support a card that nvidia-smi does not list.
+    """
+    if said := unfit(look, "gpu-driver"):
+        yield from said
+        return
+    named = said_since_boot(look, _UNSUPPORTED_CARD.pattern)
+    if named and any("is not supported by" in line.text for line in look.kernel_log):
+        yield from _of_silent_cards(look, named, _UNSUPPORTED_CARD).values()
+
+
+def init_failed(look: Look) -> Iterator[str]:
+    """The kernel's log says ``RmInitAdapter failed`` since the module was loaded, of a card that nvidia-smi does not
+    list and that is not known as lost.
+    """
+    if lines := _of_silent_cards(look, matching(look, _INIT.pattern), _INIT):
+        lost = lost_gpus(look)
+        yield from (line for bus, line in lines.items() if bus not in lost)
+
+
+def no_device(look: Look) -> Iterator[str]:
+    """nvidia-smi says "No devices were found", or the module is not loaded and the kernel's log says since the boot
+    that it found no card; and neither nouveau, nor the card's model, nor a card that was lost, explains it.
+    """
+    state = ours(look)
+    if state is None or not state.module or _explained(look):
+        return
+    if not state.loaded:
+        yield from said_since_boot(look, _NO_DEVICE)[-1:]
+    elif _NO_DEVICES in look.answer(NVIDIA_SMI).text and not said_since_boot(look, _INIT.pattern) and not _lost(look):
+        yield f"nvidia-smi: {_NO_DEVICES}"
+
+
+def not_loaded(look: Look) -> Iterator[str]:
+    """modinfo finds the module for the running kernel, ``/sys/module/nvidia`` is not there, and neither nouveau, nor
+    Secure Boot, nor the cards explain it.
+    """
+    state = ours(look)
+    if state is None or not state.module or state.loaded or _explained(look):
+        return
+    if any(not_signed(look)) or any(no_device(look)):
+        return
+    yield f"module {state.module} for {running_kernel(look)} is not loaded"
+    yield from said_since_boot(look, r"NVRM|\bnvidia: ")[-1:]
+
+
+def uvm_not_loaded(look: Look) -> Iterator[str]:
+    """``/sys/module/nvidia`` is there and ``/sys/module/nvidia_uvm`` is not."""
+    state = ours(look)
+    if state is not None and state.loaded and not state.uvm and state.module in {"", state.loaded}:
+        yield f"nvidia {state.loaded} is loaded, nvidia-uvm is not"
+
+
+def devices_missing(look: Look) -> Iterator[str]:
+    """The module is loaded, nvidia-smi has just run, and ``/dev/nvidiactl`` or files of cards (``/dev/nvidia0`` …) are
+    not there; or ``/dev/nvidia-uvm`` is not, and ``nvidia-modprobe``, which makes it for programs, is not setuid.
+    """
+    state = ours(look)
+    said = look.text(DEVICES).splitlines()
+    if state is None or not state.loaded:
+        return
+    if look.answer(NVIDIA_SMI).status != NO_PROGRAM and not _explained(look):
+        if f"there {CONTROL}" not in said:
+            yield f"{CONTROL} is not there"
+        files = next((int(match[1]) for line in said if (match := _CARDS.fullmatch(line))), None)
+        if files is not None and files < _cards(look):
+            yield f"{files} of {_cards(look)} cards have a device file /dev/nvidiaN"
+    if state.uvm and f"there {UVM}" not in said and "setuid" not in said:
+        yield f"{UVM} is not there, and /usr/bin/nvidia-modprobe is not setuid"
+
+
+def _explained(look: Look) -> bool:
+    """Whether another rule tells why the module has no card: nouveau, no card, or one that it cannot drive."""
+    return bool(look.text(NOUVEAU).strip()) or not _cards(look) or any(gpu_unsupported(look))
+
+
+def _cards(look: Look) -> int:
+    look.answer(PCI)
+    return len(gpu_ids(look.facts))
+
+
+def _lost(look: Look) -> bool:
+    try:
+        return bool(lost_gpus(look))
+    except Unread:
+        return False
+
+
+def _of_silent_cards(look: Look, lines: tuple[str, ...], pattern: re.Pattern[str]) -> dict[str, str]:
+    """Of these lines those that name a card which nvidia-smi does not describe, by the card's slot."""
+    try:
+        here = {slot(gpu.bus) for gpu in look.smi.gpus if gpu.fault != LOST}
+    except Unread:
+        here = set()
+    found = {slot(match[1]): line for line in lines if (match := pattern.search(line))}
+    return {bus: line for bus, line in found.items() if bus and bus not in here}
+
+
+NOUVEAU_SIGN = Sign("base", nouveau_in_use, (NOUVEAU,), provision=True)
+NOT_SIGNED_SIGN = Sign("driver", not_signed, (SECURE_BOOT, BOOTED))
+GPU_UNSUPPORTED_SIGN = Sign("driver", gpu_unsupported, (*HOST_PROBES, NVIDIA_SMI, BOOTED))
+NO_DEVICE_SIGN = Sign("driver", no_device, LOAD_PROBES)
+
+LOAD_RULES = (
+    FailureRule(
+        "module-not-loaded",
+        "",
+        "the driver's module is there for the running kernel and is not loaded",
+        "Provision again: the driver role loads it; read dmesg | grep NVRM on the host where it does not stay",
+        "nvidia-installer kernel.c; modules-load.d(5)",
+        sign=Sign("driver", not_loaded, LOAD_PROBES, provision=True),
+    ),
+    FailureRule(
+        "uvm-not-loaded",
+        "",
+        "the module nvidia-uvm is not loaded, and without it no CUDA program starts (nvidia-smi works all the same)",
+        "Provision again: the driver role loads it (modprobe nvidia-uvm)",
+        "NVIDIA's CUDA installation guide for Linux, device node verification",
+        sign=Sign("driver", uvm_not_loaded, (DPKG,), provision=True),
+    ),
+    FailureRule(
+        "device-files-missing",
+        "",
+        "the driver's device files are not in /dev, so that no program reaches the GPU",
+        "Run nvidia-modprobe -c 0 -u as root (-c N for each card), and chmod u+s /usr/bin/nvidia-modprobe where it is"
+        " not setuid",
+        "NVIDIA's CUDA installation guide for Linux, device node verification; nvidia-modprobe(1)",
+        sign=Sign("driver", devices_missing, (DEVICES, *LOAD_PROBES)),
+    ),
+    FailureRule(
+        "gpu-init-failed",
+        "",
+        "the driver cannot start a card: it hangs since the last reset, its power is not there, or it is broken",
+        "Drain the host and cycle its power; where it stays, check the card's seat and power, then have it replaced",
+        "nvidia.ko, RmInitAdapter",
+        sign=Sign("gpu", init_failed, (BOOTED, NVIDIA_SMI)),
+    ),
+)

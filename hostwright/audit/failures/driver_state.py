@@ -1,0 +1,162 @@
+"""What signs of the driver share: DKMS's tree, what is not built, what does not fit, and the log since the boot."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from hostwright.audit.hardware.kernellog import KernelLine
+from hostwright.audit.hardware.xids import loaded_at
+from hostwright.audit.look import Unread
+from hostwright.plan.hostfacts import HOST_PROBES, UNAME
+from hostwright.plan.model import Answer, Facts, Probe
+from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.runfile import DriverState, driver_packages
+from hostwright.stack.rules import check_host
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+#: ``tree VERSION`` of each nvidia in DKMS's tree, ``built VERSION KERNEL``, and of a build that failed and was left
+#: lying ``log VERSION`` with make.log's first line, ``error VERSION`` with lines of it that tell what is wrong.
+DKMS_TREE = Probe(
+    r"""for t in /var/lib/dkms/nvidia/*; do
+  v=${t##*/}
+  if [ -L "$t" ] || [ ! -d "$t" ]; then continue; fi
+  echo "tree $v"
+  for b in "$t"/[0-9]*/*/module; do
+    [ -d "$b" ] || continue
+    b=${b#"$t/"}; echo "built $v ${b%%/*}"
+  done
+  m=$t/build/make.log
+  if [ ! -s "$m" ]; then continue; fi
+  echo "log $v $(head -n 1 "$m" | cut -c 1-200)"
+  grep -aE -m 8 'error: |: error|^ERROR: modpost|^FATAL: modpost|No space left on device|No rule to make target' "$m" |
+    cut -c 1-300 | sed "s|^|error $v |"
+done; exit 0""",
+    root=True,
+)
+
+#: When the host booted, in seconds since 1970.
+BOOTED = Probe("sed -n 's/^btime //p' /proc/stat")
+#: The log's times are those at which it was written, and the boot's is computed from the clock of now.
+BOOT_SLACK = timedelta(seconds=30)
+
+_TREE = re.compile(r"tree ([\w.+~-]{1,60})", re.ASCII)
+_BUILT = re.compile(r"built ([\w.+~-]{1,60}) (\S{1,100})", re.ASCII)
+_LOG = re.compile(r"log ([\w.+~-]{1,60}) .*for kernel (\S{1,100}) .*", re.ASCII)
+_ERROR = re.compile(r"error ([\w.+~-]{1,60}) (.*)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class DkmsTree:
+    """What DKMS has of nvidia: versions that were added, what is built (version, kernel), and builds that failed."""
+
+    versions: tuple[str, ...]
+    built: frozenset[tuple[str, str]]
+    failed: frozenset[tuple[str, str]]  #: version and kernel of the make.log that a failed build leaves
+    errors: tuple[tuple[str, str], ...]  #: version and what the compiler said
+
+
+def dkms_tree(look: Look) -> DkmsTree:
+    """DKMS's tree. Raises ``Unread``."""
+    lines = look.text(DKMS_TREE).splitlines()
+    return DkmsTree(
+        tuple(match[1] for line in lines if (match := _TREE.fullmatch(line))),
+        frozenset((match[1], match[2]) for line in lines if (match := _BUILT.fullmatch(line))),
+        frozenset((match[1], match[2]) for line in lines if (match := _LOG.fullmatch(line))),
+        tuple((match[1], match[2].strip()) for line in lines if (match := _ERROR.fullmatch(line))),
+    )
+
+
+def wanted_version(look: Look) -> str:
+    """The stack's driver."""
+    return look.stack.driver.version
+
+
+def running_kernel(look: Look) -> str:
+    """What ``uname -r`` says. Raises ``Unread`` for what is none."""
+    kernel = look.text(UNAME).strip().partition(" ")[0]
+    if not re.fullmatch(r"[0-9][\w.+~-]{0,99}", kernel, re.ASCII):
+        raise Unread("uname does not say the kernel")
+    return kernel
+
+
+def foreign(look: Look) -> tuple[str, ...]:
+    """Packages of another driver, which explain whatever else is wrong with this one. Raises ``Unread``."""
+    return _foreign(look.answer(DPKG).text)
+
+
+@lru_cache(maxsize=64)
+def _foreign(dpkg: str) -> tuple[str, ...]:
+    """A dozen rules ask, and a host has hundreds of packages."""
+    return driver_packages(Facts({DPKG: Answer(0, dpkg)}))
+
+
+def ours(look: Look) -> DriverState | None:
+    """The driver's state where there is a driver and no distribution's packages beside it. Raises ``Unread``."""
+    return None if look.driver.absent or foreign(look) else look.driver
+
+
+def library_versions(state: DriverState) -> tuple[str, ...]:
+    """The version of the file behind each library's name; empty where the loader finds none."""
+    return tuple(path.rpartition("/")[2].partition(".so.")[2] for path in state.libraries)
+
+
+def unbuilt(look: Look) -> bool:
+    """Whether the user space of a driver is there, and no module of its version for the running kernel."""
+    state = look.driver
+    if state.absent:
+        return False
+    return not state.module or (state.linked(wanted_version(look)) and state.module != wanted_version(look))
+
+
+def build_errors(look: Look) -> tuple[str, ...]:
+    """What the compiler said when the stack's module was last built for the running kernel, and it failed there."""
+    tree, version = dkms_tree(look), wanted_version(look)
+    if not unbuilt(look) or (version, running_kernel(look)) not in tree.failed:
+        return ()
+    return tuple(said for of, said in tree.errors if of == version)
+
+
+def unfit(look: Look, rule: str) -> tuple[str, ...]:
+    """Why stack and host do not fit each other, by one of the rules that refuse a host; nothing where they do."""
+    for probe in HOST_PROBES:
+        look.answer(probe)
+    running_kernel(look)  # what is none raises Unread
+    found = [one for one in check_host(look.stack, look.facts_of_host) if one.rule == rule]
+    return tuple(line for one in found for line in (one.sentence, f"what works: {one.nearest}"))
+
+
+def since_boot(look: Look) -> Iterator[KernelLine]:
+    """The kernel's lines since the module was last loaded or, where the log does not tell that, since the boot.
+
+    Lines without a time are passed over: nobody can say that they are not history. Raises ``Unread``.
+    """
+    lines = look.kernel_log
+    begin = max(loaded_at(lines) or _booted(look), _booted(look))
+    return (line for line in lines if line.at is not None and line.at >= begin)
+
+
+def matching(look: Look, pattern: str) -> tuple[str, ...]:
+    """The kernel's lines since then in which this regular expression is found, each once. Raises ``Unread``."""
+    return tuple(dict.fromkeys(line.text for line in since_boot(look) if re.search(pattern, line.text)))
+
+
+def said_since_boot(look: Look, pattern: str) -> tuple[str, ...]:
+    """Likewise, and none where there is no log: for words that stand beside other evidence."""
+    try:
+        return matching(look, pattern)
+    except Unread:
+        return ()
+
+
+def _booted(look: Look) -> datetime:
+    text = look.text(BOOTED).strip()
+    if not re.fullmatch(r"[0-9]{1,10}", text):
+        raise Unread("/proc/stat does not say when the host booted")
+    return datetime.fromtimestamp(int(text), UTC) - BOOT_SLACK

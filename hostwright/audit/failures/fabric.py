@@ -1,0 +1,63 @@
+"""Signs of Fabric Manager, without which CUDA does not start on a board with NVSwitches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hostwright.audit.failures.rule import Sign
+from hostwright.audit.failures.units import FABRIC_MANAGER, JOURNALS, UNITS, journal, unit
+from hostwright.plan.hostfacts import PCI, nvswitches
+from hostwright.resources.packages.packages import DPKG, named_like
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+PACKAGES = ("nvidia-fabricmanager-[0-9]*", "nvidia-fabricmanager", "cuda-drivers-fabricmanager*")
+_NOTHING = "NV_WARN_NOTHING_TO_DO"
+
+
+def other_version(look: Look) -> Iterator[str]:
+    """The host has NVSwitches, and Fabric Manager's package is not of the version of the driver in the kernel (where
+    none is loaded, of the module on the disk).
+    """
+    driver = look.driver.loaded or look.driver.module
+    if _switches(look) and driver:
+        yield from (f"{name} {version}, driver {driver}" for name, version in _others(look, driver))
+
+
+def not_running(look: Look) -> Iterator[str]:
+    """The host has NVSwitches, the driver is loaded, and nvidia-fabricmanager.service is not active, not failed, and
+    not just starting.
+    """
+    if not _switches(look) or not look.driver.loaded or _others(look, look.driver.loaded):
+        return
+    manager = unit(look, FABRIC_MANAGER)
+    if manager.failed or manager.active in {"active", "activating", "reloading"}:
+        return
+    yield str(manager) if manager.load == "loaded" else f"{FABRIC_MANAGER}: {manager.load}"
+
+
+def nothing_to_do(look: Look) -> Iterator[str]:
+    """The host has no NVSwitches, and nvidia-fabricmanager.service runs or failed."""
+    manager = unit(look, FABRIC_MANAGER)
+    if _switches(look) or not (manager.failed or manager.active == "active"):
+        return
+    yield str(manager)
+    yield from [line for line in journal(look, FABRIC_MANAGER) if _NOTHING in line][-1:]
+
+
+def _switches(look: Look) -> int:
+    look.answer(PCI)
+    return nvswitches(look.facts)
+
+
+def _others(look: Look, driver: str) -> list[tuple[str, str]]:
+    """Fabric Manager's packages that are of another version than the driver."""
+    rows = (row for name, row in sorted(look.packages.items()) if row.present and named_like(name, PACKAGES))
+    return [(row.name, row.version) for row in rows if row.version.partition("-")[0] != driver]
+
+
+VERSION_SIGN = Sign("driver", other_version, (PCI, DPKG), provision=True)
+NOT_READY_SIGN = Sign("driver", not_running, (PCI, DPKG, UNITS), provision=True)
+NOTHING_SIGN = Sign("driver", nothing_to_do, (PCI, UNITS, JOURNALS), grave=False)

@@ -1,0 +1,120 @@
+"""How a card runs: heat, clocks, persistence mode, MIG, VBIOS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hostwright.audit.failures.memory import card
+from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures.thresholds import BRAKED, HOT
+from hostwright.audit.failures.units import PERSISTENCED, UNITS, unit
+from hostwright.audit.hardware.gpu import Gpu
+from hostwright.audit.look import Look
+
+
+def _hot(look: Look) -> Iterator[str]:
+    """A card is as warm as its own slowdown temperature, or heat is among the active reasons for its clocks
+    (hw_thermal_slowdown, sw_thermal_slowdown).
+    """
+    for gpu in look.smi.gpus:
+        reasons, limit = _among(gpu, HOT), gpu.temperature_slowdown
+        warm = gpu.temperature is not None and limit is not None and 0 < limit <= gpu.temperature
+        if reasons or warm:
+            degrees = "" if gpu.temperature is None else f" at {gpu.temperature} °C"
+            bound = "" if limit is None else f", it slows down at {limit} °C"
+            yield f"{card(gpu)}:{degrees}{bound}{_active(reasons)}".replace(":,", ":")
+
+
+def _braked(look: Look) -> Iterator[str]:
+    """The hardware brakes a card's clocks (hw_power_brake_slowdown, or hw_slowdown without heat)."""
+    for gpu in look.smi.gpus:
+        reasons = _among(gpu, BRAKED)
+        if "hw_power_brake_slowdown" in reasons or (reasons and not _among(gpu, HOT)):
+            power = "" if gpu.power is None or gpu.power_limit is None else f" {gpu.power} of {gpu.power_limit} W"
+            yield f"{card(gpu)}:{power}{_active(reasons)}".replace(":,", ":")
+
+
+def _persistence_off(look: Look) -> Iterator[str]:
+    """nvidia-smi reports persistence mode as off, although nvidia-persistenced runs."""
+    if unit(look, PERSISTENCED).active != "active":  # then the unit is what is wrong
+        return
+    for gpu in look.smi.gpus:
+        if gpu.persistence is False:
+            yield f"{card(gpu)}: persistence mode is off"
+
+
+def _mig_empty(look: Look) -> Iterator[str]:
+    """A card is in MIG mode and has no GPU instance."""
+    for gpu in look.smi.gpus:
+        if gpu.mig and gpu.mig_instances == 0:
+            yield f"{card(gpu)}: MIG is on with 0 instances"
+
+
+def _vbios_differs(look: Look) -> Iterator[str]:
+    """Cards of one model have different VBIOS versions on one host."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for gpu in look.smi.gpus:
+        if gpu.model and gpu.vbios:
+            found.setdefault(gpu.model, {}).setdefault(gpu.vbios, []).append(card(gpu))
+    for model, versions in found.items():
+        if len(versions) > 1:
+            each = (f"{version} on {', '.join(cards)}" for version, cards in sorted(versions.items()))
+            yield f"{model}: {'; '.join(each)}"
+
+
+def _among(gpu: Gpu, reasons: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(reason for reason in reasons if reason in gpu.slowdowns)
+
+
+def _active(reasons: tuple[str, ...]) -> str:
+    return f", active: {', '.join(reasons)}" if reasons else ""
+
+
+HEALTH = (
+    FailureRule(
+        "gpu-hot",
+        "",
+        "a card is too warm and lowers its clocks",
+        "Look at fans, filters, blanking panels, the temperature of the air that comes in, and at cards beside it that"
+        " block its air; a card that alone is hot among its like wants its cooler checked",
+        "leptonai/gpud temperature and hw-slowdown; NVML clocks event reasons",
+        sign=Sign("gpu", _hot, grave=False),
+    ),
+    FailureRule(
+        "clocks-braked",
+        "",
+        "the hardware holds a card's clocks down to a half or less: the power supply asks for it, or the card draws"
+        " more than it may",
+        "Look again under load; where it stays, look at power supplies, their redundancy and the rack's power cap, at"
+        " the card's cables, then reboot; a card that alone does this is to be replaced",
+        "Azure/azurehpc-health-checks azure_gpu_clock_throttling.nhc; NVML clocks event reasons",
+        sign=Sign("gpu", _braked, grave=False),
+    ),
+    FailureRule(
+        "persistence-off",
+        "",
+        "persistence mode is off: the driver leaves a card that nobody uses, so that every start waits for it and"
+        " settings of the card are lost",
+        "Restart nvidia-persistenced (systemctl restart nvidia-persistenced), which switches it on; where that is not"
+        " there or stopped, provision again",
+        "NVIDIA driver persistence; Azure/azurehpc-health-checks azure_gpu_persistence.nhc",
+        sign=Sign("gpu", _persistence_off, (UNITS,), grave=False),
+    ),
+    FailureRule(
+        "mig-without-instances",
+        "",
+        "a card is in MIG mode and divided into no instances, so CUDA finds no device on it",
+        "Create instances (nvidia-smi mig -cgi PROFILE -C -i N), or end its work and switch MIG off"
+        " (nvidia-smi -mig 0 -i N) and reset the card or reboot",
+        "NVIDIA/gpu-operator#132, NVIDIA/mig-parted#182",
+        sign=Sign("gpu", _mig_empty),
+    ),
+    FailureRule(
+        "vbios-differs",
+        "",
+        "cards of one model in one host have different VBIOS versions, and may differ in clocks and power",
+        "Ask the vendor of the host for the version that belongs to it, and flash the cards that differ",
+        "facebookresearch/gcm check-nvidia-smi; Azure/azurehpc-health-checks azure_gpu_vbios.nhc",
+        sign=Sign("gpu", _vbios_differs, grave=False),
+    ),
+)

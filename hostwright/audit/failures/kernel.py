@@ -1,0 +1,211 @@
+"""Signs of kernels: one that was removed, the next one, nouveau at the next boot, and what may move them unasked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from packaging.specifiers import SpecifierSet
+
+from hostwright.audit.failures.driver_state import (
+    DKMS_TREE,
+    dkms_tree,
+    library_versions,
+    ours,
+    running_kernel,
+    wanted_version,
+)
+from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures.wanted import wanted
+from hostwright.plan.hostfacts import UNAME
+from hostwright.plan.model import Change, Probe
+from hostwright.resources.files.files import content_probe, stat_probe
+from hostwright.resources.packages.packages import DPKG, named_like
+from hostwright.resources.system.kernel import KERNEL_GONE, KERNEL_PACKAGES, NOUVEAU, Initramfs, KernelThere
+from hostwright.stack.compatibility import kernel_version
+from hostwright.stack.fitting import Ground, kernels_of
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+#: ``kernel NAME HEADERS VERSION`` of each kernel that can be booted: yes or no, and the version of its nvidia module.
+KERNELS = Probe(
+    """for i in /boot/vmlinuz-*; do
+  k=${i#/boot/vmlinuz-}
+  [ -d "/lib/modules/$k" ] || continue
+  if [ -e "/lib/modules/$k/build/Makefile" ]; then h=yes; else h=no; fi
+  echo "kernel $k $h $(modinfo -k "$k" -F version nvidia | head -n 1)"
+done; exit 0"""
+)
+
+#: ``there NAME`` of each open driver that the running kernel has as a module, ``off NAME`` where modprobe is told to
+#: leave it alone (by a file, or on the kernel's command line).
+OPEN_DRIVERS = Probe(
+    """c=$(timeout 10 modprobe -c) || exit 1
+for m in nouveau nova_core nova_drm; do
+  if modinfo -n "$m" >/dev/null; then echo "there $m"; fi
+  if printf '%s\\n' "$c" | grep -qE "^(blacklist $m|install $m /.*(true|false).*)\\$"; then echo "off $m"; fi
+done; exit 0"""
+)
+
+#: apt's own view of who may upgrade what while nobody looks.
+UNATTENDED = Probe(
+    "timeout 10 apt-config dump | grep -E '^(Unattended-Upgrade::Package-Blacklist|APT::Periodic)::'; exit 0"
+)
+
+NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"  #: the base role's
+PREFERENCES = "/etc/apt/preferences.d/hostwright-no-other-driver"  #: the base role's
+
+_KERNEL = re.compile(r"kernel ([\w.+~-]{1,100}) (yes|no) ([\w.+~-]{0,60})", re.ASCII)
+_SETTING = re.compile(r'([\w:-]{1,100}) "([^"]{0,200})";', re.ASCII)
+_BLACKLIST = "Unattended-Upgrade::Package-Blacklist::"
+
+
+def removed(look: Look) -> Iterator[str]:
+    """Neither ``/lib/modules/KERNEL`` nor ``/boot/vmlinuz-KERNEL`` of the running kernel is there, and others are."""
+    for probe in KernelThere().probes():
+        look.answer(probe)
+    change = KernelThere().plan(look.facts)
+    if change is not None:
+        yield f"running: {change.have}; to be booted: {change.want}"
+
+
+def next_without_driver(look: Look) -> Iterator[str]:
+    """A newer kernel than the running one can be booted and has no nvidia module, and DKMS cannot build it at the boot
+    (no headers, not in its tree, or this driver release does not build on it); or its module is of another version.
+    """
+    state, running = ours(look), running_kernel(look)
+    rows = [match for line in look.text(KERNELS).splitlines() if (match := _KERNEL.fullmatch(line))]
+    newest = max(rows, key=lambda row: _numbers(row[1]), default=None)
+    if state is None or newest is None or _numbers(newest[1]) <= _numbers(running):
+        return
+    kernel, headers, module = newest.groups()
+    if module:
+        if module not in library_versions(state):
+            yield f"{kernel}, beside the running {running}: its module is {module}"
+        return
+    reasons = [
+        *(["no headers"] if headers == "no" else []),
+        *(["the driver is not in DKMS's tree"] if wanted_version(look) not in dkms_tree(look).versions else []),
+        *([f"driver {wanted_version(look)} builds on kernels {limit}"] if (limit := _limit(look, kernel)) else []),
+    ]
+    if reasons:
+        yield f"{kernel}, beside the running {running}: no module; {', '.join(reasons)}"
+
+
+def nouveau_not_blocked(look: Look) -> Iterator[str]:
+    """No open driver has a card, and the running kernel's nouveau, nova_core or nova_drm may be loaded (modprobe -c
+    shows no blacklist of it), or the initramfs is older than the base role's blacklist.
+    """
+    initramfs = wanted(look, "base", Initramfs)
+    for probe in initramfs.probes():
+        look.answer(probe)
+    said = look.text(OPEN_DRIVERS).splitlines()
+    if ours(look) is None or look.text(NOUVEAU).strip():
+        return
+    free = [line.removeprefix("there ") for line in said if line.startswith("there ")]
+    yield from (f"{name}: not on modprobe's blacklist" for name in free if f"off {name}" not in said)
+    change = initramfs.plan(look.facts)
+    if change is not None and free:
+        yield f"{change.what}: {change.have}"
+
+
+def not_held(look: Look) -> Iterator[str]:
+    """dpkg does not say of every installed kernel package that it is held."""
+    if ours(look) is not None:
+        for name, row in sorted(look.packages.items()):
+            if row.present and not row.held and named_like(name, KERNEL_PACKAGES):
+                yield f"{name} {row.version}: not held"
+
+
+def not_fenced(look: Look) -> Iterator[str]:
+    """unattended-upgrades is installed and switched on, and apt's configuration (apt-config dump) does not keep it from
+    the packages that the base role's never_unattended names.
+    """
+    row, fenced = look.packages.get("unattended-upgrades"), getattr(look.variables.get("base"), "never_unattended", ())
+    matches = (_SETTING.fullmatch(line) for line in look.text(UNATTENDED).splitlines())
+    settings = [(match[1], match[2]) for match in matches if match]
+    values = dict(settings)
+    off = values.get("APT::Periodic::Unattended-Upgrade", "0") == "0" or values.get("APT::Periodic::Enable", "1") == "0"
+    if ours(look) is None or row is None or not row.present or off:
+        return
+    missing = [name for name in fenced if name not in {value for key, value in settings if key == _BLACKLIST}]
+    if missing:
+        yield f"not in {_BLACKLIST.rstrip(':')}: {', '.join(missing)}"
+
+
+def not_pinned(look: Look) -> Iterator[str]:
+    """/etc/apt/preferences.d/hostwright-no-other-driver is not there, or has another text than the base role's."""
+    for probe in (stat_probe(PREFERENCES), content_probe(PREFERENCES)):
+        look.answer(probe)
+    if ours(look) is not None:
+        changes = (one for one in look.changes.get("base", ()) if isinstance(one, Change) and one.diff)
+        yield from (f"{PREFERENCES}: {one.have}" for one in changes if one.what == f"file {PREFERENCES}")
+
+
+def _numbers(kernel: str) -> tuple[int, ...]:
+    """What a boot loader orders kernels by: 5.15.0-91-generic is 5, 15, 0, 91."""
+    return tuple(int(number) for number in re.findall(r"[0-9]{1,9}", kernel))
+
+
+def _limit(look: Look, kernel: str) -> str:
+    """The kernels on which the stack's driver builds, where this one is none of them."""
+    driver, version = look.stack.driver, kernel_version(kernel)
+    own = {driver.version: driver.kernels} if driver.kernels is not None else {}
+    kernels = kernels_of(driver.version, Ground(kernels=own))
+    return kernels if kernels and version and not SpecifierSet(kernels).contains(version) else ""
+
+
+KERNEL_RULES = (
+    FailureRule(
+        "kernel-removed",
+        "",
+        "the running kernel's package was removed or upgraded away, so that no module can be built for it or loaded",
+        "Provision again: the base role reboots the host into a kernel that is installed",
+        "GoogleCloudPlatform/compute-gpu-installation#18",
+        sign=Sign("base", removed, (UNAME, KERNEL_GONE), provision=True),
+    ),
+    FailureRule(
+        "next-kernel-without-driver",
+        "",
+        "the next boot takes a newer kernel, and that has no module of this driver: the host comes back without GPUs",
+        "Before a reboot: install linux-headers-KERNEL and run dkms autoinstall -k KERNEL; where the driver does not"
+        " build on it, remove that kernel (apt-get purge linux-image-KERNEL)",
+        "GoogleCloudPlatform/compute-gpu-installation#18; dkms(8)",
+        sign=Sign("base", next_without_driver, (KERNELS, DKMS_TREE, DPKG, UNAME), grave=False),
+    ),
+    FailureRule(
+        "nouveau-not-blocked",
+        "",
+        "nothing keeps nouveau, or its successor nova, from taking the cards at the next boot",
+        "Provision again: the base role writes the blacklist and rebuilds the initramfs",
+        "nvidia-installer misc.c; joanbm/nvidia-470xx-linux-mainline",
+        sign=Sign("base", nouveau_not_blocked, (OPEN_DRIVERS, NOUVEAU, DPKG), grave=False, provision=True),
+    ),
+    FailureRule(
+        "kernel-not-held",
+        "",
+        "apt may move the kernel: the new one has no module of this driver until it is built, if it builds at all",
+        "Provision again: the base role holds the kernel's packages (apt-mark hold)",
+        "GoogleCloudPlatform/compute-gpu-installation#18; apt-mark(8)",
+        sign=Sign("base", not_held, (DPKG,), grave=False, provision=True),
+    ),
+    FailureRule(
+        "upgrades-not-fenced",
+        "",
+        "unattended-upgrades may move driver, toolkit or kernel while nobody looks",
+        "Provision again: the base role names them in Unattended-Upgrade::Package-Blacklist; where a later file clears"
+        " that list, remove it from /etc/apt/apt.conf.d",
+        "shine-cluster#50; NVIDIA/nvidia-docker#804",
+        sign=Sign("base", not_fenced, (UNATTENDED, DPKG), grave=False, provision=True),
+    ),
+    FailureRule(
+        "driver-not-pinned",
+        "",
+        "apt may bring a distribution's driver beside the one from the .run, as somebody's dependency",
+        "Provision again: the base role writes the pins",
+        "shine-cluster#50; apt_preferences(5)",
+        sign=Sign("base", not_pinned, (DPKG,), grave=False, provision=True),
+    ),
+)

@@ -1,0 +1,223 @@
+"""How the cards are joined to the host and to each other: presence, PCIe, NVLink, ACS."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from hostwright.audit.failures.driver_load import gpu_unsupported, init_failed
+from hostwright.audit.failures.lost import lost_gpus
+from hostwright.audit.failures.memory import card
+from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.hardware.gpu import Gpu
+from hostwright.audit.look import Look, Unread
+from hostwright.plan.hostfacts import PCI, gpu_ids, nvidia_devices, nvswitches
+from hostwright.plan.model import Probe
+
+#: ``gpu PATH`` of each card in /sys, through all bridges above it; where there are two, ``acs ADDRESS`` of each device
+#: that checks the source of what passes it; ``virtual`` alone in a virtual machine, whose bridges are not its own
+ACS = Probe(
+    r"""if systemd-detect-virt -q --vm || grep -qw hypervisor /proc/cpuinfo; then echo virtual; exit 0; fi
+cards=0
+for d in /sys/bus/pci/devices/*; do
+  read -r v <"$d/vendor" && [ "$v" = 0x10de ] && read -r c <"$d/class" || continue
+  case $c in 0x0300*|0x0302*) echo "gpu $(readlink -f "$d")"; cards=$((cards + 1));; esac
+done
+[ $cards -gt 1 ] || exit 0
+all=$(timeout 10 lspci -D -vvv) || exit 1
+printf '%s\n' "$all" | awk '/^[0-9a-f]/ { device = $1 } /ACSCtl:.*SrcValid\+/ { print "acs " device }'""",
+    root=True,  # without it lspci does not show the bits of ACS
+)
+#: An H100 (H800) PCIe or NVL has a link more for each bridge than the bridges take: sound ones with all three show 6 of
+#: 18 as inactive (Azure/azurehpc-health-checks#162; 17 are listed by some drivers).
+_HOPPER_CARD = re.compile(r"\bH[18]00\b.*\b(?:PCIe|NVL)\b")
+BRIDGED_LINKS = 12  #: of such a card
+
+_DEVICE = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+
+
+def _width(look: Look) -> Iterator[str]:
+    """nvidia-smi reports fewer PCIe lanes in use than card and slot have."""
+    for gpu in look.smi.gpus:
+        if gpu.pcie_width and gpu.pcie_width_max and gpu.pcie_width < gpu.pcie_width_max:
+            yield f"{card(gpu)}: PCIe x{gpu.pcie_width} of x{gpu.pcie_width_max}{_replays(gpu)}"
+
+
+def _generation(look: Look) -> Iterator[str]:
+    """A card that computes (state P0, not idle, with a process) uses an older PCIe generation than card and slot have.
+    Idle cards lower it to save power.
+    """
+    for gpu in look.smi.gpus:
+        low = gpu.pcie_generation and gpu.pcie_generation_max and gpu.pcie_generation < gpu.pcie_generation_max
+        if low and _works(gpu):
+            generations = f"{gpu.pcie_generation} of {gpu.pcie_generation_max}"
+            yield f"{card(gpu)}: PCIe generation {generations} in {gpu.performance} under load{_replays(gpu)}"
+
+
+def _works(gpu: Gpu) -> bool:
+    return gpu.performance == "P0" and "gpu_idle" not in gpu.slowdowns and any("C" in one.kind for one in gpu.processes)
+
+
+def _replays(gpu: Gpu) -> str:
+    return f", {gpu.pcie_replays} replays" if gpu.pcie_replays else ""
+
+
+def _nvlink_down(look: Look) -> Iterator[str]:
+    """The host has NVSwitches, and an NVLink of a card that is not in MIG mode is inactive."""
+    if _count_of_switches(look):
+        yield from (_links(gpu) for gpu in look.smi.gpus if _inactive(gpu) and not gpu.mig)
+
+
+def _nvlink_partial(look: Look) -> Iterator[str]:
+    """The host has no NVSwitches, and a card that is not in MIG mode has inactive NVLinks beside active ones. A card
+    without any active link has no bridge, and an H100 PCIe or NVL with all its bridges has 12 of 18.
+    """
+    gpus = look.smi.gpus
+    if any(gpu.links for gpu in gpus) and not _count_of_switches(look):
+        yield from (_links(gpu) for gpu in gpus if 0 < len(gpu.links) - len(_inactive(gpu)) < _usable(gpu))
+
+
+def _usable(gpu: Gpu) -> int:
+    """How many links lead anywhere when all is well. In MIG mode nothing uses them, and Fabric Manager switches those
+    of an A100 off (its user guide, "Interoperability With MIG").
+    """
+    if gpu.mig:
+        return 0
+    return min(BRIDGED_LINKS, len(gpu.links)) if _HOPPER_CARD.search(gpu.model) else len(gpu.links)
+
+
+def _inactive(gpu: Gpu) -> list[str]:
+    return [str(link.number) for link in gpu.links if not link.active]
+
+
+def _links(gpu: Gpu) -> str:
+    dead = _inactive(gpu)
+    return f"{card(gpu)}: {len(dead)} of {len(gpu.links)} NVLinks inactive: {', '.join(dead)}"
+
+
+def _missing(look: Look) -> Iterator[str]:
+    """nvidia-smi lists fewer cards than the PCI bus has NVIDIA GPUs, without those that fell off the bus, that the
+    driver could not start, or, where there is any, that it does not support.
+    """
+    bus, cards = len(_gpus_on_bus(look)), look.smi.gpus
+    lost, failed = len(lost_gpus(look)), len(_told_by(init_failed, look))
+    if len(cards) + lost + failed < bus and not _told_by(gpu_unsupported, look):
+        off = f", {lost} fell off the bus" if lost else ""
+        dead = f", {failed} could not be started" if failed else ""
+        known = ", ".join(card(gpu) for gpu in cards) or "none"
+        yield f"{bus} NVIDIA GPUs on the PCI bus, {len(cards)} in nvidia-smi{off}{dead}; it lists {known}"
+
+
+def _told_by(other: Callable[[Look], Iterable[str]], look: Look) -> tuple[str, ...]:
+    """What another rule says; nothing where it cannot tell."""
+    try:
+        return tuple(other(look))
+    except Unread:
+        return ()
+
+
+def _none(look: Look) -> Iterator[str]:
+    """No NVIDIA GPU is on the PCI bus of a host that shall have the driver."""
+    if "driver" in look.changes and not _gpus_on_bus(look):
+        yield "0 NVIDIA GPUs on the PCI bus"
+
+
+def _acs(look: Look) -> Iterator[str]:
+    """``lspci -vvv`` shows ACS source validation (``ACSCtl: SrcValid+``) switched on in a PCI bridge above a card, on a
+    host that is no virtual machine and has two cards or more.
+    """
+    paths: list[str] = []
+    checking: set[str] = set()
+    for line in look.text(ACS).split("\n"):
+        kind, _, value = line.strip().partition(" ")
+        if kind == "gpu":
+            paths.append(value)
+        elif kind == "acs":
+            checking.add(value)
+    if len(paths) > 1:
+        above = {address for path in paths for address in _DEVICE.findall(path.lower())}
+        yield from (f"{address}: ACSCtl: SrcValid+, above an NVIDIA GPU" for address in sorted(above & checking))
+
+
+def _gpus_on_bus(look: Look) -> tuple[int, ...]:
+    _read_bus(look)
+    return gpu_ids(look.facts)
+
+
+def _count_of_switches(look: Look) -> int:
+    _read_bus(look)
+    return nvswitches(look.facts)
+
+
+def _read_bus(look: Look) -> None:
+    """Whether the PCI bus could be read, each line of it: a card that is overlooked would be a lost one."""
+    lines = [line for line in look.text(PCI).split("\n") if line]
+    if look.answer(PCI).truncated or len(nvidia_devices(look.facts)) != len(lines):
+        raise Unread("the list of PCI devices cannot be read")
+
+
+SEAT = "Drain the host, switch it off, and seat the card (and its riser or cable) again"
+
+LINKS = (
+    FailureRule(
+        "no-gpu",
+        "",
+        "there is no NVIDIA GPU on the PCI bus",
+        f"{SEAT}; look at its power and the firmware's settings for the slot, and whether it is the right host",
+        "the role driver refuses such a host",
+        sign=Sign("gpu", _none),
+    ),
+    FailureRule(
+        "gpu-missing",
+        "",
+        "the driver does not bring up a card that is on the PCI bus",
+        "Read dmesg | grep -e NVRM -e nvidia for that card, and lspci -nnk -d 10de: for who else has it; drain the"
+        " host and cycle its power, and have the card replaced when it stays away",
+        "Azure/azurehpc-health-checks azure_gpu_count.nhc; facebookresearch/gcm check-nvidia-smi",
+        sign=Sign("gpu", _missing),
+    ),
+    FailureRule(
+        "pcie-width",
+        "",
+        "a card uses fewer PCIe lanes than it and its slot have, so data comes slower to it",
+        f"Look again while it works, for an idle card may save power. Where it stays: {SEAT[0].lower()}{SEAT[1:]};"
+        " another slot shows whether card or slot is at fault",
+        "nvidia-smi's manual, PCIe link width; Azure/azurehpc-health-checks azure_hw_topology_check.nhc",
+        sign=Sign("gpu", _width, grave=False),
+    ),
+    FailureRule(
+        "pcie-generation",
+        "",
+        "a card under load uses an older PCIe generation than it and its slot have, so data comes slower to it",
+        f"Look at the slot's speed in the firmware's settings and at the replays; {SEAT[0].lower()}{SEAT[1:]}",
+        "NVML link generations",
+        sign=Sign("gpu", _generation, grave=False),
+    ),
+    FailureRule(
+        "nvlink-down",
+        "",
+        "an NVLink between a card and an NVSwitch is down: CUDA or NCCL fails, or crawls",
+        "Look at the journal of nvidia-fabricmanager and for Xid 74; drain the host, reset all cards or cycle the"
+        " power, and have the board checked when it stays",
+        "Azure/azurehpc-health-checks azure_gpu_nvlink.nhc",
+        sign=Sign("gpu", _nvlink_down),
+    ),
+    FailureRule(
+        "nvlink-partial",
+        "",
+        "some NVLinks of a card are inactive and others not: a bridge is not seated, is missing, or is broken",
+        "Look for Xid 74 in the log; drain the host, switch it off, and seat the NVLink bridges again",
+        "Azure/azurehpc-health-checks azure_gpu_nvlink.nhc",
+        sign=Sign("gpu", _nvlink_partial, grave=False),
+    ),
+    FailureRule(
+        "acs-on",
+        "",
+        "PCI bridges above the cards send what one card writes to another through the processor (ACS), which makes it"
+        " slow, or lets NCCL hang",
+        "Switch ACS (and the IOMMU where it is not needed) off in the firmware's settings, or for this boot with"
+        " setpci -s BRIDGE ECAP_ACS+6.w=0000",
+        "NVIDIA/nccl#606, #257, #2079; leptonai/gpud pci",
+        sign=Sign("gpu", _acs, probes=(ACS,), grave=False),
+    ),
+)

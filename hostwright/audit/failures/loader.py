@@ -1,0 +1,175 @@
+"""Signs about what a program finds without any variable: the loader's cache, and the tools in /usr/bin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hostwright.audit.failures.loader_cache import LOADER, Cached, cached
+from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures.sonames import SONAME_RULES
+from hostwright.audit.failures.toolkits import LIBRARIES, library_files, own, resolved
+from hostwright.audit.failures.wanted import wanted
+from hostwright.resources.files.files import Link
+from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.system.loader import LoaderCache
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+DISTRIBUTION = ("nvidia-cuda-toolkit", "nvidia-cuda-dev")  #: Debian's and Ubuntu's own CUDA, of whatever release
+DISTRIBUTION_LIBRARIES = "/usr/lib/"
+PTXAS = "bin/ptxas"
+
+
+def not_cached(look: Look) -> Iterator[str]:
+    """A library that TensorFlow opens lies in the toolkit, and the loader's cache does not name it."""
+    named = {entry.name for entry in cached(look)}
+    yield from (f"{path} is not in the loader's cache" for name, path in _there(look).items() if name not in named)
+
+
+def another_first(look: Look) -> Iterator[str]:
+    """A library that TensorFlow opens lies in the toolkit, and the loader's cache names another one before it."""
+    yield from map(str, _foreign_first(look))
+
+
+def copy_behind(look: Look) -> Iterator[str]:
+    """The loader's cache names the stack's libraries first, and others of the same name after them."""
+    if _foreign_first(look):
+        return
+    there, told = _there(look), bool(_of_distribution(look))
+    for entry in cached(look):
+        explained = _is_cudnn_of_its_own(entry) or (told and entry.real.startswith(DISTRIBUTION_LIBRARIES))
+        if entry.name in there and not entry.below(look.stack.cuda.prefix) and not explained:
+            yield str(entry)
+
+
+def compat_first(look: Look) -> Iterator[str]:
+    """The first ``libcuda.so.1`` of the loader's cache lies in a toolkit's directory ``compat``."""
+    first = next((entry for entry in cached(look) if entry.name == "libcuda.so.1"), None)
+    if first and "/compat/" in first.real:
+        yield str(first)
+
+
+def no_profiler(look: Look) -> Iterator[str]:
+    """The profiler's library lies in the toolkit, and the loader's cache does not name it although it names others."""
+    name = f"libcupti.so.{look.stack.cuda.series}"
+    path = f"{look.stack.cuda.prefix}/extras/CUPTI/lib64/{name}"
+    entries = cached(look)
+    others = any(entry.below(look.stack.cuda.prefix) for entry in entries)
+    if others and resolved(path, library_files(look)) and not any(entry.name == name for entry in entries):
+        yield f"{path} is not in the loader's cache"
+
+
+def no_ptxas(look: Look) -> Iterator[str]:
+    """The toolkit has ptxas, and there is none in the directory that is on everybody's PATH."""
+    path = next((one for one in _tools(look) if one.path.endswith("/ptxas")), None)
+    if path and PTXAS in own(look).has and not look.answer(path.probes()[0]).ok:
+        yield f"{path.path} is not there"
+
+
+def nvcc_of_distribution(look: Look) -> Iterator[str]:
+    """``nvidia-cuda-toolkit`` is installed, and its nvcc is the one on everybody's PATH."""
+    nvcc = next((one for one in _tools(look) if one.path.endswith("/nvcc")), None)
+    if nvcc is None:
+        return
+    packages, answer = _of_distribution(look), look.answer(nvcc.probes()[0])
+    if packages and answer.ok and answer.strip() != nvcc.target:
+        yield f"{nvcc.path} is not the stack's"
+        yield from packages
+
+
+def cuda_of_distribution(look: Look) -> Iterator[str]:
+    """``nvidia-cuda-toolkit`` or ``nvidia-cuda-dev`` is installed; nothing of it is in use before the stack's."""
+    if not _foreign_first(look) and not any(True for _ in nvcc_of_distribution(look)):
+        yield from _of_distribution(look)
+
+
+def _there(look: Look) -> dict[str, str]:
+    """Of what TensorFlow opens that which lies in the stack's toolkit, whole: name and path."""
+    files = library_files(look)
+    paths = {name: f"{look.stack.cuda.prefix}/{LIBRARIES}/{name}" for name in _opened(look)}
+    return {name: path for name, path in paths.items() if resolved(path, files)}
+
+
+def _opened(look: Look) -> tuple[str, ...]:
+    return wanted(look, "environment", LoaderCache).libraries
+
+
+def _tools(look: Look) -> tuple[Link, ...]:
+    found = (one for role in look.desired.roles if role.name == "environment" for one in role.resources)
+    return tuple(one for one in found if isinstance(one, Link))
+
+
+def _foreign_first(look: Look) -> list[Cached]:
+    first: dict[str, Cached] = {}
+    for entry in cached(look):
+        first.setdefault(entry.name, entry)
+    entries = (first[name] for name in _there(look) if name in first)
+    return [one for one in entries if not one.below(look.stack.cuda.prefix) and not _is_cudnn_of_its_own(one)]
+
+
+def _is_cudnn_of_its_own(entry: Cached) -> bool:
+    """A second cuDNN outside any toolkit is a failure of its own (``cudnn-mixed``)."""
+    return entry.name.startswith("libcudnn") and not entry.real.startswith("/usr/local/cuda")
+
+
+def _of_distribution(look: Look) -> list[str]:
+    rows = (look.packages.get(name) for name in DISTRIBUTION)
+    return [f"{row.name} {row.version} is installed" for row in rows if row and row.present]
+
+
+LOADER_RULES = (
+    FailureRule(
+        "loader-finds-another-cuda",
+        "",
+        "programs get another CUDA's libraries than the stack's, since a file in /etc/ld.so.conf.d names them first",
+        "Remove the file that names that directory (grep -r . /etc/ld.so.conf.d) or its package, and run ldconfig",
+        "ldconfig(8)",
+        sign=Sign("environment", another_first, (LOADER,)),
+    ),
+    FailureRule(
+        "cuda-twice-in-loader",
+        "",
+        "two CUDA toolkits are in the loader's cache; the stack's comes first, and a file's name decides that",
+        "Remove the other one's file from /etc/ld.so.conf.d and run ldconfig",
+        "ldconfig(8)",
+        sign=Sign("environment", copy_behind, (LOADER, DPKG), grave=False),
+    ),
+    FailureRule(
+        "cuda-compat-in-loader",
+        "",
+        "programs get the driver library of CUDA's forward compatibility package instead of the driver's own, which"
+        " does not fit the kernel module",
+        "Remove the cuda-compat package, or the file in /etc/ld.so.conf.d that names its directory, and run ldconfig",
+        "NVIDIA's CUDA compatibility guide",
+        sign=Sign("environment", compat_first, (LOADER,)),
+    ),
+    FailureRule(
+        "cupti-not-found",
+        "",
+        "the profiler's library is not found, so TensorFlow's profiler shows no GPU",
+        "Provision again: the environment role lists extras/CUPTI/lib64 in /etc/ld.so.conf.d; where that changes"
+        " nothing, run ldconfig",
+        "TensorFlow's profiler guide",
+        sign=Sign("environment", no_profiler, (LOADER,), grave=False, provision=True),
+    ),
+    FailureRule(
+        "nvcc-of-distribution",
+        "",
+        "the distribution's own CUDA is installed, and nvcc is that one",
+        "Provision again: the environment role puts the stack's nvcc there; then purge nvidia-cuda-toolkit, whose"
+        " upgrades bring the other back",
+        "Debian and Ubuntu, package nvidia-cuda-toolkit",
+        sign=Sign("environment", nvcc_of_distribution, (DPKG,), provision=True),
+    ),
+    FailureRule(
+        "cuda-of-distribution",
+        "",
+        "the distribution's own CUDA is installed beside the stack's; its upgrades put its programs before the stack's",
+        "Purge nvidia-cuda-toolkit and run apt autoremove, if nobody needs it",
+        "Debian and Ubuntu, package nvidia-cuda-toolkit",
+        sign=Sign("environment", cuda_of_distribution, (DPKG, LOADER), grave=False),
+    ),
+    *SONAME_RULES,
+)

@@ -1,0 +1,54 @@
+"""What the dynamic loader's cache says of CUDA's, cuDNN's and the driver's libraries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hostwright.plan.model import Probe
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+#: Each entry for this machine in the cache's order, then each directory with its links followed. A cache that cannot
+#: be read is a failed question, not an empty cache.
+LOADER = Probe(
+    r"""all=$(/sbin/ldconfig -p) || exit 1
+entries=$(printf '%s\n' "$all" | sed -nE \
+'s/^[[:space:]]*(lib(cuda|cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|cudnn[a-z_]*|cupti)\.so\.[0-9.]+)'\
+' \(libc6,x86-64[^)]*\) => (.*)$/entry\t\1\t\3/p')
+printf '%s\n' "$entries"
+printf '%s\n' "$entries" | sed -nE 's,^entry\t[^\t]*\t(/.*)/[^/]*$,\1,p' | sort -u | while read -r directory; do
+  printf 'directory\t%s\t%s\n' "$directory" "$(cd -P -- "$directory" && pwd)"
+done
+exit 0"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cached:
+    """One entry of the loader's cache. ``real`` is its path with the links of its directory's name followed."""
+
+    name: str
+    path: str
+    real: str
+
+    def below(self, directory: str) -> bool:
+        """Whether the file lies below this directory."""
+        return self.real.startswith(f"{directory}/")
+
+    def __str__(self) -> str:
+        return f"{self.name} => {self.path}"
+
+
+def cached(look: Look) -> tuple[Cached, ...]:
+    """The cache's entries in its order: of each name the loader opens the first. Raises ``Unread``."""
+    rows = [line.split("\t") for line in look.text(LOADER).splitlines()]
+    real = {row[1]: row[2] for row in rows if len(row) == 3 and row[0] == "directory" and row[2].startswith("/")}
+    entries = (row for row in rows if len(row) == 3 and row[0] == "entry" and row[2].startswith("/"))
+    return tuple(Cached(name, path, _real(path, real)) for _, name, path in entries)
+
+
+def _real(path: str, real: dict[str, str]) -> str:
+    directory, _, name = path.rpartition("/")
+    return f"{real.get(directory, directory)}/{name}"

@@ -1,0 +1,110 @@
+"""A GPU that fell off the bus: one event, whichever of kernel log and nvidia-smi shows it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from hostwright.audit.failures.rule import Sign
+from hostwright.audit.hardware.gpu import GpuReport
+from hostwright.audit.hardware.kernellog import KernelLine
+from hostwright.audit.hardware.nvsmi import NVIDIA_SMI
+from hostwright.audit.hardware.nvsmi_values import LOST
+from hostwright.audit.hardware.xids import loaded_at, slot
+from hostwright.audit.look import Look, Unread
+
+EXIT_LOST = 15  #: nvidia-smi's manual: "GPU has fallen off the bus or has otherwise become inaccessible"
+
+_ADDRESS = re.compile(r"\b[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?(?![0-9A-Fa-f:])")
+_NAMED = re.compile(r"NVRM: The NVIDIA GPU ")  # one line tells which card, one of the next what is wrong with it
+_LOST = re.compile(
+    r"fallen off the bus|GPU is lost|Unable to determine the device handle for .{1,60}(?:Unknown Error|Not Found)"
+)
+_STATUS = re.compile(r"nvidia-smi ended with status (\d{1,3})")
+
+
+def smi_status(look: Look) -> int:
+    """With which status nvidia-smi ended, its report complete or not. Raises ``Unread`` when it was not asked."""
+    status, report = look.answer(NVIDIA_SMI).status, _report(look)
+    told = [match for match in map(_STATUS.fullmatch, report.notices if report else ()) if match]
+    return int(told[-1][1]) if told else status
+
+
+def lost_gpus(look: Look) -> Mapping[str, str]:
+    """The cards that are gone: PCI slot (``0000:3b:00``, empty where nobody says) → the line that says so.
+
+    A card that nvidia-smi describes as usual is there again, whatever the log says of the past; so is one that was
+    lost before the module was last loaded. Raises ``Unread`` when neither the log nor nvidia-smi can tell.
+    """
+    log, report = _log(look), _report(look)
+    found = _slots(line.text for line in _since_loaded(log or ()))
+    if report:
+        here = {slot(gpu.bus) for gpu in report.gpus if gpu.fault != LOST}
+        found = {bus: text for bus, text in found.items() if bus and bus not in here}
+    told = _told(look, report)
+    found |= {bus: f"nvidia-smi: {text}" for bus, text in told.items() if bus not in found}
+    if not found and log is None and report is None:
+        raise Unread("neither the kernel log nor nvidia-smi can be read")
+    return {bus: text for bus, text in found.items() if bus or len(found) == 1}
+
+
+def gpu_lost(look: Look) -> Iterator[str]:
+    """Since the module was loaded the kernel log has an Xid 79 or "fallen off the bus" of a card that nvidia-smi does
+    not describe, or nvidia-smi says so itself (exit status 15, "GPU is lost").
+    """
+    for bus, text in sorted(lost_gpus(look).items()):
+        yield f"card at {bus}: {text}" if bus else text
+
+
+#: how the rule ``gpu-lost`` is recognised on a host
+GPU_LOST_SIGN = Sign("gpu", gpu_lost)
+
+
+def _log(look: Look) -> tuple[KernelLine, ...] | None:
+    try:
+        return look.kernel_log
+    except Unread:
+        return None
+
+
+def _report(look: Look) -> GpuReport | None:
+    try:
+        return look.smi
+    except Unread:
+        return None
+
+
+def _since_loaded(log: tuple[KernelLine, ...]) -> Iterator[KernelLine]:
+    loaded = loaded_at(log)
+    return (line for line in log if loaded is None or line.at is None or line.at >= loaded)
+
+
+def _told(look: Look, report: GpuReport | None) -> dict[str, str]:
+    """What nvidia-smi says of lost cards. In a report names of processes are anyone's words, and are not looked at."""
+    if report:
+        found = {slot(gpu.bus): f"card {gpu.index}: {gpu.fault}" for gpu in report.gpus if gpu.fault == LOST}
+        found |= {bus: text for bus, text in _slots(report.notices).items() if bus not in found}
+    elif NVIDIA_SMI in look.facts:
+        found = _slots(look.facts[NVIDIA_SMI].text.split("\n"))
+    else:
+        return {}
+    if not found and NVIDIA_SMI in look.facts and smi_status(look) == EXIT_LOST:
+        return {"": f"ended with status {EXIT_LOST}"}
+    return found
+
+
+def _slots(lines: Iterable[str]) -> dict[str, str]:
+    """Each card that a line calls lost, with the first such line."""
+    found: dict[str, str] = {}
+    named = ""
+    for line in lines:
+        if _NAMED.search(line):
+            named = _slot_in(line)
+        if _LOST.search(line):
+            found.setdefault(_slot_in(line) or named, line.strip())
+    return found
+
+
+def _slot_in(line: str) -> str:
+    match = _ADDRESS.search(line)
+    return slot(match[0]) if match else ""

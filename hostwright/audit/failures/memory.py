@@ -1,0 +1,199 @@
+"""A card's memory: ECC errors, and the rows and pages that were taken out of use for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures.thresholds import CORRECTED, DRAM_CORRECTED, REMAPPED_ROWS, RETIRED_PAGES, SRAM_CORRECTED
+from hostwright.audit.hardware.gpu import EccCounts, Gpu
+from hostwright.audit.look import Look
+
+#: cards for games and workstations come with ECC off, where they have it; whoever wants it there switches it on
+_FOR_DESKS = re.compile(r"\b(?:GeForce|Quadro|RTX|TITAN)\b", re.IGNORECASE)
+
+
+def card(gpu: Gpu) -> str:
+    """A card as evidence names it: its index, which nvidia-smi -i takes, and its address."""
+    return f"card {gpu.index} ({gpu.bus})"
+
+
+def _remap_pending(look: Look) -> Iterator[str]:
+    """nvidia-smi reports a row remapping as pending."""
+    for gpu in look.smi.gpus:
+        if gpu.remap_pending:
+            yield f"{card(gpu)}: a row remapping is pending{_rows(gpu)}"
+
+
+def _remap_failed(look: Look) -> Iterator[str]:
+    """nvidia-smi reports that a row remapping failed."""
+    for gpu in look.smi.gpus:
+        if gpu.remap_failed:
+            yield f"{card(gpu)}: a row remapping failed{_rows(gpu)}"
+
+
+def _remapped_many(look: Look) -> Iterator[str]:
+    """nvidia-smi reports more than 512 rows as remapped for uncorrectable errors."""
+    for gpu in look.smi.gpus:
+        if (gpu.remapped_uncorrected or 0) > REMAPPED_ROWS:
+            yield (
+                f"{card(gpu)}: {gpu.remapped_uncorrected} rows are remapped for uncorrectable errors, "
+                f"the limit is {REMAPPED_ROWS}"
+            )
+
+
+def _uncorrected(look: Look) -> Iterator[str]:
+    """nvidia-smi counts uncorrected ECC errors since the driver was loaded (volatile)."""
+    for gpu in look.smi.gpus:
+        ecc = gpu.ecc_volatile
+        counts = {"in all": ecc.uncorrected, "SRAM": ecc.sram_uncorrected, "DRAM": ecc.dram_uncorrected}
+        seen = [f"{count} {where}" for where, count in counts.items() if count]
+        if seen:
+            yield f"{card(gpu)}: uncorrected ECC errors since the driver was loaded: {', '.join(seen)}"
+
+
+def _sram_threshold(look: Look) -> Iterator[str]:
+    """nvidia-smi reports that the threshold of uncorrectable SRAM errors is exceeded."""
+    for gpu in look.smi.gpus:
+        if gpu.sram_threshold_exceeded:
+            count = gpu.ecc_aggregate.sram_uncorrected
+            seen = "" if count is None else f": {count} in its life"
+            yield f"{card(gpu)}: more uncorrectable SRAM errors than its threshold{seen}"
+
+
+def _corrected(look: Look) -> Iterator[str]:
+    """nvidia-smi counts more than 10 000 corrected ECC errors in SRAM, 20 000 000 in DRAM, or 50 000 000 in all, since
+    the driver was loaded or in the card's life.
+    """
+    for gpu in look.smi.gpus:
+        for since, ecc in (("since the driver was loaded", gpu.ecc_volatile), ("in its life", gpu.ecc_aggregate)):
+            for where, count, limit in _limits(ecc):
+                if (count or 0) > limit:
+                    yield f"{card(gpu)}: {count} corrected ECC errors {where} {since}, the limit is {limit}"
+
+
+def _limits(ecc: EccCounts) -> tuple[tuple[str, int | None, int], ...]:
+    return (
+        ("in SRAM", ecc.sram_corrected, SRAM_CORRECTED),
+        ("in DRAM", ecc.dram_corrected, DRAM_CORRECTED),
+        ("in all", ecc.corrected, CORRECTED),
+    )
+
+
+def _retirement_pending(look: Look) -> Iterator[str]:
+    """nvidia-smi reports the retirement of a memory page as pending."""
+    for gpu in look.smi.gpus:
+        if gpu.retirement_pending:
+            yield f"{card(gpu)}: the retirement of a page is pending ({_pages(gpu)} retired)"
+
+
+def _retired_many(look: Look) -> Iterator[str]:
+    """nvidia-smi counts more than 10 retired memory pages on a card."""
+    for gpu in look.smi.gpus:
+        if _pages(gpu) > RETIRED_PAGES:
+            yield (
+                f"{card(gpu)}: {_pages(gpu)} pages are retired, {gpu.retired_double_bit or 0} of them for double-bit "
+                f"errors, the limit is {RETIRED_PAGES}"
+            )
+
+
+def _ecc_off(look: Look) -> Iterator[str]:
+    """nvidia-smi reports ECC as switched off on a card that NVIDIA delivers with ECC on: one of a data centre, whose
+    model has none of the words GeForce, Quadro, RTX and TITAN.
+    """
+    for gpu in look.smi.gpus:
+        if gpu.ecc is False and not _FOR_DESKS.search(gpu.model):
+            later = ", and will be on after the next reset" if gpu.ecc_pending else ""
+            yield f"{card(gpu)}: ECC is switched off ({gpu.model or 'model unknown'}){later}"
+
+
+def _rows(gpu: Gpu) -> str:
+    counts = {"corrected": gpu.remapped_corrected, "uncorrectable": gpu.remapped_uncorrected}
+    known = [f"{count} for {why} errors" for why, count in counts.items() if count is not None]
+    return f"; rows remapped: {', '.join(known)}" if known else ""
+
+
+def _pages(gpu: Gpu) -> int:
+    return (gpu.retired_single_bit or 0) + (gpu.retired_double_bit or 0)
+
+
+RESET = "reset the card (nvidia-smi --gpu-reset -i N, with nothing using it), or reboot"
+AZURE = "Azure/azurehpc-health-checks azure_gpu_ecc.nhc"
+GCM = "facebookresearch/gcm check-nvidia-smi"
+
+MEMORY = (
+    FailureRule(
+        "row-remap-failed",
+        "",
+        "a broken row of a card's memory could not be replaced by a spare one",
+        "Drain the host and have the card replaced",
+        f"{AZURE}; NVIDIA GPU memory error management",
+        sign=Sign("gpu", _remap_failed),
+    ),
+    FailureRule(
+        "row-remap-pending",
+        "",
+        "a broken row of a card's memory is to be replaced by a spare one, which the next reset of the card does",
+        f"Drain the host and {RESET}",
+        f"{AZURE}; NVIDIA GPU memory error management",
+        sign=Sign("gpu", _remap_pending),
+    ),
+    FailureRule(
+        "rows-remapped-many",
+        "",
+        "a card had to replace very many rows of its memory for errors that ECC could not correct",
+        "Drain the host and have the card replaced",
+        AZURE,
+        sign=Sign("gpu", _remapped_many),
+    ),
+    FailureRule(
+        "ecc-uncorrected",
+        "",
+        "a card's memory met errors that ECC could not correct: what ran then failed, or computed with wrong data",
+        f"Drain the host and {RESET}; then run dcgmi diag -r 3, and have the card replaced when it comes again",
+        f"{GCM}; {AZURE}",
+        sign=Sign("gpu", _uncorrected),
+    ),
+    FailureRule(
+        "sram-threshold-exceeded",
+        "",
+        "a card's SRAM met more errors that ECC could not correct than NVIDIA tolerates",
+        "Drain the host and have the card replaced",
+        "NVIDIA GPU memory error management, RMA criteria",
+        sign=Sign("gpu", _sram_threshold),
+    ),
+    FailureRule(
+        "ecc-corrected-many",
+        "",
+        "a card's memory meets far more errors than usual, all of which ECC has corrected so far",
+        "Run dcgmi diag -r 3 on the card at the next occasion, and have it replaced when that fails",
+        f"{AZURE}; {GCM}",
+        sign=Sign("gpu", _corrected, grave=False),
+    ),
+    FailureRule(
+        "page-retirement-pending",
+        "",
+        "a page of a card's memory is to be taken out of use, which the next load of the driver does",
+        f"Drain the host and {RESET}",
+        f"{GCM}; NVIDIA dynamic page retirement",
+        sign=Sign("gpu", _retirement_pending),
+    ),
+    FailureRule(
+        "pages-retired-many",
+        "",
+        "many pages of a card's memory were taken out of use",
+        "Run dcgmi diag -r 3 on the card at the next occasion, and have it replaced when that fails or the count grows;"
+        " at 62 its table is full",
+        f"{GCM}; {AZURE}",
+        sign=Sign("gpu", _retired_many, grave=False),
+    ),
+    FailureRule(
+        "ecc-off",
+        "",
+        "ECC is switched off, so errors of a card's memory go unseen into results",
+        "Unless it is meant: drain the host, run nvidia-smi -e 1 -i N, and reboot",
+        "NVIDIA dynamic page retirement and GPU memory error management, which need ECC",
+        sign=Sign("gpu", _ecc_off, grave=False),
+    ),
+)

@@ -1,0 +1,206 @@
+"""Signs about TensorFlow and the packages around it, read from the names of directories: nothing is imported."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hostwright.audit.failures.python_state import OUTSIDE, VENVS, Used, major, outside, used
+from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.plan.hostfacts import AVX, PYTHONS, pythons
+from hostwright.resources.python.python import Drift, Recipe
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+#: packages that put their files where tensorflow has its own (names as pip normalises them)
+SECOND = re.compile(r"tensorflow-(gpu|cpu|rocm|intel)|tf-nightly(-gpu|-cpu)?|intel-tensorflow(-avx512)?")
+#: NVIDIA's libraries as wheels; nvidia-ml-py and the like are no libraries of CUDA's
+WHEELS = re.compile(r"nvidia-(cuda-|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvjitlink|nvtx|tensorrt).*")
+TOO_NEW = {"numpy": 2, "protobuf": 4}  #: first major version with which TensorFlow 2.9 does not import (measured)
+ABSENT = "absent"
+
+
+def numpy_too_new(look: Look) -> Iterator[str]:
+    """The environment's NumPy is 2 or later, and the stack pins an earlier one."""
+    yield from _too_new(look, "numpy")
+
+
+def protobuf_too_new(look: Look) -> Iterator[str]:
+    """The environment's protobuf is 4 or later (3.19 and 3.20 are fine), and the stack pins an earlier one."""
+    yield from _too_new(look, "protobuf")
+
+
+def other_tensorflow(look: Look) -> Iterator[str]:
+    """The environment's TensorFlow is not the stack's version, and its Python is one that the stack names."""
+    venv = _fit(look)
+    have = venv.dists.get("tensorflow") if venv else None
+    if venv and have and have != look.stack.tensorflow.version:
+        yield f"{venv.home}: tensorflow {have}, Python {venv.python}"
+
+
+def unfit_python(look: Look) -> Iterator[str]:
+    """At the environment's path is one of a Python that the stack does not name."""
+    venv = used(look)
+    if venv and _fit(look) is None and not _no_python(look):
+        yield f"{venv.home}: Python {venv.python}"
+
+
+def pins_not_kept(look: Look) -> Iterator[str]:
+    """A pinned package of the environment is of another version, and no rule of its own tells of it."""
+    venv = used(look)
+    for drift in venv.drifts if venv else ():
+        if _version_differs(drift) and not _told(drift):
+            yield f"{drift.have} (pinned: {drift.version})"
+
+
+def damaged(look: Look) -> Iterator[str]:
+    """The environment lacks a pinned package, a package's file is gone or of another size, or its interpreter is lost
+    although the host has a Python that fits.
+    """
+    venv = used(look)
+    if venv is None or venv.found is None:
+        return
+    lost = [] if _no_python(look) else venv.found.lost
+    yield from (f"{venv.home}: no {one}" for one in lost)
+    shared = "tensorflow" if _seconds(venv) else ""
+    yield from (drift.have for drift in venv.drifts if not _version_differs(drift) and drift.name != shared)
+
+
+def second_tensorflow(look: Look) -> Iterator[str]:
+    """A second package with TensorFlow's files, such as tensorflow-gpu or tf-nightly, is in the environment."""
+    venv = _fit(look)
+    yield from (f"{venv.home}: {one}" for one in _seconds(venv)) if venv else ()
+
+
+def nvidia_wheels(look: Look) -> Iterator[str]:
+    """NVIDIA's libraries are in the environment as wheels (nvidia-cudnn-cu11 and the like)."""
+    venv = _fit(look)
+    if venv:
+        yield from (f"{venv.home}: {name} {version}" for name, version in sorted(venv.dists.items())
+                    if WHEELS.fullmatch(name))  # fmt: skip
+
+
+def outside_venv(look: Look) -> Iterator[str]:
+    """pip has put a TensorFlow into the system's Python or into somebody's ``~/.local``."""
+    for place, versions in outside(look):
+        yield f"{place}: {', '.join(f'{name} {version}' for name, version in versions.items())}"
+
+
+def no_python(look: Look) -> Iterator[str]:
+    """None of the host's Pythons is one that the stack names."""
+    look.answer(PYTHONS)
+    found = pythons(look.facts)
+    if found and not set(found) & set(look.stack.tensorflow.pythons):
+        yield f"the host has Python {', '.join(found)}"
+
+
+def no_avx(look: Look) -> Iterator[str]:
+    """The flags in ``/proc/cpuinfo`` do not name avx."""
+    if "avx" in look.stack.requirements.cpu_flags and look.answer(AVX).status == 1:
+        yield "no avx among the flags in /proc/cpuinfo"
+
+
+def _fit(look: Look) -> Used | None:
+    """The environment, where it is of a Python that the stack names: one of another is replaced, whatever is in it."""
+    venv = used(look)
+    return venv if venv and venv.python in look.stack.tensorflow.pythons else None
+
+
+def _no_python(look: Look) -> bool:
+    return any(True for _ in no_python(look))
+
+
+def _too_new(look: Look, name: str) -> Iterator[str]:
+    venv = _fit(look)
+    have = venv.dists.get(name, "") if venv else ""
+    first, wanted = major(have), _pinned(look, venv, name)
+    if venv and first is not None and first >= TOO_NEW[name] and wanted is not None and wanted < TOO_NEW[name]:
+        yield f"{venv.home}: {name} {have}"
+
+
+def _pinned(look: Look, venv: Used | None, name: str) -> int | None:
+    """The major version that the stack pins for the environment's Python, or for its first."""
+    texts = look.stack.tensorflow.constraints
+    python = venv.python if venv and venv.python in texts else next(iter(texts), "")
+    return major(Recipe("", python, "", texts.get(python, "")).pins.get(name, ""))
+
+
+def _version_differs(drift: Drift) -> bool:
+    """Whether it is there in another version, or in two; otherwise it is absent or its files are not right."""
+    name, have = drift.name, drift.have
+    twice = f" and {name} " in have
+    return twice or not f"{have} ".startswith((f"{name} {drift.version} ", f"{name} {ABSENT} "))
+
+
+def _told(drift: Drift) -> bool:
+    """Whether a rule of its own tells of this package."""
+    first = major(drift.have.rpartition(" ")[2])
+    newer = drift.name in TOO_NEW and first is not None and first >= TOO_NEW[drift.name]
+    return newer or drift.name == "tensorflow"
+
+
+def _seconds(venv: Used) -> list[str]:
+    return [f"{name} {version}" for name, version in sorted(venv.dists.items()) if SECOND.fullmatch(name)]
+
+
+PYTHON = (
+    FailureRule(
+        "tensorflow-other-version",
+        "",
+        "the environment holds another TensorFlow, which wants another CUDA and cuDNN than the stack's",
+        "Provision again: the tensorflow role puts the pinned version back",
+        "tensorflow/tensorflow, tested build configurations",
+        sign=Sign("tensorflow", other_tensorflow, (VENVS,), provision=True),
+    ),
+    FailureRule(
+        "environment-python",
+        "",
+        "the environment was made of a Python for which this TensorFlow has no wheel (2.9.0 has them for 3.7 to 3.10)",
+        "Provision again where the host has one of the stack's Pythons; what stands there is moved aside",
+        "PyPI, tensorflow 2.9.0",
+        sign=Sign("tensorflow", unfit_python, (VENVS,), provision=True),
+    ),
+    FailureRule(
+        "pins-not-kept",
+        "",
+        "somebody installed packages into the environment without its constraints",
+        "Provision again; add packages with pip install -c constraints.txt, the file in the environment",
+        "pip, constraints files",
+        sign=Sign("tensorflow", pins_not_kept, (VENVS,), grave=False, provision=True),
+    ),
+    FailureRule(
+        "environment-damaged",
+        "",
+        "files of the environment were deleted or changed since pip put them there",
+        "Provision again: the tensorflow role installs those packages again, alone",
+        "pip, RECORD files",
+        sign=Sign("tensorflow", damaged, (VENVS,), provision=True),
+    ),
+    FailureRule(
+        "second-tensorflow",
+        "",
+        "two packages share TensorFlow's files, and which one's they are depends on what came last",
+        "Take it out (PATH/bin/python -m pip uninstall NAME), then provision again: TensorFlow itself comes back whole",
+        "PyPI, tensorflow-gpu",
+        sign=Sign("tensorflow", second_tensorflow, (VENVS,)),
+    ),
+    FailureRule(
+        "nvidia-wheels",
+        "",
+        "CUDA's libraries are in the environment a second time, and a program that loads those first mixes two cuDNN",
+        "Take them out (PATH/bin/python -m pip uninstall NAME); keep frameworks that need them in a venv of their own",
+        "PyPI, nvidia-cudnn-cu11",
+        sign=Sign("tensorflow", nvidia_wheels, (VENVS,), grave=False),
+    ),
+    FailureRule(
+        "tensorflow-outside",
+        "",
+        "pip install without a venv brought a TensorFlow of its own; without the stack's pins it takes numpy 2 and"
+        " mostly does not import",
+        "Take it out there (python3 -m pip uninstall tensorflow), and use the stack's: /opt/tensorflow-2.9/bin/python",
+        "measured with today's pip",
+        sign=Sign("tensorflow", outside_venv, (OUTSIDE,), grave=False),
+    ),
+)

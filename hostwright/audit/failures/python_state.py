@@ -1,0 +1,130 @@
+"""The Python environments on a host: the one that the stack wants, one made by hand in its place, and all others."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from hostwright.audit.failures.homes import LOOK_S, homes_probe
+from hostwright.audit.failures.wanted import wanted
+from hostwright.audit.look import Unread
+from hostwright.plan.model import Probe
+from hostwright.resources.python.python import Drift, Recipe, Venv, find_drifts
+from hostwright.resources.python.venv_audit import Dist, FoundVenv, parse_audit
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+#: Every package of every venv in /opt, for one that stands by hand where the stack's should be.
+VENVS = Probe(
+    r"""for home in /opt/*/; do
+  home=${home%/}
+  [ -f "$home/pyvenv.cfg" ] || continue
+  for site in "$home"/lib/python3.*/site-packages; do
+    [ -d "$site" ] || continue
+    python=${site%/site-packages}; python=${python##*/python}
+    for dist in "$site"/*.dist-info; do printf '%s\t%s\t%s\n' "$home" "$python" "${dist##*/}"; done
+  done
+done
+exit 0""",
+    cap_bytes=256 * 1024,
+)
+
+#: TensorFlow, and what breaks its import, where pip puts packages without a venv: as root, as a user.
+OUTSIDE = homes_probe(
+    r"""IFS=$nl; set -f
+for home in $(homes); do set -- "$@" "$home"; done
+set +f
+places() {
+  printf '%s\n' /usr/local/lib/python3*/dist-packages /usr/local/lib/python3*/site-packages \
+    /usr/lib/python3/dist-packages
+  for home; do for site in "$home"/.local/lib/python3*/site-packages; do printf '%s\n' "$site"; done; done
+}
+for site in $(places "$@"); do
+  for dist in "$site"/tensorflow-[0-9]*.dist-info "$site"/tensorflow_[cg]pu-[0-9]*.dist-info \
+    "$site"/tf_nightly*-[0-9]*.dist-info; do
+    if [ -d "$dist" ]; then
+      for dist in "$dist" "$site"/numpy-[0-9]*.dist-info "$site"/protobuf-[0-9]*.dist-info; do
+        [ ! -d "$dist" ] || printf '%s\t%s\n' "$site" "${dist##*/}"
+      done
+      break
+    fi
+  done
+done
+exit 0"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """The environment that people get at the stack's path: its packages by canonical name.
+
+    ``recipe`` and ``found`` are there where provisioning built it; ``None`` for one made by hand.
+    """
+
+    home: str
+    python: str
+    dists: Mapping[str, str] = field(default_factory=dict)
+    recipe: Recipe | None = None
+    found: FoundVenv | None = None
+
+    @property
+    def drifts(self) -> list[Drift]:
+        """The pinned packages that are not as pip put them."""
+        return find_drifts(self.recipe, self.found) if self.recipe and self.found else []
+
+
+def used(look: Look) -> Used | None:
+    """The environment at the stack's path; ``None`` where there is none. Raises ``Unread``."""
+    venv = wanted(look, "tensorflow", Venv)
+    answer = look.answer(venv.probes()[1])
+    if answer.truncated:
+        raise Unread("the environment has too many packages")
+    audit = parse_audit(answer.text)
+    for recipe in venv.recipes:
+        if recipe.home == audit.link and recipe.home in audit.homes:
+            found = audit.homes[recipe.home]
+            return Used(recipe.home, recipe.python, {_name(one): one.version for one in found.dists}, recipe, found)
+    return _by_hand(look, venv.path)
+
+
+def _by_hand(look: Look, path: str) -> Used | None:
+    if PurePosixPath(path).parent != PurePosixPath("/opt"):
+        raise Unread(f"an environment made by hand is looked for in /opt, and {path} is elsewhere")
+    answer = look.answer(VENVS)
+    if not answer.ok or answer.truncated:
+        raise Unread("the environments in /opt could not be listed")
+    rows = [row for line in answer.text.splitlines() if len(row := line.split("\t")) == 3 and row[0] == path]
+    dists = (Dist(row[2], recorded=True) for row in rows)
+    return Used(path, rows[0][1], {_name(one): one.version for one in dists}) if rows else None
+
+
+def outside(look: Look) -> Iterator[tuple[str, dict[str, str]]]:
+    """Each place outside a venv with a TensorFlow, and the versions there by name. Raises ``Unread``."""
+    answer = look.answer(OUTSIDE)
+    if not answer.ok:
+        raise Unread(f"the homes did not answer within {LOOK_S} s" if answer.status in {124, 137} else "not readable")
+    places: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for row in (line.split("\t") for line in answer.text.splitlines()):
+        if len(row) == 2 and row[0].startswith("/"):
+            dist = Dist(row[1], recorded=True)
+            places[row[0]][_name(dist)] = dist.version
+    yield from places.items()
+
+
+def _name(dist: Dist) -> str:
+    return canonicalize_name(dist.name)
+
+
+def major(version: str) -> int | None:
+    """The first number of a package's version; ``None`` for what is none."""
+    try:
+        return Version(version).major
+    except InvalidVersion:
+        return None

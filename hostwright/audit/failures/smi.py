@@ -1,0 +1,123 @@
+"""What nvidia-smi's exit status says of the cards.
+
+The numbers are those of its manual, "RETURN VALUE"; LBNL's node health check (nhc, check_nvsmi_healthmon) acts on the
+same. The status 9 (no module) and the like are failures of the driver, and have their rules there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hostwright.audit.failures.lost import lost_gpus, smi_status
+from hostwright.audit.failures.memory import card
+from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures.xids import sorted_xids, told
+from hostwright.audit.hardware.nvsmi import NVIDIA_SMI
+from hostwright.audit.hardware.nvsmi_values import LOST
+from hostwright.audit.look import Look, Unread
+
+EXIT_POWER_CABLE = 8
+EXIT_INTERRUPT = 10
+EXIT_INFOROM = 14
+EXIT_TIMEOUT = (124, 137)  #: of timeout(1): ended, or killed
+LAST_LINES = 3  #: of its output, in which its last words are looked for
+MANUAL = "nvidia-smi's manual, return values"
+
+
+def _ended(look: Look, *statuses: int) -> Iterator[str]:
+    status, answer = smi_status(look), look.answer(NVIDIA_SMI)
+    if status in statuses:
+        last = [] if answer.ok else [line.strip() for line in answer.text.split("\n")[-LAST_LINES:] if line.strip()]
+        yield f"nvidia-smi ended with status {status}" + (f": {last[-1]}" if last else "")
+
+
+def _silent(look: Look) -> Iterator[str]:
+    """nvidia-smi does not end within its time limit (exit status 124 or 137 of timeout), and no card is known to be
+    lost, which would be why.
+    """
+    try:
+        lost = lost_gpus(look)
+    except Unread:
+        lost = {}
+    if not lost:
+        yield from _ended(look, *EXIT_TIMEOUT)
+
+
+def _power_cable(look: Look) -> Iterator[str]:
+    """nvidia-smi ends with status 8, or the kernel log has an Xid 54 since the module was loaded."""
+    try:
+        cables = sorted_xids(look).cables
+    except Unread:
+        cables = ()
+    yield from _ended(look, EXIT_POWER_CABLE)
+    yield from (told(look, event) for event in cables)
+
+
+def _interrupt(look: Look) -> Iterator[str]:
+    """nvidia-smi ends with status 10."""
+    yield from _ended(look, EXIT_INTERRUPT)
+
+
+def _inforom(look: Look) -> Iterator[str]:
+    """nvidia-smi ends with status 14, or warns beside its report that an infoROM is corrupted."""
+    try:
+        notices = look.smi.notices
+    except Unread:
+        notices = tuple(look.answer(NVIDIA_SMI).text.split("\n"))
+    warnings = [line.strip() for line in notices if "inforom is corrupted" in line.lower()]
+    yield from warnings or _ended(look, EXIT_INFOROM)
+
+
+def _needs_reset(look: Look) -> Iterator[str]:
+    """nvidia-smi says of a card that it requires a reset, asks for another recovery, or cannot read its memory."""
+    for gpu in look.smi.gpus:
+        words = [word for word in (gpu.fault, gpu.recovery and f"recovery action {gpu.recovery}") if word]
+        if words and gpu.fault != LOST:
+            yield f"{card(gpu)}: {', '.join(words)}"
+
+
+SMI = (
+    FailureRule(
+        "nvidia-smi-silent",
+        "",
+        "nvidia-smi does not answer: a card or its driver hangs, and so does what uses it",
+        "Drain the host and look for Xids and for processes in state D (ps -eo pid,stat,wchan:30,comm); reboot, and"
+        " cycle the power where the reboot hangs too",
+        "leptonai/gpud; NVIDIA's GPU debug guidelines",
+        sign=Sign("gpu", _silent),
+    ),
+    FailureRule(
+        "power-cable",
+        "",
+        "a card's power cables are not attached as they should be",
+        "Drain the host, switch it off, and check the card's power cables and the supply's rating",
+        f"{MANUAL}: 8; NVIDIA's Xid catalog, Xid 54",
+        sign=Sign("gpu", _power_cable),
+    ),
+    FailureRule(
+        "gpu-interrupts",
+        "",
+        "the interrupts of a card do not reach the driver",
+        "Drain the host and look in /proc/interrupts and dmesg whether the card has one; reboot without pci=nomsi or"
+        " noapic on the kernel's command line, and update the firmware where it stays",
+        f"{MANUAL}: 10",
+        sign=Sign("gpu", _interrupt),
+    ),
+    FailureRule(
+        "inforom-corrupted",
+        "",
+        "the memory in which a card keeps its own configuration and ECC counters is damaged",
+        "Drain the host and cycle its power; where it stays, have the card replaced (its vendor can flash it)",
+        f"{MANUAL}: 14",
+        sign=Sign("gpu", _inforom),
+    ),
+    FailureRule(
+        "gpu-needs-reset",
+        "",
+        "a card is in a state in which it takes no work until it is reset",
+        "Drain the host and reset the card (nvidia-smi --gpu-reset -i N, with nothing using it); where that does not"
+        " help, or the recovery action says so, reboot",
+        "nvidia-smi's manual, GPU reset status and GPU recovery action; NVML_ERROR_RESET_REQUIRED",
+        sign=Sign("gpu", _needs_reset),
+    ),
+)

@@ -1,0 +1,78 @@
+"""Sign of a library that is not what its name says: a link to another one, or another one's file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.look import Unread
+from hostwright.plan.model import Probe
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+_DIRECTORIES = (
+    "/usr/local/cuda-[0-9]*.[0-9]*/targets/x86_64-linux/lib /usr/local/lib /usr/local/lib/x86_64-linux-gnu /usr/lib"
+    " /usr/lib/x86_64-linux-gnu"
+)
+_STEMS = ("cuda", "nvidia-ml", "cudart", "cublas", "cublasLt", "cufft", "curand", "cusolver", "cusparse", "cudnn*")
+_NAMES = " -o ".join(f"-name 'lib{stem}.so*'" for stem in _STEMS)
+
+#: A toolkit's one directory with both numbers, since /usr/local/cuda-11 is a link to it: each library is told once.
+#: Links with what they say, then what each file calls itself, where the host has readelf (it comes with a compiler).
+#: readelf names the file only when it is given several.
+NAMES = Probe(
+    f"""\
+find {_DIRECTORIES} -maxdepth 1 -type l \\( {_NAMES} \\) -printf 'link\\t%p\\t%l\\n'
+command -v readelf >/dev/null || exit 0
+find {_DIRECTORIES} -maxdepth 1 -type f -size +0 \\( {_NAMES} \\) -exec timeout 5 readelf -d -- /bin/sh {{}} + |
+  sed -nE 's/^File: (.*)/file\\t\\1/p; s/.*\\(SONAME\\).*\\[(.*)\\]$/soname\\t\\1/p'
+exit 0""",
+    cap_bytes=256 * 1024,
+)
+
+_LIBRARY = re.compile(r"(lib[A-Za-z0-9_+-]+)\.so(?:\.([0-9]+)[0-9.]*)?")
+#: the driver's are named after interfaces (libcuda.so.1), not after the version of the file that they lead to
+_DRIVERS = {"libcuda", "libnvidia-ml"}
+
+
+def another_library(look: Look) -> Iterator[str]:
+    """A link with the name of CUDA's, cuDNN's or the driver's library leads to another, or a file says another name."""
+    answer = look.answer(NAMES)
+    if answer.truncated:
+        raise Unread("too many libraries")
+    file = ""
+    for line in answer.text.splitlines():
+        kind, _, rest = line.partition("\t")
+        path, _, target = rest.partition("\t")
+        if kind == "file":
+            file = path
+        elif kind == "soname" and file and _differ(file, path):
+            yield f"{file} calls itself {path}"
+        elif kind == "link" and _differ(path, target):
+            yield f"{path} leads to {target}"
+
+
+def _differ(path: str, target: str) -> bool:
+    """Whether two names are of different libraries or major versions; what is no library's name never differs."""
+    name, other = (_LIBRARY.fullmatch(PurePosixPath(one).name) for one in (path, target))
+    if name is None or other is None:
+        return False
+    majors = {name[2], other[2]} - {None}
+    return name[1] != other[1] or (len(majors) > 1 and name[1] not in _DRIVERS)
+
+
+SONAME_RULES = (
+    FailureRule(
+        "library-of-another-name",
+        "",
+        "a library's name leads to another library or another version of it, a trick that some guides show; programs"
+        " then fail inside it, or silently compute with the wrong one",
+        "Remove the link or the file, run ldconfig, and provision again: what belongs there comes back",
+        "tensorflow/tensorflow#45200",
+        sign=Sign("environment", another_library, (NAMES,)),
+    ),
+)

@@ -1,0 +1,121 @@
+"""The CUDA toolkits on a host, and the library files of the stack's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from hostwright.audit.failures.wanted import wanted
+from hostwright.audit.look import Unread
+from hostwright.plan.model import Probe
+from hostwright.resources.packages.packaged import PackagedTree
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+LINK = "/usr/local/cuda"  #: the name without a version
+LIBRARIES = "targets/x86_64-linux/lib"  #: below a toolkit
+CUDNN_HEADER = "include/cudnn_version.h"
+NVCC, RUNTIME, UNINSTALLER = "bin/nvcc", "libcudart", "bin/cuda-uninstaller"
+MAX_LINKS = 8  #: of a chain, before it is taken for a ring
+
+#: Of each: path, where it leads, what of a toolkit is in it, and cuDNN's version as its header says.
+TOOLKITS = Probe(
+    f"""\
+for home in {LINK} {LINK}-[0-9]*; do
+  [ -e "$home" ] || [ -L "$home" ] || continue
+  has=; header=
+  for one in {NVCC} bin/ptxas {UNINSTALLER} include/cudnn.h {CUDNN_HEADER}; do
+    [ ! -e "$home/$one" ] || has="$has $one"
+  done
+  for one in "$home/{LIBRARIES}"/libcudart.so*; do
+    if [ -e "$one" ]; then has="$has {RUNTIME}"; break; fi
+  done
+  if [ -f "$home/{CUDNN_HEADER}" ]; then
+    while read -r define name number rest; do
+      case $name in CUDNN_MAJOR|CUDNN_MINOR|CUDNN_PATCHLEVEL) header=$header${{header:+.}}$number ;; esac
+    done <"$home/{CUDNN_HEADER}"
+  fi
+  printf '%s\\t%s\\t%s\\t%s\\n' "$home" "$(readlink -m -- "$home")" "${{has# }}" "$header"
+done
+exit 0"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Toolkit:
+    """One ``/usr/local/cuda*``. ``leads`` is its path without links; ``cudnn`` its header's version (``8.1.0``)."""
+
+    path: str
+    leads: str
+    has: frozenset[str]
+    cudnn: str = ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether there is a compiler or the runtime in it: what a package leaves behind is no toolkit."""
+        return bool(self.has & {NVCC, RUNTIME})
+
+
+def toolkits(look: Look) -> Mapping[str, Toolkit]:
+    """What lies at ``/usr/local/cuda*``, by path. Raises ``Unread``."""
+    rows = (line.split("\t") for line in look.text(TOOLKITS).splitlines())
+    found = (Toolkit(row[0], row[1], frozenset(row[2].split()), _version(row[3])) for row in rows if len(row) == 4)
+    return {one.path: one for one in found}
+
+
+def own(look: Look) -> Toolkit:
+    """The stack's own toolkit; one with nothing in it where there is none. Raises ``Unread``."""
+    prefix = look.stack.cuda.prefix
+    return toolkits(look).get(prefix, Toolkit(prefix, prefix, frozenset()))
+
+
+def _version(text: str) -> str:
+    return text.strip() if re.fullmatch(r"\d{1,4}(\.\d{1,4}){0,3}\s*", text) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryFile:
+    """A shared object or a link to one: ``find``'s letter for its kind, size in bytes, where a link leads."""
+
+    path: str
+    kind: str
+    size_bytes: int
+    target: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name without the directory."""
+        return PurePosixPath(self.path).name
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a regular file with something in it."""
+        return self.kind == "f" and self.size_bytes > 0
+
+
+def library_files(look: Look) -> Mapping[str, LibraryFile]:
+    """The shared objects in the stack's toolkit, by path, as the role cuda asks for them. Raises ``Unread``."""
+    answer = look.answer(wanted(look, "cuda", PackagedTree).probes()[1])
+    if answer.truncated:
+        raise Unread("the list of the toolkit's libraries is too long")
+    rows = (line.split(" ") for line in answer.text.splitlines() if line.startswith("found "))
+    files = (LibraryFile(row[3], row[1], int(row[2]), row[4]) for row in rows if len(row) == 5 and _is_size(row[2]))
+    return {one.path: one for one in files}
+
+
+def resolved(path: str, files: Mapping[str, LibraryFile]) -> LibraryFile | None:
+    """The file that a path leads to within these; ``None`` for a link into nothing or out of them."""
+    for _ in range(MAX_LINKS):
+        one = files.get(path)
+        if one is None or one.kind != "l":
+            return one if one is not None and one.is_file else None
+        path = str(PurePosixPath(path).parent / one.target)
+    return None
+
+
+def _is_size(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 19

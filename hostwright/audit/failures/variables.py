@@ -1,0 +1,149 @@
+"""Signs about variables that people set: another CUDA on their paths, or a path that says nothing.
+
+Nobody's file is ever edited by provisioning: these are told, with file and line, to whoever may.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hostwright.audit.failures.homes import LOOK_S, homes_probe
+from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures.toolkits import LINK, TOOLKITS, Toolkit, toolkits
+from hostwright.audit.look import Unread
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+OWN_PROFILE = "/etc/profile.d/cuda.sh"  #: the environment role's: the plan tells what differs there
+MAX_LINES = 400
+
+#: Assignments that mention CUDA, ``FILE:NUMBER:LINE``, of the whole system's files first.
+VARIABLES = homes_probe(
+    rf"""IFS=$nl; set -f; set --
+for home in $(homes); do
+  for one in .bashrc .bash_profile .bash_login .profile .zshrc .zshenv .zprofile .pam_environment; do
+    [ ! -f "$home/$one" ] || set -- "$@" "$home/$one"
+  done
+done
+set +f
+system='/etc/environment
+/etc/profile
+/etc/bash.bashrc
+/etc/zsh/zshenv'
+grep -anHsE -m 20 '^[^#]*(PATH|CUDA_[A-Z_]+|XLA_FLAGS)[+]?=.*cuda' -- $system /etc/profile.d/*.sh "$@" |
+  cut -c1-500 | head -n {MAX_LINES}
+exit 0"""
+)
+
+_LINE = re.compile(r"(/[^:]*):(\d{1,9}):(.*)")
+_ASSIGNMENT = re.compile(r"""\b(\w*PATH|CUDA_[A-Z_]+|XLA_FLAGS)\+?=("[^"]*"?|'[^']*'?|(?:\\.?|[^\s;&|\\])*)""")
+_TOOLKIT = re.compile(r"(/[^\s:'\"${}]*cuda-?(\d{1,3}(?:\.\d{1,3})?))(?![\d.])")
+_UNVERSIONED = re.compile(r"/usr/local/cuda(?![\w.-])")
+_COMPAT = re.compile(r"/cuda[^:/\s]*/compat(?!\w)")
+_NO_64 = re.compile(r"/cuda(?:-\d+\.\d+)?/lib/?(?=[:\"'\s]|$)")
+_COMMENT = re.compile(r"\s#.*")
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One assignment in somebody's file."""
+
+    file: str
+    line: int
+    name: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.name}={self.value}"
+
+
+def assignments(look: Look) -> tuple[Assignment, ...]:
+    """The assignments that mention CUDA. Raises ``Unread``, also where a home does not answer."""
+    answer = look.answer(VARIABLES)
+    if not answer.ok:
+        raise Unread(f"the homes did not answer within {LOOK_S} s" if answer.status in {124, 137} else "not readable")
+    lines = (match for line in answer.text.splitlines() if (match := _LINE.fullmatch(line)))
+    said = ((line, one) for line in lines for one in _ASSIGNMENT.finditer(_COMMENT.sub("", line[3])))
+    found = (Assignment(line[1], int(line[2]), one[1], one[2]) for line, one in said)
+    return tuple(one for one in found if "cuda" in one.value and one.file != OWN_PROFILE)
+
+
+def another_cuda(look: Look) -> Iterator[str]:
+    """A shell's or the system's start file sets a path to another release of CUDA that is there, or to ``compat``."""
+    series, there = look.stack.cuda.series, toolkits(look)
+    own = {series, series.partition(".")[0]}
+    for one in assignments(look):
+        others = (home for home, version in _TOOLKIT.findall(one.value) if version not in own)
+        if _COMPAT.search(one.value) or any(_is_there(home, there) for home in others):
+            yield str(one)
+
+
+def _is_there(home: str, there: Mapping[str, Toolkit]) -> bool:
+    """Whether a toolkit is at this path: a name of nothing harms nobody. Outside /usr/local nobody looked: yes."""
+    return there[home].usable if home in there else not home.startswith(f"{LINK}-")
+
+
+def lib_not_lib64(look: Look) -> Iterator[str]:
+    """``LD_LIBRARY_PATH`` is set to a toolkit's directory ``lib``, which no toolkit has."""
+    found = (one for one in assignments(look) if one.name == "LD_LIBRARY_PATH")
+    yield from (str(one) for one in found if _NO_64.search(one.value))
+
+
+def misquoted(look: Look) -> Iterator[str]:
+    r"""An assignment has a backslash after the toolkit's directory, as in ``lib64\${LD_LIBRARY_PATH…}``."""
+    yield from (str(one) for one in assignments(look) if re.search(r"cuda[^:'\"\s]*\\", one.value))
+
+
+def own_cuda(look: Look) -> Iterator[str]:
+    """A shell's or the system's start file puts the stack's own toolkit on a path (``PATH``, ``LD_LIBRARY_PATH``), and
+    nothing else is wrong with that line.
+    """
+    series = look.stack.cuda.series
+    own = {series, series.partition(".")[0]}
+    told = {line for rule in (another_cuda, lib_not_lib64, misquoted) for line in rule(look)}
+    for one in assignments(look):
+        versions = {version for _, version in _TOOLKIT.findall(one.value)}
+        ours = versions <= own and (versions or _UNVERSIONED.search(one.value))
+        if ours and one.name.endswith("PATH") and str(one) not in told:
+            yield str(one)
+
+
+VARIABLES_RULES = (
+    FailureRule(
+        "variable-of-another-cuda",
+        "",
+        "somebody's variables name another CUDA, which his programs then get, and those of cron and systemd do not",
+        "Take the line out of that file; tools and libraries of the stack are found without any variable",
+        "NVIDIA's CUDA installation guide, environment setup",
+        sign=Sign("environment", another_cuda, (VARIABLES, TOOLKITS), grave=False),
+    ),
+    FailureRule(
+        "path-lib-not-lib64",
+        "",
+        "LD_LIBRARY_PATH names the toolkit's directory lib, and the libraries are in lib64",
+        "Take the line out of that file, or write lib64; the stack's libraries are found without it",
+        "NVIDIA/deepops, cuda-vars.sh",
+        sign=Sign("environment", lib_not_lib64, (VARIABLES,), grave=False),
+    ),
+    FailureRule(
+        "path-misquoted",
+        "",
+        "a backslash of a copied line makes the path one name that does not exist",
+        "Take the line out of that file; tools and libraries of the stack are found without it",
+        "tensorflow/tensorflow#20271",
+        sign=Sign("environment", misquoted, (VARIABLES,), grave=False),
+    ),
+    FailureRule(
+        "path-in-start-file",
+        "",
+        "somebody's start file puts the stack's CUDA on a path: cron, systemd, sudo and commands over ssh never read"
+        " it, and it still leads to this release when the stack has moved on",
+        "Take the line out of that file; tools and libraries of the stack are found without any variable",
+        "NVIDIA's CUDA installation guide, environment setup",
+        sign=Sign("environment", own_cuda, (VARIABLES, TOOLKITS), grave=False),
+    ),
+)

@@ -1,0 +1,152 @@
+"""Xids of the last days: those that fail a host, those that had their cure, and those that concern a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from hostwright.audit.failures.lost import lost_gpus
+from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures.thresholds import RECENT
+from hostwright.audit.hardware.xid_catalog import OFF_THE_BUS, POWER_CABLE, Action, Concern, meaning_of
+from hostwright.audit.hardware.xids import XidEvent, loaded_at, slot, xid_events
+from hostwright.audit.look import Look, Unread
+
+TEXT_SIGNS = 80  #: of the line itself in the evidence
+ECHO = timedelta(minutes=10)  #: what a card reports so near to a fatal Xid, and is only noted, belongs to that
+CLEANED_UP = 45  #: work was removed because of an error before
+
+
+@dataclass(frozen=True, slots=True)
+class SortedXids:
+    """The Xids of one look. ``cables`` have a rule of their own; those of a lost card are left to ``gpu-lost``."""
+
+    standing: tuple[XidEvent, ...] = ()  #: fatal, and nothing says that they had their cure; and their echoes
+    past: tuple[XidEvent, ...] = ()  #: fatal, and cured since or without need of it; and their echoes
+    program: tuple[XidEvent, ...] = ()  #: concern a program
+    cables: tuple[XidEvent, ...] = ()
+
+
+def sorted_xids(look: Look) -> SortedXids:
+    """The Xids in the kernel log. Raises ``Unread`` when there is no log.
+
+    Azure fails a node also on some for which NVIDIA wants nothing or the program restarted: these count as long as
+    Azure looks back.
+    """
+    lost, loaded = lost_gpus(look), loaded_at(look.kernel_log)
+    found: dict[str, list[XidEvent]] = {"standing": [], "past": [], "program": [], "cables": []}
+    for event in xid_events(look.kernel_log):
+        xid, at = meaning_of(event.number), _time(event)
+        mild = xid.action in {Action.IGNORE, Action.RESTART_APP}
+        if xid.concern is Concern.NOBODY or event.bus in lost:
+            continue
+        if xid.concern is Concern.PROGRAM:
+            found["program"].append(event)
+        elif (at and loaded and at < loaded) or event.number == OFF_THE_BUS or (mild and _old(at, look.now)):
+            found["past"].append(event)
+        else:
+            found["cables" if event.number == POWER_CABLE else "standing"].append(event)
+    for source, into in (("past", "standing"), ("program", "standing"), ("program", "past")):
+        _join(found[source], found[into])
+    return SortedXids(**{name: tuple(events) for name, events in found.items()})
+
+
+def _join(source: list[XidEvent], into: list[XidEvent]) -> None:
+    """Move what only follows from an event in ``into`` beside it: one cause is one finding."""
+    fatal = tuple(into)
+    for event in tuple(source):
+        noted = event.number == CLEANED_UP or meaning_of(event.number).action is Action.IGNORE
+        if noted and any(one.bus == event.bus and _near(one, event) for one in fatal):
+            source.remove(event)
+            into.append(event)
+
+
+def _near(one: XidEvent, other: XidEvent) -> bool:
+    first, second = _time(one), _time(other)
+    return bool(first and second and abs(first - second) <= ECHO)
+
+
+def told(look: Look, event: XidEvent) -> str:
+    """One Xid as evidence: card, number, how often and when, what it means, NVIDIA's action, the line's own words."""
+    xid = meaning_of(event.number)
+    often = "once" if event.count == 1 else f"{event.count} times"
+    when = f", last at {event.at}" if event.at else ""
+    return (
+        f"Xid {event.number} on {_card(look, event.bus)}, {often}{when}: {xid.meaning}; "
+        f"{xid.action.name}: {xid.action.value}; {event.text[:TEXT_SIGNS]}"
+    )
+
+
+def _standing(look: Look) -> Iterator[str]:
+    """The kernel log has, since the module was loaded, an Xid on which Azure's node checks fail a node (those that ask
+    for nothing but a program's restart: in the last two hours), or for which NVIDIA's catalog wants more than that.
+    """
+    for event in sorted_xids(look).standing:
+        yield told(look, event)
+
+
+def _past(look: Look) -> Iterator[str]:
+    """The kernel log of the last seven days has such an Xid from before the module was last loaded, from which the card
+    came back, or that asks for no more than a program's restart and is older than two hours.
+    """
+    for event in sorted_xids(look).past:
+        yield told(look, event)
+
+
+def _program(look: Look) -> Iterator[str]:
+    """The kernel log of the last seven days has any other Xid, but for test messages, comments on another, and what
+    follows a fatal one within ten minutes and is only noted.
+    """
+    for event in sorted_xids(look).program:
+        yield told(look, event)
+
+
+def _card(look: Look, bus: str) -> str:
+    try:
+        found = [gpu.index for gpu in look.smi.gpus if slot(gpu.bus) == bus]
+    except Unread:
+        found = []
+    return f"card {found[0]} ({bus})" if found else bus
+
+
+def _time(event: XidEvent) -> datetime | None:
+    return datetime.fromisoformat(event.at) if event.at else None
+
+
+def _old(at: datetime | None, now: datetime) -> bool:
+    return at is not None and now - at > RECENT
+
+
+CATALOG = "NVIDIA's Xid catalog; Azure/azurehpc-health-checks azure_gpu_xid.nhc"
+
+XIDS = (
+    FailureRule(
+        "xid-fatal",
+        "",
+        "a GPU reported an error (Xid) after which it should get no work until it is mended",
+        "Drain the host and do what stands beside each Xid, which is NVIDIA's own advice; a reboot, or loading the"
+        " module again, ends this report, and a card that reports the same again is to be replaced",
+        CATALOG,
+        sign=Sign("gpu", _standing),
+    ),
+    FailureRule(
+        "xid-past",
+        "",
+        "a GPU reported an error (Xid) in the last days that fails a host, and that had its cure since (the driver was"
+        " loaded again, or the card came back) or needs none",
+        "Watch the card; when the same Xid comes again after a reboot, drain the host and have the card replaced",
+        "leptonai/gpud, components/accelerator/nvidia/xid: hardware inspection when it comes again after reboots",
+        sign=Sign("gpu", _past, grave=False),
+    ),
+    FailureRule(
+        "xid-application",
+        "",
+        "a GPU reported an error (Xid) that ended a program's work or is only noted, and for which the host itself"
+        " need not be mended",
+        "Look at the program that ran then (compute-sanitizer finds accesses out of bounds); when several programs"
+        " meet it on the same card, run dcgmi diag -r 3 on it",
+        CATALOG,
+        sign=Sign("gpu", _program, grave=False),
+    ),
+)

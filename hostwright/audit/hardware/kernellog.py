@@ -1,0 +1,125 @@
+"""The kernel's log of the last days, as far as it is about GPUs.
+
+It is asked of the journal and of rsyslog's files: a journal that is kept in memory only begins with the last boot.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+
+from hostwright.plan.model import Probe
+
+WINDOW = timedelta(days=7)  #: what was said before is history; the probe asks the journal for as much
+MAX_LINES = 1200  #: the newest are kept: as many as the probe sends of its three sources
+SKEW = timedelta(days=1)  #: how far a host's clock may be ahead before a date without a year is taken for last year's
+
+#: Its first line is the host's offset from UTC, then come the sources. Of each at most 200 lines that tell of Xids, of
+#: lost cards and of the module's loading, and 200 others, so that a flood of one kind does not wash away the other.
+#: A journal without any line of the kernel's is none: containers and some services of logging have that.
+KERNEL_LOG = Probe(
+    r"""date +%z
+newest() { awk '
+/^status=[0-9]+$/ { status = substr($0, 8); next }
+/NVRM: (Xid|loading|The NVIDIA GPU|GPU .* lost)|fallen off the bus|Nvlink Core is being initialized/ {
+  delete keep[weighty[w % 200]]; weighty[w++ % 200] = NR; keep[NR] = substr($0, 1, 300); next }
+/NVRM|[Nn]vidia|nouveau|Required key not available|module verification failed|unsigned module|PKCS#7 signature/ {
+  delete keep[other[o % 200]]; other[o++ % 200] = NR; keep[NR] = substr($0, 1, 300) }
+END { for (n = 1; n <= NR; n++) if (n in keep) print keep[n]; exit status }'; }
+read=1
+if timeout 10 journalctl -q --no-pager -n 1 -o cat _TRANSPORT=kernel | grep -q .; then
+  echo 'source journal'
+  { timeout 15 journalctl -q --no-pager -o short-iso _TRANSPORT=kernel --since=-7d
+    printf '\nstatus=%s\n' $?; } | newest && read=0
+fi
+for file in /var/log/kern.log.1 /var/log/kern.log; do
+  [ -f "$file" ] && [ -r "$file" ] || continue
+  echo 'source file'
+  { timeout 10 tail -c 33554432 "$file"; printf '\nstatus=%s\n' $?; } | newest && read=0
+done
+exit $read""",
+    root=True,
+    cap_bytes=384 * 1024,  # three sources of 400 lines of 300 signs
+)
+
+_ISO = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:?\d\d))\s+(.*)", re.DOTALL)
+_TRADITIONAL = re.compile(r"([A-Z][a-z]{2})\s+(\d{1,2})\s+(\d\d):(\d\d):(\d\d)\s+(.*)", re.DOTALL)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+#: host, the tag ``kernel:``, and the seconds since boot (and the task) that rsyslog keeps and the journal does not
+_PREFIX = re.compile(r"(?:[^\s:]+\s+)?kernel:\s*(?:\[\s*\d+\.\d+\]\s*)?(?:\[\s*[TC]\d+\]\s*)?")
+_OFFSET = re.compile(r"([+-])(\d\d)([0-5]\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLine:
+    """One line of the kernel's log, without host, tag and time; ``at`` (UTC) is ``None`` where it does not say when."""
+
+    at: datetime | None
+    text: str
+
+
+def kernel_lines(text: str, now: datetime) -> tuple[KernelLine, ...]:
+    """The lines in the answer to ``KERNEL_LOG``, oldest first, each event once.
+
+    A time without zone is the host's, by the offset in the first line (UTC where that is missing).
+    """
+    first, _, rest = text.partition("\n")
+    zone = _zone(first)
+    journal: list[KernelLine] = []
+    files: list[KernelLine] = []
+    into = files
+    for raw in (text if zone is None else rest).split("\n"):
+        if raw in {"source journal", "source file"}:
+            into = journal if raw == "source journal" else files
+        elif raw.strip():
+            into.append(_line(raw.rstrip("\r"), zone or UTC, now))
+    told = {key for line in journal for key in _keys(line)}
+    found = [*journal, *(line for line in files if _keys(line)[0] not in told)]
+    recent = [line for line in found if line.at is None or now - line.at <= WINDOW]
+    return tuple(sorted(recent, key=lambda line: line.at or datetime.min.replace(tzinfo=UTC))[-MAX_LINES:])
+
+
+def _keys(line: KernelLine) -> tuple[tuple[str, int], ...]:
+    """The line's minute and those beside it: journal and rsyslog note the time at which each of them read it."""
+    minute = int(line.at.timestamp() // 60) if line.at else 0
+    return tuple((line.text, one) for one in (minute, minute - 1, minute + 1))
+
+
+def _line(raw: str, zone: tzinfo, now: datetime) -> KernelLine:
+    at, rest = None, raw
+    if match := _ISO.fullmatch(raw):
+        at, rest = _iso(match[1]), match[2]
+    elif match := _TRADITIONAL.fullmatch(raw):
+        at, rest = _without_year(match, zone, now), match[6]
+    prefix = _PREFIX.match(rest)
+    return KernelLine(at, rest[prefix.end() if prefix else 0 :].strip())
+
+
+def _iso(stamp: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(stamp).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _without_year(match: re.Match[str], zone: tzinfo, now: datetime) -> datetime | None:
+    """The latest such date that is not in the future; ``None`` for a date that neither this nor last year has."""
+    for year in (now.year + 1, now.year, now.year - 1):  # it may be next year already where the host is
+        try:
+            month = _MONTHS.index(match[1]) + 1
+            day, hour, minute, second = (int(match[number]) for number in (2, 3, 4, 5))
+            at = datetime(year, month, day, hour, minute, second, tzinfo=zone).astimezone(UTC)
+        except (ValueError, OverflowError):
+            continue
+        if at - now <= SKEW:
+            return at
+    return None
+
+
+def _zone(line: str) -> tzinfo | None:
+    match = _OFFSET.fullmatch(line.strip())
+    if match is None or int(match[2]) > 23:
+        return None
+    offset = timedelta(hours=int(match[2]), minutes=int(match[3]))
+    return timezone(-offset if match[1] == "-" else offset)

@@ -1,0 +1,101 @@
+"""nvidia-smi's report, whatever driver generation wrote it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import ParseError, fromstring
+
+from hostwright.audit.hardware.gpu import GpuReport
+from hostwright.audit.hardware.nvsmi_gpu import read_gpu
+from hostwright.audit.hardware.nvsmi_links import with_links
+from hostwright.audit.hardware.nvsmi_values import MAX_SIGNS, MAX_SMALL_COUNT, count, said
+from hostwright.plan.model import Probe
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+MAX_GPUS = 64  #: of one host; 16 is the most that are built
+MAX_REPORT_BYTES = 4 * 1024 * 1024  #: a card takes some 15 KB without its clocks
+_MAX_NOTICES = 8
+
+#: A complete report counts, whatever the status with which nvidia-smi ended (14: the infoROM of one card is corrupted);
+#: that status is then a line after it. The clocks that a card could run at are most of the text and left out.
+NVIDIA_SMI = Probe(
+    """\
+command -v nvidia-smi >/dev/null 2>&1 || exit 127
+status=0
+report=$(timeout -k 5 30 nvidia-smi -q -x) || status=$?
+printf '%s\\n' "$report" | sed '/^[[:space:]]*<supported_graphics_clock>/d'
+case $report in
+*'</nvidia_smi_log>'*) [ "$status" -eq 0 ] || echo "nvidia-smi ended with status $status" ;;
+*) exit "$status" ;;
+esac""",
+    cap_bytes=MAX_REPORT_BYTES,
+)
+NVLINKS = Probe("command -v nvidia-smi >/dev/null 2>&1 || exit 127; timeout -k 5 30 nvidia-smi nvlink --status")
+
+_ROOT = "nvidia_smi_log"
+_BEGIN = re.compile(rf"<\?xml\b|<!DOCTYPE\b|<{_ROOT}\b")
+_END = f"</{_ROOT}>"
+#: signs that no XML may hold; the bytes of a process's name are whatever the process wrote there
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_PROCESS_NAME = re.compile(r"^([ \t]*<process_name>)(.*)(</process_name>[ \t\r]*)$", re.MULTILINE)
+_BARE_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")
+
+
+def read_report(xml: str, links: str = "") -> GpuReport:
+    """The report in nvidia-smi's XML and its NVLink status. Raises ``ValueError`` when it is not such a report."""
+    root, notices = _open(xml)
+    gpus = [read_gpu(index, gpu) for index, gpu in enumerate(root.findall("gpu")[:MAX_GPUS])]
+    return GpuReport(
+        driver=said(root, "driver_version"),
+        cuda=said(root, "cuda_version"),
+        gpus=with_links(gpus, links),
+        attached=count(root, "attached_gpus", MAX_SMALL_COUNT),
+        notices=notices,
+    )
+
+
+def _open(text: str) -> tuple[Element, tuple[str, ...]]:
+    """The root of the XML in ``text``, and the lines around it."""
+    if not text.strip():
+        raise ValueError("nvidia-smi printed nothing")
+    if len(text) > MAX_REPORT_BYTES:
+        raise ValueError(f"it has more than {MAX_REPORT_BYTES // 2**20} MiB")
+    begin, end = _BEGIN.search(text), text.rfind(_END)
+    if begin is None or f"<{_ROOT}" not in text:
+        raise ValueError(f"nvidia-smi printed no report but: {_glimpse(text)}")
+    if end < begin.start():
+        raise ValueError("it is cut off before its end")
+    end += len(_END)
+    around = (text[: begin.start()] + "\n" + text[end:]).replace("\ufeff", "").splitlines()
+    notices = [" ".join(line[: 10 * MAX_SIGNS].split())[:MAX_SIGNS] for line in around if line.strip()]
+    if any(line.startswith("<") for line in notices):  # so the root is the one that ends last
+        raise ValueError("it stands within other XML")
+    return _parsed(text[begin.start() : end]), tuple(notices[:_MAX_NOTICES])
+
+
+def _parsed(xml: str) -> Element:
+    """The root. The DTD that the document type names is never fetched; one that declares entities is refused."""
+    sound = _PROCESS_NAME.sub(_escaped, _NO_XML.sub("\ufffd", xml))
+    try:
+        return fromstring(sound, forbid_dtd=False, forbid_entities=True, forbid_external=True)
+    except DefusedXmlException:
+        raise ValueError("it declares entities, which nvidia-smi never does") from None
+    except ParseError as error:
+        raise ValueError(f"it is no well-formed XML (line {error.position[0]})") from None
+
+
+def _escaped(line: re.Match[str]) -> str:
+    """A process may be called anything, and nvidia-smi was seen to print it unescaped (cwltool pull request 1910)."""
+    name = _BARE_AMPERSAND.sub("&amp;", line[2]).replace("<", "&lt;").replace(">", "&gt;")
+    return line[1] + name + line[3]
+
+
+def _glimpse(text: str) -> str:
+    """The beginning of a text in at most 80 printable signs."""
+    words = " ".join(text[:4096].split())[:80]
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in words)

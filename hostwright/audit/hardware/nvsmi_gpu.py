@@ -1,0 +1,212 @@
+"""One ``<gpu>`` of nvidia-smi's XML as a ``Gpu``, whatever driver generation wrote it.
+
+Elements changed their names and places over the years; each reader tries them from the newest to the oldest:
+
+- R535 renamed ``clocks_throttle_reasons`` to ``clocks_event_reasons`` and ``power_readings`` to
+  ``gpu_power_readings``;
+- ECC errors are counted by ``single_bit`` and ``double_bit`` before Turing, by ``sram_…`` and ``dram_…`` since, and
+  newer drivers tell parity from SEC-DED errors of the SRAM of Ampere and newer;
+- cards before Ampere retire pages, cards since remap rows;
+- cards since Ada tell temperature thresholds as distances from a limit (T.Limit), no longer as temperatures.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuProcess
+from hostwright.audit.hardware.nvsmi_values import (
+    LOST,
+    MAX_SMALL_COUNT,
+    NEEDS_RESET,
+    UNKNOWN_ERROR,
+    bus_address,
+    count,
+    degrees,
+    lanes,
+    line,
+    raw,
+    said,
+    size_bytes,
+    total,
+    watts,
+    yes,
+)
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+MAX_PROCESSES = 1024  #: of one card
+_REASON = re.compile(r"clocks_(?:event|throttle)_reason_([a-z0-9_]{1,64})")
+_CACHES = ("register_file", "l1_cache", "l2_cache", "texture_memory", "texture_shm", "cbu")
+_NAMELESS = frozenset({"N/A", "[N/A]", "[Not Found]", "[Insufficient Permissions]", "[Unknown Error]"})
+_LINK = "pci/pci_gpu_link_info"
+_RETIRED = "retired_pages/%s/retired_count"
+
+
+def read_gpu(index: int, gpu: Element) -> Gpu:
+    """The card in this element, which is the ``index``-th of the report. Never raises."""
+    now, slowdown, maximum, margin = _temperatures(gpu.find("temperature"))
+    mig = yes(gpu, "mig_mode/current_mig")
+    return Gpu(
+        index=index,
+        bus=bus_address(raw(gpu, "pci/pci_bus_id"), gpu.get("id", "")[:64]),
+        uuid=said(gpu, "uuid"),
+        model=said(gpu, "product_name"),
+        serial=said(gpu, "serial"),
+        vbios=said(gpu, "vbios_version"),
+        memory_bytes=size_bytes(gpu, "fb_memory_usage/total"),
+        memory_used_bytes=size_bytes(gpu, "fb_memory_usage/used"),
+        pcie_generation=count(gpu, f"{_LINK}/pcie_gen/current_link_gen", most=9),
+        pcie_generation_max=count(gpu, f"{_LINK}/pcie_gen/max_link_gen", most=9),
+        pcie_width=lanes(gpu, f"{_LINK}/link_widths/current_link_width"),
+        pcie_width_max=lanes(gpu, f"{_LINK}/link_widths/max_link_width"),
+        pcie_replays=count(gpu, "pci/replay_counter", MAX_SMALL_COUNT),
+        ecc=yes(gpu, "ecc_mode/current_ecc"),
+        ecc_volatile=_ecc(gpu.find("ecc_errors/volatile")),
+        ecc_aggregate=_ecc(gpu.find("ecc_errors/aggregate")),
+        retired_single_bit=count(gpu, _RETIRED % "multiple_single_bit_retirement", MAX_SMALL_COUNT),
+        retired_double_bit=count(gpu, _RETIRED % "double_bit_retirement", MAX_SMALL_COUNT),
+        retirement_pending=_either(gpu, "retired_pages/pending_retirement", "retired_pages/pending_blacklist"),
+        remapped_corrected=count(gpu, "remapped_rows/remapped_row_corr", MAX_SMALL_COUNT),
+        remapped_uncorrected=count(gpu, "remapped_rows/remapped_row_unc", MAX_SMALL_COUNT),
+        remap_pending=yes(gpu, "remapped_rows/remapped_row_pending"),
+        remap_failed=yes(gpu, "remapped_rows/remapped_row_failure"),
+        persistence=yes(gpu, "persistence_mode"),
+        mig=mig,
+        mig_instances=None if mig is None else len(gpu.findall("mig_devices/mig_device")),
+        slowdowns=_slowdowns(gpu),
+        temperature=now,
+        temperature_slowdown=slowdown,
+        temperature_maximum=maximum,
+        power=_power(gpu, "power_draw", "average_power_draw", "instant_power_draw"),
+        power_limit=_power(gpu, "current_power_limit", "enforced_power_limit", "power_limit"),
+        performance=_performance(gpu),
+        processes=tuple(_processes(gpu))[:MAX_PROCESSES],
+        fault=_fault(gpu),
+        recovery=_recovery(gpu),
+        ecc_pending=yes(gpu, "ecc_mode/pending_ecc"),
+        mig_pending=yes(gpu, "mig_mode/pending_mig"),
+        sram_threshold_exceeded=yes(gpu, "ecc_errors/aggregate/sram_threshold_exceeded"),
+        remap_banks_spent=count(
+            gpu, "remapped_rows/row_remapper_histogram/row_remapper_histogram_none", MAX_SMALL_COUNT
+        ),
+        temperature_margin=margin,
+    )
+
+
+def _ecc(counts: Element | None) -> EccCounts:
+    if counts is None:
+        return EccCounts()
+    if counts.find("single_bit") is not None or counts.find("double_bit") is not None:
+        return _ecc_by_bits(counts.find("single_bit"), counts.find("double_bit"))
+    sram, dram = count(counts, "sram_correctable"), count(counts, "dram_correctable")
+    sram_unc, dram_unc = _sram_uncorrectable(counts), count(counts, "dram_uncorrectable")
+    return EccCounts(total(sram, dram), total(sram_unc, dram_unc), sram, sram_unc, dram, dram_unc)
+
+
+def _sram_uncorrectable(counts: Element) -> int | None:
+    """One number, or its two kinds, of the SRAM's errors."""
+    parts = total(count(counts, "sram_uncorrectable_parity"), count(counts, "sram_uncorrectable_secded"))
+    return count(counts, "sram_uncorrectable") if parts is None else parts
+
+
+def _ecc_by_bits(single: Element | None, double: Element | None) -> EccCounts:
+    """The layout before Turing: the device memory is DRAM, all other parts are SRAM."""
+
+    def both(path: str) -> tuple[int | None, int | None]:
+        return count(single, path), count(double, path)
+
+    dram, dram_unc = both("device_memory")
+    caches = [both(cache) for cache in _CACHES]
+    sram, sram_unc = total(*(one for one, _ in caches)), total(*(two for _, two in caches))
+    corrected, uncorrected = both("total")
+    return EccCounts(
+        total(sram, dram) if corrected is None else corrected,
+        total(sram_unc, dram_unc) if uncorrected is None else uncorrected,
+        sram,
+        sram_unc,
+        dram,
+        dram_unc,
+    )
+
+
+def _temperatures(part: Element | None) -> tuple[int | None, int | None, int | None, int | None]:
+    """Now, slowdown and shutdown thresholds, and the distance from the limit.
+
+    Where only T.Limit distances are told, thresholds are ``now + (distance now − distance there)``: the distance now
+    is of the hottest sensor, so they may be off by a degree or two.
+    """
+    now, margin = degrees(part, "gpu_temp"), degrees(part, "gpu_temp_tlimit")
+
+    def threshold(name: str) -> int | None:
+        told = degrees(part, f"gpu_temp_{name}_threshold")
+        offset = degrees(part, f"gpu_temp_{name}_tlimit_threshold")
+        if told is not None or now is None or margin is None or offset is None:
+            return told
+        return now + margin - offset
+
+    return now, threshold("slow"), threshold("max"), margin
+
+
+def _power(gpu: Element, *names: str) -> float | None:
+    for part in ("gpu_power_readings", "power_readings"):
+        for name in names:
+            value = watts(gpu, f"{part}/{name}")
+            if value is not None:
+                return value
+    return None
+
+
+def _either(gpu: Element, *paths: str) -> bool | None:
+    answers = [yes(gpu, path) for path in paths]
+    return next((answer for answer in answers if answer is not None), None)
+
+
+def _slowdowns(gpu: Element) -> tuple[str, ...]:
+    found = []
+    for part in ("clocks_event_reasons", "clocks_throttle_reasons"):
+        for reason in gpu.findall(f"{part}/*")[:64]:
+            match = _REASON.fullmatch(reason.tag)
+            if match and yes(reason):
+                found.append(match[1])
+    return tuple(dict.fromkeys(found))
+
+
+def _performance(gpu: Element) -> str:
+    words = said(gpu, "performance_state")
+    return words if re.fullmatch(r"P(?:[0-9]|1[0-5])", words) else ""
+
+
+def _processes(gpu: Element) -> Iterator[GpuProcess]:
+    for process in gpu.findall("processes/process_info"):
+        pid = count(process, "pid", MAX_SMALL_COUNT)
+        if pid:
+            name, kind = line(process, "process_name"), said(process, "type")
+            yield GpuProcess(
+                pid,
+                "" if name in _NAMELESS else name,
+                kind if re.fullmatch(r"[A-Z+]{1,8}", kind) else "",
+                size_bytes(process, "used_memory"),
+            )
+
+
+def _fault(gpu: Element) -> str:
+    """What the driver says instead of values. Names of processes are anyone's words and do not count."""
+    parts = (part for part in gpu if part.tag not in ("processes", "accounted_processes"))
+    words = {raw(element).lower() for part in parts for element in part.iter()}
+    for fault in (LOST, NEEDS_RESET):
+        if fault.lower() in words:
+            return fault
+    # single values of healthy cards are unknown errors (the speed of a missing fan), the memory never
+    return UNKNOWN_ERROR if raw(gpu, "fb_memory_usage/total").lower() == UNKNOWN_ERROR.lower() else ""
+
+
+def _recovery(gpu: Element) -> str:
+    if action := said(gpu, "gpu_recovery_action"):
+        return action
+    if yes(gpu, "gpu_reset_status/reset_required"):
+        return "Reset"
+    return "Drain and Reset" if yes(gpu, "gpu_reset_status/drain_and_reset_recommended") else ""

@@ -1,0 +1,40 @@
+"""NVLinks, from what ``nvidia-smi nvlink --status`` prints.
+
+A line for the card, ``GPU 0: Tesla V100-SXM2-32GB (UUID: GPU-…)``, and one for each of its links,
+``Link 0: 25.781 GB/s`` or ``Link 3: <inactive>``. Old versions leave the UUID out. Cards without NVLink, and those of
+which no link is up ("all links are inActive"), may have no lines for links: of them nothing is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from hostwright.audit.hardware.gpu import Gpu, NvLink
+
+MAX_LINKS = 64  #: of one card; Blackwell has 18
+_MAX_LINES = 16_384  #: 64 cards with all their links and as many lines of other kinds
+_CARD = re.compile(r"GPU ([0-9]{1,3}):(.*)")
+_UUID = re.compile(r"\(UUID: (GPU-[0-9A-Za-z-]{1,64})\)")
+_LINK = re.compile(r"Link ([0-9]{1,2}): *(?:([0-9]{1,6}(?:\.[0-9]{1,6})?) ?[GM]B/s|<?inactive>?)", re.IGNORECASE)
+
+
+def with_links(gpus: Sequence[Gpu], status: str) -> tuple[Gpu, ...]:
+    """The cards with the links that ``status`` tells of: found by UUID, or by index where it names none."""
+    links = _read(status)
+    return tuple(replace(gpu, links=links.get(gpu.uuid) or links.get(str(gpu.index), ())) for gpu in gpus)
+
+
+def _read(status: str) -> Mapping[str, tuple[NvLink, ...]]:
+    """Links by the card's UUID, or by its index as text."""
+    cards: dict[str, dict[int, bool]] = {}
+    links: dict[int, bool] = {}
+    for line in status.splitlines()[:_MAX_LINES]:
+        text = line.strip()[:400]
+        if card := _CARD.match(text):
+            uuid = _UUID.search(card[2])
+            links = cards.setdefault(uuid[1] if uuid else str(int(card[1])), {})
+        elif (link := _LINK.fullmatch(text)) and int(link[1]) < MAX_LINKS:
+            links[int(link[1])] = bool(link[2]) and float(link[2]) > 0
+    return {card: tuple(NvLink(number, found[number]) for number in sorted(found)) for card, found in cards.items()}

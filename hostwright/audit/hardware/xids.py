@@ -1,0 +1,68 @@
+"""Xids: what NVIDIA's driver reports in the kernel log when something goes wrong on a GPU. Pure.
+
+What each number means stands in ``hostwright.audit.hardware.xid_catalog``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from hostwright.audit.hardware.kernellog import KernelLine
+
+TEXT_SIGNS = 200  #: of the rest of an Xid's line
+
+#: ``NVRM: Xid (PCI:0000:3b:00): 79, pid=1, …``; drivers before 2013 wrote ``(0000:3b:00)`` or ``(3b:00)``, those since
+#: Ampere name the MIG instance too. It must begin the line: other lines of the kernel's quote what programs say.
+_XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]{4,20})(?: [^()]{0,40})?\): (\d{1,3})(?:,\s*(.*))?", re.DOTALL)
+_ADDRESS = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.[0-7])?")
+#: what the module says first when it is loaded; releases before 384 begin with the second
+_LOADING = ("Nvlink Core is being initialized", "NVRM: loading NVIDIA UNIX")
+
+
+@dataclass(frozen=True, slots=True)
+class XidEvent:
+    """One Xid in the kernel log. ``at`` is UTC, ISO 8601, or empty where the log does not say."""
+
+    number: int
+    bus: str  #: PCI address as ``0000:3b:00``
+    at: str
+    text: str  #: the rest of the line: untrusted
+    count: int = 1  #: how often this number was met on this card in the time that was looked at; ``at`` is the last
+
+
+def xid_events(lines: Iterable[KernelLine]) -> tuple[XidEvent, ...]:
+    """The Xids in these lines, one for each card and number, in the order in which they were first met."""
+    found: dict[tuple[str, int], XidEvent] = {}
+    for line in lines:
+        match = _XID.fullmatch(line.text)
+        bus = slot(match[1]) if match else ""
+        if match is None or not bus:
+            continue
+        number, text = int(match[2]), (match[3] or "").strip()[:TEXT_SIGNS]
+        at = line.at.astimezone(UTC).isoformat(timespec="seconds") if line.at else ""
+        before = found.get((bus, number), XidEvent(number, bus, "", "", 0))
+        last = replace(before, at=at, text=text) if at >= before.at else before
+        found[bus, number] = replace(last, count=before.count + 1)
+    return tuple(found.values())
+
+
+def slot(address: str) -> str:
+    """A PCI address in any of NVIDIA's notations as ``0000:3b:00``; empty for what is none.
+
+    >>> slot("00000000:3B:00.0")
+    '0000:3b:00'
+    """
+    match = _ADDRESS.fullmatch(address.lower())
+    return f"{int(match[1] or '0', 16):04x}:{match[2]}:{match[3]}" if match else ""
+
+
+def loaded_at(lines: Iterable[KernelLine]) -> datetime | None:
+    """When the module was last loaded, as far as these lines tell.
+
+    Power cycle, reboot and reload all pass through here, so an Xid from before has had its cure.
+    """
+    times = [[line.at for line in lines if line.at and mark in line.text] for mark in _LOADING]
+    return max(times[0] or times[1], default=None)

@@ -1,0 +1,60 @@
+"""The last facts of each host, which ``invoke audit --offline`` judges again without asking anybody."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hostwright.apply.journal.factfiles import load_facts, write_facts
+from hostwright.apply.journal.redaction import Redactor
+from hostwright.common.errors import HostwrightError, InputError
+from hostwright.common.places import PRIVATE_DIR, facts_file, place_of
+from hostwright.plan.model import Facts
+
+FOLDER, LAST = "audits", "last"
+
+
+class FactStore:
+    """One file a host and inventory, below ``root/audits``, for their owner alone. Usable from any thread."""
+
+    def __init__(self, root: Path):
+        self._root = root / FOLDER
+
+    def keep(self, inventory: str | Path, host: str, at: datetime, facts: Facts, redactor: Redactor) -> None:
+        """Write what a host said ``at`` that time, without secrets, in place of what it said before.
+
+        The file appears whole or not at all. Raises ``HostwrightError`` when it cannot be written.
+        """
+        path = self._path(inventory, host)
+        try:
+            for folder in (self._root.parent, self._root, path.parent.parent, path.parent):
+                folder.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
+            write_facts(path, host, at.isoformat(timespec="seconds"), facts, redactor)
+        except OSError as error:
+            raise HostwrightError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+    def load(self, inventory: str | Path, host: str) -> tuple[Facts, datetime] | None:
+        """A host's facts and when they were seen (UTC); ``None`` for a host that was never looked at.
+
+        Raises ``InputError`` for a file that is damaged.
+        """
+        path = self._path(inventory, host)
+        if not path.exists():
+            return None
+        facts = load_facts(path)
+        return facts, _seen_at(path)
+
+    def _path(self, inventory: str | Path, host: str) -> Path:
+        return self._root / place_of(inventory) / facts_file(host, LAST)
+
+
+def _seen_at(path: Path) -> datetime:
+    """The time in a file of facts. Raises ``InputError``."""
+    try:
+        at = datetime.fromisoformat(json.loads(gzip.decompress(path.read_bytes()))["at"])
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zlib.error) as error:
+        raise InputError("does not say when its facts were seen", str(path)) from error
+    return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)

@@ -1,0 +1,20 @@
+"""The history's file: an embedded SQLite database."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from hostwright.audit.history.schema import migrate
+from hostwright.audit.history.sqlitefile import SqliteFile
+
+CACHE_KIB = 64 * 1024  #: of pages in memory: adding an audit reads what is so on every host
+
+
+def _prepare(db: sqlite3.Connection) -> None:
+    migrate(db)
+    db.execute("PRAGMA foreign_keys=ON")
+    db.execute("PRAGMA synchronous=NORMAL")  # what a power cut may take is the last audit, never the file
+    db.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+
+
+opened = SqliteFile(_prepare, "a new history begins with the next audit").opened

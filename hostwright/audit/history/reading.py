@@ -1,0 +1,190 @@
+"""One host over time, and since when hosts are as they are."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import cast
+
+from hostwright.audit.history.items import CARD, DEVIATION, FINDING, STATUS, Item
+from hostwright.audit.history.moving import VALUES, Move, moves, shown
+from hostwright.audit.history.values import Event, HostHistory
+from hostwright.audit.reports.ages import Ages
+from hostwright.audit.values import Status
+from hostwright.common.places import place_of
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A fact of a host, from one audit until another; ``until`` is ``None`` while it is so."""
+
+    subject: int
+    since: int
+    until: int | None
+    note: str
+    item: Item
+
+
+def inventory_id(db: sqlite3.Connection, inventory: str | Path) -> int | None:
+    """The number of an inventory; ``None`` where no audit of it was written."""
+    row = db.execute("SELECT id FROM inventory WHERE place = ?", (place_of(inventory),)).fetchone()
+    return row[0] if row else None
+
+
+def moment(seconds: float) -> datetime:
+    """Seconds since 1970 as a time, UTC."""
+    return EPOCH + timedelta(seconds=seconds)
+
+
+def host_history(db: sqlite3.Connection, inventory: int | None, host: str, since: datetime | None) -> HostHistory:
+    """The timeline of a host. It begins with its first status and what was wrong with it then."""
+    query = "SELECT id, first, last FROM host WHERE inventory = ? AND name = ?"
+    row = db.execute(query, (inventory, host)).fetchone()
+    if row is None:
+        return HostHistory(host)
+    number, first, last = row
+    spans = list(_spans(db, number))
+    (pruned,) = db.execute("SELECT audit FROM pruned").fetchone()
+    told = [one for one in _told(spans, first) if one[0] > pruned]
+    times = _times(db, number, {first, last, *(audit for audit, _, _ in told)})
+    events = (_event(times[audit], move, note) for audit, move, note in told)
+    status = next((one.item.have for one in spans if one.item.kind == STATUS and one.until is None), None)
+    return HostHistory(
+        host,
+        cast("Status | None", status),
+        times[first],
+        times[last],
+        tuple(event for event in events if since is None or event.at >= since),
+    )
+
+
+def _spans(db: sqlite3.Connection, host: int) -> Iterator[Span]:
+    rows = db.execute(
+        "SELECT span.subject, since, until, note, kind, layer, name, have, want, more FROM span "
+        "JOIN fact ON fact.id = span.fact JOIN subject ON subject.id = span.subject WHERE host = ? "
+        "ORDER BY span.subject, since",
+        (host,),
+    )
+    return (Span(row[0], row[1], row[2], row[3] or "", Item(*row[4:])) for row in rows)
+
+
+def _told(spans: Iterable[Span], first: int) -> list[tuple[int, Move, str]]:
+    """The moves of all subjects with their audits and notes, in order of time."""
+    by_subject: dict[int, list[Span]] = defaultdict(list)
+    for span in spans:
+        by_subject[span.subject].append(span)
+    first_card = min((one.since for one in spans if one.item.kind == CARD), default=0)
+    found = [
+        (audit, move, note)
+        for own in by_subject.values()
+        for audit, move, note in _of_subject(own, first)
+        if not (move.item.kind == CARD and audit == first_card)
+    ]
+    return sorted(found, key=lambda one: (one[0], one[1].item[:3] != (STATUS, "", ""), one[1].item[:3]))
+
+
+def _of_subject(spans: list[Span], first: int) -> Iterator[tuple[int, Move, str]]:
+    """The moves of one subject. Its first status is told too, and nothing else that is a value."""
+    begun: dict[int, dict[Item, str]] = defaultdict(dict)
+    ended: dict[int, set[Item]] = defaultdict(set)
+    for span in spans:
+        begun[span.since][span.item] = span.note
+        if span.until is not None:
+            ended[span.until].add(span.item)
+    now: set[Item] = set()
+    last: set[Item] = set()  #: what was known
+    for audit in sorted({*begun, *ended}):
+        notes = begun.get(audit, {})
+        now = now - ended.get(audit, set()) | notes.keys()
+        if audit == first and spans[0].item.kind == STATUS:
+            yield from ((audit, Move(None, item), note) for item, note in notes.items())
+        for move in moves(last, now):
+            yield audit, move, notes.get(move.after, "") if move.after else ""
+        last = now or (last if spans[0].item.kind in VALUES else now)
+
+
+def _times(db: sqlite3.Connection, host: int, audits: Iterable[int]) -> dict[int, datetime]:
+    """When a host was looked at in these audits; of one that was pruned the beginning."""
+    rows = db.execute(
+        "SELECT audit.id, audit.at + coalesce(after_s, 0) FROM audit "
+        "LEFT JOIN seen ON seen.audit = audit.id AND seen.host = ? "
+        "WHERE audit.id IN (SELECT value FROM json_each(?))",
+        (host, json.dumps(sorted(audits))),
+    )
+    return {audit: moment(at) for audit, at in rows}
+
+
+def _event(at: datetime, move: Move, note: str) -> Event:
+    item = move.item
+    said = item.more if item.kind == DEVIATION else note
+    return Event(at, item.kind, item.layer, item.name, shown(move.before), shown(move.after), item.want, said)
+
+
+def latest(db: sqlite3.Connection, inventory: int | None) -> dict[str, str]:
+    """The status of each host when it was last looked at."""
+    rows = db.execute(
+        "SELECT host.name, seen.status FROM host JOIN seen ON seen.audit = host.last AND seen.host = host.id "
+        "WHERE inventory = ?",
+        (inventory,),
+    )
+    return dict(rows.fetchall())
+
+
+def ages(db: sqlite3.Connection, inventory: int | None) -> Ages:
+    """Since when each status, deviation and finding is there, whatever its value was in the meantime."""
+    rows = db.execute(
+        "SELECT host.name, kind, layer, subject.name, span.host, subject, since FROM span "
+        "JOIN host ON host.id = span.host JOIN subject ON subject.id = span.subject "
+        "WHERE until IS NULL AND inventory = ? "
+        "AND span.subject IN (SELECT id FROM subject WHERE kind IN (?, ?, ?))",
+        (inventory, STATUS, DEVIATION, FINDING),
+    ).fetchall()
+    times: dict[int, datetime] = {}
+    found: dict[tuple[str, str, str], datetime] = {}
+    for host, kind, layer, name, number, subject, since in rows:
+        began = since if kind == STATUS else _beginning(db, number, subject, since)
+        if began not in times:
+            (at,) = db.execute("SELECT at FROM audit WHERE id = ?", (began,)).fetchone()
+            times[began] = moment(at)
+        key = (host, kind, {STATUS: "", DEVIATION: f"{layer} {name}"}.get(kind, name))
+        found[key] = min(times[began], found.get(key, times[began]))
+    return found
+
+
+def _beginning(db: sqlite3.Connection, host: int, subject: int, since: int) -> int:
+    """The audit in which a thing was first seen that has been there ever since, if not with the same value."""
+    query = "SELECT min(since) FROM span WHERE host = ? AND subject = ? AND until = ? AND since < until"
+    while (before := db.execute(query, (host, subject, since)).fetchone()[0]) is not None:
+        since = before
+    return since
+
+
+def state(db: sqlite3.Connection, audit: int) -> Mapping[str, frozenset[Item]]:
+    """What an audit saw of each of its hosts: every fact of it, and no other."""
+    seen = db.execute(
+        "SELECT host.id, host.name, layers, kept FROM seen JOIN host ON host.id = seen.host "
+        "JOIN scope ON scope.id = seen.scope WHERE audit = ?",
+        (audit,),
+    ).fetchall()
+    return {name: frozenset(_seen(db, audit, host, json.loads(layers), json.loads(kept)))
+            for host, name, layers, kept in seen}  # fmt: skip
+
+
+def _seen(db: sqlite3.Connection, audit: int, host: int, layers: list[str], kept: list[int]) -> Iterator[Item]:
+    rows = db.execute(
+        "SELECT fact.id, kind, layer, name, have, want, more FROM span "
+        "JOIN fact ON fact.id = span.fact JOIN subject ON subject.id = span.subject "
+        "WHERE host = ? AND since <= ? AND (until IS NULL OR until > ?)",
+        (host, audit, audit),
+    )
+    for fact, *values in rows:
+        item = Item(*values)
+        if item.kind == STATUS or (item.layer in layers and fact not in kept):
+            yield item

@@ -1,0 +1,82 @@
+"""The tables of the history, and how a file of an earlier version becomes one of this version.
+
+``audit`` is one row for each audit, ``seen`` one for each host in it. What a host has is written down when it changes,
+not when it is seen: a ``span`` says that a ``fact`` was so from one audit (``since``) until another in which it was not
+so any more (``until``; NULL while it is so). So a host that stays as it is costs one row of ``seen`` an audit.
+
+A fact is a value of a ``subject``, which is a kind of thing by its layer and name, and is shared by all hosts. Times
+are seconds since 1970, UTC. The numbers of audits are the order in which they were written, which is that of history.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from hostwright.common.errors import InputError
+
+#: one element brings a file from the version that is its place here to the next one; what was released is not edited
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        "CREATE TABLE inventory (id INTEGER PRIMARY KEY, place TEXT NOT NULL UNIQUE)",
+        """CREATE TABLE audit (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, inventory INTEGER NOT NULL REFERENCES inventory,
+            at INTEGER NOT NULL, took_s REAL NOT NULL, hosts INTEGER NOT NULL)""",
+        "CREATE INDEX audit_at ON audit (inventory, at)",
+        """CREATE TABLE host (
+            id INTEGER PRIMARY KEY, inventory INTEGER NOT NULL REFERENCES inventory, name TEXT NOT NULL,
+            first INTEGER NOT NULL REFERENCES audit, last INTEGER NOT NULL REFERENCES audit,
+            UNIQUE (inventory, name))""",
+        "CREATE TABLE pruned (audit INTEGER NOT NULL)",  # one row: up to this audit only what was still so is known
+        "INSERT INTO pruned VALUES (0)",
+        # What of a host was looked at: its layers, and the facts among them of which nothing could be known.
+        "CREATE TABLE scope (id INTEGER PRIMARY KEY, layers TEXT NOT NULL, kept TEXT NOT NULL, UNIQUE (layers, kept))",
+        """CREATE TABLE seen (
+            audit INTEGER NOT NULL REFERENCES audit, host INTEGER NOT NULL REFERENCES host,
+            after_s INTEGER NOT NULL, status TEXT NOT NULL, scope INTEGER NOT NULL REFERENCES scope,
+            deviations INTEGER NOT NULL, findings INTEGER NOT NULL, PRIMARY KEY (audit, host)) WITHOUT ROWID""",
+        """CREATE TABLE subject (
+            id INTEGER PRIMARY KEY, kind TEXT NOT NULL, layer TEXT NOT NULL, name TEXT NOT NULL,
+            UNIQUE (kind, layer, name))""",
+        # Found by its digest: an index over the values themselves would hold them twice.
+        """CREATE TABLE fact (
+            id INTEGER PRIMARY KEY, subject INTEGER NOT NULL REFERENCES subject, digest BLOB NOT NULL UNIQUE,
+            have TEXT NOT NULL, want TEXT, more TEXT NOT NULL)""",
+        "CREATE INDEX fact_subject ON fact (subject)",
+        # A host's spans lie together, so that its whole history is one range.
+        """CREATE TABLE span (
+            host INTEGER NOT NULL REFERENCES host, subject INTEGER NOT NULL REFERENCES subject,
+            since INTEGER NOT NULL REFERENCES audit, fact INTEGER NOT NULL REFERENCES fact,
+            until INTEGER REFERENCES audit, note TEXT, PRIMARY KEY (host, subject, since, fact)) WITHOUT ROWID""",
+        "CREATE INDEX span_open ON span (host, subject) WHERE until IS NULL",
+        "CREATE INDEX span_since ON span (since)",
+        "CREATE INDEX span_until ON span (until) WHERE until IS NOT NULL",
+        "CREATE INDEX span_fact ON span (fact, since, until)",
+    ),
+)
+
+
+def migrate(db: sqlite3.Connection) -> None:
+    """Bring a file to this version. Raises ``InputError`` for one of a newer version and one that is another's."""
+    found = version_of(db)
+    if found == len(MIGRATIONS):
+        return
+    if found > len(MIGRATIONS):
+        raise InputError(
+            f"this history was written by a newer Hostwright (version {found} of its form; this one knows "
+            f"{len(MIGRATIONS)}): use that one here too, or name another directory in HOSTWRIGHT_STATE"
+        )
+    db.execute("PRAGMA journal_mode=WAL")  # readers and one writer do not wait for each other
+    db.execute("BEGIN IMMEDIATE")
+    found = version_of(db)  # another process may have been quicker
+    if found == 0 and db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        raise InputError("this is no history of audits, but another program's: move it away, and a new one begins")
+    for statements in MIGRATIONS[found:]:
+        for statement in statements:
+            db.execute(statement)
+    db.execute(f"PRAGMA user_version={len(MIGRATIONS)}")
+    db.execute("COMMIT")
+
+
+def version_of(db: sqlite3.Connection) -> int:
+    """The version of a file's form; 0 for a new one."""
+    return int(db.execute("PRAGMA user_version").fetchone()[0])

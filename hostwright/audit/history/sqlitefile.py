@@ -1,0 +1,88 @@
+"""Embedded SQLite files: made whole or not at all, for their owner alone, and every trouble is one sentence."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from hostwright.common.errors import HostwrightError, InputError
+from hostwright.common.places import PRIVATE_DIR
+
+BUSY_S = 30.0  #: how long a writer waits for another; the first audit of a thousand hosts takes a few seconds to write
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteFile:
+    """A kind of file. ``prepare`` gives a new one its tables and sets what a connection needs; it raises ``InputError``
+    for another version's file and for another program's. ``afresh`` says what becomes of one that is moved away.
+    """
+
+    prepare: Callable[[sqlite3.Connection], None]
+    afresh: str
+
+    @contextmanager
+    def opened(self, path: Path, *, write: bool) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of it is written, or nothing. A reader sees one state of it.
+
+        Where there is no file, a reader finds an empty one and leaves none. Raises ``HostwrightError``.
+        """
+        try:
+            if write and not path.exists():
+                self._create(path)
+            with closing(self._connect(path if path.exists() else ":memory:")) as db:
+                db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                yield db
+                db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._trouble(path, error) from error
+        except OSError as error:
+            raise HostwrightError(f"{path}: cannot be used: {error.strerror or error}") from error
+        except InputError as error:
+            raise InputError(str(error), str(path)) from error
+        except (LookupError, TypeError, ValueError, OverflowError) as error:  # rows that SQLite reads and nobody wrote
+            raise self._damaged(path, error) from error
+
+    def _connect(self, path: Path | str) -> sqlite3.Connection:
+        db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
+        try:
+            self.prepare(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _create(self, path: Path) -> None:
+        """Make the file beside its place and link it there: of two processes that begin, the second finds it whole.
+
+        SQLite gives the files beside it (``-wal``, ``-shm``) the mode of the file, which is 0600.
+        """
+        path.parent.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
+        handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        os.close(handle)
+        try:
+            self._connect(beside).close()
+            with suppress(FileExistsError):
+                os.link(beside, path)
+        finally:
+            for suffix in ("", "-wal", "-shm", "-journal"):
+                Path(beside + suffix).unlink(missing_ok=True)
+
+    def _trouble(self, path: Path, error: sqlite3.Error) -> HostwrightError:
+        """What the operator should know and do. The lower byte of SQLite's code is the kind, the others tell more."""
+        match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+            case sqlite3.SQLITE_FULL:
+                return HostwrightError(f"{path}: there is no room left on its disk; free some, then try again")
+            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+                return HostwrightError(f"{path}: another process has been writing to it for {BUSY_S:.0f} s; try again")
+            case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM | sqlite3.SQLITE_IOERR:
+                return HostwrightError(f"{path}: cannot be read or written ({error}); see its owner, mode and disk")
+        return self._damaged(path, error)
+
+    def _damaged(self, path: Path, error: Exception) -> InputError:
+        said = str(error).partition("\n")[0]
+        return InputError(f"is damaged ({type(error).__name__}: {said}): move it away, and {self.afresh}", str(path))

@@ -1,0 +1,87 @@
+"""The history as its users see it: one file, opened for each call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from sqlite3 import Connection
+
+from hostwright.audit.history import comparing, pruning, reading, trending
+from hostwright.audit.history.items import STATUS, Item
+from hostwright.audit.history.opening import opened
+from hostwright.audit.history.values import Diff, HostHistory
+from hostwright.audit.history.writing import entry, write
+from hostwright.audit.reports.ages import Ages
+from hostwright.audit.reports.trend import TrendPoint
+from hostwright.audit.values import FleetAudit
+
+FILE = "history.sqlite"
+
+
+class History:
+    """The audits of all inventories on this machine, in ``root`` (``journal.state_root()``).
+
+    Usable from any thread and process. Every method raises ``HostwrightError`` for a file that cannot be used, with
+    what to do; nothing is kept open between calls. Where no audit was ever written, all is empty.
+    """
+
+    def __init__(self, root: Path):
+        self.path = root / FILE
+
+    def add(self, audit: FleetAudit) -> int:
+        """Write an audit, all or nothing; return its number. Now and then what is old goes.
+
+        Raises ``ValueError`` for an offline audit: it saw nothing.
+        """
+        new = entry(audit)
+        with opened(self.path, write=True) as db:
+            number = write(db, new)
+            pruning.tidy(db, number, new.at)
+            return number
+
+    def prune(self, keep_days: int = pruning.KEEP_DAYS, *, now: datetime | None = None) -> None:
+        """Drop audits that are older, and what had ended by then. What is still so keeps its beginning."""
+        with opened(self.path, write=True) as db:
+            pruning.prune(db, int((now or datetime.now(UTC)).timestamp()), keep_days)
+
+    def host_history(self, host: str, since: datetime | None, inventory: str | Path) -> HostHistory:
+        """The timeline of one host; ``since`` leaves out what happened before."""
+        with self._reading(inventory) as (db, number):
+            return reading.host_history(db, number, host, since)
+
+    def diff(self, inventory: str | Path, since: datetime, until: datetime | None = None) -> Diff:
+        """What is otherwise at the last audit, or at the last one before ``until``, than it was before ``since``."""
+        with self._reading(inventory) as (db, number):
+            return comparing.compare(db, number, since, until)
+
+    def trend(self, inventory: str | Path, days: int) -> tuple[TrendPoint, ...]:
+        """Hosts by status and by the values of their readings, for each of the last days that has an audit."""
+        with self._reading(inventory) as (db, number):
+            return trending.trend(db, number, days)
+
+    def latest(self, inventory: str | Path) -> Mapping[str, str]:
+        """The last status of each host."""
+        with self._reading(inventory) as (db, number):
+            return reading.latest(db, number)
+
+    def ages(self, inventory: str | Path) -> Ages:
+        """Since when each host has its status, its deviations and its findings. See ``reports.ages`` for the keys."""
+        with self._reading(inventory) as (db, number):
+            return reading.ages(db, number)
+
+    def since_when(self, inventory: str | Path, hosts: Iterable[str]) -> Mapping[str, datetime]:
+        """Since when each of these hosts has its status."""
+        found = self.ages(inventory)
+        return {host: found[key] for host in hosts if (key := (host, STATUS, "")) in found}
+
+    def state(self, audit: int) -> Mapping[str, frozenset[Item]]:
+        """What an audit saw of each of its hosts, fact by fact; of a day that is over, the last audit tells."""
+        with opened(self.path, write=False) as db:
+            return reading.state(db, audit)
+
+    @contextmanager
+    def _reading(self, inventory: str | Path) -> Iterator[tuple[Connection, int | None]]:
+        with opened(self.path, write=False) as db:
+            yield db, reading.inventory_id(db, inventory)

@@ -1,0 +1,101 @@
+"""How a fleet went, day by day."""
+
+from __future__ import annotations
+
+import sqlite3
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+
+from hostwright.audit.history.items import READING, STATUS
+from hostwright.audit.history.pruning import DAY_S
+from hostwright.audit.history.reading import moment
+from hostwright.audit.reports.trend import TrendPoint
+
+STALE_DAYS = 7  #: for so long a host counts with what it had when it was last looked at
+MOST_VALUES = 20  #: of a reading; one with more (a serial number) is each host's own, and nothing to be charted
+
+_Subject = tuple[str, str, str]  #: kind, layer and name
+_Line = Mapping[str, list[int]]  #: value → hosts, one number a day
+
+
+def trend(db: sqlite3.Connection, inventory: int | None, days: int) -> tuple[TrendPoint, ...]:
+    """The last so many days, counted from the last audit; a day without one has no point."""
+    calendar = _calendar(db, inventory, days)
+    if calendar is None:
+        return ()
+    lines = _lines(db, inventory, calendar)
+    counts = lines.pop((STATUS, "", ""), {})
+    return tuple(
+        TrendPoint(
+            day,
+            _on(counts, number),
+            {f"{layer} {name}": found for (_, layer, name), of in lines.items() if (found := _on(of, number))},
+        )
+        for number, day in enumerate(calendar.names)
+    )
+
+
+def _on(line: _Line, number: int) -> dict[str, int]:
+    """The values of a day, without those that no host has."""
+    return {value: hosts[number] for value, hosts in line.items() if hosts[number]}
+
+
+@dataclass(frozen=True, slots=True)
+class _Calendar:
+    """The days that have audits, as days since 1970, and the last audit of each."""
+
+    days: list[int]
+    last: list[int]
+    day_of: Mapping[int, int]  #: of every audit
+
+    @property
+    def names(self) -> list[str]:
+        """The days as ISO dates."""
+        return [moment(day * DAY_S).date().isoformat() for day in self.days]
+
+    def begin(self, since: int) -> int:
+        """The first day at whose end a fact is so."""
+        return bisect_left(self.last, since)
+
+    def end(self, until: int | None, seen: int) -> int:
+        """The first day at whose end it is not; ``seen`` is the audit that looked at the host last."""
+        stale = bisect_left(self.days, self.day_of[seen] + STALE_DAYS + 1)
+        return stale if until is None else min(stale, bisect_left(self.last, until))
+
+
+def _calendar(db: sqlite3.Connection, inventory: int | None, days: int) -> _Calendar | None:
+    query = "SELECT id, at / ? FROM audit WHERE inventory = ? ORDER BY id"
+    day_of: dict[int, int] = dict(db.execute(query, (DAY_S, inventory)).fetchall())
+    (pruned,) = db.execute("SELECT audit FROM pruned").fetchone()
+    last_of = {day: audit for audit, day in day_of.items() if audit > pruned}  # of a day's audits the last
+    shown = sorted(day for day in last_of if day > max(last_of) - days)
+    if not shown:
+        return None
+    return _Calendar(shown, list(accumulate((last_of[day] for day in shown), max)), day_of)
+
+
+def _lines(db: sqlite3.Connection, inventory: int | None, calendar: _Calendar) -> dict[_Subject, _Line]:
+    """Hosts by value and day, of the statuses and of each reading with few values."""
+    steps: dict[_Subject, dict[str, list[int]]] = defaultdict(dict)
+    for kind, layer, name, have, since, until, seen, hosts in db.execute(_GROUPED, (inventory, STATUS, READING)):
+        begin, end = calendar.begin(since), calendar.end(until, seen)
+        if begin < end:
+            line = steps[kind, layer, name].setdefault(have, [0] * (len(calendar.days) + 1))
+            line[begin] += hosts
+            line[end] -= hosts
+    few = {subject: line for subject, line in steps.items() if subject[0] == STATUS or len(line) <= MOST_VALUES}
+    return {subject: {have: list(accumulate(line)) for have, line in of.items()} for subject, of in few.items()}
+
+
+#: hosts with the same fact from the same audit until the same other one are one row
+_GROUPED = """
+SELECT kind, layer, name, have, since, until, seen, hosts FROM (
+    SELECT fact, since, until, host.last AS seen, count(*) AS hosts FROM span JOIN host ON host.id = span.host
+    WHERE inventory = ? AND fact IN (
+        SELECT fact.id FROM fact JOIN subject ON subject.id = fact.subject WHERE kind IN (?, ?))
+    GROUP BY fact, since, until, host.last)
+JOIN fact ON fact.id = fact JOIN subject ON subject.id = fact.subject
+"""

@@ -1,0 +1,144 @@
+"""Adding an audit to the history: what changed since the host was last looked at, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import blake2b
+
+from hostwright.audit.history.items import Item, Sight, kept, sight
+from hostwright.audit.values import FleetAudit, HostAudit
+from hostwright.common.places import place_of
+
+DIGEST_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An audit as it is to be written. Making it touches no file."""
+
+    audit: FleetAudit
+    at: int  #: seconds since 1970
+    place: str  #: of its inventory
+    hosts: Mapping[str, tuple[HostAudit, Sight]]  #: by the name under which a host is kept
+
+
+def entry(audit: FleetAudit) -> Entry:
+    """Prepare an audit. Raises ``ValueError`` for one that asked no host, and for a time that is none."""
+    if audit.offline:
+        raise ValueError("an audit of stored facts saw nothing, and is no part of the history")
+    hosts = {kept(host.host): (host, sight(host)) for host in audit.hosts}
+    return Entry(audit, epoch(audit.at), place_of(audit.inventory), hosts)
+
+
+def write(db: sqlite3.Connection, new: Entry) -> int:
+    """Write an audit within a transaction; return its number."""
+    db.execute("INSERT INTO inventory (place) VALUES (?) ON CONFLICT DO NOTHING", (new.place,))
+    (inventory,) = db.execute("SELECT id FROM inventory WHERE place = ?", (new.place,)).fetchone()
+    values = (inventory, new.at, new.audit.took_s, len(new.hosts))
+    number = db.execute("INSERT INTO audit (inventory, at, took_s, hosts) VALUES (?, ?, ?, ?)", values).lastrowid
+    if number is None:
+        raise sqlite3.DatabaseError("the audit got no number")
+    facts = _facts(db, {item for _, seen in new.hosts.values() for item in seen.items})
+    ids = _hosts(db, inventory, number, new.hosts)
+    for name, (host, seen) in new.hosts.items():
+        scope = _scope(db, seen, _spans(db, number, ids[name], seen, facts))
+        after_s = epoch(host.at) - new.at
+        row = (number, ids[name], after_s, host.status, scope, len(host.deviations), len(host.findings))
+        db.execute("INSERT INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    return number
+
+
+def epoch(at: str) -> int:
+    """ISO 8601 as seconds since 1970; without an offset it is UTC."""
+    moment = datetime.fromisoformat(at)
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Where a fact stands in the file: its number, and its subject's."""
+
+    id: int
+    subject: int
+
+
+def _hosts(db: sqlite3.Connection, inventory: int, number: int, names: Iterable[str]) -> dict[str, int]:
+    """The numbers of these hosts, which this audit looks at."""
+    db.executemany(
+        "INSERT INTO host (inventory, name, first, last) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET last = excluded.last",
+        ((inventory, name, number, number) for name in names),
+    )
+    return dict(db.execute("SELECT name, id FROM host WHERE inventory = ? AND last = ?", (inventory, number)))
+
+
+def _spans(db: sqlite3.Connection, number: int, host: int, now: Sight, facts: Mapping[Item, Fact]) -> list[int]:
+    """End what is no more, begin what is new; return the facts of which nothing could be known in a layer looked at."""
+    query = "SELECT fact, since, subject FROM span WHERE host = ? AND until IS NULL"
+    before = {fact: (since, subject) for fact, since, subject in db.execute(query, (host,))}
+    found = {facts[item].id: (facts[item].subject, note or None) for item, note in now.items.items()}
+    left = []
+    for fact in before.keys() - found.keys():
+        item = item_of(db, fact)
+        if now.ends(item):
+            since, subject = before[fact]
+            db.execute(
+                "UPDATE span SET until = ? WHERE host = ? AND subject = ? AND since = ? AND fact = ?",
+                (number, host, subject, since, fact),
+            )
+        elif item.layer in now.layers:
+            left.append(fact)
+    db.executemany(
+        "INSERT INTO span (host, subject, since, fact, note) VALUES (?, ?, ?, ?, ?)",
+        ((host, found[fact][0], number, fact, found[fact][1]) for fact in found.keys() - before.keys()),
+    )
+    return left
+
+
+def _scope(db: sqlite3.Connection, now: Sight, left: Iterable[int]) -> int:
+    """The number of what was looked at: the same for nearly all hosts."""
+    values = (json.dumps(sorted(now.layers)), json.dumps(sorted(left)))
+    query = "SELECT id FROM scope WHERE layers = ? AND kept = ?"
+    row = db.execute(query, values).fetchone()
+    if row is None:
+        db.execute("INSERT INTO scope (layers, kept) VALUES (?, ?)", values)
+        row = db.execute(query, values).fetchone()
+    return int(row[0])
+
+
+def _facts(db: sqlite3.Connection, items: Iterable[Item]) -> dict[Item, Fact]:
+    """Where these facts stand in the file; the new ones are written."""
+    subjects: dict[tuple[str, ...], int] = {}
+    return {item: _fact(db, item, _subject(db, item, subjects)) for item in items}
+
+
+def _subject(db: sqlite3.Connection, item: Item, known: dict[tuple[str, ...], int]) -> int:
+    key = item[:3]
+    if key not in known:
+        db.execute("INSERT INTO subject (kind, layer, name) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", key)
+        query = "SELECT id FROM subject WHERE kind = ? AND layer = ? AND name = ?"
+        (known[key],) = db.execute(query, key).fetchone()
+    return known[key]
+
+
+def _fact(db: sqlite3.Connection, item: Item, subject: int) -> Fact:
+    digest = blake2b(json.dumps(item).encode("ascii"), digest_size=DIGEST_BYTES).digest()
+    row = db.execute("SELECT id FROM fact WHERE digest = ?", (digest,)).fetchone()
+    if row is None:
+        values = (subject, digest, item.have, item.want, item.more)
+        db.execute("INSERT INTO fact (subject, digest, have, want, more) VALUES (?, ?, ?, ?, ?)", values)
+        row = db.execute("SELECT id FROM fact WHERE digest = ?", (digest,)).fetchone()
+    return Fact(int(row[0]), subject)
+
+
+def item_of(db: sqlite3.Connection, fact: int) -> Item:
+    """The fact with this number."""
+    query = (
+        "SELECT kind, layer, name, have, want, more FROM fact JOIN subject ON subject.id = fact.subject "
+        "WHERE fact.id = ?"
+    )
+    return Item(*db.execute(query, (fact,)).fetchone())

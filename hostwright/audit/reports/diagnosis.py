@@ -1,0 +1,66 @@
+"""What the doctor says of hosts: what was seen, why that is, what to do now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from hostwright.audit.reports.ages import Ages, since
+from hostwright.audit.reports.table import SHOWN, short
+from hostwright.audit.values import Finding, HostAudit
+from hostwright.cli.console import count, printable
+from hostwright.inventory.patterns import fold
+
+
+def show_diagnosis(hosts: Iterable[HostAudit], ages: Ages) -> Iterator[RenderableType]:
+    """Hosts on which the same was found together; the grave first."""
+    alike: dict[tuple[object, ...], list[HostAudit]] = {}
+    for host in hosts:
+        alike.setdefault((host.sentence, host.findings, host.deviations, host.not_checked), []).append(host)
+    for group in sorted(alike.values(), key=_gravest):
+        yield from _group(group, ages)
+
+
+def _gravest(group: list[HostAudit]) -> tuple[bool, bool, str]:
+    first = group[0]
+    return not any(finding.grave for finding in first.findings), not first.findings, first.host
+
+
+def _group(group: list[HostAudit], ages: Ages) -> Iterator[RenderableType]:
+    first, names = group[0], [host.host for host in group]
+    title = Text.assemble("\n", (printable(fold(names)), "bold"))
+    if first.sentence:
+        yield title.append("  could not be read", style="magenta")
+        yield Text(f"  {printable(first.sentence)}")
+        return
+    grave = sum(finding.grave for finding in first.findings)
+    said = f"{count(grave, 'failure')}, {count(len(first.findings) - grave, 'warning')}"
+    yield title.append(f"  {said}" if first.findings else "  no known failure", style="red" if grave else "green")
+    for finding in sorted(first.findings, key=lambda one: not one.grave):
+        yield from _finding(finding, names, ages)
+    if first.deviations and not first.findings:
+        more = f"  {count(len(first.deviations), 'state')} differ from the stack; invoke audit --hosts names them"
+        yield Text(more, style="yellow")
+    if first.not_checked:
+        rules = ", ".join(dict.fromkeys(one.check for one in first.not_checked))
+        yield Text(f"  could not be checked: {printable(rules)}", style="dim")
+        for reason in dict.fromkeys(one.reason for one in first.not_checked):
+            yield Text(f"    {short(reason)}", style="dim")
+
+
+def _finding(one: Finding, hosts: list[str], ages: Ages) -> Iterator[Text]:
+    sign, _, style = SHOWN["failing" if one.grave else "warning"]
+    lasting = since(ages, hosts, "finding", one.rule)
+    yield (
+        Text(f"  {sign} {one.rule}", style=style)
+        .append(f"  {one.layer}", style="cyan")
+        .append(f"  {lasting}" if lasting else "", style="dim")
+    )
+    for line in one.evidence:
+        yield Text(f"      │ {short(line)}", style="dim")
+    yield Text(f"      {one.cause}.")
+    yield Text(f"      {one.cure}.", style="bold")
+    mends = "invoke provision mends it" if one.provision else "provision does not mend it"
+    yield Text(f"      {mends}; more in {one.link}", style="dim")

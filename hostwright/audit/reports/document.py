@@ -1,0 +1,49 @@
+"""An audit as one JSON document, and the schema that it keeps to (``docs/audit.schema.json``).
+
+``python -m hostwright.audit.reports.document`` writes the schema anew from the types of ``hostwright.audit.values``.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from hostwright.audit.values import SCHEMA, FleetAudit
+
+SCHEMA_FILE = Path(__file__).resolve().parents[3] / "docs" / "audit.schema.json"
+
+
+def render_json(audit: FleetAudit) -> str:
+    """The audit as JSON, in one line: ASCII only, so that no sign of a host's can act on a terminal."""
+    return json.dumps(asdict(audit), ensure_ascii=True)
+
+
+def read_json(text: str) -> FleetAudit:
+    """The audit in a document of this schema. Raises ``ValueError``."""
+    from pydantic import TypeAdapter
+
+    version = json.loads(text).get("schema")
+    if version != SCHEMA:
+        raise ValueError(f"it is of schema {version!r}, and this Hostwright reads {SCHEMA}")
+    return TypeAdapter(FleetAudit).validate_json(text)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of what ``render_json`` writes."""
+    from pydantic import TypeAdapter
+
+    schema = TypeAdapter(FleetAudit).json_schema(mode="serialization")
+    schema["properties"]["schema"] = {"const": SCHEMA, "title": "Schema", "type": "integer"}
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Hostwright audit",
+        "description": "What `invoke audit --json` prints.",
+    }
+    required = sorted({*schema.get("required", ()), "schema"})
+    return {**head, **{key: schema[key] for key in schema if key not in head}, "required": required}
+
+
+if __name__ == "__main__":
+    SCHEMA_FILE.write_text(json.dumps(json_schema(), indent=2) + "\n", encoding="utf-8")

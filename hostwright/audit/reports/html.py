@@ -1,0 +1,109 @@
+"""An audit as one HTML page that needs nothing else: no network, no server, no other file.
+
+A Content-Security-Policy allows exactly the style and the script that are in the page, by their hashes. What hosts said
+is escaped by the template or rides as JSON that the script puts into the page as text, so a lying host can neither run
+nor fake anything.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import lru_cache
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from hostwright.audit.reports.ages import Ages
+from hostwright.audit.reports.html_charts import HEIGHT, WIDTH, history
+from hostwright.audit.reports.html_data import details
+from hostwright.audit.reports.html_matrix import STATUSES, Fold, matrix, met, tiles, worst_first
+from hostwright.audit.reports.html_spreads import alike, comparisons
+from hostwright.audit.reports.html_text import embedded, folded, moment, name
+from hostwright.audit.reports.table import SHOWN, WORDS
+from hostwright.audit.reports.trend import TrendPoint
+from hostwright.audit.values import FleetAudit, HostAudit
+from hostwright.common.templates import FOLDER
+
+STYLES = ("colours.css", "page.css", "matrix.css", "panel.css", "charts.css", "print.css")
+#: in the order in which they need each other
+SCRIPTS = ("dom.js", "gpus.js", "details.js", "panel.js", "filter.js", "keyboard.js")
+
+
+def render_html(audit: FleetAudit, trend: Sequence[TrendPoint] = (), ages: Ages | None = None) -> str:
+    """The page. ``trend`` is the history by day, ``ages`` since when things are so."""
+    known = ages or {}
+    hosts = worst_first(audit.hosts)
+    style, script = _joined(STYLES), _joined(SCRIPTS)
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            **_head(audit, hosts),
+            policy=policy(style, script),
+            style=Markup(style),  # noqa: S704 - our own files
+            script=Markup(script),  # noqa: S704 - our own files
+            data=Markup(embedded(details(audit, hosts, known))),  # noqa: S704 - escaped for a script element
+            layers=[name(layer) for layer in audit.layers],
+            rows=matrix(audit, hosts, known),
+            tiles=tiles(hosts),
+            met=met(hosts),
+            comparisons=comparisons(audit.spreads, [host.host for host in hosts]),
+            alike=alike(audit.spreads),
+            history=history(trend),
+        )
+    )
+
+
+def policy(style: str, script: str) -> str:
+    """The Content-Security-Policy under which exactly this style and this script act, and nothing is fetched."""
+    return (
+        f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def digest(text: str) -> str:
+    """A text's hash as a Content-Security-Policy names it."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER / "reports"),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(width=WIDTH, height=HEIGHT, words=WORDS, shown=SHOWN, statuses=STATUSES)
+    environment.tests["folded"] = lambda row: isinstance(row, Fold)
+    return environment
+
+
+def _joined(files: Sequence[str]) -> str:
+    """Files of the page as one text, with the line ends that a browser hashes."""
+    texts = ((FOLDER / "reports" / file).read_text("utf-8") for file in files)
+    return "\n".join(text.replace("\r\n", "\n") for text in texts)
+
+
+def _head(audit: FleetAudit, hosts: Sequence[HostAudit]) -> dict[str, object]:
+    """What stands above the matrix."""
+    stand_ins: dict[str, list[str]] = {}
+    for host in hosts:
+        for one in host.stand_ins:
+            stand_ins.setdefault(one, []).append(host.host)
+    on = {host for names in stand_ins.values() for host in names}
+    return {
+        "at": moment(audit.at),
+        "took": f"{audit.took_s:.1f} s",
+        "offline": audit.offline,
+        "inventory": name(audit.inventory),
+        "stacks": list(dict.fromkeys(name(host.stack) for host in hosts)),
+        "total": len(hosts),
+        "well": sum(host.status == "desired" for host in hosts),
+        "stand_ins": [name(one) for one in stand_ins],
+        "stand_ins_on": folded([host.host for host in hosts if host.host in on]) if len(on) < len(hosts) else "",
+    }

@@ -1,0 +1,234 @@
+"""The history as charts: shapes and labels of inline SVG, computed here and drawn by a template. Pure.
+
+All lengths are units of a chart's own view box (``WIDTH`` × ``HEIGHT``), about a CSS pixel on a phone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from itertools import pairwise
+
+from hostwright.audit.reports.html_matrix import STATUSES
+from hostwright.audit.reports.html_text import day_of, line, name
+from hostwright.audit.reports.table import SHOWN, WORDS
+from hostwright.audit.reports.trend import TrendPoint
+
+WIDTH, HEIGHT = 400, 190
+LEFT, RIGHT, TOP, BOTTOM = 34, 8, 8, 24  #: room for the labels of the axes
+BAR = 22  #: the widest bar; a week of history is no wall of colour
+LINES = 5  #: values of a reading with a line of their own, the others are summed
+CHARTS = 9  #: readings with a chart
+OTHERS = "other values"
+
+Mark = tuple[float, str]  #: where on an axis, and its label
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A bar (``height`` > 0) with what it says when it is pointed at."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    colour: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One value's hosts over time as an SVG path in steps; ``colour`` names its class, which also sets its dashes."""
+
+    colour: str
+    path: str
+    label: str
+    hosts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One chart. ``legend`` are colour, sign and label; ``summary`` says in words what is to be seen."""
+
+    title: str
+    summary: str
+    shapes: tuple[Shape, ...]
+    lines: tuple[Line, ...]
+    legend: tuple[tuple[str, str, str], ...]
+    days: tuple[Mark, ...]
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The plane of a chart: days from left to right, hosts from the bottom up."""
+
+    start: date
+    days: int
+    top: int  #: hosts at the upper edge
+    step: int  #: hosts between two marks
+
+    @property
+    def slot(self) -> float:
+        """The width of a day."""
+        return (WIDTH - LEFT - RIGHT) / self.days
+
+    def x(self, day: date) -> float:
+        """The left edge of a day."""
+        return round(LEFT + (day - self.start).days * self.slot, 2)
+
+    def y(self, hosts: float) -> float:
+        """The height of a number of hosts."""
+        return round(HEIGHT - BOTTOM - hosts * (HEIGHT - TOP - BOTTOM) / self.top, 2)
+
+    @classmethod
+    def of(cls, days: Sequence[date], most: int) -> Ground:
+        """A plane for these days and at most so many hosts; marks are at round numbers, four at the most."""
+        step = next(
+            digit * 10**power for power in range(12) for digit in (1, 2, 5) if digit * 10**power * 4 >= max(most, 1)
+        )
+        return cls(days[0], (days[-1] - days[0]).days + 1, -(-max(most, 1) // step) * step, step)
+
+    def day_marks(self) -> tuple[Mark, ...]:
+        """About four labelled days."""
+        every = max(1, -(-self.days // 4))
+        marked = [self.start + timedelta(days=offset) for offset in range(0, self.days, every)]
+        return tuple((round(self.x(day) + self.slot / 2, 2), short_day(day)) for day in marked)
+
+    def host_marks(self) -> tuple[Mark, ...]:
+        """Round numbers of hosts."""
+        return tuple((self.y(hosts), f"{hosts:,}") for hosts in range(0, self.top + 1, self.step))
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """All charts: of states, and of the readings with several values; ``steady`` are those that always had one."""
+
+    days: tuple[TrendPoint, ...]
+    states: tuple[Chart, ...]
+    versions: tuple[Chart, ...]
+    steady: tuple[str, ...]
+    uncharted: tuple[str, ...]
+
+    @property
+    def table(self) -> list[tuple[str, list[int]]]:
+        """Hosts by state of each day, the last day first."""
+        return [(point.day, [point.counts.get(status, 0) for status in STATUSES]) for point in reversed(self.days)]
+
+
+def short_day(day: date) -> str:
+    """``3 Nov``."""
+    return f"{day.day} {day:%b}"
+
+
+def history(trend: Iterable[TrendPoint]) -> History:
+    """The charts of a history; nothing is drawn of a single day."""
+    by_day = {day: point for point in trend if (day := day_of(point.day))}
+    days = sorted(by_day)
+    points = tuple(by_day[day] for day in days)
+    if len(days) < 2:
+        return History(points, (), (), (), ())
+    changed, steady = _readings(points)
+    return History(
+        points,
+        tuple(_states(days, points)),
+        tuple(_versions(days, points, reading) for reading in changed[:CHARTS]),
+        tuple(steady),
+        tuple(name(reading) for reading in changed[CHARTS:]),
+    )
+
+
+def _states(days: Sequence[date], points: Sequence[TrendPoint]) -> Iterable[Chart]:
+    """Those that are not as desired on a scale of their own, for they are few; then all."""
+    bad = tuple(status for status in STATUSES if status != "desired")
+    if any(point.counts.get(status, 0) for point in points for status in bad):
+        yield _stack("Hosts not as desired", days, points, bad)
+    yield _stack("All hosts", days, points, STATUSES)
+
+
+def _stack(title: str, days: Sequence[date], points: Sequence[TrendPoint], statuses: Sequence[str]) -> Chart:
+    totals = [sum(point.counts.get(status, 0) for status in statuses) for point in points]
+    ground = Ground.of(days, max(totals))
+    shapes: list[Shape] = []
+    for day, point in zip(days, points, strict=True):
+        width = min(BAR, ground.slot * 0.8)
+        below, x = 0, round(ground.x(day) + (ground.slot - width) / 2, 2)
+        for status in statuses:
+            hosts = point.counts.get(status, 0)
+            if hosts > 0:
+                y = ground.y(below + hosts)
+                said = f"{day.isoformat()}: {_hosts(hosts)} {WORDS[status]}"  # type: ignore[index]
+                shapes.append(Shape(x, y, round(width, 2), round(ground.y(below) - y, 2), f"f-{status}", said))
+                below += hosts
+    seen = [status for status in STATUSES if status in statuses and any(point.counts.get(status) for point in points)]
+    legend = tuple((f"f-{status}", SHOWN[status][0], WORDS[status]) for status in seen)
+    summary = f"{title} by day, {days[0]} to {days[-1]}: first {totals[0]}, last {totals[-1]}, at most {max(totals)}."
+    return Chart(title, summary, tuple(shapes), (), legend, ground.day_marks(), ground.host_marks())
+
+
+def _hosts(number: int) -> str:
+    return f"{number:,} host" if number == 1 else f"{number:,} hosts"
+
+
+def _readings(points: Sequence[TrendPoint]) -> tuple[list[str], list[str]]:
+    """The readings with several values, the most moved first, and in words those that always had one."""
+    values: dict[str, dict[str, None]] = {}
+    for point in points:
+        for reading, spread in point.versions.items():
+            values.setdefault(reading, {}).update(dict.fromkeys(spread))
+    changed = [reading for reading, found in values.items() if len(found) > 1]
+    steady = [f"{name(reading)} {line(next(iter(found)), 40)}" for reading, found in values.items() if len(found) == 1]
+    return sorted(changed, key=lambda one: (-_movement(points, one), one)), sorted(steady)
+
+
+def _movement(points: Sequence[TrendPoint], reading: str) -> int:
+    """How many hosts changed their value of a reading from day to day."""
+    moved = 0
+    spreads = [point.versions[reading] for point in points if reading in point.versions]
+    for before, after in pairwise(spreads):
+        moved += sum(abs(after.get(value, 0) - before.get(value, 0)) for value in {*before, *after})
+    return moved
+
+
+def _versions(days: Sequence[date], points: Sequence[TrendPoint], reading: str) -> Chart:
+    series = _series(points, reading)
+    ground = Ground.of(days, max(max(hosts) for hosts in series.values()))
+    lines = tuple(
+        Line(f"k{number}", _steps(ground, days, hosts), line(value, 40) or "nothing", hosts[-1])
+        for number, (value, hosts) in enumerate(series.items())
+    )
+    shapes = tuple(_day(ground, day, series, number) for number, day in enumerate(days))
+    legend = tuple((one.colour, "", f"{one.label}: {_hosts(one.hosts)}") for one in lines)
+    summary = f"Hosts by {name(reading)}, {days[0]} to {days[-1]}. Now " + ", ".join(label for _, _, label in legend)
+    return Chart(name(reading), summary, shapes, lines, legend, ground.day_marks(), ground.host_marks())
+
+
+def _series(points: Sequence[TrendPoint], reading: str) -> Mapping[str, list[int]]:
+    """Value → hosts by day: the most common of the last day first, the rest summed."""
+    spreads = [point.versions.get(reading, {}) for point in points]
+    ever: Counter[str] = Counter()
+    for spread in spreads:
+        ever.update(spread)
+    ranked = sorted(ever, key=lambda value: (-spreads[-1].get(value, 0), -ever[value], value))
+    found = {value: [spread.get(value, 0) for spread in spreads] for value in ranked[:LINES]}
+    if rest := ranked[LINES:]:
+        found[OTHERS] = [sum(spread.get(value, 0) for value in rest) for spread in spreads]
+    return found
+
+
+def _steps(ground: Ground, days: Sequence[date], hosts: Sequence[int]) -> str:
+    """A path that stays at a day's number until the next day with an audit."""
+    path = [f"M{ground.x(days[0])} {ground.y(hosts[0])}"]
+    path += [f"H{ground.x(day)}V{ground.y(number)}" for day, number in zip(days[1:], hosts[1:], strict=True)]
+    return "".join([*path, f"H{WIDTH - RIGHT}"])
+
+
+def _day(ground: Ground, day: date, series: Mapping[str, Sequence[int]], number: int) -> Shape:
+    """An invisible bar over a day that says its numbers."""
+    said = [
+        f"{line(value, 40) or 'nothing'}: {_hosts(hosts[number])}" for value, hosts in series.items() if hosts[number]
+    ]
+    title = "\n".join([day.isoformat(), *said])
+    return Shape(ground.x(day), TOP, round(ground.slot, 2), HEIGHT - TOP - BOTTOM, "hit", title)

@@ -1,0 +1,202 @@
+"""What the page's script shows of a host when it is asked for, as compact JSON values. Pure.
+
+What many hosts share (names and wants of readings, known failures, what could not be checked) is kept once, in a
+table, and hosts refer to it by its place there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from hostwright.audit.hardware.gpu import EccCounts, Gpu
+from hostwright.audit.hardware.xid_catalog import meaning_of
+from hostwright.audit.hardware.xids import XidEvent
+from hostwright.audit.reports.ages import Ages
+from hostwright.audit.reports.html_text import clean, first, moment, name
+from hostwright.audit.reports.table import SHOWN, WORDS
+from hostwright.audit.values import Deviation, Finding, FleetAudit, HostAudit, NotChecked, Reading
+
+T = TypeVar("T")
+
+#: of each list of one host; a host that answers thousands of cards is lying, and the page says how many were left out
+LIMITS = {"readings": 400, "deviations": 200, "findings": 100, "gpus": 32, "xids": 100, "notChecked": 200}
+FEW = 20  #: of notes, evidence, a card's processes
+GROUPS = 100  #: of a host, by which it can be found
+
+#: the columns of a card in the data, in order
+GPU_FIELDS = (
+    "index", "bus", "uuid", "model", "serial", "vbios", "memory", "used", "generation", "generationMax", "width",
+    "widthMax", "replays", "ecc", "volatile", "aggregate", "retired", "retirementPending", "remapped", "remapPending",
+    "remapFailed", "persistence", "mig", "instances", "slowdowns", "temperature", "temperatureSlowdown",
+    "temperatureMax", "power", "powerLimit", "performance", "links", "processes",
+)  # fmt: skip
+
+
+class Table:
+    """Values that are kept once: asked for a value, it gives the value's place."""
+
+    def __init__(self) -> None:
+        self._places: dict[Any, int] = {}
+
+    def place(self, value: Any) -> int:
+        """Where a hashable value is, at the end when it is new."""
+        return self._places.setdefault(value, len(self._places))
+
+    @property
+    def values(self) -> list[Any]:
+        """All values in the order of their places."""
+        return list(self._places)
+
+
+class Details:
+    """The details of hosts, gathered one after the other."""
+
+    def __init__(self, audit: FleetAudit, ages: Ages):
+        self._ages = ages
+        self._layers = audit.layers
+        self._shapes, self._rules, self._shared = Table(), Table(), Table()
+
+    def of(self, hosts: Sequence[HostAudit]) -> dict[str, Any]:
+        """Everything that the page's script reads."""
+        found = [self._host(host) for host in hosts]
+        return {
+            "statuses": {
+                status: [sign, word or WORDS[status], WORDS[status]] for status, (sign, word, _) in SHOWN.items()
+            },
+            "layers": [name(layer) for layer in self._layers],
+            "gpuFields": GPU_FIELDS,
+            "shapes": self._shapes.values,
+            "rules": self._rules.values,
+            "shared": self._shared.values,
+            "hosts": found,
+        }
+
+    def _host(self, host: HostAudit) -> dict[str, Any]:
+        """One host; what is empty is left out."""
+        found = {layer.name: layer.status for layer in host.layers}
+        said = {
+            "name": name(host.host),
+            "status": host.status,
+            "stack": name(host.stack),
+            "at": moment(host.at),
+            "since": self._since(host, "status", ""),
+            "sentence": clean(host.sentence),
+            "layers": self._shared.place(tuple(found.get(layer, "unread") for layer in self._layers)),
+            "groups": self._shared.place(tuple(map(name, host.groups[:GROUPS]))),
+            "standIns": self._shared.place(tuple(_few(host.stand_ins))),
+            "record": _record(host),
+            **self._lists(host),
+        }
+        return {key: value for key, value in said.items() if value not in ("", None, [], {})}
+
+    def _lists(self, host: HostAudit) -> dict[str, Any]:
+        """The lists of a host, each of bounded length, and how much was left out of which."""
+        cut: dict[str, int] = {}
+
+        def some(key: str, items: Iterable[T]) -> list[T]:
+            kept, more = first(items, LIMITS[key])
+            cut.update({key: more} if more else {})
+            return kept
+
+        readings = some("readings", host.readings)
+        return {
+            "shape": self._shapes.place(tuple((name(one.layer), name(one.name), _want(one)) for one in readings)),
+            "have": [clean(one.have) for one in readings],
+            "differs": [place for place, one in enumerate(readings) if one.differs],
+            "deviations": [self._deviation(host, one) for one in some("deviations", host.deviations)],
+            "findings": [self._finding(host, one) for one in some("findings", sorted(host.findings, key=_gravest))],
+            "gpus": [gpu_row(one) for one in some("gpus", host.gpus)],
+            "xids": [self._xid(one) for one in some("xids", host.xids)],
+            "notChecked": self._shared.place(tuple(map(_check, some("notChecked", host.not_checked)))),
+            "notes": _few(host.notes),
+            "cut": cut,
+        }
+
+    def _deviation(self, host: HostAudit, one: Deviation) -> list[str]:
+        since = self._since(host, "deviation", f"{one.layer} {one.what}")
+        return [name(one.layer), clean(one.what), clean(one.have), clean(one.want), one.why, since]
+
+    def _finding(self, host: HostAudit, one: Finding) -> list[Any]:
+        """The rule's place, the host's own lines, since when."""
+        said = (clean(one.cause), clean(one.cure), one.provision, name(one.link))
+        place = self._rules.place((name(one.rule), name(one.layer), one.grave, *said))
+        return [place, _few(one.evidence), self._since(host, "finding", one.rule)]
+
+    def _xid(self, one: XidEvent) -> list[Any]:
+        """Number, card, when last, the host's words, how often, and the place of what it means and what to do."""
+        known = meaning_of(one.number)
+        told = self._shared.place((known.meaning, known.action.value))
+        return [one.number, name(one.bus), moment(one.at) if one.at else "", clean(one.text), one.count, told]
+
+    def _since(self, host: HostAudit, kind: str, what: str) -> str:
+        since: datetime | None = self._ages.get((host.host, kind, what))
+        return since.date().isoformat() if since else ""
+
+
+def details(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages) -> Mapping[str, Any]:
+    """The data of a page whose hosts are in this order."""
+    return Details(audit, ages).of(hosts)
+
+
+def _want(one: Reading) -> str | None:
+    return None if one.want is None else clean(one.want)
+
+
+def _check(one: NotChecked) -> tuple[str, str, str]:
+    return name(one.layer), name(one.check), clean(one.reason)
+
+
+def _gravest(one: Finding) -> bool:
+    return not one.grave
+
+
+def _few(texts: Sequence[str]) -> list[str]:
+    """A few texts, and how many more there are."""
+    kept, more = first(texts, FEW)
+    return [*map(clean, kept), *([f"… and {more} more"] if more else [])]
+
+
+def _record(host: HostAudit) -> list[str] | None:
+    record = host.record
+    return [name(record.stack), moment(record.at), name(record.run), name(record.operator)] if record else None
+
+
+def gpu_row(gpu: Gpu) -> list[Any]:
+    """One card in the order of ``GPU_FIELDS``; sizes are bytes."""
+    dead = [link.number for link in gpu.links if not link.active]
+    processes, more = first(gpu.processes, FEW)
+    return [
+        gpu.index, name(gpu.bus), name(gpu.uuid), name(gpu.model), name(gpu.serial), name(gpu.vbios),
+        gpu.memory_bytes, gpu.memory_used_bytes,
+        gpu.pcie_generation, gpu.pcie_generation_max, gpu.pcie_width, gpu.pcie_width_max, gpu.pcie_replays,
+        gpu.ecc, _ecc(gpu.ecc_volatile), _ecc(gpu.ecc_aggregate),
+        _pair(gpu.retired_single_bit, gpu.retired_double_bit), gpu.retirement_pending,
+        _pair(gpu.remapped_corrected, gpu.remapped_uncorrected), gpu.remap_pending, gpu.remap_failed,
+        gpu.persistence, gpu.mig, gpu.mig_instances, [name(one) for one in gpu.slowdowns[:FEW]],
+        gpu.temperature, gpu.temperature_slowdown, gpu.temperature_maximum,
+        gpu.power, gpu.power_limit, name(gpu.performance),
+        [len(gpu.links), dead[:FEW]] if gpu.links else None,
+        [[one.pid, clean(one.name, 200), name(one.kind), one.memory_bytes] for one in processes] + _left_out(more),
+    ]  # fmt: skip
+
+
+def _left_out(more: int) -> list[list[Any]]:
+    return [[None, f"… and {more} more", "", None]] if more else []
+
+
+def _ecc(counts: EccCounts) -> list[int | None] | None:
+    """Corrected and uncorrected; the sum of the memories where the card only counts those."""
+    corrected = _sum(counts.corrected, (counts.sram_corrected, counts.dram_corrected))
+    uncorrected = _sum(counts.uncorrected, (counts.sram_uncorrected, counts.dram_uncorrected))
+    return _pair(corrected, uncorrected)
+
+
+def _sum(total: int | None, parts: Iterable[int | None]) -> int | None:
+    known = [part for part in parts if part is not None]
+    return total if total is not None else sum(known) if known else None
+
+
+def _pair(one: int | None, other: int | None) -> list[int | None] | None:
+    return None if one is None and other is None else [one, other]

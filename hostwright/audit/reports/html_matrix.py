@@ -1,0 +1,163 @@
+"""Hosts × layers as rows: the worst first, healthy hosts that are alike folded into one row. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from hostwright.audit.reports.ages import Ages
+from hostwright.audit.reports.html_text import folded, line, name
+from hostwright.audit.reports.table import SHOWN, WORDS
+from hostwright.audit.values import WORST_FIRST, FleetAudit, HostAudit, LayerStatus
+
+FOLD_FROM = 3  #: alike hosts; two rows are read faster than a row that must be opened
+CHIPS = 12  #: known failures that are offered for filtering
+STATUSES = tuple(status for status in WORST_FIRST if status != "warning")  #: that a host can have
+_NUMBER = re.compile(r"([0-9]{1,18})")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One layer of a host."""
+
+    layer: str
+    status: LayerStatus
+    sign: str
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One host. ``index`` is its place in the embedded data, ``fold`` the row that it is folded into (0: none)."""
+
+    index: int
+    host: str
+    status: LayerStatus
+    cells: tuple[Cell, ...]
+    stack: str
+    what: str
+    since: str
+    fold: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Hosts that are alike, in one row; ``rows`` are theirs."""
+
+    number: int
+    hosts: str
+    status: LayerStatus
+    cells: tuple[Cell, ...]
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """How many hosts are in a state; ``share`` is their percentage."""
+
+    status: LayerStatus
+    sign: str
+    words: str
+    hosts: int
+    start: float
+    share: float
+    remark: str = ""
+
+
+def worst_first(hosts: Iterable[HostAudit]) -> list[HostAudit]:
+    """Hosts in the order of the page: by status, those with warnings before those without, then by name."""
+    return sorted(hosts, key=_place)
+
+
+def _place(host: HostAudit) -> tuple[int, int, bool, list[tuple[int, str]]]:
+    bad = sum(layer.status != "desired" for layer in host.layers)
+    return WORST_FIRST.index(host.status), -bad if host.status == "desired" else 0, not host.findings, _natural(host)
+
+
+def _natural(host: HostAudit) -> list[tuple[int, str]]:
+    """``gpu9`` before ``gpu10``."""
+    return [(int(part), "") if _NUMBER.fullmatch(part) else (0, part) for part in _NUMBER.split(host.host)]
+
+
+def matrix(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages) -> list[Row | Fold]:
+    """The rows of the matrix; ``hosts`` are the audit's in the page's order."""
+    stacks = {host.stack for host in hosts}
+    alike: dict[tuple[object, ...], list[Row]] = {}
+    for index, host in enumerate(hosts):
+        row = _row(index, host, audit.layers, ages, stack=name(host.stack) if len(stacks) > 1 else "")
+        alike.setdefault(_likeness(row, host, index), []).append(row)
+    return list(_fold_healthy(alike.values()))
+
+
+def _likeness(row: Row, host: HostAudit, index: int) -> tuple[object, ...]:
+    """Equal for hosts that fold into one row: as desired in each layer, and nothing to be said of them."""
+    calm = all(cell.status == "desired" for cell in row.cells) and host.status == "desired"
+    return ("calm", row.stack) if calm and not (host.findings or host.notes) else (index,)
+
+
+def _fold_healthy(groups: Iterable[list[Row]]) -> Iterator[Row | Fold]:
+    number = 0
+    for rows in groups:
+        if len(rows) < FOLD_FROM:
+            yield from rows
+            continue
+        number += 1
+        members = tuple(
+            Row(row.index, row.host, row.status, row.cells, row.stack, row.what, row.since, number) for row in rows
+        )
+        yield Fold(number, folded([row.host for row in rows]), "desired", rows[0].cells, members)
+
+
+def _row(index: int, host: HostAudit, layers: Sequence[str], ages: Ages, *, stack: str) -> Row:
+    found = {layer.name: layer.status for layer in host.layers}
+    cells = tuple(_cell(layer, found.get(layer, "unread")) for layer in layers)
+    since = ages.get((host.host, "status", "")) if host.status != "desired" else None
+    lasting = since.date().isoformat() if since else ""
+    return Row(index, name(host.host), host.status, cells, stack, _what(host), lasting)
+
+
+def _cell(layer: str, status: LayerStatus) -> Cell:
+    sign, word, _ = SHOWN[status]
+    return Cell(name(layer), status, sign, word or WORDS[status])
+
+
+def _what(host: HostAudit) -> str:
+    """The gist of what is to be said of a host."""
+    if host.sentence:
+        return line(host.sentence)
+    said = [one.rule for one in sorted(host.findings, key=lambda one: not one.grave)]
+    said += [f"{one.layer}: {one.what}" for one in host.deviations]
+    said = list(dict.fromkeys([*said, *host.notes]))
+    if not said:
+        return ""
+    more = f" +{len(said) - 1}" if len(said) > 1 else ""
+    return line(said[0]) + more
+
+
+def tiles(hosts: Sequence[HostAudit]) -> list[Tile]:
+    """One tile a state, also for states in which no host is."""
+    counts = Counter(host.status for host in hosts)
+    warned = sum(_warned(host) for host in hosts)
+    found, start = [], 0.0
+    for status in STATUSES:
+        share = 100 * counts[status] / len(hosts) if hosts else 0.0
+        remark = f"{warned} with warnings" if status == "desired" and warned else ""
+        sign, _, _ = SHOWN[status]
+        found.append(Tile(status, sign, WORDS[status], counts[status], start, share, remark))
+        start += share
+    return found
+
+
+def _warned(host: HostAudit) -> bool:
+    return host.status == "desired" and any(layer.status == "warning" for layer in host.layers)
+
+
+def met(hosts: Iterable[HostAudit]) -> list[tuple[str, bool, int]]:
+    """The known failures that were recognised: rule, whether grave, hosts; the grave and the frequent first."""
+    counts = Counter(
+        (one.rule, one.grave) for host in hosts for one in {found.rule: found for found in host.findings}.values()
+    )
+    ranked = sorted(counts.items(), key=lambda item: (not item[0][1], -item[1], item[0][0]))
+    return [(name(rule), grave, count) for (rule, grave), count in ranked[:CHIPS]]

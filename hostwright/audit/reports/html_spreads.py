@@ -1,0 +1,75 @@
+"""What no stack pins: how its values are spread over hosts that can be compared, and who is an outlier. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hostwright.audit.reports.html_text import first, folded, line, name
+from hostwright.audit.values import Spread
+
+VALUES = 8  #: of one reading that are listed; serial numbers and the like have as many as there are hosts
+BUTTONS = 12  #: hosts of one value that can be opened one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One value and its hosts. ``share`` is a percentage; ``openable`` are hosts with their place in the data."""
+
+    value: str
+    hosts: int
+    share: float
+    start: float
+    names: str
+    role: str  #: majority, outlier or empty
+    openable: tuple[tuple[int, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One reading over all hosts that can be compared in it."""
+
+    layer: str
+    reading: str
+    among: str
+    shares: tuple[Share, ...]
+    hosts: int
+    outliers: int
+    more_values: int = 0
+
+
+def comparisons(spreads: Iterable[Spread], order: Sequence[str]) -> list[Comparison]:
+    """The readings in which hosts differ, those with a majority and few outliers first: the likeliest mistakes."""
+    places = {host: place for place, host in enumerate(order)}
+    found = [_comparison(one, places) for one in spreads if len(one.values) > 1]
+    return sorted(found, key=lambda one: (not one.outliers, one.outliers, one.layer, one.reading))
+
+
+def alike(spreads: Iterable[Spread]) -> list[tuple[str, str, str, int]]:
+    """The readings in which hosts do not differ: what, among whom, value, hosts."""
+    return [
+        (f"{name(one.layer)} {name(one.name)}", name(one.among), line(value) or "nothing", len(hosts))
+        for one in spreads
+        if len(one.values) == 1
+        for value, hosts in one.values
+    ]
+
+
+def _comparison(one: Spread, places: Mapping[str, int]) -> Comparison:
+    total = sum(len(hosts) for _, hosts in one.values)
+    shown, more = first(one.values, VALUES)
+    shares: list[Share] = []
+    start = 0.0
+    for value, hosts in shown:
+        share = 100 * len(hosts) / total if total else 0.0
+        major = bool(one.majority) and value == one.majority
+        role = "majority" if major else "outlier" if one.majority else ""
+        few = () if major else _openable(hosts, places)
+        shares.append(Share(line(value) or "nothing", len(hosts), share, start, folded(hosts), role, few))
+        start += share
+    return Comparison(name(one.layer), name(one.name), name(one.among), tuple(shares), total, len(one.outliers), more)
+
+
+def _openable(hosts: Sequence[str], places: Mapping[str, int]) -> tuple[tuple[int, str], ...]:
+    """Each host with its place, where they are few."""
+    return tuple((places[host], name(host)) for host in hosts if host in places) if len(hosts) <= BUTTONS else ()

@@ -1,0 +1,49 @@
+"""An audit as JUnit XML, for build servers: a suite for each host, a case for each layer."""
+
+from __future__ import annotations
+
+from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
+
+from hostwright.audit.values import FleetAudit, HostAudit, Layer
+from hostwright.cli.console import printable
+
+
+def render_junit(audit: FleetAudit) -> str:
+    """The audit as JUnit XML: what differs or fails is a failure, what could not be read is an error."""
+    document = JUnitXml("hostwright audit")
+    for host in audit.hosts:
+        suite = TestSuite(_clean(host.host))
+        suite.timestamp = host.at
+        for layer in host.layers:
+            suite.add_testcase(_case(host, layer))
+        document.add_testsuite(suite)
+    document.update_statistics()
+    text: bytes = document.tostring()
+    return text.decode("utf-8")
+
+
+def _case(host: HostAudit, layer: Layer) -> TestCase:
+    case = TestCase(layer.name, classname=_clean(host.host), time=0.0)
+    if layer.status == "unread":
+        skipped = [one.check for one in host.not_checked if one.layer == layer.name]
+        case.result = [Error(_clean(host.sentence or f"could not be checked: {', '.join(skipped)}"), "unread")]
+    elif layer.status not in {"desired", "warning"}:
+        said = _said(host, layer.name)
+        result = Failure(_clean(said[0]), layer.status)
+        result.text = "\n".join(map(_clean, said))
+        case.result = [result]
+    elif layer.status == "warning":
+        case.system_out = "\n".join(map(_clean, _said(host, layer.name)))
+    return case
+
+
+def _said(host: HostAudit, layer: str) -> list[str]:
+    """What is wrong in a layer, a line each."""
+    states = [f"{one.what}: {one.have} → {one.want} ({one.why})" for one in host.deviations if one.layer == layer]
+    known = [f"{one.rule}: {one.evidence[0]}. {one.cure}" for one in host.findings if one.layer == layer]
+    return [*states, *known] or ["no reason was recorded"]
+
+
+def _clean(text: str) -> str:
+    """Text without what XML cannot hold."""
+    return printable(text).replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")

@@ -1,0 +1,147 @@
+"""An audit as a file for node_exporter's textfile collector, on the machine from which the fleet is audited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from hostwright.audit.hardware.gpu import Gpu
+from hostwright.audit.values import WORST_FIRST, FleetAudit, HostAudit
+from hostwright.cli.console import printable
+
+VALUE_SIGNS = 120  #: of a label: each other value is another time series
+
+GPU_GAUGES = (
+    ("hostwright_gpu_temperature_celsius", "Temperature of the card", "temperature"),
+    ("hostwright_gpu_power_watts", "Power that the card draws", "power"),
+    ("hostwright_gpu_memory_bytes", "Memory of the card", "memory_bytes"),
+    ("hostwright_gpu_pcie_width_lanes", "PCIe lanes in use", "pcie_width"),
+    ("hostwright_gpu_remapped_rows", "Rows remapped for uncorrectable errors", "remapped_uncorrected"),
+)
+
+
+def render_prometheus(audit: FleetAudit) -> str:
+    """The audit in Prometheus' text exposition format."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Metrics(audit))
+    return generate_latest(registry).decode("utf-8")
+
+
+class _Metrics(Collector):
+    """The metrics of one audit."""
+
+    def __init__(self, audit: FleetAudit):
+        self._audit = audit
+
+    def collect(self) -> Iterator[Metric]:
+        hosts = self._audit.hosts
+        yield from (_host_status(hosts), _host_ok(hosts), _layers(hosts), _readings(hosts), _findings(hosts))
+        yield from (_gpu_info(hosts), *_gpu_gauges(hosts), _xids(hosts))
+        began = GaugeMetricFamily("hostwright_audit_timestamp_seconds", "When the audit began, Unix time")
+        began.add_metric([], datetime.fromisoformat(self._audit.at).timestamp())
+        took = GaugeMetricFamily("hostwright_audit_duration_seconds", "How long the audit took")
+        took.add_metric([], self._audit.took_s)
+        yield from (began, took)
+
+
+def _host_status(hosts: tuple[HostAudit, ...]) -> Metric:
+    family = GaugeMetricFamily("hostwright_host_status", "1 for the status of the host", labels=["host", "status"])
+    for host in hosts:
+        for status in WORST_FIRST:
+            if status != "warning":
+                family.add_metric([_label(host.host), status], float(host.status == status))
+    return family
+
+
+def _host_ok(hosts: tuple[HostAudit, ...]) -> Metric:
+    family = GaugeMetricFamily("hostwright_host_ok", "1 where the host is as desired", labels=["host", "stack"])
+    for host in hosts:
+        family.add_metric([_label(host.host), host.stack], float(host.status == "desired"))
+    return family
+
+
+def _layers(hosts: tuple[HostAudit, ...]) -> Metric:
+    family = GaugeMetricFamily("hostwright_layer_ok", "1 where the layer is as desired", labels=["host", "layer"])
+    for host in hosts:
+        for layer in host.layers:
+            family.add_metric([_label(host.host), layer.name], float(layer.status in {"desired", "warning"}))
+    return family
+
+
+def _readings(hosts: tuple[HostAudit, ...]) -> Metric:
+    labels = ["host", "layer", "name", "have", "want"]
+    text = "A value read on the host; 1 where it is the stack's or no stack pins it"
+    family = GaugeMetricFamily("hostwright_reading_ok", text, labels=labels)
+    for host in hosts:
+        for one in host.readings:
+            values = [_label(text) for text in (host.host, one.layer, one.name, one.have, one.want or "")]
+            family.add_metric(values, float(not one.differs))
+    return family
+
+
+def _findings(hosts: tuple[HostAudit, ...]) -> Metric:
+    labels = ["host", "layer", "rule", "grave"]
+    family = GaugeMetricFamily("hostwright_finding", "1 for each known failure that is recognised", labels=labels)
+    for host in hosts:
+        for one in host.findings:
+            family.add_metric([_label(host.host), one.layer, one.rule, str(one.grave).lower()], 1.0)
+    return family
+
+
+def _gpu_info(hosts: tuple[HostAudit, ...]) -> Metric:
+    labels = ["host", "gpu", "bus", "model", "uuid", "serial", "vbios"]
+    family = GaugeMetricFamily("hostwright_gpu_info", "1 for each card", labels=labels)
+    for host in hosts:
+        for gpu in host.gpus:
+            values = (host.host, str(gpu.index), gpu.bus, gpu.model, gpu.uuid, gpu.serial, gpu.vbios)
+            family.add_metric([_label(text) for text in values], 1.0)
+    return family
+
+
+def _gpu_gauges(hosts: tuple[HostAudit, ...]) -> Iterator[Metric]:
+    for name, text, field in GPU_GAUGES:
+        family = GaugeMetricFamily(name, text, labels=["host", "gpu"])
+        for host, gpu in _cards(hosts):
+            value = getattr(gpu, field)
+            if value is not None:
+                family.add_metric([_label(host.host), str(gpu.index)], float(value))
+        yield family
+    yield _ecc(hosts)
+
+
+def _ecc(hosts: tuple[HostAudit, ...]) -> Metric:
+    text = "ECC errors since the driver was loaded"
+    family = GaugeMetricFamily("hostwright_gpu_ecc_errors", text, labels=["host", "gpu", "kind"])
+    for host, gpu in _cards(hosts):
+        for kind, value in _ecc_counts(gpu):
+            family.add_metric([_label(host.host), str(gpu.index), kind], float(value))
+    return family
+
+
+def _cards(hosts: tuple[HostAudit, ...]) -> Iterator[tuple[HostAudit, Gpu]]:
+    return ((host, gpu) for host in hosts for gpu in host.gpus)
+
+
+def _ecc_counts(gpu: Gpu) -> Iterator[tuple[str, int]]:
+    for kind in ("corrected", "uncorrected"):
+        value = getattr(gpu.ecc_volatile, kind)
+        if value is not None:
+            yield kind, value
+
+
+def _xids(hosts: tuple[HostAudit, ...]) -> Metric:
+    text = "Xids in the kernel log of the last seven days"
+    family = GaugeMetricFamily("hostwright_xids", text, labels=["host", "bus", "xid"])
+    for host in hosts:
+        for one in host.xids:
+            family.add_metric([_label(host.host), _label(one.bus), str(one.number)], float(one.count))
+    return family
+
+
+def _label(text: str) -> str:
+    """Text of a host as a label: in one line, bounded."""
+    return " ".join(printable(text[: 2 * VALUE_SIGNS]).split())[:VALUE_SIGNS]

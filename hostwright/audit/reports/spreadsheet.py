@@ -1,0 +1,53 @@
+"""An audit as CSV: a row for each value, deviation, failure and unread host."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+from hostwright.audit.values import FleetAudit, HostAudit
+from hostwright.cli.console import printable
+
+COLUMNS = ("host", "status", "kind", "layer", "name", "have", "want", "verdict", "at")
+#: with which a cell begins that a spreadsheet would take for a formula (OWASP, CSV injection)
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+Row = tuple[str, str, str, str, str, str]
+
+
+def render_csv(audit: FleetAudit) -> str:
+    """The audit as CSV (RFC 4180), a header line first."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow(COLUMNS)
+    for host in audit.hosts:
+        for kind, *cells in _rows(host):
+            writer.writerow([_cell(text) for text in (host.host, host.status, kind, *cells, host.at)])
+    return out.getvalue()
+
+
+def _rows(host: HostAudit) -> Iterator[Row]:
+    """kind, layer, name, have, want, verdict."""
+    if host.sentence:
+        yield ("unread", "", "", host.sentence, "", "unread")
+    for layer in host.layers:
+        yield ("layer", layer.name, "", "", "", layer.status)
+    for one in host.deviations:
+        yield ("deviation", one.layer, one.what, one.have, one.want, one.why)
+    for finding in host.findings:
+        verdict = "failing" if finding.grave else "warning"
+        yield ("finding", finding.layer, finding.rule, "; ".join(finding.evidence), "", verdict)
+    for reading in host.readings:
+        verdict = "" if reading.want is None else "differs" if reading.differs else "ok"
+        yield ("value", reading.layer, reading.name, reading.have, reading.want or "", verdict)
+    for gpu in host.gpus:
+        yield ("gpu", "gpu", f"{gpu.index} {gpu.bus}", f"{gpu.model} {gpu.serial} {gpu.uuid}".strip(), "", "")
+    for skipped in host.not_checked:
+        yield ("not checked", skipped.layer, skipped.check, skipped.reason, "", "")
+
+
+def _cell(text: str) -> str:
+    """Text in one line, which no spreadsheet takes for a formula."""
+    line = " ".join(printable(text).split())
+    return f"'{line}" if line.startswith(FORMULA) else line

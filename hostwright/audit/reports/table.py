@@ -1,0 +1,156 @@
+"""An audit in a terminal: deviations first, hosts that are alike folded into one line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from hostwright.audit.reports.ages import Ages, since
+from hostwright.audit.values import Deviation, Finding, FleetAudit, HostAudit, LayerStatus, Spread
+from hostwright.cli.console import count, printable, stand_ins
+from hostwright.inventory.patterns import fold
+
+#: status → sign, word, style; in the order in which hosts are listed
+SHOWN: dict[LayerStatus, tuple[str, str, str]] = {
+    "failing": ("✗", "failing", "bold red"),
+    "drift": ("~", "drift", "red"),
+    "intent": ("»", "intent", "cyan"),
+    "new": ("+", "new", "blue"),
+    "unread": ("?", "not read", "magenta"),
+    "warning": ("!", "warning", "yellow"),
+    "desired": ("✓", "", "green"),
+}
+WORDS: dict[LayerStatus, str] = {
+    "unread": "could not be read",
+    "failing": "failing",
+    "drift": "drifted",
+    "intent": "behind a changed stack",
+    "new": "never provisioned",
+    "warning": "with warnings",
+    "desired": "as desired",
+}
+TEXT_SIGNS = 160  #: of one value in a line
+
+
+def show_audit(audit: FleetAudit, ages: Ages, *, details: bool = False) -> RenderableType:
+    """The whole audit; ``details`` adds every value that was read and every card."""
+    from hostwright.audit.reports.details import show_details
+
+    parts: list[RenderableType] = [_headline(audit), Text(""), _matrix(audit, ages)]
+    parts += _blocks(audit.hosts, ages)
+    parts += _unread(audit.hosts)
+    parts += _spreads(audit.spreads)
+    if details:
+        parts += [part for host in audit.hosts if host.status != "unread" for part in show_details(host)]
+    parts += _stand_ins(audit.hosts)
+    return Group(*parts)
+
+
+def _headline(audit: FleetAudit) -> Text:
+    counts: Counter[LayerStatus] = Counter(host.status for host in audit.hosts)
+    stacks = ", ".join(dict.fromkeys(printable(host.stack) for host in audit.hosts))
+    how = "stored facts" if audit.offline else f"{audit.took_s:.1f} s"
+    text = Text.assemble((count(len(audit.hosts), "host"), "bold"), f" against {stacks}, {how}: ")
+    parts = [(f"{counts[status]} {WORDS[status]}", SHOWN[status][2]) for status in SHOWN if counts[status]]
+    for number, (words, style) in enumerate(parts):
+        text.append(", " if number else "").append(words, style=style)
+    return text
+
+
+def _matrix(audit: FleetAudit, ages: Ages) -> Table:
+    """Hosts × layers, hosts whose layers are all alike in one row."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("hosts", *audit.layers, "since"):
+        table.add_column(column, overflow="fold")
+    rows: dict[tuple[str, tuple[LayerStatus, ...]], list[str]] = {}
+    for host in sorted(audit.hosts, key=_worst_first):
+        found = {layer.name: layer.status for layer in host.layers}
+        statuses = tuple(found.get(name, "unread") for name in audit.layers)
+        rows.setdefault((host.status, statuses), []).append(host.host)
+    for (status, statuses), hosts in rows.items():
+        lasting = "" if status == "desired" else since(ages, hosts, "status", "").removeprefix("since ")
+        names = Text(printable(fold(hosts)), style="bold" if status != "desired" else "")
+        names.append(f" ({len(hosts)})" if len(hosts) > 1 else "", style="dim")
+        table.add_row(names, *(_cell(one) for one in statuses), Text(lasting, style="dim"))
+    return table
+
+
+def _worst_first(host: HostAudit) -> tuple[int, str]:
+    return list(SHOWN).index(host.status), host.host
+
+
+def _cell(status: LayerStatus) -> Text:
+    sign, word, style = SHOWN[status]
+    return Text(f"{sign} {word}".strip(), style=style)
+
+
+def _blocks(hosts: Iterable[HostAudit], ages: Ages) -> Iterator[RenderableType]:
+    """What is wrong, once for all hosts on which the same is wrong."""
+    alike: dict[tuple[object, ...], list[HostAudit]] = {}
+    for host in sorted(hosts, key=_worst_first):
+        if host.deviations or host.findings or host.notes:
+            alike.setdefault((host.status, host.deviations, host.findings, host.notes), []).append(host)
+    for group in alike.values():
+        first, names = group[0], [host.host for host in group]
+        style = SHOWN[first.status][2]
+        yield Text.assemble("\n", (printable(fold(names)), f"bold {style}"), (f"  {WORDS[first.status]}", style))
+        yield from (Text(f"  {short(note)}", style="yellow") for note in first.notes)
+        yield from (_deviation(one, names, ages) for one in first.deviations)
+        yield from (_finding(one, names, ages) for one in first.findings)
+        if first.findings:
+            yield Text(f"  cause and cure: invoke doctor --hosts '{printable(fold(names))}'", style="dim")
+
+
+def _deviation(one: Deviation, hosts: Sequence[str], ages: Ages) -> Text:
+    sign, word, style = SHOWN[one.why]
+    text = Text(f"  {sign} ", style=style).append(f"{one.layer}  ", style="cyan")
+    text.append(f"{short(one.what)}: {short(one.have)} → {short(one.want)}")
+    lasting = since(ages, hosts, "deviation", f"{one.layer} {one.what}")
+    return text.append(f"  {word} {lasting}".rstrip(), style="dim")
+
+
+def _finding(one: Finding, hosts: Sequence[str], ages: Ages) -> Text:
+    sign, _, style = SHOWN["failing" if one.grave else "warning"]
+    text = Text(f"  {sign} ", style=style).append(f"{one.layer}  ", style="cyan")
+    text.append(f"{one.rule}: {short(one.evidence[0])}", style=style)
+    return text.append(f"  {since(ages, hosts, 'finding', one.rule)}".rstrip(), style="dim")
+
+
+def _unread(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
+    sentences: dict[str, list[str]] = {}
+    for host in hosts:
+        if host.sentence:
+            sentences.setdefault(host.sentence, []).append(host.host)
+    for sentence, names in sentences.items():
+        yield Text.assemble("\n", (printable(fold(names)), "bold magenta"), ("  could not be read", "magenta"))
+        yield Text(f"  {printable(sentence)}")
+
+
+def _spreads(spreads: Iterable[Spread]) -> Iterator[RenderableType]:
+    """Values that no stack pins, where hosts differ."""
+    differing = [one for one in spreads if len(one.values) > 1]
+    if differing:
+        yield Text("\nnot pinned by a stack, and not alike", style="bold")
+    for one in differing:
+        among = f" ({printable(one.among)})" if one.among else ""
+        yield Text(f"  {one.layer}  ", style="cyan").append(f"{one.name}{among}", style="default")
+        for value, hosts in one.values:
+            outlying = bool(one.majority) and value != one.majority
+            text = Text(f"      {count(len(hosts), 'host')}: ", style="yellow" if outlying else "dim")
+            yield text.append(f"{short(value) or 'nothing'}  ").append(printable(fold(hosts)), style="dim")
+
+
+def _stand_ins(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
+    line = stand_ins(name for host in hosts for name in host.stand_ins)
+    if line:
+        yield from (Text(""), line)
+
+
+def short(text: str) -> str:
+    """Text of a host in one line of bounded length."""
+    line = " ".join(printable(text[: 4 * TEXT_SIGNS]).split())
+    return line if len(line) <= TEXT_SIGNS else line[: TEXT_SIGNS - 1] + "…"

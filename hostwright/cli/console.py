@@ -1,0 +1,134 @@
+"""What the operator sees: a live table in a terminal, plain lines elsewhere, plans with diffs, errors with their tails.
+
+Everything that came from a host passes ``printable`` first: control characters and direction marks of a lying host
+never reach the terminal.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from hostwright.apply.host.outcome import Outcome
+from hostwright.apply.rollout.rollout import result_of
+from hostwright.common.errors import HostError, HostwrightError, ScriptFailed, SeveralFailed, StepFailed
+from hostwright.inventory.patterns import fold
+from hostwright.plan.model import Change, Deferred, Plan, Planned, Refusal, RolePlan
+
+_SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "refusal": ("!", "red")}  #: and style
+WIDTH_WHEN_PIPED = 140  #: columns of plain output, when nobody's terminal says otherwise
+
+
+def printable(text: str) -> str:
+    """Text from a host made safe to print: a control, format or unassigned character becomes ``\\ufffd``."""
+    if text.isprintable():  # nearly all of it is, and a fleet's reports hold a hundred thousand texts
+        return text
+    return "".join(
+        char if char in "\n\t" or not unicodedata.category(char).startswith("C") else "\N{REPLACEMENT CHARACTER}"
+        for char in text
+    )
+
+
+def count(number: int, noun: str) -> str:
+    """``1 change``, ``2 changes``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def stand_ins(names: Iterable[str]) -> Text | None:
+    """The line that says which files are not the vendor's own, so that nobody takes a lab for the real thing."""
+    told = ", ".join(dict.fromkeys(names))
+    return Text(f"stand-ins, not the vendor's own files: {told}", style="magenta") if told else None
+
+
+def make_console(*, stderr: bool = False) -> Console:
+    """The console of a run: rich decides about colour; a pipe gets fixed width, so that logs are not wrapped."""
+    console = Console(stderr=stderr, highlight=False)
+    return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=WIDTH_WHEN_PIPED)
+
+
+def show_plan(plan: Plan) -> RenderableType:
+    """A plan as text: a line a change (have → want), the diff of each file, and what can be known only later."""
+    notes = [Text(f"  {printable(note)}", style="yellow") for note in plan.notes]
+    if plan.empty:
+        return Group(Text.assemble((plan.host, "bold"), "  as desired: nothing to do", style="green"), *notes)
+    parts: list[RenderableType] = [
+        Text.assemble((plan.host, "bold"), f"  {count(len(plan.changes), 'change')} to {plan.stack}", style="yellow"),
+        *notes,
+    ]
+    for role in plan.roles:
+        parts += _show_role(role)
+    if plan.busy:
+        users = ", ".join(printable(user) for user in plan.busy)
+        parts.append(Text(f"  in use by {users}: provision wants --drain or --force ({plan.disturbs})", style="red"))
+    if plan.reboot:
+        parts.append(Text(f"  then a reboot: {printable(plan.reboot)}", style="magenta"))
+    return Group(*parts)
+
+
+def _show_role(role: RolePlan) -> Iterable[RenderableType]:
+    yield Text(f"  {role.role}", style="bold cyan")
+    for change in role.changes:
+        yield _show_planned(change)
+        for line in change.diff.splitlines() if isinstance(change, Change) else ():
+            yield Text(f"        {printable(line)}", style=_diff_style(line))
+
+
+def _show_planned(planned: Planned) -> Text:
+    sign, style = _SIGNS[planned.kind]
+    text = Text(f"    {sign} {printable(planned.what)}: ", style=style)
+    text.append(f"{printable(planned.have)} → {printable(planned.want)}")
+    match planned:
+        case Deferred(until=until):
+            text.append(f"  (known after {printable(until)})", style="dim")
+        case Change(opaque=True):
+            text.append("  (opaque: a script decides)", style="dim")
+        case Refusal(sentence=sentence):
+            text.append(f"\n      refused: {printable(sentence)}", style="red")
+    return text
+
+
+def _diff_style(line: str) -> str:
+    return {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "dim")
+
+
+def show_error(error: HostwrightError) -> RenderableType:
+    """An error as the operator should read it: the sentence first, then the step and the end of its output."""
+    if isinstance(error, SeveralFailed):
+        return Group(*(show_error(one) for one in error.errors))
+    parts: list[RenderableType] = [Text(printable(str(error)), style="bold red")]
+    if isinstance(error, StepFailed):
+        step = error.step
+        parts.append(Text(f"  role {step.role}, {printable(step.what)}, exit status {step.status}; its last lines:"))
+        parts += [Text(f"    │ {printable(line)}", style="dim") for line in step.tail]
+    elif isinstance(error, ScriptFailed) and len(error.lines) > 1:
+        parts.append(Text(f"  exit status {error.status}; its last lines:"))
+        parts += [Text(f"    │ {printable(line)}", style="dim") for line in error.lines]
+    return Group(*parts)
+
+
+def summary(outcomes: Iterable[Outcome], errors: Iterable[HostError], untouched: Sequence[str] = ()) -> Table:
+    """One line a host: what became of it and how long each role took; those that were never begun in one line."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("host", "result", "time by role"):
+        table.add_column(column, overflow="fold")
+    for outcome in outcomes:
+        times = "  ".join(f"{result.role} {result.duration_s:.1f} s" for result in outcome.results)
+        table.add_row(outcome.host, _result(outcome), times or "–")
+    for error in errors:
+        table.add_row(error.host, Text(result_of(error), style="red"), "see below")
+    if untouched:
+        table.add_row(fold(untouched), Text("untouched", style="yellow"), "–")
+    return table
+
+
+def _result(outcome: Outcome) -> Text:
+    if outcome.left is not None and not outcome.left.empty:
+        return Text(f"left to do: {len(outcome.left.changes)} (reboot pending)", style="yellow")
+    if not outcome.changed:
+        return Text("as desired, nothing done", style="green")
+    done = f"done, {count(sum(len(result.steps) for result in outcome.results), 'step')}"
+    return Text(done + (f", {count(outcome.reboots, 'reboot')}" if outcome.reboots else ""), style="green")

@@ -1,0 +1,92 @@
+"""How transfers look: a bar with rate and time left in a terminal, a line a file elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.progress import Progress as Bars
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from hostwright.stack.mirroring import Mirrored, Progress
+
+
+class BarProgress:
+    """A bar for each file that is under way."""
+
+    def __init__(self, bars: Bars):
+        self._bars = bars
+        self._tasks: dict[str, TaskID] = {}
+
+    def show(self, file: str, done: int, total: int | None) -> None:
+        """See ``mirroring.Progress``."""
+        if file not in self._tasks:
+            self._tasks[file] = self._bars.add_task(file, total=total)
+        self._bars.update(self._tasks[file], completed=done, total=total)
+
+    def end(self, file: str, note: str) -> None:
+        """See ``mirroring.Progress``."""
+        task = self._tasks.pop(file, None)
+        if task is not None:
+            self._bars.remove_task(task)
+        self._bars.console.print(f"{file}: {note}", markup=False)
+
+
+class LineProgress:
+    """A line when a file begins, at each tenth of it, and when it ends."""
+
+    def __init__(self, console: Console):
+        self._console = console
+        self._tenths: dict[str, int] = {}
+
+    def show(self, file: str, done: int, total: int | None) -> None:
+        """See ``mirroring.Progress``."""
+        tenth = done * 10 // total if total else 0
+        if tenth == self._tenths.get(file):
+            return
+        self._tenths[file] = tenth
+        of = f" of {total:,}" if total else ""
+        self._console.print(f"{file}: {done:,}{of} bytes", markup=False)
+
+    def end(self, file: str, note: str) -> None:
+        """See ``mirroring.Progress``."""
+        self._console.print(f"{file}: {note}", markup=False)
+
+
+@contextmanager
+def make_progress(console: Console) -> Iterator[Progress]:
+    """Bars where there is a terminal, else lines."""
+    if not console.is_terminal:
+        yield LineProgress(console)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Bars(*columns, console=console) as bars:
+        yield BarProgress(bars)
+
+
+def summary(done: list[Mirrored]) -> Table:
+    """One line a file: what it is, how long, and how it came; stand-ins say that they are."""
+    table = Table(box=None, pad_edge=False)
+    for title in ("artifact", "file", "bytes", "sha256", ""):
+        table.add_column(title, justify="right" if title == "bytes" else "left", no_wrap=title != "file")
+    for one in done:
+        notes = [one.came, *(["pinned now"] if one.pinned else []), *(["STAND-IN"] if one.stand_in else [])]
+        table.add_row(one.name, one.file, f"{one.size:,}", one.sha256[:12], ", ".join(notes))
+    return table

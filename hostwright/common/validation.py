@@ -1,0 +1,158 @@
+"""From pydantic's errors to sentences with file and line: what was found, what was expected, what was perhaps meant."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from hostwright.common.errors import InputError
+from hostwright.common.nearest import suggestion
+from hostwright.common.secret import Secret
+from hostwright.common.yamlfile import Origin, Where
+
+SHOWN_CHARACTERS = 60  #: of a wrong value in a message
+
+_EXPECTED = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "set_type": "a list",
+    "frozen_set_type": "a list",
+    "dict_type": "a mapping",
+    "mapping_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "dataclass_type": "a mapping",
+    "none_required": "nothing",
+}
+
+
+def explain(error: ValidationError, model: type, at: Callable[[Where], Origin | None], prefix: str) -> list[InputError]:
+    """Turn every error of a validation into an ``InputError``.
+
+    ``at`` gives the origin of a value by its way from the top; ``prefix`` names the top in messages (``cuda``).
+    """
+    return [_one(detail, model, at, prefix) for detail in error.errors(include_url=False)]
+
+
+def _one(detail: ErrorDetails, model: type, at: Callable[[Where], Origin | None], prefix: str) -> InputError:
+    way = _way(detail["loc"], model)
+    name = ".".join(str(part) for part in (prefix, *way) if part != "")
+    origin = at(way)
+    return InputError(f"{name}: {_sentence(detail, model, way)}", origin.exact if origin else None)
+
+
+def _sentence(detail: ErrorDetails, model: type, way: Where) -> str:
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        return unknown_name(str(way[-1]), names_at(model, way[:-1]))
+    if kind in ("missing", "missing_argument"):
+        return "is missing"
+    if kind in ("value_error", "assertion_error"):
+        return str(context["error"])
+    return f"found {describe(detail['input'])}, expected {_expected(detail)}"
+
+
+def _expected(detail: ErrorDetails) -> str:
+    kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
+    if kind == "string_type" and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return "text; put it in quotes"  # the value itself is lost by now: 3.10 has become 3.1
+    if kind in ("literal_error", "enum"):
+        return str(context["expected"])
+    if kind == "string_pattern_mismatch":
+        return f"text of the form {context['pattern']}"
+    return _EXPECTED.get(kind) or detail["msg"].removeprefix("Input should be ")
+
+
+def unknown_name(name: str, valid: Iterable[str]) -> str:
+    """Say that a name means nothing here, and which one was perhaps meant."""
+    return f"{name!r} is unknown here; {suggestion(name, valid)}"
+
+
+def describe(value: object) -> str:
+    """Name a wrong value for a message, shortened; a secret stays one."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, (Mapping, BaseModel)):
+        return "a mapping"
+    if isinstance(value, (list, tuple)):
+        return "a list"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return f"number {value}"
+    text = repr(value) if isinstance(value, (str, Secret)) else f"{type(value).__name__} {value}"
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
+
+
+def names_at(model: type, way: Where) -> list[str]:
+    """The names that are valid inside ``model`` at a way from its top."""
+    here: Any = model
+    for part in way:
+        here = _inside(here, part)
+    return list(_fields(here))
+
+
+def _way(loc: tuple[int | str, ...], model: type) -> Where:
+    """Pydantic names union members and validators inside a location; keep only what the user wrote."""
+    way: list[str | int] = []
+    here: Any = model
+    for part in loc:
+        if part == "[key]":
+            continue
+        inner = _inside(here, part)
+        if inner is None and _is_scalar(here):
+            break
+        way.append(part)
+        here = inner
+    return tuple(way)
+
+
+def _is_scalar(annotation: Any) -> bool:
+    return annotation is not None and not _fields(annotation) and typing.get_origin(_unwrap(annotation)) is None
+
+
+def _inside(annotation: Any, part: str | int) -> Any:
+    """The type of what lies at ``part`` inside a type, ``None`` when that cannot be told."""
+    annotation = _unwrap(annotation)
+    fields = _fields(annotation)
+    if fields:
+        return fields.get(str(part))
+    arguments = typing.get_args(annotation)
+    if not arguments:
+        return None
+    return arguments[-1] if isinstance(part, str) else arguments[0]
+
+
+def _unwrap(annotation: Any) -> Any:
+    """``X`` of ``Annotated[X, …]`` and of ``X | None``."""
+    origin = typing.get_origin(annotation)
+    if origin is typing.Annotated:
+        return _unwrap(typing.get_args(annotation)[0])
+    if origin in (typing.Union, types.UnionType):
+        members = [member for member in typing.get_args(annotation) if member is not type(None)]
+        return _unwrap(members[0]) if len(members) == 1 else annotation
+    return annotation
+
+
+def _fields(annotation: Any) -> dict[str, Any]:
+    annotation = _unwrap(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return {name: field.annotation for name, field in annotation.model_fields.items()}
+    if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
+        hints = typing.get_type_hints(annotation)
+        return {field.name: hints[field.name] for field in dataclasses.fields(annotation) if field.init}
+    return {}

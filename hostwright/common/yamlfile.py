@@ -1,0 +1,261 @@
+"""YAML files as plain data, with the file and line of every value.
+
+Only data is ever built from a file: text, numbers, booleans, nothing, lists and mappings. Dates stay text, keys are
+always text. Duplicate keys, references to themselves and foreign tags are mistakes, reported with their place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from yaml.constructor import SafeConstructor
+
+from hostwright.common.errors import InputError, InputErrors
+
+Where = tuple[str | int, ...]  #: keys and indices from the top of a document to a value
+
+MAX_VALUES = 2_000_000  #: aliases multiply; a file that unfolds to more than this is a mistake or an attack
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml parses ten times faster
+_CONTAINERS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
+_MERGE = "tag:yaml.org,2002:merge"
+_HINTS = {
+    "mapping values are not allowed": "quote a value that holds ': ', and check the indentation",
+    "could not find expected ':'": "expected 'name: value'",
+    "did not find expected key": "expected 'name: value' at the indentation of its neighbours",
+    "did not find expected '-' indicator": "expected '- value' at the indentation of its neighbours",
+    "found unexpected end of stream": "a quote or bracket is not closed",
+    "found another document": "expected one document; a second one begins at '---'",
+}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Origin:
+    """Where a value was written. ``line`` and ``column`` count from 1; 0 means the file as a whole."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+    @property
+    def exact(self) -> str:
+        """File, line and column, as editors read it."""
+        return f"{self}:{self.column}" if self.column else str(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Vaulted:
+    """A value encrypted with Ansible Vault (``!vault``): known to be there, not readable here."""
+
+    def __str__(self) -> str:
+        return "(encrypted with Ansible Vault)"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file: its data, and the origin of each value by its way from the top."""
+
+    data: Any
+    origins: Mapping[Where, Origin]
+
+    def at(self, where: Where) -> Origin | None:
+        """The origin of a value, or of the nearest thing around it."""
+        while where and where not in self.origins:
+            where = where[:-1]
+        return self.origins.get(where)
+
+
+def read_text(path: Path) -> str:
+    """Return a text file's content; raise ``InputError`` when it cannot be read or is not UTF-8."""
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", str(path)) from error
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise InputError("is not UTF-8 text; save it as UTF-8", f"{path}:{line}") from error
+
+
+def compose(text: str, file: str) -> yaml.Node | None:
+    """Parse YAML into nodes with marks, ``None`` for an empty file. Raise ``InputError`` with file:line:column."""
+    try:
+        loader = _LOADER(text)
+        try:
+            node: yaml.Node | None = loader.get_single_node()
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        raise _syntax_error(error, text, file) from error
+    except yaml.YAMLError as error:
+        raise InputError(f"cannot be parsed: {' '.join(str(error).split())}", file) from error
+    except RecursionError as error:
+        raise InputError("is nested too deeply", file) from error
+    return node
+
+
+def load_document(path: Path) -> Document:
+    """Read one YAML file. Raise ``InputErrors`` with every mistake of the file."""
+    return parse_document(read_text(path), str(path))
+
+
+def parse_document(text: str, file: str) -> Document:
+    """Turn YAML text into a document; an empty one has the data ``None``."""
+    node = compose(text, file)
+    reader = Reader(file)
+    origins: dict[Where, Origin] = {}
+    data = reader.plain(node, origins) if node is not None else None
+    if reader.errors:
+        raise InputErrors(reader.errors)
+    return Document(data, origins)
+
+
+@dataclass(slots=True)
+class Reader:
+    """Turns the nodes of one file into data, and collects every mistake instead of stopping at the first."""
+
+    file: str
+    errors: list[InputError] = field(default_factory=list)
+    _open: set[int] = field(default_factory=set)
+    _merging: set[int] = field(default_factory=set)
+    _count: int = 0
+    _scalars: Any = field(default_factory=SafeConstructor)
+
+    def origin(self, node: yaml.Node) -> Origin:
+        """Where the node begins."""
+        mark = node.start_mark
+        return Origin(self.file, mark.line + 1, mark.column + 1)
+
+    def fail(self, node: yaml.Node, message: str) -> None:
+        """Note a mistake at the node."""
+        self.errors.append(InputError(message, self.origin(node).exact))
+
+    def pairs(self, node: yaml.Node, what: str) -> list[tuple[str, yaml.Node, yaml.Node]]:
+        """The entries of a mapping (``what`` names it in messages) as key text, key node, value node.
+
+        An empty value counts as an empty mapping; ``<<`` is followed, with the mapping's own keys first.
+        """
+        if isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null"):
+            return []
+        if not isinstance(node, yaml.MappingNode):
+            self.fail(node, f"found {describe_node(node)}, expected {what} as a mapping ('name: value' lines)")
+            return []
+        own: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+        merged: list[tuple[str, yaml.Node, yaml.Node]] = []
+        for key, value in node.value:
+            if key.tag == _MERGE:
+                merged += self._merged(node, value, what)
+            elif not isinstance(key, yaml.ScalarNode):
+                self.fail(key, f"found {describe_node(key)} as a name; expected plain text")
+            elif key.value in own:
+                first = self.origin(own[key.value][0])
+                self.fail(key, f"{key.value!r} is given twice: first at {first}, again here; remove one")
+            else:
+                own[key.value] = (key, value)
+        result = [(name, key, value) for name, (key, value) in own.items()]
+        for name, key, value in merged:
+            if name not in own:
+                own[name] = (key, value)
+                result.append((name, key, value))
+        return result
+
+    def _merged(self, node: yaml.Node, value: yaml.Node, what: str) -> list[tuple[str, yaml.Node, yaml.Node]]:
+        if id(value) in self._merging:
+            self.fail(node, "refers to itself")
+            return []
+        self._merging.add(id(value))
+        sources = value.value if isinstance(value, yaml.SequenceNode) else [value]
+        result = [pair for source in sources for pair in self.pairs(source, what)]
+        self._merging.discard(id(value))
+        return result
+
+    def plain(self, node: yaml.Node, origins: dict[Where, Origin] | None = None, where: Where = ()) -> Any:
+        """The node as plain data; the origin of each value in it is added to ``origins``."""
+        self._count += 1
+        if self._count > MAX_VALUES:
+            raise InputError(f"unfolds to more than {MAX_VALUES} values", self.origin(node).exact)
+        if origins is not None:
+            origins.setdefault(where, self.origin(node))
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node)
+        if not self._enter(node):
+            return None
+        data = (
+            self._mapping(node, origins, where)
+            if isinstance(node, yaml.MappingNode)
+            else [self.plain(item, origins, (*where, index)) for index, item in enumerate(node.value)]
+        )
+        self._open.discard(id(node))
+        return data
+
+    def _mapping(self, node: yaml.Node, origins: dict[Where, Origin] | None, where: Where) -> dict[str, Any]:
+        data = {}
+        for name, key, value in self.pairs(node, "this"):
+            inner = (*where, name)
+            if origins is not None:
+                origins[inner] = self.origin(key)
+            data[name] = self.plain(value, origins, inner)
+        return data
+
+    def _enter(self, node: yaml.Node) -> bool:
+        if node.tag not in _CONTAINERS:
+            self._foreign(node)
+            return False
+        if id(node) in self._open:
+            self.fail(node, "refers to itself")
+            return False
+        self._open.add(id(node))
+        return True
+
+    def _scalar(self, node: yaml.ScalarNode) -> Any:
+        kind = node.tag.removeprefix("tag:yaml.org,2002:")
+        text: str = node.value
+        if kind in ("str", "timestamp", "value", "!unsafe"):
+            return text
+        try:
+            return self._special(kind, node)
+        except (ValueError, KeyError):
+            self.fail(node, f"{text!r} is not a valid {kind}")
+            return None
+
+    def _special(self, kind: str, node: yaml.ScalarNode) -> Any:
+        if kind == "null":
+            return None
+        if kind in ("!vault", "!vault-encrypted"):
+            return Vaulted()
+        if kind in ("bool", "int", "float"):
+            return getattr(self._scalars, f"construct_yaml_{kind}")(node)
+        self._foreign(node)
+        return None
+
+    def _foreign(self, node: yaml.Node) -> None:
+        self.fail(node, f"the tag {node.tag} is not allowed; expected text, a number, true or false, a list, a mapping")
+
+
+def describe_node(node: yaml.Node) -> str:
+    """Name the kind of a node for a message: ``a list``, ``the text 'x'``."""
+    if isinstance(node, yaml.MappingNode):
+        return "a mapping"
+    if isinstance(node, yaml.SequenceNode):
+        return "a list"
+    return "nothing" if node.tag.endswith(":null") else f"{node.value[:60]!r}"
+
+
+def _syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> InputError:
+    mark = error.problem_mark or error.context_mark
+    problem = str(error.problem or error.context)
+    if mark is None:
+        return InputError(f"cannot be parsed: {problem}", file)
+    lines = text.splitlines()
+    line = lines[mark.line] if mark.line < len(lines) else ""
+    hint = next((hint for sign, hint in _HINTS.items() if sign in problem), "")
+    if line[mark.column : mark.column + 1] == "\t" or line[: len(line) - len(line.lstrip())].find("\t") >= 0:
+        hint = "indent with spaces, not with a tab"
+    since = f" (in what begins at line {error.context_mark.line + 1})" if error.context_mark else ""
+    where = Origin(file, mark.line + 1, mark.column + 1).exact
+    return InputError(f"is not valid YAML: {problem}{since}{'; ' + hint if hint else ''}", where)

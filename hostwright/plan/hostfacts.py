@@ -1,0 +1,81 @@
+"""The typed facts of a host that the rules of what fits are about: distribution, kernel, GPUs, processor, Pythons.
+
+GPUs are read from ``/sys/bus/pci``, not from ``nvidia-smi``: a host without a driver has cards as well.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hostwright.plan.model import Facts, Probe
+from hostwright.stack.rules import HostFacts
+
+OS_RELEASE = Probe("cat /etc/os-release")
+UNAME = Probe("uname -rm")
+#: vendor, class, device of each NVIDIA device, one a line: ``0x10de 0x030200 0x1eb8``
+PCI = Probe(
+    'for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; [ "$v" = 0x10de ] || continue; '
+    'read -r c <"$d/class"; read -r i <"$d/device"; echo "$v $c $i"; done; exit 0'
+)
+AVX = Probe("grep -qw avx /proc/cpuinfo")
+#: ``path version`` of each interpreter that a venv could be made of; deadsnakes and source builds are found by name
+PYTHONS = Probe(
+    "for p in python3 python3.7 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14; do "
+    'f=$(command -v "$p") && t=$(readlink -f "$f") && echo "$f ${t##*/python}"; done; exit 0'
+)
+MEMORY = Probe("sed -n 's/^MemTotal: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo")
+_PCI_ROW = re.compile(r"^(0x10de) (0x[0-9a-f]{1,6}) (0x[0-9a-f]{1,4})$", re.MULTILINE)
+HOST_PROBES = (OS_RELEASE, UNAME, PCI, AVX, PYTHONS, MEMORY)
+
+
+def os_release(facts: Facts) -> dict[str, str]:
+    """``/etc/os-release`` as a mapping, quotes taken off."""
+    lines = (line.partition("=") for line in facts[OS_RELEASE].text.splitlines())
+    return {key: value.strip("\"'") for key, sign, value in lines if sign}
+
+
+def nvidia_devices(facts: Facts) -> tuple[tuple[int, int], ...]:
+    """``(class, device)`` of each NVIDIA device on the PCI bus, as numbers."""
+    return tuple((int(row[1], 16), int(row[2], 16)) for row in _PCI_ROW.findall(facts[PCI].text))
+
+
+def gpu_ids(facts: Facts) -> tuple[int, ...]:
+    """PCI device ids of the GPUs: VGA (0x0300) and 3D (0x0302) controllers."""
+    return tuple(device for pci_class, device in nvidia_devices(facts) if pci_class >> 8 in {0x0300, 0x0302})
+
+
+def nvswitches(facts: Facts) -> int:
+    """How many NVSwitches the host has: NVIDIA bridges of class 0x0680."""
+    return sum(1 for pci_class, _ in nvidia_devices(facts) if pci_class >> 8 == 0x0680)
+
+
+def pythons(facts: Facts) -> dict[str, str]:
+    """Interpreters on the host's PATH: minor version (``3.9``) → path."""
+    found: dict[str, str] = {}
+    for line in facts[PYTHONS].text.splitlines():
+        path, _, version = line.partition(" ")
+        if version.startswith("3."):
+            found.setdefault(version, path)
+    return found
+
+
+def memory_bytes(facts: Facts) -> int | None:
+    """The host's memory in bytes; ``None`` where it does not say."""
+    text = facts[MEMORY].strip()
+    return int(text) * 1024 if re.fullmatch(r"[0-9]{1,15}", text) else None
+
+
+def read_host(facts: Facts) -> HostFacts:
+    """The typed facts in an observation's answers."""
+    release = os_release(facts)
+    kernel, _, machine = facts[UNAME].strip().partition(" ")
+    return HostFacts(
+        distribution=release.get("ID", "unknown"),
+        version=release.get("VERSION_ID", release.get("VERSION_CODENAME", "unknown")),
+        kernel=kernel,
+        machine=machine,
+        gpus=gpu_ids(facts),
+        avx=facts[AVX].ok,
+        pythons=tuple(sorted(pythons(facts))),
+        memory_bytes=memory_bytes(facts),
+    )

@@ -1,0 +1,169 @@
+"""A host with what is wanted of it, and how an inventory's hosts become such members.
+
+    for member in Roster.load().members("@rack3,!gpu05"):
+        with member.connect() as session:
+            plan = make_plan(member.desired, observe(session, member.desired, None))
+
+A member knows the variables of its host and of its roles. What the inventory says of draining, of a BMC or of an
+installation is read by those who do such things, from ``member.host``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import hostwright
+from hostwright import inventory as inventories
+from hostwright import transport
+from hostwright.common.errors import InputError, InputErrors, Mistakes
+from hostwright.common.nearest import suggestion
+from hostwright.inventory import Host, Inventory
+from hostwright.plan.auditvalue import AuditValue
+from hostwright.plan.planning import Desired, desire
+from hostwright.plan.role import Role, Wanted, discover
+from hostwright.stack.artifacts import Store
+from hostwright.stack.rules import check_stack
+from hostwright.stack.stack import Stack
+from hostwright.stack.stackfile import load_stack
+
+PROJECT = Path(hostwright.__file__).resolve().parent.parent
+DEFAULT_INVENTORY = PROJECT / "inventory"
+DEFAULT_STACK = "tensorflow-2.9"
+
+
+@dataclass(frozen=True)
+class Member:
+    """One host with all that is wanted of it."""
+
+    host: Host
+    stack: Stack
+    roles: tuple[Role, ...]
+    variables: Mapping[str, Any]  #: role → its bound variables
+    options: transport.Options
+    force: bool = False  #: the operator's word that what uses the host may be disturbed, and ended
+    all_roles: tuple[Role, ...] = ()  #: also those that are not looked at now; empty: ``roles`` are all
+
+    @property
+    def name(self) -> str:
+        """The inventory's name of the host."""
+        return self.host.name
+
+    @cached_property
+    def wanted(self) -> Wanted:
+        """What its roles are told of it."""
+        return Wanted(self.stack, self.force, self._bound(self.all_roles or self.roles))
+
+    @cached_property
+    def desired(self) -> Desired:
+        """The desired states of the roles that are looked at."""
+        return desire(self.name, self.wanted, self._bound(self.roles))
+
+    @cached_property
+    def audit_values(self) -> tuple[AuditValue, ...]:
+        """What audits compare of it, of all its roles."""
+        return self.wanted.audit_values
+
+    def _bound(self, roles: Iterable[Role]) -> tuple[tuple[Role, Any], ...]:
+        return tuple((role, self.variables[role.name]) for role in roles)
+
+    def connect(self) -> transport.Session:
+        """Open an SSH session; raises ``Unreachable``."""
+        return transport.connect(self.host, self.options)
+
+
+class Roster:
+    """An inventory with the stacks and roles that its hosts use."""
+
+    def __init__(
+        self,
+        path: Path,
+        inventory: Inventory,
+        roles: tuple[Role, ...],
+        options: transport.Options,
+        *,
+        force: bool = False,
+    ):
+        self.path = path
+        self.inventory = inventory
+        self.roles = roles
+        self.options = options
+        self.force = force
+        self._stacks: dict[str, Stack] = {}
+
+    @classmethod
+    def load(
+        cls,
+        path: Path = DEFAULT_INVENTORY,
+        *,
+        settings: Mapping[str, str] | None = None,
+        options: transport.Options | None = None,
+        force: bool = False,
+    ) -> Self:
+        """Read an inventory; ``settings`` are variables of the command line, which win over all others.
+
+        ``force`` is the operator's word that what uses the hosts may be disturbed, and ended.
+        Raises ``InputError`` with every mistake of every file.
+        """
+        inventory = inventories.load(path, extra=settings or {})
+        return cls(path, inventory, discover(), options or transport.Options(), force=force)
+
+    @property
+    def stack_dirs(self) -> tuple[Path, ...]:
+        """Where stacks are looked for: beside the inventory, then in the project's own."""
+        beside = (self.path if self.path.is_dir() else self.path.parent) / "stacks"
+        return tuple(dict.fromkeys((beside, DEFAULT_INVENTORY / "stacks")))
+
+    @property
+    def store(self) -> Store:
+        """The stacks' files on this machine; pins are kept beside the stacks."""
+        return Store.default(self.stack_dirs)
+
+    def stack(self, name: str) -> Stack:
+        """The stack of that name with the pins of its lock file; refused when its parts do not fit each other."""
+        if name not in self._stacks:
+            stack = self.store.pinned(load_stack(name, self.stack_dirs))
+            refusals = check_stack(stack)
+            if refusals:
+                raise InputErrors([InputError(str(refusal), f"stack {name}") for refusal in refusals])
+            self._stacks[name] = stack
+        return self._stacks[name]
+
+    def members(
+        self, pattern: str, roles: Sequence[str] = (), named_sets: Mapping[str, Iterable[str]] | None = None
+    ) -> tuple[Member, ...]:
+        """The selected hosts, each with its stack and bound variables; ``roles`` narrows what is wanted of them.
+
+        ``named_sets`` are what ``@failed`` and its kin stand for. All mistakes of all hosts' variables are raised at
+        once.
+        """
+        chosen = self._choose(roles)
+        mistakes = Mistakes()
+        members: list[Member] = []
+        for host in inventories.select(self.inventory, pattern, named_sets):
+            with mistakes:
+                members.append(self._member(host, chosen))
+        mistakes.refuse()
+        return tuple(members)
+
+    def _choose(self, names: Sequence[str]) -> tuple[Role, ...]:
+        known = [role.name for role in self.roles]
+        for name in names:
+            if name not in known:
+                raise InputError(f"there is no role {name!r}; {suggestion(name, known)}", "--roles")
+        return tuple(role for role in self.roles if not names or role.name in names)
+
+    def _member(self, host: Host, roles: tuple[Role, ...]) -> Member:
+        stack = self.stack(str(host.get("stack", DEFAULT_STACK)))
+        slips = inventories.slips(host, {role.name: role.variables for role in self.roles})
+        if slips:
+            raise InputErrors(slips)
+        variables = {role.name: inventories.bind(role.variables, role.name, host) for role in self.roles}
+        self._check(host)
+        return Member(host, stack, roles, variables, self.options, self.force, self.roles)
+
+    def _check(self, host: Host) -> None:
+        """Raise ``InputError`` for further variables of a host that cannot be used."""

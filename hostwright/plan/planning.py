@@ -1,0 +1,146 @@
+"""Roles × variables → desired states; desired states × facts → plan. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hostwright.apply.disturb import draining
+from hostwright.apply.disturb.draining import AtWork
+from hostwright.apply.jobs import jobs
+from hostwright.plan import locks
+from hostwright.plan.hostfacts import HOST_PROBES, read_host
+from hostwright.plan.model import Change, Facts, Plan, Probe, Refusal, Resource, RolePlan, users_of
+from hostwright.plan.probing import ordered
+from hostwright.plan.release import RELEASE
+from hostwright.plan.role import Role, Wanted
+from hostwright.resources.gpu_use import BUSY_PROBES, users
+from hostwright.stack.rules import check_host
+from hostwright.stack.stack import Stack
+
+#: What the engine itself asks of every host: what the rules are about, who works on it, and what it says that it is.
+ENGINE_PROBES = (*HOST_PROBES, jobs.RUNNING, locks.LOCK, locks.RUN_LOCK, draining.DRAINED, RELEASE, *BUSY_PROBES)
+PREFLIGHT = "preflight"  #: the name under which a host's refusals stand in its plan
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredRole:
+    """One role's desired states on one host; ``needs`` are the roles that go before it."""
+
+    name: str
+    needs: tuple[str, ...]
+    resources: tuple[Resource, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """What one host shall be: its stack and the states of its roles, in order."""
+
+    host: str
+    stack: Stack
+    roles: tuple[DesiredRole, ...]
+    removes: bool = False  #: whether these are the states of a host from which the roles were taken away
+
+    def probes(self) -> tuple[Probe, ...]:
+        """Every question of every role, each once, with those that the engine itself asks."""
+        asked = (probe for role in self.roles for resource in role.resources for probe in resource.probes())
+        return ordered([*ENGINE_PROBES, *asked])
+
+
+def desire(host: str, wanted: Wanted, roles: Iterable[tuple[Role, object]]) -> Desired:
+    """The desired states of a host: each role called with its bound variables."""
+    states = (DesiredRole(role.name, role.follows, role.resources(variables, wanted)) for role, variables in roles)
+    return Desired(host, wanted.stack, tuple(states))
+
+
+def removal_of(desired: Desired, former: Iterable[Desired] = ()) -> Desired:
+    """The states of the host from which these roles were taken away: in reverse, what needs a role before that role.
+
+    ``former`` are the same roles of the stacks that the host had before: what an upgrade left beside goes as well.
+    """
+    needs = _all_needs(desired.roles)
+    stacks = (desired, *former)
+    roles = (
+        DesiredRole(
+            role.name,
+            tuple(other.name for other in desired.roles if role.name in needs[other.name]),
+            tuple(dict.fromkeys(_taken_away(role.name, stacks))),
+        )
+        for role in reversed(desired.roles)
+    )
+    return Desired(desired.host, desired.stack, tuple(roles), removes=True)
+
+
+def _taken_away(name: str, stacks: Iterable[Desired]) -> Iterator[Resource]:
+    """The states of a host without the role of this name, as each of the stacks wants it."""
+    for role in (role for stack in stacks for role in stack.roles if role.name == name):
+        for resource in reversed(role.resources):
+            yield from resource.removal()
+
+
+def make_plan(desired: Desired, facts: Facts, now: datetime | None = None) -> Plan:
+    """What stands between the host and what it shall be. ``now`` leaves out what is said of locks that have expired.
+
+    The rules of what fits (distribution, kernel, GPU, processor) are looked at only when there is something to change:
+    a host that is as desired is not refused for a rule that came later, and nothing is refused that takes away.
+    """
+    needs = _all_needs(desired.roles)
+    roles = tuple(_plan_role(role, needs[role.name], facts) for role in desired.roles)
+    busy = tuple(role for role in roles if role.changes)
+    refused = _refusals(desired, facts) if busy and not desired.removes else ()
+    if refused:
+        busy = (RolePlan(PREFLIGHT, (), refused), *busy)
+    plan = Plan(desired.host, desired.stack.name, busy, notes=notes_on(facts, now))
+    return replace(plan, busy=at_work(disturbing(desired, facts), facts).everyone) if plan.disturbs else plan
+
+
+def disturbing(desired: Desired, facts: Facts) -> tuple[Resource, ...]:
+    """The states whose change would hit work that only they know of (``HasUsers``)."""
+    resources = (resource for role in desired.roles for resource in role.resources)
+    return tuple(one for one in resources if _hit(one, facts))
+
+
+def at_work(resources: Iterable[Resource], facts: Facts) -> AtWork:
+    """Who uses a GPU, and who would be hit by a change of these states.
+
+    Reads ``BUSY_PROBES`` and the states' own probes.
+    """
+    return AtWork(users(facts), tuple(dict.fromkeys(name for one in resources for name in _hit(one, facts))))
+
+
+def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:
+    """Whom the change of a state would hit, of those whom only it knows."""
+    found = users_of(resource, facts)
+    if not found:
+        return ()
+    planned = resource.plan(facts)
+    return found if isinstance(planned, Change) and planned.disturbs else ()
+
+
+def notes_on(facts: Facts, now: datetime | None) -> tuple[str, ...]:
+    """Who has locked or drained the host: what an operator should know before changing it."""
+    lock = locks.operator_lock(facts)
+    if lock is not None and now is not None and lock.expired(now):
+        lock = None
+    found = (lock, locks.run_lock(facts), draining.drained(facts))
+    return tuple(str(one) for one in found if one is not None)
+
+
+def _all_needs(roles: Sequence[DesiredRole]) -> dict[str, tuple[str, ...]]:
+    """Each role's needs and the needs of those: cudnn waits for base also when cuda has nothing to do."""
+    needs: dict[str, tuple[str, ...]] = {}
+    for role in roles:  # in order: what a role needs stands before it
+        inherited = (name for need in role.needs for name in needs.get(need, ()))
+        needs[role.name] = tuple(dict.fromkeys([*role.needs, *inherited]))
+    return needs
+
+
+def _plan_role(role: DesiredRole, needs: tuple[str, ...], facts: Facts) -> RolePlan:
+    changes = (resource.plan(facts) for resource in role.resources)
+    return RolePlan(role.name, needs, tuple(change for change in changes if change is not None))
+
+
+def _refusals(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
+    found = check_host(desired.stack, read_host(facts))
+    return tuple(Refusal(one.rule, "does not fit", "fits", one.rule, str(one)) for one in found)

@@ -1,0 +1,271 @@
+"""What a BMC is asked and told: power, the next boot, what it says of the machine.
+
+Every order is judged by a second look, within the BMC's time limit. An order for what is so already is not given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+import sushy
+
+from hostwright.common.durations import Clock
+from hostwright.rebuild.bmc.errors import BmcDenied, BmcError, BmcRefused, BmcStuck, said
+from hostwright.rebuild.bmc.explaining import explained
+from hostwright.rebuild.bmc.link import CONNECT_S, Link
+from hostwright.rebuild.bmc.media import Drive, drives
+from hostwright.rebuild.bmc.settings import Bmc
+
+POLL_S = 2.0  #: between two looks while something is awaited
+NAMED = 8  #: systems, or ways to boot, that a sentence names
+_NO_OVERRIDE = (sushy.BootSource.NONE, sushy.BootSource.HDD, None)
+
+
+class Power(StrEnum):
+    """What a BMC says of the power of its system."""
+
+    ON = "on"
+    OFF = "off"
+    TURNING_ON = "turning on"
+    TURNING_OFF = "turning off"
+    UNKNOWN = "unknown"
+
+
+_POWER = {
+    sushy.PowerState.ON: Power.ON,
+    sushy.PowerState.OFF: Power.OFF,
+    sushy.PowerState.POWERING_ON: Power.TURNING_ON,
+    sushy.PowerState.POWERING_OFF: Power.TURNING_OFF,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What a BMC says of its machine, made printable; empty where it says nothing."""
+
+    power: Power
+    model: str = ""
+    manufacturer: str = ""
+    serial: str = ""
+    bios: str = ""
+    health: str = ""  #: OK, Warning or Critical, of the machine with all its parts
+    boot_override: str = ""  #: ``Pxe (Once)``; empty: it boots as its firmware is set
+    media: tuple[str, ...] = ()  #: the images that are inserted
+
+
+class Controller:
+    """An open BMC. Each method raises ``BmcError`` with a sentence, within ``Bmc.timeout_s`` for each order in it."""
+
+    def __init__(self, bmc: Bmc, link: Link, system: Any, clock: Clock):
+        self.bmc = bmc
+        self._link, self._system, self._clock = link, system, clock
+
+    def __enter__(self) -> Controller:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Log out; never raises."""
+        self._link.close()
+
+    @property
+    def console_hint(self) -> str:
+        """How an operator gets at the host's console, in the words of the inventory; empty where it has none."""
+        return self.bmc.console
+
+    def power(self) -> Power:
+        """What the BMC says now. It may be wrong: a host that is on and does not answer is for others to judge."""
+        with self._asking("say whether it is on"):
+            return self._look()
+
+    def turn_on(self) -> None:
+        """Power on, and wait until the BMC says so. Raises ``BmcStuck`` when it does not come."""
+        now = self.power()
+        if now is Power.TURNING_OFF:
+            self._await(Power.OFF, "power off")
+        if now not in (Power.ON, Power.TURNING_ON):
+            self._reset("power on", sushy.ResetType.ON, sushy.ResetType.FORCE_ON)
+        self._await(Power.ON, "power on")
+
+    def turn_off(self, *, gracefully: bool = False) -> None:
+        """Cut the power, and wait until the BMC says so. Raises ``BmcStuck`` when that does not come.
+
+        ``gracefully``: the operating system is asked first, and has ``timeout_s`` to end by itself.
+        """
+        if self.power() is Power.OFF:
+            return
+        if gracefully:
+            with suppress(BmcRefused, BmcStuck):
+                self._reset("shut down", sushy.ResetType.GRACEFUL_SHUTDOWN)
+                self._await(Power.OFF, "shut down")
+                return
+        self._reset("power off", sushy.ResetType.FORCE_OFF)
+        self._await(Power.OFF, "power off")
+
+    def cycle(self) -> None:
+        """Restart without asking the operating system; power on a system that is off."""
+        if self.power() in (Power.OFF, Power.TURNING_OFF):
+            return self.turn_on()
+        try:
+            self._reset("restart", sushy.ResetType.FORCE_RESTART)
+        except BmcRefused:
+            self.turn_off()
+            return self.turn_on()
+        return self._await(Power.ON, "restart")
+
+    def boot_once(self, source: Literal["network", "media"], *, image_url: str = "") -> None:
+        """Let the next boot, and no further one, be from the network (PXE, else UEFI HTTP as DHCP says), or from the
+        image at ``image_url``, which the BMC fetches and shows as a CD. It does not restart anything."""
+        if source == "network":
+            self._override("the network", sushy.BootSource.PXE, sushy.BootSource.UEFI_HTTP)
+            return
+        if not image_url.startswith(("http://", "https://")):
+            raise BmcError(self.bmc.host, "to boot from an image, its URL is needed, as http:// or https://")
+        drive = self._drive()
+        self._eject(drive)
+        with self._asking("insert the image"):
+            drive.insert(image_url)
+        self._await_state(lambda: drive.inserted is not False, "took the image, and says that none is inserted")
+        try:
+            self._override("the image", sushy.BootSource.CD, sushy.BootSource.USB_CD)
+        except BmcError:
+            with suppress(BmcError):  # or a later boot would find it, and wipe the disk
+                self._eject(drive)
+            raise
+
+    def boot_from_disk(self) -> None:
+        """Take back a ``boot_once`` that was not used, and take images out: the next boot is from the disk."""
+        with self._asking("forget what to boot from"):
+            self._system.refresh()
+            if self._overridden:
+                offered = self._system.get_allowed_system_boot_source_values()
+                target = sushy.BootSource.NONE if sushy.BootSource.NONE in offered else sushy.BootSource.HDD
+                self._system.set_system_boot_options(target, enabled=sushy.BootSourceOverrideEnabled.DISABLED)
+                self._system.refresh()
+                if self._overridden:
+                    raise self._error(f"was told to boot from the disk again, and says {self._boot_override()!r}")
+        for drive in self._drives():
+            self._eject(drive)
+
+    def status(self) -> Status:
+        """Everything that the BMC says of its machine."""
+        with self._asking("show its system"):
+            power, system = self._look(), self._system
+            health = system.status and (system.status.health_rollup or system.status.health)
+            texts = (system.model, system.manufacturer, system.serial_number, system.bios_version)
+            model, manufacturer, serial, bios = (said(text, self._link.secrets) for text in texts)
+            override = self._boot_override() if self._overridden else ""
+        drives_there = self._drives()
+        with self._asking("show its virtual media"):
+            media = tuple(drive.image for drive in drives_there if drive.inserted)
+        return Status(power, model, manufacturer, serial, bios, health.value if health else "", override, media)
+
+    @property
+    def _overridden(self) -> bool:
+        boot = self._system.boot
+        disabled = sushy.BootSourceOverrideEnabled.DISABLED
+        return boot is not None and boot.enabled is not disabled and boot.target not in _NO_OVERRIDE
+
+    def _boot_override(self) -> str:
+        boot = self._system.boot
+        return f"{boot.target.value} ({boot.enabled.value if boot.enabled else 'as it likes'})"
+
+    def _look(self) -> Power:
+        self._system.refresh()
+        return _POWER.get(self._system.power_state, Power.UNKNOWN)
+
+    def _reset(self, order: str, *kinds: Any) -> None:
+        """Give the first of these orders that the BMC knows."""
+        with self._asking(order):
+            known = self._system.get_allowed_reset_system_values()
+            kind = next((kind for kind in kinds if kind in known), None)
+            if kind is None:
+                names = ", ".join(sorted(one.value for one in known))
+                raise BmcRefused(self.bmc.host, f"the BMC at {self.bmc.url} cannot {order}: it knows {names}")
+            self._system.reset_system(kind)
+
+    def _await(self, wanted: Power, order: str) -> None:
+        """Look until the power is as wanted. A BMC that does not answer meanwhile is asked again, until the end."""
+        try:
+            self._await_state(lambda: self._look() is wanted, "")
+        except BmcStuck:
+            says = _POWER.get(self._system.power_state, Power.UNKNOWN)
+            at = f": its console may tell ({self.console_hint})" if self.console_hint else ""
+            raise BmcStuck(
+                self.bmc.host,
+                f"the BMC at {self.bmc.url} took the order to {order} and says {says.value} after "
+                f"{self.bmc.timeout_s:.0f} s{at or ': look at its console, its power supplies and the log of the BMC'}",
+            ) from None
+
+    def _await_state(self, reached: Callable[[], bool], otherwise: str) -> None:
+        """Look until something is so; raise ``BmcStuck`` when the time is over, or what stood in the way of looking.
+
+        A login that is refused ends it at once.
+        """
+        deadline_s = self._clock.now_s() + self.bmc.timeout_s
+        error: BmcError | None
+        while True:
+            try:
+                with self._asking("say how it is", left_s=deadline_s + CONNECT_S - self._clock.now_s()):
+                    if reached():
+                        return
+                    error = None
+            except BmcDenied:
+                raise
+            except BmcError as caught:
+                error = caught
+            left_s = deadline_s - self._clock.now_s()
+            if left_s <= 0:
+                raise error or BmcStuck(self.bmc.host, f"the BMC at {self.bmc.url} {otherwise}")
+            self._clock.sleep(min(POLL_S, left_s))
+
+    def _override(self, what: str, *targets: Any) -> None:
+        """Boot once from the first of these that the BMC offers."""
+        with self._asking(f"boot from {what} once"):
+            self._system.refresh()
+            offered = self._system.get_allowed_system_boot_source_values()
+            target = next((target for target in targets if target in offered), None)
+            if target is None:
+                names = ", ".join(sorted(one.value for one in offered)[:NAMED]) or "nothing"
+                raise self._error(f"offers no boot from {what}: it offers {names}")
+            self._system.set_system_boot_options(target, enabled=sushy.BootSourceOverrideEnabled.ONCE)
+
+        def taken() -> bool:
+            self._system.refresh()
+            # UsbCd is what sushy orders of Supermicro for Cd; a pending setting shows after the restart only
+            return bool(self._system._settings) or self._system.boot.target in targets
+
+        self._await_state(taken, f"took the order to boot from {what} once, and does not show it")
+
+    def _drives(self) -> tuple[Drive, ...]:
+        with self._asking("show its virtual media"):
+            return drives(self._system)
+
+    def _drive(self) -> Drive:
+        found = self._drives()
+        if not found:
+            raise self._error("has no virtual CD: virtual media may need a licence there; boot from the network")
+        return found[0]
+
+    def _eject(self, drive: Drive) -> None:
+        with self._asking("take the image out"):
+            if not drive.inserted:
+                return
+            drive.eject()
+        self._await_state(lambda: not drive.inserted, "took the order to take the image out, and still shows it")
+
+    def _error(self, sentence: str) -> BmcError:
+        return BmcError(self.bmc.host, f"the BMC at {self.bmc.url} {sentence}")
+
+    @contextmanager
+    def _asking(self, what: str, left_s: float = 0.0) -> Iterator[None]:
+        """A time limit for what is asked within, and a sentence for what comes of it."""
+        self._link.deadline_s = self._clock.now_s() + (left_s or self.bmc.timeout_s)
+        with explained(self.bmc, self._link, what):
+            yield

@@ -1,0 +1,39 @@
+"""From what sushy raises over an answer to a sentence with the BMC's own words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sushy import exceptions as sushy_errors
+
+from hostwright.rebuild.bmc.errors import BmcError, BmcRefused, said
+from hostwright.rebuild.bmc.link import Link
+from hostwright.rebuild.bmc.settings import Bmc
+
+
+@contextmanager
+def explained(bmc: Bmc, link: Link, what: str) -> Iterator[None]:
+    """Turn whatever sushy raises over an answer into a ``BmcError``."""
+    place = f"the BMC at {bmc.url}"
+    try:
+        yield
+    except BmcError:
+        raise
+    except sushy_errors.HTTPError as error:
+        words = _messages(error, link) or f"status {error.status_code}"
+        raise BmcRefused(bmc.host, f"{place} refuses to {what}: {words}") from None
+    except sushy_errors.SushyError as error:
+        raise BmcRefused(bmc.host, f"{place} cannot {what}: {said(str(error), link.secrets)}") from None
+    except Exception as error:  # noqa: BLE001 - sushy trusts that an answer has Redfish's form
+        kind = type(error).__name__
+        raise BmcError(bmc.host, f"{place} was to {what}, and its answer is not Redfish ({kind})") from None
+
+
+def _messages(error: Any, link: Link) -> str:
+    """A BMC's own words about a request that it refuses: the extended ones tell more than the general one."""
+    extended = error.extended_info if isinstance(error.extended_info, list) else [error.extended_info]
+    texts = [one.get("Message") for one in extended if isinstance(one, dict)]
+    words = [said(text, link.secrets) for text in dict.fromkeys(text for text in texts if isinstance(text, str))]
+    return " · ".join(words[:2]) or said(error.detail, link.secrets)

@@ -1,0 +1,250 @@
+"""HTTP to one BMC, within bounds: only to its own address, only so long, only so much; the login is made here once.
+
+sushy reads and writes Redfish's resources through this in place of a ``requests.Session``. It would otherwise try a
+failed login again with the same password, repeat orders whose answer was lost, follow links to other servers with the
+token, and read whatever comes for as long as it comes.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import threading
+from collections.abc import Mapping
+from queue import Empty, SimpleQueue
+from typing import Any
+from urllib.parse import urljoin
+
+import requests
+
+from hostwright.common.durations import Clock
+from hostwright.common.secret import MASK, Secret
+from hostwright.rebuild.bmc.errors import BmcDenied, BmcError, BmcUnreachable, said
+from hostwright.rebuild.bmc.failures import other_name, silent, unreachable
+from hostwright.rebuild.bmc.settings import PASSWORD, PASSWORD_COMMAND, USER, Bmc
+from hostwright.rebuild.bmc.trust import Http, Pinned, authorities, only_certificate, origin, path_of
+
+ROOT = "/redfish/v1/"
+CONNECT_S = 10.0  #: the network of BMCs is near; who has not answered by then is off, or not there
+ANSWER_S = 60.0  #: for one answer: iDRAC and iLO take up to half a minute over a busy system
+LOGOUT_S = 5.0
+CAP_BYTES = 4 * 1024 * 1024  #: of one answer; the largest that is asked for here, a ComputerSystem, has some 50 KiB
+TRIES = 3  #: of a question (never of an order) that found the BMC busy
+PAUSE_S = 2.0
+_BUSY = (429, 500, 502, 503, 504)  #: iDRAC says 500 (SYS518), others 503, while they work off an order
+_BAD, _DENIED, _FORBIDDEN = 400, 401, 403
+_CHUNK_BYTES = 64 * 1024
+
+
+class Link:
+    """The connection to one BMC. ``deadline_s``, by the clock, bounds whatever is asked."""
+
+    def __init__(self, bmc: Bmc, password: Secret, clock: Clock):
+        self.deadline_s = clock.now_s() + bmc.timeout_s
+        self.headers: dict[str, str] = {}  #: sushy looks here; the login is elsewhere
+        self.auth = None
+        self._bmc, self._password, self._clock = bmc, password, clock
+        self._token: Secret | None = None
+        self._session_path = ""
+        self._basic = False
+        self._verify = authorities(bmc)
+        self._http = Http()
+        self._http.trust_env = False  # neither proxies, nor ~/.netrc, nor another bundle of authorities
+        self._http.max_redirects = 5
+        self._http.headers["Connection"] = "close"  # some BMCs choke on connections that stay, sushy's authors found
+
+    @property
+    def secrets(self) -> tuple[Secret, ...]:
+        """What must not be repeated, should the BMC do so."""
+        return (self._password, *((self._token,) if self._token else ()))
+
+    def log_in(self) -> None:
+        """Begin a session, or use the password with each request where the BMC has no sessions.
+
+        Raises ``BmcDenied`` when the login is refused: it is not tried in any other way then.
+        """
+        self._token, self._basic = None, False
+        sessions = self._sessions_path()
+        if sessions:
+            body = {"UserName": self._bmc.user, "Password": self._password.reveal()}
+            answer = self._bounded("POST", urljoin(self._bmc.url, sessions), body, {})
+            if answer.status_code in (_DENIED, _FORBIDDEN):
+                raise self._denied()
+            if answer.status_code == _BAD:  # what some say of a wrong password; to send it again might be one too many
+                raise self._denied(self._said_in(answer))
+            token = answer.headers.get("X-Auth-Token", "")
+            if answer.ok and token.isascii() and token.isprintable() and token:
+                self._token = Secret(token)
+                self._session_path = path_of(answer.headers.get("Location", ""))
+                return
+        self._basic = True
+
+    def request(
+        self, method: str, url: str, *, json: Any = None, headers: Mapping[str, str] | None = None, **_: object
+    ) -> requests.Response:
+        """One request of sushy's, whose own timeouts and authorities do not count. Raises ``BmcError``."""
+        answer = self._patiently(method, url, json, headers or {})
+        if answer.status_code == _DENIED and self._token:  # the session has ended: the password was right
+            self.log_in()
+            answer = self._patiently(method, url, json, headers or {})
+        if answer.status_code == _DENIED:
+            raise self._denied()
+        if answer.status_code == _FORBIDDEN:
+            raise BmcDenied(
+                self._bmc.host,
+                f"the user {self._bmc.user!r} of the BMC at {self._bmc.url} may not do that ({self._words(answer)}): "
+                "it needs the role Operator or Administrator, and no password that must be changed first",
+            )
+        return answer
+
+    def close(self) -> None:
+        """End the session there, for a BMC has room for few; never raises."""
+        self.deadline_s = self._clock.now_s() + LOGOUT_S
+        try:
+            if self._token and self._session_path:
+                self._bounded("DELETE", urljoin(self._bmc.url, self._session_path), None, {})
+        except (BmcError, ValueError):  # the address of the session is the BMC's word
+            pass  # it ends the session by itself after a while
+        finally:
+            self._token, self._session_path = None, ""
+            self._http.close()
+
+    def _sessions_path(self) -> str:
+        """Where sessions are made, as the service's root says; empty where it does not, or is not shown without a
+        login."""
+        answer = self._patiently("GET", urljoin(self._bmc.url, ROOT), None, {})
+        if answer.status_code in (_DENIED, _FORBIDDEN):
+            return ""
+        try:
+            path = json.loads(answer.content)["Links"]["Sessions"]["@odata.id"]
+        except (ValueError, RecursionError, LookupError, TypeError):
+            return ""
+        return path if isinstance(path, str) else ""
+
+    def _patiently(self, method: str, url: str, body: Any, headers: Mapping[str, str]) -> requests.Response:
+        """One request; a question that found the BMC busy is asked again, within the deadline."""
+        for left in reversed(range(TRIES)):
+            again = left > 0 and method == "GET" and self._left_s() > PAUSE_S
+            try:
+                answer = self._bounded(method, url, body, headers)
+            except BmcUnreachable as error:
+                if not (again and error.passing):
+                    raise
+            else:
+                if not (again and answer.status_code in _BUSY):
+                    return answer
+            self._clock.sleep(PAUSE_S)
+        raise silent(self._bmc)
+
+    def _bounded(self, method: str, url: str, body: Any, headers: Mapping[str, str]) -> requests.Response:
+        """One request in a thread of its own, which is left behind when its time is over: a resolver and a server
+        that sends a byte now and then know no timeout."""
+        if origin(url) != origin(self._bmc.url):
+            raise BmcError(self._bmc.host, f"the BMC at {self._bmc.url} leads to another server, {said(url)}")
+        limit_s = min(self._left_s(), CONNECT_S + ANSWER_S)
+        if limit_s <= 0:
+            raise silent(self._bmc)
+        inbox: SimpleQueue[requests.Response | BaseException] = SimpleQueue()
+
+        def work() -> None:
+            try:
+                inbox.put(self._send(method, url, body, {**headers, **self._login()}, limit_s))
+            except BaseException as error:  # noqa: BLE001 - raised again by whoever waits for it
+                inbox.put(error)
+
+        threading.Thread(target=work, name=f"bmc-{self._bmc.host}", daemon=True).start()
+        try:
+            found = inbox.get(timeout=limit_s)
+        except Empty:
+            raise silent(self._bmc) from None
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    def _send(self, method: str, url: str, body: Any, headers: Mapping[str, str], limit_s: float) -> requests.Response:
+        try:
+            return self._once(method, url, body, headers, limit_s)
+        except requests.RequestException as error:
+            failed = error
+        fingerprint = only_certificate(self._bmc.ca) if other_name(failed) else ""
+        if fingerprint:  # nothing was sent: the handshake failed
+            self._http.mount("https://", Pinned(fingerprint))
+            try:
+                return self._once(method, url, body, headers, limit_s)
+            except requests.exceptions.SSLError:
+                pass  # it is not that very certificate: what was said at first counts
+            except requests.RequestException as error:
+                failed = error
+        failed.request = None  # it holds the login, and goes along in the chain of causes
+        raise unreachable(self._bmc, failed)
+
+    def _once(self, method: str, url: str, body: Any, headers: Mapping[str, str], limit_s: float) -> requests.Response:
+        timeout = (min(CONNECT_S, limit_s), min(ANSWER_S, limit_s))
+        answer = self._http.request(
+            method, url, json=body, headers=dict(headers), verify=self._verify, timeout=timeout, stream=True
+        )
+        with answer:
+            content = bytearray()
+            for chunk in answer.iter_content(_CHUNK_BYTES):
+                content += chunk
+                if len(content) > CAP_BYTES:
+                    raise BmcError(
+                        self._bmc.host,
+                        f"the BMC at {self._bmc.url} sends more than {CAP_BYTES >> 20} MiB where some lines are "
+                        "expected; its answer was thrown away",
+                    )
+        # sushy finds it read, as it would be without ``stream``; of errors, sushy writes down every word
+        answer._content = bytes(content) if answer.ok else self._scrubbed(bytes(content))
+        if answer.is_redirect:
+            target = said(answer.headers.get("Location", ""))
+            raise BmcError(
+                self._bmc.host,
+                f"the BMC at {self._bmc.url} sends us on to {target}: if it is to be found there, say so",
+            )
+        return answer
+
+    def _scrubbed(self, content: bytes) -> bytes:
+        for secret in self.secrets:
+            for text in (secret.reveal(), json.dumps(secret.reveal())[1:-1]):
+                content = content.replace(text.encode(), MASK.encode())
+        return content
+
+    def _login(self) -> dict[str, str]:
+        if self._token:
+            return {"X-Auth-Token": self._token.reveal()}
+        if not self._basic:
+            return {}
+        pair = f"{self._bmc.user}:{self._password.reveal()}".encode()
+        return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+
+    def _left_s(self) -> float:
+        return self.deadline_s - self._clock.now_s()
+
+    def _denied(self, words: str = "") -> BmcDenied:
+        where = PASSWORD_COMMAND if self._bmc.password_command else PASSWORD
+        return BmcDenied(
+            self._bmc.host,
+            f"the BMC at {self._bmc.url} refuses the user {self._bmc.user!r}{f' ({words})' if words else ''}: the "
+            "password is wrong, or the account is locked or not allowed over Redfish. It was tried only once, for "
+            f"BMCs lock accounts: see {USER} and {where}",
+        )
+
+    def _said_in(self, answer: requests.Response) -> str:
+        """The first message of an error in Redfish's form (the extended ones tell more), else its status."""
+        try:
+            error = json.loads(answer.content)["error"]
+            message = (error.get("@Message.ExtendedInfo") or [{}])[0].get("Message") or error.get("message")
+        except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+            message = ""
+        return said(message, self.secrets) or f"status {answer.status_code}"
+
+    def _words(self, answer: requests.Response) -> str:
+        return said(answer.reason, self.secrets) or str(answer.status_code)
+
+
+def quiet() -> None:
+    """Keep sushy and urllib3 from the log and the terminal: they write down what a BMC sends, as it is, and what they
+    would complain about becomes a sentence of ours."""
+    for name in ("sushy", "urllib3.connection", "urllib3.connectionpool", "urllib3.util.retry"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)

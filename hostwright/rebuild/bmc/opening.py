@@ -1,0 +1,83 @@
+"""Logging in to a BMC, and finding the one system that is the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sushy
+
+from hostwright.common.durations import Clock
+from hostwright.rebuild.bmc.controller import NAMED, Controller
+from hostwright.rebuild.bmc.errors import BmcDenied, BmcError, said
+from hostwright.rebuild.bmc.explaining import explained
+from hostwright.rebuild.bmc.link import Link, quiet
+from hostwright.rebuild.bmc.passwords import password_of
+from hostwright.rebuild.bmc.settings import SYSTEM, Bmc
+
+
+def open_bmc(bmc: Bmc, clock: Clock | None = None) -> Controller:
+    """Log in to a BMC and find its system. Raises ``BmcError``. Close it, or use it as a context manager."""
+    quiet()
+    clock = clock or Clock()
+    link = Link(bmc, password_of(bmc), clock)
+    try:
+        with explained(bmc, link, "show its systems"):
+            link.log_in()
+            connector = sushy.connector.Connector(bmc.url)
+            connector._session = link  # the one place where all of sushy's requests pass
+            root = sushy.Sushy(bmc.url, auth=_LoggedIn(), connector=connector, server_side_retries=0)
+            system = _system(bmc, root)
+    except BaseException:
+        link.close()
+        raise
+    return Controller(bmc, link, system, clock)
+
+
+class Opener:
+    """Opens one BMC as often as needed, until it refuses the login: then never again, as accounts get locked."""
+
+    def __init__(self, bmc: Bmc):
+        self._bmc = bmc
+        self._denied: BmcDenied | None = None
+
+    def __call__(self) -> Controller:
+        """See ``open_bmc``."""
+        if self._denied is not None:
+            raise self._denied
+        try:
+            return open_bmc(self._bmc)
+        except BmcDenied as error:
+            self._denied = error
+            raise
+
+
+class _LoggedIn:
+    """sushy's notion of authentication, with nothing left to do: see ``Link``."""
+
+    def set_context(self, root: object, connector: object) -> None:
+        """Called once by sushy."""
+
+    def authenticate(self) -> None:
+        """Called once by sushy."""
+
+    def close(self) -> None:
+        """Called by sushy at the end."""
+
+
+def _system(bmc: Bmc, root: Any) -> Any:
+    """The system that the inventory names by its id or name, or the only one that there is."""
+    paths = root.get_system_collection().members_identities
+    ids = {path.rstrip("/").rpartition("/")[2]: path for path in paths}
+    if not bmc.system and len(paths) == 1:
+        return root.get_system(paths[0])
+    if bmc.system in ids:
+        return root.get_system(ids[bmc.system])
+    for path in paths if bmc.system else ():
+        system = root.get_system(path)
+        if bmc.system in (system.identity, system.name, system.uuid):
+            return system
+    names = ", ".join(said(name) for name in list(ids)[:NAMED]) + (" and more" if len(ids) > NAMED else "")
+    begin = f"the BMC at {bmc.url} has no system {bmc.system!r}" if bmc.system else f"the BMC at {bmc.url} has several"
+    if not ids:
+        raise BmcError(bmc.host, f"the BMC at {bmc.url} has no system at all")
+    raise BmcError(bmc.host, f"{begin}: it has {names}; say which in {SYSTEM}")

@@ -1,0 +1,235 @@
+"""How the BMC of a host is reached, from the inventory's variables."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from hostwright.common.durations import seconds
+from hostwright.common.errors import InputError, InputErrors
+from hostwright.common.secret import Secret
+from hostwright.common.validation import describe, unknown_name
+from hostwright.common.yamlfile import Vaulted
+from hostwright.inventory import Host
+
+ADDRESS = "hostwright_bmc"
+USER, PASSWORD, PASSWORD_COMMAND = f"{ADDRESS}_user", f"{ADDRESS}_password", f"{ADDRESS}_password_command"
+CA, SYSTEM, TIMEOUT, CONSOLE = f"{ADDRESS}_ca", f"{ADDRESS}_system", f"{ADDRESS}_timeout", f"{ADDRESS}_console"
+INSECURE = f"{ADDRESS}_insecure"
+NAMES = (ADDRESS, USER, PASSWORD, PASSWORD_COMMAND, CA, SYSTEM, TIMEOUT, CONSOLE, INSECURE)
+
+TIMEOUT_S = 120.0  #: for one order: servers with terabytes of memory report "on" within seconds, and "off" after a
+#: minute when the operating system shuts itself down first
+_PATHS = ("", "/redfish", "/redfish/v1")
+_HOST = re.compile(r"[a-z0-9_](?:[a-z0-9._-]{0,252}[a-z0-9])?")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_TEMPLATE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Bmc:
+    """The BMC of one host. ``timeout_s`` is for one order, with the wait for the power state that it leads to."""
+
+    host: str
+    url: str  #: https://NAME[:PORT], or http:// where the inventory says that this is meant
+    user: str
+    password: Secret | None = None
+    password_command: str = ""
+    ca: str = ""  #: a PEM file; empty: the authorities that this machine trusts
+    system: str = ""  #: the Redfish system's id; empty: the only one that there is
+    timeout_s: float = TIMEOUT_S
+    console: str = ""  #: how an operator gets at the console, in the site's words
+
+    @property
+    def insecure(self) -> bool:
+        """Whether it is talked to without TLS."""
+        return self.url.startswith("http://")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the operator should know about these settings."""
+        plain = f"the BMC at {self.url} is talked to without TLS: its password can be read on the way ({INSECURE})"
+        return (plain,) if self.insecure else ()
+
+
+class _Bad(Exception):
+    """A sentence about a value, without its place."""
+
+
+def read_bmc(host: Host) -> Bmc | None:
+    """The BMC that a host's variables name, or ``None``. Raises ``InputError`` with every mistake.
+
+    Of templates, ``{{ inventory_hostname }}`` and those of plain variables are filled in, so that one line in a
+    group's file names the BMCs of all its hosts.
+    """
+    found = _Found(host)
+    values = {name: found.read(name) for name in host.vars if name.startswith(ADDRESS)}
+    values = {name: value for name, value in values.items() if value is not None}
+    found.check_together(values)
+    if found.mistakes:
+        raise found.mistakes[0] if len(found.mistakes) == 1 else InputErrors(found.mistakes)
+    if ADDRESS not in values:
+        return None
+    return Bmc(
+        host.name,
+        values[ADDRESS],
+        values[USER],
+        values.get(PASSWORD),
+        values.get(PASSWORD_COMMAND, ""),
+        values.get(CA, ""),
+        values.get(SYSTEM, ""),
+        values.get(TIMEOUT, TIMEOUT_S),
+        values.get(CONSOLE, ""),
+    )
+
+
+class _Found:
+    """The variables of one host while they are read, and their mistakes."""
+
+    def __init__(self, host: Host):
+        self._host = host
+        self.mistakes: list[InputError] = []
+
+    def read(self, name: str) -> Any:
+        """One variable's value; ``None`` where it is not given, or wrong."""
+        value = self._host.get(name)
+        if value is None:
+            return None
+        try:
+            if name not in NAMES:
+                raise _Bad(unknown_name(name, NAMES))
+            return _READERS[name](self._filled(value))
+        except _Bad as error:
+            self._fail(name, str(error))
+            return None
+
+    def check_together(self, values: Mapping[str, Any]) -> None:
+        """What a BMC needs besides its address, and what excludes each other."""
+        if self._host.get(ADDRESS) is None:
+            return
+        if self._host.get(USER) is None:
+            self._fail(ADDRESS, f"is given and {USER} is not")
+        secrets = [name for name in (PASSWORD, PASSWORD_COMMAND) if self._host.get(name) is not None]
+        if not secrets:
+            self._fail(ADDRESS, f"is given, and neither {PASSWORD} nor {PASSWORD_COMMAND}")
+        elif len(secrets) > 1:
+            self._fail(PASSWORD_COMMAND, f"is given, and {PASSWORD} as well: which of them counts? Set one to null")
+        if values.get(ADDRESS, "").startswith("http://") and not values.get(INSECURE):
+            self._fail(
+                ADDRESS,
+                f"over http:// the password can be read on the way: write https://, or, for a BMC without TLS, also "
+                f"{INSECURE}: true",
+            )
+
+    def _fail(self, name: str, sentence: str) -> None:
+        self.mistakes.append(InputError(f"{name}: {sentence}", self._host.vars[name].origin.exact))
+
+    def _filled(self, value: Any) -> Any:
+        """The value with templates filled in; a secret stays one."""
+        if isinstance(value, Vaulted):
+            raise _Bad(
+                "is encrypted with Ansible Vault, which is not read here; "
+                f"{PASSWORD_COMMAND} can ask ansible-vault, or another keeper of passwords"
+            )
+        if isinstance(value, Secret):
+            return Secret(_TEMPLATE.sub(lambda match: self._variable(match, secret=True), value.reveal()))
+        return _TEMPLATE.sub(self._variable, value) if isinstance(value, str) else value
+
+    def _variable(self, match: re.Match[str], *, secret: bool = False) -> str:
+        if match[1] in ("inventory_hostname", "inventory_hostname_short"):
+            name = self._host.name
+            return name if match[1] == "inventory_hostname" else name.partition(".")[0]
+        value = self._host.get(match[1])
+        if isinstance(value, Secret) and not secret:
+            raise _Bad(f"the template names {match[1]!r}, a secret, which does not belong here")
+        plain = value.reveal() if isinstance(value, Secret) else value
+        if isinstance(plain, bool) or not isinstance(plain, (str, int)):
+            raise _Bad(f"the template names {match[1]!r}, which is not a variable with text or a number")
+        return str(plain)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, (str, int)) or not str(value).strip():
+        raise _Bad(f"found {describe(value)}, expected text")
+    if _CONTROL.search(str(value)):
+        raise _Bad("has a line break or another control character in it")
+    return str(value).strip()
+
+
+def _command(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
+        raise _Bad(f"found {describe(value)}, expected a command for /bin/sh that prints the password")
+    return value
+
+
+def _user(value: Any) -> str:
+    text = _text(value)
+    if ":" in text:
+        raise _Bad(f"found {describe(text)}: a user's name in HTTP cannot hold a colon")  # RFC 7617, section 2
+    return text
+
+
+def _password(value: Any) -> Secret:
+    if not isinstance(value, Secret) or not value or _CONTROL.search(value.reveal()):
+        raise _Bad("is empty, no text, or has a line break or another control character in it")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool) and str(value).lower() not in ("true", "false"):  # text on the command line
+        raise _Bad(f"found {describe(value)}, expected true or false")
+    return str(value).lower() == "true"
+
+
+def _duration(value: Any) -> float:
+    try:
+        return seconds(value)
+    except ValueError as error:
+        raise _Bad(str(error)) from error
+
+
+def _url(value: Any) -> str:
+    """``bmc07``, ``10.0.0.7:8443``, ``2001:db8::7`` or a URL as ``https://NAME[:PORT]``."""
+    text = _text(value)
+    if "@" in text:  # before anything is said about the text
+        raise _Bad(f"holds a login: it belongs into {USER} and {PASSWORD} or {PASSWORD_COMMAND}")
+    try:
+        parts = urlsplit(text if "://" in text else f"https://{_bracketed(text)}")
+        name, port = (parts.hostname or "").lower(), parts.port
+    except ValueError as error:
+        raise _Bad(f"found {describe(text)}, expected a name or an address, with :PORT perhaps, or a URL") from error
+    if parts.scheme not in ("https", "http"):
+        raise _Bad(f"found {describe(text)}, expected a URL that begins with https://")
+    if parts.query or parts.fragment or parts.path.rstrip("/") not in _PATHS:
+        raise _Bad(f"found {describe(text)}, expected nothing after the address: the Redfish service is at /redfish/v1")
+    if not (_HOST.fullmatch(name) or _is_ipv6(name)):
+        raise _Bad(f"found {describe(text)}, in which there is no valid name or address")
+    return f"{parts.scheme}://{f'[{name}]' if ':' in name else name}{f':{port}' if port is not None else ''}"
+
+
+def _bracketed(text: str) -> str:
+    return f"[{text}]" if _is_ipv6(text) else text
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        return ipaddress.IPv6Address(text).scope_id is None
+    except ValueError:
+        return False
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    ADDRESS: _url,
+    USER: _user,
+    PASSWORD: _password,
+    PASSWORD_COMMAND: _command,
+    CA: _text,
+    SYSTEM: _text,
+    TIMEOUT: _duration,
+    CONSOLE: _text,
+    INSECURE: _flag,
+}

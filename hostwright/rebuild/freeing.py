@@ -1,0 +1,78 @@
+"""Work taken off a host before its power is cut or its disks are wiped, after one more look at who works there.
+
+What the decision was made from may be hours old: hosts wait for their turn.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from hostwright.apply.disturb import draining, occupied
+from hostwright.common.errors import Locked, Refused, Stopped
+from hostwright.plan import locks
+from hostwright.plan.model import Facts
+from hostwright.plan.observing import ask
+from hostwright.rebuild.clock import Phases
+from hostwright.rebuild.tools import Tools
+from hostwright.resources.gpu_use import BUSY_PROBES, users
+
+
+def refuse_locked(tools: Tools, facts: Facts) -> None:
+    """Raise ``Locked`` for a host that an operator keeps to himself, or that another run works on."""
+    holder, name = tools.settings.holder, tools.member.name
+    sentence = locks.refusal(facts, datetime.now(UTC))
+    held = locks.living(facts, holder) if holder is not None else None
+    if sentence or held is not None:
+        raise Locked(name, sentence or locks.held_by(held))
+
+
+def look_again(tools: Tools, phases: Phases) -> Facts:
+    """Who keeps, changes and uses the host now. Raises ``Locked``, and ``HostError`` where it does not answer."""
+    with phases.phase("diagnose"), tools.connect() as session:
+        facts = occupied.look(session, tools.member.name, tools.settings.password)
+    refuse_locked(tools, facts)
+    return facts
+
+
+def free(tools: Tools, phases: Phases, effect: str) -> None:
+    """Take work off a host that answers, where the inventory says how, and wait until nobody uses its GPUs.
+
+    ``effect`` is what is about to be done to it ("cuts its power"). Nothing was disturbed when this raises: ``Locked``,
+    ``Refused`` where GPUs are in use or a job of an earlier run goes on, else ``HostError``.
+    """
+    facts, settings, name = look_again(tools, phases), tools.settings, tools.member.name
+    left = occupied.left_at_work(facts)
+    if left and not settings.force:
+        raise Refused(name, f"{left}, and what is due {effect}: wait, or --force")
+    hit = draining.AtWork(gpus=users(facts))
+    decision = draining.decide(effect, hit, hooks=settings.hooks, drain=settings.drain, force=settings.force)
+    if decision.refusal:
+        raise Refused(name, decision.refusal)
+    if decision.drain:
+        drain(tools, phases, effect, wait=True)
+
+
+def drain(tools: Tools, phases: Phases, reason: str, *, wait: bool = False) -> None:
+    """Run the site's command, where there is one, and ``wait`` until nobody uses the GPUs. Raises ``HostError``."""
+    hooks = tools.settings.hooks
+    if hooks is None:
+        return
+    with phases.phase("drain"):
+        with tools.connect() as session:
+            draining.drain(session, hooks, context(tools, reason), tools.settings.emit)
+        if wait:
+            draining.wait_until_idle(tools.member.name, lambda: _users(tools), hooks.timeout_s, tools.settings.emit)
+
+
+def context(tools: Tools, reason: str) -> draining.Context:
+    """For which host one of the site's commands runs, and why."""
+    run = tools.settings.run
+    return draining.Context(tools.member.name, reason, run.id, run.operator, tools.settings.password)
+
+
+def _users(tools: Tools) -> tuple[str, ...]:
+    if tools.settings.stopping():
+        raise Stopped(tools.member.name, "stopped by the operator while work on it was ending; it stays drained")
+    with tools.connect() as session:
+        timeout_s = occupied.LOOK_TIMEOUT_S
+        return users(ask(session, tools.member.name, BUSY_PROBES, tools.settings.password, timeout_s=timeout_s))

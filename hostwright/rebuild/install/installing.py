@@ -1,0 +1,269 @@
+"""A new operating system for one host: by our own seed over its BMC, or by the site's own command.
+
+The host key of the new system is made here and given to it with the seed, so that it is known before the host first
+answers; it takes the place of the old one only once the host shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+from hostwright.apply.disturb import hooks, rebooting
+from hostwright.apply.events import Emit, Note, Waiting
+from hostwright.cli import console
+from hostwright.common.durations import Clock
+from hostwright.common.errors import HostError, Unreachable
+from hostwright.plan.hostfacts import OS_RELEASE, os_release
+from hostwright.plan.member import Member
+from hostwright.plan.observing import ask
+from hostwright.rebuild.bmc import Controller
+from hostwright.rebuild.clock import Phases
+from hostwright.rebuild.install.seeds.debian import FETCHED
+from hostwright.rebuild.install.seeds.rendering import Seed, render_keys, render_seed
+from hostwright.rebuild.install.seeds.settings import Install, Reinstall, reinstall_environment
+from hostwright.rebuild.install.serving import Place, SeedServers
+from hostwright.rebuild.install.sources import console_keys
+from hostwright.rebuild.ways.means import Means, read_means
+from hostwright.transport import Session
+from hostwright.transport.identity.keys import HostKey, KeyPair, generate
+from hostwright.transport.identity.offered import offered
+from hostwright.transport.identity.trusting import known, replace
+
+POLL_S = 2.0  #: between two looks whether the new system answers
+CONSOLE_POLL_S = 10.0  #: between two questions to its console: a BMC takes as long to let somebody in
+#: from power-on to the first file of the seed: twice what firmware and memory tests of a big server take
+FETCH_TIMEOUT_S = 1200.0
+LOOK_TIMEOUT_S = 30.0  #: for one short question
+SHOWN = 40  #: characters of what a host says it is
+SYSTEMS = {"ubuntu": "Ubuntu", "debian": "Debian"}
+
+
+@dataclass(frozen=True)
+class Installer:
+    """What an installation needs beside the host: how to reach it, and where seeds are served."""
+
+    member: Member
+    connect: Callable[[], Session]
+    open_bmc: Callable[[], Controller] | None
+    servers: SeedServers
+    run: str
+    emit: Emit
+    stopping: Callable[[], bool]
+    clock: Clock
+
+    @cached_property
+    def means(self) -> Means:
+        """How the inventory says that the host is installed."""
+        return read_means(self.member.host)
+
+    def __call__(self, reason: str, phases: Phases, begun: Callable[[], None]) -> None:
+        """Install the host anew, and return when it answers on SSH with its new key, which is then the known one.
+
+        ``begun`` is called before the first order that changes something. Raises ``HostError`` with what was seen last.
+        """
+        if install := self.means.install:
+            self._by_seed(install, phases, begun)
+        elif reinstall := self.means.reinstall:
+            self._by_command(reinstall, reason, phases, begun)
+        else:
+            raise HostError(self.member.name, "no reinstall is configured for it (hostwright_install)")
+
+    def _by_seed(self, install: Install, phases: Phases, begun: Callable[[], None]) -> None:
+        keys, name = generate(), self.member.name
+        with self.servers.place(name, install) as place:
+            seed = render_seed(install, host=name, keys=keys, url=place.url)
+            place.publish(seed)
+            self.emit(Note(name, f"its installer is to be given: {seed.command_line}"))
+            began_s = self._start_installer(install, place, seed, phases, begun)
+            with phases.phase("install"):
+                stopped = partial(_going_on, install, place)
+                self._await_key([keys.public], install.timeout_s, began_s=began_s, stopped=stopped)
+        with phases.phase("install"):
+            with suppress(HostError), self._bmc() as bmc:  # the host is there: a BMC that fails now is no failure
+                bmc.boot_from_disk()
+            with self._await_login(install.timeout_s) as session:
+                self._require_system(session, install)
+
+    def _start_installer(
+        self, install: Install, place: Place, seed: Seed, phases: Phases, begun: Callable[[], None]
+    ) -> float:
+        """Boot the installer, and return when it has its seed; the time of its power-on, by the clock.
+
+        Where that does not come, the host boots from its disk again: nothing is left armed that would wipe it later.
+        """
+        ordered = False
+        try:
+            with phases.phase("power"), self._bmc() as bmc:
+                self.emit(Waiting(self.member.name, "its BMC"))
+                begun()
+                ordered = True
+                bmc.boot_once(install.boot, image_url=install.image)
+                bmc.cycle()
+            with phases.phase("install"):
+                began_s = self.clock.now_s()
+                self._await_fetch(place, seed.first, min(FETCH_TIMEOUT_S, install.timeout_s), install.boot)
+        except BaseException:
+            if seed.first not in place.withdraw() and ordered:
+                with suppress(HostError), phases.phase("power"), self._bmc() as bmc:
+                    bmc.boot_from_disk()
+            raise
+        return began_s
+
+    def _bmc(self) -> Controller:
+        if self.open_bmc is None:
+            raise HostError(self.member.name, "the inventory names no BMC for it (hostwright_bmc)")
+        return self.open_bmc()
+
+    def _by_command(self, reinstall: Reinstall, reason: str, phases: Phases, begun: Callable[[], None]) -> None:
+        name, keys = self.member.name, generate()
+        given = reinstall.host_keys == "given"
+        with phases.phase("install"):
+            before = self._shown()
+            with self.servers.place(name, reinstall) as place:
+                if given:
+                    place.publish(render_keys(keys))
+                begun()
+                self._run(reinstall, reason, keys, place.url if given else "")
+                wanted = [keys.public] if given else None
+                self._await_key(wanted, reinstall.timeout_s, before=before)
+            self._await_login(reinstall.timeout_s).close()
+        self.emit(Note(name, "it has a new operating system, and its new key is written down"))
+
+    def _run(self, reinstall: Reinstall, reason: str, keys: KeyPair, seed: str) -> None:
+        host = self.member.host
+        environment = reinstall_environment(
+            host=host.name, address=host.address or host.name, reason=reason, run=self.run,
+            host_key=keys.public.line if seed else "", seed=seed,
+        )  # fmt: skip
+        self.emit(Waiting(host.name, "the reinstall command"))
+        ended = hooks.run_here(reinstall.command, environment, reinstall.timeout_s)
+        if ended.status == 0:
+            return
+        late = f"did not end within {reinstall.timeout_s:.0f} s"
+        how = late if ended.status is None else f"ended with status {ended.status}"
+        said = f": {ended.lines[-1][:200]}" if ended.lines else " and printed nothing"
+        raise HostError(host.name, f"the command of hostwright_reinstall {how}{said}")
+
+    def _await_fetch(self, place: Place, first: str, timeout_s: float, boot: str) -> None:
+        """Wait until the installer asks for its seed."""
+        name = self.member.name
+        self.emit(Waiting(name, "the installer, which has not asked for its seed yet"))
+        end_s = self.clock.now_s() + timeout_s
+        while first not in place.fetched():
+            self._go_on(lambda: " before its installer had the seed")
+            if self.clock.now_s() >= end_s:
+                others = ", ".join(sorted(place.refused()))
+                hint = (
+                    f" (asked for by {others}, which may not have it: hostwright_install_allow_from)" if others else ""
+                )
+                raise HostError(
+                    name,
+                    f"the installer did not ask for its seed{hint} within {timeout_s:.0f} s of the power cycle: look "
+                    f"at its console whether it boots from {boot}, and whether its kernel is given the seed's address",
+                )
+            self.clock.sleep(POLL_S)
+        self.emit(Note(name, "the installer has its seed"))
+
+    def _await_key(
+        self,
+        wanted: list[HostKey] | None,
+        timeout_s: float,
+        *,
+        began_s: float | None = None,
+        before: HostKey | None = None,
+        stopped: Callable[[], str] = lambda: "; what its reinstall command began goes on by itself",
+    ) -> None:
+        """Wait until the host shows its new key, and write that down.
+
+        ``wanted`` are the keys that were given to it; without them its console tells, once it shows another one than
+        those that are known and than ``before``. The old key means that the old system is still there, or again; any
+        other one may be the installer's own and is waited out. ``timeout_s`` counts from ``began_s``, else from now.
+        ``stopped`` says what becomes of the host when the operator stops that.
+        """
+        name, options = self.member.name, self.member.options
+        old = {entry.blob for entry in known(self.member.host, options)}
+        self.emit(Waiting(name, "the new system"))
+        end_s, last = (self.clock.now_s() if began_s is None else began_s) + timeout_s, "nothing of it"
+        pause_s, keys = POLL_S, wanted
+        while True:
+            self._go_on(stopped)
+            shown = self._shown()
+            if shown is not None:
+                last = f"it showed {'its old' if shown.blob in old else 'an unknown'} key {shown}"
+                if wanted is None and shown != before and shown.blob not in old:
+                    (keys, last), pause_s = self._from_console(shown), CONSOLE_POLL_S
+                elif wanted is None and shown.blob in old:
+                    last += " (a new system must make new ones, or take the one of host_keys: given)"
+                if keys and shown in keys:
+                    break
+            if self.clock.now_s() >= end_s:
+                raise HostError(
+                    name,
+                    f"the installation did not end within {timeout_s:.0f} s; last seen: {last}. Look at its console",
+                )
+            self.clock.sleep(pause_s)
+        replaced = replace(self.member.host, options, keys)
+        self.emit(Note(name, f"its new host key {keys[0]} is written down in {', '.join(map(str, replaced.files))}"))
+
+    def _from_console(self, shown: HostKey) -> tuple[list[HostKey], str]:
+        """The keys that the console tells now, and what that says of the one that is shown; none where it fails: while
+        the host is being installed, its console may have nothing to tell yet, or the installer's own."""
+        command = self.means.console_command
+        if not command:
+            raise HostError(
+                self.member.name,
+                f"the new system shows {shown}, and nothing says that this is right: give hostwright_host_keys, or "
+                f"look at its console and say `invoke trust --hosts {self.member.name} --fingerprint …`",
+            )
+        try:
+            keys = list(console_keys(self.member.host, command))
+        except HostError as error:
+            return [], error.sentence.removesuffix(". Nothing was changed")  # which is so of the keys alone
+        return keys, f"it showed an unknown key {shown}, and its console says {', '.join(map(str, keys))}"
+
+    def _shown(self) -> HostKey | None:
+        """The key that the host shows now; ``None`` while nothing answers."""
+        try:
+            return offered(self.member.host, self.member.options)
+        except Unreachable:
+            return None
+
+    def _await_login(self, timeout_s: float) -> Session:
+        """Wait until we may log in and systemd has settled: the installed system's first boot may still go on."""
+        return rebooting.await_boot(
+            self.member.host, self.connect, after="its installation", timeout_s=timeout_s, emit=self.emit,
+            clock=self.clock,
+        )  # fmt: skip
+
+    def _require_system(self, session: Session, install: Install) -> None:
+        """Raise unless the system and release of the settings were installed: which ones, the site's PXE decides."""
+        name = self.member.name
+        said = os_release(ask(session, name, (OS_RELEASE,), None, timeout_s=LOOK_TIMEOUT_S))
+        system, release = (console.printable(said.get(one, ""))[:SHOWN] for one in ("ID", "VERSION_ID"))
+        if (system, release) == (install.os, install.release):
+            return
+        found = f"{SYSTEMS.get(system, system)} {release or 'without a release number'}"
+        raise HostError(
+            name,
+            f"your {'PXE' if install.boot == 'network' else 'image'} installed "
+            f"{found if system else 'something that does not say what it is'}, and hostwright_install says "
+            f"{SYSTEMS[install.os]} {install.release}: correct one of them, then say "
+            f"`invoke rebuild --hosts {name} --from reinstall`",
+        )
+
+    def _go_on(self, stopped: Callable[[], str]) -> None:
+        if self.stopping():
+            raise HostError(self.member.name, f"stopped by the operator{stopped()}")
+
+
+def _going_on(install: Install, place: Place) -> str:
+    """What becomes of an installer that has its seed when nobody serves it any more."""
+    left = set(FETCHED) - place.fetched() if install.os == "debian" else set()
+    if left:
+        return (
+            f": its installer goes on by itself, and fails at its end, for {', '.join(sorted(left))} are served no more"
+        )
+    return ": its installer has all of its seed and goes on by itself"

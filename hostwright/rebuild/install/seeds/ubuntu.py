@@ -1,0 +1,165 @@
+"""Ubuntu's unattended installation: an autoinstall document as cloud-init's NoCloud user-data.
+
+Autoinstall is described in Ubuntu's "Autoinstall configuration reference manual"; what stands below ``user-data`` in it
+is given to cloud-init in the installed system, which writes the host key before sshd starts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from hostwright.common.quoting import sh
+from hostwright.common.templates import render
+from hostwright.rebuild.install.seeds.escaping import to_yaml
+from hostwright.rebuild.install.seeds.settings import Disk, Install, Network
+from hostwright.transport.identity.keys import KeyPair
+
+NO_PASSWORD = "*"  # noqa: S105 (no password hashes to this, and unlike `!` it does not lock the account for sshd)
+#: What unattended-upgrades leaves alone until the first provision writes the same file with the stack's own list.
+KEPT_BACK = ("linux-", "nvidia-", "libnvidia-")
+UNATTENDED = "/etc/apt/apt.conf.d/52hostwright"
+SUDOERS = "/etc/sudoers.d/90-hostwright"
+GRUB = "/etc/default/grub.d/90-hostwright.cfg"
+#: Where the installer leaves copies of the seed in the installed system, the host key included; older ones for all to
+#: read.
+_LEFT_BEHIND = "chmod -Rf go= /etc/cloud/cloud.cfg.d/99-installer.cfg /var/log/installer || true"
+#: For installers that pass over sizing-policy (subiquity took it in April 2023: none of 20.04 has it) and give / at
+#: most 200 GiB. Where the group is used up already, lvextend fails, and nothing is to be done.
+_WHOLE_GROUP = 'lvextend --resizefs --extents +100%FREE "$(findmnt -n -o SOURCE /target)" || true'
+_ESP = "1G"  #: what Ubuntu's installer itself makes of the EFI system partition on large disks
+
+
+def files(install: Install, *, keys: KeyPair) -> dict[str, str]:
+    """The files that cloud-init looks for below the seed's URL."""
+    instance = hashlib.sha256(keys.public.blob).hexdigest()[
+        :16
+    ]  # another key, another installation; a folder's name too
+    meta = {"instance-id": f"hostwright-{instance}", "local-hostname": install.hostname}
+    values: dict[str, Any] = {name: to_yaml(value) for name, value in _values(install, keys).items()}
+    values |= _optional(install)
+    return {
+        "user-data": render("seeds/ubuntu/user-data.j2", **values),
+        "meta-data": f"{to_yaml(meta)}\n",
+        "vendor-data": "#cloud-config\n{}\n",
+    }
+
+
+def _values(install: Install, keys: KeyPair) -> dict[str, Any]:
+    hashed = install.password_hash
+    return {
+        "hostname": install.hostname,
+        "user": install.user,
+        "password": hashed.reveal() if hashed else NO_PASSWORD,
+        "ssh_keys": list(install.ssh_keys),
+        "locale": install.locale,
+        "keyboard": install.keyboard,
+        "timezone": install.timezone,
+        "storage": storage(install),
+        "packages": list(install.packages),
+        "late_commands": late_commands(install),
+        "private": keys.private.reveal(),
+        "public": f"{keys.public.line}\n",
+        "boot_commands": [_LEFT_BEHIND],
+    }
+
+
+def _optional(install: Install) -> dict[str, str]:
+    """What is left out of the document where the installer's own way is wanted."""
+    given = {
+        "network": network(install.network),
+        "proxy": install.proxy,
+        "apt": {"primary": [{"arches": ["default"], "uri": install.mirror}], "geoip": False} if install.mirror else "",
+    }
+    return {name: to_yaml(value) if value else "" for name, value in given.items()}
+
+
+def network(wanted: Network) -> dict[str, Any]:
+    """The network in netplan's form; empty for the installer's own way: every wired interface asks for an address."""
+    if not (wanted.interface or wanted.mac):
+        return {}
+    interface: dict[str, Any] = {"match": {"macaddress": wanted.mac}} if wanted.mac else {}
+    if wanted.fixed:
+        interface |= {"dhcp4": False, "addresses": [wanted.address]}
+    else:
+        interface["dhcp4"] = True
+    if wanted.gateway:
+        anywhere = "::/0" if wanted.ip.version == 6 else "0.0.0.0/0"  # `default` is not known to netplan of 20.04
+        interface["routes"] = [{"to": anywhere, "via": wanted.gateway}]
+    if wanted.nameservers:
+        interface["nameservers"] = {"addresses": list(wanted.nameservers)}
+    return {"version": 2, "ethernets": {wanted.interface or "primary": interface}}
+
+
+def storage(install: Install) -> dict[str, Any]:
+    """The disks: one of the installer's layouts, or for raid1 the actions in full."""
+    if install.layout == "raid1" and install.second_disk is not None:
+        return {"config": _mirrored(install.disk, install.second_disk)}
+    layout: dict[str, Any] = {"name": install.layout, "match": install.disk.match}
+    if install.layout == "lvm":
+        layout["sizing-policy"] = "all"  # else / gets part of a large disk, and CUDA with its images needs more
+    return {"layout": layout}
+
+
+def _mirrored(*disks: Disk) -> list[dict[str, Any]]:
+    """Two disks with / on both. Each can start the host by UEFI: the EFI partitions are apart, and grub is on both."""
+    actions: list[dict[str, Any]] = []
+    for number, disk in enumerate(disks):
+        name = f"disk{number}"
+        own = {"preserve": False, "device": name, "wipe": "superblock"}
+        whole = {"ptable": "gpt", "wipe": "superblock-recursive", "preserve": False, "match": disk.match}
+        actions += [
+            {"type": "disk", "id": name, **whole},
+            {"type": "partition", "id": f"{name}-efi", "size": _ESP, "flag": "boot", "grub_device": True, **own},
+            {"type": "partition", "id": f"{name}-raid", "size": -1, **own},
+            {"type": "format", "id": f"{name}-efi-format", "fstype": "fat32", "volume": f"{name}-efi"},
+        ]
+    parts = [f"disk{number}-raid" for number in range(len(disks))]
+    return [
+        *actions,
+        {"type": "raid", "id": "md0", "name": "md0", "raidlevel": "raid1", "devices": parts, "preserve": False},
+        {"type": "format", "id": "root-format", "fstype": "ext4", "volume": "md0"},
+        {"type": "mount", "id": "root-mount", "path": "/", "device": "root-format"},
+        {"type": "mount", "id": "efi-mount", "path": "/boot/efi", "device": "disk0-efi-format"},
+    ]
+
+
+def late_commands(install: Install) -> list[str]:
+    """What the installer runs at its end: sudo without a password, no new kernels on their own, the site's own."""
+    commands = [
+        _write(SUDOERS, f"{install.user} ALL=(ALL) NOPASSWD: ALL\n", mode="0440"),
+        _write(UNATTENDED, render("base/unattended.conf.j2", never=KEPT_BACK), mode="0644"),
+    ]
+    if install.layout == "lvm":
+        commands.append(_WHOLE_GROUP)
+    if install.kernel_arguments:
+        commands += [_write(GRUB, grub(install), mode="0644"), "curtin in-target --target=/target -- update-grub"]
+    return [*commands, *install.late_commands]
+
+
+def grub(install: Install) -> str:
+    """The line that gives the installed system's kernel its arguments; they hold nothing that a shell would read."""
+    return f'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX {" ".join(install.kernel_arguments)}"\n'
+
+
+def _write(path: str, text: str, *, mode: str) -> str:
+    """A command that writes a file of the new system."""
+    there = f"/target{path}"
+    folder = there.rpartition("/")[0]
+    return sh("mkdir -p %s && printf %%s %s > %s && chmod %s %s", folder, text, there, mode, there)
+
+
+def command_line(install: Install, url: str) -> str:
+    """What the installer's kernel is given: where the seed is, and the network where it does not come by DHCP."""
+    return " ".join(["autoinstall", f"ds=nocloud-net;s={url}/", *_kernel_network(install), *install.kernel_arguments])
+
+
+def _kernel_network(install: Install) -> list[str]:
+    """The kernel's ``ip=`` and ``BOOTIF=`` as initramfs-tools(7) reads them; ``ip=`` has no form for IPv6 there."""
+    wanted = install.network
+    boot_interface = [f"BOOTIF=01-{wanted.mac.replace(':', '-')}"] if wanted.mac else []
+    if not wanted.fixed or wanted.ip.version == 6:
+        return boot_interface
+    servers = [one for one in wanted.nameservers if ":" not in one][:2]
+    parts = [str(wanted.ip.ip), "", wanted.gateway, str(wanted.ip.netmask), install.hostname, wanted.interface, "none"]
+    return [f"ip={':'.join([*parts, *servers])}", *boot_interface]

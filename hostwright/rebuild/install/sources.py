@@ -1,0 +1,155 @@
+"""Where it is learned from that a key which a host shows is the right one; never from the connection that shows it.
+
+In this order: a fingerprint that the operator gives, what the host's console says, the operator's answer to a question
+that shows the old key and the new one. The first that there is decides; a weaker one is not asked after a refusal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hostwright.apply.disturb import hooks
+from hostwright.common.errors import InputError, InputErrors, Refused
+from hostwright.common.validation import describe, unknown_name
+from hostwright.inventory import Host
+from hostwright.transport.identity.hostkeys import Entry
+from hostwright.transport.identity.keys import HostKey, parse_many
+
+VARIABLE = "hostwright_host_keys"
+TIMEOUT_S = 120.0  #: for the command: a BMC takes tens of seconds to log in and to answer
+YES = "yes"  #: what the operator must write, whole
+_ALIKE = "hostwright_host_key"  #: with what a slip of the variable's name begins
+_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")  #: 32 bytes in base64 without padding, as ssh-keygen -l prints
+#: Ansible would fill these in. Other braces may be meant for the BMC's own tool.
+_TEMPLATE = re.compile(r"\{\{\s*(inventory_hostname|ansible_)\w*.*?\}\}")
+
+GIVEN = "the fingerprint that was given"
+CONSOLE = f"the host's console ({VARIABLE})"
+OPERATOR = "the operator's answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """Keys that are the host's own, the one that it shows first, and who says so (``GIVEN``, ``CONSOLE``,
+    ``OPERATOR``)."""
+
+    keys: tuple[HostKey, ...]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What there is to ask: a fingerprint (empty for none), the console's command (likewise), and a question that
+    returns what the operator wrote, where there is a terminal."""
+
+    fingerprint: str = ""
+    console: str = ""
+    ask: Callable[[str], str] | None = None
+
+
+def read_fingerprint(text: str) -> str:
+    """A fingerprint of the command line, checked. Raises ``InputError``."""
+    if not _FINGERPRINT.fullmatch(text):
+        raise InputError(
+            f"found {text[:80]!r}, expected SHA256: and 43 signs, as the host's console shows it "
+            "(ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub)",
+            "--fingerprint",
+        )
+    return text
+
+
+def read_console_command(host: Host) -> str:
+    """The command that prints the host's public keys as its console has them; empty where the inventory names none.
+
+    Raises ``InputError`` with every mistake.
+    """
+    given = {name: value for name in host.vars if name.startswith(_ALIKE) and (value := host.get(name)) is not None}
+    wrong = {name: sentence for name, value in given.items() if (sentence := _wrong(name, value))}
+    mistakes = [InputError(f"{name}: {sentence}", host.vars[name].origin.exact) for name, sentence in wrong.items()]
+    if mistakes:
+        raise mistakes[0] if len(mistakes) == 1 else InputErrors(mistakes)
+    return str(given.get(VARIABLE, ""))
+
+
+def _wrong(name: str, value: Any) -> str:
+    """What is wrong with one variable; empty when nothing is."""
+    if name != VARIABLE:
+        return unknown_name(name, (VARIABLE,))
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
+        return f"found {describe(value)}, expected a command for /bin/sh that prints the host's public keys"
+    if template := _TEMPLATE.search(value):
+        return f"found the template {template[0]!r}, which is not filled in: the host's name is in $HOSTWRIGHT_HOST"
+    return ""
+
+
+def confirm(host: Host, offered: HostKey, before: Sequence[Entry], sources: Sources) -> Confirmed:
+    """Learn whether the key that a host shows is its own; ``before`` is what is written down for it.
+
+    Raises ``Refused`` when it is not, or when there is nobody to ask; both fingerprints are in the sentence.
+    """
+    if sources.fingerprint:
+        if sources.fingerprint != offered.fingerprint:
+            raise Refused(
+                host.name,
+                f"the fingerprint that was given is {sources.fingerprint}, and the host shows {offered}; "
+                f"{_written(before)}. Look at the fingerprint of its {offered.key_type} key on the console: if it is "
+                "not the one that is shown, someone may be between you and the host. Nothing was changed",
+            )
+        return Confirmed((offered,), GIVEN)
+    if sources.console:
+        keys = console_keys(host, sources.console)
+        if offered not in keys:
+            said = ", ".join(map(str, keys))
+            raise Refused(
+                host.name,
+                f"the host shows {offered}, and its console says {said}; {_written(before)}. Someone may be between "
+                f"you and the host, or {VARIABLE} asks the wrong one. Nothing was changed",
+            )
+        return Confirmed(tuple(dict.fromkeys((offered, *keys))), CONSOLE)
+    return _asked(host, offered, before, sources.ask)
+
+
+def console_keys(host: Host, command: str) -> tuple[HostKey, ...]:
+    """The public keys that the console's command prints, run on this machine. Raises ``Refused`` where it fails, or
+    prints anything but keys."""
+    environment = {"HOSTWRIGHT_HOST": host.name, "HOSTWRIGHT_ADDRESS": host.address or host.name}
+    ended = hooks.run_here(command, environment, TIMEOUT_S)
+    otherwise = "correct it, or give the fingerprint (--fingerprint SHA256:…). Nothing was changed"
+    if ended.status != 0:
+        how = f"did not end within {TIMEOUT_S:.0f} s" if ended.status is None else f"ended with status {ended.status}"
+        said = f": {ended.lines[-1][:200]}" if ended.lines else " and printed nothing"
+        raise Refused(host.name, f"the command of {VARIABLE} {how}{said}; {otherwise}")
+    try:
+        keys = parse_many("\n".join(ended.lines))
+    except ValueError as error:
+        raise Refused(
+            host.name, f"the command of {VARIABLE} prints something else than keys, {error}; {otherwise}"
+        ) from error
+    if not keys:
+        raise Refused(host.name, f"the command of {VARIABLE} prints no key; {otherwise}")
+    return keys
+
+
+def _asked(host: Host, offered: HostKey, before: Sequence[Entry], ask: Callable[[str], str] | None) -> Confirmed:
+    facts = f"the host shows {offered}; {_written(before)}"
+    if ask is None:
+        raise Refused(
+            host.name,
+            f"{facts}. Whether that is right only its console can say: give the fingerprint that it shows "
+            f"(--fingerprint SHA256:…), let {VARIABLE} name a command that prints its keys, or answer in a terminal. "
+            "Nothing was changed",
+        )
+    answer = ask(f"{host.name}: {facts}\nIs that the fingerprint on the host's console? Write {YES} to trust it: ")
+    if answer.strip() != YES:
+        raise Refused(host.name, f"the answer was not {YES}: {facts}. Nothing was changed")
+    return Confirmed((offered,), OPERATOR)
+
+
+def _written(before: Sequence[Entry]) -> str:
+    """What is written down, for a sentence."""
+    if not before:
+        return "no key of it is written down"
+    return "written down is " + ", ".join(f"{one.key_type} {one.fingerprint} ({one.where})" for one in before)

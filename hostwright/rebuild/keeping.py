@@ -1,0 +1,47 @@
+"""Hosts that a rebuild could not bring back: kept from everybody, with the reason, where the lock can be kept."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from hostwright.apply.locking import holding, setaside
+from hostwright.cli import console
+from hostwright.common.errors import HostError, HostwrightError
+from hostwright.common.operator import operator
+from hostwright.plan.locks import OperatorLock
+from hostwright.rebuild.tools import Tools
+
+#: as long as a card takes to be replaced; whoever gets it back takes the lock off, and nobody's is for ever
+FOR = timedelta(weeks=4)
+REASON_SIGNS = 200  #: of a lock's line
+
+
+def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
+    """Lock the host, on itself where it ``answers`` and else on this machine; the reason, and where the lock is.
+
+    Nothing is raised: a lock that cannot be put is said.
+    """
+    now = datetime.now(UTC).replace(microsecond=0)
+    name = tools.member.name
+    lock = OperatorLock(operator(), _line(f"rebuild: {reason}"), name, now, now + FOR)
+    where = ""
+    if answers:
+        try:
+            with tools.connect() as session:
+                holding.put_lock(session, lock, password=tools.settings.password)
+            where = "the host is locked"
+        except HostError:
+            answers = False  # it went away meanwhile
+    if not answers:
+        try:
+            setaside.put(tools.root, tools.inventory, lock, now=now)
+            where = "the host is locked on this machine"
+        except HostwrightError as error:
+            return f"{reason}; and it could not be locked: {error}"
+    return f"{reason}; {where} until {lock.until:%Y-%m-%d} (`invoke unlock --hosts {name}` takes that off)"
+
+
+def _line(text: str) -> str:
+    """The reason as a lock can hold it: one line of so many signs."""
+    line = " ".join(console.printable(text).split())
+    return line if len(line) <= REASON_SIGNS else f"{line[: REASON_SIGNS - 1]}…"

@@ -1,0 +1,57 @@
+"""A host switched on, cut from its power and given it again, or rebooted; and the wait until it answers."""
+
+from __future__ import annotations
+
+from hostwright.apply import events
+from hostwright.apply.disturb import rebooting
+from hostwright.common.errors import HostError
+from hostwright.rebuild.clock import Phases
+from hostwright.rebuild.tools import Tools
+from hostwright.rebuild.values import Way
+
+
+class OrderFailed(HostError):
+    """A BMC did not do what it was told: nothing else that it can be told is worth a try."""
+
+
+def switch(tools: Tools, phases: Phases, way: Way, *, by_bmc: bool, boot_id: str) -> None:
+    """Take the way ``power on`` or ``power cycle``, and return when the host answers in another boot than ``boot_id``.
+
+    Raises ``OrderFailed`` for a BMC that fails, and ``HostError`` for a host that does not come.
+    """
+    if not by_bmc and way == "power cycle":
+        with phases.phase("reboot"):
+            _reboot(tools)
+        return
+    with phases.phase("power"):
+        _order(tools, way)
+    with phases.phase("reboot"):
+        after = "being switched on" if way == "power on" else "a power cycle"
+        rebooting.await_boot(
+            tools.member.host, tools.connect, after=after, boot_id=boot_id,
+            timeout_s=tools.settings.reboot_timeout_s, emit=tools.settings.emit,
+        ).close()  # fmt: skip
+
+
+def _reboot(tools: Tools) -> None:
+    session, seconds = rebooting.reboot(
+        tools.connect(), tools.connect, password=tools.settings.password,
+        timeout_s=tools.settings.reboot_timeout_s, reason="rebuild", emit=tools.settings.emit,
+    )  # fmt: skip
+    session.close()
+    tools.settings.emit(events.Rebooted(tools.member.name, "rebuild", seconds))
+
+
+def _order(tools: Tools, way: Way) -> None:
+    """Give the BMC its order, and wait for the power state that it leads to."""
+    if tools.ways.open_bmc is None:
+        raise HostError(tools.member.name, "the inventory names no BMC for it (hostwright_bmc): switch it by hand")
+    tools.settings.emit(events.Waiting(tools.member.name, "its BMC"))
+    try:
+        with tools.ways.open_bmc() as bmc:
+            if way == "power on":
+                bmc.turn_on()
+            else:
+                bmc.cycle()
+    except HostError as error:
+        raise OrderFailed(error.host, error.sentence) from error

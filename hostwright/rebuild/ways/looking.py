@@ -1,0 +1,108 @@
+"""Everything that can be known of a host before it is decided how to rebuild it: over SSH, and from its BMC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import cast
+
+from hostwright.audit.auditing import ANSWERS_TIMEOUT_S, judged
+from hostwright.audit.judging import audit_probes
+from hostwright.common.errors import HostError, Stopped
+from hostwright.common.secret import Secret
+from hostwright.plan.hostfacts import read_host
+from hostwright.plan.member import Member
+from hostwright.plan.model import Facts, Probe
+from hostwright.plan.observing import ask
+from hostwright.plan.planning import make_plan
+from hostwright.plan.probing import ordered
+from hostwright.rebuild.bmc import Controller
+from hostwright.rebuild.values import Rebuild, Way
+from hostwright.rebuild.ways.diagnosis import LATELY, Diagnosis, Power, Reinstall, reach_of, read_expected_gpus
+from hostwright.transport import Session
+
+#: the kernel's id of the boot that answers (proc(5)): another one after a power cycle
+BOOT_ID = Probe("cat /proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """What could be done with a host: how its BMC is opened, where it has one, and how it can be reinstalled."""
+
+    open_bmc: Callable[[], Controller] | None
+    reinstall: Reinstall
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look came to: the diagnosis, and the facts that it was made of (``None``: the host cannot be looked at).
+
+    ``error`` is why not.
+    """
+
+    diagnosis: Diagnosis
+    facts: Facts | None = None
+    error: HostError | None = None
+
+
+def look(
+    member: Member,
+    connect: Callable[[], Session],
+    password: Secret | None,
+    ways: Ways,
+    *,
+    history: tuple[Rebuild, ...] = (),
+    tried: tuple[Way, ...] = (),
+) -> Looked:
+    """Look at a host in every way there is; whatever fails on the way is part of the answer.
+
+    ``history`` are earlier rebuilds of this host, ``tried`` what this one has done so far. Raises ``Stopped`` when the
+    operator ends the run.
+    """
+    facts, error = _facts(member, connect, password)
+    power, bmc_sentence = _power(ways)
+    at = datetime.now(UTC)
+    audit = judged(member, facts, at) if facts is not None else None
+    diagnosis = Diagnosis(
+        host=member.name,
+        reach=reach_of(error),
+        sentence=error.sentence if error else "",
+        power=power,
+        power_sentence=bmc_sentence,
+        audit=audit,
+        plan=make_plan(member.desired, facts, at) if facts is not None else None,
+        boot_id=facts[BOOT_ID].strip() if facts is not None else "",
+        history=tuple(one for one in history if one.at >= at - LATELY),
+        tried=tried,
+        can_reinstall=ways.reinstall,
+        expected_gpus=read_expected_gpus(member.host),
+        seen_gpus=len(read_host(facts).gpus) if facts is not None else None,
+    )
+    return Looked(diagnosis, facts, error)
+
+
+def _facts(
+    member: Member, connect: Callable[[], Session], password: Secret | None
+) -> tuple[Facts | None, HostError | None]:
+    """The answers to all questions of an audit, or why there are none."""
+    probes = ordered([BOOT_ID, *audit_probes(member)])
+    try:
+        with connect() as session:
+            return ask(session, member.name, probes, password, timeout_s=ANSWERS_TIMEOUT_S), None
+    except Stopped:
+        raise
+    except HostError as error:
+        return None, error
+
+
+def _power(ways: Ways) -> tuple[Power | None, str]:
+    """What the BMC says, or why it says nothing. It is asked about hosts that answer too: one that it calls switched
+    off is another one than the inventory says."""
+    if ways.open_bmc is None:
+        return None, ""
+    try:
+        with ways.open_bmc() as bmc:
+            return cast(Power, bmc.power()), ""
+    except HostError as error:
+        return "unknown", error.sentence

@@ -1,0 +1,240 @@
+"""The rules by which a rebuild takes its way, as a table: the first that has a reason decides. Pure.
+
+First come those about whether the host can be reached, then its hardware, then its disk, then its layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from hostwright.rebuild.values import Way
+from hostwright.rebuild.ways.cures import FULL, HELD, NEARLY_FULL, PEOPLE, STUCK, TANGLED
+from hostwright.rebuild.ways.diagnosis import Diagnosis
+from hostwright.rebuild.ways.hardware import broken
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a rule applies. ``text`` is a sentence without its full stop, and may hold text of the host.
+
+    ``key`` is the name of the failure behind it, where there is one: it stands in the record of the rebuild.
+    """
+
+    text: str
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: ``why`` gives its reasons; none: it does not apply. ``source`` is where it comes from.
+
+    ``refuses``: nothing can be done from here, and the reasons say why. ``gently``: a reboot does. ``cleans``: our own
+    former files are taken off the disk first.
+    """
+
+    name: str
+    way: Way
+    source: str
+    why: Callable[[Diagnosis], Iterable[Reason]]
+    refuses: bool = False
+    gently: bool = False
+    cleans: bool = False
+
+
+def people(found: Diagnosis) -> Iterator[Reason]:
+    """Failures about which people must decide; each says what."""
+    for one in found.findings:
+        if one.rule in PEOPLE and one.grave:
+            yield Reason(f"{one.cause}: {one.cure}", one.rule)
+
+
+def _key_changed(found: Diagnosis) -> Iterator[Reason]:
+    if found.reach == "key changed" and "trust" not in found.tried:
+        yield Reason(found.sentence or "it shows another host key than the one that is known")
+
+
+def _off(found: Diagnosis) -> Iterator[Reason]:
+    if found.reach == "silent" and found.off and "power on" not in found.tried:
+        yield Reason(_silent(found))
+        yield Reason("its BMC says that it is switched off")
+
+
+def _stays_off(found: Diagnosis) -> Iterator[Reason]:
+    if found.reach == "silent" and found.off:
+        yield Reason("it was switched on, and its BMC says that it is off again: look at its power and its BMC")
+
+
+def _no_bmc_answer(found: Diagnosis) -> Iterator[Reason]:
+    if found.reach == "silent" and found.power == "unknown":
+        said = found.power_sentence or "it does not say whether the power is on"
+        yield Reason(f"its BMC is of no help: {said}; and {_silent(found)}")  # a lock holds the beginning only
+
+
+def _silent_and_on(found: Diagnosis) -> Iterator[Reason]:
+    if found.reach == "silent" and found.usable_bmc and "power cycle" not in found.tried:
+        yield Reason(_silent(found))
+        yield Reason("its BMC says that it is switched on")
+
+
+def _still_silent(found: Diagnosis) -> Iterator[Reason]:
+    if found.reach == "silent" and found.usable_bmc and found.can_reinstall and "reinstall" not in found.tried:
+        yield Reason(f"{_silent(found)}, after its power was cycled too")
+
+
+def _silent_for_good(found: Diagnosis) -> Iterator[Reason]:
+    if found.reach != "silent":
+        return
+    if not found.has_bmc:
+        hint = ", or have it reinstalled with --from reinstall" if found.can_reinstall == "command" else ""
+        yield Reason(f"{_silent(found)}, and the inventory names no BMC for it: look at its console{hint}")
+    else:
+        done = " and ".join(dict.fromkeys(found.tried)) or "nothing"
+        yield Reason(f"{_silent(found)}; tried in vain: {done}; look at its console")
+
+
+def _not_let_in(found: Diagnosis) -> Iterator[Reason]:
+    if found.reach != "answers":
+        yield Reason(found.sentence or f"it cannot be looked at: {found.reach}")
+
+
+def _unread(found: Diagnosis) -> Iterator[Reason]:
+    if found.read is None:
+        said = found.sentence or (found.audit.sentence if found.audit else "")
+        yield Reason(f"it answers and cannot be looked at: {said or 'nothing is known of it'}")
+
+
+def _hardware(found: Diagnosis) -> Iterator[Reason]:
+    for one in broken(found):
+        if one.spent:
+            again = f", again after {one.times} power cycles or reboots" if one.times and one.cure.tries else ""
+            yield Reason(one.text + again, one.key)
+
+
+def _power_cycle(found: Diagnosis) -> Iterator[Reason]:
+    """Not gently: one failure among them asks for the power to be cut."""
+    seen = broken(found)
+    if any(not one.cure.gently for one in seen):
+        yield from (Reason(one.text, one.key) for one in seen)
+
+
+def _reboot(found: Diagnosis) -> Iterator[Reason]:
+    yield from (Reason(one.text, one.key) for one in broken(found))
+    if "power cycle" not in found.tried:
+        yield from (Reason(HELD[one.rule], one.rule) for one in found.findings if one.rule in HELD)
+
+
+def _misfit(found: Diagnosis) -> Iterator[Reason]:
+    yield from (Reason(sentence) for sentence in dict.fromkeys(found.refusals))
+
+
+def _full(found: Diagnosis) -> Iterator[Reason]:
+    if "repair" in found.tried:
+        return
+    yield from map(Reason, found.no_room)
+    for one in found.findings:
+        if one.rule == FULL or (one.rule == NEARLY_FULL and found.differs):
+            yield Reason(one.cause, one.rule)
+
+
+def _still_full(found: Diagnosis) -> Iterator[Reason]:
+    yield from map(Reason, found.no_room)
+    yield from (Reason(f"{one.cause}: {one.cure}", one.rule) for one in found.findings if one.rule == FULL)
+
+
+def _for_people(found: Diagnosis) -> Iterator[Reason]:
+    if not found.differs or "repair" in found.tried:
+        yield from people(found)
+
+
+def _tangled(found: Diagnosis) -> Iterator[Reason]:
+    if "relayer" not in found.tried:
+        for one in found.findings:
+            if one.rule in TANGLED and (one.grave or found.differs):
+                yield Reason(TANGLED[one.rule], one.rule)
+
+
+def _failed_before(found: Diagnosis) -> Iterator[Reason]:
+    last = max(found.history, key=lambda one: one.at, default=None)
+    if last is None or last.outcome != "failed" or "relayer" in found.tried or not found.differs:
+        return
+    if "repair" in last.ways and "relayer" not in last.ways:
+        yield Reason(f"the rebuild of {last.at:%Y-%m-%d %H:%M} (run {last.run}) repaired it, and failed")
+
+
+def _stuck(found: Diagnosis) -> Iterator[Reason]:
+    """What differs is mended first: these may pass with it."""
+    if "relayer" not in found.tried and (not found.differs or "repair" in found.tried):
+        yield from (Reason(STUCK[one.rule], one.rule) for one in found.findings if one.rule in STUCK and one.grave)
+
+
+def _repaired_in_vain(found: Diagnosis) -> Iterator[Reason]:
+    if "repair" in found.tried and "relayer" not in found.tried:
+        yield from (Reason(f"it was repaired, and still: {one.text}", one.key) for one in _wrong(found))
+
+
+def _differs(found: Diagnosis) -> Iterator[Reason]:
+    if "repair" not in found.tried and "relayer" not in found.tried:
+        yield from _wrong(found)
+
+
+def _in_vain(found: Diagnosis) -> Iterator[Reason]:
+    for one in _wrong(found):
+        yield Reason(f"after {' and '.join(found.tried)} it is still not as desired: {one.text}", one.key)
+
+
+def _not_verified(found: Diagnosis) -> Iterator[Reason]:
+    """Taking its layers away would not help where the scheduler is what fails."""
+    if "nothing" in found.tried:
+        yield Reason("it is as planned, and its checks fail or it cannot be brought back to service: see what failed")
+
+
+def _as_desired(found: Diagnosis) -> Iterator[Reason]:  # noqa: ARG001 - a rule like the others
+    yield Reason("it is as desired")
+
+
+def _wrong(found: Diagnosis) -> Iterator[Reason]:
+    """What is not as desired, layer by layer, and grave failures beside that."""
+    layers = {role.role: len(role.changes) for role in found.plan.roles if role.changes} if found.plan else {}
+    if not layers and found.audit:
+        names = [one.layer for one in found.audit.deviations]
+        layers = {name: names.count(name) for name in dict.fromkeys(names)}
+    if layers:
+        told = ", ".join(f"{name} ({number})" for name, number in layers.items())
+        yield Reason(f"these layers differ from the stack: {told}")
+    yield from (Reason(one.cause, one.rule) for one in found.findings if one.grave)
+
+
+def _silent(found: Diagnosis) -> str:
+    return f"it does not answer ({found.sentence})" if found.sentence else "it does not answer"
+
+
+ISSUE, SAFE = "what a rebuild is for: the shortest sound way", "nothing is done to a host that nobody can see"
+
+RULES: tuple[Rule, ...] = (
+    Rule("key-changed", "trust", "a host's identity changes by intent only", _key_changed),
+    Rule("off", "power on", ISSUE, _off),
+    Rule("stays-off", "hand over", SAFE, _stays_off, refuses=True),
+    Rule("bmc-unknown", "hand over", SAFE, _no_bmc_answer, refuses=True),
+    Rule("silent", "power cycle", ISSUE, _silent_and_on),
+    Rule("still-silent", "reinstall", ISSUE, _still_silent),
+    Rule("silent-for-good", "hand over", SAFE, _silent_for_good, refuses=True),
+    Rule("not-let-in", "nothing", SAFE, _not_let_in, refuses=True),
+    Rule("unread", "nothing", SAFE, _unread, refuses=True),
+    Rule("hardware", "hand over", "cures.HARDWARE names the source of each", _hardware),
+    Rule("power-cycle", "power cycle", "cures.HARDWARE names the source of each", _power_cycle),
+    Rule("reboot", "power cycle", "cures.HARDWARE names the source of each", _reboot, gently=True),
+    Rule("misfit", "nothing", "rules.py: what fits together; a driver that does not build is worse than none", _misfit,
+         refuses=True),
+    Rule("full", "repair", "resources.room: what installers and repositories take", _full, cleans=True),
+    Rule("still-full", "hand over", SAFE, _still_full, refuses=True),
+    Rule("tangled", "relayer", "cures.TANGLED", _tangled),
+    Rule("failed-before", "relayer", "what was mended and failed is not mended the same way again", _failed_before),
+    Rule("people", "hand over", "cures.PEOPLE: the failures' own cures", _for_people, refuses=True),
+    Rule("stuck", "relayer", "cures.STUCK", _stuck),
+    Rule("repaired-in-vain", "relayer", "the next sound way", _repaired_in_vain),
+    Rule("differs", "repair", ISSUE, _differs),
+    Rule("in-vain", "hand over", SAFE, _in_vain, refuses=True),
+    Rule("not-verified", "hand over", SAFE, _not_verified, refuses=True),
+    Rule("as-desired", "nothing", ISSUE, _as_desired),
+)  # fmt: skip

@@ -1,0 +1,212 @@
+"""Which way a host is rebuilt: the shortest sound one, with its reasons, or the one that was asked for. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from hostwright.rebuild.values import STARTS, Way
+from hostwright.rebuild.ways.diagnosis import Diagnosis
+from hostwright.rebuild.ways.hardware import broken
+from hostwright.rebuild.ways.rules import RULES, Reason, Rule, people
+
+#: how the power is cycled: cut by the BMC, or a reboot over SSH
+By = Literal["", "bmc", "ssh"]
+
+_LAID = ("provision all layers", "verify", "back to service")
+_AS_FOUND = ("look at it again, and go on as it is found",)
+#: what each way does, in order
+STEPS: dict[Way, tuple[str, ...]] = {
+    "nothing": ("verify", "back to service, if it was taken out"),
+    "repair": ("drain", "provision what differs", "verify", "back to service"),
+    "relayer": ("drain", "take all layers away, in reverse", *_LAID),
+    "power on": ("switch it on by its BMC", "wait until it answers", *_AS_FOUND),
+    "reinstall": ("drain, where it answers", "have a new operating system installed",
+                  "wait until it answers, with the host key that it was given", *_LAID),
+    "trust": ("take its new host key from its console, or ask", *_AS_FOUND),
+    "hand over": ("drain", "lock it, with the reason", "leave it to people"),
+}  # fmt: skip
+_CUT = ("drain, where it answers", "cycle its power by its BMC", "wait until it answers", *_AS_FOUND)
+_REBOOT = ("drain", "reboot it over SSH", "wait until it answers", *_AS_FOUND)
+CLEAN = "take former files of ours off its disk"
+HUNG = "(cycle its power, should it not come back from a reboot)"
+_LAYERS: frozenset[Way] = frozenset({"nothing", "repair", "relayer"})  #: ways in which layers are checked or laid
+_POWER: tuple[Way, ...] = ("power on", "power cycle")
+_FINDS_OUT: tuple[Way, ...] = (*_POWER, "trust")  #: announced as "look at it again, and go on as it is found"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The way that a rebuild takes. Texts may hold what a host said: untrusted.
+
+    ``refusal`` is why nothing can be done from here, else empty: with the way ``nothing`` the host is left as it is,
+    with ``hand over`` it is locked with that reason besides. ``escalation`` are the ways that follow, in order, each
+    when the one before it failed, without another word from the operator. ``rules`` are the names of the rule and of
+    the failures behind it, for the record. ``by`` tells how the power is cycled; ``clean``: our former files go first.
+    """
+
+    way: Way
+    reasons: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    escalation: tuple[Way, ...] = ()
+    refusal: str = ""
+    rules: tuple[str, ...] = ()
+    by: By = ""
+    clean: bool = False
+
+    @property
+    def gently(self) -> bool:
+        """Whether the power is cycled by a reboot over SSH."""
+        return self.by == "ssh"
+
+
+def decide(diagnosis: Diagnosis, start: Way | None = None) -> Decision:
+    """The shortest sound way for this host; ``start`` (``--from``) asks for another.
+
+    A new operating system is installed only where that is configured. What ``start`` asks for is done also to a host
+    whose hardware is broken, which is then said among the reasons; a host that is silent, or whose key changed, is
+    woken or trusted first. Once ``start`` is among the ways that were tried, it asks for nothing more.
+    """
+    if start is None or start in diagnosis.tried:
+        return _by_rules(diagnosis)
+    if start not in STARTS:
+        return Decision(
+            "nothing", refusal=f"--from {start!r:.40}: expected one of {', '.join(STARTS)}", rules=("start",)
+        )
+    own = _by_rules(diagnosis)
+    why_not = _forbids(diagnosis, start, own)
+    if why_not is not None:
+        return why_not
+    if start != "reinstall" and diagnosis.reach != "answers":
+        return replace(own, reasons=(*own.reasons, f"then {start}, as asked for with --from"))
+    asked = (f"it was asked for with --from {start}", *_said_of_hardware(diagnosis), *_instead(own, start))
+    found = dict.fromkeys([*own.rules[:1], "start", *(one.key for one in broken(diagnosis))])
+    return _made(diagnosis, start, asked, tuple(found), clean=own.clean)
+
+
+def decide_again(
+    first: Decision, diagnosis: Diagnosis, start: Way | None = None, *, went_down: bool = False
+) -> Decision:
+    """The next way in the same rebuild, with what was tried in ``diagnosis.tried``.
+
+    A new operating system that ``first``, which the operator has seen, did not name is not installed; nor is the power
+    of a host cut whose layers were to be mended, unless that was announced. A host that fell silent over that work is
+    left to it: what is lost is the connection, more often than the host, and the host goes on by itself. Unless it
+    ``went_down`` for a reboot of that work and did not come back: then nothing runs on it.
+    """
+    worked_on = _LAYERS & set(diagnosis.tried)
+    if diagnosis.reach == "silent" and worked_on and not went_down:
+        why = "the connection was lost while it was worked on; what runs there goes on: run the same command again"
+        return _made(diagnosis, "nothing", (why, diagnosis.sentence), ("lost",), refuses=True)
+    now = decide(diagnosis, start)
+    because = "; ".join(now.reasons)
+    if now.way == "reinstall" and not (start == "reinstall" or "reinstall" in (first.way, *first.escalation)):
+        why = (
+            f"only a new operating system is left ({because}), and that was not announced: ask for it with "
+            "--from reinstall"
+        )
+        return _made(diagnosis, "hand over", (why,), now.rules, refuses=True)
+    announced = first.way in _FINDS_OUT or now.way in first.escalation or went_down
+    if now.way in _POWER and worked_on and not announced:
+        why = f"it now needs a {now.way} ({because}), which was not announced: run the same command again"
+        return _made(diagnosis, "nothing", (why,), now.rules, refuses=True)
+    return now
+
+
+def _by_rules(diagnosis: Diagnosis) -> Decision:
+    """What the first rule that has a reason says; the last one always has."""
+    for rule in RULES:
+        reasons = list(rule.why(diagnosis))
+        if reasons:
+            return _decided(diagnosis, rule, reasons)
+    raise AssertionError("the last rule applies to every host")
+
+
+def _decided(diagnosis: Diagnosis, rule: Rule, reasons: list[Reason]) -> Decision:
+    texts = [reason.text for reason in reasons]
+    if not rule.refuses:
+        texts += [*(reason.text for reason in people(diagnosis)), *_notes(diagnosis)]
+    names = dict.fromkeys([rule.name, *(reason.key for reason in reasons if reason.key)])
+    return _made(
+        diagnosis, rule.way, tuple(dict.fromkeys(texts)), tuple(names),
+        gently=rule.gently, clean=rule.cleans, refuses=rule.refuses,
+    )  # fmt: skip
+
+
+def _made(
+    diagnosis: Diagnosis,
+    way: Way,
+    reasons: tuple[str, ...],
+    rules: tuple[str, ...],
+    *,
+    gently: bool = False,
+    clean: bool = False,
+    refuses: bool = False,
+) -> Decision:
+    """A decision with its steps and with what may follow."""
+    by: By = ""
+    steps = STEPS.get(way, ())
+    if way == "power cycle":
+        by = "bmc" if diagnosis.usable_bmc and not gently else "ssh"
+        steps = _CUT if by == "bmc" else _REBOOT
+    if clean:
+        steps = (steps[0], CLEAN, *steps[1:])
+    if way in ("repair", "relayer") and diagnosis.usable_bmc and diagnosis.reboots:
+        steps = (*steps, HUNG)
+    if refuses and way == "nothing":
+        steps = ()
+    refusal = "; ".join(reasons) if refuses else ""
+    return Decision(way, reasons, steps, _escalation(diagnosis, way), refusal, rules, by, clean)
+
+
+def _escalation(diagnosis: Diagnosis, way: Way) -> tuple[Way, ...]:
+    """What follows when this way fails. A new operating system follows only where the host did not answer: where one
+    answers, its disks may hold what somebody needs, and a mirror that fails would have them wiped.
+    """
+    wipes = diagnosis.reach == "silent" and diagnosis.can_reinstall and diagnosis.usable_bmc
+    wipe: tuple[Way, ...] = ("reinstall",) if wipes else ()
+    follows: dict[Way, tuple[Way, ...]] = {
+        "repair": ("relayer",),
+        "power on": ("power cycle", *wipe),
+        "power cycle": wipe,
+    }
+    return tuple(one for one in follows.get(way, ()) if one not in diagnosis.tried)
+
+
+def _forbids(diagnosis: Diagnosis, start: Way, own: Decision) -> Decision | None:
+    """Why the way that was asked for cannot be taken; ``None`` where it can."""
+    if start != "reinstall":
+        if diagnosis.reach != "answers" or diagnosis.read is None:
+            return own if own.refusal or own.way in ("reinstall", "hand over") else None
+        misfit = "; ".join(diagnosis.refusals)
+        return _made(diagnosis, "nothing", (misfit,), ("misfit",), refuses=True) if misfit else None
+    if not diagnosis.can_reinstall:
+        why = "no reinstall is configured for it: give hostwright_install, or hostwright_reinstall, in the inventory"
+        return _made(diagnosis, "nothing", (why,), ("start",), refuses=True)
+    if diagnosis.can_reinstall == "command" or diagnosis.usable_bmc:
+        return None
+    if not diagnosis.has_bmc:
+        why = "it has no BMC in the inventory, over which it would be reinstalled: give hostwright_bmc"
+        return _made(diagnosis, "nothing", (why,), ("start",), refuses=True)
+    said = _notes(diagnosis) or ("its BMC does not say whether the power is on",)
+    return _made(diagnosis, "hand over", said, ("bmc-unknown",), refuses=True)
+
+
+def _notes(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """What is to be known of a BMC that cannot be used."""
+    if diagnosis.foreign_bmc:
+        return ("it answers while its BMC says that it is off: the BMC is another host's, or lies, and is not used",)
+    if diagnosis.power == "unknown" and diagnosis.power_sentence:
+        return (f"its BMC cannot be used: {diagnosis.power_sentence}",)
+    return ()
+
+
+def _said_of_hardware(diagnosis: Diagnosis) -> tuple[str, ...]:
+    return tuple(f"its hardware is broken: {one.text}" for one in broken(diagnosis))
+
+
+def _instead(own: Decision, start: Way) -> tuple[str, ...]:
+    """What the rules would have done, where that is something else."""
+    if own.way == start:
+        return own.reasons
+    return (f"by itself it would be: {own.way}, for {'; '.join(own.reasons)}",)

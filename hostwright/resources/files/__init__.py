@@ -1,0 +1,1 @@
+"""States of files, directories, links and archives."""

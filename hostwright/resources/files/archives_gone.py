@@ -1,0 +1,115 @@
+"""What an archive left in directories that others use too, taken away; what was moved aside for it, put back."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from hostwright.common.quoting import sh
+from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.resources import originals
+from hostwright.resources.files.paths import ABSENT, few
+
+LDCONFIG = "/sbin/ldconfig"  #: forgets the libraries that went
+RECORDS = "/var/lib/hostwright/unpacked"  #: one record an archive, by name
+SET_ASIDE = "/var/lib/hostwright/set-aside"  #: where foreign files go that must not stay where they are
+
+#: What ``mv --backup=numbered`` and ``cp`` put behind the name of what was there before: 1 is the oldest.
+_NUMBERED = re.compile(r"(?P<path>.+)\.~(?P<number>[0-9]+)~", re.ASCII)
+
+_FILE_NAME = re.compile(r"(?!\.{1,2}$)[^/\0]+")
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadGone:
+    """None of the files and links that the record of an archive names, no such record, no half-unpacked archive.
+
+    A record that was being written when a run was cut counts like a whole one. ``directories`` that were made
+    for it go when they are empty.
+    """
+
+    name: str
+    directories: tuple[str, ...]
+    scratch: str
+
+    @property
+    def _records(self) -> tuple[str, str]:
+        return f"{RECORDS}/{self.name}", f"{RECORDS}/{self.name}.new"
+
+    @property
+    def _named(self) -> str:
+        return sh("cat -- %s %s 2>/dev/null | sed '/\\t/!d' | cut -f4 | sort -u", *self._records)
+
+    def probes(self) -> tuple[Probe, ...]:
+        lines = [
+            sh("for path in %s %s %s; do", *self._records, self.scratch),
+            '  if [ -e "$path" ]; then echo "mark=$path"; fi',
+            "done",
+            f"{self._named} | while read -r path; do",
+            '  if [ -e "$path" ] || [ -L "$path" ]; then echo "file=$path"; fi',
+            "done; exit 0",
+        ]
+        return (Probe("\n".join(lines), root=True, cap_bytes=256 * 1024),)
+
+    def plan(self, facts: Facts) -> Change | None:
+        rows = [line.partition("=")[::2] for line in facts[self.probes()[0]].text.splitlines()]
+        files = [path for kind, path in rows if kind == "file"]
+        marks = [path for kind, path in rows if kind == "mark"]
+        if not files and not marks:
+            return None
+        script = [
+            f"{self._named} | xargs -r -d '\\n' rm -f --",
+            sh("rm -rf -- %s", self.scratch),
+            originals.FORGET,
+            *(sh("tidy %s", directory) for directory in self.directories),
+            LDCONFIG,
+            sh("rm -f -- %s %s %s", *self._records, f"{self._records[1]}.had"),
+        ]
+        return Change(f"files of {self.name}", few(files or marks), ABSENT, (Step("\n".join(script)),))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class SetBack:
+    """Nothing in ``SET_ASIDE`` whose place in ``directory`` is free: it is back there, with its owner and its time.
+
+    Of several that were moved aside under one name, the oldest comes back; the others are left where they are.
+    """
+
+    directory: str
+
+    def probes(self) -> tuple[Probe, ...]:
+        aside = f"{SET_ASIDE}{self.directory}"
+        lines = [
+            sh("[ -d %s ] || exit 0", aside),
+            sh("find %s -mindepth 1 -maxdepth 1 ! -type d -printf '%%P\\n' | while read -r name; do", aside),
+            sh("  place=%s/${name%%.~[0-9]*~}", self.directory),
+            '  if [ ! -e "$place" ] && [ ! -L "$place" ]; then printf \'%s\\n\' "$name"; fi',
+            "done; exit 0",
+        ]
+        return (Probe("\n".join(lines), root=True),)
+
+    def plan(self, facts: Facts) -> Change | None:
+        oldest: dict[str, tuple[float, str]] = {}
+        for name in facts[self.probes()[0]].text.splitlines():
+            match = _NUMBERED.fullmatch(name)
+            place, age = (match["path"], float(match["number"])) if match else (name, float("inf"))
+            if _FILE_NAME.fullmatch(place) and (place not in oldest or age < oldest[place][0]):
+                oldest[place] = (age, name)
+        if not oldest:
+            return None
+        moves = [self._move(name, place) for place, (_, name) in sorted(oldest.items())]
+        places = [f"{self.directory}/{place}" for place in sorted(oldest)]
+        step = Step("\n".join([sh("mkdir -p -- %s", self.directory), *moves, LDCONFIG]))
+        return Change(f"files moved out of {self.directory}", f"in {SET_ASIDE}", f"back: {few(places)}", (step,))
+
+    def _move(self, name: str, place: str) -> str:
+        source, target = f"{SET_ASIDE}{self.directory}/{name}", PurePosixPath(self.directory, place)
+        free = sh("if [ ! -e %s ] && [ ! -L %s ] && { [ -e %s ] || [ -L %s ]; }; then ", target, target, source, source)
+        return free + sh("mv -T -- %s %s; fi", source, target)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()

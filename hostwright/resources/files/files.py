@@ -1,0 +1,195 @@
+"""Files, directories, links: the states of paths.
+
+A file appears under its name only when it is complete: written beside, checked, flushed, renamed. The temporary name
+is fixed (``.NAME.hostwright-new``), so that a write that was cut leaves one hidden file which the next write replaces.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any
+
+from hostwright.common.quoting import sh
+from hostwright.common.untrusted import json_object
+from hostwright.plan.model import PROBE_CAP_BYTES, Change, Facts, Probe, Refusal, Resource, Step
+from hostwright.plan.state_identity import NO_IDENTITY
+from hostwright.resources.departing import DirectoryGone, Original, as_file, as_link
+from hostwright.resources.files.keys_gone import KeysGone
+from hostwright.resources.files.paths import ABSENT, TOO_LARGE, content_probe, few, stat_probe, unified, write_script
+from hostwright.resources.originals import keep_original, made_directory
+
+__all__ = [
+    "ABSENT", "Absent", "Directory", "File", "JsonMerged", "Link", "content_probe", "few", "merge", "stat_probe",
+    "unified", "write_script",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A regular file with exactly this text, mode and owner.
+
+    ``check`` is a command with one ``%s`` (the new file's name) that must succeed before the old file is replaced.
+    ``then`` are commands without which the file has no effect (``systemctl daemon-reload``); they run after it.
+    """
+
+    path: str
+    content: str
+    mode: str = "644"
+    owner: str = "root:root"
+    check: str = ""
+    backup: bool = False
+    then: tuple[str, ...] = ()
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (stat_probe(self.path), content_probe(self.path, len(self.content.encode())))
+
+    def plan(self, facts: Facts) -> Change | None:
+        stat, content = (facts[probe] for probe in self.probes())
+        want_stat = f"regular file|{self.mode}|{self.owner}"
+        have_stat = stat.strip().replace("regular empty file", "regular file")
+        same_text = stat.ok and content.text == self.content and not content.truncated
+        if same_text and have_stat == want_stat:
+            return None
+        have = "other text" if not same_text else have_stat.replace("|", " ")
+        return Change(
+            what=f"file {self.path}",
+            have=have if stat.ok else ABSENT,
+            want=want_stat.replace("|", " ").replace("regular file ", ""),
+            diff="" if same_text else unified(self.path, content.text if stat.ok else "", self.content),
+            steps=(Step("\n".join([keep_original(self.path), self._write(), *self.then])),),
+        )
+
+    def _write(self) -> str:
+        return write_script(
+            self.path, self.content, mode=self.mode, owner=self.owner, check=self.check, backup=self.backup
+        )
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (Original(self.path, self.then, as_file(self.content)),)
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """A directory with this mode and owner."""
+
+    path: str
+    mode: str = "755"
+    owner: str = "root:root"
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (stat_probe(self.path),)
+
+    def plan(self, facts: Facts) -> Change | None:
+        stat = facts[self.probes()[0]]
+        want = f"directory|{self.mode}|{self.owner}"
+        have = stat.strip() if stat.ok else ABSENT
+        if have == want:
+            return None
+        user, _, group = self.owner.partition(":")
+        make = sh("install -d -m %s -o %s -g %s -- %s", self.mode, user, group or user, self.path)
+        step = Step(f"{made_directory(self.path)}\n{make}")
+        return Change(f"directory {self.path}", have.replace("|", " "), want.replace("|", " "), (step,))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (DirectoryGone(self.path),)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A symbolic link to this target. A real directory in its place is moved aside, never deleted."""
+
+    path: str
+    target: str
+
+    def probes(self) -> tuple[Probe, ...]:
+        script = "if [ -L %s ]; then readlink -- %s; elif [ -e %s ]; then echo; else exit 1; fi"
+        return (Probe(sh(script, self.path, self.path, self.path)),)
+
+    def plan(self, facts: Facts) -> Change | None:
+        answer = facts[self.probes()[0]]
+        have = (answer.strip() or "not a link") if answer.ok else ABSENT
+        if have == self.target:
+            return None
+        aside = "if [ -e %s ] && [ ! -L %s ]; then mv -T -- %s %s.before-hostwright.$$; fi"
+        script = [
+            sh(aside, *[self.path] * 4),
+            keep_original(self.path),
+            sh("mkdir -p -- %s", PurePosixPath(self.path).parent),
+            sh("ln -sfn -- %s %s", self.target, self.path),
+        ]
+        return Change(f"link {self.path}", have, self.target, (Step("\n".join(script)),))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (Original(self.path, ours=as_link(self.target)),)
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Nothing at this path (a file or a link; never a directory). ``because`` says why it must go."""
+
+    path: str
+    because: str = field(default="", metadata=NO_IDENTITY)
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (Probe(sh("test -e %s || test -L %s", self.path, self.path), root=True),)
+
+    def plan(self, facts: Facts) -> Change | None:
+        if not facts[self.probes()[0]].ok:
+            return None
+        want = f"{ABSENT} ({self.because})" if self.because else ABSENT
+        return Change(f"file {self.path}", "present", want, (Step(sh("rm -f -- %s", self.path)),))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class JsonMerged:
+    """A JSON file that holds at least these keys; what others put there stays.
+
+    A file that is not JSON is backed up and replaced, and the diff shows it. ``check`` as for ``File``.
+    """
+
+    path: str
+    wanted: str  #: a JSON object, as text: a dict would not be hashable
+    check: str = ""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (stat_probe(self.path), content_probe(self.path))
+
+    def plan(self, facts: Facts) -> Change | Refusal | None:
+        stat, content = (facts[probe] for probe in self.probes())
+        wanted = json.loads(self.wanted)
+        have = json_object(content.text) if stat.ok and content.strip() else {}
+        if stat.ok and content.truncated:
+            sentence = (
+                f"{self.path} is larger than {PROBE_CAP_BYTES} bytes, which no configuration is: look at it by hand"
+            )
+            return Refusal(f"file {self.path}", "too large to read", "a JSON object", TOO_LARGE, sentence)
+        merged = wanted if have is None else merge(have, wanted)
+        if stat.ok and merged == have:
+            return None
+        text = json.dumps(merged, indent=4, sort_keys=False) + "\n"
+        script = write_script(self.path, text, mode="644", owner="root:root", check=self.check, backup=True)
+        return Change(
+            what=f"file {self.path}",
+            have=ABSENT if not stat.ok else "not valid JSON" if have is None else "keys missing or different",
+            want="merged with the stack's keys",
+            steps=(Step(f"{keep_original(self.path)}\n{script}"),),
+            diff=unified(self.path, content.text if stat.ok else "", text),
+        )
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (KeysGone(self.path, self.wanted, self.check),)
+
+
+def merge(have: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """``have`` with every key of ``wanted`` set; objects are merged key by key, anything else is replaced."""
+    result = dict(have)
+    for key, value in wanted.items():
+        old = result.get(key)
+        result[key] = merge(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return result

@@ -1,0 +1,52 @@
+"""What all resources of paths share: questions, how their answers are shown, and how a file is written."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import PurePosixPath
+
+from hostwright.common.quoting import sh
+from hostwright.plan.model import PROBE_CAP_BYTES, Probe
+
+ABSENT = "absent"
+TOO_LARGE = "too-large-to-read"  #: the rule that refuses a host for a file longer than the answer to a probe
+
+
+def few(items: list[str]) -> str:
+    """The items in a line; of many, the first three and how many more there are."""
+    return "; ".join(items[:3]) + (f" and {len(items) - 3} more" if len(items) > 3 else "")
+
+
+def stat_probe(path: str) -> Probe:
+    """Kind, mode and owner of a path (``regular file|644|root:root``), or nothing where there is none."""
+    return Probe(sh("stat -c '%%F|%%a|%%U:%%G' -- %s", path), root=True)
+
+
+def content_probe(path: str, size_bytes: int = 0) -> Probe:
+    """The bytes of a file, capped well above the size that it should have."""
+    return Probe(sh("cat -- %s", path), root=True, cap_bytes=max(PROBE_CAP_BYTES, 2 * size_bytes))
+
+
+def unified(path: str, have: str, want: str, wanted_by: str = "stack") -> str:
+    """A unified diff of a file's text as it is and as ``wanted_by`` has it."""
+    lines = difflib.unified_diff(
+        have.splitlines(keepends=True), want.splitlines(keepends=True), f"{path} (host)", f"{path} ({wanted_by})", n=2
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def write_script(path: str, content: str, *, mode: str, owner: str, check: str, backup: bool) -> str:
+    """The commands that put ``content`` at ``path`` atomically; ``check`` holds ``%s`` for the new file's name."""
+    pure = PurePosixPath(path)
+    new = str(pure.parent / f".{pure.name}.hostwright-new")
+    lines = [
+        sh("mkdir -p -- %s", pure.parent),
+        sh("umask 077; printf '%%s' %s > %s", content, new),
+        sh("chown %s %s", owner, new),
+        sh("chmod %s %s", mode, new),
+    ]
+    if check:
+        lines.append(sh(check, new) + sh(" || { rm -f -- %s; exit 1; }", new))
+    if backup:
+        lines.append(sh("if [ -e %s ]; then cp -p -- %s %s; fi", path, path, f"{path}.hostwright-backup"))
+    return "\n".join([*lines, sh("sync -- %s", new), sh("mv -fT -- %s %s", new, path)])

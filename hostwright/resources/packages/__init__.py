@@ -1,0 +1,1 @@
+"""States of Debian packages and apt repositories."""

@@ -1,0 +1,271 @@
+"""Packages taken away, with those that only they brought; what was there before, and what others need, stays.
+
+What goes is decided here, from dpkg's own dependencies, and named in the plan; apt is only told to purge exactly that.
+Its ``autoremove`` would also take what others orphaned, and would keep what a package of the host merely recommends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hostwright.common.quoting import sh, words
+from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.resources.files.paths import ABSENT
+from hostwright.resources.originals import (
+    BROUGHT,
+    INSTALLED,
+    INSTALLED_BY_US,
+    MANUAL_BEFORE,
+    ORIGIN,
+    PACKAGES_BEFORE,
+    installed_by_us,
+    packages_before,
+)
+from hostwright.resources.packages.dpkg import (
+    APT_GET,
+    DPKG,
+    DPKG_LOCK,
+    MEND,
+    MEND_CUT,
+    MIRROR_TRIES,
+    PATIENTLY,
+    Installed,
+    dpkg_table,
+)
+
+#: Name, what it cannot do without, what it recommends, what it stands for; versions are left out.
+DEPENDS = Probe(
+    "dpkg-query -W -f='${Package}\\t${Pre-Depends}, ${Depends}\\t${Recommends}\\t${Provides}\\n' |"
+    " sed 's/ *([^)]*)//g'",
+    cap_bytes=4 * 1024 * 1024,
+)
+MANUAL = Probe("apt-mark showmanual", cap_bytes=256 * 1024)
+#: ``LABEL PACKAGE`` a line: packages that ours brought, and that may still be there when ours are gone
+WERE_BROUGHT = Probe(f"cat {BROUGHT}", root=True, cap_bytes=256 * 1024)
+KERNELS = ("linux-image-", "linux-modules-")  #: never taken away: the host may run one of them
+
+Groups = tuple[tuple[str, ...], ...]  #: each a choice of names, one of which is enough
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one package needs and stands for."""
+
+    needs: Groups
+    wants: Groups
+    provides: tuple[str, ...]
+
+
+def _groups(text: str) -> Groups:
+    """A field such as ``a, b | c:any`` as choices of names."""
+    choices = (tuple(one.strip().partition(":")[0] for one in part.split("|")) for part in text.split(","))
+    return tuple(filter(None, (tuple(filter(None, choice)) for choice in choices)))
+
+
+@lru_cache(maxsize=16)
+def parse_depends(text: str) -> Mapping[str, Row]:
+    """The rows of ``DEPENDS`` by package name, those of several architectures joined; others are passed over."""
+    found: dict[str, Row] = {}
+    for line in text.splitlines():
+        fields = line.split("\t")
+        if len(fields) == 4:
+            name, needs, wants = fields[0], _groups(fields[1]), _groups(fields[2])
+            provides = tuple(name for group in _groups(fields[3]) for name in group)
+            old = found.get(name, Row((), (), ()))
+            found[name] = Row(old.needs + needs, old.wants + wants, old.provides + provides)
+    return found
+
+
+def _names(text: str) -> set[str]:
+    """Names of packages, without architectures."""
+    return {name.partition(":")[0] for name in text.split()}
+
+
+def _walk(roots: Iterable[str], following: Callable[[str], Iterable[str]]) -> set[str]:
+    """The roots and all that follows from them."""
+    reached: set[str] = set()
+    todo = list(roots)
+    while todo:
+        name = todo.pop()
+        if name not in reached:
+            reached.add(name)
+            todo.extend(following(name))
+    return reached
+
+
+class Database:
+    """What is installed on a host, who needs whom, and what was there before; read from facts once."""
+
+    def __init__(self, facts: Facts):
+        self.table = dpkg_table(facts)
+        self.present = {name for name, row in self.table.items() if row.present or row.broken}
+        self.before = packages_before(facts)
+        self._installed = installed_by_us(facts)
+        self._rows = parse_depends(facts[DEPENDS].text)
+        self._manual = _names(facts[MANUAL].text)
+        manual_before = facts[MANUAL_BEFORE]
+        self._manual_before = _names(manual_before.text) if manual_before.ok else self._manual
+        self._brought = [line.split(" ") for line in facts[WERE_BROUGHT].text.splitlines()]
+        self._providers: dict[str, set[str]] = {}
+        for name in self.present:
+            for provided in (name, *self._row(name).provides):
+                self._providers.setdefault(provided, set()).add(name)
+
+    def _row(self, name: str) -> Row:
+        return self._rows.get(name, Row((), (), ()))
+
+    def was_there(self, name: str) -> bool:
+        """Whether the package was installed before the first change."""
+        row = (self.before or {}).get(name)
+        return row is not None and (row.present or row.broken)
+
+    def came_by_us(self, name: str) -> bool:
+        """Whether it was not there before the first change, and nobody else installed it as far as we know."""
+        return not self.was_there(name) and (self._installed is None or name in self._installed)
+
+    def became_manual(self, name: str) -> bool:
+        """Whether it was there for another one's sake, and counts as wanted for itself now."""
+        return self.was_there(name) and name in self._manual and name not in self._manual_before
+
+    def became_held(self, name: str) -> bool:
+        """Whether it is held and was not before; not known without a record."""
+        old = self.before.get(name) if self.before is not None else None
+        return self.before is not None and self.table[name].held and not (old is not None and old.held)
+
+    def brought_by(self, names: set[str], label: str) -> set[str]:
+        """Packages that came since these, or earlier ones of that label, need them: not there before, nor wanted."""
+        reached = _walk(names, lambda name: self._chosen(self._row(name).needs))
+        earlier = {row[1] for row in self._brought if len(row) == 2 and row[0] == label} & self.present
+        return {name for name in reached | earlier if name not in names and self._may_go(name)}
+
+    def _may_go(self, name: str) -> bool:
+        return name not in self._manual and not self.was_there(name) and not name.startswith(KERNELS)
+
+    def needed_without(self, candidates: set[str]) -> set[str]:
+        """Everything that the packages beside the candidates need, themselves included."""
+        return _walk(self.present - candidates, self._needs)
+
+    def _needs(self, name: str) -> Iterator[str]:
+        """What a package that stays must keep. One from before did without what it merely recommends."""
+        old = self.was_there(name)
+        yield from self._chosen(self._row(name).needs, as_before=old)
+        if not old:
+            yield from self._chosen(self._row(name).wants)
+
+    def _chosen(self, groups: Groups, *, as_before: bool = False) -> Iterator[str]:
+        """Who serves each of these needs: those that did so before, or all."""
+        for group in groups:
+            found = {name for one in group for name in self._providers.get(one, ())}
+            old = {name for name in found if self.was_there(name)} if as_before else set()
+            yield from old or found
+
+
+#: ``take VERB PACKAGE...``: what is still there of these goes, and nothing else; whoever brings it later is not us.
+#: Packages that hold no library but a name of one (libc6-dev) leave that in the loader's cache.
+_TAKE = f"""\
+forget() {{
+  for list in {BROUGHT} {INSTALLED}; do
+    [ -e "$list" ] || continue
+    printf '%s\\n' "$@" | awk 'NR == FNR {{ gone[$1]; next }} !($NF in gone)' - "$list" >"$list.new"
+    mv -f "$list.new" "$list"
+  done
+}}
+take() {{
+  verb=$1; shift
+  names=$(dpkg-query -W -f='${{db:Status-Status}} ${{Package}}\\n' "$@" 2>/dev/null |
+    sed -n '/^not-installed /!s/^[^ ]* //p' | sort -u)
+  [ -n "$names" ] || {{ forget "$@"; return 0; }}
+  also=$(LC_ALL=C {APT_GET} -s --allow-change-held-packages "$verb" $names |
+    sed -n 's/^\\(Inst\\|Remv\\|Purg\\) \\([^ :]*\\).*/\\2/p' | grep -vxF -e "$names" || true)
+  if [ -n "$also" ]; then echo "hostwright: apt would also remove or install:" $also; exit 1; fi
+  {PATIENTLY} apt-mark unhold $names
+  {APT_GET} --allow-change-held-packages "$verb" $names
+  ldconfig
+  forget "$@"
+}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class DebsGone:
+    """None of these packages that we installed, unless it was there before the first change or another one needs it.
+
+    With them goes what only they brought: not there before, not wanted for itself, and needed by nothing that stays.
+    Packages that were there stay as they are, but no longer held and no longer marked as wanted where they were not.
+    Without a record of before, ``common`` ones (tools that others use too) stay, and the others count as ours.
+    ``label`` tells whose they are that stay behind for a while, since others need them or a purge was cut; else it is
+    the first package.
+    """
+
+    packages: tuple[str, ...]
+    common: bool = False
+    label: str = ""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (DPKG, DEPENDS, MANUAL, WERE_BROUGHT, INSTALLED_BY_US, PACKAGES_BEFORE, MANUAL_BEFORE)
+
+    def plan(self, facts: Facts) -> Change | None:
+        db = Database(facts)
+        if db.before is None and self.common:
+            return None
+        here = [db.table[name] for name in dict.fromkeys(self.packages) if name in db.table]
+        ours = {row.name for row in here if row.name in db.present and db.came_by_us(row.name)}
+        label = self.label or "".join(self.packages[:1])
+        brought = db.brought_by(ours, label)
+        needed = db.needed_without(ours | brought)
+        leftovers = {row.name for row in here if row.configuration_only and db.came_by_us(row.name)} - set(
+            db.before or {}
+        )
+        going = [db.table[name] for name in sorted(((ours | brought) - needed) | leftovers)]
+        stays = [row.name for row in here if row.name in db.present and row not in going]
+        unheld = tuple(name for name in stays if db.became_held(name))
+        unwanted = tuple(name for name in stays if db.became_manual(name))
+        if not going and not unheld and not unwanted:
+            return None
+        came = tuple(f"{label} {name}" for name in sorted(brought))
+        step = Step(_script(db, going, came, unheld, unwanted), DPKG_LOCK, 3600, MIRROR_TRIES)
+        return _change(self.packages, going, unheld, unwanted, step)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
+def _change(
+    packages: tuple[str, ...], going: list[Installed], unheld: tuple[str, ...], unwanted: tuple[str, ...], step: Step
+) -> Change:
+    have = [f"{row.name} {row.version}" + (" (configuration)" if row.configuration_only else "") for row in going]
+    have += [f"{name} held" for name in unheld] + [f"{name} wanted for itself" for name in unwanted]
+    want = [ABSENT] if going else []
+    want += [f"{name} not held" for name in unheld] + [f"{name} there for others" for name in unwanted]
+    return Change(f"packages {' '.join(packages)}", ", ".join(have), f"as before: {', '.join(want)}", (step,))
+
+
+def _script(
+    db: Database, going: list[Installed], came: tuple[str, ...], unheld: tuple[str, ...], auto: tuple[str, ...]
+) -> str:
+    """Commands that purge what goes, at most; what had left only its configuration before leaves it again.
+
+    What came with ours is written down first: apt takes ours before it, and when a purge is cut in between nobody else
+    knows why it is there.
+    """
+    had_configuration = {name for name, row in (db.before or {}).items() if row.configuration_only}
+    purged = tuple(row.name for row in going if row.name not in had_configuration)
+    removed = tuple(row.name for row in going if row.name in had_configuration)
+    script = [MEND if any(row.broken for row in db.table.values()) else MEND_CUT]
+    if going and came:
+        script.append(sh("mkdir -p -m 700 -- %s", ORIGIN))
+        script.append(f"printf '%s\\n' {words(came)} >>{BROUGHT}")
+        script.append(f"sync {BROUGHT}")
+    if unheld:
+        script.append(f"{PATIENTLY} apt-mark unhold {words(unheld)}")
+    if auto:
+        script.append(f"{PATIENTLY} apt-mark auto {words(auto)}")
+    if going:
+        script.append(_TAKE)
+    if purged:
+        script.append(f"take purge {words(purged)}")
+    if removed:
+        script.append(f"take remove {words(removed)}")
+    return "\n".join(script)

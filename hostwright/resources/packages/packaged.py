@@ -1,0 +1,168 @@
+"""The files of packages as they lie on the host: complete, their links unturned, their programs the right ones.
+
+``dpkg -V`` would hash gigabytes. What breaks in practice is found by looking: a file that is gone, a library that is
+empty, a link that leads elsewhere, a program that says another version. The package that owns it is installed again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import ClassVar
+
+from hostwright.common.quoting import sh, words
+from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.resources.files.files import few
+from hostwright.resources.packages.packages import (
+    APT_GET,
+    DPKG,
+    DPKG_LOCK,
+    MIRROR_TRIES,
+    PATIENTLY,
+    Installed,
+    dpkg_table,
+    hold_script,
+    update_script,
+)
+
+#: room for the names of all files of a toolkit, when all are gone (about 8,000 of 120 bytes)
+CAP_BYTES = 4 * 1024 * 1024
+
+
+def reinstall_script(rows: tuple[Installed, ...], source: str) -> str:
+    """Commands that unpack these packages again, each at the version that it has.
+
+    What was held stays held, and what was there for another package's sake goes on being so, though apt is told its
+    name: else it would be left behind when that package goes.
+    """
+    wanted = words(tuple(f"{row.name}={row.version}" for row in rows))
+    lines = [
+        update_script(source),
+        f"auto=$(apt-mark showauto {words(tuple(row.name for row in rows))})",
+        f"{APT_GET} --reinstall --allow-change-held-packages --no-install-recommends install {wanted}",
+    ]
+    lines.append(f'if [ -n "$auto" ]; then {PATIENTLY} apt-mark auto $auto; fi')
+    held = tuple(row.name for row in rows if row.held)
+    if held:
+        lines.append(hold_script(held))
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class PackagedTree:
+    """Every file below ``root`` that a package put there is there, and the libraries' links lead where they should.
+
+    In ``libraries``, directories of shared objects, a packaged link must lead to another packaged file of the same
+    stem in the same directory, and a packaged file must not be empty. ``source`` is the list that apt reads for it.
+    """
+
+    root: str
+    libraries: tuple[str, ...]
+    source: str
+
+    def probes(self) -> tuple[Probe, ...]:
+        # The shell splits the list in memory; `read` in a loop would cost a system call for each byte of it.
+        script = "\n".join(
+            [
+                "IFS='\n'; set -f",
+                sh("for entry in $(grep -rsF --include='*.list' -e %s /var/lib/dpkg/info); do", f"{self.root}/"),
+                '  path=${entry#*.list:}; [ -e "$path" ] || [ -L "$path" ] || echo "gone $entry"',
+                f"  case ${{path%/*}} in {'|'.join(sh('%s', one) for one in self.libraries)})",
+                '    case $path in *.so*) echo "packaged $entry" ;; esac ;; esac',
+                "done",
+                f"find {words(self.libraries)} -maxdepth 1 -name '*.so*' -printf 'found %y %s %p %l\\n'",
+            ]
+        )
+        return (DPKG, Probe(script, cap_bytes=CAP_BYTES))
+
+    def plan(self, facts: Facts) -> Change | None:
+        owners: dict[str, str] = {}
+        wrong: defaultdict[str, list[str]] = defaultdict(list)
+        found: dict[str, tuple[str, str, str]] = {}
+        for line in facts[self.probes()[1]].text.splitlines():
+            kind, _, rest = line.partition(" ")
+            if kind == "found" and rest.count(" ") == 3:
+                file_kind, size, path, target = rest.split(" ")
+                found[path] = (file_kind, size, target)
+            elif kind in {"gone", "packaged"}:
+                package, path = _owner(rest)
+                owners[path] = package
+                if kind == "gone":
+                    wrong[package].append(f"{path} gone")
+        for path, package in owners.items():
+            if path in found and (fault := _fault(path, found, owners)):
+                wrong[package].append(f"{path} {fault}")
+        table = dpkg_table(facts)
+        rows = tuple(table[name] for name in sorted(wrong) if name in table and table[name].present)
+        if not rows:
+            return None
+        return Change(
+            f"packaged files below {self.root}",
+            few([fault for row in rows for fault in wrong[row.name]]),
+            f"as packaged ({few([row.name for row in rows])} installed again)",
+            (Step(reinstall_script(rows, self.source), DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES),),
+        )
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
+def _owner(entry: str) -> tuple[str, str]:
+    """Package and path of one line of ``grep`` over dpkg's lists (``…/info/NAME[:ARCH].list:/path``)."""
+    name, _, path = entry.partition(".list:")
+    return PurePosixPath(name).name.partition(":")[0], path
+
+
+def _fault(path: str, found: Mapping[str, tuple[str, str, str]], owners: Mapping[str, str]) -> str:
+    """What is wrong with a packaged library as it was found, or nothing.
+
+    A link into nothing is not at fault itself: the package of the file that is missing is mended.
+    """
+    kind, size, target = found[path]
+    if kind != "l":
+        return "empty" if size == "0" else ""
+    goal = str(PurePosixPath(path).parent / target)
+    same_stem = goal.partition(".so")[0] == path.partition(".so")[0]
+    return "" if same_stem and (goal in owners or goal not in found) else f"leads to {target}"
+
+
+@dataclass(frozen=True, slots=True)
+class Says:
+    """A program that, run with ``argument``, answers with a line that holds ``expect``.
+
+    It is asked once its package, the first of ``packages`` (``name=version`` words), is installed at that version; all
+    of them are installed again when it answers otherwise, since something else was put over them then.
+    """
+
+    KIND: ClassVar = "command-reports"
+
+    program: str
+    argument: str
+    expect: str
+    packages: tuple[str, ...]
+    source: str
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (DPKG, Probe(sh("timeout 10 %s %s", self.program, self.argument)))
+
+    def plan(self, facts: Facts) -> Change | None:
+        table = dpkg_table(facts)
+        wanted = dict(word.split("=", 1) for word in self.packages)
+        rows = tuple(row for name, version in wanted.items() if (row := table.get(name)) and row.version == version)
+        answer = facts[self.probes()[1]]
+        gone = answer.status == 127  # then its file is missing: PackagedTree's finding, not another version
+        if gone or len(rows) < len(wanted) or re.search(rf"(?<!\S){re.escape(self.expect)}(?!\S)", answer.text):
+            return None
+        said = [line for line in answer.strip().splitlines() if re.search(r"V?\d+\.\d+", line)]
+        return Change(
+            f"{self.program} {self.argument}",
+            said[0].strip() if said else f"no version (status {answer.status})",
+            self.expect,
+            (Step(reinstall_script(rows, self.source), DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES),),
+        )
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()

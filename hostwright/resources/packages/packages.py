@@ -1,0 +1,193 @@
+"""Debian packages: present at a version, held, absent, and a dpkg that is in order.
+
+``dpkg-query`` is asked once a host for all packages. apt's own lock is waited for (``DPkg::Lock::Timeout``), never
+removed; steps of one host that use dpkg share the lock ``dpkg``, so that roles can run side by side.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from hostwright.common.quoting import sh, words
+from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.plan.state_identity import NO_IDENTITY
+from hostwright.resources.files.paths import ABSENT
+from hostwright.resources.originals import note_installed
+from hostwright.resources.packages.debs_gone import DebsGone
+from hostwright.resources.packages.dpkg import (
+    APT_GET,
+    DPKG,
+    DPKG_LOCK,
+    MEND,
+    MIRROR_TRIES,
+    PATIENTLY,
+    Installed,
+    dpkg_table,
+    parse_dpkg,
+)
+
+__all__ = [
+    "APT_GET", "DPKG", "DPKG_LOCK", "MIRROR_TRIES", "PATIENTLY", "Debs", "DebsAbsent", "DpkgInOrder", "Installed",
+    "dpkg_table", "hold_script", "install_script", "named_like", "parse_dpkg", "update_script",
+]  # fmt: skip
+
+
+def named_like(name: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a name matches one of these shell patterns."""
+    return _any_of(patterns).match(name) is not None
+
+
+@lru_cache(maxsize=64)
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """One expression for all patterns: a host has hundreds of packages, and a driver three dozen names."""
+    return re.compile("|".join(map(fnmatch.translate, patterns)) or r"(?!)")
+
+
+def hold_script(names: tuple[str, ...]) -> str:
+    """The command that keeps apt from ever moving these packages."""
+    return f"{PATIENTLY} apt-mark hold {words(names)}"
+
+
+def update_script(source: str = "") -> str:
+    """The command that fetches apt's lists: all of them, or those of one source list alone.
+
+    One alone needs no network when it is a local repository, and does not fail for what is wrong with other sources.
+    """
+    if not source:
+        return f"{PATIENTLY} env {APT_GET} update"
+    options = sh("-o Dir::Etc::SourceList=%s -o Dir::Etc::SourceParts=/dev/null", source)
+    return f"{PATIENTLY} env {APT_GET} {options} -o APT::Get::List-Cleanup=0 update"
+
+
+def install_script(packages: tuple[str, ...], *, downgrade: bool = False, guard: str = "", source: str = "") -> str:
+    """Commands that install ``name`` or ``name=version`` words; lists that are stale are fetched once and tried again.
+
+    ``source`` is the source list that should know the packages: its lists are fetched first and alone.
+    ``guard`` is an extended regular expression: when apt's own simulation names a package that matches, nothing is
+    installed and the step fails with the names.
+    """
+    flags = "--no-install-recommends --allow-change-held-packages" + (" --allow-downgrades" if downgrade else "")
+    names = words(packages)
+    lines = [f'install() {{ {APT_GET} {flags} "$@"; }}']
+    if source:
+        lines.append(update_script(source))
+    lines.append(f"install -s install {names} >/dev/null 2>&1 || {update_script()}")
+    if guard:
+        lines += [
+            f"planned=$(install -s install {names} | sed -n 's/^Inst \\([^ ]*\\).*/\\1/p')",
+            sh('bad=$(printf "%%s\\n" "$planned" | grep -E -e %s || true)', guard),
+            'if [ -n "$bad" ]; then echo "hostwright: apt would also install:" $bad; exit 1; fi',
+        ]
+    lines += [note_installed(packages), f"install install {names}"]
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Debs:
+    """Packages that are installed, each ``name`` or ``name=version``; ``hold`` keeps apt from ever moving them.
+
+    ``guard`` and ``source``: see ``install_script``. One change for all that are missing, since one apt run is cheaper
+    than many.
+    """
+
+    packages: tuple[str, ...]
+    hold: bool = False
+    guard: str = ""
+    source: str = ""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (DPKG,)
+
+    def plan(self, facts: Facts) -> Change | None:
+        table = dpkg_table(facts)
+        missing: list[str] = []
+        unheld: list[str] = []
+        have: list[str] = []
+        for word in self.packages:
+            name, _, version = word.partition("=")
+            row = table.get(name)
+            if row is None or not row.present or (version and row.version != version):
+                missing.append(word)
+                have.append(f"{name} {row.version if row and row.present else ABSENT}")
+            elif self.hold and not row.held:
+                unheld.append(name)
+                have.append(f"{name} not held")
+        if not missing and not unheld:
+            return None
+        names = tuple(word.partition("=")[0] for word in self.packages)
+        script = []
+        if missing:
+            script.append(install_script(tuple(missing), downgrade=True, guard=self.guard, source=self.source))
+        if self.hold:
+            script.append(hold_script(names))
+        want = ", ".join([*missing, *(f"{name} held" for name in unheld)])
+        step = Step("\n".join(script), lock=DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES)
+        return Change(f"packages {' '.join(names)}", ", ".join(have), want, (step,))
+
+    def removal(self) -> tuple[Resource, ...]:
+        names = tuple(word.partition("=")[0] for word in self.packages)
+        return (DebsGone(names, common=not self.hold),)
+
+
+@dataclass(frozen=True, slots=True)
+class DebsAbsent:
+    """No installed package whose name matches one of these shell patterns, but for the ``keep`` patterns.
+
+    ``purge=False`` leaves their configuration files, for a package that owns a file which others write in.
+    """
+
+    patterns: tuple[str, ...]
+    because: str = field(metadata=NO_IDENTITY)
+    keep: tuple[str, ...] = ()
+    purge: bool = True
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (DPKG,)
+
+    def plan(self, facts: Facts) -> Change | None:
+        found = [
+            row
+            for name, row in sorted(dpkg_table(facts).items())
+            if (row.present or row.broken) and named_like(name, self.patterns) and not named_like(name, self.keep)
+        ]
+        if not found:
+            return None
+        names = tuple(row.name for row in found)
+        verb = "purge" if self.purge else "remove"
+        script = f"{APT_GET} --allow-change-held-packages {verb} {words(names)}"
+        have = ", ".join(f"{row.name} {row.version}" for row in found)
+        return Change(
+            f"packages {' '.join(self.patterns)}",
+            have,
+            f"{ABSENT} ({self.because})",
+            (Step(script, lock=DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES),),
+        )
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class DpkgInOrder:
+    """A dpkg that was not interrupted: nothing half-installed, half-configured or waiting for a trigger."""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (DPKG, Probe("ls /var/lib/dpkg/updates", root=True))
+
+    def plan(self, facts: Facts) -> Change | None:
+        broken = [row.name for row in dpkg_table(facts).values() if row.broken]
+        journal = facts[self.probes()[1]].strip()
+        if not broken and not journal:
+            return None
+        return Change(
+            "dpkg",
+            f"interrupted ({', '.join(broken) or 'unfinished journal'})",
+            "in order",
+            (Step(MEND, lock=DPKG_LOCK, tries=MIRROR_TRIES),),
+        )
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (self,)  # nothing can be taken away from one that is not in order

@@ -1,0 +1,104 @@
+"""apt sources and lists as they were before: what was switched off is read again, and what came with ours is gone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from hostwright.common.quoting import sh
+from hostwright.plan.hostfacts import OS_RELEASE, os_release
+from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.resources.files.paths import ABSENT, few
+from hostwright.resources.originals import FILES, FORGET
+from hostwright.resources.packages.dpkg import DPKG_LOCK
+
+DISABLED = "# disabled by hostwright: "  #: what a line of an apt source begins with that ``SourcesDisabled`` took out
+LISTS = "/var/lib/apt/lists"
+
+
+def basic_regex(text: str) -> str:
+    """``text`` as a sed expression that matches it literally, with ``|`` as the delimiter."""
+    return re.sub(r"([][\\.*^$|])", r"\\\1", text)
+
+
+@dataclass(frozen=True, slots=True)
+class SourcesRead:
+    """apt sources with one of these texts that we switched off (``SourcesDisabled``) are read again."""
+
+    texts: tuple[str, ...]
+
+    def probes(self) -> tuple[Probe, ...]:
+        wanted = " ".join(sh("-e %s", text) for text in self.texts)
+        lines = [
+            f"grep -rHsF {wanted} /etc/apt/sources.list /etc/apt/sources.list.d | grep -F {sh('%s', f':{DISABLED}')}",
+            "for path in /etc/apt/sources.list.d/*.sources.disabled; do",
+            f'  if [ -e {FILES}"${{path%.disabled}}".written ]; then grep -HsF {wanted} "$path"; fi',
+            "done; exit 0",
+        ]
+        return (Probe("\n".join(lines), root=True),)
+
+    def plan(self, facts: Facts) -> Change | None:
+        rows = [line.partition(":")[::2] for line in facts[self.probes()[0]].text.splitlines()]
+        lists = {path for path, line in rows if path.endswith(".list") and line.startswith(DISABLED)}
+        files = {path for path, _ in rows if path.endswith(".sources.disabled")}
+        found = sorted(path for path in lists | files if path.startswith("/etc/apt/sources.list"))
+        if not found:
+            return None
+        script = FORGET + "\n".join(self._read(path) for path in found)
+        return Change("apt sources " + " ".join(self.texts), few(found), "as before: read", (Step(script, DPKG_LOCK),))
+
+    def _read(self, path: str) -> str:
+        if path.endswith(".disabled"):
+            before = path.removesuffix(".disabled")
+            return sh("[ -e %s ] || mv -T -- %s %s\nforget %s", before, path, before, before)
+        edits = [f"\\|^{DISABLED}.*{basic_regex(text)}|s|^{DISABLED}||" for text in self.texts]
+        return sh("sed -i %s %s", "\n".join(edits), path)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class ListsGone:
+    """apt keeps no lists of the repository at ``uri`` once no source beside ``path`` names it.
+
+    ``{distribution}`` and ``{codename}`` as for ``AptSource``.
+    """
+
+    uri: str
+    path: str
+
+    def probes(self) -> tuple[Probe, ...]:
+        others = sh("grep -rhsE '^[[:space:]]*(deb|URIs:)' --exclude=%s", PurePosixPath(self.path).name)
+        return (OS_RELEASE, Probe(f"ls -1 {LISTS}"), Probe(f"{others} /etc/apt/sources.list /etc/apt/sources.list.d"))
+
+    def plan(self, facts: Facts) -> Change | None:
+        release, lists, sources = (facts[probe] for probe in self.probes())
+        ids = os_release(facts) if release.ok else {}
+        uri = self.uri.replace("{distribution}", ids.get("ID", "")).replace(
+            "{codename}", ids.get("VERSION_CODENAME", "")
+        )
+        if uri.rstrip("/") in {word.rstrip("/") for word in sources.text.split()}:
+            return None
+        name = re.compile(_list_name(uri))
+        found = [one for one in lists.text.splitlines() if name.match(one) and "/" not in one]
+        if not found:
+            return None
+        script = "\n".join(sh("rm -f -- %s", f"{LISTS}/{one}") for one in found)
+        return Change(f"apt lists of {uri}", few(found), f"as before: {ABSENT}", (Step(script, DPKG_LOCK),))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
+def _list_name(uri: str) -> str:
+    """What apt's files of a repository begin with, as a regular expression (apt's ``URItoFileName``).
+
+    The scheme is left out, ``/`` becomes ``_``, and some other signs become ``%xx``; ``$(ARCH)`` is any architecture.
+    """
+    rest = re.sub(r"^[a-z+]+:(//)?([^/@]*@)?", "", uri).rstrip("/")
+    parts = (
+        "".join(f"%{ord(c):02x}" if c in '\\|{}[]<>"^~_=!@#$%^&*' else c for c in one) for one in rest.split("$(ARCH)")
+    )
+    return "[a-z0-9-]+".join(re.escape(part.replace("/", "_")) for part in parts) + "_"

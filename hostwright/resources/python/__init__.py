@@ -1,0 +1,1 @@
+"""States of Python interpreters and virtual environments."""

@@ -1,0 +1,46 @@
+"""Python interpreters of a host: which one a venv is made of, and the distribution's package that it takes for that."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from hostwright.plan.hostfacts import PYTHONS, pythons
+from hostwright.plan.model import Change, Facts, Probe, Resource
+from hostwright.resources.departing import DebsGone
+from hostwright.resources.packages.packages import Debs
+
+
+def system_interpreter(facts: Facts, wanted: tuple[str, ...]) -> tuple[str, str] | None:
+    """Version and path of the first of these Pythons that the host has, if any.
+
+    Only one below ``/usr`` counts: root runs it, and a user may have put another one first on his own PATH. It is
+    named with its version: a venv of plain ``python3`` would become another Python's when the distribution moves on.
+    """
+    rows = [line.split(" ") for line in facts[PYTHONS].text.splitlines()]
+    found = {
+        row[1]: row[0] for row in rows if len(row) == 2 and re.fullmatch(rf"/usr/.*/python{re.escape(row[1])}", row[0])
+    }
+    return next(((version, found[version]) for version in wanted if version in found), None)
+
+
+@dataclass(frozen=True, slots=True)
+class VenvPackage:
+    """The distribution's package without which the chosen Python makes no venvs (Debian splits ``ensurepip`` off)."""
+
+    pythons: tuple[str, ...]
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (PYTHONS, *Debs(()).probes())
+
+    def plan(self, facts: Facts) -> Change | None:
+        chosen = system_interpreter(facts, self.pythons)
+        if chosen is None:
+            return None if pythons(facts) else Debs(("python3-venv",)).plan(facts)
+        version, path = chosen
+        return None if path.startswith("/usr/local/") else Debs((f"python{version}-venv",)).plan(facts)
+
+    def removal(self) -> tuple[Resource, ...]:
+        """Whichever of them was taken; the host's own use of one is not for us to know, so they count as common."""
+        names = ("python3-venv", *(f"python{version}-venv" for version in self.pythons))
+        return (DebsGone(names, common=True),)

@@ -1,0 +1,295 @@
+"""Python environments: a venv with exactly the packages that a stack pins.
+
+A venv's scripts hold its absolute path, so it is built where it stays, ``/opt/hostwright/venvs/NAME-pyX.Y-KEY``, where
+KEY names what it is built from, and the link that people use is switched to it at the end. Jobs that run from the one
+before keep their files: that one is removed only by the next switch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from hostwright.apply.delivery import host_path
+from hostwright.common.quoting import sh, words
+from hostwright.plan.hostfacts import PYTHONS, pythons
+from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.resources.files.files import ABSENT, few, write_script
+from hostwright.resources.originals import keep_original
+from hostwright.resources.packages.packages import MIRROR_TRIES
+from hostwright.resources.python.interpreters import system_interpreter
+from hostwright.resources.python.venv_audit import Dist, FoundVenv, Venvs, audit_probe, parse_audit
+from hostwright.resources.python.venv_gone import VenvGone
+from hostwright.stack.stack import Artifact
+
+HOMES = "/opt/hostwright/venvs"
+MARKER = ".hostwright-complete"  #: written last: without it a venv is not there
+CONSTRAINTS = "constraints.txt"  #: in the venv, so that people can ``pip install -c`` what they add
+
+#: Older ones do not know the wheel names of today (PEP 600: pip 20.3); 24.0 is the last for Python 3.7.
+PIP_MINIMUM = (20, 3)
+PIP_VERSION = "24.0"
+#: Wheels only: nothing that is fetched runs as root while it is installed. No cache: it would keep 600 MB for nothing.
+_PIP_FLAGS = "--disable-pip-version-check --no-input --progress-bar off --no-cache-dir --only-binary :all:"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a venv is built from. Where the wheels come from is no part of its key: the pins say what they are."""
+
+    name: str  #: of the link: ``tensorflow-2.9``
+    python: str  #: ``3.9``
+    requirement: str  #: ``tensorflow==2.9.0``
+    constraints: str  #: pip's constraints file; every pin in it is installed
+    wheelhouse: Artifact | None = None  #: a tar of wheels; without it pip uses the host's own index
+
+    @property
+    def home(self) -> str:
+        """The directory of the venv."""
+        text = "\0".join([self.python, self.requirement, self.constraints])
+        return f"{HOMES}/{self.name}-py{self.python}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+    @property
+    def pins(self) -> dict[str, str]:
+        """Canonical package name → version, for every ``==`` whose marker holds on this Python."""
+        return dict(_pins(f"{self.constraints}\n{self.requirement}", self.python))
+
+
+@lru_cache(maxsize=64)  # a fleet shares a handful of constraints, and to parse one takes a millisecond
+def _pins(lines: str, python: str) -> Mapping[str, str]:
+    where = {"python_version": python, "python_full_version": f"{python}.0"}
+    pins: dict[str, str] = {}
+    for line in lines.splitlines():
+        try:
+            row = Requirement(line.partition("#")[0])
+        except InvalidRequirement:  # a comment, an option, or a mistake that pip will name
+            continue
+        exact = [part.version for part in row.specifier if part.operator == "=="]
+        if exact and (row.marker is None or row.marker.evaluate(where)):
+            pins[canonicalize_name(row.name)] = exact[0]
+    return pins
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How one package differs: as it is, as it shall be, and the ``dist-info`` directories that pip cannot undo."""
+
+    name: str
+    have: str
+    version: str
+    stale: tuple[str, ...] = ()
+
+
+def _step(script: str) -> Step:
+    """A step that asks a package index, which may fail for a moment, or one that does not."""
+    return Step(script, tries=MIRROR_TRIES if " pip install " in script else 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Venv:
+    """A link to a venv of the first of the recipes' Pythons that the host has, with exactly the pinned packages.
+
+    What is built is looked at without importing anything: each pin's version and each file's size are compared with
+    what pip recorded. A package that differs is installed again, alone; a lost interpreter or pip is put back.
+    """
+
+    path: str
+    recipes: tuple[Recipe, ...]  #: in order of preference, one a Python
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (PYTHONS, audit_probe(self.path, tuple(recipe.home for recipe in self.recipes), MARKER, CONSTRAINTS))
+
+    def plan(self, facts: Facts) -> Planned | None:
+        chosen = system_interpreter(facts, tuple(recipe.python for recipe in self.recipes))
+        if chosen is None:
+            return self._without_python(facts)
+        recipe = next(recipe for recipe in self.recipes if recipe.python == chosen[0])
+        venvs = parse_audit(facts[self.probes()[1]].text)
+        venv = venvs.homes.get(recipe.home)
+        if venv is None or "site-packages" in venv.lost:
+            return self._build(recipe, chosen[1], venvs)
+        due = self._due(recipe, chosen[1], venv, venvs.link)
+        if not due:
+            return None
+        have, want = ("; ".join(one[column] for one in due) for column in (0, 1))
+        steps = tuple(_step(script) for _, _, script in due)
+        artifacts = _files(recipe) if any(" pip install " in step.script for step in steps) else ()
+        return Change(f"venv {self.path}", have, want, steps, artifacts=artifacts)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return tuple(VenvGone(self.path, HOMES, name) for name in dict.fromkeys(one.name for one in self.recipes))
+
+    def _without_python(self, facts: Facts) -> Refusal | Deferred:
+        """No Python yet, or only others (the rules refuse such a host), or only one that root must not run."""
+        wanted = tuple(recipe.python for recipe in self.recipes)
+        theirs = next((path for version, path in pythons(facts).items() if version in wanted), "")
+        sentence = (
+            f"the only Python that fits is {theirs}, which root does not run because it is not below /usr: "
+            f"install one of Python {', '.join(wanted)} for all users"
+        )
+        have, want = theirs or "no Python that it could be made of", f"Python {' or '.join(wanted)}"
+        if theirs:
+            return Refusal(f"venv {self.path}", have, want, "python-below-usr", sentence)
+        return Deferred(f"venv {self.path}", have, want, "python3")
+
+    def _build(self, recipe: Recipe, interpreter: str, venvs: Venvs) -> Change:
+        steps = (create_script(recipe, interpreter), install_script(recipe), self._finish_script(recipe))
+        have = "without its packages" if recipe.home in venvs.homes else venvs.link or ABSENT
+        want = f"{recipe.requirement} and {len(recipe.pins) - 1} more pinned packages, Python {recipe.python}"
+        return Change(f"venv {self.path}", have, want, tuple(_step(one) for one in steps), artifacts=_files(recipe))
+
+    def _due(self, recipe: Recipe, interpreter: str, venv: FoundVenv, link: str) -> list[tuple[str, str, str]]:
+        """What differs in a venv that is there: as it is, as it shall be, and the script that mends it."""
+        due = []
+        if venv.lost:
+            lost = " and ".join(venv.lost)
+            due.append(
+                (f"{lost} lost", f"{lost} of Python {recipe.python}", restore_script(recipe, interpreter, venv.lost))
+            )
+        elif venv.constraints != hashlib.sha256(recipe.constraints.encode()).hexdigest():
+            due.append((f"{CONSTRAINTS} edited", f"{CONSTRAINTS} as in the stack", _write_constraints(recipe)))
+        if drifts := find_drifts(recipe, venv):
+            want = few([f"{drift.name} {drift.version}" for drift in drifts])
+            due.append((few([drift.have for drift in drifts]), want, mend_script(recipe, drifts)))
+        if link != recipe.home:
+            due.append((f"link to {link or 'nothing'}", f"link to {recipe.home}", self._finish_script(recipe)))
+        return due
+
+    def _finish_script(self, recipe: Recipe) -> str:
+        """Mark the venv as complete, turn the link in one rename, remove what is neither this one nor the one before.
+
+        Nothing is flushed: what a power failure cuts short has another size than pip recorded, and is found by that.
+        """
+        new = f"{self.path}.hostwright-new"
+        return "\n".join(
+            [
+                sh("printf 'complete\\n' > %s", f"{recipe.home}/{MARKER}"),
+                sh("old=$(readlink -- %s || true)", self.path),
+                keep_original(self.path),
+                sh("if [ -e %s ] && [ ! -L %s ]; then", self.path, self.path)
+                + sh(" mv -T -- %s %s.before-hostwright.$$; fi", self.path, self.path),
+                sh("mkdir -p -- %s", PurePosixPath(self.path).parent),
+                sh("ln -sfn -- %s %s && mv -fT -- %s %s", recipe.home, new, new, self.path),
+                sh("for home in %s/%s-py3.*-????????????; do", HOMES, recipe.name),
+                sh('  case $home in %s|"$old") ;; *) rm -rf -- "$home" ;; esac', recipe.home),
+                "done",
+            ]
+        )
+
+
+def find_drifts(recipe: Recipe, venv: FoundVenv) -> list[Drift]:
+    """The pinned packages that are not as pip put them: another version, two versions, absent, files changed."""
+    drifts = []
+    found: defaultdict[str, list[Dist]] = defaultdict(list)
+    for dist in venv.dists:
+        found[canonicalize_name(dist.name)].append(dist)
+    for name, version in sorted(recipe.pins.items()):
+        dists = found[name]
+        right = [dist for dist in dists if _same_version(dist.version, version)]
+        if len(dists) == 1 and right and dists[0].recorded and not dists[0].damage:
+            continue
+        stale = tuple(dist.directory for dist in dists if not dist.recorded or (right and dist not in right))
+        have = " and ".join(f"{name} {dist.version}{dist.flaw}" for dist in dists) or f"{name} {ABSENT}"
+        drifts.append(Drift(name, have, version, stale))
+    return drifts
+
+
+def _same_version(have: str, want: str) -> bool:
+    try:
+        return Version(have) == Version(want)
+    except InvalidVersion:
+        return have == want
+
+
+def create_script(recipe: Recipe, interpreter: str) -> str:
+    """An empty venv with a pip that knows today's wheels, and the constraints file in it."""
+    return "\n".join(
+        [
+            "umask 022",  # root's own may keep everybody else out of the venv
+            sh("mkdir -p -- %s", HOMES),
+            sh("rm -f -- %s", f"{recipe.home}/{MARKER}"),
+            sh("%s -I -m venv --clear %s", interpreter, recipe.home),
+            *_recent_pip(recipe),
+            _write_constraints(recipe),
+        ]
+    )
+
+
+def restore_script(recipe: Recipe, interpreter: str, lost: tuple[str, ...]) -> str:
+    """The interpreter or pip of a venv put back, its packages left as they are."""
+    lines = ["umask 022"]
+    if "pip" in lost:  # what is left of it would count as installed
+        lines.append(sh("rm -rf -- %s/pip %s/pip-*.dist-info", _site(recipe), _site(recipe)))
+    lines.append(
+        sh("%s -I -m venv", interpreter) + ("" if "pip" in lost else " --without-pip") + sh(" %s", recipe.home)
+    )
+    return "\n".join([*lines, *_recent_pip(recipe), _write_constraints(recipe)])
+
+
+def _recent_pip(recipe: Recipe) -> list[str]:
+    old = f"import pip, sys; sys.exit(tuple(map(int, pip.__version__.split('.')[:2])) < {PIP_MINIMUM})"
+    install = _pip(recipe, sh("%s", f"pip=={PIP_VERSION}"))
+    return [sh("%s -I -c %s || {", f"{recipe.home}/bin/python", old), *install, "}"]
+
+
+def _site(recipe: Recipe) -> str:
+    return f"{recipe.home}/lib/python{recipe.python}/site-packages"
+
+
+def install_script(recipe: Recipe) -> str:
+    """Every pin and the requirement, resolved together, then checked against each other."""
+    constraints = f"{recipe.home}/{CONSTRAINTS}"
+    return "\n".join(
+        [
+            "umask 022",
+            *_pip(recipe, sh("-c %s -r %s %s", constraints, constraints, recipe.requirement)),
+            sh("%s -I -m pip --disable-pip-version-check check", f"{recipe.home}/bin/python"),
+        ]
+    )
+
+
+def mend_script(recipe: Recipe, drifts: list[Drift]) -> str:
+    """The packages that differ, alone, at their pins. What pip has no record of is removed by hand before."""
+    stale = tuple(f"{_site(recipe)}/{directory}" for drift in drifts for directory in drift.stale)
+    pins = tuple(f"{drift.name}=={drift.version}" for drift in drifts)
+    return "\n".join(
+        [
+            "umask 022",
+            sh("rm -rf -- %s/~*", _site(recipe))
+            + "".join(sh(" %s", path) for path in stale),  # ~: what a cut pip left behind
+            *_pip(recipe, "--force-reinstall --no-deps " + words(pins)),
+        ]
+    )
+
+
+def _pip(recipe: Recipe, arguments: str) -> list[str]:
+    """Commands that run ``pip install`` in the venv, from the wheelhouse where there is one."""
+    install = sh(f"%s -I -m pip install {_PIP_FLAGS}", f"{recipe.home}/bin/python")
+    if recipe.wheelhouse is None:
+        return [f"{install} {arguments}"]
+    wheels = f"{recipe.home}.wheels"
+    return [
+        sh("trap %s EXIT", sh("rm -rf -- %s", wheels)),
+        sh("rm -rf -- %s && mkdir -p -- %s", wheels, wheels),
+        # the directories in the archive are dropped: a wheel lands in this one, whatever its name says
+        sh("tar -xf %s -C %s --no-same-owner --transform %s", host_path(recipe.wheelhouse), wheels, "s,.*/,,")
+        + " --wildcards --wildcards-match-slash '*.whl'",
+        sh(f"{install} --no-index --find-links %s {arguments.replace('%', '%%')}", wheels),
+    ]
+
+
+def _write_constraints(recipe: Recipe) -> str:
+    path = f"{recipe.home}/{CONSTRAINTS}"
+    return write_script(path, recipe.constraints, mode="644", owner="root:root", check="", backup=False)
+
+
+def _files(recipe: Recipe) -> tuple[str, ...]:
+    return (recipe.wheelhouse.name,) if recipe.wheelhouse else ()

@@ -1,0 +1,1 @@
+"""States of services, accounts, the kernel and the dynamic loader."""

@@ -1,0 +1,34 @@
+"""System accounts, under which services run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostwright.common.quoting import sh
+from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.resources.departing import UserGone
+from hostwright.resources.files.paths import ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class SystemUser:
+    """An account for a service: no password, no shell, no home."""
+
+    name: str
+    comment: str = ""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (Probe(sh("getent passwd -- %s", self.name)),)
+
+    def plan(self, facts: Facts) -> Change | None:
+        if facts[self.probes()[0]].ok:
+            return None
+        script = sh(
+            "useradd --system --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin --comment %s -- %s",
+            self.comment,
+            self.name,
+        )
+        return Change(f"user {self.name}", ABSENT, "a system account", (Step(script),))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (UserGone(self.name),)

@@ -1,0 +1,222 @@
+"""The running kernel: there at all, its headers, its packages held, its initramfs, and who drives the GPUs.
+
+A new kernel leaves a driver that was built for the old one behind, and it comes unasked (unattended
+upgrades), so every kernel package that is installed is held.
+
+A newer kernel that is merely installed beside the running one is no reason for a reboot: for the running one modules
+can be built and loaded, so the host is as desired until it boots the other one, and is then looked at again. It is one
+as soon as the running kernel's own files are gone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostwright.common.quoting import sh, words
+from hostwright.plan.hostfacts import UNAME
+from hostwright.plan.model import Change, Deferred, Facts, Probe, Reboot, Resource, Step
+from hostwright.resources.files.files import ABSENT
+from hostwright.resources.originals import note_installed
+from hostwright.resources.packages.debs_gone import Database, DebsGone
+from hostwright.resources.packages.dpkg import MEND_CUT
+from hostwright.resources.packages.packages import (
+    APT_GET,
+    DPKG,
+    DPKG_LOCK,
+    MIRROR_TRIES,
+    PATIENTLY,
+    dpkg_table,
+    named_like,
+    update_script,
+)
+
+#: Images and headers, the versioned ones and the meta packages that would bring the next ones.
+HEADERS_NAME = "linux-headers-"
+KERNEL_PACKAGES = ("linux-image-*", "linux-headers-*", "linux-generic*")
+
+#: The build directory of the running kernel, as dkms and the NVIDIA installer look for it.
+HEADERS = Probe('test -e "/lib/modules/$(uname -r)/build/Makefile"')
+
+#: NVIDIA devices that an open driver has taken, ``0000:3b:00.0 nouveau`` a line; nova is nouveau's successor.
+NOUVEAU = Probe(
+    'for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; [ "$v" = 0x10de ] || continue; '
+    'n=$(readlink "$d/driver") || continue; case ${n##*/} in nouveau|nova*) echo "${d##*/} ${n##*/}";; esac; '
+    "done; exit 0"
+)
+
+#: The kernels that could be booted, where the running one could not: neither its modules nor its image are there. A
+#: container has no say in its kernel.
+KERNEL_GONE = Probe(
+    'k=$(uname -r); [ ! -d "/lib/modules/$k" ] && [ ! -e "/boot/vmlinuz-$k" ] || exit 0\n'
+    "if systemd-detect-virt --quiet --container; then exit 0; fi\n"
+    'for i in /boot/vmlinuz-*; do v=${i#/boot/vmlinuz-}; [ ! -d "/lib/modules/$v" ] || echo "$v"; done; exit 0'
+)
+
+
+def boots_first(facts: Facts) -> bool:
+    """Whether no module of ours can be built or loaded before a reboot: nouveau has a card, or the kernel is gone.
+
+    Reads ``NOUVEAU`` and ``KERNEL_GONE``.
+    """
+    return bool(facts[NOUVEAU].strip() or facts[KERNEL_GONE].strip())
+
+
+@dataclass(frozen=True, slots=True)
+class KernelThere:
+    """The running kernel's files have not been removed under it, after which nothing can be built for it or loaded.
+
+    Only a reboot into one of the kernels that are installed cures that.
+    """
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (UNAME, KERNEL_GONE)
+
+    def plan(self, facts: Facts) -> Reboot | None:
+        others = facts[KERNEL_GONE].strip().splitlines()
+        if not others:
+            return None
+        running = facts[UNAME].strip().partition(" ")[0]
+        reason = f"the running kernel {running} has been removed, and {', '.join(others)} is installed"
+        return Reboot("running kernel", f"{running}, removed", f"one that is installed ({', '.join(others)})", reason)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class KernelPackages:
+    """The headers of the running kernel are there, and no kernel package moves.
+
+    Headers and holds are one state, because the headers bring further kernel packages that must be held as well.
+    """
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (UNAME, HEADERS, DPKG, KERNEL_GONE)
+
+    def plan(self, facts: Facts) -> Change | Deferred | None:
+        change = self._plan(facts)
+        if change is None or not facts[KERNEL_GONE].strip():
+            return change
+        return Deferred(change.what, change.have, change.want, "reboot")
+
+    def _plan(self, facts: Facts) -> Change | None:
+        headers = f"linux-headers-{facts[UNAME].strip().split(' ')[0]}"
+        there = facts[HEADERS].ok
+        loose = tuple(
+            name
+            for name, row in sorted(dpkg_table(facts).items())
+            if row.present and not row.held and named_like(name, KERNEL_PACKAGES)
+        )
+        if there and not loose:
+            return None
+        lacking = [] if there else [f"{headers} {ABSENT}"]
+        row = dpkg_table(facts).get(headers)
+        script = [] if there else [_headers_again(headers) if row and row.present else _headers(headers)]
+        return Change(
+            what="kernel packages",
+            have=", ".join([*lacking, *(f"{name} not held" for name in loose)]),
+            want="headers of the running kernel, every kernel package held",
+            steps=(Step("\n".join([*script, _HOLD]), lock=DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES),),
+        )
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (KernelsAsBefore(),)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelsAsBefore:
+    """No kernel package is held that was not, and no headers are there that were not, unless others need them.
+
+    Kernels themselves are never taken away, whoever brought them. Without a record of before everything stays.
+    """
+
+    def probes(self) -> tuple[Probe, ...]:
+        return DebsGone(()).probes()
+
+    def plan(self, facts: Facts) -> Change | None:
+        db = Database(facts)
+        if db.before is None:
+            return None
+        kernels = sorted(name for name in db.present if named_like(name, KERNEL_PACKAGES))
+        headers = tuple(name for name in kernels if name.startswith(HEADERS_NAME) and not db.was_there(name))
+        gone = DebsGone(headers, label="kernel").plan(facts)
+        unheld = tuple(name for name in kernels if db.became_held(name) and name not in headers)
+        have = [gone.have] if gone is not None else []
+        want = [gone.want] if gone is not None else []
+        steps = gone.steps if gone is not None else ()
+        if unheld:
+            have += [f"{name} held" for name in unheld]
+            want += ["no kernel package held that was not"]
+            unhold = f"{MEND_CUT}\n{PATIENTLY} apt-mark unhold {words(unheld)}"
+            steps = (Step(unhold, DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES), *steps)
+        return Change("kernel packages", ", ".join(have), "; ".join(want), steps) if steps else None
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
+_INSTALL = f"{APT_GET} --no-install-recommends --allow-change-held-packages"
+
+
+def _headers(package: str) -> str:
+    install = sh(f"{_INSTALL} install %s", package)
+    return f"{note_installed((package,))}\n{install} || {{ {update_script()} && {install}; }}"
+
+
+def _headers_again(package: str) -> str:
+    """Packages whose files were deleted count as installed for dpkg, and most files are in those it depends on."""
+    parts = sh("apt-cache depends --recurse --installed --important %s", package) + " | grep '^linux-' | sort -u"
+    again = f"{_INSTALL} --reinstall install $parts"
+    keep = f'if [ -n "$auto" ]; then {PATIENTLY} apt-mark auto $auto; fi'  # apt takes what it is named for wanted
+    return f"parts=$({parts})\nauto=$(apt-mark showauto $parts)\n{again} || {{ {update_script()} && {again}; }}\n{keep}"
+
+
+#: What is there to be held is asked on the host: the headers bring packages whose names only apt knows.
+_HOLD = (
+    f"dpkg-query -W -f='${{db:Status-Status}} ${{Package}}\\n' {words(KERNEL_PACKAGES)} 2>/dev/null |"
+    f" sed -n 's/^installed //p' | xargs -r {PATIENTLY} apt-mark hold"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Initramfs:
+    """An initramfs of the running kernel that was built after this file was written, so that it holds it.
+
+    A host without one (a container, a kernel with everything built in) has nothing to rebuild.
+    """
+
+    after: str
+
+    def probes(self) -> tuple[Probe, ...]:
+        script = 'i=/boot/initrd.img-$(uname -r); [ ! -e "$i" ] || [ ! %s -nt "$i" ]'
+        return (Probe(sh(script, self.after)),)
+
+    def plan(self, facts: Facts) -> Change | None:
+        if facts[self.probes()[0]].ok:
+            return None
+        return Change("initramfs", f"older than {self.after}", "rebuilt", (Step(UPDATE_INITRAMFS, lock=DPKG_LOCK),))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
+#: All kernels, since the next boot may be into another one. dpkg's lock: its triggers rebuild the same files.
+UPDATE_INITRAMFS = "if command -v update-initramfs >/dev/null; then update-initramfs -u -k all; fi"
+
+
+@dataclass(frozen=True, slots=True)
+class NouveauGone:
+    """No open driver has an NVIDIA card. It gives one back only at a reboot with its name on the blacklist."""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (NOUVEAU,)
+
+    def plan(self, facts: Facts) -> Reboot | None:
+        taken = facts[NOUVEAU].strip().splitlines()
+        if not taken:
+            return None
+        have = ", ".join(f"{driver} drives {slot}" for slot, _, driver in (line.partition(" ") for line in taken))
+        return Reboot("open NVIDIA drivers", have, "none has a card", f"{have}, and gives it back only then")
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()

@@ -1,0 +1,99 @@
+"""Free disk for what is still to be installed, and only for that: a host that has everything may be full."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hostwright.common.quoting import words
+from hostwright.plan.model import Facts, Probe, Refusal, Resource
+from hostwright.stack.stack import Stack
+
+GB = 1_000_000_000
+RULE = "free-disk"  #: what a host is refused for
+_NUMBER = re.compile(r"[0-9]{1,15}")
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one part takes below ``directory``, in percent of what a bare host needs, unless ``unless`` exists."""
+
+    part: str
+    unless: str
+    directory: str
+    percent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Enough free space on each filesystem for the shares that are still due; else the host is refused.
+
+    ``total_bytes`` is what a bare host needs for everything. Directories on one filesystem are added up.
+    """
+
+    KIND: ClassVar = "free-space"
+
+    total_bytes: int
+    shares: tuple[Share, ...]
+
+    def probes(self) -> tuple[Probe, ...]:
+        directories = words(tuple(sorted({share.directory for share in self.shares})))
+        paths = words(tuple(sorted({share.unless for share in self.shares})))
+        #: ``df``: each directory's filesystem and its free KiB; then the paths that are there.
+        return (
+            Probe(f"df -Pk -- {directories}"),
+            Probe(f'for p in {paths}; do if [ -e "$p" ]; then echo "$p"; fi; done'),
+        )
+
+    def plan(self, facts: Facts) -> Refusal | None:
+        filesystems, present = (facts[probe] for probe in self.probes())
+        there = set(present.text.splitlines())
+        free = _free(filesystems.text, sorted({share.directory for share in self.shares}))
+        needed: dict[str, int] = {}
+        for share in self.shares:
+            if share.unless not in there and share.directory in free:
+                mount, _ = free[share.directory]
+                needed[mount] = needed.get(mount, 0) + self.total_bytes * share.percent // 100
+        short = [
+            f"{mount} has {have / GB:.1f} GB free and {needed[mount] / GB:.1f} GB are needed"
+            for mount, have in sorted(set(free.values()))
+            if needed.get(mount, 0) > have
+        ]
+        if not short:
+            return None
+        due = ", ".join(dict.fromkeys(share.part for share in self.shares if share.unless not in there))
+        sentence = f"too little disk for {due}: {'; '.join(short)}; free some or enlarge it"
+        return Refusal("free disk", "; ".join(short), "room for what is missing", RULE, sentence)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
+def _free(text: str, directories: list[str]) -> dict[str, tuple[str, int]]:
+    """Directory → mount point and free bytes, from ``df -Pk`` whose rows come in the order of its arguments."""
+    rows = [line.split(None, 5) for line in text.splitlines()[1:]]
+    if len(rows) != len(directories):  # one of them does not exist on this host: nothing can be said
+        return {}
+    pairs = zip(directories, rows, strict=True)
+    return {name: (row[5], int(row[3]) * 1024) for name, row in pairs if len(row) == 6 and _NUMBER.fullmatch(row[3])}
+
+
+def shares(stack: Stack) -> tuple[Share, ...]:
+    """Where the stack's parts go: of 20 GB the toolkit takes half (its repository twice in /var, and itself).
+
+    Sizes are measured or estimated on unpacked archives; archives are kept in /var, installers unpack in /tmp.
+    """
+    toolkit = stack.cuda.prefix
+    cudnn = f"{toolkit}/lib64/libcudnn.so.{stack.cudnn.version.partition('.')[0]}"
+    python = f"{stack.tensorflow.home()}/bin/python"
+    parts = (
+        ("the driver", "/usr/bin/nvidia-smi", {"/tmp": 5, "/usr": 5, "/var": 2}),  # noqa: S108 - where it unpacks
+        ("CUDA", f"{toolkit}/bin/nvcc", {"/var": 28, "/usr": 25}),
+        ("cuDNN", cudnn, {"/var": 8, "/usr": 15}),
+        ("TensorFlow", python, {"/tmp": 3, "/opt": 6}),  # noqa: S108 - where pip unpacks
+        ("Docker", "/usr/bin/dockerd", {"/usr": 2, "/var": 1}),
+    )
+    return tuple(
+        Share(part, unless, directory, percent) for part, unless, where in parts for directory, percent in where.items()
+    )

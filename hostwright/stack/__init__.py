@@ -1,0 +1,1 @@
+"""Stack files and what fits, artifacts and their mirror."""

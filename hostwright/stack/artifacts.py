@@ -1,0 +1,205 @@
+"""The store: files of the stacks on this machine, each under its sha256, and the pins of those without a published sum.
+
+A file is in the store only under its final name, and gets that name only after its checksum was found right.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import yaml
+
+from hostwright.common.errors import ArtifactError, InputError
+from hostwright.common.userpaths import expanded
+
+if TYPE_CHECKING:
+    from hostwright.stack.stack import Stack
+
+STORE_VARIABLE = "HOSTWRIGHT_ARTIFACTS"
+_STACKS = Path(__file__).resolve().parents[2] / "inventory" / "stacks"
+_LOCK_HEADER = "# Checksums that nobody publishes, pinned at first sight by `invoke mirror`. Commit this file.\n"
+
+
+class Artifact(Protocol):
+    """What is read of a stack's artifact."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the stack."""
+        ...
+
+    @property
+    def file(self) -> str:
+        """Its file name, without a directory."""
+        ...
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Where it can be fetched, best first."""
+        ...
+
+    @property
+    def sha256(self) -> str | None:
+        """Its checksum, in lower-case hex."""
+        ...
+
+    @property
+    def size(self) -> int | None:
+        """Its length in bytes."""
+        ...
+
+    @property
+    def stand_in(self) -> bool:
+        """Whether it is not the vendor's own file."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """What a file was when it was first seen."""
+
+    file: str
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The files under ``root``. ``lock_dirs`` are where stacks lie: a stack's pins are kept beside it."""
+
+    root: Path
+    lock_dirs: tuple[Path, ...] = (_STACKS,)
+
+    @classmethod
+    def default(cls, lock_dirs: tuple[Path, ...] = (_STACKS,)) -> Store:
+        """The store in ``$HOSTWRIGHT_ARTIFACTS``, else in the user's cache directory."""
+        named = os.environ.get(STORE_VARIABLE)
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return cls(expanded(named) if named else cache / "hostwright" / "artifacts", lock_dirs)
+
+    def path(self, sha256: str, file: str) -> Path:
+        """Where a file with this checksum is, or would be."""
+        return self.root / sha256[:2] / sha256 / file
+
+    def locate(self, artifact: Artifact) -> Path:
+        """The file of an artifact. Raises ``ArtifactError`` when it is not there; its content is not read."""
+        if artifact.sha256 is None:
+            raise ArtifactError(f"{artifact.name}: no checksum of {artifact.file} is known yet: run invoke mirror")
+        path = self.path(artifact.sha256, artifact.file)
+        try:
+            size = path.stat().st_size
+        except FileNotFoundError:
+            raise ArtifactError(
+                f"{artifact.name}: {artifact.file} is not on this machine: run invoke mirror (with --from DIR for a "
+                "file that you have already)"
+            ) from None
+        if artifact.size is not None and size != artifact.size:
+            raise ArtifactError(
+                f"{artifact.name}: {path} has {size:,} bytes instead of {artifact.size:,}: run invoke mirror again"
+            )
+        return path
+
+    def lock_file(self, stack: str) -> Path:
+        """The file with a stack's pins: beside the stack."""
+        beside = (folder for folder in self.lock_dirs if (folder / f"{stack}.yml").exists())
+        return next(beside, self.lock_dirs[0]) / f"{stack}.lock.yml"
+
+    def pinned(self, stack: Stack) -> Stack:
+        """The stack with pinned checksums and sizes where it has none of its own. Raises ``InputError``."""
+        pins = read_pins(self.lock_file(stack.name))
+        known = {
+            name: artifact.model_copy(update={"sha256": pins[name].sha256, "size": pins[name].size})
+            for name, artifact in stack.artifacts.items()
+            if artifact.sha256 is None and name in pins and pins[name].file == artifact.file
+        }
+        return stack.model_copy(update={"artifacts": {**stack.artifacts, **known}}) if known else stack
+
+
+def read_pins(path: Path) -> dict[str, Pin]:
+    """The pins in a lock file, none where there is no such file. Raises ``InputError`` for one that is damaged."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        return {name: _pin(one) for name, one in data.get("artifacts", {}).items()}
+    except FileNotFoundError:
+        return {}
+    except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"this lock file cannot be understood ({error}): take it back from version control, or delete it and run "
+            "invoke mirror",
+            str(path),
+        ) from error
+
+
+def _pin(data: Mapping[str, Any]) -> Pin:
+    pin = Pin(str(data["file"]), str(data["sha256"]), int(data["size"]))
+    if len(pin.sha256) != 64 or not set(pin.sha256) <= set("0123456789abcdef"):
+        raise ValueError(f"{pin.sha256!r} is not a sha256")
+    return pin
+
+
+def write_pin(path: Path, name: str, pin: Pin) -> None:
+    """Add a pin to a lock file, whole or not at all. Raises ``ArtifactError`` when it cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(path.parent):
+            pins = {**read_pins(path), name: pin}
+            rows = {
+                key: {"file": one.file, "sha256": one.sha256, "size": one.size} for key, one in sorted(pins.items())
+            }
+            text = _LOCK_HEADER + yaml.safe_dump({"artifacts": rows}, sort_keys=False, allow_unicode=True)
+            _replace(path, text.encode())
+    except OSError as error:
+        raise ArtifactError(f"the checksum of {pin.file} cannot be pinned in {path}: {error.strerror}") from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        Path(name).chmod(0o644)
+        settle(Path(name), path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def settle(temporary: Path, final: Path) -> None:
+    """Give a finished file its final name; after a crash it is there whole or not at all."""
+    final.parent.mkdir(parents=True, exist_ok=True)
+    _sync(temporary)
+    temporary.replace(final)
+    _sync(final.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Only one process at a time works in this folder."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def sha256_of(path: Path) -> str:
+    """The checksum of a file, in lower-case hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

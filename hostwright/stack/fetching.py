@@ -1,0 +1,183 @@
+"""One file from one URL into a ``.part`` file that a later attempt goes on with; others decide whether it is right."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from hostwright.common.errors import ArtifactError
+
+if TYPE_CHECKING:
+    import requests
+
+CHUNK_BYTES = 1024 * 1024
+TIMEOUTS_S = (15.0, 60.0)  #: to connect; without a byte
+_RETRIES = 3  #: of a request that a busy server refused or did not take, with 0.5, 1 and 2 s between
+_STALLS = 3  #: attempts in a row that bring not one byte more
+_BUSY = (429, 500, 502, 503, 504)
+
+Tell = Callable[[int, int | None], None]  #: called with (bytes there, total if known)
+
+
+class _Again(Exception):
+    """The transfer broke off, or the part is of no use; the reason is the text."""
+
+
+def make_session() -> requests.Session:
+    """An HTTP session that waits for busy servers. Proxies and authorities come from the environment, as for curl."""
+    import requests
+    from requests.adapters import HTTPAdapter
+    from urllib3.util import Retry
+
+    retry = Retry(
+        total=_RETRIES,
+        backoff_factor=0.5,
+        status_forcelist=_BUSY,
+        raise_on_status=False,
+        respect_retry_after_header=False,  # it may say hours; there are other mirrors
+    )
+    session = requests.Session()
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, HTTPAdapter(max_retries=retry))
+    return session
+
+
+def fetch(session: requests.Session, url: str, part: Path, *, size: int | None, checked: bool, tell: Tell) -> None:
+    """Bring ``part`` to the full length of what is at ``url``, going on where it ends.
+
+    ``checked`` says that a checksum will be compared afterwards; without one a part is only continued when the server
+    says that the file is still the same. Raises ``ArtifactError``.
+    """
+    scheme = urlsplit(url).scheme
+    if scheme == "file":
+        _copy(Path(unquote(urlsplit(url).path)), part, tell)
+        return
+    if scheme not in ("http", "https"):
+        raise ArtifactError(f"{url} is neither http, https nor file")
+    stalls, before = 0, -1
+    while True:
+        try:
+            _attempt(session, url, part, size=size, checked=checked, tell=tell)
+        except _Again as reason:
+            there = _length(part)
+            stalls = 0 if there > before else stalls + 1
+            before = there
+            if stalls >= _STALLS:
+                raise ArtifactError(f"{url}: {reason}") from None
+        else:
+            return
+
+
+def _attempt(session: requests.Session, url: str, part: Path, *, size: int | None, checked: bool, tell: Tell) -> None:
+    import requests
+    from urllib3.exceptions import HTTPError
+
+    validator = _validator(part)
+    known = validator.read_text() if validator.exists() else ""
+    if not (checked or known):
+        part.unlink(missing_ok=True)
+    start = _length(part)
+    headers = {"Accept-Encoding": "identity"}
+    if start:
+        headers["Range"] = f"bytes={start}-"
+        if not checked:
+            headers["If-Range"] = known
+    try:
+        response = session.get(url, headers=headers, stream=True, timeout=TIMEOUTS_S)
+    except (requests.RequestException, UnicodeError) as error:
+        raise ArtifactError(f"{url}: {_reason(error)}") from error
+    with response:
+        if _complete(response, start):
+            return
+        start, total = _begin(response, url, part, start, size)
+        validator.write_text(_identity(response))
+        try:
+            _append(part, start, response.raw.stream(CHUNK_BYTES, decode_content=False), total, tell)
+        except HTTPError as error:
+            raise _Again(_reason(error)) from error
+
+
+def _complete(response: requests.Response, start: int) -> bool:
+    """Whether the server says that the part is the whole file already."""
+    return response.status_code == 416 and response.headers.get("Content-Range") == f"bytes */{start}"
+
+
+def _begin(response: requests.Response, url: str, part: Path, start: int, size: int | None) -> tuple[int, int | None]:
+    """Where the body belongs and how long the file will be; refuses what cannot be the file that is wanted."""
+    if response.status_code == 416:
+        part.unlink(missing_ok=True)
+        raise _Again("the part was longer than the file")
+    if not response.ok:
+        raise ArtifactError(f"{url}: the server answers {response.status_code} {response.reason}")
+    if response.status_code != 206:
+        start = 0
+    elif not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
+        part.unlink(missing_ok=True)
+        raise _Again("the server sent another range than was asked for")
+    length = response.headers.get("Content-Length", "")
+    total = start + int(length) if length.isdigit() else None
+    if size is not None and total is not None and total != size:
+        raise ArtifactError(f"{url}: the file there has {total:,} bytes, and the stack says {size:,}")
+    _check_room(part, (total or size or 0) - start)
+    return start, total or size
+
+
+def _append(part: Path, start: int, chunks: Iterator[bytes], total: int | None, tell: Tell) -> None:
+    with part.open("r+b" if part.exists() else "wb") as file:
+        file.truncate(start)
+        file.seek(start)
+        tell(start, total)
+        for chunk in chunks:
+            file.write(chunk)
+            tell(file.tell(), total)
+
+
+def _copy(source: Path, part: Path, tell: Tell) -> None:
+    try:
+        total = source.stat().st_size
+        part.unlink(missing_ok=True)
+        _check_room(part, total)
+        with source.open("rb") as file:
+            _append(part, 0, iter(lambda: file.read(CHUNK_BYTES), b""), total, tell)
+    except OSError as error:
+        raise ArtifactError(f"{source}: {error.strerror}") from error
+
+
+def _check_room(part: Path, wanted: int) -> None:
+    free = shutil.disk_usage(part.parent).free
+    if wanted > free:
+        raise ArtifactError(
+            f"{part.name} needs {wanted:,} more bytes in {part.parent}, and {free:,} are free: make room, or name "
+            "another place with HOSTWRIGHT_ARTIFACTS"
+        )
+
+
+def _validator(part: Path) -> Path:
+    return part.with_name(part.name + ".validator")
+
+
+def _identity(response: requests.Response) -> str:
+    """What tells this version of the file from another one; empty when the server gives nothing of use."""
+    tag = response.headers.get("ETag", "")
+    return tag if tag and not tag.startswith("W/") else response.headers.get("Last-Modified", "")
+
+
+def _length(part: Path) -> int:
+    return part.stat().st_size if part.exists() else 0
+
+
+def _reason(error: Exception) -> str:
+    """The innermost reason: requests wraps urllib3's, which wraps the socket's."""
+    inner: BaseException = error
+    while inner.__cause__ is not None or inner.__context__ is not None:
+        inner = inner.__cause__ or inner.__context__ or inner
+    return str(inner) or type(inner).__name__
+
+
+def discard(part: Path) -> None:
+    """Remove a part and what is remembered about it."""
+    part.unlink(missing_ok=True)
+    _validator(part).unlink(missing_ok=True)

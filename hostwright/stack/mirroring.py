@@ -1,0 +1,210 @@
+"""``invoke mirror``: every file of a stack into the store, each one checked before it gets its name."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from hostwright.common.errors import ArtifactError
+from hostwright.stack.artifacts import Artifact, Pin, Store, locked, read_pins, settle, sha256_of, write_pin
+from hostwright.stack.fetching import discard, fetch, make_session
+
+if TYPE_CHECKING:
+    import requests
+    from rich.console import Console
+
+    from hostwright.stack.stack import Stack
+
+
+class Progress(Protocol):
+    """Where the state of a transfer is shown."""
+
+    def show(self, file: str, done: int, total: int | None) -> None:
+        """``done`` of ``total`` bytes (``None``: unknown) are there."""
+        ...
+
+    def end(self, file: str, note: str) -> None:
+        """The file is finished, or given up."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Mirrored:
+    """One file that is in the store now, and how it came there; ``pinned`` says that its sum was seen first now."""
+
+    name: str
+    file: str
+    path: Path
+    sha256: str
+    size: int
+    came: Literal["was there", "taken", "fetched"]
+    pinned: bool
+    stand_in: bool
+
+
+def mirror_stack(stack: Stack, store: Store, source_dir: Path | None, console: Console) -> list[Mirrored]:
+    """Bring all files of a stack into the store, and show it. Raises ``ArtifactError`` with every failure."""
+    from hostwright.cli.transfer_view import make_progress, summary
+
+    with make_progress(console) as progress:
+        done = mirror(
+            stack.used_artifacts, store, lock=store.lock_file(stack.name), source_dir=source_dir, progress=progress
+        )
+    console.print(summary(done))
+    return done
+
+
+def mirror(
+    artifacts: Iterable[Artifact], store: Store, *, lock: Path, source_dir: Path | None = None, progress: Progress
+) -> list[Mirrored]:
+    """Bring files into the store: what is there is checked, then ``source_dir`` is searched, then the URLs are tried.
+
+    ``lock`` is the stack's lock file. A failure does not keep the other files from coming; all failures are raised
+    as one ``ArtifactError`` at the end.
+    """
+    if source_dir is not None and not source_dir.is_dir():
+        raise ArtifactError(f"--from: {source_dir} is not a directory")
+    run = _Run(store, lock, source_dir, progress)
+    done: list[Mirrored] = []
+    failures: list[str] = []
+    for artifact in artifacts:
+        try:
+            done.append(run.obtain(artifact))
+        except ArtifactError as error:
+            progress.end(artifact.file, "failed")
+            failures.append(f"{artifact.name}: {error}")
+        except OSError as error:
+            progress.end(artifact.file, "failed")
+            failures.append(f"{artifact.name}: {error.filename or artifact.file}: {error.strerror}")
+    if failures:
+        raise ArtifactError("\n".join(failures))
+    return done
+
+
+class _Run:
+    """What all files of one ``mirror`` share."""
+
+    def __init__(self, store: Store, lock: Path, source_dir: Path | None, progress: Progress):
+        self._store = store
+        self._lock = lock
+        self._source_dir = source_dir
+        self._progress = progress
+        self._session: requests.Session | None = None
+
+    def obtain(self, artifact: Artifact) -> Mirrored:
+        """Bring one file; only one process at a time does so."""
+        pin = read_pins(self._lock).get(artifact.name)
+        if artifact.sha256 is None and pin is not None and pin.file == artifact.file:
+            wanted: str | None = pin.sha256
+        else:
+            wanted = artifact.sha256
+        folder = self._store.root / "incoming" / (wanted or hashlib.sha256(repr(artifact.urls).encode()).hexdigest())
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder):
+            try:
+                return self._obtain(artifact, wanted, folder / f"{artifact.file}.part")
+            finally:
+                with suppress(OSError):  # not empty: there is a part to go on with
+                    folder.rmdir()
+
+    def _obtain(self, artifact: Artifact, wanted: str | None, part: Path) -> Mirrored:
+        if wanted is not None and self._is_there(artifact, wanted):
+            discard(part)
+            return self._done(artifact, wanted, "was there", pinned=False)
+        own = self._find(artifact)
+        if own is not None:
+            self._take(artifact, own, part)
+            came: Literal["taken", "fetched"] = "taken"
+            found = self._check(artifact, wanted, part, str(own))
+        else:
+            came = "fetched"
+            found = self._fetch(artifact, wanted, part)
+        settle(part, self._store.path(found, artifact.file))
+        discard(part)
+        if wanted is None:
+            size = self._store.path(found, artifact.file).stat().st_size
+            write_pin(self._lock, artifact.name, Pin(artifact.file, found, size))
+        return self._done(artifact, found, came, pinned=wanted is None)
+
+    def _is_there(self, artifact: Artifact, wanted: str) -> bool:
+        """Whether the store has the file. It is read: ``mirror`` is the cure for a damaged store."""
+        path = self._store.path(wanted, artifact.file)
+        if not path.exists():
+            return False
+        size = path.stat().st_size
+        self._progress.show(artifact.file, size, size)
+        if sha256_of(path) == wanted:
+            return True
+        path.unlink()
+        return False
+
+    def _find(self, artifact: Artifact) -> Path | None:
+        """The user's own copy: in the directory itself, else anywhere below it."""
+        if self._source_dir is None:
+            return None
+        direct = self._source_dir / artifact.file
+        if direct.is_file():
+            return direct
+        below = (
+            Path(folder) / artifact.file for folder, _, files in os.walk(self._source_dir) if artifact.file in files
+        )
+        return next(below, None)
+
+    def _take(self, artifact: Artifact, own: Path, part: Path) -> None:
+        """Link the user's file, or copy it where it lies on another disk."""
+        discard(part)
+        size = own.stat().st_size
+        self._progress.show(artifact.file, 0, size)
+        try:
+            part.hardlink_to(own.resolve())
+        except OSError:
+            shutil.copyfile(own, part)
+        self._progress.show(artifact.file, size, size)
+
+    def _fetch(self, artifact: Artifact, wanted: str | None, part: Path) -> str:
+        if not artifact.urls:
+            raise ArtifactError(
+                f"nobody may hand out {artifact.file}: download it yourself and run invoke mirror --from DIR"
+            )
+        self._session = self._session or make_session()
+        failures: list[str] = []
+        for url in artifact.urls:
+            try:
+                fetch(
+                    self._session,
+                    url,
+                    part,
+                    size=artifact.size,
+                    checked=wanted is not None,
+                    tell=lambda done, total: self._progress.show(artifact.file, done, total),
+                )
+                return self._check(artifact, wanted, part, url)
+            except ArtifactError as error:
+                failures.append(str(error))
+        raise ArtifactError("; ".join(failures))
+
+    def _check(self, artifact: Artifact, wanted: str | None, part: Path, origin: str) -> str:
+        """The checksum of a part that is the file that is wanted; another one is removed."""
+        size = part.stat().st_size
+        if artifact.size is not None and size != artifact.size:
+            discard(part)
+            raise ArtifactError(f"{origin}: the file has {size:,} bytes, and the stack says {artifact.size:,}")
+        found = sha256_of(part)
+        if wanted is not None and found != wanted:
+            discard(part)
+            said = "the stack says" if read_pins(self._lock).get(artifact.name) is None else f"{self._lock} says"
+            raise ArtifactError(f"{origin}: the file has the sha256 {found}, and {said} {wanted}; it was removed")
+        return found
+
+    def _done(
+        self, artifact: Artifact, found: str, came: Literal["was there", "taken", "fetched"], *, pinned: bool
+    ) -> Mirrored:
+        path = self._store.path(found, artifact.file)
+        self._progress.end(artifact.file, came + (", pinned" if pinned else ""))
+        return Mirrored(artifact.name, artifact.file, path, found, path.stat().st_size, came, pinned, artifact.stand_in)

@@ -1,0 +1,128 @@
+"""Becoming root: programs that travel over standard input, with sudo where the login user is not root.
+
+A password never is in an argument, in the environment, in a file or in a log: the shell's builtin ``printf`` writes it
+into sudo's standard input. (A here-document would do too, but bash may write those to a file.)
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from hostwright.common.errors import BecomeError, InputError, Unreachable
+from hostwright.common.quoting import sh
+from hostwright.common.secret import Secret
+
+BECOME_FAILED_STATUS = 77  #: exit status of a wrapped program whose root part did not begin
+_KILLED = (129, 137, 143)  #: exit statuses after SIGHUP, SIGKILL, SIGTERM
+_SAID_BYTES = 300  #: of what sudo said, for the operator
+_ENVIRONMENT = (
+    "LC_ALL=C; PATH=${PATH:-/bin}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; export LC_ALL PATH\n"
+)
+
+#: sudo asks for no password where a rule says NOPASSWD; the line with the password is then still there, and must not be
+#: run as a command. So the root side drops lines up to this one. It reads by the byte, as POSIX demands of ``read``.
+_BEGIN = "hostwright-begin"
+_DROP = f"while IFS= read -r l; do case $l in {_BEGIN}) break;; esac; done; "
+
+_WRAPPER = """\
+refuse() { printf '%s %s\\n' hostwright-become "$(printf %s "$1" | tr '\\n' ' ')" >&2; exit 77; }
+run_as_root() {
+    if [ "$(id -u)" = 0 ]; then printf '%s\\n' "$program" | /bin/sh; return; fi
+    [ "$(command -v printf)" = printf ] || refuse 'printf is not built in'
+    command -v sudo >/dev/null || refuse 'no sudo'
+    if [ -z "$asks" ]; then
+        said=$(sudo -n /bin/sh -c : 2>&1 </dev/null) || refuse "$said"
+        printf 'hostwright-begin\\n%s\\n' "$program" | sudo -n /bin/sh -c "$start"
+    else
+        said=$(printf '%s\\n' "$password" | sudo -k -S -p '' /bin/sh -c : 2>&1) || refuse "$said"
+        printf '%s\\nhostwright-begin\\n%s\\n' "$password" "$program" | sudo -k -S -p '' /bin/sh -c "$start"
+    fi
+}
+run_as_root; exit
+"""
+
+#: What sudo says in the C locale, and what that means for the operator.
+_REASONS = (
+    ("no sudo", "sudo is not installed there: install it, or log in as root"),
+    ("printf is not built in", "its /bin/sh has no builtin printf, which is needed to hand a password over unseen"),
+    (
+        "not in the sudoers|not allowed to|may not run sudo",
+        "sudo does not let the login user become root: allow it in /etc/sudoers.d, or log in as root",
+    ),
+    ("must have a tty", "its sudo wants a terminal: remove 'requiretty' from its sudoers"),
+    (
+        "password is required|terminal is required|no tty present",
+        "sudo wants the login user's password: run again with --ask-become-pass, or give NOPASSWD in /etc/sudoers.d",
+    ),
+    (
+        "try again|incorrect password|no password was provided",
+        "sudo refuses the password: run again with --ask-become-pass and the login user's password on that host",
+    ),
+)
+
+
+class _Answered(Protocol):
+    @property
+    def status(self) -> int: ...
+    @property
+    def stderr(self) -> bytes: ...
+
+
+def wrap(user_program: str, root_program: str, *, password: Secret | None) -> bytes:
+    """One program text for the standard input of ``/bin/sh``: the first part as the login user, the second as root.
+
+    Both are POSIX sh and get an empty standard input. The exit status is the root part's (the user part's where there
+    is none), or ``BECOME_FAILED_STATUS``: give the output to ``check_become``. Raises ``InputError`` for a password
+    that no line can hold.
+    """
+    text = _ENVIRONMENT + f"(\n:\n{user_program}\n) </dev/null\n"
+    if root_program:
+        text += sh("program=%s start=%s asks=%s\n", f"{{\n:\n{root_program}\n}} </dev/null", _DROP + "exec /bin/sh", "")
+        if password is not None:
+            text += sh("asks=yes password=%s\n", _line(password))
+        text += _WRAPPER
+    return text.encode("utf-8", "surrogateescape")
+
+
+def check_become(host: str, output: _Answered) -> None:
+    """Raise ``BecomeError`` when the root part of a wrapped program did not begin."""
+    if output.status != BECOME_FAILED_STATUS:
+        return
+    match = re.search(rb"^hostwright-become (.*)$", output.stderr, re.MULTILINE)
+    if not match:
+        return
+    said = "".join(sign for sign in match[1][:_SAID_BYTES].decode("utf-8", "replace") if sign.isprintable()).strip()
+    for pattern, sentence in _REASONS:
+        if re.search(pattern, said):
+            raise BecomeError(host, sentence)
+    raise BecomeError(host, f"sudo failed: {said or 'it said nothing'}")
+
+
+def check_alive(host: str, output: _Answered) -> None:
+    """Raise ``Unreachable`` when a program of ours was killed instead of ending: its host is going down.
+
+    That is seen before the connection itself is lost, and is not the program's own failure.
+    """
+    if output.status in _KILLED:
+        raise Unreachable(host, "the program on it was killed: it is going down, or somebody ended it", passing=True)
+
+
+def root_command(script: str, *arguments: object, password: Secret | None) -> tuple[str, bytes]:
+    """A command that runs ``script`` as root with ``arguments`` as ``$1``…, and the bytes that must open its standard
+    input; the script reads what follows them. For streams: ``wrap`` takes the standard input for itself.
+
+    Whether sudo lets us is ``wrap``'s to find out, before: sudo would take data for more attempts at a password.
+    """
+    sudo = "sudo -n" if password is None else "sudo -k -S -p ''"
+    become = f'if [ "$(id -u)" = 0 ]; then exec /bin/sh -c "$@"; else exec {sudo} /bin/sh -c "$@"; fi'
+    words = "".join(sh(" %s", argument) for argument in ("/bin/sh", _DROP + script, "hostwright", *arguments))
+    opening = f"{_BEGIN}\n" if password is None else f"{_line(password)}\n{_BEGIN}\n"
+    return sh("/bin/sh -c %s", f"{_ENVIRONMENT.strip()}; {become}") + words, opening.encode("utf-8", "surrogateescape")
+
+
+def _line(password: Secret) -> str:
+    text = password.reveal()
+    if "\n" in text or "\0" in text:
+        raise InputError("the sudo password contains a line break or a NUL byte; sudo cannot read such a password")
+    return text

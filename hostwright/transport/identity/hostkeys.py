@@ -1,0 +1,252 @@
+"""Host keys: which ones are known, whether a server shows one of them, and writing a new one down.
+
+A ``known_hosts`` file is split into lines once; names are looked up in an index, and a key is decoded only when its
+line is for the host that is asked for (paramiko decodes all: 5 s for 10,000 lines).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import fcntl
+import hmac
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from hostwright.common.errors import HostKeyMismatch
+from hostwright.common.quoting import sh
+from hostwright.transport.identity.keys import HostKey, fingerprint
+
+if TYPE_CHECKING:
+    from hostwright.transport.cache import FileCache
+
+SSH_PORT = 22
+_MARKERS = ("@revoked", "@cert-authority")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a ``known_hosts`` file: ``names`` as written, the key's type and its base64."""
+
+    path: Path
+    number: int
+    marker: str
+    names: str
+    key_type: str
+    encoded: str
+
+    @property
+    def where(self) -> str:
+        """``file:line``, for sentences."""
+        return f"{self.path}:{self.number}"
+
+    @property
+    def blob(self) -> bytes:
+        """The key itself; empty when the line is damaged, so that it equals no key."""
+        try:
+            return base64.b64decode(self.encoded, validate=True)
+        except binascii.Error:
+            return b""
+
+    @property
+    def fingerprint(self) -> str:
+        """The key's fingerprint; that of nothing when the line is damaged."""
+        return fingerprint(self.blob)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownHosts:
+    """The lines of one file, arranged by how their names are found."""
+
+    plain: dict[str, list[Entry]] = field(default_factory=dict)
+    patterns: list[Entry] = field(default_factory=list)
+    hashed: list[tuple[bytes, bytes, Entry]] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, path: Path) -> KnownHosts:
+        """Read a file. Raises what reading it raises."""
+        return cls.parse(path, path.read_bytes())
+
+    @classmethod
+    def parse(cls, path: Path, content: bytes) -> KnownHosts:
+        """The entries of a file's content. Lines that are none are passed over, as OpenSSH does."""
+        found = cls()
+        for number, line in enumerate(content.decode("utf-8", errors="replace").split("\n"), 1):
+            entry = _entry(path, number, line)
+            if entry:
+                found._add(entry)
+        return found
+
+    def _add(self, entry: Entry) -> None:
+        if entry.names.startswith("|"):
+            salted = _salted(entry.names)
+            if salted:
+                self.hashed.append((*salted, entry))
+        elif any(sign in entry.names for sign in "*?!"):
+            self.patterns.append(entry)
+        else:
+            for name in entry.names.lower().split(","):
+                self.plain.setdefault(name, []).append(entry)
+
+    def lookup(self, name: str) -> Iterator[Entry]:
+        """The lines for a name as it is written in such files (``host``, or ``[host]:port``), lower-case."""
+        yield from self.plain.get(name, ())
+        yield from (entry for entry in self.patterns if _matches(entry.names.lower(), name))
+        data = name.encode()
+        for salt, digest, entry in self.hashed:
+            if hmac.digest(salt, data, "sha1") == digest:
+                yield entry
+
+
+def _entry(path: Path, number: int, line: str) -> Entry | None:
+    fields = line.split(None, 4)
+    marker = fields.pop(0) if fields and fields[0] in _MARKERS else ""
+    if len(fields) < 3 or fields[0].startswith(("#", "@")):
+        return None
+    return Entry(path, number, marker, fields[0], fields[1], fields[2])
+
+
+def _salted(names: str) -> tuple[bytes, bytes] | None:
+    try:
+        _, kind, salt, digest = names.split("|")
+        return (base64.b64decode(salt), base64.b64decode(digest)) if kind == "1" else None
+    except ValueError:
+        return None
+
+
+def _matches(patterns: str, name: str) -> bool:
+    """Whether a comma-separated list of ``*``/``?`` patterns is for ``name``; a matching ``!pattern`` rules it out."""
+    matched = False
+    for pattern in patterns.split(","):
+        regex = "".join({"*": ".*", "?": "."}.get(sign, re.escape(sign)) for sign in pattern.removeprefix("!"))
+        if re.fullmatch(regex, name, re.DOTALL):
+            if pattern.startswith("!"):
+                return False
+            matched = True
+    return matched
+
+
+def entry_name(host: str, port: int) -> str:
+    """How a server is called in a ``known_hosts`` file."""
+    return host.lower() if port == SSH_PORT else f"[{host.lower()}]:{port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the files say about one server. ``portless`` are lines for its name without the port: good enough to accept
+    a key (OpenSSH does), not to call it changed."""
+
+    name: str
+    entries: tuple[Entry, ...] = ()
+    portless: tuple[Entry, ...] = ()
+
+    @property
+    def key_types(self) -> tuple[str, ...]:
+        """The types of its known keys: ask for these first, else it may show one that nobody knows."""
+        keys = [entry for entry in (*self.entries, *self.portless) if not entry.marker]
+        return tuple(dict.fromkeys(entry.key_type for entry in keys))
+
+    def accepts(self, blob: bytes) -> bool:
+        """Whether this key is known for the server."""
+        return any(entry.blob == blob for entry in (*self.entries, *self.portless) if not entry.marker)
+
+    def revoked(self, blob: bytes) -> Entry | None:
+        """The line that revokes this key, if one does."""
+        marked = (entry for entry in (*self.entries, *self.portless) if entry.marker == "@revoked")
+        return next((entry for entry in marked if entry.blob == blob), None)
+
+    def expected(self, key_type: str) -> Entry | None:
+        """The line that another key contradicts: one of the same type before any other."""
+        keys = [entry for entry in self.entries if not entry.marker]
+        return next((entry for entry in keys if entry.key_type == key_type), keys[0] if keys else None)
+
+    @property
+    def by_authority(self) -> Entry | None:
+        """A ``@cert-authority`` line for the server; paramiko cannot check host certificates."""
+        return next((entry for entry in self.entries if entry.marker == "@cert-authority"), None)
+
+
+def find(host: str, port: int, paths: Iterable[Path], files: FileCache[KnownHosts]) -> Known:
+    """Look a server up in several files; those that do not exist are passed over."""
+    name = entry_name(host, port)
+    entries: list[Entry] = []
+    portless: tuple[Entry, ...] = ()
+    found: list[KnownHosts] = []
+    for path in paths:
+        try:
+            known = files.get(path)
+        except FileNotFoundError:
+            continue
+        found.append(known)
+        entries += known.lookup(name)
+    if port != SSH_PORT and not entries:
+        portless = tuple(entry for known in found for entry in known.lookup(host.lower()))
+    return Known(name, tuple(entries), portless)
+
+
+def check(host: str, place: str, known: Known, key: HostKey, *, jump: bool) -> bool:
+    """Whether the key that a server shows is known. ``place`` is the server's ``address:port``.
+
+    Raises ``HostKeyMismatch`` for a key that is revoked, or is another one than the one that is written down.
+    """
+    shown = f"{key.key_type} {key.fingerprint}"
+    revoked = known.revoked(key.blob)
+    if revoked:
+        sentence = f"{place} shows the key {shown}, which {revoked.where} revokes"
+        raise HostKeyMismatch(host, sentence, offered=key, known=known.entries)
+    if known.accepts(key.blob):
+        return True
+    expected = known.expected(key.key_type)
+    if not expected:
+        return False
+    way = sh("ssh-keygen -R %s -f %s", known.name, expected.path) if jump else sh("invoke trust --hosts %s", host)
+    raise HostKeyMismatch(
+        host,
+        f"the host key of {place} changed: it shows {shown}, but {expected.where} has {expected.key_type} "
+        f"{expected.fingerprint}. If the host was reinstalled, compare the new fingerprint on its console, then: "
+        f"{way}; else someone may be between you and the host",
+        offered=key,
+        known=known.entries,
+    )
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[BinaryIO]:
+    """A file, opened to be read and appended to while nobody else of ours changes it; made with mode 0600 where it is
+    missing. Raises ``OSError``."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if not _is_still(path, file):
+                continue  # while we waited for the lock, a new file took this one's place
+            yield file
+            return
+
+
+def _is_still(path: Path, file: BinaryIO) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
+
+
+def remember(path: Path, name: str, key_type: str, blob: bytes) -> None:
+    """Append a key to a file (made with mode 0600 where it is missing) unless another process just did.
+
+    Raises ``OSError``.
+    """
+    with locked(path) as file:
+        content = file.read()
+        line = f"{name} {key_type} {base64.b64encode(blob).decode()}\n".encode()
+        if line in content.splitlines(keepends=True):
+            return
+        file.write(line if not content or content.endswith(b"\n") else b"\n" + line)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,113 @@
+"""The content of a ``known_hosts`` file with one server's keys replaced: text in, text out, nothing is opened.
+
+Only the lines of exactly this server change. Whatever else is in the file stays as it is, byte for byte.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import os
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hostwright.transport.identity.hostkeys import Entry, KnownHosts
+from hostwright.transport.identity.keys import HostKey
+
+_NAMES = re.compile(r"(\s*)(\S+)(.*)", re.DOTALL)
+_UNFIT = re.compile(r"[\s,*?!|#\"]|^@")  #: what would be more than one name, or none, in such a file
+_SALT_BYTES = 20  #: as ssh-keygen -H makes it
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What a file holds afterwards, and the lines that went out of it. ``in_the_way`` are lines for many hosts (a
+    pattern) whose key is none of the new ones: they cannot be changed for one host alone."""
+
+    content: bytes
+    gone: tuple[Entry, ...]
+    in_the_way: tuple[Entry, ...] = ()
+
+
+def fits(name: str) -> bool:
+    """Whether a server's name can be written into such a file and mean that server alone."""
+    return bool(name) and not _UNFIT.search(name)
+
+
+def contradicting(path: Path, content: bytes, name: str, keys: Collection[HostKey]) -> tuple[Entry, ...]:
+    """The lines that give a server a key which is none of ``keys``. Marked lines (``@revoked``) give none."""
+    wanted = {key.blob for key in keys}
+    found = KnownHosts.parse(path, content).lookup(name)
+    unmarked = {entry.number: entry for entry in found if not entry.marker and entry.blob not in wanted}
+    return tuple(unmarked[number] for number in sorted(unmarked))
+
+
+def without(path: Path, content: bytes, name: str, keys: Collection[HostKey]) -> Edit:
+    """The file without the lines that give the server another key than one of ``keys``."""
+    gone: list[Entry] = []
+    in_the_way: list[Entry] = []
+    lines: list[bytes | None] = [*content.split(b"\n")]
+    for entry in contradicting(path, content, name, keys):
+        if _by_pattern(entry, name):
+            in_the_way.append(entry)
+        else:
+            gone.append(entry)
+            line = lines[entry.number - 1] or b""
+            lines[entry.number - 1] = _for_others(line, name)
+    kept = b"\n".join(line for line in lines if line is not None)
+    return Edit(kept, tuple(gone), tuple(in_the_way))
+
+
+def _other_names(names: str, name: str) -> str:
+    """The names of a line without this one; empty where no host is left that the line could be for.
+
+    No name begins with one of ``|#@``, and at the beginning of a line they would give it another meaning.
+    """
+    if names.startswith("|"):
+        return ""
+    rest = [one for one in names.split(",") if one.lower() != name and not one.startswith(("|", "#", "@"))]
+    return ",".join(rest) if any(one and not one.startswith("!") for one in rest) else ""
+
+
+def is_for(entry: Entry, name: str, names: str = "") -> bool:
+    """Whether a line is for a server; with ``names``, whether it would be if it had these names."""
+    line = f"{names or entry.names} {entry.key_type} {entry.encoded}".encode()
+    return any(KnownHosts.parse(entry.path, line).lookup(name))
+
+
+def _by_pattern(entry: Entry, name: str) -> bool:
+    """Whether a line is for the server even without its name: by a pattern beside it."""
+    rest = _other_names(entry.names, name)
+    return bool(rest) and is_for(entry, name, rest)
+
+
+def _for_others(line: bytes, name: str) -> bytes | None:
+    """A line for the other hosts that it names, and what follows the names as it was; ``None`` where there are none.
+
+    Bytes that are no UTF-8 stay what they are.
+    """
+    text = line.decode("utf-8", errors="surrogateescape")
+    match = _NAMES.fullmatch(text)
+    rest = _other_names(match[2], name) if match else ""
+    return f"{match[1]}{rest}{match[3]}".encode("utf-8", errors="surrogateescape") if match and rest else None
+
+
+def having(path: Path, edit: Edit, name: str, keys: Sequence[HostKey]) -> bytes:
+    """The content with a line for each key that the server does not have there yet.
+
+    The name is hashed where a line that went out had it hashed: somebody did not want it to be read.
+    """
+    known = {entry.blob for entry in KnownHosts.parse(path, edit.content).lookup(name) if not entry.marker}
+    hide = any(entry.names.startswith("|") for entry in edit.gone)
+    fresh = [key for key in dict.fromkeys(keys) if key.blob not in known]
+    added = "".join(f"{_hashed(name) if hide else name} {key.line}\n" for key in fresh)
+    between = b"\n" if added and edit.content and not edit.content.endswith(b"\n") else b""
+    return edit.content + between + added.encode()
+
+
+def _hashed(name: str) -> str:
+    salt = os.urandom(_SALT_BYTES)
+    digest = hmac.digest(salt, name.encode(), "sha1")
+    return f"|1|{base64.b64encode(salt).decode()}|{base64.b64encode(digest).decode()}"

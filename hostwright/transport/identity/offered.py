@@ -1,0 +1,39 @@
+"""The key that a server shows now: asked for over the same way as a session, and without logging in."""
+
+from __future__ import annotations
+
+import fabric
+
+from hostwright.transport.connecting import FAILURES, Opening, make_transport
+from hostwright.transport.identity.keys import HostKey
+from hostwright.transport.options import Options
+from hostwright.transport.values import Target
+
+
+def offered(host: Target, options: Options) -> HostKey:
+    """The key that the host's server shows, and has proved to hold by a key exchange; nothing says that it is right.
+
+    Of several keys it is the one that a session would be shown: one of a kind that is known, where there is one.
+    Raises ``Unreachable`` (``HostKeyMismatch`` for the key of a jump host), at the latest when the connect timeout is
+    over.
+    """
+    opening = Opening(host, options)
+    with opening.way() as (via, _):
+        try:
+            return _ask(opening, via)
+        except FAILURES as error:
+            raise opening.failed(error, opening.endpoint) from error
+
+
+def _ask(opening: Opening, via: fabric.Connection | None) -> HostKey:
+    sock = opening.dial(opening.endpoint, via)
+    try:
+        transport = make_transport(opening.known(opening.endpoint), opening.deadline, sock)
+        try:
+            transport.start_client(timeout=max(opening.deadline.left_s(), 0.001))
+            key = transport.get_remote_server_key()
+        finally:
+            transport.close()
+    finally:
+        sock.close()
+    return HostKey(key.get_name(), key.asbytes())

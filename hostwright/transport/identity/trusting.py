@@ -1,0 +1,230 @@
+"""Writing down by intent which keys a host has: the old ones go out of the user's files, the new ones come in.
+
+Only the server's name as ``known_hosts`` files have it (``host``, or ``[host]:port``) is concerned: the name that a
+session is checked against. Other names of the same machine stay as they are, on the same line too. System-wide files
+are read and never written.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hostwright.common.errors import HostError, Refused
+from hostwright.transport import Options, Target
+from hostwright.transport.identity import hostkeys, lines
+from hostwright.transport.identity.hostkeys import Entry
+from hostwright.transport.identity.keys import HostKey
+from hostwright.transport.route import endpoint_of
+
+SYSTEM = Path("/etc/ssh")  #: what lies here is for all users of this machine
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """What was written down for a host before, which keys are now, and the files that changed."""
+
+    host: str
+    before: tuple[Entry, ...]
+    now: tuple[HostKey, ...]
+    files: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """A host's server as ``known_hosts`` files name it, and the files: the user's ``own``, and those of the system."""
+
+    host: str
+    name: str
+    address: str
+    port: int
+    own: tuple[Path, ...]
+    system: tuple[Path, ...]
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All files that count."""
+        return (*self.own, *self.system)
+
+
+def known(host: Target, options: Options) -> tuple[Entry, ...]:
+    """The lines that give the host a key, those for its name without the port too where there are no others.
+
+    Raises ``Unreachable`` for a configuration that cannot be understood, and ``HostError`` for a file that cannot be
+    read.
+    """
+    server = _server(host, options)
+    with _told(server.host):
+        found = hostkeys.find(server.address, server.port, server.files, options.shared.known_hosts)
+    return tuple(entry for entry in (*found.entries, *found.portless) if not entry.marker)
+
+
+def refuse_revoked(host: Target, options: Options, keys: Sequence[HostKey]) -> None:
+    """Raise ``Refused`` when a line of any file revokes one of these keys for the host. Raises likewise."""
+    server = _server(host, options)
+    for path, content in _contents(server, server.files):
+        found = hostkeys.KnownHosts.parse(path, content)
+        for entry in (*found.lookup(server.name), *found.lookup(server.address)):
+            revoked = next((key for key in keys if key.blob == entry.blob), None)
+            if revoked and entry.marker == "@revoked":
+                raise Refused(
+                    host.name,
+                    f"the key {revoked} is revoked by {entry.where} and is never trusted; give the host another key "
+                    "(remove its /etc/ssh/ssh_host_* and run ssh-keygen -A on its console), and trust that one",
+                )
+
+
+def replace(host: Target, options: Options, keys: Sequence[HostKey]) -> Replaced:
+    """Make ``keys`` the only ones that are written down for the host; with no keys, it is unknown afterwards.
+
+    Lines that have one of them already stay. Raises ``Refused``, before anything is written, where a file that is not
+    the user's own or a line for many hosts gives it another key, or where a key is revoked; ``HostError`` for a file
+    that cannot be read or written.
+    """
+    server = _server(host, options)
+    _refuse_what_cannot_be_written(server)
+    refuse_revoked(host, options, keys)
+    before = known(host, options)
+    _refuse_what_would_stay(server, keys, () if keys else before)
+    with _told(server.host):
+        first, *others = server.own
+        # The new key comes last: a crash before it leaves the host unknown.
+        changed = [path for path in others if path.exists() and _rewrite(server, path, keys, add=False)]
+        if (keys or first.exists()) and _rewrite(server, first, keys, add=True):
+            changed.insert(0, first)
+    return Replaced(host.name, before, tuple(dict.fromkeys(keys)), tuple(changed))
+
+
+def _server(host: Target, options: Options) -> _Server:
+    endpoint = endpoint_of(host, options)
+    name = hostkeys.entry_name(endpoint.host_key_name, endpoint.port)
+    if not lines.fits(name):
+        raise Refused(host.name, f"{name!r} cannot be a host's name in known_hosts; correct its address")
+    files = tuple(dict.fromkeys(endpoint.known_hosts))
+    with _told(host.name):
+        own = tuple(path for path in files if not _of_the_system(path))
+    system = tuple(path for path in files if path not in own)
+    return _Server(host.name, name, endpoint.host_key_name.lower(), endpoint.port, own, system)
+
+
+def _refuse_what_cannot_be_written(server: _Server) -> None:
+    """Raise unless there are files of the user's own, and all of them are ordinary ones (``/dev/null`` is none)."""
+    hint = "(hostwright_known_hosts in the inventory, or UserKnownHostsFile in ssh_config)"
+    if not server.own:
+        found = ", ".join(map(str, server.files)) or "none"
+        raise Refused(server.host, f"there is no known_hosts file of your own, only {found}: name one {hint}")
+    for path in server.own:
+        if path.exists() and not path.is_file():
+            raise Refused(server.host, f"{path} is no ordinary file and keeps no keys: name another one {hint}")
+
+
+def _refuse_what_would_stay(server: _Server, keys: Sequence[HostKey], portless: Sequence[Entry]) -> None:
+    """Raise for the first line that would go on giving the host another key. Of the lines in ``portless``, those for
+    its name without the port count as well."""
+    for path, content in _contents(server, server.own):
+        _edit(server, path, content, keys)
+    for path, content in _contents(server, server.system):
+        stays = next(iter(lines.contradicting(path, content, server.name, keys)), None)
+        if stays:
+            raise _stays(server, stays, server.name, "the file is not yours alone; change that line there")
+    for entry in portless:
+        if not lines.is_for(entry, server.name):
+            raise _stays(server, entry, server.address, f"it also counts for {server.name}; take it out by hand")
+
+
+def _stays(server: _Server, entry: Entry, whom: str, what: str) -> Refused:
+    key = f"{entry.key_type} {entry.fingerprint}"
+    return Refused(server.host, f"{entry.where} gives {whom} the key {key}, and {what}; nothing was changed")
+
+
+def _edit(server: _Server, path: Path, content: bytes, keys: Sequence[HostKey]) -> lines.Edit:
+    edit = lines.without(path, content, server.name, keys)
+    if edit.in_the_way:
+        first = edit.in_the_way[0]
+        raise _stays(
+            server,
+            first,
+            f"{server.name} and others ({first.names})",
+            "a line for many is not changed for one; change it by hand",
+        )
+    return edit
+
+
+def _rewrite(server: _Server, path: Path, keys: Sequence[HostKey], *, add: bool) -> bool:
+    """Put the file's new content in its place; whether it differed. What is written by others meanwhile is not lost."""
+    real = path.resolve()
+    while True:
+        with hostkeys.locked(real) as file:
+            seen, content = os.fstat(file.fileno()), file.read()
+            edit = _edit(server, path, content, keys)
+            wanted = lines.having(path, edit, server.name, keys) if add else edit.content
+            if wanted == content:
+                return False
+            if _put(real, wanted, seen):
+                return True
+
+
+def _put(path: Path, content: bytes, seen: os.stat_result) -> bool:
+    """Write beside and rename, with the mode and owner of the old file; not if that changed since it was read: ssh and
+    ssh-keygen write without asking for a lock. Never in the place of anything but an ordinary file."""
+    if not stat.S_ISREG(seen.st_mode):
+        raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+    descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as new:
+            os.fchmod(descriptor, seen.st_mode & 0o777)
+            if (seen.st_uid, seen.st_gid) != (os.geteuid(), os.getegid()):
+                os.fchown(descriptor, seen.st_uid, seen.st_gid)
+            new.write(content)
+            new.flush()
+            os.fsync(descriptor)
+        now = path.stat()
+        if not os.path.samestat(now, seen) or (now.st_size, now.st_mtime_ns) != (seen.st_size, seen.st_mtime_ns):
+            return False
+        Path(name).replace(path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+    return True
+
+
+def _of_the_system(path: Path) -> bool:
+    """Whether a file is not this user's to change: it lies with the system's, or belongs to somebody else."""
+    real = path.resolve()
+    if real.is_relative_to(SYSTEM):
+        return True
+    return os.geteuid() != 0 and real.exists() and real.stat().st_uid != os.geteuid()
+
+
+def _contents(server: _Server, paths: Sequence[Path]) -> Iterator[tuple[Path, bytes]]:
+    """The files that there are, each with its content."""
+    for path in paths:
+        with _told(server.host):
+            try:
+                content = path.read_bytes()
+            except FileNotFoundError:
+                continue
+        yield path, content
+
+
+@contextmanager
+def _told(host: str) -> Iterator[None]:
+    """What goes wrong with a file becomes a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise HostError(
+            host,
+            f"{error.filename or 'a known_hosts file'} cannot be used: {error.strerror or error}; correct that, "
+            "or name another file (hostwright_known_hosts in the inventory)",
+        ) from error

@@ -1,0 +1,129 @@
+"""Root on one host as one value: an open session, with what lets its login user become root there.
+
+Every program that runs as root on a host goes through here. So each gets the two checks that its exit status needs:
+that its root part began (sudo said yes), and that it ended by itself (the host still lives).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+from hostwright.common.errors import ScriptFailed, Unreachable
+from hostwright.transport.become import check_become, root_command, wrap
+from hostwright.transport.values import UNKNOWN_STATUS
+
+if TYPE_CHECKING:
+    from hostwright.common.secret import Secret
+    from hostwright.transport import Output, Readable, Session
+
+_KILLED = (129, 137, 143)  #: exit statuses after SIGHUP, SIGKILL, SIGTERM
+_LINES = 15  #: of what a failed script printed last on standard error, kept
+_LINE_CHARACTERS = 300  #: of each of these lines
+
+
+class Limits(TypedDict, total=False):
+    """What bounds a program beside its time, and who hears its output: see ``Session.run``."""
+
+    idle_s: float | None
+    cap_bytes: int
+    on_stdout: Callable[[bytes], None] | None
+
+
+class RootShell:
+    """Runs POSIX sh programs as root on one host. Close it, or use it as a context manager.
+
+    The password never is in an argument, in the environment, in a file or in a log (see ``become``).
+    """
+
+    __slots__ = ("_password", "session")
+
+    def __init__(self, session: Session, password: Secret | None = None):
+        self.session = session  #: for what the login user may do as well
+        self._password = password
+
+    @property
+    def host(self) -> str:
+        """The host's inventory name."""
+        return self.session.host.name
+
+    def run(self, script: str, *, timeout_s: float, failure: str, **limits: Unpack[Limits]) -> Output:
+        """Run a program that has to succeed.
+
+        ``failure`` begins the sentence of the error when it does not ("its lock cannot be changed"); the last line of
+        standard error ends it. Raises ``ScriptFailed``, and what ``attempt`` raises.
+        """
+        output = self.attempt(script, timeout_s=timeout_s, **limits)
+        if output.status != 0:
+            raise self.failed(failure, output)
+        return output
+
+    def attempt(self, script: str, *, timeout_s: float, as_user: str = "", **limits: Unpack[Limits]) -> Output:
+        """Run a program whose exit status the caller judges; the program ``as_user`` runs before it as the login user.
+
+        Both get an empty standard input. The status is that of the root part, where there is one. Raises
+        ``BecomeError``, and ``Unreachable`` when the connection is lost or the program was killed.
+        """
+        program = wrap(as_user, script, password=self._password)
+        return self._checked(self.session.run("/bin/sh", stdin=program, timeout_s=timeout_s, **limits))
+
+    def stream(
+        self, script: str, *arguments: object, stdin: Readable, timeout_s: float, **limits: Unpack[Limits]
+    ) -> Output:
+        """Run a program of one line that reads ``stdin``, with ``arguments`` as ``$1``…; the caller judges its status.
+
+        Whether sudo lets us has to be found out before, by ``run`` or ``attempt``: sudo would take data for more
+        attempts at a password. Raises ``Unreachable`` as ``attempt`` does.
+        """
+        command, opening = root_command(script, *arguments, password=self._password)
+        opened = _Opened(opening, stdin)
+        return self._checked(self.session.run(command, stdin=opened, timeout_s=timeout_s, **limits))
+
+    def failed(self, failure: str, output: Output) -> ScriptFailed:
+        """The error for a program that ended with a status which says that it did not do its work."""
+        lines = [
+            "".join(char for char in line if char.isprintable()).strip()[:_LINE_CHARACTERS]
+            for line in output.stderr.decode("utf-8", errors="replace").splitlines()
+        ]
+        return ScriptFailed(self.host, failure, output.status, tuple(line for line in lines if line)[-_LINES:])
+
+    def _checked(self, output: Output) -> Output:
+        """``output``, unless its status says nothing of the program itself.
+
+        A program that is killed instead of ending belongs to a host that goes down: that is seen before the connection
+        itself is lost, and is not the program's own failure.
+        """
+        by_signal = output.status == UNKNOWN_STATUS and not output.truncated
+        if by_signal or output.status in _KILLED:
+            sentence = "the program on it was killed: it is going down, or somebody ended it"
+            raise Unreachable(self.host, sentence, passing=True)
+        check_become(self.host, output)
+        return output
+
+    def close(self) -> None:
+        """End the session. Closing twice does nothing."""
+        self.session.close()
+
+    def __enter__(self) -> RootShell:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Opened:
+    """A stream with something before it: what makes the program root, and only then what the program reads."""
+
+    def __init__(self, opening: bytes, rest: Readable):
+        self._opening = opening
+        self._rest = rest
+
+    def read(self, size: int, /) -> bytes:
+        """See ``transport.Readable``."""
+        if self._opening:
+            piece, self._opening = self._opening[:size], self._opening[size:]
+            return piece
+        return self._rest.read(size)

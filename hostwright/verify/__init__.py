@@ -1,0 +1,1 @@
+"""testinfra over our own connection: the checks of each layer."""

@@ -1,0 +1,327 @@
+"""One host through its plan, with this machine's own /bin/sh in the place of the host: rounds, failures, reboots."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from hostwright.apply import events
+from hostwright.apply.disturb import draining
+from hostwright.apply.host import applying
+from hostwright.apply.host.applying import Host
+from hostwright.apply.host.outcome import Settings
+from hostwright.apply.jobs import jobs, scripting
+from hostwright.common.errors import Locked, NotConverged, Refused, SeveralFailed, StepFailed, Stopped, Unreachable
+from hostwright.common.quoting import sh
+from hostwright.fleet import DEFAULT_INVENTORY
+from hostwright.plan import planning, release
+from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Step
+from hostwright.plan.planning import Desired, DesiredRole
+from hostwright.resources import originals
+from hostwright.stack.stackfile import load_stack
+from hostwright.transport import Output
+
+STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A file that shall be there; ``script`` is how it comes."""
+
+    path: str
+    script: str
+    after: str = ""  #: a file without which nothing can be known yet
+    reboot: str = ""
+    refusal: str = ""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (Probe(sh("test -e %s", self.path)), Probe(sh("test -z %s || test -e %s", self.after, self.after)))
+
+    def plan(self, facts: Facts) -> Planned | None:
+        here, known = (facts[probe].ok for probe in self.probes()[:2])
+        if here:
+            return None
+        if not known:
+            return Deferred(self.path, "absent", "there", self.after)
+        if self.refusal:
+            return Refusal(self.path, "absent", "there", "forbidden", self.refusal)
+        if self.reboot:
+            return Reboot(self.path, "absent", "there", self.reboot)
+        return Change(self.path, "absent", "there", (Step(self.script),))
+
+
+class LocalSession:
+    """Runs what a host would run, here, and counts."""
+
+    def __init__(self, breaks: tuple[int, ...] = ()) -> None:
+        self.execs = 0
+        self.breaks = breaks  #: the execs that find the connection gone
+
+    def run(
+        self, command: str, *, stdin: bytes, timeout_s: float, idle_s=None, cap_bytes: int = 0, on_stdout=None
+    ) -> Output:
+        self.execs += 1
+        if self.execs in self.breaks:
+            raise Unreachable("gpu01", "the connection was lost", passing=True)
+        done = subprocess.run(command.split(), input=stdin, capture_output=True, timeout=timeout_s, check=False)
+        if on_stdout:
+            on_stdout(done.stdout)
+        return Output(done.returncode, done.stdout, done.stderr, False, 0.0)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Jobs and locks below ``tmp_path``, no sudo, no systemd, and rules that refuse nothing."""
+    monkeypatch.setattr(jobs, "JOBS_DIR", str(tmp_path / "var" / "jobs"))
+    running = Probe(jobs.RUNNING.script.replace(jobs.JOBS_DIR, str(tmp_path / "var" / "jobs")))
+    engine = (*planning.HOST_PROBES, running, planning.locks.LOCK, planning.locks.RUN_LOCK, draining.DRAINED)
+    monkeypatch.setattr(jobs, "RUNNING", running)
+    monkeypatch.setattr(planning, "ENGINE_PROBES", (*engine, release.RELEASE, *planning.BUSY_PROBES))
+    monkeypatch.setattr(
+        planning, "users", lambda facts: ()
+    )  # this machine's own GPUs and containers are not at work here
+    monkeypatch.setattr(release, "renewed", lambda desired, before, run: None)
+    monkeypatch.setattr(originals, "RECORD", originals.RECORD.replace(originals.ORIGIN, str(tmp_path / "origin")))
+    monkeypatch.setattr(jobs, "_START", jobs._START.replace("/run/systemd/system", str(tmp_path / "no-systemd")))
+    monkeypatch.setattr(scripting, "LOCK_DIR", str(tmp_path / "locks"))
+    monkeypatch.setattr("hostwright.plan.planning.check_host", lambda stack, facts: [])
+    plainly = lambda user, root, password: f"{user}\n{root}".encode()  # noqa: E731
+    for module in ("line", "running"):
+        monkeypatch.setattr(f"hostwright.apply.host.{module}.wrap", plainly)
+    monkeypatch.setattr("hostwright.plan.probing.wrap", plainly)
+    return tmp_path
+
+
+def host(
+    said: list[events.Event], session: LocalSession | None = None, more=None, **roles: tuple[tuple[str, ...], Flag]
+) -> Host:
+    desired = Desired("gpu01", STACK, tuple(DesiredRole(name, needs, (flag,)) for name, (needs, flag) in roles.items()))
+    given = {"emit": said.append, **(more or {})}
+    settings = Settings(run=release.Run("run"), locate=lambda artifact: Path(), **given)
+    return Host(lambda: session or LocalSession(), desired, settings)
+
+
+def touch(path: Path, **more: str) -> Flag:
+    return Flag(str(path), sh("touch %s", path), **more)
+
+
+def test_what_differs_is_done_and_a_second_look_decides(place: Path):
+    session = LocalSession()
+    one = host([], session, base=((), touch(place / "a")), cuda=(("base",), touch(place / "b")))
+    outcome = one.converge()
+    assert outcome.left is not None
+    assert outcome.left.empty
+    assert {result.role for result in outcome.results} == {"base", "cuda"}
+    assert outcome.changed
+    assert session.execs == 2 + 1 + 2 * 2 + 1, "two looks, what was there before, start and watch of each role, a look"
+
+
+def test_a_host_as_desired_costs_one_look(place: Path):
+    (place / "a").touch()
+    session = LocalSession()
+    assert not host([], session, base=((), touch(place / "a"))).converge().changed
+    assert session.execs == 1
+
+
+def test_what_could_not_be_known_is_done_in_the_next_round(place: Path):
+    later = touch(place / "b", after=str(place / "a"))
+    outcome = host([], base=((), touch(place / "a")), driver=((), later)).converge()
+    assert [result.role for result in outcome.results] == ["base", "driver"]
+    assert (place / "b").exists()
+
+
+def test_a_step_that_changes_nothing_is_an_error_that_names_it(place: Path):
+    with pytest.raises(NotConverged, match=r"base: .*/a"):
+        host([], base=((), Flag(str(place / "a"), "true"))).converge()
+
+
+def test_a_failed_step_says_what_it_printed_and_stops_what_needs_it(place: Path):
+    said: list[events.Event] = []
+    broken = Flag(str(place / "a"), "echo first; echo 'E: it broke' >&2; exit 9")
+    with pytest.raises(StepFailed, match="E: it broke") as caught:
+        host(said, cuda=((), broken), cudnn=(("cuda",), touch(place / "b")), other=((), touch(place / "c"))).converge()
+    step = caught.value.step
+    assert (step.role, step.status, step.tail) == ("cuda", 9, ("first", "E: it broke"))
+    assert not (place / "b").exists()
+    assert (place / "c").exists(), "what does not need it goes on"
+    assert [event.text for event in said if isinstance(event, events.Note)] == ["cudnn not tried: cuda failed"]
+
+
+def test_a_known_failure_is_told_with_its_cure(place: Path):
+    full = Flag(str(place / "a"), "echo 'tar: x: Cannot write: No space left on device'; exit 2")
+    with pytest.raises(StepFailed) as caught:
+        host([], base=((), full)).converge()
+    assert "space" in caught.value.sentence
+    assert "Cannot write" not in caught.value.sentence, "the cause and the cure, not the message"
+
+
+def test_all_roles_that_failed_are_named(place: Path):
+    bad = {name: ((), Flag(str(place / name), f"echo {name} broke; exit 1")) for name in ("cuda", "container")}
+    with pytest.raises(SeveralFailed, match=r"cuda broke.*|container broke.*") as caught:
+        host([], **bad).converge()
+    assert len(caught.value.errors) == 2
+
+
+def test_a_refusal_keeps_the_whole_host_untouched(place: Path):
+    refused = touch(place / "b", refusal="a process uses the GPU; end it")
+    with pytest.raises(Refused, match="a process uses the GPU"):
+        host([], base=((), touch(place / "a")), driver=((), refused)).converge()
+    assert not (place / "a").exists()
+
+
+def test_a_reboot_that_is_not_allowed_is_left_pending_and_seen(place: Path):
+    wants = Flag(str(place / "a"), "true", reboot="module 460 is loaded, 470 installed")
+    outcome = host([], more={"allow_reboot": False}, driver=((), wants)).converge()
+    assert outcome.left is not None
+    assert outcome.left.reboot == "module 460 is loaded, 470 installed"
+    assert outcome.reboots == 0
+
+
+def test_a_reboot_is_done_once_and_looked_at_again(place: Path, monkeypatch: pytest.MonkeyPatch):
+    wants = Flag(str(place / "a"), "true", reboot="nouveau is bound")
+    reasons: list[str] = []
+
+    def boot(session, connect, *, password, timeout_s, reason, emit):
+        reasons.append(reason)
+        (place / "a").touch()
+        return connect(), 1.5
+
+    monkeypatch.setattr(applying, "reboot", boot)
+    outcome = host([], base=((), wants)).converge()
+    assert reasons == ["nouveau is bound"]
+    assert (outcome.reboots, outcome.left.empty) == (1, True)
+
+
+@dataclass(frozen=True)
+class Module(Flag):
+    """A module that is installed by a step and loaded only by a reboot: a change, then a reboot."""
+
+    def plan(self, facts: Facts) -> Planned | None:
+        here, installed = (facts[probe].ok for probe in self.probes()[:2])
+        if here:
+            return None
+        if not installed:
+            return Change(self.path, "absent", "installed", (Step(self.script),))
+        return Reboot(self.path, "not loaded", "loaded", self.reboot)
+
+
+def test_what_needs_a_reboot_after_its_steps_says_so_at_the_next_look(place: Path, monkeypatch: pytest.MonkeyPatch):
+    said: list[events.Event] = []
+    installed = str(place / "installed")
+
+    def boot(session, connect, *, password, timeout_s, reason, emit):
+        (place / "a").touch()
+        return connect(), 1.5
+
+    monkeypatch.setattr(applying, "reboot", boot)
+    module = Module(str(place / "a"), sh("touch %s", installed), after=installed, reboot="470 is not loaded")
+    outcome = host(said, driver=((), module)).converge()
+    kinds = [[one.kind for one in event.plan.changes] for event in said if isinstance(event, events.Observed)]
+    assert kinds[-3:] == [["change"], ["reboot"], []]
+    assert (outcome.reboots, outcome.left.empty) == (1, True)
+
+
+def test_a_reboot_that_changes_nothing_is_not_repeated(place: Path, monkeypatch: pytest.MonkeyPatch):
+    reboots: list[str] = []
+
+    def boot(session, connect, *, password, timeout_s, reason, emit):
+        reboots.append(reason)
+        return connect(), 1.5
+
+    monkeypatch.setattr(applying, "reboot", boot)
+    with pytest.raises(NotConverged, match="the reason is still there: nouveau is bound"):
+        host([], base=((), Flag(str(place / "a"), "true", reboot="nouveau is bound"))).converge()
+    assert len(reboots) == 1
+
+
+@pytest.mark.parametrize("broken", range(2, 6))
+def test_a_lost_connection_repeats_no_step_and_loses_none(place: Path, broken: int):
+    """Exec 2 is the second look, 3 the start of the job, 4 its watch, 5 the last look."""
+    said: list[events.Event] = []
+    flag = Flag(str(place / "a"), sh("echo x >>%s", place / "a"))
+    outcome = host(said, LocalSession((broken,)), base=((), flag)).converge()
+    assert outcome.left is not None
+    assert outcome.left.empty
+    assert (place / "a").read_text() == "x\n"
+    assert [result.status for result in outcome.results] == [0]
+    assert [event.reason for event in said if isinstance(event, events.Retrying)] == ["the connection was lost"]
+
+
+def test_a_run_that_is_told_to_stop_ends_what_runs_and_begins_nothing(place: Path):
+    stop: list[bool] = []
+    slow = Flag(str(place / "a"), sh("touch %s", place / "a"))
+
+    def listen(event: events.Event) -> None:
+        if isinstance(event, events.RoleStarted):
+            stop.append(True)
+
+    one = host(
+        [], more={"emit": listen, "stopping": lambda: bool(stop)}, base=((), slow), cuda=(("base",), touch(place / "b"))
+    )
+    with pytest.raises(Stopped, match="left to do"):
+        one.converge()
+    assert (place / "a").exists()
+    assert not (place / "b").exists()
+
+
+def removing(place: Path, said: list[events.Event], more: dict[str, object]) -> tuple[Host, list[str]]:
+    """A host with nothing left to take away, and what happens to it, in order."""
+    desired = Desired("gpu01", STACK, (DesiredRole("base", (), (touch(place / "a"),)),), removes=True)
+    given = {"emit": said.append, "depart": True, **more}
+    one = Host(LocalSession, desired, Settings(run=release.Run("run"), locate=lambda artifact: Path(), **given))
+    happened: list[str] = []
+    one._hold = lambda: happened.append("hold")  # type: ignore[method-assign]
+    one._books.note_removal = lambda facts, *, depart: happened.append(f"depart={depart}")  # type: ignore[method-assign]
+    return one, happened
+
+
+@pytest.mark.parametrize("depart", [True, False])
+def test_what_a_removal_writes_down_is_written_under_the_hosts_lock(place: Path, depart: bool):
+    (place / "a").touch()
+    one, happened = removing(place, [], {"depart": depart})
+    assert not one.converge().changed
+    assert happened[0] == "hold"
+    assert happened[-1] == f"depart={depart}"
+
+
+def test_nothing_of_a_host_that_an_operator_locked_departs(place: Path, monkeypatch: pytest.MonkeyPatch):
+    (place / "a").touch()
+    monkeypatch.setattr(applying.locks, "refusal", lambda facts, now: "locked by ada")
+    one, happened = removing(place, [], {})
+    with pytest.raises(Locked, match="locked by ada"):
+        one.converge()
+    assert happened == []
+
+
+@dataclass(frozen=True)
+class Used(Flag):
+    """One that jobs run from: the file beside it names them."""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (*super().probes(), Probe(sh("cat %s.users", self.path)))
+
+    def plan(self, facts: Facts) -> Planned | None:
+        planned = super().plan(facts)
+        return replace(planned, disturbs="ends jobs") if isinstance(planned, Change) and self.users(facts) else planned
+
+    def users(self, facts: Facts) -> tuple[str, ...]:
+        return tuple(facts[self.probes()[2]].text.split())
+
+
+def test_work_that_only_a_change_knows_of_is_not_disturbed_and_waited_for(place: Path):
+    users = Path(f"{place}/a.users")
+    users.write_text("tensorboard")
+    one = host([], tensorflow=((), Used(str(place / "a"), sh("touch %s", place / "a"))))
+    with pytest.raises(Refused, match="that is in use by tensorboard"):
+        one.converge()
+    plan = one.look()
+    assert one._users(plan) == ("tensorboard",)
+    users.write_text("")
+    assert one._users(plan) == ()
+    assert host([], tensorflow=((), Used(str(place / "a"), sh("touch %s", place / "a")))).converge().changed

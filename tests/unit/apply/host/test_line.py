@@ -1,0 +1,175 @@
+"""The line to a host: what is tried again, for how long, and what never is. Time is the test's own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hostwright.apply import events
+from hostwright.apply.host import line
+from hostwright.apply.host.line import Line, Patience
+from hostwright.common.errors import HostKeyMismatch, Stopped, Unreachable
+from hostwright.transport import Output
+
+REFUSED = Unreachable("gpu01", "192.0.2.1:22 refuses the connection", passing=True)
+NO_LOGIN = Unreachable("gpu01", "no usable key and no password")
+
+
+class FakeSession:
+    def __init__(self) -> None:
+        self.closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Way:
+    """A way to a host on which attempts go as told: an error is raised, anything else is a connection."""
+
+    def __init__(self, *course: Exception | None):
+        self.course = list(course)
+        self.sessions: list[FakeSession] = []
+
+    def __call__(self) -> Any:
+        error = self.course.pop(0) if self.course else None
+        if error is not None:
+            raise error
+        self.sessions.append(FakeSession())
+        return self.sessions[-1]
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds since the beginning; only sleeping passes time."""
+    now = [1000.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr("time.sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    return now
+
+
+def make(way: Callable[[], Any], said: list[events.Event] | None = None, **patience: float) -> Line:
+    told = [] if said is None else said
+    return Line("gpu01", way, password=None, emit=told.append, patience=Patience(**patience))
+
+
+def losing(times: int) -> Callable[[Any], str]:
+    """Work whose connection is lost so many times before it is done."""
+    left = [times]
+
+    def work(session: FakeSession) -> str:
+        if left[0]:
+            left[0] -= 1
+            raise Unreachable("gpu01", "the connection was lost", passing=True)
+        return "done"
+
+    return work
+
+
+def test_a_lost_connection_is_made_anew_and_the_work_done_again(clock: list[float]):
+    way, said = Way(), []
+    assert make(way, said).use(losing(2)) == "done"
+    assert [session.closed for session in way.sessions] == [True, True, False]
+    tries = [event for event in said if isinstance(event, events.Retrying)]
+    assert [event.number for event in tries] == [1, 2]
+    assert all(0 < event.wait_s <= line.MAX_BACKOFF_S + line.BACKOFF_S for event in tries)
+    assert "connected again" in [event.text for event in said if isinstance(event, events.Note)]
+
+
+def test_patience_with_a_lost_connection_has_an_end(clock: list[float]):
+    with pytest.raises(Unreachable, match="the connection was lost"):
+        make(Way(), lost_s=300).use(losing(10_000))
+    assert 300 <= clock[0] - 1000 <= 300 + line.MAX_BACKOFF_S + line.BACKOFF_S
+
+
+def test_patience_begins_anew_with_a_connection_that_held_for_a_while(clock: list[float]):
+    lost = [0]
+
+    def work(session: FakeSession) -> str:
+        lost[0] += 1
+        if lost[0] <= 20:
+            clock[0] += line.STEADY_S + 100
+            raise Unreachable("gpu01", "the connection was lost", passing=True)
+        return "done"
+
+    assert make(Way(), lost_s=60).use(work) == "done"
+
+
+def test_a_host_that_was_never_reached_is_given_up_soon(clock: list[float]):
+    with pytest.raises(Unreachable, match="refuses"):
+        make(Way(*[REFUSED] * 1000), first_s=6).use(losing(0))
+    assert clock[0] - 1000 < 6 + line.MAX_BACKOFF_S
+
+
+def test_a_host_that_hangs_fails_at_its_own_timeout_and_not_later(clock: list[float]):
+    tries = []
+
+    def hangs() -> Any:
+        tries.append(clock[0])
+        clock[0] += 15
+        raise Unreachable("gpu01", "no answer within 15 s", passing=True)
+
+    with pytest.raises(Unreachable, match="no answer"):
+        make(hangs).use(losing(0))
+    assert len(tries) == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [NO_LOGIN, HostKeyMismatch("gpu01", "the key changed"), Stopped("gpu01", "interrupted"), ValueError("a bug")],
+)
+def test_what_does_not_pass_by_itself_is_not_tried_again(clock: list[float], error: Exception):
+    way = Way(error)
+    with pytest.raises(type(error)):
+        make(way).use(losing(0))
+    assert clock[0] == 1000
+
+
+def test_a_login_that_is_turned_away_while_the_host_boots_is_tried_again(clock: list[float]):
+    """pam_nologin: sshd answers before users may log in."""
+    way = Way(None, NO_LOGIN, NO_LOGIN)
+    assert make(way).use(losing(1)) == "done"
+    assert len(way.sessions) == 2
+
+
+def test_another_key_after_a_loss_is_an_error_at_once(clock: list[float]):
+    with pytest.raises(HostKeyMismatch):
+        make(Way(None, HostKeyMismatch("gpu01", "the key changed"))).use(losing(1))
+
+
+def test_roles_that_run_side_by_side_share_one_new_connection():
+    way = Way()
+    one = make(way)
+    first = one.session
+    meeting = threading.Barrier(4, timeout=20)
+    answers: list[str] = []
+
+    def role() -> None:
+        def work(session: Any) -> str:
+            if session is first:
+                meeting.wait()
+                raise Unreachable("gpu01", "the connection was lost", passing=True)
+            return "done"
+
+        answers.append(one.use(work))
+
+    threads = [threading.Thread(target=role) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert answers == ["done"] * 4
+    assert len(way.sessions) == 2
+
+
+def test_a_program_that_was_killed_with_its_host_is_run_again(clock: list[float]):
+    statuses = [137, 0]
+
+    class Session(FakeSession):
+        def run(self, command: str, *, stdin: bytes, timeout_s: float) -> Output:
+            return Output(statuses.pop(0), b"", b"Killed", False, 0.0)
+
+    assert make(Session).root("true", 10).status == 0
+    assert statuses == []

@@ -1,0 +1,95 @@
+"""A role's log, read back in pieces of any size."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hostwright.apply.jobs import scripting
+from hostwright.apply.jobs.scripting import LogReader
+from hostwright.plan.model import RoleResult
+
+DNS = "Temporary failure resolving 'mirror.example'"
+
+LOG = (
+    "\nNONCE begin 0\nü 1/2\n\n\nNONCE end 0 0 1500\n"
+    f"\nNONCE begin 1\n{DNS}\n\nNONCE retry 1 1 5.125\nanother try\n\nNONCE end 1 0 7000\n"
+    "\nNONCE begin 2\nhalf\nNONCE end 9"
+).encode()
+
+
+def read(log: bytes, sizes: list[int]) -> tuple[LogReader, RoleResult]:
+    """A log read in pieces, each watch going on where the one before broke."""
+    reader = LogReader("cuda", ["a", "b", "c"], "NONCE")
+    for size in [*sizes, len(log)]:
+        rest = log[reader.bytes :]
+        reader.feed(rest[:size])
+    return reader, reader.result(137)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(0, 60), max_size=60))
+def test_a_log_reads_the_same_in_any_pieces(sizes):
+    reader, result = read(LOG, sizes)
+    assert result == read(LOG, [])[1]
+    assert reader.bytes == len(LOG)
+    assert [(step.what, step.status, step.duration_s, step.tries) for step in result.steps] == [
+        ("a", 0, 1.5, 1),
+        ("b", 0, 7.0, 2),
+        ("c", None, 0.0, 1),
+    ]
+    assert result.steps[0].output == "ü 1/2"
+    assert result.steps[1].output == f"{DNS}\n\nhostwright: this may pass by itself; tried again after 5 s\nanother try"
+    assert result.steps[2].output == "half\nNONCE end 9"
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.binary(max_size=400), st.lists(st.integers(0, 50), max_size=20))
+def test_no_output_breaks_the_reader(noise, sizes):
+    log = b"NONCE begin 0\n" + noise + b"\n\nNONCE end 0 4 10\n"
+    reader, result = read(log, sizes)
+    assert [(step.number, step.status) for step in result.steps] == [(0, 4)]
+    assert reader.bytes == len(log)
+
+
+def test_a_retry_is_seen_while_its_step_runs():
+    reader = LogReader("cuda", ["packages"], "NONCE")
+    assert reader.feed(b"NONCE begin 0\n").retry is None
+    seen = reader.feed(f"Get:1\nErr:1\n  {DNS}\nE: failed\n\nNONCE retry 1 0 5.125\n".encode())
+    assert seen.retry == scripting.Retry(1, 5.125, DNS)
+    assert (seen.number, seen.what) == (0, "packages")
+    second = reader.feed(b"E: Hash Sum mismatch\n\nNONCE retry 2 0 10.000\n").retry
+    assert second == scripting.Retry(2, 10.0, "E: Hash Sum mismatch")
+    assert reader.feed(b"\nNONCE end 0 0 20000\n").retry is None
+    assert [(step.tries, step.duration_s) for step in reader.results] == [(3, 20.0)]
+
+
+def test_a_retry_that_no_step_announces_is_output():
+    reader = LogReader("cuda", [], "NONCE")
+    assert reader.feed(b"NONCE retry 1 0 5.125\nNONCE end 0 0 1\n").retry is None
+    assert reader.results == []
+
+
+def test_progress_shows_the_last_line_as_a_terminal_would():
+    reader = LogReader("cuda", ["a"], "NONCE")
+    assert reader.feed(b"NONCE begin 0\n 10%\r 50%\r 99%\n").last_line == "99%"
+
+
+def test_endless_output_is_kept_bounded():
+    reader = LogReader("cuda", ["a"], "NONCE")
+    reader.feed(b"NONCE begin 0\n")
+    for _ in range(40):
+        reader.feed(b"x" * 99 + b"\n" + b"y" * scripting.OUTPUT_CAP_BYTES)
+    reader.feed(b"\nlast\n\nNONCE end 0 0 1\n")
+    output = reader.results[0].output
+    assert len(output) <= 2 * scripting.OUTPUT_CAP_BYTES
+    assert output.endswith("last")
+
+
+@pytest.mark.parametrize(
+    "text", ["NONCE begin 0 trailing", " NONCE begin 0", "NONCEbegin 0", "NONCE begin 1234567", "NONCE begin ٣"]
+)
+def test_only_a_whole_line_is_a_marker(text):
+    reader = LogReader("cuda", ["a"], "NONCE")
+    assert reader.feed(text.encode() + b"\n").number is None

@@ -1,0 +1,179 @@
+"""``invoke runs`` and ``invoke runs.show``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostwright.apply import events
+from hostwright.cli.call import Call
+from hostwright.cli.runs import runs, runs_show
+from hostwright.common.errors import InputError
+from hostwright.plan.model import Plan, RoleResult, StepResult
+from tests.unit.apply.journal.test_journal import begin, record
+from tests.unit.apply.journal.test_journal_reading import ENDED, HOSTS, STORY, at
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path))
+    monkeypatch.setenv("TZ", "UTC")
+    return tmp_path
+
+
+def listed(**options: Any) -> int:
+    return runs(Call({"json": False, **options}))
+
+
+def shown(**options: Any) -> int:
+    return runs_show(Call({"run": "last", "hosts": "", "steps": False, "json": False, **options}))
+
+
+def test_a_line_a_run_with_hosts_folded_and_results_counted(place: Path, capsys: pytest.CaptureFixture[str]):
+    record(place, 1, *ENDED[:2], run="first", began=at(1), hosts=HOSTS)
+    begin(place, run="killed", began=at(2)).close()
+    going = begin(place, run="going", began=at(3))
+    assert listed() == 0
+    rows = {line.split()[0]: " ".join(line.split()) for line in capsys.readouterr().out.splitlines()}
+    assert list(rows) == ["run", "going", "killed", "first"]
+    assert rows["first"].startswith("first 2024-05-01 10:01 0.")
+    assert rows["first"].endswith("s provision ann@desk gpu[01-08] (8) 1 changed, 1 failed, 6 untouched 1")
+    assert rows["going"].endswith("running")
+    assert rows["killed"].endswith("2 untouched interrupted")
+    going.end(0)
+
+
+def test_only_the_last_runs_are_listed_unless_all_are_wanted(place: Path, capsys: pytest.CaptureFixture[str]):
+    for number in range(25):
+        record(place, 0, run=f"run{number:02}", began=at(number))
+    for options, number, last in (({}, 20, "run05"), ({"limit": 3}, 3, "run22"), ({"limit": 0}, 25, "run00")):
+        assert listed(**options) == 0
+        out = capsys.readouterr().out
+        assert sum(line.startswith("run") for line in out.splitlines()) == number + 1
+        assert last in out
+        assert ("of 25 runs" in out) == (number < 25)
+
+
+def test_no_run_yet_is_no_error_for_the_list_and_one_for_a_run(capsys: pytest.CaptureFixture[str]):
+    assert listed() == 0
+    assert "no run is recorded" in capsys.readouterr().out.replace("\n", " ")
+    with pytest.raises(InputError, match="no run is recorded"):
+        shown()
+
+
+def test_one_run_is_shown_host_by_host(place: Path, capsys: pytest.CaptureFixture[str]):
+    record(place, 1, *STORY)
+    assert shown() == 0
+    out = capsys.readouterr().out
+    for words in (
+        "run1  provision  exit 1",
+        "began 2024-05-01 10:00, took",
+        "commit cccc",
+        "command invoke provision",
+        '"var": ["cuda_version=11.2"]',
+        "1 failed, 1 interrupted",
+        "gpu01  failed  base hung",
+        "look 1: 1 change to tf: cuda 1",
+        "cuda: failed with status 255, 1.0 s, 1 of 3 steps",
+        "cuda: ok, 2.5 s, 1 of 3 steps, job of run0 of bob@desk",
+        "✓ 2.5 s  toolkit  2 tries",
+        "✗ 0.0 s  toolkit  cut off",
+        "base: not seen to end, 0.0 s, 0 of 1 step",
+        "tried again: connection, try 2, after 1.5 s: reset",
+        "rebooted, back after 1 min 30 s: nouveau",
+        "gpu02  interrupted",
+        "waiting",
+    ):
+        assert words in out
+    assert "Unpacking" not in out
+    assert shown(steps=True) == 0
+    assert "│ Unpacking\n        │ Setting up" in capsys.readouterr().out
+
+
+def test_a_host_as_desired_says_so(place: Path, capsys: pytest.CaptureFixture[str]):
+    record(place, 0, events.Observed("gpu01", Plan("gpu01", "tf")), events.HostEnded("gpu01", "as desired"))
+    shown()
+    assert "look 1: as desired, tf" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("pattern", "chosen"),
+    [
+        ("gpu02", ["gpu02"]),
+        ("gpu[01-02]", ["gpu01", "gpu02"]),
+        ("@failed", ["gpu02", "gpu03", "gpu04"]),
+        ("!@failed,!gpu08", ["gpu01", "gpu05", "gpu06", "gpu07"]),
+        ("*3,~7$", ["gpu03", "gpu07"]),
+    ],
+)
+def test_hosts_of_a_run_can_be_chosen_though_they_left_the_inventory(place, capsys, pattern: str, chosen: list[str]):
+    record(place, 1, *ENDED, hosts=HOSTS)
+    shown(hosts=pattern, json=True)
+    assert [one["host"] for one in json.loads(capsys.readouterr().out)["hosts"]] == chosen
+    with pytest.raises(InputError, match="gpu09"):
+        shown(hosts="gpu09")
+
+
+def test_json_has_everything(place: Path, capsys: pytest.CaptureFixture[str]):
+    record(place, 1, *STORY)
+    assert listed(json=True) == 0
+    (summary,) = json.loads(capsys.readouterr().out)
+    assert (summary["run"], summary["state"], summary["status"]) == ("run1", "ended", 1)
+    assert summary["header"]["options"]["hosts"] == "all"
+    assert shown(json=True) == 0
+    run = json.loads(capsys.readouterr().out)
+    assert run["hosts"][0]["roles"][1]["steps"][0]["output"] == "Unpacking\nSetting up"
+    assert run["hosts"][0]["plans"][0]["roles"][0]["role"] == "cuda"
+    assert run["hosts"][0]["said"][0]["reason"] == "reset"
+    assert run["damaged"] == 0
+
+
+def test_no_text_of_a_host_reaches_the_terminal_raw(place: Path, capsys: pytest.CaptureFixture[str]):
+    evil = "\x1b]0;owned\x07\u202e[bold red]x\x9b31m"
+    step = StepResult(0, evil, 1, 0.0, evil)
+    said = (
+        events.Observed("gpu01", Plan("gpu01", evil)),
+        events.Attached("gpu01", evil, 1, evil, evil, evil),
+        events.RoleFinished("gpu01", evil, RoleResult(evil, 1, 0.0, (step,))),
+        events.Retrying("gpu01", evil, 1, 1.0, evil),
+        events.Rebooted("gpu01", evil, 1.0),
+        events.Silent("gpu01", evil, 1.0),
+        events.Delivering("gpu01", evil, evil, 1, 1),
+        events.Note("gpu01", evil),
+        events.Note("", evil),
+        events.HostEnded("gpu01", evil, evil),
+    )
+    journal = begin(place, verb=evil, operator=evil, argv=(evil,), options={evil: evil}, hosts=("gpu01", evil))
+    for event in said:
+        journal(event)
+    journal.end(1, "crashed", evil)
+    assert shown(steps=True) == 0
+    assert listed() == 0
+    out = capsys.readouterr().out
+    assert out.count("[bold red]x") > 12, "shown as the text that it is"
+    assert not set("\x1b\x07\x9b\u202e") & set(out)
+
+
+def test_a_damaged_record_is_shown_as_far_as_it_goes(place: Path, capsys: pytest.CaptureFixture[str]):
+    journal = record(place, None, *STORY)
+    wrong = [
+        {"kind": "observed", "host": "gpu01", "plan": {"roles": [5, {"role": 1, "changes": 5}], "stack": "tf"}},
+        {"kind": "observed", "host": "gpu01", "plan": {}},
+        {"kind": "rebooted", "host": "gpu01", "seconds": "x"},
+        {"kind": "retrying", "host": "gpu01", "t": "x"},
+        {"kind": "new", "host": "gpu01", "more": 1},
+    ]
+    with journal.path.open("a") as file:
+        file.write('{"kind": "no\n' + "".join(json.dumps(one) + "\n" for one in wrong))
+    assert shown(steps=True) == 0
+    out = capsys.readouterr().out
+    assert "1 line of the record" in out
+    assert 'new {"more": 1}' in out
+    assert "a plan that cannot be read" in out
+    journal.path.write_text("")
+    assert shown() == 0
+    assert "unknown" not in capsys.readouterr().out, "its directory says when it began"
+    assert listed() == 0

@@ -1,0 +1,257 @@
+"""How far a run may go: what the options mean, and the course that follows from them, as plain calls."""
+
+from __future__ import annotations
+
+import resource
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hostwright.apply.rollout.limits import MAX_PARALLEL, STOPPED_BY_OPERATOR, Course, Limits, read_limits, window
+from hostwright.common.errors import InputError
+
+NAMES = tuple(f"gpu{number:02}" for number in range(20))
+
+
+def read(hosts: int = 20, canary: str = "", batch: str = "", max_fail: str = "") -> Limits:
+    return read_limits(hosts, canary=canary, batch=batch, max_fail=max_fail)
+
+
+def test_the_window_is_bounded_by_hosts_by_files_and_by_the_house(monkeypatch):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1 << 20, 1 << 20))
+    assert window(3) == 3
+    assert window(10_000) == MAX_PARALLEL
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 256))
+    assert window(10_000) == 48
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert window(10_000) == MAX_PARALLEL
+    assert window(0) == 1
+
+
+def test_nothing_said_means_no_canary_all_at_once_and_no_budget():
+    assert read() == Limits(canary=0, batch=20, max_fail=20)
+    assert read(10_000).batch == window(10_000)
+
+
+def test_numbers_and_shares():
+    assert read(canary="1", batch="10%", max_fail="5") == Limits(canary=1, batch=2, max_fail=5)
+    assert read(canary=" 2 ", batch="3", max_fail="25 %") == Limits(canary=2, batch=3, max_fail=5)
+    assert read(max_fail="0").max_fail == 0
+    assert read(canary="0").canary == read(canary="0%").canary == 0
+
+
+def test_shares_of_canary_and_batch_are_rounded_up_and_of_failures_down():
+    assert read(7, canary="10%", batch="10%", max_fail="10%") == Limits(canary=1, batch=1, max_fail=0)
+    assert read(21, canary="10%", batch="10%", max_fail="10%") == Limits(canary=3, batch=3, max_fail=2)
+    assert read(1000, canary="0.1%", max_fail="0.1%") == Limits(canary=1, batch=window(1000), max_fail=1)
+    assert read(30, batch="10%").batch == 3  # in floating point, 30 * 0.1 is more than 3
+
+
+def test_more_than_there_are_hosts_means_all_of_them():
+    assert read(3, canary="5", batch="9", max_fail="7") == Limits(canary=3, batch=3, max_fail=3)
+
+
+@pytest.mark.parametrize("option", ["canary", "batch", "max_fail"])
+@pytest.mark.parametrize("text", ["-1", "101%", "100.1%", "many", "1.5", "%", "5%%", "1e3", "٣", "1_0", "10 hosts"])
+def test_what_is_no_amount_is_refused_by_the_name_of_its_option(option, text):
+    with pytest.raises(InputError) as caught:
+        read(**{option: text})
+    assert caught.value.where == "--" + option.replace("_", "-")
+    assert repr(text) in str(caught.value)
+    assert "expected a number of hosts such as 5, or a share from 0% to 100%" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["0", "0%"])
+def test_nobody_at_once_is_refused(text):
+    with pytest.raises(InputError, match=r"^--batch: found '.*', expected at least 1 host at once"):
+        read(batch=text)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 400), st.integers(0, 100), st.integers(1, 100), st.integers(0, 100))
+def test_limits_are_always_ones_that_a_run_can_keep(hosts, canary, batch, max_fail):
+    limits = read(hosts, f"{canary}%", f"{batch}%", f"{max_fail}%")
+    assert 0 <= limits.canary <= hosts
+    assert 1 <= limits.batch <= window(hosts)
+    assert 0 <= limits.max_fail <= hosts
+
+
+def test_the_window_slides_as_soon_as_one_host_ends():
+    course = Course(NAMES, Limits(0, 3, 20), 20)
+    assert course.begin(()) == NAMES[:3]
+    assert course.begin(()) == ()
+    course.end("gpu01", "changed")
+    assert course.begin(()) == ("gpu03",)
+    assert course.running == ("gpu00", "gpu02", "gpu03")
+
+
+def test_nobody_follows_before_all_canaries_ended_well():
+    course = Course(NAMES, Limits(2, 5, 20), 20)
+    assert course.begin(()) == NAMES[:2]
+    course.end("gpu01", "as desired")
+    assert course.begin(()) == ()
+    course.end("gpu00", "changed")
+    assert course.begin(()) == NAMES[2:7]
+
+
+def test_more_canaries_than_slots_take_turns():
+    course = Course(NAMES, Limits(3, 2, 20), 20)
+    assert course.begin(()) == NAMES[:2]
+    course.end("gpu00", "changed")
+    assert course.begin(()) == ("gpu02",)
+
+
+@pytest.mark.parametrize("result", ["failed", "unreachable"])
+def test_a_canary_that_fails_stops_the_run_whatever_the_budget(result):
+    course = Course(NAMES, Limits(2, 20, 20), 20)
+    course.begin(())
+    course.end("gpu01", result)
+    assert course.begin(()) == ()
+    assert course.because == "a canary failed: gpu01"
+    assert not course.over
+    course.end("gpu00", "changed")
+    assert course.over
+    assert course.untouched == NAMES[2:]
+
+
+def test_one_more_failure_than_the_budget_stops_the_run_and_all_failures_are_counted():
+    course = Course(NAMES, Limits(0, 4, 2), 20)
+    course.begin(())
+    course.end("gpu00", "failed")
+    course.end("gpu01", "unreachable")
+    assert course.because == ""
+    assert course.begin(()) == ("gpu04", "gpu05")
+    course.end("gpu02", "failed")
+    assert course.because == "the failure budget is spent: 3 of at most 2 hosts failed"
+    course.end("gpu03", "failed")
+    course.end("gpu04", "changed")
+    course.end("gpu05", "changed")
+    assert course.over
+    assert course.because == "the failure budget is spent: 4 of at most 2 hosts failed"
+    assert course.untouched == NAMES[6:]
+
+
+def test_with_no_budget_the_first_failure_stops_the_run():
+    course = Course(NAMES, Limits(0, 1, 0), 20)
+    course.begin(())
+    course.end("gpu00", "failed")
+    assert course.because == "the failure budget is spent: 1 of at most 0 hosts failed"
+    assert course.over
+
+
+def test_a_host_that_was_stopped_costs_nothing_but_nobody_follows_it():
+    course = Course(NAMES, Limits(1, 1, 0), 20)
+    course.begin(())
+    course.end("gpu00", "stopped")
+    assert (course.failures, course.because, course.begin(())) == (0, STOPPED_BY_OPERATOR, ())
+
+
+def test_the_first_reason_to_stop_stands():
+    course = Course(NAMES, Limits(0, 2, 0), 20)
+    course.begin(())
+    course.halt(STOPPED_BY_OPERATOR)
+    course.end("gpu00", "failed")
+    course.end("gpu01", "failed")
+    assert course.because == STOPPED_BY_OPERATOR
+    assert course.failures == 2
+    course = Course(NAMES, Limits(2, 2, 0), 20)
+    course.begin(())
+    course.end("gpu01", "failed")
+    course.end("gpu00", "stopped")
+    assert course.because == "a canary failed: gpu01"
+
+
+def test_the_slot_of_a_silent_host_is_lent_once():
+    course = Course(NAMES, Limits(0, 2, 20), 20)
+    course.begin(())
+    assert course.begin({"gpu00"}) == ("gpu02",)
+    assert course.begin({"gpu00"}) == ()
+    assert course.begin(()) == ()  # it lives again: one more in work than the window has slots
+    course.end("gpu01", "changed")
+    assert course.begin(()) == ()
+    assert course.begin({"gpu00"}) == ("gpu03",)
+    course.end("gpu00", "unreachable")
+    assert course.begin({"gpu00"}) == ()
+
+
+def test_no_slot_is_lent_that_the_budget_could_not_pay_for():
+    course = Course(NAMES, Limits(0, 3, 1), 20)
+    course.begin(())
+    assert course.begin({"gpu00", "gpu01", "gpu02"}) == ("gpu03",)
+    course.end("gpu00", "unreachable")
+    assert course.begin({"gpu01", "gpu02"}) == ()
+    course.end("gpu03", "changed")
+    assert course.begin({"gpu01", "gpu02"}) == ("gpu04",)
+
+
+def test_a_silent_canary_is_waited_for():
+    course = Course(NAMES, Limits(2, 1, 20), 20)
+    assert course.begin(()) == ("gpu00",)
+    assert course.begin({"gpu00"}) == ()
+
+
+def test_lending_ends_at_the_ceiling():
+    course = Course(NAMES, Limits(0, 3, 20), 4)
+    course.begin(())
+    assert course.begin(set(NAMES)) == ("gpu03",)
+    assert course.begin(set(NAMES)) == ()
+
+
+def test_a_host_that_is_named_twice_is_worked_on_once():
+    course = Course(("gpu00", "gpu01", "gpu00"), Limits(0, 9, 9), 9)
+    assert course.begin(()) == ("gpu00", "gpu01")
+
+
+RESULTS = st.sampled_from(["changed", "changed", "changed", "as desired", "failed", "unreachable", "stopped"])
+
+
+@settings(deadline=None)
+@given(
+    st.data(),
+    st.integers(0, 25),
+    st.builds(Limits, st.integers(0, 6), st.integers(1, 8), st.integers(0, 25)),
+    st.integers(1, 12),
+)
+def test_every_course_keeps_its_limits(data, hosts, limits, ceiling):
+    """Any outcomes in any order, silent hosts that come and go, and an operator who may stop it."""
+    names = NAMES[:hosts] + tuple(f"more{number}" for number in range(hosts - len(NAMES)))
+    course, batch = Course(names, limits, ceiling), min(limits.batch, ceiling)
+    begun: list[str] = []
+    ended: dict[str, str] = {}
+    in_work_at_stop = 0
+    for _ in range(4 * hosts + 1):
+        if course.over:
+            break
+        silent = data.draw(st.sets(st.sampled_from(course.running))) if course.running else set()
+        fresh = course.begin(silent)
+        begun += fresh
+        lent = min(len(silent), limits.max_fail - course.failures) if not course.because else 0
+        canaries_left = [name for name in names[: limits.canary] if ended.get(name) not in ("changed", "as desired")]
+        if fresh:
+            assert len(course.running) <= ceiling
+            assert len(course.running) - (0 if canaries_left else lent) <= batch
+            assert course.failures <= limits.max_fail and not course.because
+            assert not canaries_left or set(fresh) <= set(canaries_left)
+        elif course.untouched and not course.because and not canaries_left:
+            assert len(course.running) - lent >= batch or len(course.running) == ceiling  # no slot is left idle
+        assert course.running or course.over
+        if not course.because:
+            in_work_at_stop = len(course.running)
+        if data.draw(st.integers(0, 40)) == 40:
+            course.halt(STOPPED_BY_OPERATOR)
+        if course.running and data.draw(st.booleans()):
+            host = data.draw(st.sampled_from(course.running))
+            ended[host] = data.draw(RESULTS)
+            course.end(host, ended[host])
+    for host in course.running:
+        ended[host] = "changed"
+        course.end(host, "changed")
+    assert begun == list(dict.fromkeys(begun)) and set(begun) == set(ended)
+    assert (*begun, *course.untouched) == names
+    failures = sum(result in ("failed", "unreachable") for result in ended.values())
+    assert failures == course.failures
+    if course.because:
+        assert failures <= limits.max_fail + in_work_at_stop, "only hosts that were in work may overspend"
+    else:
+        assert failures <= limits.max_fail

@@ -1,0 +1,314 @@
+"""Delivery through the real /bin/sh of this machine: any file name, any interruption, any damage."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hostwright.apply import delivery
+from hostwright.apply.delivery import CACHE, deliver, fetch_script, host_path, look_script
+from hostwright.common.errors import ArtifactError, HostError, ProtocolError
+from hostwright.transport import Output
+from tests.unit.transport.test_become import SUDO
+
+CONTENT = os.urandom(300_000)
+
+
+@dataclass(frozen=True)
+class Artifact:
+    file: str = "driver.run"
+    sha256: str | None = hashlib.sha256(CONTENT).hexdigest()
+    name: str = "driver"
+    urls: tuple[str, ...] = ()
+    size: int | None = None
+    stand_in: bool = False
+
+
+@dataclass(frozen=True)
+class _Named:
+    name: str = "gpu01"
+
+
+@dataclass
+class Here:
+    """This machine in place of a session: commands run in its shell. ``damage`` spoils what is sent."""
+
+    damage: Any = None
+    execs: int = 0
+    host: _Named = _Named()
+    sent: list[int] = field(default_factory=list)
+
+    def run(self, command: str, *, stdin: Any, **_: Any) -> Output:
+        self.execs += 1
+        if not isinstance(stdin, bytes):
+            pieces = []
+            while piece := stdin.read(32_000):
+                pieces.append(piece)
+            stdin = b"".join(pieces)
+            self.sent.append(len(stdin))
+            stdin = self.damage(self, stdin) if self.damage else stdin
+        with tempfile.TemporaryDirectory() as folder:
+            sudo = Path(folder) / "sudo"
+            sudo.write_text(SUDO)
+            sudo.chmod(0o755)
+            environment = {"PATH": f"{folder}:{os.environ['PATH']}"}
+            done = subprocess.run(
+                ["/bin/sh", "-c", command], input=stdin, capture_output=True, env=environment, check=False, timeout=60
+            )
+        return Output(done.returncode, done.stdout, done.stderr, False, 0.0)
+
+
+@contextmanager
+def places(name: str = "driver.run", content: bytes = CONTENT) -> Iterator[tuple[Path, str]]:
+    """A file to send, and a cache for it."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "here").mkdir()
+        path = Path(folder) / "here" / name
+        path.write_bytes(content)
+        yield path, f"{folder}/host cache"
+
+
+def send(here: Here, path: Path, cache: str, artifact: Artifact, told: list[tuple[int, int]] | None = None) -> Path:
+    def progress(_: Any, done: int, total: int) -> None:
+        if told is not None:
+            told.append((done, total))
+
+    deliver(here, [(artifact, path)], password=None, progress=progress, cache=cache)  # type: ignore[arg-type]
+    return Path(host_path(artifact, cache))
+
+
+def part(cache: str, artifact: Artifact, content: bytes) -> Path:
+    path = Path(host_path(artifact, cache) + ".part")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def test_a_file_arrives_once_with_its_modes() -> None:
+    told: list[tuple[int, int]] = []
+    here, artifact = Here(), Artifact()
+    with places() as (path, cache):
+        final = send(here, path, cache, artifact, told)
+        assert final.read_bytes() == CONTENT
+        assert stat.S_IMODE(final.stat().st_mode) == 0o644
+        assert stat.S_IMODE(final.parent.stat().st_mode) == 0o755
+        assert [one.name for one in final.parent.iterdir()] == ["driver.run"]
+        assert here.execs == 2
+        assert told[-1] == (len(CONTENT), len(CONTENT))
+        send(here, path, cache, artifact)
+        assert here.execs == 3
+        assert len(here.sent) == 1
+
+
+def test_several_files_are_looked_for_in_one_exec() -> None:
+    here = Here()
+    other = b"other"
+    second = Artifact("second.deb", hashlib.sha256(other).hexdigest(), "second")
+    with places() as (path, cache):
+        (path.parent / "second.deb").write_bytes(other)
+        both = [(Artifact(), path), (second, path.parent / "second.deb"), (Artifact(), path)]
+        deliver(here, both, password=None, progress=lambda *_: None, cache=cache)  # type: ignore[arg-type]
+        assert here.execs == 3
+        deliver(here, both, password=None, progress=lambda *_: None, cache=cache)  # type: ignore[arg-type]
+        assert here.execs == 4
+        assert Path(host_path(second, cache)).read_bytes() == other
+
+
+_NAMES = st.text(st.characters(exclude_characters="\0/", exclude_categories=["Cs"]), min_size=1, max_size=40).filter(
+    lambda name: name not in (".", "..")
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(_NAMES, st.binary(max_size=300), st.integers(0, 300))
+def test_any_name_and_any_cut(name: str, content: bytes, cut: int) -> None:
+    artifact = Artifact(name, hashlib.sha256(content).hexdigest())
+    with places(name, content) as (path, cache):
+        here = Here()
+        part(cache, artifact, content[:cut])
+        assert send(here, path, cache, artifact).read_bytes() == content
+        assert here.execs == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", "a'b", 'a"b', "a\nb", "$(touch x)", "-n", "`id`", "ü.run", "a;b", "*", "%s%d", "a\\"]
+)
+def test_odd_names(name: str) -> None:
+    artifact = Artifact(name)
+    with places(name) as (path, cache):
+        assert send(Here(), path, cache, artifact).read_bytes() == CONTENT
+
+
+def test_what_was_begun_goes_on() -> None:
+    artifact = Artifact()
+    with places() as (path, cache):
+        begun = part(cache, artifact, CONTENT[:200_000])
+        here = Here()
+        assert send(here, path, cache, artifact).read_bytes() == CONTENT
+        assert 100_000 <= here.sent[0] < 101_000
+        assert not begun.exists()
+
+
+def test_a_part_that_is_complete_only_needs_its_name() -> None:
+    artifact = Artifact()
+    with places() as (path, cache):
+        part(cache, artifact, CONTENT)
+        here = Here()
+        assert send(here, path, cache, artifact).read_bytes() == CONTENT
+        assert here.sent[0] < 1000
+
+
+def test_a_part_that_is_too_long_is_begun_anew() -> None:
+    artifact = Artifact()
+    with places() as (path, cache):
+        part(cache, artifact, CONTENT + b"more")
+        assert send(Here(), path, cache, artifact).read_bytes() == CONTENT
+
+
+def test_a_damaged_part_is_found_out_and_sent_again() -> None:
+    artifact = Artifact()
+    with places() as (path, cache):
+        part(cache, artifact, b"x" * 200_000)
+        here = Here()
+        assert send(here, path, cache, artifact).read_bytes() == CONTENT
+        assert here.execs == 3
+        assert here.sent[1] > len(CONTENT)
+
+
+def spoil(_: Here, data: bytes) -> bytes:
+    return data[:-5] + b"spoil"
+
+
+def test_damage_on_the_way_is_mended_once() -> None:
+    artifact = Artifact()
+    with places() as (path, cache):
+        here = Here(lambda me, data: spoil(me, data) if len(me.sent) == 1 else data)
+        assert send(here, path, cache, artifact).read_bytes() == CONTENT
+        assert here.execs == 3
+
+
+def test_damage_twice_is_an_error_and_leaves_nothing() -> None:
+    artifact = Artifact()
+    with places() as (path, cache):
+        here = Here(spoil)
+        with pytest.raises(HostError, match=rf"arrived damaged twice .* instead of {artifact.sha256}"):
+            send(here, path, cache, artifact)
+        assert here.execs == 3
+        assert list(Path(host_path(artifact, cache)).parent.iterdir()) == []
+
+
+def test_a_file_that_is_damaged_here_is_not_the_hosts_fault() -> None:
+    with (
+        places(content=b"x" * len(CONTENT)) as (path, cache),
+        pytest.raises(ArtifactError, match="damaged on this machine"),
+    ):
+        send(Here(), path, cache, Artifact())
+
+
+def test_a_transfer_that_is_cut_leaves_a_part_to_go_on_with() -> None:
+    artifact = Artifact()
+    with places() as (path, cache):
+        with pytest.raises(ArtifactError, match="became shorter"):
+            send(Here(lambda _, data: data[:-1000]), path, cache, artifact)
+        final = Path(host_path(artifact, cache))
+        assert not final.exists()
+        here = Here()
+        send(here, path, cache, artifact)
+        assert final.read_bytes() == CONTENT
+        assert here.sent[0] < 2000
+
+
+def test_the_leftover_of_a_broken_connection_does_no_harm() -> None:
+    """Two senders at once: each writes the right bytes at their places."""
+    artifact = Artifact()
+    with places() as (path, cache):
+        part(cache, artifact, CONTENT[:1000])
+        first = delivery._RECEIVE
+        leftover = subprocess.Popen(
+            ["/bin/sh", "-c", first, "x", cache, str(artifact.sha256), artifact.file, str(len(CONTENT)), "1000"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert leftover.stdin
+        leftover.stdin.write(CONTENT[1000:200_000])
+        leftover.stdin.flush()
+        assert send(Here(), path, cache, artifact).read_bytes() == CONTENT
+        leftover.communicate()
+        assert Path(host_path(artifact, cache)).read_bytes() == CONTENT
+
+
+def test_no_room_is_said_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery, "_ROOM_BYTES", 10**18)
+    here = Here()
+    with places() as (path, cache), pytest.raises(HostError, match="are free: make room"):
+        send(here, path, cache, Artifact())
+    assert here.execs == 1
+
+
+def test_a_place_that_cannot_be_used_is_named() -> None:
+    with places() as (path, cache):
+        Path(cache).write_text("a file")
+        with pytest.raises(HostError, match="cannot be used: mkdir"):
+            send(Here(), path, cache, Artifact())
+
+
+def test_an_answer_that_makes_no_sense_is_refused() -> None:
+    class Liar(Here):
+        def run(self, *_: Any, **__: Any) -> Output:
+            return Output(0, b"there\nrubbish\n", b"", False, 0.0)
+
+    with places() as (path, cache), pytest.raises(ProtocolError, match="makes no sense"):
+        send(Liar(), path, cache, Artifact())
+
+
+def test_without_a_checksum_or_a_file_nothing_is_sent(tmp_path: Path) -> None:
+    here = Here()
+    with pytest.raises(ArtifactError, match="run invoke mirror"):
+        send(here, tmp_path, "/nowhere", Artifact(sha256=None))
+    with pytest.raises(ArtifactError, match="run invoke mirror"):
+        send(here, tmp_path / "none", "/nowhere", Artifact())
+    assert here.execs == 0
+
+
+def test_a_file_lies_under_its_checksum() -> None:
+    artifact = Artifact(size=5)
+    assert host_path(artifact) == f"{CACHE}/{artifact.sha256}/driver.run"
+    assert "unpinned" in host_path(Artifact(sha256=None))
+
+
+def test_one_program_looks_for_all() -> None:
+    assert look_script([("a" * 64, "x"), ("b" * 64, "y")]).count("if [ -f") == 2
+
+
+@pytest.mark.parametrize(
+    "artifact", [Artifact(sha256=None, urls=("https://x/y",)), Artifact(urls=("file:///x",)), Artifact()]
+)
+def test_what_no_host_can_fetch_is_refused(artifact: Artifact) -> None:
+    with pytest.raises(ArtifactError, match="no host can fetch it"):
+        fetch_script(artifact)
+
+
+def test_a_file_that_was_damaged_on_the_host_is_not_there(tmp_path: Path):
+    """Its name says what it was, not what it is: a flipped bit, a truncation, an empty file."""
+    text = b"the toolkit"
+    sha256 = hashlib.sha256(text).hexdigest()
+    folder = tmp_path / sha256
+    folder.mkdir()
+    for damaged, said in ((text, "there"), (b"the toolkiT", "part 0"), (b"the", "part 0"), (b"", "part 0")):
+        (folder / "cuda.deb").write_bytes(damaged)
+        script = look_script([(sha256, "cuda.deb")], str(tmp_path))
+        done = subprocess.run(["/bin/sh"], input=script, capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[0] == said
+        assert (folder / "cuda.deb").exists() == (said == "there")

@@ -1,0 +1,169 @@
+"""Each known failure is recognised by the message that its tool really prints."""
+
+from __future__ import annotations
+
+import pytest
+
+from hostwright.apply.jobs.transient import is_transient
+from hostwright.audit.failures import RULES, classify
+
+SAMPLES = {
+    "nouveau-in-use": "ERROR: The Nouveau kernel driver is currently in use by your system.",
+    "x-server": "ERROR: You appear to be running an X server; please exit X before installing.",
+    "module-in-use": (
+        "ERROR: An NVIDIA kernel module 'nvidia-drm' appears to already be loaded in your kernel.  This may be because"
+    ),
+    "no-headers": (
+        "ERROR: Unable to find the kernel source tree for the currently running kernel.  Please make sure you have"
+    ),
+    "no-compiler": "ERROR: Unable to find the development tool `cc` in your path; please make sure that you have",
+    "compiler-too-old": "gcc: error: unrecognized command-line option '-ftrivial-auto-var-init=zero'",
+    "compiler-mismatch": "ERROR: Failed CC version check. Bailing out!",
+    "gpl-only-symbol": "ERROR: modpost: GPL-incompatible module nvidia.ko uses GPL-only symbol 'rcu_read_lock'",
+    "module-not-signed": "modprobe: ERROR: could not insert 'nvidia': Required key not available",
+    "stale-dkms": "Error! DKMS tree already contains: nvidia-470.182.03",
+    "other-installer": (
+        "ERROR: The NVIDIA driver appears to have been installed previously using a different installer. To prevent"
+    ),
+    "flag-unknown": "ERROR: Invalid commandline, please run `nvidia-installer --help` for usage information.",
+    "dkms-build": (
+        "ERROR: Failed to install the kernel module through DKMS. No kernel module was installed; please try installing"
+    ),
+    "gpu-unsupported": (
+        "NVRM: The NVIDIA GPU 0000:19:00.0 (PCI ID: 10de:2330)\n"
+        "NVRM: installed in this system is not supported by the\nNVRM: NVIDIA 470.182.03 driver release."
+    ),
+    "no-device": "modprobe: ERROR: could not insert 'nvidia': No such device",
+    "version-mismatch": "Failed to initialize NVML: Driver/library version mismatch",
+    "module-missing": "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
+    "gpu-lost": "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus.",
+    "fabric-manager-version": (
+        "fabric manager NVIDIA GPU driver interface version 470.199.02 don't match with driver version 470.182.03."
+    ),
+    "fabric-not-ready": "CUDA error: system not yet initialized",
+    "fabric-nothing-to-do": (
+        "request to query NVSwitch device information failed with error:WARNING Nothing to do [NV_WARN_NOTHING_TO_DO]"
+    ),
+    "no-space": "tar: usr/local/cuda-11.2/lib64/libcublas.so: Wrote only 512 bytes: No space left on device",
+    "apt-lock": (
+        "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 812 (unattended-upgr)\n"
+        "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?"
+    ),
+    "dpkg-interrupted": (
+        "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem."
+    ),
+    "driver-dragged-in": "hostwright: apt would also install: cuda-drivers nvidia-driver-535",
+    "cuda-key-rotated": (
+        "W: GPG error: https://mirror.example/ubuntu2004 InRelease: The following signatures couldn't be verified "
+        "because the public key is not available: NO_PUBKEY A4B469963BF863CC"
+    ),
+    "no-public-key": "E: The repository 'file:/srv/repo ./ InRelease' is not signed.",
+    "signed-by-conflict": (
+        "E: Conflicting values set for option Signed-By regarding source https://mirror.example/ubuntu2004/x86_64/ /"
+    ),
+    "repository-date": (
+        "E: Release file for http://mirror.example/debian/dists/bullseye/InRelease is not valid yet (invalid for "
+        "another 5h). Updates for this repository will not be applied."
+    ),
+    "package-unknown": "E: Unable to locate package cuda-toolkit-11-2",
+    "name-resolution": "  Temporary failure resolving 'mirror.example'",
+    "download-interrupted": "W: Failed to fetch http://mirror.example/dists/bullseye/InRelease  Could not connect to "
+    "mirror.example:80 (192.0.2.1). - connect (111: Connection refused)",
+    "download-damaged": "E: Failed to fetch http://mirror.example/pool/make_4.3.deb  Hash Sum mismatch",
+    "download-missing": "E: Failed to fetch http://mirror.example/pool/curl_7.74.deb  404  Not Found",
+    "held-packages": "E: Unable to correct problems, you have held broken packages.",
+    "library-not-a-link": "/sbin/ldconfig.real: /usr/local/cuda-11.2/lib64/libcudnn.so.8 is not a symbolic link",
+    "cudnn-mixed": (
+        "Could not load library libcudnn_cnn_train.so.8. Error: /usr/lib/libcudnn_cnn_train.so.8: symbol, "
+        "version libcudnn_ops_infer.so.8 not defined in file libcudnn_ops_infer.so.8 with link time reference"
+    ),
+    "cudnn-not-initialized": "Could not create cudnn handle: CUDNN_STATUS_NOT_INITIALIZED",
+    "library-not-found": (
+        "Could not load dynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0: cannot open shared object file"
+    ),
+    "ptxas-not-found": "Couldn't get ptxas version string: INTERNAL: Couldn't invoke ptxas --version",
+    "protobuf-too-new": "TypeError: Descriptors cannot not be created directly.",
+    "numpy-too-new": (
+        "A module that was compiled using NumPy 1.x cannot be run in\nNumPy 2.0.2 as it may crash. To support both"
+    ),
+    "no-wheel": "ERROR: No matching distribution found for tensorflow==2.9.0",
+    "venv-missing": "The virtual environment was not created successfully because ensurepip is not available.",
+    "no-avx": "Illegal instruction (core dumped)",
+    "no-gpu-in-docker": (
+        'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].'
+    ),
+    "runtime-unknown": "docker: Error response from daemon: unknown or invalid runtime name: nvidia.",
+    "container-without-driver": "nvidia-container-cli: initialization error: nvml error: driver not loaded: unknown.",
+    "container-lost-gpu": "Failed to initialize NVML: Unknown Error",
+    "daemon-json": (
+        "unable to configure the Docker daemon with file /etc/docker/daemon.json: invalid character '}' looking for"
+    ),
+    "start-limit": "docker.service: Start request repeated too quickly.",
+}
+
+
+def test_every_rule_has_a_sample_and_every_sample_a_rule() -> None:
+    told = [rule.name for rule in RULES if rule.pattern]
+    assert set(SAMPLES) == set(told)
+    assert len(told) == len(SAMPLES)
+
+
+def test_every_rule_is_recognised_somewhere_and_has_a_name_of_its_own() -> None:
+    assert all(rule.pattern or rule.sign for rule in RULES)
+    assert len({rule.name for rule in RULES}) == len(RULES)
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_the_message_is_recognised(name: str) -> None:
+    failure = classify(f"Reading package lists...\n{SAMPLES[name]}\nand more\n")
+    assert failure is not None
+    assert failure.rule.name == name
+    assert failure.evidence in SAMPLES[name]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_cause_and_cure_are_sentences_without_their_full_stop(rule: object) -> None:
+    for text in (rule.cause, rule.cure, rule.source):  # type: ignore[attr-defined]
+        assert text
+        assert not text.endswith(".")
+    assert rule.cure[0].isupper()  # type: ignore[attr-defined]
+
+
+def test_what_nobody_has_met_is_not_guessed() -> None:
+    assert classify("Segmentation fault") is None
+    assert classify("") is None
+
+
+def test_the_cause_in_make_log_wins_over_the_installers_own_words() -> None:
+    output = f"{SAMPLES['dkms-build']}\n--- make.log ---\n{SAMPLES['compiler-too-old']}\n"
+    failure = classify(output)
+    assert failure is not None
+    assert failure.rule.name == "compiler-too-old"
+
+
+def test_a_full_disk_wins_over_everything_that_follows_from_it() -> None:
+    failure = classify(f"{SAMPLES['dpkg-interrupted']}\n{SAMPLES['dkms-build']}\n{SAMPLES['no-space']}")
+    assert failure is not None
+    assert failure.rule.name == "no-space"
+
+
+def test_the_evidence_is_the_one_line_that_says_so() -> None:
+    failure = classify("one\n  E: dpkg was interrupted, you must\nthree")
+    assert failure is not None
+    assert failure.evidence == "E: dpkg was interrupted, you must"
+
+
+def test_ordinary_output_of_a_good_installation_is_no_failure() -> None:
+    assert (
+        classify(
+            "Verifying archive integrity... OK\nUncompressing NVIDIA Accelerated Graphics Driver for Linux-x86_64\n"
+            "Setting up nvidia-fabricmanager-470 (470.182.03-1) ...\nSuccessfully installed numpy-1.22.4"
+        )
+        is None
+    )
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_what_passes_by_itself_is_what_the_host_tries_again(name: str) -> None:
+    rule = next(rule for rule in RULES if rule.name == name)
+    assert is_transient(SAMPLES[name]) is rule.transient

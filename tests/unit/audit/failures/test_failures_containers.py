@@ -1,0 +1,283 @@
+"""Failures of Docker and the container toolkit are seen on a host that has them, and on no other."""
+
+from __future__ import annotations
+
+import json
+import string
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostwright.audit.failures import units
+from hostwright.audit.failures.containers import CONTAINERS
+from hostwright.audit.failures.docker_rules import HOOK_THERE, LINKS
+from hostwright.audit.failures.docker_state import COMMAND, INFO, SETTINGS, NotJson, options, settings
+from hostwright.audit.failures.docker_toolkit import FORMER_SOURCES, REACHES_DRIVER
+from hostwright.audit.failures.rule import FailureRule
+from hostwright.audit.hardware.nvsmi import NVIDIA_SMI
+from hostwright.audit.look import Unread
+from hostwright.plan.model import Answer, Facts, Probe
+from hostwright.plan.release import RELEASE
+from hostwright.resources.containers import SNAP_DOCKER
+from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.system.services import Disturbing, Fresh
+from tests.unit.roles import test_role_base, test_role_container
+from tests.unit.support.hostlooks import DESIRED, EXEC, STACK, evidence, look_at, show, shown
+from tests.unit.support.shell import program, run
+
+SIGNED = [rule for rule in CONTAINERS if rule.sign]
+WANTED = STACK.container.toolkit.version
+BASE, DOCKER = test_role_base.PROVISIONED, test_role_container.DPKG
+RESTART = next(
+    one.resource.probes()[0]
+    for one in DESIRED.roles[1].resources
+    if isinstance(one, Disturbing) and isinstance(one.resource, Fresh)
+)
+DEVICES = LINKS.probes()[0]
+NO_DOCKER = BASE + DOCKER.partition("\n")[2]
+EXITED = {"active": "failed", "sub": "failed", "result": "exit-code"}
+JSON = SETTINGS[1]
+
+
+@pytest.mark.parametrize("rule", SIGNED, ids=lambda rule: rule.name)
+def test_nothing_is_seen_on_a_host_that_is_as_desired(rule: FailureRule) -> None:
+    assert not any(look_at().changes.values())
+    assert evidence(rule.name) == []
+
+
+@pytest.mark.parametrize("rule", SIGNED, ids=lambda rule: rule.name)
+def test_nothing_is_said_of_a_host_that_was_not_asked(rule: FailureRule) -> None:
+    assert rule.sign is not None
+    probes = dict.fromkeys(rule.sign.probes or (RESTART,))
+    with pytest.raises(Unread):
+        evidence(rule.name, probes)
+
+
+@pytest.mark.parametrize("rule", SIGNED, ids=lambda rule: rule.name)
+@given(text=st.text(alphabet=string.printable + "\x1b\x00²\u202e", max_size=300), status=st.sampled_from([0, 1, 124]))
+def test_garbage_never_raises(rule: FailureRule, text: str, status: int) -> None:
+    assert rule.sign is not None
+    with suppress(Unread):
+        evidence(rule.name, dict.fromkeys(rule.sign.probes, Answer(status, text)))
+
+
+def test_the_snap_is_seen() -> None:
+    assert evidence("docker-snap", {SNAP_DOCKER: "2915\n"}) == ["/snap/docker/current leads to 2915"]
+
+
+def test_a_docker_that_was_removed_is_missed_only_where_it_was() -> None:
+    assert evidence("docker-gone", {DPKG: NO_DOCKER}) == ["no package of Docker is installed"]
+    assert evidence("docker-gone", {DPKG: NO_DOCKER, RELEASE: Answer(1, "")}) == []
+    assert evidence("docker-gone", {DPKG: NO_DOCKER, SNAP_DOCKER: "1\n"}) == []
+
+
+@pytest.mark.parametrize(
+    "text, seen",
+    [
+        (show("docker.service", "inactive", "dead"), ["docker.service is inactive (dead)"]),
+        (show("docker.service", "activating", "start"), []),
+        (show("docker.service", "inactive", "dead", load="masked"), []),
+        (show("docker.service", **EXITED), []),
+    ],
+)
+def test_a_stopped_docker_is_seen(text: str, seen: list[str]) -> None:
+    assert evidence("docker-stopped", {units.UNITS: shown(docker=text)}) == seen
+
+
+@pytest.mark.parametrize("job, seen", [("72", False), ("0", True), ("", True)])
+def test_a_docker_that_waits_for_its_turn_at_boot_has_not_stopped(job: str, seen: bool) -> None:
+    text = shown(docker=show("docker.service", "inactive", "dead") + f"Job={job}\n")
+    assert bool(evidence("docker-stopped", {units.UNITS: text})) is seen
+
+
+def test_a_host_without_docker_has_none_that_stands_still() -> None:
+    text = shown(docker=show("docker.service", "inactive", "dead", load="not-found"))
+    assert evidence("docker-stopped", {units.UNITS: text, DPKG: NO_DOCKER}) == []
+
+
+@pytest.mark.parametrize("text", ['{"runtimes": ', "[]", '"x"', '{"debug": NaN}'])
+def test_a_daemon_json_that_is_no_object_is_seen(text: str) -> None:
+    (line,) = evidence("daemon-json", {JSON: text})
+    assert line.startswith("/etc/docker/daemon.json: ")
+    assert evidence("daemon-json-twice", {JSON: text}) == []
+    assert evidence("runtime-unknown", {JSON: text}) == []
+
+
+def test_a_daemon_json_without_end_is_no_object() -> None:
+    look = look_at()
+    with pytest.raises(NotJson):
+        settings(replace(look, facts=Facts({**look.facts, JSON: Answer(0, "[" * 100_000)})))
+
+
+@pytest.mark.parametrize("differs", [{JSON: "  \n"}, {SETTINGS[0]: Answer(1, ""), JSON: Answer(1, "")}])
+def test_an_empty_daemon_json_is_none(differs: Mapping[Probe, Any]) -> None:
+    assert evidence("daemon-json", differs) == []
+    assert evidence("runtime-unknown", differs) == ["/etc/docker/daemon.json names no runtime nvidia"]
+
+
+def test_a_daemon_json_that_was_cut_off_is_not_judged() -> None:
+    with pytest.raises(Unread):
+        evidence("daemon-json", {JSON: Answer(0, '{"a": ', truncated=True)})
+
+
+def test_hosts_beside_the_packaged_units_own_are_seen() -> None:
+    text = json.dumps({**test_role_container.RUNTIMES, "hosts": ["tcp://0.0.0.0:2376"]})
+    assert evidence("daemon-json-twice", {JSON: text}) == [
+        "hosts: in /etc/docker/daemon.json and on the command line of docker.service"
+    ]
+
+
+def test_runtimes_may_be_said_twice() -> None:
+    line = EXEC.replace("$DOCKER_OPTS", "--add-runtime nvidia=/usr/bin/nvidia-container-runtime")
+    assert evidence("daemon-json-twice", {COMMAND: line}) == []
+
+
+@pytest.mark.parametrize(
+    "line, keys",
+    [
+        ("dockerd", set()),
+        ("dockerd -H fd:// --containerd=/run/containerd/containerd.sock", {"hosts", "containerd"}),
+        ("dockerd --exec-opt native.cgroupdriver=cgroupfs -D", {"exec-opts", "debug"}),
+        ("dockerd $DOCKER_OPTS", {"data-root", "log-opts"}),
+        ("dockerd ${DOCKER_OPTS}", {"data-root", "log-opts"}),
+    ],
+)
+def test_the_command_line_is_read(line: str, keys: set[str]) -> None:
+    text = f"ExecStart={{ path=/x ; argv[]=/usr/bin/{line} ; ignore_errors=no ; pid=1 }}\n"
+    given_ = f'{text}DOCKER_OPTS="--dns 8.8.8.8"\nDOCKER_OPTS="--data-root /data --log-opt max-size=1m"\n'
+    assert options(look_at({COMMAND: given_})) == keys
+
+
+def test_a_runtime_that_docker_does_not_know_yet_is_seen() -> None:
+    told = "runtime io.containerd.runc.v2\nruntime runc\ncgroup systemd\n"
+    assert evidence("runtime-unknown", {INFO: told}) == ["Docker knows the runtimes io.containerd.runc.v2, runc"]
+
+
+def test_a_docker_that_does_not_run_knows_nothing() -> None:
+    stopped = {INFO: Answer(3, ""), units.UNITS: shown(docker=show("docker.service", "inactive", "dead"))}
+    assert evidence("runtime-unknown", stopped) == []
+    with pytest.raises(Unread):
+        evidence("runtime-unknown", {INFO: Answer(124, "")})
+
+
+def test_a_bare_host_is_spared_what_only_docker_can_lack() -> None:
+    bare = {DPKG: BASE, JSON: Answer(1, ""), SETTINGS[0]: Answer(1, ""), HOOK_THERE: ""}
+    for name in ("runtime-unknown", "no-gpu-in-docker", "toolkit-not-held", "toolkit-moved", "docker-stopped"):
+        assert evidence(name, bare) == []
+
+
+def test_a_missing_hook_is_seen() -> None:
+    assert evidence("no-gpu-in-docker", {HOOK_THERE: ""}) == ["nvidia-container-runtime-hook is not there"]
+
+
+def test_a_restart_that_is_due_is_seen() -> None:
+    assert evidence("docker-restart-due", {RESTART: "/etc/docker/daemon.json\n"}) == [
+        "/etc/docker/daemon.json is newer than the running Docker"
+    ]
+
+
+def test_a_restart_is_due_only_where_it_mends() -> None:
+    """What Docker would read is wrong, or says more: then that is the finding, and a restart comes with its mending."""
+    newer: dict[Probe, Any] = {RESTART: "/etc/docker/daemon.json\n"}
+    twice = json.dumps({**test_role_container.RUNTIMES, "hosts": ["fd://"]})
+    told = "runtime runc\ncgroup systemd\n"
+    moved = BASE + DOCKER.replace(WANTED, "1.18.0-1")
+    for probe, reply in ((JSON, '{"a": '), (JSON, "{}"), (JSON, twice), (INFO, told), (DPKG, moved)):
+        assert evidence("docker-restart-due", {**newer, probe: reply}) == []
+    for probe, unread in ((INFO, None), (COMMAND, None), (JSON, None), (INFO, Answer(124, ""))):
+        assert evidence("docker-restart-due", {**newer, probe: unread})
+
+
+def test_missing_links_matter_where_systemd_makes_the_cgroups() -> None:
+    missing = {DEVICES: "device nvidia0\ndevice nvidiactl\nlink ../nvidiactl\n"}
+    assert evidence("dev-char-links-missing", missing) == ["links in /dev/char: none to nvidia0"]
+    assert evidence("dev-char-links-missing", {**missing, INFO: "runtime runc\ncgroup cgroupfs\n"}) == []
+    with pytest.raises(Unread):
+        evidence("dev-char-links-missing", {**missing, INFO: Answer(3, "")})
+
+
+def test_a_toolkit_of_mixed_versions_is_seen() -> None:
+    text = DOCKER.replace(f"libnvidia-container1\t{WANTED}", "libnvidia-container1\t1.18.0-1")
+    assert evidence("toolkit-moved", {DPKG: BASE + text}) == [
+        f"libnvidia-container1 1.18.0-1, and the stack says {WANTED}"
+    ]
+
+
+def test_a_toolkit_that_moved_is_told_from_a_stack_that_did() -> None:
+    newer = {DPKG: BASE + DOCKER.replace(WANTED, "1.18.0-1")}
+    assert len(evidence("toolkit-moved", newer)) == 4
+    record = json.dumps({"schema": 1, "roles": {}, "versions": {"container-toolkit": "1.18.0-1"}})
+    assert evidence("toolkit-moved", {**newer, RELEASE: record}) == []
+
+
+def test_a_lost_hold_is_seen() -> None:
+    text = DOCKER.replace(f"libnvidia-container1\t{WANTED}\thi", f"libnvidia-container1\t{WANTED}\tii")
+    assert evidence("toolkit-not-held", {DPKG: BASE + text}) == ["libnvidia-container1 is not held"]
+
+
+def test_former_names_are_seen() -> None:
+    line = "/etc/apt/sources.list.d/nvidia-docker.list:deb https://nvidia.github.io/nvidia-docker/ubuntu20.04/amd64 /\n"
+    text = BASE + DOCKER + "nvidia-docker2\t2.11.0-1\tii \nnvidia-docker\t1\trc \n"
+    seen = evidence("toolkit-former-names", {DPKG: text, FORMER_SOURCES: line})
+    assert seen[0] == "nvidia-docker2 2.11.0-1 is installed"
+    assert seen[1].startswith("/etc/apt/sources.list.d/nvidia-docker.list: deb ")
+    assert len(seen) == 2
+
+
+NO_DRIVER = "nvidia-container-cli: initialization error: nvml error: driver not loaded\n"
+DAMAGED = "nvidia-container-cli: error while loading shared libraries: libnvidia-container.so.1\n"
+
+
+def test_a_toolkit_without_its_driver_is_seen() -> None:
+    assert evidence("container-without-driver", {REACHES_DRIVER: Answer(1, NO_DRIVER)}) == [NO_DRIVER.strip()]
+    assert evidence("toolkit-fails", {REACHES_DRIVER: Answer(1, NO_DRIVER)}) == []
+
+
+def test_a_driver_that_differs_speaks_for_itself() -> None:
+    look = look_at({REACHES_DRIVER: Answer(1, NO_DRIVER)})
+    change = next(iter(look_at({DPKG: BASE}).changes["container"]))
+    differing = replace(look, changes={**look.changes, "driver": (change,)})
+    rule = next(rule for rule in CONTAINERS if rule.name == "container-without-driver")
+    assert rule.sign is not None
+    assert list(rule.sign.seen(differing)) == []
+
+
+def test_a_toolkit_that_fails_for_itself_is_seen() -> None:
+    failing = {REACHES_DRIVER: Answer(127, DAMAGED)}
+    assert evidence("toolkit-fails", failing) == [DAMAGED.strip()]
+    assert evidence("container-without-driver", failing) == []
+    assert evidence("toolkit-fails", {**failing, NVIDIA_SMI: Answer(15, "")}) == [], "the card is the cause"
+    assert evidence("toolkit-fails", {**failing, HOOK_THERE: "", DPKG: NO_DOCKER}) == [], "the layer differs"
+
+
+def test_a_toolkit_that_hangs_is_not_judged() -> None:
+    for name in ("toolkit-fails", "container-without-driver"):
+        with pytest.raises(Unread):
+            evidence(name, {REACHES_DRIVER: Answer(124, "")})
+
+
+def test_a_docker_that_stands_still_is_not_started_by_the_question(tmp_path: Path) -> None:
+    """Its socket would start it."""
+    program(tmp_path, "systemctl", "exit 3")
+    program(tmp_path, "docker", f"touch {tmp_path}/asked")
+    assert run(INFO.script, path=tmp_path).returncode == 3
+    assert not (tmp_path / "asked").exists()
+
+
+def test_docker_is_asked_for_runtimes_and_cgroups(tmp_path: Path) -> None:
+    program(tmp_path, "systemctl", "exit 0")
+    program(tmp_path, "docker", 'printf "%s\\n" "$@"')
+    said = run(INFO.script, path=tmp_path).stdout.decode().splitlines()
+    assert said[:4] == ["-H", "unix:///var/run/docker.sock", "info", "--format"]
+    assert said[4] == r'{{range $k, $v := .Runtimes}}runtime {{$k}}{{"\n"}}{{end}}cgroup {{.CgroupDriver}}'
+
+
+def test_the_toolkit_is_not_missed_where_it_is_not() -> None:
+    answer = Answer(run(REACHES_DRIVER.script).returncode, "")
+    assert evidence("container-without-driver", {REACHES_DRIVER: answer}) == []

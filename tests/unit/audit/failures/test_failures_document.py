@@ -1,0 +1,110 @@
+"""docs/failures.md is what the rules say, and every rule's link leads into it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostwright.audit.failures import RULES, SIGNED
+from hostwright.audit.failures.document import alternatives, document, how_seen
+from hostwright.audit.failures.rule import DOCUMENT, FailureRule, Sign
+from hostwright.fleet import PROJECT
+from tests.unit.support.documents import anchors, text_of
+
+if TYPE_CHECKING:
+    from hostwright.audit.look import Look
+
+
+def seen(look: Look) -> Iterator[str]:
+    """The file ``/etc/x`` is
+    there.
+
+    More of it.
+    """
+    yield look.host
+
+
+RULE = FailureRule(
+    "some-rule",
+    r"one [|] (two|three)\|four|five",
+    "a <cause>",
+    "Remove libnvidia-* and /dev/nvidia*",
+    "a/b#1, #2; c(1)",
+)
+SIGN = Sign("cuda", seen, grave=False, provision=True)
+SIGNED_RULE = FailureRule("other-rule", "", "another cause", "Mend it", "c(1)", sign=SIGN)
+
+
+def section(page: str, name: str) -> str:
+    """One rule's part of a page."""
+    return page.partition(f"\n### `{name}`\n")[2].partition("\n##")[0]
+
+
+def test_the_committed_page_is_what_the_rules_say() -> None:
+    assert text_of(DOCUMENT) == document(RULES), "run python -m hostwright.audit.failures.document"
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rules_link_leads_to_its_section(rule: FailureRule) -> None:
+    path, _, anchor = rule.link.partition("#")
+    assert (PROJECT / path).exists()
+    assert anchor in anchors(path)
+
+
+def test_no_two_headings_have_one_anchor() -> None:
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```$", "", document(RULES), flags=re.M | re.S), re.MULTILINE)
+    assert len(headings) == len(anchors(DOCUMENT))
+    assert len({rule.name for rule in RULES}) == len(RULES)
+
+
+def test_names_are_their_own_anchors() -> None:
+    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name) for rule in RULES)
+
+
+@pytest.mark.parametrize("rule", SIGNED, ids=lambda rule: rule.name)
+def test_every_sign_says_how_it_is_seen(rule: FailureRule) -> None:
+    assert rule.sign is not None
+    assert how_seen(rule.sign).endswith(".")
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rule_is_known_by_a_message_or_on_a_host(rule: FailureRule) -> None:
+    assert rule.pattern or rule.sign
+
+
+def test_everything_that_is_known_is_said() -> None:
+    page = document([RULE, SIGNED_RULE])
+    found = section(page, "some-rule")
+    assert "A \\<cause\\>.\n" in found
+    assert "**What to do:** Remove libnvidia-\\* and /dev/nvidia\\*.\n" in found
+    assert "[a/b#1](https://github.com/a/b/issues/1), [#2](https://github.com/a/b/issues/2); c(1)" in found
+    assert "```text\none [|] (two|three)\\|four\nfive\n```" in found
+    assert "On a host" not in found
+    assert section(page, "other-rule").split("\n\n")[1:-1] == [
+        "**What to do:** Mend it.",
+        "**On a host:** The file `/etc/x` is there. It is a warning; `invoke provision` mends it.",
+    ]
+
+
+def test_rules_stand_in_the_order_of_the_layers() -> None:
+    unknown = FailureRule("third", "", "a cause", "Mend it", "c(1)", sign=Sign("zzz", seen))
+    page = document([RULE, unknown, SIGNED_RULE])
+    titles = re.findall(r"^## (.+)$", page, re.MULTILINE)
+    assert titles == ["Contents", "Layer cuda", "Layer zzz", "Known by their message alone"]
+    assert "- [other-rule](#other-rule): Another cause.\n" in page
+
+
+def test_a_command_keeps_its_small_letter() -> None:
+    for cause in ("dpkg was killed", "nvidia-smi is silent", "/etc/x is empty"):
+        page = document([FailureRule("rule", "x", cause, "Mend it", "c(1)")])
+        assert section(page, "rule").strip().startswith(f"{cause}.")
+
+
+@given(st.text(alphabet="ab|()[]\\", max_size=12))
+def test_alternatives_are_the_whole_pattern(pattern: str) -> None:
+    assert "|".join(alternatives(pattern)) == pattern

@@ -1,0 +1,195 @@
+"""What threatens a host at its next boot or upgrade is seen before; and probes' scripts say what there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hostwright.audit.failures import driver_build, driver_load, driver_state
+from hostwright.audit.failures.kernel import KERNELS, OPEN_DRIVERS, PREFERENCES, UNATTENDED
+from hostwright.audit.look import Unread
+from hostwright.plan.model import Probe
+from hostwright.resources.files.files import File, content_probe, stat_probe
+from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.system.kernel import NOUVEAU, Initramfs
+from tests.unit.roles import test_role_base
+from tests.unit.roles.test_role_driver import BARE, OTHER, V, state
+from tests.unit.support.driver_looks import COMPILER, FENCE, KERNEL, PACKAGES, PERIODIC, STATE, evidence, findings
+from tests.unit.support.facts import NOTHING, Reply
+from tests.unit.support.shell import ask, program
+
+INITRAMFS = next(one for one in test_role_base.RESOURCES if isinstance(one, Initramfs)).probes()[0]
+PINS = next(one for one in test_role_base.RESOURCES if isinstance(one, File) and one.path == PREFERENCES)
+NEXT = "5.10.0-30-amd64"
+BESIDE = f"{NEXT}, beside the running {KERNEL}: "
+
+
+@pytest.mark.parametrize(
+    "rows, line",
+    [
+        (f"kernel {NEXT} no \n", f"{BESIDE}no module; no headers"),
+        (
+            "kernel 6.8.0-40-generic yes \n",
+            f"{BESIDE.replace(NEXT, '6.8.0-40-generic')}no module; driver {V} builds on kernels <6.3",
+        ),
+        (f"kernel {NEXT} yes {OTHER}\n", f"{BESIDE}its module is {OTHER}"),
+        (f"kernel {NEXT} yes \n", None),  # dkms.service builds it at the boot
+        (f"kernel {NEXT} no {V}\n", None),
+        ("kernel 5.10.0-9-amd64 no \n", None),  # older, though its name sorts behind
+        ("kernel 5.4.0-200-generic no \n", None),
+        ("", None),
+    ],
+)
+def test_the_next_kernel_is_looked_at(rows: str, line: str | None) -> None:
+    found = findings({KERNELS: f"kernel {KERNEL} yes {V}\n{rows}"})
+    assert found == ({"next-kernel-without-driver": [line]} if line else {})
+
+
+def test_dkms_builds_nothing_that_is_not_in_its_tree() -> None:
+    differs: dict[Probe, Reply | None] = {KERNELS: f"kernel {NEXT} yes \n", driver_state.DKMS_TREE: ""}
+    assert evidence("next-kernel-without-driver", differs) == [f"{BESIDE}no module; the driver is not in DKMS's tree"]
+
+
+def test_a_bare_host_has_no_next_kernel_to_think_of() -> None:
+    assert evidence("next-kernel-without-driver", {STATE: BARE, KERNELS: f"kernel {NEXT} no \n"}) == []
+
+
+def test_nouveau_that_nobody_keeps_away_is_seen() -> None:
+    free = {OPEN_DRIVERS: "there nouveau\nthere nova_core\noff nova_core\n"}
+    assert findings(free) == {"nouveau-not-blocked": ["nouveau: not on modprobe's blacklist"]}
+    assert findings({OPEN_DRIVERS: ""}) == {}  # a kernel without it
+    bound = {**free, NOUVEAU: "0000:3b:00.0 nouveau\n"}
+    assert evidence("nouveau-not-blocked", bound) == []
+
+
+def test_an_initramfs_without_the_blacklist_is_seen_where_nouveau_could_come_from_it() -> None:
+    older: dict[Probe, Reply | None] = {INITRAMFS: NOTHING}
+    assert findings(older) == {"nouveau-not-blocked": ["initramfs: older than /etc/modprobe.d/hostwright-nouveau.conf"]}
+    assert findings({**older, OPEN_DRIVERS: "off nouveau\n"}) == {}
+
+
+def test_kernel_packages_that_may_move_are_seen() -> None:
+    loose = {DPKG: PACKAGES.replace("linux-image-amd64\t1.0\thi", "linux-image-amd64\t1.0\tii")}
+    assert findings(loose) == {"kernel-not-held": ["linux-image-amd64 1.0: not held"]}
+
+
+def test_unattended_upgrades_without_a_fence_are_seen() -> None:
+    assert findings({UNATTENDED: PERIODIC}) == {
+        "upgrades-not-fenced": [
+            "not in Unattended-Upgrade::Package-Blacklist: nvidia-, libnvidia-, cuda-, libcudnn, linux-image-,"
+            " linux-headers-, linux-generic"
+        ]
+    }
+    partly = PERIODIC + FENCE.replace('Unattended-Upgrade::Package-Blacklist:: "cuda-";\n', "")
+    assert findings({UNATTENDED: partly}) == {
+        "upgrades-not-fenced": ["not in Unattended-Upgrade::Package-Blacklist: cuda-"]
+    }
+
+
+@pytest.mark.parametrize(
+    "differs",
+    [
+        {UNATTENDED: ""},
+        {UNATTENDED: PERIODIC.replace("1", "0")},
+        {UNATTENDED: PERIODIC + 'APT::Periodic::Enable "0";\n'},
+        {UNATTENDED: PERIODIC, DPKG: PACKAGES.replace("unattended-upgrades", "unattended")},
+        {UNATTENDED: PERIODIC, STATE: BARE},
+    ],
+)
+def test_nothing_is_upgraded_by_who_does_not_run(differs: dict[Probe, Reply | None]) -> None:
+    assert findings(differs) == {}
+
+
+def test_pins_that_are_gone_or_other_are_seen() -> None:
+    stat, content = stat_probe(PREFERENCES), content_probe(PREFERENCES, len(PINS.content.encode()))
+    assert findings({stat: NOTHING, content: NOTHING}) == {"driver-not-pinned": [f"{PREFERENCES}: absent"]}
+    assert findings({content: "Package: x\n"}) == {"driver-not-pinned": [f"{PREFERENCES}: other text"]}
+    assert findings({stat: "regular file|600|root:root\n"}) == {}
+    with pytest.raises(Unread):
+        evidence("driver-not-pinned", {stat: None})
+
+
+def test_a_host_with_another_driver_by_hand_is_told_what_threatens_it() -> None:
+    by_hand = state(module=OTHER, loaded=OTHER, dkms="", record="")
+    assert "kernel-not-held" in findings({STATE: by_hand, DPKG: PACKAGES.replace("\thi", "\tii")})
+
+
+# --- the probes, by the machine's own shell
+
+
+def test_dkms_tree_is_read_by_the_machines_own_shell(tmp_path: Path) -> None:
+    """What DKMS 2.8 and 3.0 leave: a link for each installed kernel, and the log of a build that failed."""
+    failed = tmp_path / V / "build" / "make.log"
+    failed.parent.mkdir(parents=True)
+    failed.write_text(
+        f"DKMS make.log for nvidia-{V} for kernel {KERNEL} (x86_64)\nSat Nov 21\nmake: ok\n"
+        "nv.c:1:2: error: too few arguments\n" + "nv.c:2: error: more\n" * 20 + "make: *** [Makefile:80] Error 2\n"
+    )
+    (tmp_path / OTHER / KERNEL / "x86_64" / "module").mkdir(parents=True)
+    (tmp_path / OTHER / "original_module" / KERNEL / "module").mkdir(parents=True)
+    (tmp_path / f"kernel-{KERNEL}-x86_64").symlink_to(tmp_path / OTHER / KERNEL)
+    status, text = ask(driver_state.DKMS_TREE.script.replace("/var/lib/dkms/nvidia", str(tmp_path)))
+    assert status == 0
+    assert evidence(
+        "dkms-build", {STATE: state(module="", loaded="", uvm="", dkms=""), driver_state.DKMS_TREE: text}
+    ) == ["nv.c:1:2: error: too few arguments"]
+    lines = text.splitlines()
+    assert [line for line in lines if not line.startswith("error")] == [
+        f"tree {V}",
+        f"log {V} DKMS make.log for nvidia-{V} for kernel {KERNEL} (x86_64)",
+        f"tree {OTHER}",
+        f"built {OTHER} {KERNEL}",
+    ]
+    assert len([line for line in lines if line.startswith("error")]) == 8
+    assert ask(driver_state.DKMS_TREE.script.replace("/var/lib/dkms/nvidia", f"{tmp_path}/none")) == (0, "")
+
+
+def test_kernels_are_listed_with_headers_and_module(tmp_path: Path) -> None:
+    boot, modules = tmp_path / "boot", tmp_path / "modules"
+    boot.mkdir()
+    for name in (KERNEL, NEXT, "5.4.0-1-removed"):
+        (boot / f"vmlinuz-{name}").touch()
+    (modules / KERNEL / "build").mkdir(parents=True)
+    (modules / KERNEL / "build" / "Makefile").touch()
+    (modules / NEXT).mkdir()
+    program(tmp_path / "bin", "modinfo", f'[ "$2" = {KERNEL} ] && echo {V}')
+    script = KERNELS.script.replace("/boot/", f"{boot}/").replace("/lib/modules/", f"{modules}/")
+    assert ask(f"PATH={tmp_path}/bin:$PATH\n{script}") == (0, f"kernel {KERNEL} yes {V}\nkernel {NEXT} no \n")
+
+
+def test_open_drivers_are_told_by_modprobe_itself(tmp_path: Path) -> None:
+    program(
+        tmp_path, "modprobe", "echo 'blacklist nouveau'; echo 'install nova_core /bin/false'; echo 'alias nova_drm x'"
+    )
+    program(tmp_path, "modinfo", '[ "$2" != nova_core ]')
+    assert ask(f"PATH={tmp_path}:$PATH\n{OPEN_DRIVERS.script}") == (
+        0,
+        "there nouveau\noff nouveau\noff nova_core\nthere nova_drm\n",
+    )
+    program(tmp_path, "modprobe", "exit 1")
+    assert ask(f"PATH={tmp_path}:$PATH\n{OPEN_DRIVERS.script}")[0] == 1
+
+
+def test_missing_tools_are_named(tmp_path: Path) -> None:
+    program(tmp_path, "make", "")
+    script = driver_build.BUILD_TOOLS.script.replace("/usr/include", str(tmp_path))
+    assert ask(f"PATH={tmp_path}\n{script}") == (0, "cc\ndkms\nthe headers of the C library\n")
+
+
+def test_the_machines_own_answers_are_understood() -> None:
+    for probe in (driver_state.BOOTED, driver_build.COMPILERS, driver_load.DEVICES, UNATTENDED):
+        assert ask(probe.script)[0] == 0
+    assert evidence("gpu-init-failed", {driver_state.BOOTED: ask(driver_state.BOOTED.script)[1]}) == []
+    assert COMPILER.startswith("Linux version ")
+    assert ask(driver_build.COMPILERS.script)[1].startswith("Linux version ")
+    assert ask(driver_load.DEVICES.script)[1].rstrip().splitlines()[0].startswith(("there /dev/nvidia", "cards "))
+
+
+def test_apts_own_words_are_understood(tmp_path: Path) -> None:
+    conf = tmp_path / "apt.conf"
+    (file,) = (one for one in test_role_base.RESOURCES if isinstance(one, File) and one.path.endswith("/52hostwright"))
+    conf.write_text(f'APT::Periodic::Unattended-Upgrade "1";\n{file.content}')
+    text = ask(f"APT_CONFIG={conf}; export APT_CONFIG\n{UNATTENDED.script}")[1]
+    assert PERIODIC in text
+    assert findings({UNATTENDED: text}) == {}

@@ -1,0 +1,230 @@
+"""The rules of how cards are joined to the host and to each other."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hostwright.audit.failures.driver_state import BOOTED
+from hostwright.audit.failures.links import ACS
+from hostwright.audit.hardware.gpu import Gpu, GpuProcess, NvLink
+from hostwright.plan.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
+from hostwright.plan.model import Answer, Facts
+from tests.unit.support.gpu_looks import A100, NOW, T4, all_seen, cards, line, look, only, seen, unread
+from tests.unit.support.shell import program
+
+CARD_ROW = "0x10de 0x030200 0x1eb8"
+#: what tells whether the driver supports a card
+HOST = {
+    OS_RELEASE: Answer(0, 'ID=ubuntu\nVERSION_ID="20.04"\n'),
+    UNAME: Answer(0, "5.4.0-150-generic x86_64\n"),
+    AVX: Answer(0, ""),
+    PYTHONS: Answer(0, "/usr/bin/python3 3.8\n"),
+    MEMORY: Answer(0, "67108864\n"),
+}
+DEAD = tuple(NvLink(number, number not in {3, 7}) for number in range(12))
+BUSY = replace(T4, performance="P0", slowdowns=(), processes=(GpuProcess(7, "python3", "C"),))
+
+
+def test_fewer_lanes_are_told() -> None:
+    bad = replace(T4, pcie_width=4, pcie_replays=12)
+    assert only(look(bad), "pcie-width") == "card 0 (0000:3b:00.0): PCIe x4 of x16, 12 replays"
+    assert all_seen(look(replace(T4, pcie_width=0))) == {}
+    assert all_seen(look(replace(T4, pcie_width=None))) == {}
+
+
+def test_an_older_generation_is_told_of_a_card_that_works() -> None:
+    assert only(look(BUSY), "pcie-generation") == "card 0 (0000:3b:00.0): PCIe generation 1 of 3 in P0 under load"
+
+
+@pytest.mark.parametrize(
+    "idle",
+    [
+        replace(BUSY, performance="P8"),
+        replace(BUSY, performance=""),
+        replace(BUSY, slowdowns=("gpu_idle",)),
+        replace(BUSY, processes=()),
+        replace(BUSY, processes=(GpuProcess(7, "Xorg", "G"),)),
+        replace(BUSY, pcie_generation=3),
+        replace(BUSY, pcie_generation_max=None),
+    ],
+)
+def test_an_idle_card_may_save_power(idle: Gpu) -> None:
+    assert all_seen(look(idle)) == {}
+
+
+def test_beside_nvswitches_every_link_counts() -> None:
+    good, bad = cards(A100)
+    host = look(good, replace(bad, links=DEAD), switches=6)
+    assert only(host, "nvlink-down") == "card 1 (0000:3c:00.0): 2 of 12 NVLinks inactive: 3, 7"
+    none = tuple(replace(one, active=False) for one in DEAD)
+    assert "12 of 12" in only(look(good, replace(bad, links=none), switches=6), "nvlink-down")
+    assert all_seen(look(good, bad, switches=6)) == {}
+
+
+def test_without_nvswitches_a_card_may_have_no_bridge_but_not_half_of_one() -> None:
+    bare = replace(A100, links=tuple(NvLink(number, False) for number in range(12)))
+    assert all_seen(look(bare)) == {}
+    half = replace(A100, links=DEAD)
+    assert only(look(half), "nvlink-partial") == "card 0 (0000:3b:00.0): 2 of 12 NVLinks inactive: 3, 7"
+
+
+@pytest.mark.parametrize("model", ["NVIDIA H100 PCIe", "NVIDIA H100 NVL"])
+def test_an_h100_card_has_more_links_than_its_bridges_take(model: str) -> None:
+    bridged = tuple(NvLink(number, number not in {4, 5, 10, 11, 16, 17}) for number in range(18))
+    card = replace(A100, model=model)
+    assert all_seen(look(replace(card, links=bridged))) == {}
+    assert all_seen(look(replace(card, links=bridged[:17]))) == {}
+    less = tuple(replace(link, active=link.active and link.number < 12) for link in bridged)
+    assert "10 of 18" in only(look(replace(card, links=less)), "nvlink-partial")
+    assert "6 of 18" in only(look(replace(A100, model="NVIDIA H100 80GB HBM3", links=bridged)), "nvlink-partial")
+    assert "6 of 18" in only(look(replace(card, links=bridged), switches=4), "nvlink-down")
+
+
+@pytest.mark.parametrize("switches", [0, 6])
+def test_in_mig_mode_nothing_uses_nvlinks(switches: int) -> None:
+    split = replace(A100, mig=True, mig_instances=7)
+    assert all_seen(look(A100, replace(split, links=DEAD), switches=switches)) == {}
+
+
+def test_a_card_that_the_driver_does_not_bring_up_is_told() -> None:
+    told = only(look(*cards(T4), on_bus=3), "gpu-missing")
+    assert told.startswith("3 NVIDIA GPUs on the PCI bus, 2 in nvidia-smi; it lists card 0 (0000:3b:00.0), card 1")
+    assert only(look(on_bus=1), "gpu-missing") == "1 NVIDIA GPUs on the PCI bus, 0 in nvidia-smi; it lists none"
+    assert unread("gpu-missing", look(smi=Answer(9, ""), on_bus=2))
+
+
+def test_a_card_that_is_missing_for_a_reason_that_another_rule_tells_is_not_told_again() -> None:
+    failed = line("NVRM: GPU 0000:3d:00.0: RmInitAdapter failed! (0x26:0xffff:1290)")
+    booted = {BOOTED: Answer(0, f"{NOW.timestamp() - 86400:.0f}\n")}
+    assert all_seen(look(*cards(T4), log=[failed], on_bus=3, answers=booted)) == {}
+    told = only(look(*cards(T4), log=[failed], on_bus=4, answers=booted), "gpu-missing")
+    assert told.startswith("4 NVIDIA GPUs on the PCI bus, 2 in nvidia-smi, 1 could not be started; it lists card 0")
+    newer = {PCI: Answer(0, f"{CARD_ROW}\n" * 2 + "0x10de 0x030200 0x2331\n"), **HOST}
+    assert all_seen(look(*cards(T4), answers=newer)) == {}
+
+
+def test_a_host_without_a_card_is_told_where_it_shall_have_the_driver() -> None:
+    assert only(look(smi=Answer(127, ""), on_bus=0), "no-gpu") == "0 NVIDIA GPUs on the PCI bus"
+    assert all_seen(look(smi=Answer(127, ""), on_bus=0, roles=("base",))) == {}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(1, ""),
+        Answer(0, "0x10de what 0x1eb8\n"),
+        Answer(0, "0x10de 0x030200 0x1eb8\nwhat\n"),
+        Answer(0, "0x10de 0x030200 0x1eb8\n", truncated=True),
+    ],
+)
+def test_a_bus_that_cannot_be_read_is_no_finding(answer: Answer) -> None:
+    host = look(A100, answers={PCI: answer})
+    for name in ("no-gpu", "gpu-missing", "nvlink-down", "nvlink-partial"):
+        assert unread(name, host)
+
+
+def test_a_silent_nvidia_smi_is_no_finding() -> None:
+    host = look(smi=Answer(124, ""), switches=6)
+    for name in ("pcie-width", "pcie-generation", "nvlink-down", "nvlink-partial", "gpu-missing"):
+        assert unread(name, host)
+
+
+PATHS = (
+    "gpu /sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0\n"
+    "gpu /sys/devices/pci0000:3a/0000:3a:02.0/0000:3c:00.0\n"
+)  # fmt: skip
+
+
+def test_a_bridge_above_a_card_that_checks_the_source_is_told() -> None:
+    answer = Answer(0, f"{PATHS}acs 0000:3a:02.0\nacs 0000:00:01.0\n")
+    told = only(look(*cards(T4), answers={ACS: answer}), "acs-on")
+    assert told == "0000:3a:02.0: ACSCtl: SrcValid+, above an NVIDIA GPU"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["virtual\n", PATHS, f"{PATHS}acs 0000:00:01.0\n", f"{PATHS[:54]}acs 0000:3a:00.0\n", "garbage\x00\nacs\ngpu\n"],
+)
+def test_acs_elsewhere_or_above_one_card_alone_is_no_finding(text: str) -> None:
+    assert all_seen(look(*cards(T4), answers={ACS: Answer(0, text)})) == {}
+
+
+def test_acs_cannot_be_told_without_lspci() -> None:
+    assert unread("acs-on", look(T4, answers={ACS: Answer(1, PATHS)}))
+    assert unread("acs-on", replace(look(T4), facts=Facts({})))
+
+
+LSPCI = r"""cat <<'X'
+0000:3a:00.0 PCI bridge: Intel Corporation Sky Lake-E PCI Express Root Port A
+	Capabilities: [110 v1] Access Control Services
+		ACSCap:	SrcValid+ TransBlk+
+		ACSCtl:	SrcValid- TransBlk-
+
+0000:3a:02.0 PCI bridge: Intel Corporation Sky Lake-E PCI Express Root Port C
+		ACSCap:	SrcValid+ TransBlk+
+		ACSCtl:	SrcValid+ TransBlk- ReqRedir+
+X"""
+
+
+class Machine:
+    """A host whose PCI bus stands in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        program(folder / "bin", "systemd-detect-virt", "exit 1")
+        program(folder / "bin", "lspci", LSPCI)
+        (folder / "cpuinfo").write_text("flags : fpu avx\n")
+        (folder / "bus").mkdir()
+
+    def card(self, bridge: str, address: str, kind: str = "0x030200") -> None:
+        path = self.folder / "pci0000:3a" / bridge / address
+        path.mkdir(parents=True)
+        (path / "vendor").write_text("0x10de\n")
+        (path / "class").write_text(f"{kind}\n")
+        (self.folder / "bus" / address).symlink_to(path)
+
+    def ask(self) -> Answer:
+        script = ACS.script.replace("/proc/cpuinfo", f"{self.folder}/cpuinfo")
+        script = script.replace("/sys/bus/pci/devices", f"{self.folder}/bus")
+        env = {"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "LC_ALL": "C"}
+        done = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, check=False, env=env)
+        return Answer(done.returncode, done.stdout)
+
+    def seen(self) -> list[str]:
+        return seen("acs-on", look(*cards(T4), answers={ACS: self.ask()}))
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_the_probe_finds_the_bridge(machine: Machine) -> None:
+    machine.card("0000:3a:00.0", "0000:3b:00.0")
+    machine.card("0000:3a:02.0", "0000:3c:00.0")
+    assert machine.seen() == ["0000:3a:02.0: ACSCtl: SrcValid+, above an NVIDIA GPU"]
+
+
+def test_the_probe_asks_lspci_only_for_two_cards(machine: Machine) -> None:
+    program(machine.folder / "bin", "lspci", "exit 1")
+    assert machine.ask() == Answer(0, "")
+    machine.card("0000:3a:00.0", "0000:3b:00.0")
+    machine.card("0000:3a:00.0", "0000:3b:00.1", kind="0x040300")
+    assert machine.ask().ok
+    machine.card("0000:3a:02.0", "0000:3c:00.0")
+    assert machine.ask().status == 1
+
+
+def test_the_probe_leaves_virtual_machines_alone(machine: Machine) -> None:
+    machine.card("0000:3a:00.0", "0000:3b:00.0")
+    machine.card("0000:3a:02.0", "0000:3c:00.0")
+    (machine.folder / "cpuinfo").write_text("flags : fpu hypervisor avx\n")
+    assert machine.ask() == Answer(0, "virtual\n")
+    (machine.folder / "cpuinfo").write_text("flags : fpu\n")
+    program(machine.folder / "bin", "systemd-detect-virt", "exit 0")
+    assert machine.ask() == Answer(0, "virtual\n")

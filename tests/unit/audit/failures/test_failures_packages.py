@@ -1,0 +1,343 @@
+"""Failures of apt, dpkg, disks and of a host as a whole are seen on a host that has them, and on no other."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import string
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostwright.apply.jobs import jobs
+from hostwright.audit.failures import apt, disks, host
+from hostwright.audit.failures.packages import DISK, PACKAGES
+from hostwright.audit.failures.rule import FailureRule
+from hostwright.audit.look import Unread
+from hostwright.plan.model import Answer, Probe, RolePlan
+from hostwright.plan.release import RELEASE
+from hostwright.resources.packages.packages import DPKG
+from tests.unit.roles import test_role_base, test_role_container
+from tests.unit.support.facts import Reply
+from tests.unit.support.hostlooks import NOW, df, evidence, look_at
+from tests.unit.support.shell import ask, program, run
+
+SIGNED = [rule for rule in (*DISK, *PACKAGES) if rule.sign]
+UPDATES = apt.IN_ORDER.probes()[1]
+HELD = "/var/lib/dpkg/lock-frontend 812 {} unattended-upgr\n"
+RUNS = {"schema": 1, "role": "cuda", "nonce": "N", "run": "r", "operator": "o", "steps": []}
+
+
+@pytest.mark.parametrize("rule", SIGNED, ids=lambda rule: rule.name)
+def test_nothing_is_seen_on_a_host_that_is_as_desired(rule: FailureRule) -> None:
+    assert evidence(rule.name) == []
+
+
+@pytest.mark.parametrize("rule", SIGNED, ids=lambda rule: rule.name)
+def test_nothing_is_said_of_a_host_that_was_not_asked(rule: FailureRule) -> None:
+    assert rule.sign is not None
+    with pytest.raises(Unread):
+        evidence(rule.name, dict.fromkeys(rule.sign.probes))
+
+
+@pytest.mark.parametrize("rule", SIGNED, ids=lambda rule: rule.name)
+@given(text=st.text(alphabet=string.printable + "\x1b\x00²\u202e", max_size=300), status=st.sampled_from([0, 1, 124]))
+def test_garbage_never_raises(rule: FailureRule, text: str, status: int) -> None:
+    assert rule.sign is not None
+    with suppress(Unread):
+        evidence(rule.name, dict.fromkeys(rule.sign.probes, Answer(status, text)))
+
+
+# --- dpkg and apt
+
+
+def test_a_half_configured_package_is_seen() -> None:
+    table = test_role_base.PROVISIONED + test_role_container.DPKG + "cuda-nvcc-11-2\t11.2.152-1\tiF \n"
+    assert evidence("dpkg-interrupted", {DPKG: table}) == ["cuda-nvcc-11-2 11.2.152-1: iF"]
+
+
+def test_an_unfinished_journal_is_seen() -> None:
+    assert evidence("dpkg-interrupted", {UPDATES: "0001\n"}) == ["/var/lib/dpkg/updates/0001"]
+
+
+def test_a_dpkg_that_is_at_work_is_not_interrupted() -> None:
+    with pytest.raises(Unread, match="at work"):
+        evidence("dpkg-interrupted", {UPDATES: "0001\n", apt.HELD: HELD.format(5)})
+    other = "/var/lib/apt/lists/lock 812 5 apt-get\n"
+    assert evidence("dpkg-interrupted", {UPDATES: "0001\n", apt.HELD: other})
+
+
+@pytest.mark.parametrize("age_s, seen", [(599, False), (601, True), (10**9, True)])
+def test_a_lock_is_named_when_it_is_held_for_long(age_s: int, seen: bool) -> None:
+    assert bool(evidence("apt-lock", {apt.HELD: HELD.format(age_s)})) is seen
+
+
+def test_who_holds_the_lock_is_named() -> None:
+    assert evidence("apt-lock", {apt.HELD: HELD.format(1500)}) == [
+        "/var/lib/dpkg/lock-frontend is held by unattended-upgr (812), which runs for 25 min"
+    ]
+
+
+def test_our_own_run_may_hold_the_lock_for_long() -> None:
+    ours = {apt.HELD: HELD.format(1500), jobs.RUNNING: f"run1-cuda-aa {json.dumps(RUNS)}\n"}
+    assert evidence("apt-lock", ours) == []
+
+
+def test_the_holder_of_a_lock_is_found(tmp_path: Path) -> None:
+    """By the machine's own /proc/locks, with this process as the holder."""
+    mine, other = tmp_path / "lock-frontend", tmp_path / "lock"
+    other.touch()
+    script = apt.HELD.script.replace("/var/lib/dpkg/lock-frontend", str(mine)).replace(
+        "/var/lib/dpkg/lock ", f"{other} "
+    )
+    with mine.open("w") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX)
+        lines = ask(script)[1].splitlines()
+    (line,) = [line for line in lines if line.startswith(str(tmp_path))]
+    path, pid, age_s, _ = line.split(" ", 3)
+    assert (path, pid) == (str(mine), str(os.getpid()))
+    assert age_s.isdigit()
+    assert not [line for line in ask(script)[1].splitlines() if line.startswith(str(tmp_path))]
+
+
+CONFLICT = "E: Conflicting values set for option Signed-By regarding source https://m.example/ /: a != b\n"
+UNREAD = "E: The list of sources could not be read.\n"
+
+
+def test_a_conflict_of_keys_is_seen_once() -> None:
+    said = {apt.SOURCES: (CONFLICT + UNREAD) * 2}
+    assert evidence("signed-by-conflict", said) == [CONFLICT.strip()]
+    assert evidence("apt-sources-unreadable", said) == []
+
+
+def test_what_apt_cannot_read_is_seen() -> None:
+    malformed = "E: Malformed entry 1 in list file /etc/apt/sources.list.d/x.list (Suite)\n"
+    assert evidence("apt-sources-unreadable", {apt.SOURCES: malformed + UNREAD}) == [malformed.strip()]
+    assert evidence("signed-by-conflict", {apt.SOURCES: malformed + UNREAD}) == []
+    assert evidence("apt-sources-unreadable", {apt.SOURCES: "E: The package cache cannot be opened.\n"}) == []
+
+
+def test_a_repository_that_is_there_twice_is_seen_once() -> None:
+    twice = (
+        "W: Target Packages (main/binary-{}/Packages) is configured multiple times in /etc/apt/sources.list:1 "
+        "and /etc/apt/sources.list.d/a.list:1\n"
+    )
+    said = twice.format("amd64") + twice.format("all")
+    assert evidence("apt-sources-twice", {apt.SOURCES: said}) == [
+        "/etc/apt/sources.list:1 and /etc/apt/sources.list.d/a.list:1"
+    ]
+
+
+def test_a_warning_of_another_kind_is_none() -> None:
+    said = {apt.SOURCES: "W: Unable to read /etc/apt/x - open (13: Permission denied)\n"}
+    assert evidence("apt-sources-twice", said) == evidence("apt-sources-unreadable", said) == []
+
+
+def apt_says(folder: Path, *lines: str) -> str:
+    """What this machine's own apt says of these sources."""
+    (folder / "sources").write_text("".join(f"{line}\n" for line in lines))
+    own = f"-o Dir::Etc::SourceList={folder}/sources -o Dir::Etc::SourceParts=/dev/null indextargets"
+    status, text = ask(apt.SOURCES.script.replace("indextargets", own))
+    assert status == 0
+    return text
+
+
+def test_apts_own_words_are_understood(tmp_path: Path) -> None:
+    line = "deb http://m.example/debian bookworm main"
+    assert apt_says(tmp_path, line) == ""
+    assert len(evidence("apt-sources-twice", {apt.SOURCES: apt_says(tmp_path, line, line)})) == 1
+    assert evidence("apt-sources-unreadable", {apt.SOURCES: apt_says(tmp_path, "dbe http://m.example")})
+    keys = (line.replace("deb ", f"deb [signed-by=/{name}.gpg] ") for name in "ab")
+    assert evidence("signed-by-conflict", {apt.SOURCES: apt_says(tmp_path, *keys)})
+
+
+# --- disks
+
+
+def free(*rows: tuple[str, int, int], inodes: tuple[str, int, int] = ("/", 1000, 500)) -> Mapping[Probe, Reply]:
+    return {disks.FREE: f"{df(*rows)}inodes\n{df(inodes)}"}
+
+
+@pytest.mark.parametrize(
+    "size_kib, free_kib, full, nearly",
+    [
+        (100_000_000, 50_000_000, False, False),
+        (100_000_000, 9_000_000, False, True),
+        (100_000_000, 400_000, True, False),
+        (500_000, 200_000, False, False),  # a /boot of half a gigabyte
+        (500_000, 40_000, True, False),
+        (2_000_000, 250_000, False, False),
+        (100_000_000, 0, True, False),
+    ],
+)
+def test_room_is_judged_by_bytes_and_by_share(size_kib: int, free_kib: int, full: bool, nearly: bool) -> None:
+    given_ = free(("/srv/a b", size_kib, free_kib))
+    assert bool(evidence("no-space", given_)) is full
+    assert bool(evidence("disk-nearly-full", given_)) is nearly
+
+
+def test_a_filesystem_is_named_once_and_what_can_go_from_it() -> None:
+    rows = (("/", 100_000_000, 200_000), ("/var", 50_000_000, 40_000_000))
+    left = {disks.LEFT_BEHIND: "1400000\t/var/cuda-repo-x\n99\t/var/cache/apt/archives\nx\ty\n"}
+    assert evidence("no-space", {**free(*rows, *rows), **left}) == ["/ has 205 MB of 102.4 GB free (0%)"]
+    low = (("/", 100_000_000, 200_000), ("/", 100_000_000, 200_000))
+    assert evidence("no-space", {**free(*low), **left}) == [
+        "/ has 205 MB of 102.4 GB free (0%)",
+        "/var/cuda-repo-x takes 1.4 GB",
+    ]
+
+
+def test_a_df_that_hangs_says_nothing() -> None:
+    with pytest.raises(Unread):
+        evidence("no-space", {disks.FREE: "inodes\n" + df(("/", 10, 0))})
+    with pytest.raises(Unread):
+        evidence("inodes-exhausted", {disks.FREE: df(("/", 10, 5)) + "inodes\n"})
+
+
+def test_numbers_without_end_are_not_believed() -> None:
+    with pytest.raises(Unread):
+        evidence("no-space", {disks.FREE: f"/dev/x {'9' * 5000} 1 1 1% /\ninodes\n"})
+
+
+def test_exhausted_inodes_are_seen() -> None:
+    given_ = free(("/", 100_000_000, 50_000_000), inodes=("/", 1000, 9))
+    assert evidence("inodes-exhausted", given_) == ["/ has 9 of 1000 inodes free"]
+
+
+def test_a_filesystem_without_fixed_inodes_has_enough() -> None:
+    both = {disks.FREE: df(("/", 10, 9)) + "inodes\n" + df(("/", 0, 0), ("/boot", 100, 50))}
+    assert evidence("inodes-exhausted", both) == []
+
+
+@pytest.mark.parametrize(
+    "text, seen",
+    [
+        ("mount / ext4 ro,relatime,errors=remount-ro\nfstab / errors=remount-ro\n", True),
+        ("mount / ext4 rw,emergency_ro\n", True),
+        ("mount /usr ext4 ro\nfstab /usr defaults,ro\n", False),
+        ("mount /data xfs ro,relatime\nfstab /data defaults\n", True),
+        ("mount /data xfs ro,relatime\n", False),
+        ("mount /media/cdrom iso9660 ro\nfstab /media/cdrom noauto\n", False),
+        ("mount /snap/core/1 squashfs ro\n", False),
+    ],
+)
+def test_a_disk_that_turned_read_only_is_seen(text: str, seen: bool) -> None:
+    assert bool(evidence("mounted-read-only", {disks.READ_ONLY: text})) is seen
+
+
+def test_mounts_are_read(tmp_path: Path) -> None:
+    """The topmost mount of a point counts; ``ro`` within a word is none."""
+    (tmp_path / "mounts").write_text(
+        "/dev/a / ext4 ro 0 0\n/dev/b / ext4 rw,errors=remount-ro 0 0\n/dev/c /a\\040b xfs rw 0 0\n"
+        "/dev/c /a\\040b xfs noatime,ro 0 0\n/dev/d /ro tmpfs rw,prog=ro-x 0 0\n"
+    )
+    (tmp_path / "fstab").write_text("# ro /x y\n/dev/c /a\\040b xfs defaults 0 2\n\n")
+    script = disks.READ_ONLY.script.replace("/proc/self/mounts", f"{tmp_path}/mounts")
+    status, text = ask(script.replace("/etc/fstab", f"{tmp_path}/fstab"))
+    assert (status, text) == (0, "mount /a\\040b xfs noatime,ro\nfstab /a\\040b defaults\n")
+    assert evidence("mounted-read-only", {disks.READ_ONLY: text}) == ["/a\\040b (xfs) is mounted noatime,ro"]
+
+
+def test_dockers_own_directory_is_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "daemon.json").write_text(f'{{\n  "data-root" : "{tmp_path}", "x": "y"}}')
+    script = disks.FREE.script.replace("/etc/docker/daemon.json", f"{tmp_path}/daemon.json")
+    program(tmp_path / "bin", "df", 'echo "$@"')
+    lines = run(script, path=tmp_path / "bin").stdout.decode().splitlines()
+    assert lines[0].startswith("-Pk -- / ")
+    assert lines[0].endswith(f" {tmp_path}")
+    assert lines[1] == "inodes"
+
+
+def test_this_machines_own_df_is_understood() -> None:
+    status, text = ask(disks.FREE.script)
+    assert status == 0
+    look = look_at({disks.FREE: text})
+    for found in (disks.full(look), disks.nearly_full(look), disks.no_inodes(look)):
+        assert all("/" in line for line in found)
+
+
+# --- the host as a whole
+
+
+@pytest.mark.parametrize(
+    "off_s, seen",
+    [(0, ""), (59, ""), (-140, ""), (61, "61 s ahead of"), (-151, "151 s behind"), (-(10**9), "1000000000 s behind")],
+)
+def test_a_clock_that_is_off_is_seen(off_s: int, seen: str) -> None:
+    at = NOW + timedelta(seconds=off_s)
+    found = evidence("clock-off", {host.CLOCK: f"{at.timestamp():.0f}\n"})
+    assert found == ([f"its clock is {seen} this machine's"] if seen else [])
+
+
+def test_the_question_for_the_time_is_answered() -> None:
+    status, text = ask(host.CLOCK.script)
+    assert status == 0
+    assert abs(int(text) - time.time()) < host.BEHIND_S
+
+
+@pytest.mark.parametrize("answer, seen", [(Answer(1, ""), "not there"), (Answer(0, '{"schema": 1'), "damaged")])
+def test_a_lost_record_is_seen(answer: Answer, seen: str) -> None:
+    assert evidence("release-record-lost", {RELEASE: answer}) == [f"/var/lib/hostwright/release.json is {seen}"]
+
+
+def test_a_host_that_differs_need_not_have_a_record() -> None:
+    assert evidence("release-record-lost", {RELEASE: Answer(1, ""), DPKG: "bash\t5\tii \n"}) == []
+
+
+def a_job(home: Path, role: str, status: int | None, log: str, age_s: int) -> None:
+    """A job's directory as a run leaves it."""
+    home.mkdir(parents=True)
+    record = jobs.Job(home.name, RolePlan(role), "NONCE", "run1", "ada@desk").to_json()
+    (home / "job.json").write_text(record)
+    (home / "log").write_text(log)
+    if status is not None:
+        (home / "status").write_text(f"{status}\n")
+    os.utime(home, (time.time() - age_s,) * 2)
+
+
+@pytest.fixture
+def last_jobs(tmp_path: Path) -> str:
+    """What the question for the last jobs is answered on a host with several."""
+    a_job(tmp_path / "r3-base-a", "base", 1, "NONCE begin 0\nE: no room\n\nNONCE end 0 1 12\n", 10)
+    a_job(tmp_path / "r2-base-b", "base", 0, "fine\n", 20)
+    a_job(tmp_path / "r2-container-c", "container", 0, "fine\n", 30)
+    a_job(tmp_path / "r1-container-d", "container", 4, "E: long ago\n", 40)
+    a_job(tmp_path / "r4-cuda-e", "cuda", None, "still running\n", 5)
+    status, text = ask(host.LAST_JOBS.script.replace(jobs.JOBS_DIR, str(tmp_path)))
+    assert status == 0
+    return text
+
+
+def test_the_last_job_of_each_role_is_read(last_jobs: str) -> None:
+    assert list(host.ended(last_jobs)) == [
+        host.Ended("cuda", "r4-cuda-e", None, ""),
+        host.Ended("base", "r3-base-a", 1, "E: no room"),
+        host.Ended("container", "r2-container-c", 0, ""),
+    ]
+
+
+def test_a_job_that_failed_is_seen_while_its_layer_differs(last_jobs: str) -> None:
+    assert evidence("job-failed", {host.LAST_JOBS: last_jobs}) == []
+    differing = {host.LAST_JOBS: last_jobs, UPDATES: "0001\n"}
+    assert evidence("job-failed", differing) == ["base: job r3-base-a ended with status 1: E: no room"]
+
+
+@pytest.mark.parametrize(
+    "running, seen", [("", ["base: job r9-base-x was cut off before it ended"]), ("r9-base-x", [])]
+)
+def test_a_job_that_was_cut_off_is_told_from_one_that_runs(last_jobs: str, running: str, seen: list[str]) -> None:
+    newest = 'job r9-base-x\nr9-base-x/job.json:{"schema": 1, "role": "base\n' + last_jobs
+    alive = f"{running} {json.dumps({**RUNS, 'role': 'base'})}\n" if running else ""
+    assert evidence("job-failed", {host.LAST_JOBS: newest, jobs.RUNNING: alive, UPDATES: "0001\n"}) == seen
+
+
+def test_a_host_without_jobs_has_none(tmp_path: Path) -> None:
+    assert ask(host.LAST_JOBS.script.replace(jobs.JOBS_DIR, str(tmp_path / "none"))) == (0, "")
+    assert ask(host.LAST_JOBS.script.replace(jobs.JOBS_DIR, str(tmp_path))) == (0, "")

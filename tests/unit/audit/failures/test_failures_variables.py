@@ -1,0 +1,132 @@
+"""Variables that lead programs to another CUDA are seen on a host that has them, and on no other."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hostwright.audit.failures.toolkits import TOOLKITS
+from hostwright.audit.failures.variables import VARIABLES, VARIABLES_RULES, assignments
+from hostwright.audit.look import Unread
+from hostwright.plan.model import Answer
+from tests.unit.support.library_looks import LINK, OWN, Differs, asked, look_at, seen, toolkit, write
+
+RULES = {rule.name: rule for rule in VARIABLES_RULES}
+
+
+def found(name: str, differs: Differs | None = None) -> list[str]:
+    return seen(RULES[name], look_at(differs))
+
+
+def fired(differs: Differs) -> list[str]:
+    """The names of all rules that see something."""
+    look = look_at(differs)
+    return [rule.name for rule in VARIABLES_RULES if seen(rule, look)]
+
+
+def line(text: str, file: str = "/home/ann/.bashrc", number: int = 118) -> Differs:
+    there = LINK + OWN + toolkit("/usr/local/cuda-11.4") + toolkit("/usr/local/cuda-10.1", has="")
+    return {VARIABLES: f"{file}:{number}:{text}\n", TOOLKITS: there}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "export LD_LIBRARY_PATH=/usr/local/cuda-11.4/lib64${LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}}",
+        'PATH="/usr/local/cuda-11.4/bin:$PATH"',
+        "  export CUDA_HOME=/usr/local/cuda-11.4",
+        "export LD_LIBRARY_PATH=$LD_LIBRARY_PATH:/opt/cuda-12.1/lib64",
+        "export LD_LIBRARY_PATH=/usr/local/cuda-11.2/compat",
+        "export LD_LIBRARY_PATH=/usr/local/cuda/compat:$LD_LIBRARY_PATH",
+    ],
+)
+def test_a_variable_that_names_another_cuda_is_told_with_file_and_line(text: str) -> None:
+    (told,) = found("variable-of-another-cuda", line(text))
+    assert told.startswith("/home/ann/.bashrc:118: ")
+    assert text.partition("=")[0].split()[-1] in told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "export CUDA_HOME=/usr/local/cuda",
+        "export LD_LIBRARY_PATH=/usr/local/cuda-10.1/lib64",
+        "export LD_LIBRARY_PATH=/usr/local/cuda-9.0/lib64",
+        "TOKEN=x",
+        "",
+    ],
+)
+def test_our_own_paths_and_those_of_nothing_harm_nobody(text: str) -> None:
+    assert fired(line(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "export PATH=/usr/local/cuda-11.2/bin${PATH:+:${PATH}}",
+        "export PATH=/usr/local/cuda/bin:$PATH # was PATH=/usr/local/cuda-11.4/bin",
+        "export PATH=/usr/local/cuda-11/bin:$PATH",
+        "LD_LIBRARY_PATH=/usr/local/cuda/lib64",
+    ],
+)
+def test_our_own_toolkit_on_a_path_is_told_for_what_it_is(text: str) -> None:
+    assert fired(line(text)) == ["path-in-start-file"]
+
+
+def test_what_else_stands_in_the_line_is_not_shown() -> None:
+    (told,) = found("variable-of-another-cuda", line("TOKEN=secret PATH=/usr/local/cuda-11.4/bin:$PATH; KEY=secret"))
+    assert "secret" not in told
+
+
+def test_lib_where_lib64_is_meant_is_told() -> None:
+    text = "export LD_LIBRARY_PATH=/usr/local/cuda/lib:$LD_LIBRARY_PATH"
+    told = found("path-lib-not-lib64", line(text, "/etc/profile.d/cuda-vars.sh", 3))
+    assert told == ["/etc/profile.d/cuda-vars.sh:3: LD_LIBRARY_PATH=/usr/local/cuda/lib:$LD_LIBRARY_PATH"]
+    assert fired(line(text)) == ["path-lib-not-lib64"]
+    assert fired(line(text.replace("/lib:", "/lib64:"))) == ["path-in-start-file"]
+
+
+def test_a_backslash_of_a_copied_line_is_told() -> None:
+    text = r"export LD_LIBRARY_PATH=/usr/local/cuda-11.2/lib64\${LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}}"
+    assert fired(line(text)) == ["path-misquoted"]
+
+
+def test_the_roles_own_profile_is_left_to_the_plan() -> None:
+    assert fired(line("PATH=/usr/local/cuda-11.4/bin:$PATH", "/etc/profile.d/cuda.sh")) == []
+
+
+@pytest.mark.parametrize("status", [124, 137])
+def test_homes_that_do_not_answer_are_no_failure_of_the_host(status: int) -> None:
+    with pytest.raises(Unread, match="within"):
+        found(
+            "variable-of-another-cuda", {VARIABLES: Answer(status, "/home/a/.bashrc:1:PATH=/usr/local/cuda-11.4/b\n")}
+        )
+
+
+# what is asked, by the machine's own sh
+
+
+def test_the_files_of_all_accounts_with_a_login_shell_are_read(tmp_path: Path) -> None:
+    export = "export PATH=/usr/local/cuda-11.4/bin:$PATH\n"
+    homes = {"ann": "/bin/bash", "bob": "/usr/sbin/nologin", "cy": "/usr/bin/zsh"}
+    rows = [f"{name}:x:1000:1000::{tmp_path}/homes/{name}:{shell}" for name, shell in homes.items()]
+    write(tmp_path / "etc/passwd", "\n".join([f"root:x:0:0:root:{tmp_path}/root:/bin/bash", *rows, ""]))
+    for name in homes:
+        write(tmp_path / f"homes/{name}/.bashrc", f"# PATH=/usr/local/cuda-11.4\nalias x=y\n{export}")
+    write(tmp_path / "home/with space/.profile", export)
+    write(tmp_path / "root/.zshrc", export)
+    write(tmp_path / "etc/profile.d/cuda-vars.sh", export)
+    write(tmp_path / "etc/environment", "PATH=/usr/bin\n")
+    answer = asked(VARIABLES, tmp_path, "/etc/", "/home/")
+    assert [(one.file, one.line) for one in assignments(look_at({VARIABLES: answer}))] == [
+        ("/etc/profile.d/cuda-vars.sh", 1), ("/home/with space/.profile", 1), ("/homes/ann/.bashrc", 3),
+        ("/homes/cy/.bashrc", 3), ("/root/.zshrc", 1),
+    ]  # fmt: skip
+
+
+def test_a_pipe_in_a_home_keeps_nobody_waiting(tmp_path: Path) -> None:
+    (tmp_path / "home/ann").mkdir(parents=True)
+    os.mkfifo(tmp_path / "home/ann/.bashrc")
+    assert asked(VARIABLES, tmp_path, "/etc/", "/home/") == Answer(0, "")

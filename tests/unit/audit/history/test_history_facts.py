@@ -1,0 +1,118 @@
+"""The last facts of each host, for audits that ask nobody."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import stat
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostwright.apply.journal.redaction import Redactor
+from hostwright.audit.history import FactStore
+from hostwright.common.errors import HostwrightError, InputError
+from hostwright.common.secret import Secret
+from hostwright.plan.model import Answer, Facts, Probe
+
+AT = datetime(2026, 11, 21, 10, tzinfo=UTC)
+FACTS = Facts({Probe("uname -r", root=True): Answer(0, "5.10.0-28\n"), Probe("cat /x"): Answer(1, "", True)})
+OPEN = Redactor([])
+
+
+def the_file(root: Path) -> Path:
+    (found,) = [path for path in root.rglob("*") if path.is_file()]
+    return found
+
+
+def test_facts_come_back_with_their_time(tmp_path: Path):
+    store = FactStore(tmp_path)
+    store.keep("inventory", "gpu01", AT.astimezone(timezone(timedelta(hours=2))), FACTS, OPEN)
+    found = FactStore(tmp_path).load("inventory", "gpu01")
+    assert found is not None
+    assert (dict(found[0]), found[1]) == (dict(FACTS), AT)
+    assert found[1].tzinfo is UTC
+
+
+def test_the_last_ones_take_the_place_of_those_before(tmp_path: Path):
+    store = FactStore(tmp_path)
+    store.keep("inventory", "gpu01", AT, FACTS, OPEN)
+    later = Facts({Probe("uname -r"): Answer(0, "6.1.0\n")})
+    store.keep("inventory", "gpu01", AT + timedelta(days=1), later, OPEN)
+    found = store.load("inventory", "gpu01")
+    assert found is not None
+    assert (dict(found[0]), found[1]) == (dict(later), AT + timedelta(days=1))
+    assert the_file(tmp_path).name == "gpu01.last.json.gz"
+
+
+def test_hosts_and_inventories_are_apart(tmp_path: Path):
+    store = FactStore(tmp_path)
+    store.keep("inventory", "gpu01", AT, FACTS, OPEN)
+    assert store.load("inventory", "gpu02") is None
+    assert store.load("elsewhere", "gpu01") is None
+    assert store.load(tmp_path.cwd() / "inventory", "gpu01") is not None
+
+
+def test_they_are_their_owners_alone(tmp_path: Path):
+    root = tmp_path / "state"
+    FactStore(root).keep("inventory", "gpu01", AT, FACTS, OPEN)
+    modes = {path.is_dir(): stat.S_IMODE(path.stat().st_mode) for path in [root, *root.rglob("*")]}
+    assert modes == {True: 0o700, False: 0o600}
+
+
+def test_no_secret_is_kept(tmp_path: Path):
+    facts = Facts({Probe("grep hunter22 /etc/x"): Answer(0, "token=hunter22")})
+    FactStore(tmp_path).keep("inventory", "gpu01", AT, facts, Redactor([Secret("hunter22")]))
+    assert b"hunter22" not in gzip.decompress(the_file(tmp_path).read_bytes())
+
+
+@given(
+    name=st.sampled_from(["../../etc/passwd", "/etc/passwd", "..", "", "a/b", "GPU01", "x" * 500, "gpu\0", "\ud800"])
+)
+def test_a_name_of_any_host_stays_inside(tmp_path_factory: pytest.TempPathFactory, name: str):
+    root = tmp_path_factory.mktemp("facts")
+    store = FactStore(root / "state")
+    store.keep("inventory", "gpu01", AT, Facts({}), OPEN)
+    store.keep("inventory", name, AT, FACTS, OPEN)
+    files = [path for path in root.rglob("*") if path.is_file()]
+    assert len(files) == 2
+    assert len({path.parent for path in files}) == 1
+    found = store.load("inventory", name)
+    assert found is not None and dict(found[0]) == dict(FACTS)
+
+
+def packed(text: str) -> bytes:
+    """A file of gzip's with the same bytes every time, since they become a test's name."""
+    return gzip.compress(text.encode(), mtime=0)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [b"", b"\x1f\x8b", b"not gzip", packed("{"), packed("[]"), packed('{"facts": []}'),
+     packed('{"facts": [], "at": "noon"}'), packed('{"facts": [], "at": 5}'),
+     packed('{"facts": [{}], "at": "2026-11-21T10:00:00+00:00"}')],
+)  # fmt: skip
+def test_a_damaged_file_is_said(tmp_path: Path, document: bytes):
+    store = FactStore(tmp_path)
+    store.keep("inventory", "gpu01", AT, FACTS, OPEN)
+    the_file(tmp_path).write_bytes(document)
+    with pytest.raises(InputError, match=r"gpu01\.last\.json\.gz"):
+        store.load("inventory", "gpu01")
+
+
+def test_a_time_without_an_offset_is_utc(tmp_path: Path):
+    store = FactStore(tmp_path)
+    store.keep("inventory", "gpu01", AT, FACTS, OPEN)
+    document = {"facts": [], "at": "2026-11-21T10:00:00"}
+    the_file(tmp_path).write_bytes(gzip.compress(json.dumps(document).encode()))
+    found = store.load("inventory", "gpu01")
+    assert found is not None and found[1] == AT
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path: Path):
+    (tmp_path / "audits").write_text("")
+    with pytest.raises(HostwrightError, match=r"gpu01\.last\.json\.gz: cannot be written"):
+        FactStore(tmp_path).keep("inventory", "gpu01", AT, FACTS, OPEN)

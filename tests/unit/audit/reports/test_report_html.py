@@ -1,0 +1,424 @@
+"""The HTML report: whole, self-contained, and safe whatever a host says. What it looks like: tests/browser."""
+
+import json
+import re
+import unicodedata
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostwright.audit.hardware.gpu import Gpu, GpuProcess, NvLink
+from hostwright.audit.reports import html_charts, html_data
+from hostwright.audit.reports.html import SCRIPTS, STYLES, digest, render_html
+from hostwright.audit.reports.html_charts import OTHERS, Ground, history
+from hostwright.audit.reports.html_matrix import Fold, matrix, met, tiles, worst_first
+from hostwright.audit.reports.html_spreads import comparisons
+from hostwright.audit.reports.html_text import TEXT_SIGNS, clean, embedded, folded, moment
+from hostwright.audit.reports.trend import TrendPoint
+from hostwright.audit.values import Deviation, FleetAudit, HostAudit, NotChecked, Reading, Spread
+from hostwright.common.templates import FOLDER
+from tests.unit.support.audits import CARD, EACH, HOSTILE, LIAR, WARNING, XID, fleet, host
+
+DAY = datetime(2026, 11, 18, 12, tzinfo=UTC)
+VOID = {"meta", "link", "input", "br"}
+HOSTILE_PAGES = (
+    "</script><script>owned=1</script>", "<!--<script>", '"><img src=x onerror=owned=1>', "\u202egnp.exe",
+    "\x1b]0;x\x07", "{{ 7*7 }}", "&lt;b&gt;", "\u2028\u2029", "\ud800", "]]>",
+)  # fmt: skip
+
+
+class Page(HTMLParser):
+    """A page as an HTML parser sees it: elements with their attributes, and the text of those that hold some."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.texts: dict[str, list[str]] = {}
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self.texts.setdefault(tag, [])
+        if tag not in VOID:
+            self.open.append(tag)
+            self.texts[tag].append("")
+
+    def handle_endtag(self, tag):
+        while self.open and self.open.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        if self.open:
+            self.texts[self.open[-1]][-1] += data
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    @property
+    def data(self):
+        return json.loads(self.texts["script"][0])
+
+
+def page(*hosts: HostAudit, **more) -> Page:
+    return Page(render_html(fleet(*hosts), **more))
+
+
+def test_the_policy_allows_exactly_the_style_and_the_script_that_are_in_the_page():
+    seen = page()
+    policy = next(one["content"] for one in seen.all("meta") if one.get("http-equiv") == "Content-Security-Policy")
+    allowed = dict(part.strip().partition(" ")[::2] for part in policy.split(";"))
+    assert allowed == {
+        "default-src": "'none'",
+        "style-src": f"'{digest(seen.texts['style'][0])}'",
+        "script-src": f"'{digest(seen.texts['script'][1])}'",
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    assert len(seen.texts["style"]) == 1
+    assert [one.get("type") for one in seen.all("script")] == ["application/json", None]
+
+
+def test_the_page_fetches_nothing_and_carries_no_handlers():
+    seen = page(*EACH, LIAR)
+    for tag, attributes in seen.elements:
+        assert not [key for key in attributes if key.startswith("on") or key in ("src", "style", "srcdoc", "action")], (
+            tag
+        )
+        assert (attributes.get("href") or "#").startswith(("#", "data:,"))
+    for text in (*seen.texts["style"], seen.texts["script"][1]):
+        assert not re.search(r"https?:|//\w+\.|@import|url\(", text)
+
+
+@pytest.mark.parametrize("name", [*STYLES, *SCRIPTS])
+def test_files_of_the_page_keep_to_the_rules(name):
+    text = (FOLDER / "reports" / name).read_text("utf-8")
+    assert len(text.splitlines()) <= 300
+    assert "</" not in text
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|\.style\b", text)
+
+
+def test_every_host_has_a_row_of_its_own():
+    names = [f"gpu{number:03d}" for number in range(60)]
+    seen = page(*(host(name) for name in names), EACH[4])
+    rows = [int(one["data-host"]) for one in seen.all("tr") if "data-host" in one]
+    assert sorted(seen.data["hosts"][place]["name"] for place in rows) == sorted([*names, "gpu05"])
+    assert [text for text in seen.texts["bdi"] if text == "gpu042"] == ["gpu042"]
+
+
+def test_the_worst_come_first_and_names_count_as_numbers():
+    ordered = worst_first([*EACH, host("gpu10"), host("gpu9")])
+    assert [one.host for one in ordered] == [
+        "gpu05", "gpu03", "gpu04", "gpu07", "gpu08", "gpu06", "gpu02", "gpu01", "gpu9", "gpu10",
+    ]  # fmt: skip
+
+
+def test_alike_healthy_hosts_fold_and_those_of_whom_something_is_to_be_said_do_not():
+    well = [host(f"gpu{number:02d}") for number in range(1, 6)]
+    warned = host("gpu07", layers={"cuda": "warning"}, findings=(WARNING,))
+    locked = host("gpu08", notes=("locked by ada",))
+    audit = fleet(*well, warned, locked)
+    rows = matrix(audit, worst_first(audit.hosts), {})
+    folds = [row for row in rows if isinstance(row, Fold)]
+    assert [(fold.hosts, len(fold.rows)) for fold in folds] == [("gpu[01-05]", 5)]
+    assert {row.host for row in rows if not isinstance(row, Fold)} == {"gpu07", "gpu08"}
+    assert not [row for row in matrix(fleet(*well[:2]), well[:2], {}) if isinstance(row, Fold)]
+
+
+def test_a_layer_that_a_host_does_not_have_is_not_called_well():
+    other = replace(host("gpu02"), layers=host("gpu02").layers[:2])
+    audit = fleet(host("gpu01"), other)
+    rows = {row.host: [cell.status for cell in row.cells] for row in matrix(audit, audit.hosts, {})}
+    assert rows["gpu02"][2:] == ["unread", "unread"]
+
+
+def test_a_cell_carries_a_sign_and_a_word_beside_its_colour():
+    text = render_html(fleet())
+    cells = re.findall(r'<td class="c [^>]*>(.*?)</td>', text)
+    assert len(cells) == 8 * 4
+    assert all(re.search(r'<span class="sign"[^>]*>.</span><span class="word">[a-z ]+</span>', one) for one in cells)
+
+
+def test_tiles_count_all_hosts_once():
+    found = tiles(EACH)
+    assert {tile.status: tile.hosts for tile in found} == {
+        "failing": 1, "drift": 2, "intent": 1, "new": 1, "unread": 1, "desired": 2,
+    }  # fmt: skip
+    assert sum(tile.share for tile in found) == pytest.approx(100)
+    assert found[-1].remark == "1 with warnings"
+    assert sum(tile.hosts for tile in tiles([])) == 0
+
+
+def test_known_failures_are_counted_once_a_host():
+    twice = host("gpu01", findings=(XID, XID, WARNING))
+    assert met([twice, EACH[4]]) == [("xid-fatal", True, 2), ("toolkit-beside", False, 1)]
+
+
+def test_stand_ins_are_named_and_on_whom_unless_on_all():
+    some = replace(EACH[0], stand_ins=("driver.run",))
+    assert "driver.run" in render_html(fleet(some, EACH[1]))
+    assert ", on gpu01: driver.run" in render_html(fleet(some, EACH[1]))
+    assert ", on gpu01" not in render_html(fleet(some))
+    assert "Stand-ins" not in render_html(fleet(*EACH))
+
+
+def test_ages_stand_beside_what_they_are_of():
+    ages = {
+        ("gpu03", "status", ""): DAY,
+        ("gpu03", "deviation", "cuda link /usr/local/cuda"): DAY.replace(day=17),
+        ("gpu05", "finding", "xid-fatal"): DAY.replace(day=16),
+        ("gpu01", "status", ""): DAY.replace(day=1),
+    }
+    seen = page(ages=ages)
+    hosts = {one["name"]: one for one in seen.data["hosts"]}
+    assert hosts["gpu03"]["since"] == "2026-11-18"
+    assert hosts["gpu03"]["deviations"][0][-1] == "2026-11-17"
+    assert hosts["gpu05"]["findings"][0][-1] == "2026-11-16"
+    assert "2026-11-18" in seen.texts["td"]
+    assert "2026-11-01" not in seen.texts["td"]
+
+
+def test_the_data_tells_all_of_a_host():
+    data = page().data
+    hosts = {one["name"]: one for one in data["hosts"]}
+    assert data["shapes"][hosts["gpu01"]["shape"]][0] == ["driver", "loaded", "470.182.03"]
+    assert hosts["gpu01"]["have"] == ["470.182.03", "5.10.0-28"]
+    assert data["rules"][hosts["gpu05"]["findings"][0][0]][:2] == ["xid-fatal", "gpu"]
+    assert hosts["gpu06"]["sentence"] == "connection refused"
+    assert hosts["gpu01"]["record"] == ["tensorflow-2.9", "2026-11-21 10:00 UTC", "run-1", "ada@desk"]
+    assert data["shared"][hosts["gpu07"]["notChecked"]] == [["gpu", "ecc", "nvidia-smi is silent"]]
+    meaning, action = data["shared"][hosts["gpu05"]["xids"][0][-1]]
+    assert "PCIe" in meaning
+    assert "cycle its power" in action
+
+
+def test_equal_values_are_kept_once():
+    data = page(*(host(f"gpu{number}") for number in range(30))).data
+    assert len(data["shapes"]) == 1
+    assert len(data["shared"]) <= 4
+
+
+def test_a_card_is_a_row_of_its_fields():
+    card = replace(CARD, links=(NvLink(0, True), NvLink(1, False)), processes=(GpuProcess(7, "python3", "C", 5),))
+    row = dict(zip(html_data.GPU_FIELDS, html_data.gpu_row(card), strict=True))
+    assert row["model"] == "Tesla T4"
+    assert row["volatile"] == [0, 0]
+    assert row["aggregate"] is None
+    assert row["links"] == [2, [1]]
+    assert row["processes"] == [[7, "python3", "C", 5]]
+
+
+def test_a_host_with_thousands_of_everything_is_cut_and_says_so():
+    many = host(
+        "gpu01",
+        readings=tuple(Reading("base", f"r{number}", "v") for number in range(5000)),
+        gpus=tuple(Gpu(number, "b") for number in range(5000)),
+        deviations=tuple(Deviation("base", f"d{number}", "a", "b", "drift") for number in range(5000)),
+        not_checked=tuple(NotChecked("base", f"c{number}", "r") for number in range(5000)),
+    )
+    seen = page(many)
+    assert len(seen.data["hosts"][0]["have"]) == html_data.LIMITS["readings"]
+    assert seen.data["hosts"][0]["cut"] == {
+        "readings": 4600, "deviations": 4800, "gpus": 4968, "notChecked": 4800,
+    }  # fmt: skip
+
+
+def test_a_value_of_64_kilobytes_is_cut_visibly():
+    seen = page(host("gpu01", readings=(Reading("base", "kernel", "x" * 65536),)))
+    have = seen.data["hosts"][0]["have"][0]
+    assert have.endswith("… cut (65,536 signs)")
+    assert len(have) < TEXT_SIGNS + 40
+
+
+def test_a_liar_adds_no_element_and_no_control_sign():
+    honest = Counter(tag for tag, _ in page(EACH[0], EACH[4]).elements)
+    text = render_html(fleet(EACH[0], LIAR))
+    lied = Counter(tag for tag, _ in Page(text).elements)
+    assert set(lied) <= {*honest, "small", "p"}
+    assert lied["script"] == 2
+    assert lied["b"] == honest["b"]
+    assert not {sign for sign in text if unicodedata.category(sign).startswith("C")} - {"\n"}
+    assert "\\u001b" not in text
+    assert "\\u202e" not in text
+
+
+anything = st.text(max_size=40) | st.sampled_from([*HOSTILE_PAGES, HOSTILE])
+
+
+def said_everywhere(text: str) -> FleetAudit:
+    one = host(
+        text, "failing", layers={"gpu": "failing"}, stand_ins=(text,), groups=(text,), notes=(text,), sentence=text,
+        readings=(Reading(text, text, text, text),), deviations=(Deviation(text, text, text, text, "new"),),
+        findings=(replace(XID, rule=text, evidence=(text,), cause=text, cure=text, link=text),),
+        gpus=(Gpu(0, text, text, text, text, text, slowdowns=(text,), processes=(GpuProcess(1, text, text),)),),
+        not_checked=(NotChecked(text, text, text),),
+    )  # fmt: skip
+    spread = Spread(text, text, text, ((text, (text,)), (f"{text}2", ("b",))), text, ("b",))
+    return FleetAudit(text, text, (one, host("b")), (spread, replace(spread, values=spread.values[:1])))
+
+
+@given(anything)
+def test_no_text_changes_what_the_page_is_made_of(text):
+    points = [
+        TrendPoint(f"2026-01-{day:02d}", {"desired": 1, text: 1}, {text: {text: 1, "b": day}, "b": {text: 1}})
+        for day in (1, 2)
+    ]
+    rendered = render_html(said_everywhere(text), points)
+    rendered.encode()
+    seen = Page(rendered)
+    assert set(seen.texts) <= set(Page(render_html(said_everywhere("x"), points)).texts)
+    assert len(seen.all("script")) == 2
+    assert len(seen.all("html")) == len(seen.all("main")) == 1
+    assert seen.elements[-2][1].get("id") == "data"
+    assert len(seen.data["hosts"]) == 2
+    assert not {sign for sign in rendered if unicodedata.category(sign).startswith("C")} - {"\n", "\t"}
+
+
+@given(st.recursive(st.text() | st.none() | st.integers(), lambda one: st.lists(one) | st.dictionaries(st.text(), one)))
+def test_embedded_json_is_the_same_value_and_cannot_end_its_element(value):
+    text = embedded(value)
+    assert json.loads(text) == value
+    assert not set(text) & set("<>&\u2028\u2029")
+    assert text.isascii()
+
+
+@given(st.text(max_size=3000))
+def test_clean_text_is_printable_and_bounded(text):
+    cleaned = clean(text)
+    assert len(cleaned) <= TEXT_SIGNS + 30
+    assert not {sign for sign in cleaned if unicodedata.category(sign).startswith("C")} - {"\n", "\t"}
+
+
+def test_towers_of_accents_are_cut_and_names_keep_theirs():
+    assert clean("Vie\u0323\u0302t") == "Vie\u0323\u0302t"
+    assert clean("Z" + "\u0301" * 300 + "a") == "Z" + "\u0301" * 3 + "\ufffda"
+
+
+def test_names_that_are_no_plain_names_are_listed_and_not_folded():
+    assert folded(["gpu01", "gpu02"]) == "gpu[01-02]"
+    assert folded(["a[1-9", "b,c"]) == "a[1-9, b,c"
+
+
+@pytest.mark.parametrize(
+    ("iso", "shown"),
+    [
+        ("2026-11-21T12:00:00+02:00", "2026-11-21 10:00 UTC"),
+        ("0001-01-01T00:00:00+14:00", "0001-01-01T00:00:00+14:00"),
+        ("soon", "soon"),
+    ],
+)
+def test_moments_are_utc_and_what_is_none_stays(iso, shown):
+    assert moment(iso) == shown
+
+
+def test_an_audit_of_nobody_is_a_page():
+    seen = Page(render_html(FleetAudit("2026-11-21T10:00:00+00:00", "inventory", ())))
+    assert seen.data["hosts"] == []
+    assert "No host was audited." in " ".join("".join(seen.texts["h2"]).split())
+
+
+def test_outliers_are_named_the_fewest_first_and_can_be_opened():
+    kernel = Spread("base", "kernel", "d", (("5.10", ("a", "b", "c")), ("5.4", ("d",))), "5.10", ("d",))
+    draw = Spread("base", "BIOS", "", (("1", ("a", "b")), ("2", ("c", "d"))), "", ())
+    equal = Spread("base", "memory", "", (("1", ("a",)),), "1", ())
+    found = comparisons((draw, equal, kernel), ["d", "c", "b", "a"])
+    assert [one.reading for one in found] == ["kernel", "BIOS"]
+    assert [(share.value, share.role, share.openable) for share in found[0].shares] == [
+        ("5.10", "majority", ()), ("5.4", "outlier", ((0, "d"),)),
+    ]  # fmt: skip
+    assert {share.role for share in found[1].shares} == {""}
+
+
+def test_many_values_of_one_reading_are_cut():
+    values = tuple((f"v{number}", (f"h{number}",)) for number in range(30))
+    assert comparisons((Spread("gpu", "serial", "", values, "", ()),), [])[0].more_values == 22
+
+
+def points(*counts: dict[str, int]) -> tuple[TrendPoint, ...]:
+    moved = (9, 4, 0)
+    versions = [
+        {"driver loaded": {"470.182.03": number, "470.256.02": 9 - number}, "cuda toolkit": {"11.2.2": 9}}
+        for number in moved
+    ]
+    return tuple(TrendPoint(f"2026-11-{10 + place}", one, versions[place]) for place, one in enumerate(counts))
+
+
+def test_without_a_history_there_is_a_sentence_and_no_chart():
+    text = render_html(fleet())
+    assert "There is no history yet." in text
+    assert "<figure" not in text
+    assert "one day so far, 2026-11-10" in render_html(fleet(), points({"desired": 9}))
+
+
+def test_bars_of_a_day_stand_on_each_other_and_say_their_number():
+    bad, every = history(points({"desired": 9}, {"drift": 2, "failing": 1, "desired": 6})).states
+    first, second = bad.shapes
+    assert (first.title, second.title) == ("2026-11-11: 1 host failing", "2026-11-11: 2 hosts drifted")
+    assert second.y + second.height == pytest.approx(first.y)
+    assert second.height == pytest.approx(2 * first.height, abs=0.1)
+    assert [label for _, _, label in every.legend] == ["failing", "drifted", "as desired"]
+    assert "at most 3" in bad.summary
+
+
+def test_a_fleet_that_was_always_well_has_one_chart_of_states():
+    assert [one.title for one in history(points({"desired": 9}, {"desired": 9})).states] == ["All hosts"]
+
+
+def test_versions_that_changed_have_a_chart_and_the_others_a_sentence():
+    found = history(points({"desired": 9}, {"desired": 9}, {"desired": 9}))
+    assert [one.title for one in found.versions] == ["driver loaded"]
+    assert [(one.label, one.hosts) for one in found.versions[0].lines] == [("470.256.02", 9), ("470.182.03", 0)]
+    assert found.versions[0].shapes[1].title == "2026-11-11\n470.256.02: 5 hosts\n470.182.03: 4 hosts"
+    assert found.steady == ("cuda toolkit 11.2.2",)
+
+
+def test_rare_versions_are_summed():
+    spread = {f"v{number}": 1 for number in range(8)}
+    found = history([TrendPoint(f"2026-11-{day:02d}", {}, {"base kernel": spread}) for day in (1, 2)])
+    assert [one.label for one in found.versions[0].lines][-1] == OTHERS
+    assert found.versions[0].lines[-1].hosts == 3
+
+
+def test_days_that_are_none_are_left_out_and_the_others_sorted():
+    trend = [TrendPoint(day, {"desired": 1}) for day in ("2026-11-03", "never", "2026-11-01")]
+    assert [point.day for point in history(trend).days] == ["2026-11-01", "2026-11-03"]
+
+
+@given(st.integers(0, 10**6), st.integers(1, 800))
+def test_axes_have_few_round_marks_that_hold_every_value(most, days):
+    first = DAY.date()
+    ground = Ground.of([first, first.fromordinal(first.toordinal() + days - 1)], most)
+    assert ground.top >= most
+    assert 2 <= len(ground.host_marks()) <= 5
+    assert 1 <= len(ground.day_marks()) <= 4
+    assert html_charts.TOP <= ground.y(most) <= html_charts.HEIGHT - html_charts.BOTTOM
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_colours_keep_to_wcag_aa(scheme):
+    text = (FOLDER / "reports" / "colours.css").read_text("utf-8").split("@media")[scheme]
+    colour = dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6});", text))
+    states = ("failing", "drift", "intent", "new", "unread", "warning", "desired")
+    pairs = [(state, ground) for state in states for ground in (f"{state}-tint", "card", "bg")]
+    pairs += [(ink, ground) for ink in ("ink", "soft", "accent") for ground in ("card", "bg", "hover")]
+    assert not {pair: colour for pair in pairs if contrast(colour[pair[0]], colour[pair[1]]) < 4.5}
+    shapes = [*(f"{state}-solid" for state in states), *(f"k{number}" for number in range(6))]
+    assert not {shape: colour[shape] for shape in shapes if contrast(colour[shape], colour["card"]) < 3}

@@ -1,0 +1,98 @@
+"""The terminal's view of an audit: deviations first, alike hosts folded, nothing of a liar acts on the terminal."""
+
+import io
+import unicodedata
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console, Group, RenderableType
+
+from hostwright.audit.reports.ages import since
+from hostwright.audit.reports.diagnosis import show_diagnosis
+from hostwright.audit.reports.table import TEXT_SIGNS, short, show_audit
+from hostwright.audit.values import Reading
+from tests.unit.support.audits import EACH, LIAR, fleet, host
+
+DAY = datetime(2026, 11, 18, 12, tzinfo=UTC)
+
+
+def shown(renderable: RenderableType) -> str:
+    out = Console(file=io.StringIO(), width=1000, color_system=None)
+    out.print(renderable)
+    return out.file.getvalue()
+
+
+def test_the_headline_counts_hosts_by_state():
+    first = shown(show_audit(fleet(), {})).splitlines()[0]
+    assert first == (
+        "8 hosts against tensorflow-2.9, 1.5 s: 1 failing, 2 drifted, 1 behind a changed stack, 1 never provisioned, "
+        "1 could not be read, 2 as desired"
+    )
+
+
+def test_what_is_wrong_comes_before_what_is_right_and_alike_hosts_are_one_row():
+    lines = shown(show_audit(fleet(), {})).splitlines()
+    rows = [line for line in lines[2:] if line.startswith("gpu")][:7]
+    assert [row.split()[0] for row in rows] == [
+        "gpu05", "gpu[03-04]", "gpu07", "gpu08", "gpu06", "gpu01", "gpu02",
+    ]  # fmt: skip
+
+
+def test_the_same_deviation_of_two_hosts_is_told_once_with_its_age():
+    ages = {("gpu03", "deviation", "cuda link /usr/local/cuda"): DAY, ("gpu04", "status", ""): DAY}
+    text = shown(show_audit(fleet(), ages))
+    assert text.count("/usr/local/cuda-11.4 → /usr/local/cuda-11.2") == 1
+    assert "drift since 2026-11-18" in text
+    assert "locked by ada: RMA" in text
+
+
+def test_outliers_of_what_no_stack_pins_are_named():
+    text = shown(show_audit(fleet(), {}))
+    assert "1 host: 5.10.0-27  gpu03" in text
+
+
+def test_an_unread_host_says_why():
+    assert "connection refused" in shown(show_audit(fleet(), {}))
+
+
+def test_details_show_values_cards_and_xids():
+    text = shown(show_audit(fleet(), {}, details=True))
+    for part in ("470.182.03", "Tesla T4", "15 GiB", "Xid 79", "nvidia-smi is silent", "by ada@desk"):
+        assert part in text
+
+
+def test_the_doctor_tells_evidence_cause_and_cure_of_a_failure():
+    text = shown(Group(*show_diagnosis(EACH, {("gpu05", "finding", "xid-fatal"): DAY})))
+    for part in ("xid-fatal", "since 2026-11-18", "Xid 79 on", "a GPU fell off", "Drain the host", "does not mend it"):
+        assert part in text
+    assert "docs/failures.md#xid-fatal" in text
+    assert "gpu01" in text
+    assert "no known failure" in text
+
+
+def test_a_liar_can_neither_move_the_cursor_nor_add_a_line():
+    audit = fleet(EACH[0], LIAR)
+    for text in (shown(show_audit(audit, {}, details=True)), shown(Group(*show_diagnosis(audit.hosts, {})))):
+        bad = {char for char in text if unicodedata.category(char).startswith("C")} - {"\n"}
+        assert not bad
+        assert not any(line.strip().startswith("second line") for line in text.splitlines())
+
+
+def test_a_value_of_kilobytes_is_cut():
+    text = shown(show_audit(fleet(host("gpu01", readings=(Reading("base", "kernel", "x" * 9000),))), {}, details=True))
+    assert "x" * TEXT_SIGNS not in text
+    assert "…" in text
+
+
+@given(st.text())
+def test_short_text_is_one_bounded_printable_line(text):
+    line = short(text)
+    assert len(line) <= TEXT_SIGNS
+    assert line.isprintable() or not {unicodedata.category(char)[0] for char in line} & {"C"}
+
+
+def test_hosts_with_different_ages_give_the_range():
+    ages = {("a", "status", ""): DAY, ("b", "status", ""): DAY.replace(day=20)}
+    assert since(ages, ("a", "b"), "status", "") == "since 2026-11-18 to 2026-11-20"
+    assert since(ages, ("c",), "status", "") == ""

@@ -1,0 +1,131 @@
+"""Facts → what an audit says: pure, complete, and never broken by what a host answers."""
+
+from __future__ import annotations
+
+import json
+import random
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostwright.audit import judging
+from hostwright.audit.auditing import fleet_audit, judged
+from hostwright.audit.failures import FailureRule, Sign
+from hostwright.audit.judging import EVIDENCE_LINES, NOT_ASKED, audit_probes, judge, unread
+from hostwright.audit.look import Unread
+from hostwright.audit.reports.document import read_json, render_json
+from hostwright.fleet import Fleet, Member
+from hostwright.plan.hostfacts import UNAME
+from hostwright.plan.model import Answer, Facts
+from hostwright.plan.release import RELEASE, Run, renewed
+
+AT = datetime(2026, 11, 21, 10, tzinfo=UTC)
+HOSTILE = "\x1b[31m</script>\x00=1+1\n'; rm -rf / #\u202e" * 3
+
+
+@pytest.fixture(scope="module")
+def member(tmp_path_factory: pytest.TempPathFactory) -> Member:
+    folder = tmp_path_factory.mktemp("inventory")
+    (folder / "hosts.yml").write_text("all: {hosts: {gpu01: {ansible_host: 192.0.2.1}}}")
+    return Fleet.load(folder).members("gpu01")[0]
+
+
+def answered(member: Member, answer: Answer, **special: Answer) -> Facts:
+    return Facts(dict.fromkeys(audit_probes(member), answer))
+
+
+def test_a_bare_host_is_new_and_every_layer_has_a_status(member: Member):
+    found = judge(member, answered(member, Answer(1, "")), AT)
+    assert found.status == "new"
+    assert {layer.name for layer in found.layers} == {*(role.name for role in member.roles), "gpu"}
+    assert {deviation.why for deviation in found.deviations} == {"new"}
+    assert found.at == "2026-11-21T10:00:00+00:00"
+
+
+def test_what_the_record_knows_has_drifted_and_a_changed_wish_is_intent(member: Member, tmp_path: Path):
+    record = renewed(member.desired, {}, Run("run-1"))
+    facts = {**answered(member, Answer(1, "")), RELEASE: Answer(0, json.dumps(record))}
+    assert {one.why for one in judge(member, Facts(facts), AT).deviations} == {"drift"}
+
+    (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {base_packages: [dkms]}}}")
+    changed = Fleet.load(tmp_path).members("gpu01")[0]
+    asked = dict.fromkeys(audit_probes(changed), Answer(1, ""))
+    why = {one.what: one.why for one in judge(changed, Facts({**asked, **facts}), AT).deviations if one.layer == "base"}
+    assert why["packages dkms"] == "intent"
+    assert set(why.values()) == {"drift", "intent"}
+
+
+def test_without_root_what_needs_it_is_not_read_and_nothing_is_blamed_for_it(member: Member):
+    probes = audit_probes(member, sudo=False)
+    assert not any(probe.root for probe in probes)
+    found = judge(member, Facts(dict.fromkeys(probes, Answer(1, ""))), AT)
+    assert {one.reason for one in found.not_checked if one.layer == "driver"} >= {NOT_ASKED}
+
+
+def test_every_question_is_asked_once(member: Member):
+    probes = audit_probes(member)
+    assert len(set(probes)) == len(probes)
+    assert set(member.desired.probes()) <= set(probes)
+
+
+def rule(name: str, seen) -> FailureRule:
+    return FailureRule(name, "", "cause", "cure", "source", sign=Sign("gpu", seen))
+
+
+def test_a_rule_that_cannot_tell_is_not_the_hosts_fault(member: Member, monkeypatch: pytest.MonkeyPatch):
+    def cannot(look):
+        raise Unread("nvidia-smi is silent")
+
+    def many(look):
+        yield from (f"line {number} " + "x" * 1000 for number in range(50))
+
+    monkeypatch.setattr(judging, "SIGNED", (rule("blind", cannot), rule("loud", many)))
+    found = judge(member, answered(member, Answer(1, "")), AT)
+    assert [(one.check, one.reason) for one in found.not_checked] == [("blind", "nvidia-smi is silent")]
+    (loud,) = found.findings
+    assert len(loud.evidence) == EVIDENCE_LINES + 1
+    assert loud.evidence[-1] == "… and 45 more"
+    assert max(map(len, loud.evidence)) <= judging.EVIDENCE_SIGNS
+
+
+def test_a_host_that_could_not_be_reached_has_all_its_layers_unread(member: Member):
+    found = unread(member, "connection refused", AT)
+    assert (found.status, found.sentence) == ("unread", "connection refused")
+    assert {layer.status for layer in found.layers} == {"unread"}
+
+
+def test_a_defect_of_ours_is_said_and_ends_no_audit(member: Member, monkeypatch: pytest.MonkeyPatch):
+    def broken(look):
+        raise RuntimeError("oops")
+
+    monkeypatch.setattr(judging, "SIGNED", (rule("broken", broken),))
+    found = judged(member, answered(member, Answer(0, "")), AT)
+    assert found.status == "unread"
+    assert "RuntimeError: oops" in found.sentence
+
+
+ODD = ("", "0", "-1", "9" * 400, "٣", "a=b", "nan", "{", "[" * 5000, "N/A", "<a>", "470.182.03", "|", "\t")
+lines = st.lists(st.one_of(st.sampled_from(ODD), st.text(max_size=30)), max_size=6).map(" ".join)
+texts = st.one_of(st.just(HOSTILE), st.lists(lines, max_size=8).map("\n".join), st.just("[" * 200_000))
+#: as ``probing.parse`` hands them on
+answers = st.builds(
+    Answer,
+    st.sampled_from([0, 1, 15, 124, 127, 255]),
+    texts.map(lambda text: text.replace("\0", "\ufffd")),
+    st.booleans(),
+)
+
+
+@given(st.lists(answers, min_size=3, max_size=3), st.randoms(use_true_random=False))
+def test_no_answer_of_a_host_breaks_the_judgement(member: Member, some: list[Answer], chance: random.Random):
+    """Each question of an audit is answered with garbage of its own, and the outcome is a whole document."""
+    facts = Facts({probe: chance.choice(some) for probe in audit_probes(member)})
+    audit = fleet_audit([judge(member, facts, AT)], inventory="x", began=AT)
+    assert read_json(render_json(audit)) == audit
+
+
+def test_the_kernel_is_read_once_for_rules_and_values(member: Member):
+    assert UNAME in audit_probes(member)

@@ -1,0 +1,109 @@
+"""Where an audit goes: files that are whole or not there, one report on standard output, a screen that ends."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.text import Text
+
+from hostwright.audit.auditing import Audited
+from hostwright.audit.values import Layer
+from hostwright.cli import watching
+from hostwright.cli.auditing import exit_status
+from hostwright.cli.outputs import Outputs
+from hostwright.cli.watching import Counting, watch
+from hostwright.common.errors import InputError
+from tests.unit.support.audits import EACH, fleet, host
+
+
+class NoMemory:
+    """A history that knows nothing."""
+
+    def trend(self) -> tuple[()]:
+        return ()
+
+
+def write(files: dict[str, Any]) -> None:
+    Outputs.of(files).write(fleet(), {}, NoMemory())  # type: ignore[arg-type]
+
+
+def test_each_file_is_written_and_readable_by_all(tmp_path: Path):
+    names = {name: str(tmp_path / name) for name in ("csv", "junit", "prometheus", "html")}
+    write(names)
+    assert {path.name for path in tmp_path.iterdir()} == set(names), "nothing is left beside them"
+    for path in names.values():
+        assert Path(path).stat().st_mode & 0o777 == 0o644
+        assert "gpu07" in Path(path).read_text("utf-8")
+
+
+def test_a_dash_is_standard_output(capsys: pytest.CaptureFixture[str]):
+    write({"csv": "-"})
+    assert capsys.readouterr().out.startswith("host,status,kind")
+    assert Outputs.of({"csv": "-"}).on_stdout
+    assert not Outputs.of({"csv": "x"}).on_stdout
+
+
+@pytest.mark.parametrize(
+    "options, part",
+    [
+        ({"csv": "/nowhere/at/all.csv"}, "no directory /nowhere/at"),
+        ({"csv": "-", "junit": "-"}, "only one report"),
+        ({"csv": "-", "json": True}, "only one report"),
+        ({"csv": "-", "watch": "60s"}, "name a file"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_anything_else(options: dict[str, Any], part: str):
+    with pytest.raises(InputError, match=part):
+        Outputs.of(options)
+
+
+def test_a_file_that_cannot_be_replaced_leaves_the_former_one(tmp_path: Path):
+    (tmp_path / "fleet.csv").mkdir()
+    with pytest.raises(InputError, match="cannot be written"):
+        write({"csv": str(tmp_path / "fleet.csv")})
+    assert [path.name for path in tmp_path.iterdir()] == ["fleet.csv"]
+
+
+def test_the_exit_status_is_that_of_the_worst():
+    assert exit_status(fleet(EACH[0], EACH[1])) == 0, "warnings are no difference"
+    assert exit_status(fleet(EACH[0], EACH[2])) == 3
+    assert exit_status(fleet(EACH[4])) == 3
+    assert exit_status(fleet(EACH[2], EACH[5])) == 1
+    partly = host("gpu01", "drift", layers={"cuda": "drift", "driver": "unread"})
+    assert exit_status(fleet(partly)) == 1
+    assert Layer("driver", "unread") in partly.layers
+
+
+def test_a_watch_draws_again_until_ctrl_c_and_ends_with_the_last_status(monkeypatch: pytest.MonkeyPatch):
+    waited: list[float] = []
+    monkeypatch.setattr(watching.time, "sleep", waited.append)
+    seen = iter([3, 3, 0])
+
+    def once() -> tuple[int, Text]:
+        try:
+            return next(seen), Text("audit")
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    assert watch("60s", once) == 0
+    assert len(waited) == 3
+    assert all(50 < seconds <= 60 for seconds in waited)
+
+
+def test_a_watch_of_nonsense_is_refused():
+    with pytest.raises(InputError, match="expected a duration"):
+        watch("soon", lambda: (0, Text("")))
+
+
+def test_hosts_are_counted_and_the_last_ones_named(monkeypatch: pytest.MonkeyPatch):
+    out = watching.console.Console(file=io.StringIO(), force_terminal=True, width=120)
+    monkeypatch.setattr(watching.console, "make_console", lambda **_: out)
+    with Counting([host.host for host in EACH]) as emit:
+        for one in EACH[:-1]:
+            emit(Audited(one.host, one))
+        description = emit._progress.tasks[0].description
+    assert "left: gpu08" in description
+    assert "2 desired" in description

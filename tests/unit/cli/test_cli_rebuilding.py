@@ -1,0 +1,49 @@
+"""What ``invoke rebuild`` shows: whatever a host or a BMC said is text, and no markup."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from hostwright.apply.rollout.limits import Limits
+from hostwright.apply.rollout.rollout import roll_out
+from hostwright.cli.rebuilding import ENDED, _decisions, _summary
+from hostwright.rebuild.values import OUTCOMES
+from hostwright.rebuild.ways.ways import decide
+from tests.unit.support.rebuilds import rebuild, silent
+
+SAID = "HTTP 500 for [/redfish/v1/Systems/1] [error] \x1b[31m[/dev/sda]"
+SHOWN = "HTTP 500 for [/redfish/v1/Systems/1] [error]"
+
+
+def shown(table: object) -> str:
+    out = io.StringIO()
+    Console(file=out, width=400).print(table)
+    return out.getvalue()
+
+
+def test_what_a_bmc_says_is_shown_as_it_is() -> None:
+    decision = decide(silent(power="unknown", power_sentence=SAID))
+    text = shown(_decisions({"gpu07": decision, "gpu08": decision}))
+    assert SHOWN in text
+    assert "[/dev/sda]" in text
+    assert "\x1b" not in text
+    assert "gpu[07-08]" in text
+
+
+def test_why_a_host_is_not_back_is_shown_as_it_is() -> None:
+    text = shown(_summary((rebuild("repair", outcome="failed", sentence=SAID),)))
+    assert SHOWN in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_a_rebuild_that_failed_counts_as_a_failure_of_the_run(outcome) -> None:
+    done = roll_out(
+        ["gpu01", "gpu02"], lambda name: rebuild("repair", outcome=outcome, name=name),
+        limits=Limits(canary=1, batch=1, max_fail=0), emit=lambda _: None, stop=lambda: None, gently=lambda: None,
+        result=lambda one: ENDED[one.outcome],
+    )  # fmt: skip
+    assert [one.host for one in done.values] == (["gpu01"] if ENDED[outcome] == "failed" else ["gpu01", "gpu02"])

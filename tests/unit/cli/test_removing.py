@@ -1,0 +1,309 @@
+"""Layers taken away: the order, the record that is left, and what Hostwright itself kept on the host."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hostwright.apply.host import departure
+from hostwright.apply.host.bookkeeping import Books
+from hostwright.cli import removing
+from hostwright.common.errors import HostError, Unreachable
+from hostwright.fleet import DEFAULT_INVENTORY
+from hostwright.plan import release
+from hostwright.plan.model import Answer, Facts
+from hostwright.plan.planning import PREFLIGHT, Desired, DesiredRole, make_plan, removal_of
+from hostwright.plan.release import reduced
+from hostwright.stack.stackfile import load_stack
+from tests.unit.plan.test_planning import LAYERS, OS_RELEASE, Named, facts
+
+
+def test_a_removal_goes_backwards_each_role_before_those_that_it_needs():
+    gone = removal_of(LAYERS)
+    assert gone.removes
+    assert [(role.name, role.needs) for role in gone.roles] == [
+        ("cudnn", ()),
+        ("cuda", ("cudnn",)),
+        ("base", ("cuda", "cudnn")),
+    ]
+
+
+def test_a_roles_states_go_backwards_and_equal_ones_go_once():
+    states = (Named("a"), Named("b"), Named("a"))
+    gone = removal_of(Desired("gpu01", LAYERS.stack, (DesiredRole("r", (), states),)))
+    assert [role.resources for role in gone.roles] == [(Named("no-a"), Named("no-b"))]
+
+
+def test_what_an_upgrade_left_beside_goes_as_well():
+    before = Desired("gpu01", LAYERS.stack, (DesiredRole("cuda", (), (Named("11.1"), Named("cuda"))),))
+    gone = {role.name: role.resources for role in removal_of(LAYERS, [before]).roles}
+    assert gone == {
+        "cudnn": (Named("no-cudnn"),),
+        "cuda": (Named("no-cuda"), Named("no-11.1")),
+        "base": (Named("no-base"),),
+    }
+
+
+def test_no_rule_of_what_fits_keeps_a_layer_from_going():
+    """A host on which the stack does not fit any more (a distribution upgrade) can be cleaned all the same."""
+    gone = removal_of(LAYERS)
+    misfit = facts(gone, {"no-cudnn"}, {OS_RELEASE: "ID=plan9\nVERSION_ID=4\n"})
+    assert [role.role for role in make_plan(gone, misfit).roles] == ["cudnn"]
+    bare = facts(LAYERS, {"cudnn"}, {OS_RELEASE: "ID=plan9\nVERSION_ID=4\n"})
+    assert make_plan(LAYERS, bare).roles[0].role == PREFLIGHT, "it would be refused the other way round"
+
+
+RECORD = {"schema": 1, "stack": "s", "roles": {"cuda": {"desired": "a"}, "cudnn": {"desired": "b"}}, "desired": "x"}
+
+
+@pytest.mark.parametrize(
+    ("before", "gone", "left"),
+    [
+        (RECORD, ["cudnn"], ["cuda"]),
+        (RECORD, ["cudnn", "cuda", "base"], []),
+        (RECORD, ["container"], None),
+        ({}, ["cuda"], None),
+    ],
+)
+def test_the_record_names_what_is_left(before, gone, left):
+    after = reduced(before, gone)
+    if left is None:
+        assert after is None
+    elif not left:
+        assert after == {}
+    else:
+        assert after is not None
+        assert list(after["roles"]) == left
+        assert after["desired"] != before["desired"]
+
+
+def test_a_role_whose_record_says_nonsense_is_no_error():
+    assert reduced({**RECORD, "roles": {"cuda": {"desired": "a"}, "odd": 7}}, ["cuda"]) is not None
+
+
+def written(before: dict[str, object], *, depart: bool) -> list[str]:
+    """What is run on a host with this record from which cudnn, cuda and base were taken away."""
+    scripts: list[str] = []
+
+    def root(script: str, timeout_s: float) -> SimpleNamespace:
+        scripts.append(script)
+        return SimpleNamespace(status=0, stderr=b"")
+
+    books = Books(SimpleNamespace(root=root), removal_of(LAYERS), release.Run("run"))
+    books.note_removal(Facts({release.RELEASE: Answer(0, json.dumps(before))}), depart=depart)
+    return scripts
+
+
+OURS = {**RECORD, "roles": {name: {"desired": "a"} for name in ("base", "cuda", "cudnn")}}
+
+
+def test_what_was_kept_stays_where_not_every_layer_was_to_go():
+    """The record of a host names one role where that alone was provisioned with another stack: the others are there."""
+    assert written(OURS, depart=False) == [departure.FORGET_RELEASE]
+    assert written({**OURS, "roles": {"cuda": {"desired": "a"}}}, depart=False) == [departure.FORGET_RELEASE]
+    assert written({}, depart=False) == []
+
+
+@pytest.mark.parametrize("before", [OURS, {}, {**OURS, "roles": {}}])
+def test_with_every_layer_goes_what_was_kept_whether_a_record_was_written_or_not(before: dict[str, object]):
+    assert written(before, depart=True) == [departure.SCRIPT]
+
+
+def test_what_was_kept_stays_as_long_as_the_record_names_a_layer_that_was_not_to_go():
+    """One that this machine does not know: a role of the site's own, from another checkout."""
+    (script,) = written({**OURS, "roles": {**OURS["roles"], "site": {"desired": "a"}}}, depart=True)
+    assert '"site"' in script
+    assert departure.SCRIPT not in script
+    assert written({**OURS, "roles": {"site": {"desired": "a"}}}, depart=True) == []
+
+
+def test_what_hostwright_kept_goes_and_what_belongs_to_others_stays(tmp_path: Path):
+    state, cache, opt = tmp_path / "var/lib/hostwright", tmp_path / "var/cache/hostwright", tmp_path / "opt/hostwright"
+    for path in ("jobs/1/log", "origin/packages", "unpacked/cudnn", "release.json", "set-aside/usr/lib/x/.keep"):
+        (state / path).parent.mkdir(parents=True, exist_ok=True)
+        (state / path).touch()
+    (state / "lock.json").write_text("{}")
+    (state / "set-aside" / "etc" / "empty").mkdir(parents=True)
+    (cache / "artifacts").mkdir(parents=True)
+    (cache / "artifacts" / "driver.run").touch()
+    (opt / "venvs").mkdir(parents=True)
+    script = departure.SCRIPT
+    for place in ("/var/lib/hostwright", "/var/cache/hostwright", "/opt/hostwright", "/usr/local/lib/hostwright"):
+        script = script.replace(place, f"{tmp_path}{place}")
+    for _ in range(2):  # safe to be cut and run again
+        subprocess.run(["/bin/sh"], input=script.encode(), check=True)
+        left = sorted(str(path.relative_to(state)) for path in state.rglob("*") if path.is_file())
+        assert left == ["lock.json", "set-aside/usr/lib/x/.keep"]
+        assert not (state / "set-aside" / "etc").exists()
+        assert not cache.exists()
+        assert not opt.exists()
+    assert release.PATH.startswith("/var/lib/hostwright/")
+
+
+STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
+
+
+def member(name: str, roles: Sequence[str] = ("base", "cuda")) -> Any:
+    """A host of a fleet that has the roles base and cuda."""
+    named = tuple(SimpleNamespace(name=role) for role in roles)
+    return SimpleNamespace(name=name, stack=STACK, roles=named, connect=lambda: closing(io.BytesIO()))
+
+
+def looked(monkeypatch: pytest.MonkeyPatch, name: str, record: dict[str, Any] | Exception) -> removing.Formers:
+    """What a look at a host with this record finds, or at one that fails."""
+
+    def ask(*_: object) -> Facts:
+        if isinstance(record, Exception):
+            raise record
+        return Facts({release.RELEASE: Answer(0, json.dumps(record)), release.FORMERS: Answer(0, "")})
+
+    monkeypatch.setattr(removing, "ask", ask)
+    return removing.look_back([member(name)])
+
+
+def test_a_host_whose_former_stacks_were_not_seen_is_not_touched(monkeypatch: pytest.MonkeyPatch):
+    formers = looked(monkeypatch, "gpu01", Unreachable("gpu01", "no answer"))
+    with pytest.raises(Unreachable, match="no answer"):
+        formers.of("gpu01")
+    with pytest.raises(HostError, match="gpu02"):
+        formers.of("gpu02")
+
+
+@pytest.mark.parametrize(
+    ("record", "known"),
+    [
+        ({}, True),
+        ({**RECORD, "digest": STACK.digest()}, True),
+        ({**RECORD, "stack": STACK.name, "versions": release.versions_of(STACK)}, True),
+        ({**RECORD, "digest": "f" * 64}, False),
+        (RECORD, False),
+    ],
+)
+def test_what_is_kept_of_a_host_stays_where_this_machine_does_not_know_a_stack_that_it_had(
+    monkeypatch: pytest.MonkeyPatch, record: dict[str, Any], known: bool
+):
+    assert looked(monkeypatch, "gpu01", record).of("gpu01").known == known
+
+
+def test_every_layer_was_named_only_where_every_role_was():
+    fleet: Any = SimpleNamespace(roles=member("gpu01").roles)
+    assert removing.whole(fleet, member("gpu01", ["cuda", "base"]))
+    assert not removing.whole(fleet, member("gpu01", ["cuda"]))
+
+
+class Verb:
+    """``invoke remove`` with a fleet of two hosts, of which one did not answer when it was looked at."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **options: object):
+        self.members = (member("gpu01"), member("gpu02"))
+        self.given: dict[str, Any] = {}
+        found = {"gpu01": removing.Former("gpu01", (), known=bool(options.pop("known", True)))}
+        errors = {"gpu02": Unreachable("gpu02", "no answer")}
+        monkeypatch.setattr(removing, "look_back", lambda members: removing.Formers(found, errors))
+        monkeypatch.setattr(removing, "removal_of", lambda desired, former: "gone")
+        monkeypatch.setattr(removing, "converge", lambda *_, **given: self.given.update(given) or 0)
+        monkeypatch.setattr(removing, "show_plans", lambda *_, **given: self.given.update(given) or 0)
+        roles = options.pop("roles", ("base", "cuda"))
+        fleet = SimpleNamespace(roles=tuple(SimpleNamespace(name=name, needs=()) for name in roles))
+        for one in self.members:
+            one.desired = "here"
+        self.call: Any = Options(options)
+        self.call.fleet, self.call.members = lambda: fleet, lambda _: self.members
+
+
+class Options(dict[str, object]):
+    """A call: options, and beside them a fleet and its members."""
+
+
+@pytest.mark.parametrize("check", [True, False])
+@pytest.mark.parametrize(
+    ("roles", "known", "departs"),
+    [
+        (("base", "cuda"), True, True),
+        (("base", "cuda", "cudnn"), True, False),
+        (("base", "cuda"), False, False),
+    ],
+)
+def test_the_verb_names_what_departs_and_leaves_alone_what_it_could_not_see(
+    monkeypatch: pytest.MonkeyPatch, check: bool, roles: tuple[str, ...], known: bool, departs: bool
+):
+    verb = Verb(monkeypatch, roles=roles, known=known, check=check)
+    assert removing.remove(verb.call) == 0
+    first, second = verb.members
+    assert verb.given["desired"](first) == "gone"
+    with pytest.raises(Unreachable):
+        verb.given["desired"](second)
+    if not check:
+        assert verb.given["departs"](first) == departs
+
+
+class Disk:
+    """A host's disk of venvs: ``tf-py3.9-a…`` was replaced by ``tf-py3.9-b…``, to which the link ``link`` leads."""
+
+    def __init__(self, root: Path, link: str = "opt/tf", name: str = "tf"):
+        self.root, self.homes = root, root / "opt/hostwright/venvs"
+        self.former, self.now = (self.homes / f"{name}-py3.9-{key * 12}" for key in "ab")
+        for home in (self.former, self.now):
+            (home / "bin").mkdir(parents=True)
+            (home / "bin/python").symlink_to(sys.executable)
+        self.link = root / link
+        self.link.parent.mkdir(parents=True, exist_ok=True)
+        self.link.symlink_to(self.now)
+
+    def mark(self) -> None:
+        """Note on the host that the link is ours, as a provision does."""
+        mark = self.root / f"var/lib/hostwright/origin/files{self.link}.written"
+        mark.parent.mkdir(parents=True)
+        mark.touch()
+
+    def clean(self) -> list[str]:
+        """The names of the venvs that are left."""
+        script = departure.clean_script(STACK)
+        script = script.replace("if command -v apt-get", "if false")
+        for place in ("/var/lib/hostwright", "/var/cache/hostwright", "/opt"):
+            script = script.replace(place, f"{self.root}{place}")
+        subprocess.run(["/bin/sh"], input=script.encode(), check=True)
+        return sorted(path.name for path in self.homes.iterdir())
+
+
+def test_a_venv_that_was_replaced_makes_room(tmp_path: Path):
+    disk = Disk(tmp_path)
+    Path(f"{disk.former}.wheels").mkdir()
+    assert disk.clean() == [disk.now.name]
+    disk = Disk(tmp_path / "again", link="srv/it's tf", name="a[b].c")
+    disk.mark()
+    assert disk.clean() == [disk.now.name]
+
+
+def test_a_venv_whose_link_lies_anywhere_stays(tmp_path: Path):
+    disk = Disk(tmp_path, link="srv/tf")
+    both = sorted([disk.former.name, disk.now.name])
+    assert disk.clean() == both, "nobody said where its link is"
+    disk.mark()
+    assert disk.clean() == [disk.now.name], "its mark says so"
+    disk.link.unlink()
+    assert disk.clean() == [disk.now.name]
+
+
+def test_directories_of_others_and_venvs_in_use_stay(tmp_path: Path):
+    disk = Disk(tmp_path)
+    (disk.homes / "theirs").mkdir()
+    (disk.homes / "other-py3.9-cccccccccccc").mkdir()
+    (disk.homes / "xtf-py3.9-cccccccccccc").mkdir()
+    everything = sorted(path.name for path in disk.homes.iterdir())
+    with subprocess.Popen([f"{disk.former}/bin/python", "-c", "input()"], stdin=subprocess.PIPE) as job:
+        try:
+            assert disk.clean() == everything
+        finally:
+            job.communicate(b"\n")
+    everything.remove(disk.former.name)
+    assert disk.clean() == everything

@@ -1,0 +1,287 @@
+"""The way back: which record a host goes to, that its stack is this machine's own, that a doubt touches nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostwright.apply.rollout.rollout import Results
+from hostwright.cli import rollback as verb
+from hostwright.cli.call import FAILED, Call
+from hostwright.cli.rollback import WayBack, rollback, way_back
+from hostwright.common.errors import HostError, Refused, Unreachable
+from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
+from hostwright.plan.model import Answer, Facts
+from hostwright.plan.release import FORMERS, RELEASE, Run, renewed
+from hostwright.stack import stackstore
+from hostwright.stack.stack import Stack
+from hostwright.stack.stackfile import load_stack
+
+STACKS = (DEFAULT_INVENTORY / "stacks",)
+OLD, NEW, OTHER = (load_stack(name, STACKS) for name in ("tensorflow-2.9", "tensorflow-2.9.3", "tensorflow-2.10"))
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+@pytest.fixture(scope="module")
+def inventory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("inventory")
+    (path / "hosts.yml").write_text(
+        "all:\n  hosts: {gpu01: {ansible_host: 192.0.2.1}, gpu02: {ansible_host: 192.0.2.2}}\n"
+        "  vars: {stack: tensorflow-2.9.3}\n"
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def member(inventory: Path) -> Member:
+    """A host that the inventory wants on ``NEW``."""
+    return Fleet.load(inventory).members("gpu01")[0]
+
+
+def record(member: Member, stack: Stack, at: str) -> dict[str, Any]:
+    """What a verified host carries."""
+    found = renewed(replace(member, stack=stack).desired, {}, Run("run", "ada@desk", at))
+    assert found is not None
+    return found
+
+
+def facts(now: Mapping[str, Any] | str, *before: Mapping[str, Any] | str) -> Facts:
+    text = now if isinstance(now, str) else json.dumps(now)
+    lines = [one if isinstance(one, str) else json.dumps(one) for one in before]
+    return Facts({RELEASE: Answer(0 if text else 1, text), FORMERS: Answer(0, "".join(f"{line}\n" for line in lines))})
+
+
+# --- the stacks that are kept
+
+
+@pytest.mark.parametrize("stack", [OLD, NEW, OTHER, load_stack("tensorflow-2.12", STACKS)])
+def test_a_stack_comes_back_as_it_was_kept(stack: Stack, state: Path) -> None:
+    assert stackstore.keep(stack) == stackstore.keep(stack) == ""
+    (path,) = (state / "stacks").iterdir()
+    assert path.name == f"{stack.digest()}.json"
+    assert oct(path.stat().st_mode & 0o777) == "0o600"
+    found = stackstore.find(stack.digest())
+    assert found == stack
+    assert repr(found) == repr(stack), "in the same order too: the states' hashes are made of it"
+
+
+def test_a_damaged_one_is_not_found_and_is_kept_anew(state: Path) -> None:
+    stackstore.keep(OLD)
+    (path,) = (state / "stacks").iterdir()
+    path.write_text(path.read_text().replace("470.182.03", "470.182.04"))
+    assert stackstore.find(OLD.digest()) is None
+    stackstore.keep(OLD)
+    assert stackstore.find(OLD.digest()) == OLD
+
+
+@pytest.mark.parametrize("digest", ["", "../../etc/passwd", "a" * 64, "A" * 64, f"{'a' * 64}\n"])
+def test_what_is_no_digest_of_a_kept_stack_finds_nothing(digest: str) -> None:
+    assert stackstore.find(digest) is None
+
+
+def test_a_directory_that_cannot_be_written_is_a_sentence_and_no_error(state: Path) -> None:
+    state.mkdir()
+    (state / "stacks").write_text("a file in its place")
+    said = stackstore.keep(OLD)
+    assert "tensorflow-2.9 cannot be kept" in said
+    assert "provision again" in said
+
+
+def test_the_digest_does_not_move_when_a_later_hostwright_knows_more_fields() -> None:
+    assert '"inside"' not in OLD.model_dump_json(exclude_defaults=True)
+    explicit = OLD.model_copy(update={"cudnn": OLD.cudnn.model_copy(update={"inside": "cuda"})})
+    assert explicit.digest() == OLD.digest()
+    changed = OLD.model_copy(update={"cudnn": OLD.cudnn.model_copy(update={"inside": "other"})})
+    assert changed.digest() != OLD.digest()
+
+
+# --- where a host goes
+
+
+def test_after_an_upgrade_it_goes_to_the_last_release_before(member: Member) -> None:
+    for stack in (OLD, OTHER, NEW):
+        stackstore.keep(stack)
+    older, old, new = (
+        record(member, stack, f"2026-11-0{day}T08:00:00Z") for day, stack in ((1, OTHER), (2, OLD), (3, NEW))
+    )
+    way = way_back(member, facts(new, older, old))
+    assert (way.back.stack, way.at) == (OLD, "2026-11-02T08:00:00Z")
+    assert way.back.variables == member.variables
+    assert way.back.desired.stack == OLD
+    assert way.now.stack.name == "tensorflow-2.9.3"
+
+
+def test_an_upgrade_that_did_not_end_goes_to_what_was_last_verified(member: Member) -> None:
+    stackstore.keep(OLD)
+    way = way_back(member, facts(record(member, OLD, "2026-11-02T08:00:00Z")))
+    assert way.back.stack == OLD
+
+
+def test_a_host_that_is_back_stays_there(member: Member) -> None:
+    """Called twice it does not swing to the release that it came from."""
+    stackstore.keep(OLD)
+    old, new = record(member, OLD, "2026-11-04T08:00:00Z"), record(member, NEW, "2026-11-03T08:00:00Z")
+    assert way_back(member, facts(old, new)).back.stack == OLD
+
+
+@pytest.mark.parametrize("to", ["tensorflow-2.10", "2026-11-01", "2026-11-01T08", OTHER.digest()[:12]])
+def test_a_release_is_named_by_its_stack_its_date_or_its_digest(member: Member, to: str) -> None:
+    for stack in (OLD, OTHER):
+        stackstore.keep(stack)
+    days = ((1, OTHER), (2, OLD), (3, NEW))
+    older, old, new = (record(member, stack, f"2026-11-0{day}T08:00:00Z") for day, stack in days)
+    assert way_back(member, facts(new, older, old), to).back.stack == OTHER
+
+
+def test_a_host_that_was_never_verified_is_refused(member: Member) -> None:
+    with pytest.raises(Refused, match="gpu01: it has no release record"):
+        way_back(member, facts(""))
+
+
+def test_a_host_with_the_wanted_release_alone_is_refused(member: Member) -> None:
+    with pytest.raises(Refused, match=r"no record of another release than tensorflow-2\.9\.3"):
+        way_back(member, facts(record(member, NEW, "2026-11-03T08:00:00Z")))
+
+
+def test_a_release_that_it_does_not_have_is_named_with_those_that_it_has(member: Member) -> None:
+    with pytest.raises(Refused, match=r"'tensorflow-2\.8'; it has: tensorflow-2\.9\.3 \(2026-11-03T08:00:00Z, "):
+        way_back(member, facts(record(member, NEW, "2026-11-03T08:00:00Z")), "tensorflow-2.8")
+
+
+def test_a_digest_that_this_machine_did_not_keep_is_refused(member: Member) -> None:
+    with pytest.raises(Refused, match="names a stack that this machine did not keep"):
+        way_back(member, facts(record(member, OLD, "2026-11-02T08:00:00Z")))
+
+
+def test_a_host_cannot_choose_what_is_installed(member: Member) -> None:
+    """Whatever a record says beside the digest is not read: addresses and sums are this machine's."""
+    stackstore.keep(OLD)
+    lie = record(member, OLD, "2026-11-02T08:00:00Z")
+    lie["artifacts"] = {"driver": {"file": "evil.run", "urls": ["http://evil.example"], "sha256": "0" * 64}}
+    lie["versions"]["driver"] = "999.1"
+    assert way_back(member, facts(lie)).back.stack == OLD
+
+
+def test_a_stack_that_the_rules_of_today_refuse_is_refused(member: Member) -> None:
+    bad = OLD.model_copy(update={"cuda": OLD.cuda.model_copy(update={"version": "11.4.0"})})
+    stackstore.keep(bad)
+    with pytest.raises(Refused, match=r"built for CUDA 11\.2, not for 11\.4\.0"):
+        way_back(member, facts(record(member, bad, "2026-11-02T08:00:00Z")))
+
+
+@given(
+    now=st.text() | st.just("{}"),
+    before=st.lists(
+        st.text(alphabet=st.characters(exclude_characters="\n\r")) | st.just('{"schema": 1, "roles": {}, "digest": 3}')
+    ),
+    to=st.text(),
+)
+def test_whatever_a_host_answers_it_is_a_refusal(member: Member, now: str, before: list[str], to: str) -> None:
+    with pytest.raises(Refused) as caught:
+        way_back(member, facts(now, *before), to)
+    assert caught.value.host == "gpu01"
+    assert caught.value.sentence.isprintable()
+
+
+# --- the verb
+
+
+@pytest.fixture
+def did(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]]:
+    """What was begun: the plan shown or the run, with the stacks of its hosts."""
+    done: list[tuple[str, tuple[str, ...]]] = []
+
+    def shown(call: Call, members: tuple[Member, ...]) -> int:
+        done.append(("check", tuple(one.stack.name for one in members)))
+        return 3
+
+    def ran(call: Call, name: str, fleet: Fleet, members: tuple[Member, ...]) -> int:
+        done.append((name, tuple(one.stack.name for one in members)))
+        return 0
+
+    monkeypatch.setattr(verb, "show_plans", shown)
+    monkeypatch.setattr(verb, "converge", ran)
+    return done
+
+
+def answers(monkeypatch: pytest.MonkeyPatch, said: Mapping[str, Facts | HostError]) -> None:
+    """Hosts that answer so, in the place of connections."""
+
+    def ways_back(members: tuple[Member, ...], to: str) -> Results[WayBack]:
+        values: list[WayBack] = []
+        errors: list[HostError] = []
+        for one in members:
+            answer = said[one.name]
+            try:
+                if isinstance(answer, HostError):
+                    raise answer
+                values.append(way_back(one, answer, to))
+            except HostError as error:
+                errors.append(error)
+        return Results(tuple(values), tuple(errors), names=tuple(one.name for one in members))
+
+    monkeypatch.setattr(verb, "_ways_back", ways_back)
+
+
+def call(inventory: Path, **more: Any) -> Call:
+    given = {"inventory": str(inventory), "hosts": "all", "json": False, "check": False, "to": "", "var": (), **more}
+    return Call(given)
+
+
+def test_every_host_goes_back_and_it_is_said_what_the_inventory_wants(
+    inventory: Path, member: Member, monkeypatch: pytest.MonkeyPatch, did: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    stackstore.keep(OLD)
+    same = facts(record(member, NEW, "2026-11-03T08:00:00Z"), record(member, OLD, "2026-11-02T08:00:00Z"))
+    answers(monkeypatch, {"gpu01": same, "gpu02": same})
+    assert rollback(call(inventory)) == 0
+    assert did == [("rollback", ("tensorflow-2.9", "tensorflow-2.9"))]
+    said = " ".join(capsys.readouterr().err.split())
+    assert "back to tensorflow-2.9: gpu01 (verified 2026-11-02T08:00:00Z), gpu02" in said
+    assert "The inventory says tensorflow-2.9.3: an audit will call it intent" in said
+
+
+def test_check_shows_the_plan_and_runs_nothing(
+    inventory: Path, member: Member, monkeypatch: pytest.MonkeyPatch, did: list[Any]
+) -> None:
+    stackstore.keep(OLD)
+    same = facts(record(member, NEW, "2026-11-03T08:00:00Z"), record(member, OLD, "2026-11-02T08:00:00Z"))
+    answers(monkeypatch, {"gpu01": same, "gpu02": same})
+    assert rollback(call(inventory, check=True)) == 3
+    assert did == [("check", ("tensorflow-2.9", "tensorflow-2.9"))]
+
+
+@pytest.fixture(params=[facts(""), Unreachable("gpu02", "no answer in 10 s")])
+def stuck(request: pytest.FixtureRequest, member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two hosts of which the second cannot go back."""
+    stackstore.keep(OLD)
+    answers(monkeypatch, {"gpu01": facts(record(member, OLD, "2026-11-02T08:00:00Z")), "gpu02": request.param})
+
+
+@pytest.mark.usefixtures("stuck")
+def test_one_host_that_cannot_go_back_keeps_all_from_being_touched(
+    inventory: Path, did: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert rollback(call(inventory, json=True)) == FAILED
+    assert did == []
+    out, err = capsys.readouterr()
+    document = json.loads(out)
+    assert [error["host"] for error in document["errors"]] == ["gpu02"]
+    assert document["untouched"] == ["gpu01", "gpu02"]
+    assert "nothing was touched: leave out the hosts that cannot go back" in " ".join(err.split())
+
+
+def test_records_are_asked_for_without_root() -> None:
+    assert not any(probe.root for probe in verb.LOOK)

@@ -1,0 +1,85 @@
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hostwright.common.errors import InputError, InputErrors
+from hostwright.common.yamlfile import Origin, Vaulted, load_document, parse_document
+
+
+def test_data_with_the_place_of_each_value() -> None:
+    document = parse_document("a: 1\nb:\n  c: [x, y]\n", "f.yml")
+    assert document.data == {"a": 1, "b": {"c": ["x", "y"]}}
+    assert document.at(("b", "c", 1)) == Origin("f.yml", 3, 10)
+    assert str(document.at(("b", "c"))) == "f.yml:3"
+    assert document.at(("b", "nothing", 4)) == document.at(("b",))
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs", "Cc"])),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text("abcäß' $(\"", min_size=1), inner),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(values)
+def test_what_yaml_writes_is_read_back(value: object) -> None:
+    assert parse_document(yaml.safe_dump(value, allow_unicode=True), "f.yml").data == value
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ("", None),
+        ("d: 2022-01-31", {"d": "2022-01-31"}),
+        ("18.04: x", {"18.04": "x"}),
+        ("a: &x {p: 1, q: 2}\nb: {<<: *x, q: 3}", {"a": {"p": 1, "q": 2}, "b": {"q": 3, "p": 1}}),
+        ("a: !vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  61", {"a": Vaulted()}),
+        ("a: !unsafe '{{ b }}'", {"a": "{{ b }}"}),
+    ],
+)
+def test_dialect(text: str, data: object) -> None:
+    assert parse_document(text, "f.yml").data == data
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a: 1\n\tb: 2", "f.yml:2:1: is not valid YAML.*spaces, not with a tab"),
+        ("a: b: c", "f.yml:1:5: is not valid YAML.*quote a value"),
+        ("a: [1, 2", "f.yml:.*is not valid YAML"),
+        ("a: 1\nb: 2\na: 3", "f.yml:3:1: 'a' is given twice: first at f.yml:1, again here"),
+        ("a: &x [*x]", "f.yml:1:4: refers to itself"),
+        ("a: &x {<<: *x}", "f.yml:1:4: refers to itself"),
+        ("a: !!python/object/apply:os.system [ls]", "f.yml:1:4: the tag .* is not allowed"),
+        ("a: !!python/name:os.system ''", "f.yml:1:4: the tag .* is not allowed"),
+        ("a: 1\n---\nb: 2", "f.yml:2:1: .*one document"),
+        ("a: !!int x", "f.yml:1:4: 'x' is not a valid int"),
+    ],
+)
+def test_mistakes_name_file_line_and_column(text: str, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        parse_document(text, "f.yml")
+
+
+def test_all_mistakes_at_once() -> None:
+    with pytest.raises(InputErrors) as error:
+        parse_document("a: 1\na: 2\nb: 1\nb: 2\n", "f.yml")
+    assert len(error.value.errors) == 2
+
+
+def test_aliases_do_not_multiply_without_bound() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+    with pytest.raises(InputError, match="unfolds to more than"):
+        parse_document("\n".join(lines), "f.yml")
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "latin.yml").write_bytes(b"a: 1\nb: \xe4\n")
+    with pytest.raises(InputError, match=r"latin.yml:2: is not UTF-8"):
+        load_document(tmp_path / "latin.yml")
+    with pytest.raises(InputError, match="cannot be read: No such file"):
+        load_document(tmp_path / "none.yml")

@@ -1,0 +1,135 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from hostwright.common.secret import Secret
+from hostwright.inventory import Host, Inventory, load
+
+
+def inventory_of(tmp_path: Path, variables: object) -> Inventory:
+    (tmp_path / "hosts.yml").write_text(json.dumps({"gpu": {"hosts": {"gpu01.rack": variables}}}))
+    return load(tmp_path)
+
+
+def host_of(tmp_path: Path, **variables: object) -> Host:
+    return inventory_of(tmp_path, variables).hosts["gpu01.rack"]
+
+
+def test_nothing_said_is_left_to_ssh(tmp_path: Path) -> None:
+    host = host_of(tmp_path)
+    assert (host.address, host.port, host.user, host.key_file, host.proxy_jump, host.known_hosts) == (None,) * 6
+    assert (host.become, host.become_user, host.become_password, host.host_keys) == (True, "root", None, None)
+
+
+def test_the_common_variables(tmp_path: Path) -> None:
+    host = host_of(
+        tmp_path,
+        ansible_host="192.0.2.1",
+        ansible_port="2222",
+        ansible_user="ubuntu",
+        ansible_ssh_private_key_file="~/.ssh/k",
+        ansible_password="a",
+        ansible_become=False,
+        ansible_become_password="b",
+        ansible_timeout=5,
+        ansible_connection="smart",
+        ansible_become_method="sudo",
+        hostwright_known_hosts="/k",
+    )
+    assert (host.address, host.port, host.user, host.key_file) == ("192.0.2.1", 2222, "ubuntu", "~/.ssh/k")
+    assert (host.password, host.become, host.become_password) == (Secret("a"), False, Secret("b"))
+    assert (host.connect_timeout, host.known_hosts, host.mistakes) == (5.0, "/k", ())
+
+
+def test_passwords_never_show(tmp_path: Path) -> None:
+    host = host_of(tmp_path, ansible_password="hunter2", ansible_become_pass="hunter2", ansible_ssh_pass="hunter2")
+    assert "hunter2" not in repr(host) + repr(host.vars) + repr(host.layers) + str(host.password)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "jump"),
+    [
+        ("-J bastion", "bastion"),
+        ("-Jroot@bastion:2222", "root@bastion:2222"),
+        ("-o ProxyJump=a,b@c:22", "a,b@c:22"),
+        ("-oProxyJump=bastion", "bastion"),
+        ("-o 'ProxyJump bastion'", "bastion"),
+        ("-o ProxyJump=none", None),
+        ('-o ProxyCommand="ssh -W %h:%p -q bastion"', "bastion"),
+        ("-o ProxyCommand='ssh -q -p 2222 -l me -W %h:%p bastion.example.org'", "me@bastion.example.org:2222"),
+        ("-o ControlMaster=auto -o ControlPersist=60s -C -o ProxyJump=bastion", "bastion"),
+    ],
+)
+def test_jump_hosts(tmp_path: Path, arguments: str, jump: str | None) -> None:
+    host = host_of(tmp_path, ansible_ssh_common_args=arguments)
+    assert (host.proxy_jump, host.mistakes) == (jump, ())
+
+
+def test_other_ssh_options(tmp_path: Path) -> None:
+    host = host_of(
+        tmp_path,
+        ansible_ssh_common_args="-o StrictHostKeyChecking=accept-new -o UserKnownHostsFile=/k -p 22 -i /id -l me",
+        ansible_ssh_extra_args="-o ConnectTimeout=7",
+        ansible_port=23,
+    )
+    assert (host.host_keys, host.known_hosts, host.port, host.key_file) == ("accept-new", "/k", 23, "/id")
+    assert (host.user, host.connect_timeout) == ("me", 7.0)
+
+
+def test_host_keys_stay_checked_and_that_is_said(tmp_path: Path) -> None:
+    inventory = inventory_of(
+        tmp_path,
+        {"ansible_ssh_common_args": "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"},
+    )
+    host = inventory.hosts["gpu01.rack"]
+    assert (host.host_keys, host.known_hosts, host.mistakes) == (None, None, ())
+    assert len(inventory.notes) == 1
+    assert inventory.notes[0].startswith("host keys are checked")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("ansible_port", "abc", "expected a port from 1 to 65535"),
+        ("ansible_port", 70000, "expected a port"),
+        ("ansible_port", True, "expected a port"),
+        ("ansible_host", ["a"], "found a list, expected text"),
+        ("ansible_host", "a\nb", "a line break"),
+        ("ansible_become", "perhaps", "expected true or false"),
+        ("ansible_become_user", "postgres", "only root can install"),
+        ("ansible_become_method", "su", "expected sudo"),
+        ("ansible_connection", "docker", "reached by ssh only"),
+        ("ansible_timeout", "soon", "expected a number of seconds"),
+        ("ansible_ssh_common_args", "-F other", "'-F' is not understood here"),
+        ("ansible_ssh_common_args", "-o LocalCommand=id", "'localcommand' is not understood"),
+        ("ansible_ssh_common_args", "-o ProxyCommand='nc %h %p'", "only `ssh -W %h:%p"),
+        ("ansible_ssh_common_args", "-o ProxyCommand='ssh -W %h:%p -oProxyCommand=x b'", "only `ssh -W"),
+        ("ansible_ssh_common_args", "-J -oProxyCommand=x", "expected a jump host"),
+        ("ansible_ssh_common_args", "-J 'a b'", "expected a jump host"),
+        ("ansible_ssh_common_args", "-o 'x", "no closing quotation"),
+        ("ansible_host", "{{ lookup('dig', 'x') }}", "only {{ name }} of a plain variable"),
+        ("ansible_host", "{{ nothing }}", "names 'nothing', which is not a variable"),
+    ],
+)
+def test_what_cannot_be_used_is_a_mistake_of_that_host(tmp_path: Path, name: str, value: object, sentence: str) -> None:
+    (mistake,) = host_of(tmp_path, **{name: value}).mistakes
+    assert sentence in str(mistake)
+    assert "hosts.yml:1:" in str(mistake)
+
+
+def test_plain_templates_in_connection_variables(tmp_path: Path) -> None:
+    host = host_of(tmp_path, ansible_host="{{ inventory_hostname_short }}.{{ domain }}", domain="example.org")
+    assert host.address == "gpu01.example.org"
+    assert host.get("ansible_host") == "{{ inventory_hostname_short }}.{{ domain }}"
+
+
+def test_a_password_that_only_ansible_can_read_is_noted(tmp_path: Path) -> None:
+    (tmp_path / "hosts.yml").write_text(
+        "gpu: {hosts: {a: {ansible_become_password: '{{ vault_it }}'}, b: {ansible_password: !vault 'x'}}}"
+    )
+    inventory = load(tmp_path)
+    assert inventory.hosts["a"].become_password is None
+    assert inventory.hosts["b"].password is None
+    assert len(inventory.notes) == 2
+    assert not inventory.hosts["a"].mistakes

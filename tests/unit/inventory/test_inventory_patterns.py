@@ -1,0 +1,100 @@
+from pathlib import Path
+
+import pytest
+
+from hostwright.common.errors import InputError, InputErrors
+from hostwright.inventory import Inventory, fold, load, select
+from hostwright.inventory.patterns import terms
+
+HOSTS = """
+rack3: {hosts: {"gpu[01:04]": }}
+rack4: {hosts: {"gpu[05:08]": }}
+dgx: {hosts: {dgx-a1: , dgx-b1: , gpu04: }}
+weird: {hosts: {winbox: {ansible_connection: winrm}}}
+"""
+
+
+@pytest.fixture
+def inventory(tmp_path: Path) -> Inventory:
+    (tmp_path / "hosts.yml").write_text(HOSTS)
+    return load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "chosen"),
+    [
+        ("gpu01", "gpu01"),
+        ("gpu02,gpu01", "gpu[01-02]"),
+        ("gpu01,gpu[03-05]", "gpu[01,03-05]"),
+        ("gpu[01-02,08]", "gpu[01-02,08]"),
+        ("gpu[01:03]", "gpu[01-03]"),
+        ("@rack3", "gpu[01-04]"),
+        ("rack3", "gpu[01-04]"),
+        ("@rack3,!gpu02", "gpu[01,03-04]"),
+        ("!gpu02,@rack3", "gpu[01,03-04]"),
+        ("!@rack3,!@weird", "dgx-a1,dgx-b1,gpu[05-08]"),
+        ("@rack3,&@dgx", "gpu04"),
+        ("rack3:&dgx", "gpu04"),
+        ("rack3:rack4:!gpu[02:07]", "gpu[01,08]"),
+        ("~^dgx", "dgx-a1,dgx-b1"),
+        ("~gpu0(?:1|2)", "gpu[01-02]"),
+        ("~gpu0[1,2]$, @dgx", "dgx-a1,dgx-b1,gpu[01-02,04]"),
+        ("gpu*,!~[5-8]$", "gpu[01-04]"),
+        ("@rack*", "gpu[01-08]"),
+        ("gpu?1", "gpu01"),
+        ("@failed,!gpu02", "gpu01"),
+        ("all,!winbox,!@rack4,!@nothing*", "dgx-a1,dgx-b1,gpu[01-04]"),
+    ],
+)
+def test_patterns(inventory: Inventory, pattern: str, chosen: str) -> None:
+    hosts = select(inventory, pattern, {"failed": ["gpu02", "gpu01", "scrapped"]})
+    assert fold(host.name for host in hosts) == chosen
+    assert [host.name for host in hosts] == [name for name in inventory.hosts if name in {one.name for one in hosts}]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "sentence"),
+    [
+        ("gpu1", "no host gpu1 in the inventory; did you mean 'gpu01'"),
+        ("gpu[01-12]", r"no host gpu\[09-12\] in the inventory"),
+        ("rakc3", "did you mean 'rack3'"),
+        ("@rakc3", "no group 'rakc3'; did you mean 'rack3'"),
+        ("@failde", "did you mean 'failed'"),
+        ("all,!gpu99", "no host gpu99"),
+        ("gpu01,!gpu01", "chooses no host"),
+        ("@failed,!gpu01,!gpu02", "chooses no host"),
+        ("", "chooses no host"),
+        (" , ,", "chooses no host"),
+        ("~^x", "'~\\^x' matches no host"),
+        ("x*", "matches no host"),
+        ("~(", "not a regular expression"),
+        ("gpu[1-", "not a range"),
+        ("gpu[1-99999999]", "the most is"),
+        ("gpu[1-999]x[1-999]", "the most is"),
+        ("gpu01;id", "not a host, a group or a range"),
+        ("gpu 01", "terms are separated by commas"),
+        ("$(id)", "not a host"),
+    ],
+)
+def test_patterns_that_are_mistakes(inventory: Inventory, pattern: str, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence) as error:
+        select(inventory, pattern, {"failed": ["gpu01", "gpu02"]})
+    assert error.value.exit_status == 2
+
+
+def test_a_host_that_cannot_be_reached_concerns_only_who_selects_it(inventory: Inventory) -> None:
+    assert len(select(inventory, "all,!winbox")) == 10
+    with pytest.raises(InputErrors, match=r"hosts.yml:5:26: ansible_connection: found 'winrm'"):
+        select(inventory, "all")
+
+
+def test_a_name_that_is_both_is_noted_and_means_the_host(tmp_path: Path) -> None:
+    (tmp_path / "hosts.yml").write_text("a: {hosts: {b: }}\nb: {hosts: {c: }}")
+    inventory = load(tmp_path)
+    assert [host.name for host in select(inventory, "b")] == ["b"]
+    assert [host.name for host in select(inventory, "@b")] == ["c"]
+    assert inventory.notes == ("'b' is a host and a group; @b is the group",)
+
+
+def test_terms_are_split_outside_brackets() -> None:
+    assert terms("a[1,2],b:c, !d[1:2] ,~x(?:y|z){1,2},e") == ["a[1,2]", "b", "c", "!d[1:2]", "~x(?:y|z){1,2}", "e"]

@@ -1,0 +1,121 @@
+"""Desired states and facts come to a plan: pure, ordered, and refused by the rules before anything is touched."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from hostwright.fleet import DEFAULT_INVENTORY
+from hostwright.plan.hostfacts import AVX, OS_RELEASE, PCI, PYTHONS, UNAME
+from hostwright.plan.model import Answer, Change, Facts, Probe, Step
+from hostwright.plan.planning import PREFLIGHT, Desired, DesiredRole, at_work, desire, disturbing, make_plan
+from hostwright.plan.role import Wanted, discover
+from hostwright.resources.gpu_use import HOLDERS
+from hostwright.stack.stackfile import load_stack
+
+STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
+FITS = {
+    OS_RELEASE: "ID=ubuntu\nVERSION_ID=20.04\n",
+    UNAME: "5.4.0-150-generic x86_64\n",
+    PCI: "0x10de 0x030200 0x1eb8\n",
+    PYTHONS: "/usr/bin/python3 3.8\n",
+}
+
+
+@dataclass(frozen=True)
+class Named:
+    """A state that is wrong when its probe fails."""
+
+    name: str
+
+    def probes(self):
+        return (Probe(f"test -e {self.name}"),)
+
+    def plan(self, facts):
+        wrong = not facts[self.probes()[0]].ok
+        return Change(self.name, "absent", "there", (Step(f"touch {self.name}"),)) if wrong else None
+
+    def removal(self):
+        return (Named(f"no-{self.name}"),)
+
+
+def desired(**roles: tuple[str, ...]) -> Desired:
+    return Desired("gpu01", STACK, tuple(DesiredRole(name, needs, (Named(name),)) for name, needs in roles.items()))
+
+
+def facts(one: Desired, wrong: set[str], changed: dict[Probe, str] | None = None) -> Facts:
+    """A host that fits, but for what is ``changed``; the states named in ``wrong`` are not there."""
+    texts = {**FITS, **(changed or {})}
+    answers = {probe: Answer(0, texts.get(probe, "")) for probe in one.probes()}
+    return Facts(answers | {Probe(f"test -e {name}"): Answer(1, "") for name in wrong})
+
+
+@dataclass(frozen=True)
+class Used(Named):
+    """One that jobs use: the file beside it names who does."""
+
+    def probes(self):
+        return (*super().probes(), Probe(f"cat {self.name}.users"))
+
+    def plan(self, facts):
+        change = super().plan(facts)
+        return change and replace(change, disturbs="ends jobs")
+
+    def users(self, facts):
+        return tuple(facts[self.probes()[1]].text.split())
+
+
+LAYERS = desired(base=(), cuda=("base",), cudnn=("cuda",))
+
+
+def test_only_what_differs_is_planned():
+    plan = make_plan(LAYERS, facts(LAYERS, {"cudnn"}))
+    assert [role.role for role in plan.roles] == ["cudnn"]
+
+
+def test_a_role_waits_for_the_needs_of_its_needs():
+    """cuda has nothing to do, and cudnn still waits for base."""
+    plan = make_plan(LAYERS, facts(LAYERS, {"base", "cudnn"}))
+    assert {role.role: set(role.needs) for role in plan.roles}["cudnn"] == {"cuda", "base"}
+
+
+def test_a_host_as_desired_is_not_refused_by_a_rule_that_came_later():
+    assert make_plan(LAYERS, facts(LAYERS, set(), {UNAME: "6.8.0 x86_64"})).empty
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({UNAME: "6.8.0-40-generic x86_64"}, "470.239.06"),
+        ({PCI: "0x10de 0x030200 0x2330"}, "TensorFlow 2.12"),
+        ({OS_RELEASE: "ID=fedora\nVERSION_ID=40\n"}, "fedora"),
+        ({UNAME: "5.4.0 aarch64"}, "aarch64"),
+    ],
+)
+def test_a_host_that_does_not_fit_is_refused_with_the_nearest_that_works(changed, said):
+    plan = make_plan(LAYERS, facts(LAYERS, {"cuda"}, changed))
+    assert plan.roles[0].role == PREFLIGHT
+    assert said in " ".join(plan.refusals)
+
+
+def test_a_host_without_avx_is_refused():
+    answers = dict(facts(LAYERS, {"cuda"})) | {AVX: Answer(1, "")}
+    assert "avx" in " ".join(make_plan(LAYERS, Facts(answers)).refusals).lower()
+
+
+def test_all_roles_of_a_bare_host_ask_each_question_once():
+    whole = desire("gpu01", Wanted(STACK), [(role, role.variables()) for role in discover()])
+    probes = whole.probes()
+    assert len(set(probes)) == len(probes)
+    assert len([probe for probe in probes if "dpkg-query -W -f" in probe.script]) == 1
+
+
+def test_who_would_be_hit_is_asked_of_the_gpu_and_of_the_changes():
+    """A job that uses no GPU runs from an environment all the same."""
+    one = Desired("gpu01", STACK, (DesiredRole("a", (), (Named("plain"), Used("venv"), Used("idle"))),))
+    answers = {Probe("cat venv.users"): "tensorboard python3", HOLDERS: "4711 trainer\n"}
+    facts_now = facts(one, {"venv", "idle", "plain"}, answers)
+    assert make_plan(one, facts_now).busy == ("trainer (4711)", "tensorboard", "python3")
+    states = disturbing(one, facts_now)
+    assert states == (Used("venv"),)
+    later = facts(one, {"venv", "idle", "plain"}, {Probe("cat venv.users"): "python3"})
+    assert at_work(states, later).everyone == ("python3",)

@@ -1,0 +1,90 @@
+"""Observation: real programs through the real /bin/sh, and answers of hosts that lie."""
+
+import subprocess
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hostwright.common.errors import ProtocolError
+from hostwright.common.quoting import sh
+from hostwright.plan.model import Answer, Probe
+from hostwright.plan.probing import cap_bytes, new_nonce, ordered, parse, program
+
+
+def observe(*probes: Probe):
+    asked, nonce = ordered(probes), new_nonce()
+    done = subprocess.run(["/bin/sh"], input=program(asked, nonce), capture_output=True, check=False)
+    assert len(done.stdout) <= cap_bytes(asked)
+    return parse(asked, nonce, done.stdout, "gpu01")
+
+
+def test_status_and_output_come_back_for_user_and_root_probes(tmp_path, monkeypatch):
+    """With a sudo that only runs what it is given: who may become root is the host's matter, not this test's."""
+    (tmp_path / "sudo").write_text('#!/bin/sh\nshift\nexec "$@"\n')
+    (tmp_path / "sudo").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    user, root, silent = Probe("echo one; exit 3"), Probe("echo two; exit 4", root=True), Probe("true")
+    facts = observe(user, root, silent)
+    assert facts[user] == Answer(3, "one\n")
+    assert facts[root] == Answer(4, "two\n")
+    assert facts[silent] == Answer(0, "")
+
+
+def test_equal_probes_are_asked_once(tmp_path):
+    count = Probe(sh("echo x >>%s", tmp_path / "asked"))
+    observe(count, Probe("true"), count, Probe(count.script))
+    assert (tmp_path / "asked").read_text() == "x\n"
+
+
+def test_an_answer_is_cut_at_its_cap_and_says_so():
+    probe = Probe("yes", cap_bytes=1000)
+    answer = observe(probe)[probe]
+    assert answer.truncated
+    assert len(answer.text) == 1000
+
+
+def test_standard_error_and_standard_input_are_not_the_hosts():
+    probe = Probe("echo noise >&2; cat; echo said")
+    assert observe(probe)[probe].text == "said\n"
+
+
+def test_a_probe_cannot_end_or_change_the_program_around_it():
+    rude, after = Probe("cd /; LC_ALL=xx; set -e; trap 'echo t' EXIT; exit 7"), Probe("echo fine")
+    facts = observe(rude, after)
+    assert facts[rude].status == 7
+    assert facts[after].text == "fine\n"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0"), max_size=200))
+def test_file_contents_come_back_exactly(text):
+    probe = Probe(sh("printf '%%s' %s", text))
+    assert observe(probe)[probe].text == text
+
+
+def test_bytes_that_are_no_text_become_replacement_characters():
+    probe = Probe(r"printf 'a\377b'")
+    assert observe(probe)[probe].text == "a\N{REPLACEMENT CHARACTER}b"
+
+
+def test_a_missing_answer_names_the_probe():
+    probes = (Probe("echo first"), Probe("echo second"))
+    output = b"banner\nN 0 begin\nfirst\n\nN 0 end 0\n"
+    with pytest.raises(ProtocolError, match=r"1 of 2 probes.*echo second"):
+        parse(probes, "N", output, "gpu01")
+
+
+def test_doubled_and_unasked_answers_are_refused():
+    output = b"N 0 begin\na\nN 0 end 0\n"
+    with pytest.raises(ProtocolError, match="not in order"):
+        parse((Probe("echo a"),), "N", output * 2, "gpu01")
+    with pytest.raises(ProtocolError, match="not in order"):
+        parse((), "N", output, "gpu01")
+
+
+@settings(max_examples=60)
+@given(st.binary(max_size=500))
+def test_garbage_from_a_host_is_an_error_never_a_crash(garbage):
+    with pytest.raises(ProtocolError):
+        parse((Probe("echo a"),), "a nonce that is not in it", garbage, "gpu01")

@@ -1,0 +1,118 @@
+"""What holds of every decision, whatever is found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import get_args
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hostwright.audit.failures import SIGNED
+from hostwright.rebuild.values import OUTCOMES, STARTS, WAYS, Rebuild
+from hostwright.rebuild.ways.cures import HARDWARE
+from hostwright.rebuild.ways.diagnosis import Diagnosis, Power, Reach, Reinstall
+from hostwright.rebuild.ways.hardware import broken
+from hostwright.rebuild.ways.ways import Decision, decide, decide_again
+from tests.unit.support.audits import LIAR, host
+from tests.unit.support.rebuilds import NOW, finding, plan, xid
+
+NAMES = [rule.name for rule in SIGNED]
+ROLES = ["base", "driver", "cuda", "tensorflow"]
+
+findings = st.one_of(
+    st.sampled_from(NAMES).map(finding),
+    st.lists(st.integers(0, 999), max_size=4).map(lambda numbers: xid(*numbers)),
+    st.sampled_from(NAMES).flatmap(lambda name: st.text(max_size=40).map(lambda text: finding(name, text))),
+)
+audits = st.one_of(
+    st.none(),
+    st.just(LIAR),
+    st.just(host("gpu07", "unread", sentence="no sudo")),
+    st.lists(findings, max_size=3).map(lambda found: host("gpu07", findings=tuple(found))),
+)
+plans = st.one_of(
+    st.none(),
+    st.lists(st.sampled_from(ROLES), unique=True).map(lambda roles: plan(*roles)),
+    st.sampled_from(["free disk", "kernel"]).map(lambda what: plan("base", "driver", refusal="no", what=what)),
+)
+ways = st.lists(st.sampled_from(WAYS), max_size=4).map(tuple)
+keys = st.lists(st.sampled_from([*NAMES, "xid-79", "xid-48"]), max_size=3).map(tuple)
+rebuilds = st.builds(
+    lambda taken, outcome, rules: Rebuild("gpu07", "run", NOW, "ada", taken, outcome, rules=rules),
+    ways, st.sampled_from(OUTCOMES), keys,
+)  # fmt: skip
+counts = st.one_of(st.none(), st.integers(0, 8))
+diagnoses = st.builds(
+    Diagnosis,
+    host=st.just("gpu07"),
+    reach=st.sampled_from(get_args(Reach)),
+    sentence=st.text(max_size=20),
+    power=st.sampled_from([None, *get_args(Power)]),
+    power_sentence=st.text(max_size=20),
+    audit=audits,
+    plan=plans,
+    history=st.lists(rebuilds, max_size=3).map(tuple),
+    tried=ways,
+    can_reinstall=st.sampled_from(get_args(Reinstall)),
+    expected_gpus=counts,
+    seen_gpus=counts,
+)
+starts = st.sampled_from([None, *WAYS])
+
+
+def sound(found: Diagnosis, decision: Decision) -> None:
+    """What holds of every decision."""
+    assert decision.way in WAYS and decision.rules and (decision.reasons or decision.refusal)
+    if decision.refusal:
+        assert decision.way in ("nothing", "hand over")
+    if "reinstall" in (decision.way, *decision.escalation):
+        assert found.can_reinstall
+        assert found.can_reinstall == "command" or found.usable_bmc
+    if decision.way == "power on" or decision.by == "bmc":
+        assert found.usable_bmc
+    if decision.way in ("repair", "relayer"):
+        assert found.read is not None and found.reach == "answers" and not found.refusals
+    assert (decision.way == "power cycle") == bool(decision.by)
+    assert not {"trust", "hand over", "nothing"} & set(decision.escalation)
+
+
+@settings(max_examples=400)
+@given(diagnoses, starts)
+def test_every_decision_is_sound(found: Diagnosis, start):
+    sound(found, decide(found, start))
+
+
+@settings(max_examples=400)
+@given(diagnoses)
+def test_only_a_silent_host_is_reinstalled_unasked(found: Diagnosis):
+    decision = decide(found)
+    if "reinstall" in (decision.way, *decision.escalation):
+        assert found.reach == "silent"
+
+
+@settings(max_examples=400)
+@given(diagnoses, st.sampled_from(sorted(name for name, cure in HARDWARE.items() if cure.tries == 0)))
+def test_broken_hardware_is_handed_over_unless_another_way_is_asked_for(found: Diagnosis, name: str):
+    found = replace(found, reach="answers", audit=host("gpu07", findings=(finding(name),)), tried=())
+    assert broken(found)
+    assert decide(found).way == "hand over"
+    for start in STARTS:
+        decision = decide(found, start)
+        assert decision.refusal or decision.way == start
+        if decision.way == start:
+            assert any("its hardware is broken" in reason for reason in decision.reasons)
+
+
+@settings(max_examples=400)
+@given(diagnoses, st.sampled_from([None, *STARTS]))
+def test_a_host_on_which_nothing_helps_is_left_in_the_end(found: Diagnosis, start):
+    found = replace(found, tried=())
+    first = decision = decide(found, start)
+    for _ in range(8):
+        if decision.refusal or decision.way == "hand over":
+            return
+        found = replace(found, tried=(*found.tried, decision.way))
+        decision = decide_again(first, found, start)
+        sound(found, decision)
+    raise AssertionError(f"it goes in a circle: {found.tried}")

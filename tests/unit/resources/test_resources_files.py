@@ -1,0 +1,209 @@
+"""Files, directories, links: what is planned as data, and what the commands do in a real /bin/sh."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hostwright.plan.model import Answer, Change, Refusal
+from hostwright.resources.files.files import Absent, Directory, File, JsonMerged, Link, few, write_script
+from tests.unit.support.facts import changes_of
+from tests.unit.support.shell import OWNER, ask, run
+
+MOTD = File("/etc/motd", "hello\n")
+RIGHT = {"stat -c": "regular file|644|root:root\n", "cat --": "hello\n"}
+
+#: every character that a file may hold but NUL; the ones that a shell would like to read are likely
+CONTENTS = st.text(
+    st.one_of(
+        st.sampled_from("'\"$`\\\n\t %(){};&|<>*?~#!=ü\r"), st.characters(exclude_categories=["Cs"], min_codepoint=1)
+    ),
+    max_size=200,
+)
+#: the same for names: no slash, and 40 characters of 4 bytes leave room for the temporary name within 255 bytes
+NAMES = CONTENTS.map(lambda text: text.replace("/", "_")[:40]).filter(lambda name: name not in {"", ".", ".."})
+HOSTILE = [
+    "$(touch pwned)",
+    "`id`",
+    "a b",
+    "it's",
+    '"',
+    "-rf",
+    "new\nline",
+    "ünïcødé",
+    "%s%d",
+    "\\",
+    "*",
+    "~",
+    "a;b",
+    "#",
+]
+
+
+def one(changes: tuple[Change, ...]) -> Change:
+    assert len(changes) == 1
+    return changes[0]
+
+
+def write(path: Path, content: str, *, check: str = "", backup: bool = False) -> int:
+    return run(write_script(str(path), content, mode="640", owner=OWNER, check=check, backup=backup)).returncode
+
+
+@settings(max_examples=60, deadline=None)
+@given(name=NAMES, content=CONTENTS)
+def test_any_name_and_any_text_reach_the_file_as_data(name: str, content: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        assert write(Path(folder) / name, content) == 0
+        assert {path.name for path in Path(folder).iterdir()} == {name}
+        assert (Path(folder) / name).read_bytes().decode() == content
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_names_and_texts_are_neither_run_nor_changed(tmp_path: Path, text: str) -> None:
+    assert write(tmp_path / text / text, text) == 0
+    assert (tmp_path / text / text).read_text() == text
+    assert [path.name for path in tmp_path.iterdir()] == [text]
+
+
+@settings(max_examples=30, deadline=None)
+@given(name=NAMES, content=CONTENTS)
+def test_a_file_written_is_found_as_written(name: str, content: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        file = File(f"{folder}/{name}", content, owner="root:root")
+        write(Path(file.path), content)
+        (_, stat), (status, text) = (ask(probe.script) for probe in file.probes())
+        assert stat.startswith(("regular file|640|", "regular empty file|640|"))
+        assert (status, text) == (0, content)
+
+
+def test_a_file_gets_its_mode(tmp_path: Path) -> None:
+    write(tmp_path / "a", "x")
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_text_that_its_check_refuses_never_gets_the_name(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("old")
+    assert write(tmp_path / "a", "new", check="grep -q old %s") != 0
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_cut_write_is_replaced_by_the_next(tmp_path: Path) -> None:
+    (tmp_path / ".a.hostwright-new").write_text("half of")
+    assert write(tmp_path / "a", "whole") == 0
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a": "whole"}
+
+
+def test_a_backup_keeps_the_text_before(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("old")
+    assert write(tmp_path / "a", "new", backup=True) == 0
+    assert (tmp_path / "a.hostwright-backup").read_text() == "old"
+
+
+def test_a_file_as_desired_plans_nothing() -> None:
+    assert changes_of(MOTD, RIGHT) == ()
+    empty = {"stat -c": "regular empty file|644|root:root\n", "cat --": ""}
+    assert changes_of(File("/etc/motd", ""), empty) == ()
+
+
+def test_a_missing_file_is_planned_with_its_text() -> None:
+    change = one(changes_of(MOTD))
+    assert (change.what, change.have, change.want) == ("file /etc/motd", "absent", "644 root:root")
+    assert "+hello" in change.diff
+
+
+@pytest.mark.parametrize(
+    "stat", ["regular file|600|root:root", "regular file|644|admin:admin", "symbolic link|777|root:root"]
+)
+def test_mode_owner_and_kind_count(stat: str) -> None:
+    change = one(changes_of(MOTD, {**RIGHT, "stat -c": stat}))
+    assert change.have == stat.replace("|", " ")
+    assert change.diff == ""
+
+
+def test_a_cut_answer_is_never_taken_for_the_same_text() -> None:
+    cut = Answer(0, "hello\n", truncated=True)
+    assert one(changes_of(MOTD, {**RIGHT, "cat --": cut})).have == "other text"
+
+
+def test_the_diff_shows_a_missing_line_end() -> None:
+    change = one(changes_of(MOTD, {**RIGHT, "cat --": "hello"}))
+    assert "\\ No newline at end of file" in change.diff
+
+
+def test_what_a_file_needs_to_have_effect_runs_after_it() -> None:
+    file = File("/etc/systemd/system/a.service", "x", then=("systemctl daemon-reload",))
+    assert one(changes_of(file)).steps[0].script.endswith("systemctl daemon-reload")
+
+
+def test_a_directory_is_made_with_mode_and_owner() -> None:
+    directory = Directory("/srv/a b", "750", "admin")
+    assert changes_of(Directory("/srv"), {"stat -c": "directory|755|root:root\n"}) == ()
+    assert one(changes_of(directory)).steps[0].script.endswith("\ninstall -d -m 750 -o admin -g admin -- '/srv/a b'")
+
+
+def test_a_link_as_desired_plans_nothing() -> None:
+    assert changes_of(Link("/a", "/b"), {"readlink": "/b\n"}) == ()
+
+
+@pytest.mark.parametrize(
+    ("answer", "have"), [(Answer(1, ""), "absent"), (Answer(0, "/c\n"), "/c"), (Answer(0, "\n"), "not a link")]
+)
+def test_a_link_says_what_is_in_its_place(answer: Answer, have: str) -> None:
+    assert one(changes_of(Link("/a", "/b"), {"readlink": answer})).have == have
+
+
+def test_a_link_replaces_a_link_and_moves_anything_else_aside(tmp_path: Path) -> None:
+    place = tmp_path / "it's"
+    place.mkdir()
+    (place / "kept").touch()
+    script = one(changes_of(Link(str(place), "/there"))).steps[0].script
+    assert run(script).returncode == 0
+    assert str(place.readlink()) == "/there"
+    assert [path.name for path in tmp_path.glob("*.before-hostwright.*/*")] == ["kept"]
+    assert run(script).returncode == 0
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_what_must_be_absent_goes_with_its_reason() -> None:
+    assert changes_of(Absent("/a")) == ()
+    change = one(changes_of(Absent("/a", "stops the installer"), {"test -e": ""}))
+    assert change.want == "absent (stops the installer)"
+    assert change.steps[0].script == "rm -f -- /a"
+
+
+WANTED = JsonMerged("/etc/docker/daemon.json", '{"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}}}')
+
+
+def test_json_keys_of_others_stay() -> None:
+    have = '{"runtimes": {"kata": {"path": "kata"}}, "log-driver": "journald"}'
+    change = one(changes_of(WANTED, {"stat -c": "x", "cat --": have}))
+    assert '+        "nvidia": {' in change.diff
+    assert "kata" in change.steps[0].script
+    assert "journald" in change.steps[0].script
+
+
+def test_json_that_holds_the_keys_plans_nothing() -> None:
+    have = json.dumps({"debug": True, **json.loads(WANTED.wanted)})
+    assert changes_of(WANTED, {"stat -c": "x", "cat --": have}) == ()
+
+
+@pytest.mark.parametrize("broken", ['{"a": ', "[]", "hello"])
+def test_a_file_that_is_no_json_object_is_replaced_and_said_to_be(broken: str) -> None:
+    change = one(changes_of(WANTED, {"stat -c": "x", "cat --": broken}))
+    assert change.have == "not valid JSON"
+    assert ".hostwright-backup" in change.steps[0].script
+
+
+def test_a_json_file_too_large_to_read_is_refused() -> None:
+    cut = Answer(0, "{}", truncated=True)
+    assert isinstance(one(changes_of(WANTED, {"stat -c": "x", "cat --": cut})), Refusal)
+
+
+def test_of_many_things_a_few_are_named() -> None:
+    assert few(["a", "b"]) == "a; b"
+    assert few(["a", "b", "c", "d", "e"]) == "a; b; c and 2 more"

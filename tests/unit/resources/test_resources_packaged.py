@@ -1,0 +1,138 @@
+"""Files of packages as they lie on the host: gone, empty, turned, of another version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hostwright.plan.model import Answer, Change
+from hostwright.resources.packages.packaged import PackagedTree, Says
+from tests.unit.support.facts import changes_of
+from tests.unit.support.shell import ask
+
+HOME = "/usr/local/cuda-11.2"
+LIB = f"{HOME}/targets/x86_64-linux/lib"
+TREE = PackagedTree(HOME, (LIB,), "/etc/apt/sources.list.d/cuda.list")
+DPKG = "cuda-cudart-11-2\t11.2.152-1\thi \nlibcublas-11-2\t11.4.1.1043-1\tii \ncuda-nvcc-11-2\t11.2.152-1\tii \n"
+INFO = "/var/lib/dpkg/info"
+PACKAGED = (
+    f"packaged {INFO}/cuda-cudart-11-2.list:{LIB}/libcudart.so.11.0\n"
+    f"packaged {INFO}/cuda-cudart-11-2.list:{LIB}/libcudart.so.11.2.152\n"
+    f"packaged {INFO}/libcublas-11-2:amd64.list:{LIB}/libcublas.so.11\n"
+)
+FOUND = (
+    f"found l 21 {LIB}/libcudart.so.11.0 libcudart.so.11.2.152\n"
+    f"found f 600 {LIB}/libcudart.so.11.2.152 \n"
+    f"found l 9 {LIB}/libcublas.so.11 libcublas.so.11.4.1.1043\n"
+)
+
+
+def plan(listing: str, table: str = DPKG) -> Change | None:
+    changes = changes_of(TREE, {"dpkg-query": table, "/var/lib/dpkg/info": listing})
+    return changes[0] if changes else None
+
+
+def test_a_complete_tree_plans_nothing() -> None:
+    assert plan(PACKAGED + FOUND) is None
+    assert plan("") is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ("libcudart.so.11.2.152\nfound f", "/opt/x\nfound f", "leads to /opt/x"),
+        ("libcudart.so.11.2.152\nfound f", "libcublas.so.11\nfound f", "leads to libcublas.so.11"),
+        ("found f 600", "found f 0", "libcudart.so.11.2.152 empty"),
+    ],
+)
+def test_a_turned_link_and_an_emptied_library_are_found(old: str, new: str, fault: str) -> None:
+    change = plan(PACKAGED + FOUND.replace(old, new))
+    assert change is not None
+    assert fault in change.have
+    assert "install cuda-cudart-11-2=11.2.152-1" in change.steps[0].script
+    assert "libcublas" not in change.steps[0].script
+
+
+def test_a_link_to_a_library_of_the_same_name_that_no_package_owns_is_found() -> None:
+    foreign = FOUND.replace("libcudart.so.11.2.152\nfound f 600", "libcudart.so.11.2.72\nfound f 600", 1)
+    change = plan(f"{PACKAGED}{foreign}found f 500 {LIB}/libcudart.so.11.2.72 \n")
+    assert change is not None
+    assert "leads to libcudart.so.11.2.72" in change.have
+
+
+def test_a_link_into_nothing_is_not_blamed_for_what_another_package_lacks() -> None:
+    assert plan(PACKAGED + FOUND.replace("libcublas.so.11.4.1.1043", "libcublas.so.11.4")) is None
+
+
+def test_missing_files_are_counted_and_only_their_package_comes_again() -> None:
+    gone = "".join(f"gone {INFO}/cuda-nvcc-11-2.list:{HOME}/bin/{name}\n" for name in ("nvcc", "ptxas", "a", "b"))
+    change = plan(gone + PACKAGED + FOUND)
+    assert change is not None
+    assert change.have == f"{HOME}/bin/nvcc gone; {HOME}/bin/ptxas gone; {HOME}/bin/a gone and 1 more"
+    assert "--reinstall" in change.steps[0].script
+    assert " install cuda-nvcc-11-2=11.2.152-1\n" in change.steps[0].script
+
+
+def test_a_held_package_is_held_again_after_it_came_again() -> None:
+    change = plan(f"gone {INFO}/cuda-cudart-11-2.list:{LIB}/libcudart.so.11.0\n")
+    assert change is not None
+    assert change.steps[0].script.endswith("apt-mark hold cuda-cudart-11-2")
+
+
+def test_what_is_not_installed_is_another_states_concern() -> None:
+    assert plan(f"gone {INFO}/cuda-nvcc-11-2.list:{HOME}/bin/nvcc\n", "bash\t5\tii \n") is None
+
+
+def test_the_question_finds_what_is_gone_empty_and_turned(tmp_path: Path) -> None:
+    info, root = tmp_path / "info", tmp_path / "cuda 11.2"
+    lib = root / "lib"
+    info.mkdir()
+    lib.mkdir(parents=True)
+    (lib / "liba.so.1").symlink_to("liba.so.1.0")
+    (lib / "liba.so.1.0").write_text("a")
+    names = ("bin/nvcc", "lib/liba.so.1", "lib/liba.so.1.0", "lib")
+    (info / "cuda-a.list").write_text("/.\n/usr\n" + "".join(f"{root}/{name}\n" for name in names))
+    (info / "cuda-a.md5sums").write_text(f"0  {root}/other\n")
+    script = PackagedTree(str(root), (str(lib),), "/l").probes()[1].script.replace(INFO, str(info))
+    _, said = ask(script)
+    assert sorted(said.splitlines()) == sorted(
+        [
+            f"gone {info}/cuda-a.list:{root}/bin/nvcc",
+            f"packaged {info}/cuda-a.list:{lib}/liba.so.1",
+            f"packaged {info}/cuda-a.list:{lib}/liba.so.1.0",
+            f"found l 11 {lib}/liba.so.1 liba.so.1.0",
+            f"found f 1 {lib}/liba.so.1.0 ",
+        ]
+    )
+
+
+NVCC = Says(f"{HOME}/bin/nvcc", "-V", "V11.2.152", ("cuda-nvcc-11-2=11.2.152-1", "libcublas-11-2=11.4.1.1043-1"), "/l")
+
+
+def said(answer: Answer, table: str = DPKG) -> Change | None:
+    changes = changes_of(NVCC, {"dpkg-query": table, "timeout 10": answer})
+    return changes[0] if changes else None
+
+
+def test_the_right_version_plans_nothing() -> None:
+    assert said(Answer(0, "Cuda compilation tools, release 11.2, V11.2.152\n")) is None
+
+
+@pytest.mark.parametrize("line", ["release 11.2, V11.2.67", "release 11.2, V11.2.142", "release 11.2, V11.2.1520"])
+def test_other_releases_that_also_say_11_2_are_told_apart(line: str) -> None:
+    change = said(Answer(0, f"nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, {line}\n"))
+    assert change is not None
+    assert line in change.have
+    assert "install cuda-nvcc-11-2=11.2.152-1 libcublas-11-2=11.4.1.1043-1" in change.steps[0].script
+
+
+def test_a_program_that_does_not_run_is_found() -> None:
+    change = said(Answer(126, ""))
+    assert change is not None
+    assert change.have == "no version (status 126)"
+
+
+def test_a_program_is_asked_only_when_its_packages_are_right() -> None:
+    assert said(Answer(127, "")) is None
+    assert said(Answer(0, "V11.2.67"), DPKG.replace("cuda-nvcc-11-2\t11.2.152-1", "cuda-nvcc-11-2\t11.2.67-1")) is None

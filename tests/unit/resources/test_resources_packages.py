@@ -1,0 +1,160 @@
+"""Packages: what is planned from dpkg's table, and what the commands make of apt's answers."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hostwright.plan.model import Change
+from hostwright.resources.packages.packages import (
+    DPKG_LOCK,
+    PATIENTLY,
+    Debs,
+    DebsAbsent,
+    DpkgInOrder,
+    install_script,
+    update_script,
+)
+from tests.unit.support.facts import changes_of
+from tests.unit.support.shell import program, run
+
+TABLE = "bash\t5.1-2\tii \ndocker.io\t20.10\thi \nold\t1\trc \nhalf\t2\tiU \n"
+IN_ORDER = "bash\t5.1-2\tii \n"
+
+
+def plan(resource: Debs | DebsAbsent | DpkgInOrder, table: str = TABLE, journal: str = "") -> Change | None:
+    changes = changes_of(resource, {"dpkg-query": table, "/var/lib/dpkg/updates": journal})
+    return changes[0] if changes else None
+
+
+@pytest.mark.parametrize("words", [("bash",), ("bash=5.1-2",), ("docker.io=20.10", "bash")])
+def test_packages_that_are_there_plan_nothing(words: tuple[str, ...]) -> None:
+    assert plan(Debs(words)) is None
+
+
+@pytest.mark.parametrize(
+    ("word", "have"),
+    [("gcc", "gcc absent"), ("bash=5.2", "bash 5.1-2"), ("old", "old absent"), ("half=2", "half absent")],
+)
+def test_packages_that_are_missing_or_at_another_version_are_named(word: str, have: str) -> None:
+    change = plan(Debs((word, "bash")))
+    assert change is not None
+    assert (change.have, change.want) == (have, word)
+    assert change.steps[0].lock == DPKG_LOCK
+
+
+def test_a_package_that_is_there_is_held_without_installing_anything() -> None:
+    change = plan(Debs(("bash", "docker.io"), hold=True))
+    assert change is not None
+    assert (change.have, change.want) == ("bash not held", "bash held")
+    assert change.steps[0].script == f"{PATIENTLY} apt-mark hold bash docker.io"
+
+
+def test_absent_packages_are_found_by_pattern_and_what_is_kept_is_kept() -> None:
+    table = "nvidia-driver-460\t460\tii \nnvidia-container-toolkit\t1.17\tii \nnvidia-utils-460\t460\trc \n"
+    change = plan(DebsAbsent(("nvidia-*",), "two drivers", keep=("nvidia-container-*",)), table)
+    assert change is not None
+    assert change.have == "nvidia-driver-460 460"
+    assert change.want == "absent (two drivers)"
+    assert change.steps[0].script.endswith("purge nvidia-driver-460")
+    assert plan(DebsAbsent(("nvidia-*",), "two drivers"), IN_ORDER) is None
+
+
+@pytest.mark.parametrize("state", ["iU ", "iF ", "iH ", "iW ", "it ", "iiR"])
+def test_an_interrupted_dpkg_is_mended_before_it_is_used(state: str) -> None:
+    change = plan(DpkgInOrder(), f"half\t2\t{state}\n")
+    assert change is not None
+    assert change.have == "interrupted (half)"
+    assert "dpkg --configure -a" in change.steps[0].script
+
+
+def test_an_unfinished_journal_is_an_interrupted_dpkg() -> None:
+    assert plan(DpkgInOrder(), IN_ORDER) is None
+    change = plan(DpkgInOrder(), IN_ORDER, "0001\n")
+    assert change is not None
+    assert change.have == "interrupted (unfinished journal)"
+
+
+def test_the_lock_is_waited_for_and_never_removed() -> None:
+    script = install_script(("gcc",))
+    assert "DPkg::Lock::Timeout=600" in script
+    assert "rm " not in script
+
+
+def apt(folder: Path, simulation: str, *, known_after_update: bool = False) -> Path:
+    """An ``apt-get`` that writes down what it is asked and answers simulations with ``simulation``."""
+    log = folder / "log"
+    known = f"[ -e {folder}/updated ] || exit 100" if known_after_update else ":"
+    program(
+        folder / "bin",
+        "apt-get",
+        f'for word; do last=$word; done; echo "$*" >> {log}\n'
+        f'case "$*" in *update) touch {folder}/updated ;; *" -s "*) {known}; printf "{simulation}" ;; esac',
+    )
+    return log
+
+
+def calls(log: Path) -> list[str]:
+    lines = log.read_text().splitlines()
+    return ["update" if line.endswith(" update") else "simulate" if " -s " in line else "install" for line in lines]
+
+
+def test_lists_are_fetched_only_when_the_package_is_not_known(tmp_path: Path) -> None:
+    log = apt(tmp_path, "Inst gcc (1)\\n")
+    assert run(install_script(("gcc",)), path=tmp_path / "bin").returncode == 0
+    assert calls(log) == ["simulate", "install"]
+
+
+def test_stale_lists_are_fetched_once(tmp_path: Path) -> None:
+    log = apt(tmp_path, "Inst gcc (1)\\n", known_after_update=True)
+    assert run(install_script(("gcc",)), path=tmp_path / "bin").returncode == 0
+    assert calls(log) == ["simulate", "update", "install"]
+
+
+def test_a_guarded_name_in_the_simulation_stops_before_anything_is_installed(tmp_path: Path) -> None:
+    log = apt(tmp_path, "Inst cuda-11-2 (1)\\nInst nvidia-driver-460 (460)\\n")
+    done = run(install_script(("cuda-11-2",), guard="^nvidia-"), path=tmp_path / "bin")
+    assert done.returncode == 1
+    assert b"hostwright: apt would also install: nvidia-driver-460" in done.stdout
+    assert "install" not in calls(log)
+
+
+def test_a_guard_lets_everything_else_through(tmp_path: Path) -> None:
+    log = apt(tmp_path, "Inst cuda-toolkit-11-2 (1)\\nRemv nvidia-old [1]\\n")
+    assert run(install_script(("cuda-toolkit-11-2",), guard="^nvidia-"), path=tmp_path / "bin").returncode == 0
+    assert calls(log)[-1] == "install"
+
+
+def test_one_source_is_asked_alone_so_that_others_cannot_fail_it(tmp_path: Path) -> None:
+    assert "SourceList=/etc/apt/a.list -o Dir::Etc::SourceParts=/dev/null" in update_script("/etc/apt/a.list")
+    log = apt(tmp_path, "Inst a (1)\\n")
+    assert run(install_script(("a",), source="/etc/apt/a.list"), path=tmp_path / "bin").returncode == 0
+    assert calls(log) == ["update", "simulate", "install"]
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "tries"),
+    [
+        ("echo fine", 0, 1),
+        ("echo broken; exit 3", 1, 1),
+        ("test $n -ge 2 || { echo dpkg frontend lock was locked by another process with pid 7; exit 2; }", 0, 2),
+        ("test $n -ge 2 || { echo E: Could not get lock /var/lib/apt/lists/lock.; exit 100; }", 0, 2),
+    ],
+)
+def test_a_lock_is_waited_for_and_nothing_else(tmp_path: Path, command: str, status: int, tries: int) -> None:
+    count = tmp_path / "count"
+    script = f"{PATIENTLY} sh -c 'echo >>{count}; n=$(wc -l <{count}); {command}'"
+    done = subprocess.run(["sh", "-eu", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, count.read_text().count("\n")) == (status, tries)
+    assert ("broken" in done.stdout) == (status == 1)
+
+
+def test_a_package_that_was_cut_off_while_unpacked_gets_its_archive_again_before_anything_is_configured():
+    """``dpkg --configure -a`` and ``apt-get -f`` both refuse it: "in a very bad inconsistent state"."""
+    (change,) = changes_of(DpkgInOrder(), {"dpkg-query": "gcc-10\t10.2.1-6\tiHR\n"})
+    script = change.steps[0].script
+    assert "gcc-10" in change.have
+    assert script.index("reinstreq") < script.index("dpkg --unpack") < script.index("dpkg --configure -a")
+    assert change.steps[0].tries > 1

@@ -1,0 +1,186 @@
+"""Repositories: keys, lists and sources, as data and by what the commands do to real files."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from hostwright.common.errors import InputError
+from hostwright.plan.model import Answer, Change, Resource
+from hostwright.resources.conditions import Differs
+from hostwright.resources.packages.packages import Debs
+from hostwright.resources.packages.repositories import (
+    DEARMOR,
+    NO_SOURCE,
+    AptSource,
+    Keyring,
+    LocalRepo,
+    RepoDropped,
+    SourcesDisabled,
+    deb_version,
+)
+from hostwright.stack.stack import Artifact
+from tests.unit.support.facts import Replies, changes_of
+from tests.unit.support.shell import ask, program, run
+
+DEB = Artifact(name="repo", file="cuda-repo_11.2.2-1_amd64.deb", sha256="a" * 64)
+KEY = base64.b64encode(bytes(range(256)) * 4)
+ARMORED = b"-----BEGIN PGP PUBLIC KEY BLOCK-----\nVersion: x\n\n" + b"\n".join(
+    [KEY[i : i + 64] for i in range(0, len(KEY), 64)] + [b"=abcd", b"-----END PGP PUBLIC KEY BLOCK-----", b""]
+)
+
+
+def one(resource: Resource, replies: Replies) -> Change:
+    changes = changes_of(resource, replies)
+    assert len(changes) == 1
+    return changes[0]
+
+
+@pytest.mark.parametrize("file", ["cuda.deb", "a_b.deb", "a_b_c.tgz", "a_b_c_d.deb"])
+def test_a_file_without_a_version_in_its_name_is_refused(file: str) -> None:
+    with pytest.raises(InputError, match="not named like a Debian package"):
+        deb_version(file)
+
+
+REPO = LocalRepo("cuda-repo", DEB, "/var/cuda-repo/key.pub", "/etc/apt/sources.list.d/cuda.list")
+
+
+def test_an_installed_repository_plans_nothing() -> None:
+    assert changes_of(REPO, {"dpkg-query": "cuda-repo\t11.2.2-1\tii \n", "test -s": ""}) == ()
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "have"),
+    [
+        ("", Answer(1, ""), "absent"),
+        ("cuda-repo\t11.2.0-1\tii \n", Answer(0, ""), "11.2.0-1"),
+        ("cuda-repo\t11.2.2-1\tii \n", Answer(1, ""), "11.2.2-1, damaged"),
+        ("cuda-repo\t11.2.2-1\trc \n", Answer(1, ""), "absent"),
+    ],
+)
+def test_a_repository_that_is_missing_old_or_damaged_comes_from_the_artifact(
+    table: str, key: Answer, have: str
+) -> None:
+    change = one(REPO, {"dpkg-query": table, "test -s": key})
+    assert (change.have, change.artifacts) == (have, ("repo",))
+    assert f"/{'a' * 64}/cuda-repo_11.2.2-1_amd64.deb" in change.steps[0].script
+
+
+def local_repo(folder: Path, dpkg: str) -> tuple[LocalRepo, str]:
+    """A repository below ``folder`` whose ``dpkg`` runs this script, and the step that installs it."""
+    program(folder / "bin", "dpkg", dpkg)
+    repo = LocalRepo("cuda-repo", DEB, str(folder / "key"), str(folder / "cuda.list"))
+    return repo, one(repo, {"dpkg-query": "", "test -s": Answer(1, "")}).steps[0].script
+
+
+def test_dpkgs_lock_is_waited_for(tmp_path: Path) -> None:
+    taken = "dpkg: error: dpkg frontend lock was locked by another process with pid 1"
+    _, script = local_repo(tmp_path, f'[ -e {tmp_path}/free ] || {{ touch {tmp_path}/free; echo "{taken}"; exit 2; }}')
+    assert run(script, path=tmp_path / "bin").returncode == 0
+
+
+def test_what_dpkg_says_is_shown_when_it_fails(tmp_path: Path) -> None:
+    _, script = local_repo(tmp_path, "echo 'not enough space'; exit 1")
+    done = run(script, path=tmp_path / "bin")
+    assert (done.returncode, done.stdout) == (1, b"not enough space\n")
+
+
+def test_the_list_with_the_key_survives_the_packages_own(tmp_path: Path) -> None:
+    repo, script = local_repo(tmp_path, f"echo 'deb file:///var/cuda-repo /' > {tmp_path}/cuda.list")
+    Path(repo.list_file).write_text("deb [signed-by=/k] file:///var/cuda-repo /\n")
+    assert run(script, path=tmp_path / "bin").returncode == 0
+    assert "signed-by" in Path(repo.list_file).read_text()
+
+
+TOOLKIT = Differs((Debs(("toolkit=1",)),))
+
+
+def test_a_repository_is_dropped_when_nothing_needs_it_any_more() -> None:
+    drop = RepoDropped("cuda-repo", TOOLKIT)
+    assert changes_of(drop, {"dpkg-query": "toolkit\t1\thi \n"}) == ()
+    change = one(drop, {"dpkg-query": "toolkit\t1\thi \ncuda-repo\t1\tii \n"})
+    assert change.steps[0].script.endswith("purge cuda-repo")
+
+
+def test_dropping_is_planned_together_with_what_needs_the_repository() -> None:
+    assert one(RepoDropped("cuda-repo", TOOLKIT), {"dpkg-query": "bash\t1\tii \n"}).have == "installed by this plan"
+
+
+@pytest.mark.parametrize("text", [ARMORED, ARMORED.replace(b"\n", b"\r\n"), base64.b64decode(KEY)])
+def test_a_key_is_dearmored_without_gpg(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "key").write_bytes(text)
+    assert run(f"{DEARMOR}\ndearmor {tmp_path}/key").stdout == base64.b64decode(KEY)
+
+
+def keyring(folder: Path, artifact: str = "") -> Keyring:
+    return Keyring(str(folder / "ring.gpg"), str(folder / "source.pub"), artifact=artifact)
+
+
+def test_a_key_taken_over_is_found_again_and_another_one_is_not(tmp_path: Path) -> None:
+    ring = keyring(tmp_path)
+    (tmp_path / "source.pub").write_bytes(ARMORED)
+    # Only root can give a file to root: here it belongs to whoever runs the test.
+    probe = ring.probes()[0].script.replace("644:root", f"644:{tmp_path.owner()}")
+    assert ask(probe)[0] == 1
+    step = one(ring, {}).steps[0].script.replace("-o root -g root ", "")
+    assert run(step).returncode == 0
+    assert ask(probe)[0] == 0
+    (tmp_path / "ring.gpg").write_bytes(b"another")
+    assert ask(probe)[0] == 1
+    (tmp_path / "source.pub").unlink()
+    assert ask(probe)[0] == NO_SOURCE
+
+
+def test_without_its_source_a_key_is_believed_only_if_it_is_an_artifacts(tmp_path: Path) -> None:
+    gone = {"dearmor": Answer(NO_SOURCE, "")}
+    assert changes_of(keyring(tmp_path, artifact="key"), gone) == ()
+    assert len(changes_of(keyring(tmp_path), gone)) == 1
+
+
+def test_a_key_with_another_fingerprint_is_never_taken_over(tmp_path: Path) -> None:
+    program(tmp_path / "bin", "gpg", "echo 'pub:-:'; echo 'fpr:::::::::BBBB:'")
+    program(tmp_path / "bin", "install", 'shift 6; : > "$2"')
+    (tmp_path / "source.pub").write_bytes(ARMORED)
+    ring = Keyring(str(tmp_path / "ring.gpg"), str(tmp_path / "source.pub"), "AAAA")
+    done = run(one(ring, {}).steps[0].script, path=tmp_path / "bin")
+    assert done.returncode == 1
+    assert b"holds the key BBBB" in done.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"bin", "source.pub"}
+
+
+def test_a_source_names_its_key_and_the_hosts_distribution() -> None:
+    source = AptSource("/l", "https://a/{distribution}", "{codename}", "/k.gpg", ("stable",))
+    change = one(source, {"os-release": 'ID=debian\nVERSION_CODENAME="bullseye"\n'})
+    assert "+deb [signed-by=/k.gpg] https://a/debian bullseye stable" in change.diff
+
+
+NETWORK = "developer.download.nvidia.com/compute/cuda/repos"
+OTHERS = SourcesDisabled((NETWORK, "/var/cuda-repo"), "one source", keep="/etc/apt/sources.list.d/ours.list")
+
+
+def test_only_lines_that_apt_reads_count() -> None:
+    found = "\n".join(
+        [
+            "/etc/apt/sources.list.d/ours.list:deb [signed-by=/k] file:///var/cuda-repo /",
+            f"/etc/apt/sources.list:# deb https://{NETWORK}/ubuntu2004/x86_64 /",
+            f"/etc/apt/sources.list.d/old.list.save:deb https://{NETWORK}/ubuntu2004/x86_64 /",
+        ]
+    )
+    assert changes_of(OTHERS, {"grep": found}) == ()
+    assert one(OTHERS, {"grep": f"/etc/apt/sources.list:deb https://{NETWORK}/x /"}).want == "not read (one source)"
+
+
+def test_lines_become_comments_and_deb822_files_are_passed_over(tmp_path: Path) -> None:
+    line = f"deb [arch=amd64] https://{NETWORK}/ubuntu2004/x86_64 /"
+    (tmp_path / "a.list").write_text(f"deb http://archive.example/debian bullseye main\n{line}\n")
+    (tmp_path / "b.sources").write_text(f"URIs: https://{NETWORK}/x\n")
+    found = f"{tmp_path}/a.list:{line}\n{tmp_path}/b.sources:URIs: https://{NETWORK}/x\n"
+    script = one(OTHERS, {"grep": found}).steps[0].script
+    assert run(script).returncode == 0
+    assert (tmp_path / "a.list").read_text().splitlines() == [
+        "deb http://archive.example/debian bullseye main",
+        f"# disabled by hostwright: {line}",
+    ]
+    assert [path.name for path in tmp_path.glob("b*")] == ["b.sources.disabled"]

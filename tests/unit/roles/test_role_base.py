@@ -1,0 +1,296 @@
+"""The role base: what it plans on a bare, a damaged and a finished host, and the traps that it keeps a host from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+from hostwright.plan.model import Answer, Change, Deferred, Facts, Reboot, Refusal, Resource
+from hostwright.plan.role import Wanted
+from hostwright.resources.files.files import Absent, File
+from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, PATIENTLY
+from hostwright.resources.runfile import DRIVER_PACKAGES, NOT_DRIVER
+from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE, NOUVEAU, NouveauGone
+from hostwright.resources.system.room import GB, Room, Share, shares
+from hostwright.stack.stackfile import load_stack
+from hostwright.standard.roles.base import NOUVEAU_OFF, Base, base
+from tests.unit.support.facts import NOTHING, facts_for
+from tests.unit.support.shell import program, run
+
+STACK = load_stack("tensorflow-2.9")
+RESOURCES = base.resources(Base(), Wanted(STACK))
+KERNEL = "5.10.0-28-amd64"
+
+DF = "Filesystem 1024-blocks Used Available Capacity Mounted on\n"
+ROOMY = DF + "/dev/sda1 1 1 900000000 1% /\n" * 4
+PROVISIONED = "".join(
+    f"{name}\t1.0\t{state} \n"
+    for name, state in [
+        *((name, "ii") for name in Base().packages),
+        (f"linux-headers-{KERNEL}", "hi"),
+        ("linux-headers-amd64", "hi"),
+        ("linux-image-amd64", "hi"),
+    ]
+)
+
+
+def host(resources: Iterable[Resource] = RESOURCES, **differs: str | Answer) -> Facts:
+    """Facts of a provisioned host; ``differs`` are answers by a word that occurs in a probe's script."""
+    right: dict[str, str | Answer] = {
+        "dpkg-query": PROVISIONED,
+        "ls /var/lib/dpkg/updates": "",
+        "uname -rm": f"{KERNEL} x86_64\n",
+        "build/Makefile": "",
+        "initrd.img": "",
+        "nouveau|nova": "",
+        "/boot/vmlinuz": "",
+        "/sys/module/nvidia": NOTHING,
+        "df -Pk": ROOMY,
+        "for p in": "/usr/bin/nvidia-smi\n",
+    }
+    for one in resources:
+        if isinstance(one, File):
+            stat, content = one.probes()
+            right[stat.script] = f"regular file|{one.mode}|{one.owner}\n"
+            right[content.script] = one.content
+        if isinstance(one, Absent):
+            right[one.probes()[0].script] = NOTHING
+    return facts_for(resources, {**right, **differs})
+
+
+def plan(**differs: str | Answer) -> list[Change]:
+    facts = host(**differs)
+    return [change for one in RESOURCES if (change := one.plan(facts)) is not None]
+
+
+def script(change: Change) -> str:
+    return "\n".join(step.script for step in change.steps)
+
+
+def file(path: str) -> File:
+    return next(one for one in RESOURCES if isinstance(one, File) and one.path == path)
+
+
+def test_a_provisioned_host_plans_nothing() -> None:
+    assert plan() == []
+
+
+def test_a_bare_host_gets_everything_in_one_plan() -> None:
+    facts = facts_for(RESOURCES, {"dpkg-query": "", "uname -rm": f"{KERNEL} x86_64", "df -Pk": ROOMY, "initrd.img": ""})
+    planned = [change.what for one in RESOURCES if (change := one.plan(facts)) is not None]
+    assert planned == [
+        "file /etc/apt/apt.conf.d/52hostwright",
+        "file /etc/apt/preferences.d/hostwright-no-other-driver",
+        f"packages {' '.join(Base().packages)}",
+        "kernel packages",
+        f"file {NOUVEAU_OFF}",
+    ]
+
+
+def test_apts_lock_is_waited_for_and_never_removed() -> None:
+    changes = plan(**{"dpkg-query": "", "build/Makefile": NOTHING})
+    assert changes
+    for change in changes:
+        assert "rm" not in script(change).split() or "lock" not in script(change)
+        for step in change.steps:
+            if "apt-get" in step.script:
+                assert step.lock == DPKG_LOCK, PATIENTLY
+                assert "DPkg::Lock::Timeout=600" in step.script
+    assert "DPkg::Lock::Timeout" in APT_GET
+
+
+@pytest.mark.parametrize("half", ["foo\t1\tiF \n", "foo\t1\tiU \n", "foo\t1\tiHR\n"])
+def test_an_interrupted_dpkg_is_mended_before_it_is_used(half: str) -> None:
+    changes = plan(**{"dpkg-query": half})
+    assert changes[0].what == "dpkg"
+    assert "dpkg --configure -a" in script(changes[0])
+    assert [change.what for change in plan(**{"dpkg-query": PROVISIONED + half})] == ["dpkg"]
+
+
+def test_an_unfinished_dpkg_journal_is_mended_too() -> None:
+    assert [change.what for change in plan(**{"ls /var/lib/dpkg/updates": "0001\n"})] == ["dpkg"]
+
+
+def test_headers_are_those_of_the_running_kernel() -> None:
+    (change,) = plan(**{"build/Makefile": NOTHING, "dpkg-query": PROVISIONED.replace(f"linux-headers-{KERNEL}", "x")})
+    assert f"install linux-headers-{KERNEL} ||" in script(change)
+    assert "linux-headers-amd64" not in script(change)
+    assert script(change).endswith(f"xargs -r {PATIENTLY} apt-mark hold")
+
+
+def test_headers_whose_files_are_gone_are_installed_again_with_what_they_stand_on() -> None:
+    (change,) = plan(**{"build/Makefile": NOTHING})
+    assert f"depends --recurse --installed --important linux-headers-{KERNEL} |" in script(change)
+    assert "--reinstall install $parts" in script(change)
+
+
+def test_kernels_stay_where_they_are() -> None:
+    loose = PROVISIONED.replace("linux-image-amd64\t1.0\thi", "linux-image-amd64\t1.0\tii")
+    (change,) = plan(**{"dpkg-query": loose})
+    assert change.have == "linux-image-amd64 not held"
+    assert "install" not in script(change).replace("installed", "")
+    removed = PROVISIONED.replace("linux-image-amd64\t1.0\thi", "linux-image-amd64\t1.0\trc")
+    assert plan(**{"dpkg-query": removed}) == []
+
+
+@pytest.mark.parametrize(
+    "package",
+    [
+        "nvidia-driver-470", "nvidia-driver-460", "nvidia-headless-470-server", "libnvidia-compute-470",
+        "libnvidia-ml1", "libnvidia-cfg1-470", "libnvidia-common-470", "cuda-drivers", "cuda-drivers-535",
+        "nvidia-dkms-470", "libcuda1", "nvidia-kernel-dkms", "nvidia-tesla-470-kernel-dkms", "nvidia-smi",
+        "xserver-xorg-video-nvidia-470", "nvidia-alternative", "linux-modules-nvidia-470-generic",
+        "nvidia-persistenced", "nvidia-open",
+    ],
+)  # fmt: skip
+def test_packages_of_another_driver_are_purged_and_pinned_away(package: str) -> None:
+    (change,) = plan(**{"dpkg-query": f"{PROVISIONED}{package}\t470.1-1\tii \n"})
+    assert script(change).endswith(f" purge {package}")
+    assert pinned_away(package)
+
+
+def test_packages_of_a_driver_that_is_loaded_are_not_taken_from_running_work_unseen() -> None:
+    other = {"dpkg-query": f"{PROVISIONED}nvidia-driver-470\t470.1-1\tii \n"}
+    assert [change.disturbs for change in plan(**other)] == [""]
+    assert [change.disturbs for change in plan(**other, **{"/sys/module/nvidia": ""})] == ["removes a driver"]
+
+
+@pytest.mark.parametrize(
+    "package",
+    [
+        "libnvidia-container1", "libnvidia-container-tools", "nvidia-container-toolkit", "libcudart11.0",
+        "nvidia-container-toolkit-base", "nvidia-fabricmanager-470", "cuda-toolkit-11-2", "cuda-cudart-11-2",
+        "libcudnn8", "libcublas-11-2",
+    ],
+)  # fmt: skip
+def test_the_stacks_own_packages_are_neither_purged_nor_pinned_away(package: str) -> None:
+    assert plan(**{"dpkg-query": f"{PROVISIONED}{package}\t1-1\tii \n"}) == []
+    assert not pinned_away(package)
+
+
+def pinned_away(package: str) -> bool:
+    """What apt makes of the preferences file: shell patterns, and a regular expression between slashes."""
+    text = file("/etc/apt/preferences.d/hostwright-no-other-driver").content
+    assert "Pin-Priority: -1" in text
+    names = next(line for line in text.splitlines() if line.startswith("Package:")).split()[1:]
+    return any(
+        re.search(name.strip("/"), package) is not None if name.startswith("/") else fnmatchcase(package, name)
+        for name in names
+    )
+
+
+def test_what_is_purged_is_what_is_pinned_away() -> None:
+    text = file("/etc/apt/preferences.d/hostwright-no-other-driver").content
+    assert set(DRIVER_PACKAGES) - {"libnvidia-*"} <= set(text.split())
+    assert NOT_DRIVER == ("libnvidia-container*",)
+
+
+def test_the_marker_of_a_distributions_driver_goes() -> None:
+    marker = next(one for one in RESOURCES if isinstance(one, Absent))
+    (change,) = plan(**{marker.probes()[0].script: ""})
+    assert script(change) == "rm -f -- /usr/lib/nvidia/alternate-install-present"
+
+
+def test_unattended_upgrades_leave_drivers_toolkits_and_kernels_alone() -> None:
+    text = file("/etc/apt/apt.conf.d/52hostwright").content
+    assert text.count("{") == text.count("};")
+    fenced = re.findall(r'^ {4}"(.*)";$', text, re.MULTILINE)
+    for package in ("nvidia-fabricmanager-470", "libnvidia-container1", "cuda-toolkit-11-2", "linux-image-amd64"):
+        assert any(re.match(name, package) for name in fenced), package
+    assert not any(re.match(name, "openssl") for name in fenced)
+
+
+def test_nouveau_and_its_successors_are_kept_off_the_cards() -> None:
+    lines = file(NOUVEAU_OFF).content.splitlines()
+    for module in ("nouveau", "nova_core", "nova_drm"):
+        assert f"blacklist {module}" in lines
+    assert "options nouveau modeset=0" in lines
+    assert any("update-initramfs -u" in one for one in file(NOUVEAU_OFF).then)
+
+
+def test_an_initramfs_older_than_the_blacklist_is_rebuilt() -> None:
+    (change,) = plan(**{"initrd.img": NOTHING})
+    assert change.what == "initramfs"
+    assert "update-initramfs -u -k all" in script(change)
+
+
+def test_nouveau_that_has_a_card_wants_a_reboot_and_nothing_else() -> None:
+    (change,) = plan(**{"nouveau|nova": "0000:3b:00.0 nouveau\n0000:5e:00.0 nouveau\n"})
+    assert isinstance(change, Reboot)
+    assert change.have == "nouveau drives 0000:3b:00.0, nouveau drives 0000:5e:00.0"
+    assert change.reason
+    assert NouveauGone().plan(facts_for(NouveauGone(), {"nova": ""})) is None
+
+
+def test_a_kernel_that_was_removed_while_it_runs_wants_a_reboot_and_its_headers_come_after_it() -> None:
+    kernel, packages = plan(**{"/boot/vmlinuz": "5.10.0-30-amd64\n", "build/Makefile": NOTHING})
+    assert isinstance(kernel, Reboot)
+    assert kernel.reason == f"the running kernel {KERNEL} has been removed, and 5.10.0-30-amd64 is installed"
+    assert (type(packages), packages.what, packages.until) == (Deferred, "kernel packages", "reboot")
+
+
+@pytest.mark.parametrize(
+    ("there", "container", "said"),
+    [
+        (("boot/vmlinuz-2", "lib/modules/2/"), False, "2\n"),
+        (("boot/vmlinuz-2", "lib/modules/2/", "boot/vmlinuz-3", "lib/modules/3/"), False, "2\n3\n"),
+        (("boot/vmlinuz-2", "lib/modules/2/"), True, ""),
+        (("boot/vmlinuz-2", "lib/modules/2/", "lib/modules/1/"), False, ""),
+        (("boot/vmlinuz-2", "lib/modules/2/", "boot/vmlinuz-1"), False, ""),
+        (("boot/vmlinuz-2",), False, ""),
+        ((), False, ""),
+    ],
+    ids=[
+        "another one is there", "two others", "in a container", "its modules are there", "its image is there",
+        "the other one is not whole", "no kernel of its own, as in a container",
+    ],
+)  # fmt: skip
+def test_a_kernel_counts_as_removed_only_when_another_one_could_be_booted(
+    tmp_path: Path, there: tuple[str, ...], container: bool, said: str
+) -> None:
+    for name in there:
+        path = tmp_path / name
+        path.mkdir(parents=True) if name.endswith("/") else path.parent.mkdir(parents=True, exist_ok=True)
+        if not name.endswith("/"):
+            path.touch()
+    programs = tmp_path / "bin"
+    program(programs, "uname", "echo 1")
+    program(programs, "systemd-detect-virt", f"exit {0 if container else 1}")
+    script = KERNEL_GONE.script.replace("/lib/modules", f"{tmp_path}/lib/modules").replace(
+        "/boot/", f"{tmp_path}/boot/"
+    )
+    done = run(script, path=programs)
+    assert (done.returncode, done.stdout.decode()) == (0, said)
+
+
+def test_little_disk_refuses_a_bare_host_and_not_a_finished_one() -> None:
+    little = DF + "/dev/sda1 1 1 3000000 99% /\n" * 4
+    room = Room(20 * GB, shares(STACK))
+    change = room.plan(facts_for(room, {"df -Pk": little, "for p in": ""}))
+    assert isinstance(change, Refusal)
+    assert "/ has 3.1 GB free and 20.0 GB are needed" in change.sentence
+    assert "the driver, CUDA, cuDNN, TensorFlow, Docker" in change.sentence
+    everything = "\n".join(share.unless for share in shares(STACK))
+    assert room.plan(facts_for(room, {"df -Pk": little, "for p in": everything})) is None
+
+
+def test_each_filesystem_is_asked_for_what_goes_there() -> None:
+    room = Room(10 * GB, (Share("a", "/a", "/usr", 50), Share("b", "/b", "/var", 30), Share("c", "/c", "/opt", 20)))
+    rows = "tmpfs 1 1 2100000 1% /opt\n/dev/sda1 1 1 9000000 1% /\n/dev/sdb1 1 1 1000000 1% /var\n"
+    change = room.plan(facts_for(room, {"df -Pk": DF + rows, "for p in": "/a\n"}))
+    assert change is not None
+    assert change.have == "/var has 1.0 GB free and 3.0 GB are needed"
+
+
+def test_the_shares_of_a_bare_host_are_the_whole() -> None:
+    assert sum(share.percent for share in shares(STACK)) == 100
+
+
+def test_the_questions_are_the_shared_ones() -> None:
+    asked = [probe for one in RESOURCES for probe in one.probes()]
+    assert {DPKG, HEADERS, NOUVEAU} <= set(asked)
+    assert len(set(asked)) <= 17

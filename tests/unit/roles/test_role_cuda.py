@@ -1,0 +1,252 @@
+"""The role cuda: what is due for each state of a host, and the traps of NVIDIA's packages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import pytest
+
+from hostwright.plan.model import Answer, Change, Refusal, Resource
+from hostwright.plan.role import Wanted
+from hostwright.resources.conditions import When
+from hostwright.stack.stackfile import load_stack
+from hostwright.standard.roles.cuda import DRIVER, Cuda, cuda
+from tests.unit.support.facts import Replies, changes_of
+
+STACK = load_stack("tensorflow-2.9")
+STACK = STACK.model_copy(  # as after `invoke mirror`: everything has its checksum
+    update={"artifacts": {name: one.model_copy(update={"sha256": "a" * 64}) for name, one in STACK.artifacts.items()}}
+)
+RESOURCES = cuda.resources(Cuda(), Wanted(STACK))
+LIST = STACK.cuda.repository.list_file
+SOURCE = (
+    "deb [signed-by=/usr/share/keyrings/cuda-repo-ubuntu2004-11-2-local-keyring.gpg] "
+    "file:///var/cuda-repo-ubuntu2004-11-2-local /\n"
+)
+TOOLKIT = "cuda-toolkit-11-2\t11.2.2-1\thi \n" + "".join(
+    f"{name}\t{version}\thi \n" for name, version in STACK.cuda.components.items()
+)
+REPOSITORY = "cuda-repo-ubuntu2004-11-2-local\t11.2.2-460.32.03-1\tii \n"
+BARE: Replies = {"dpkg-query -W": "bash\t5.1\tii \n", "os-release": "ID=debian\n", "timeout 10": Answer(127, "")}
+GREEN = {
+    "dpkg-query -W": TOOLKIT + REPOSITORY,
+    "os-release": "ID=debian\n",
+    "grep -rHsF": "",
+    "sha256sum": f"{'a' * 64}  -\n",
+    "stat -c '%F": "regular file|644|root:root\n",
+    "test -s /var/cuda-repo": "",
+    "dearmor": "",
+    f"cat -- {LIST}": SOURCE,
+    "/var/lib/dpkg/info": "",
+    "timeout 10": "Cuda compilation tools, release 11.2, V11.2.152\n",
+    "cuda-11.2/lib64": "targets/x86_64-linux/lib\n",
+    "cuda-11.2/include": "targets/x86_64-linux/include\n",
+    "readlink -m": "/usr/local/cuda-11.2\n",
+}
+
+
+def plan(variables: Cuda | None = None, **differs: str | Answer) -> tuple[Change, ...]:
+    resources = RESOURCES if variables is None else cuda.resources(variables, Wanted(STACK))
+    return changes_of(resources, {**GREEN, **{key.replace("_", " "): value for key, value in differs.items()}})
+
+
+def only(changes: tuple[Change, ...]) -> Change:
+    assert len(changes) == 1, [change.what for change in changes]
+    return changes[0]
+
+
+def script(changes: Iterable[Change]) -> str:
+    return "\n".join(step.script for change in changes for step in change.steps)
+
+
+def changed(key: str, value: str | Answer) -> Change:
+    return only(changes_of(RESOURCES, {**GREEN, key: value}))
+
+
+def test_a_provisioned_host_plans_nothing() -> None:
+    assert plan() == ()
+
+
+def test_a_bare_host_gets_everything_in_one_plan_and_in_order() -> None:
+    changes = changes_of(RESOURCES, BARE)
+    assert [change.what.split()[0] for change in changes] == [
+        "file", "repository", "key", "file", "packages", "link", "link", "alternative",
+    ]  # fmt: skip
+    assert {name for change in changes for name in change.artifacts} == {"cuda-pin", "cuda-repository"}
+    assert not any(isinstance(change, Refusal) for change in changes)
+
+
+def test_the_toolkit_is_named_and_never_the_package_that_brings_a_driver() -> None:
+    commands = script(changes_of(RESOURCES, BARE))
+    assert "cuda-toolkit-11-2=11.2.2-1" in commands
+    installed = re.findall(r"^install (?:-s )?install (.*)$", commands, re.MULTILINE)
+    assert installed
+    names = {word.partition("=")[0] for words in installed for word in words.split()}
+    assert not names & {"cuda", "cuda-11-2", "cuda-runtime-11-2", "cuda-drivers"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nvidia-driver-460", "nvidia-dkms-470", "nvidia-kernel-common-460", "libnvidia-compute-460",
+        "libnvidia-cfg1-460", "libnvidia-common-460", "libnvidia-gl-470", "cuda-drivers", "cuda-drivers-460",
+        "libcuda1", "xserver-xorg-video-nvidia-460",
+    ],
+)  # fmt: skip
+def test_a_simulation_that_names_a_driver_is_refused(name: str) -> None:
+    assert re.search(DRIVER, name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "libnvidia-container1",
+        "libnvidia-container-tools",
+        "cuda-driver-dev-11-2",
+        "cuda-toolkit-11-2",
+        "libcublas-11-2",
+    ],
+)
+def test_what_is_no_driver_is_let_through(name: str) -> None:
+    assert not re.search(DRIVER, name)
+
+
+def test_the_guard_stands_before_the_installation() -> None:
+    commands = script(changes_of(RESOURCES, BARE))
+    assert commands.index("apt would also install") < commands.index("\ninstall install cuda-toolkit-11-2")
+
+
+@pytest.mark.parametrize("version", ["11.2.0-1", "11.2.1-1"])
+def test_the_other_releases_of_11_2_are_told_apart_by_dpkg(version: str) -> None:
+    table = GREEN["dpkg-query -W"].replace("cuda-toolkit-11-2\t11.2.2-1", f"cuda-toolkit-11-2\t{version}")
+    change = changed("dpkg-query -W", table)
+    assert change.have == f"cuda-toolkit-11-2 {version}"
+    assert "--allow-downgrades" in script([change])
+
+
+def test_a_component_of_another_release_is_told_apart_too() -> None:
+    table = GREEN["dpkg-query -W"].replace("libcublas-11-2\t11.4.1.1043-1", "libcublas-11-2\t11.3.1.68-1")
+    assert changed("dpkg-query -W", table).want == "libcublas-11-2=11.4.1.1043-1"
+
+
+def test_another_nvcc_under_the_right_packages_is_told_apart_by_its_full_version() -> None:
+    change = changed("timeout 10", "Cuda compilation tools, release 11.2, V11.2.67\n")
+    assert change.want == "V11.2.152"
+    assert "--reinstall" in script([change])
+
+
+def test_packages_are_held() -> None:
+    table = GREEN["dpkg-query -W"].replace("cuda-toolkit-11-2\t11.2.2-1\thi", "cuda-toolkit-11-2\t11.2.2-1\tii")
+    change = changed("dpkg-query -W", table)
+    assert change.want == "cuda-toolkit-11-2 held"
+    assert "install" not in script([change])
+
+
+def test_a_deleted_file_brings_its_package_again_and_nothing_else() -> None:
+    gone = "gone /var/lib/dpkg/info/cuda-nvcc-11-2.list:/usr/local/cuda-11.2/bin/ptxas\n"
+    change = changed("/var/lib/dpkg/info", gone)
+    assert "--reinstall" in script([change])
+    assert "cuda-nvcc-11-2=11.2.152-1" in script([change])
+    assert "libcublas" not in script([change])
+
+
+def test_apt_key_is_never_used_and_the_list_names_the_key() -> None:
+    commands = script(changes_of(RESOURCES, BARE))
+    assert "apt-key" not in commands
+    assert "trusted.gpg" not in commands
+    assert f"deb [signed-by=/usr/share/keyrings/{STACK.cuda.repository.package}-keyring.gpg] file:///var/" in commands
+    assert STACK.cuda.repository.fingerprint in commands
+
+
+def test_the_vendors_list_that_names_no_key_is_replaced() -> None:
+    change = changed(f"cat -- {LIST}", "deb file:///var/cuda-repo-ubuntu2004-11-2-local /\n")
+    assert "+deb [signed-by=" in change.diff
+
+
+def test_the_repository_is_the_one_that_exists() -> None:
+    repository = next(change for change in changes_of(RESOURCES, BARE) if change.what.startswith("repository"))
+    assert repository.want == "11.2.2-460.32.03-1"  # articles name 11.2.2-460.27.04, which does not exist
+
+
+def test_an_older_local_repository_is_replaced() -> None:
+    table = GREEN["dpkg-query -W"].replace("11.2.2-460.32.03-1", "11.2.0-460.27.04-1")
+    assert changed("dpkg-query -W", table).have == "11.2.0-460.27.04-1"
+
+
+SOURCES = "grep -rHsF -e developer.download.nvidia.com"
+NETWORK = "deb https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2004/x86_64 /"
+
+
+def test_the_network_repository_with_its_changed_key_is_not_read_beside_the_local_one() -> None:
+    change = changed(SOURCES, f"/etc/apt/sources.list.d/cuda.list:{NETWORK}\n")
+    assert "not read" in change.want
+    assert "sed -i" in script([change])
+
+
+def test_a_second_list_of_the_local_repository_without_its_key_is_not_read() -> None:
+    line = "deb file:///var/cuda-repo-ubuntu2004-11-2-local /"
+    assert changed(SOURCES, f"/etc/apt/sources.list.d/b.list:{line}\n").have.startswith("/etc/apt/sources.list.d/b")
+
+
+def test_the_network_repository_stays_where_it_is_wanted() -> None:
+    resources = cuda.resources(Cuda(network_repository=True), Wanted(STACK))
+    found = {**GREEN, SOURCES: f"/etc/apt/sources.list.d/cuda.list:{NETWORK}\n"}
+    assert changes_of(resources, found) == ()
+
+
+FORMER = "grep -rHsF -e /usr/share/keyrings/cuda-repo-"
+
+
+def test_the_list_of_a_former_toolkit_that_this_role_wrote_is_not_read_and_its_packages_stay() -> None:
+    line = SOURCE.replace("11-2", "11-8")
+    change = changed(FORMER, f"/etc/apt/sources.list.d/cuda-ubuntu2004-11-8-local.list:{line}")
+    assert change.have.startswith("/etc/apt/sources.list.d/cuda-ubuntu2004-11-8-local.list: deb [signed-by=")
+    assert "apt-get" not in script([change])
+
+
+def test_its_own_list_and_one_that_was_commented_out_before_are_no_former_ones() -> None:
+    commented = f"/etc/apt/sources.list.d/x.list:# disabled by hostwright: {SOURCE}"
+    assert plan(**{FORMER: f"{LIST}:{SOURCE}{commented}"}) == ()
+
+
+@pytest.mark.parametrize("leads", ["/usr/local/cuda-11.4", "/usr/local/cuda-12.0"])
+def test_usr_local_cuda_of_another_toolkit_is_turned_and_the_toolkit_is_left_alone(leads: str) -> None:
+    change = changed("readlink -m", f"{leads}\n")
+    assert change.have == leads
+    assert leads not in script([change])
+    assert "update-alternatives --set cuda /usr/local/cuda-11.2" in script([change])
+
+
+def test_the_libraries_directory_is_lib64() -> None:
+    change = changed("cuda-11.2/lib64", "/opt\n")
+    assert (change.what, change.want) == ("link /usr/local/cuda-11.2/lib64", "targets/x86_64-linux/lib")
+
+
+DROPPING = Cuda(keep_repository=False)
+
+
+def test_a_dropped_repository_is_not_missed_while_the_toolkit_is_in_order() -> None:
+    gone = {"dpkg-query -W": TOOLKIT, "test -s /var": Answer(1, ""), "dearmor": Answer(3, ""), "cat --": Answer(1, "")}
+    resources = cuda.resources(DROPPING, Wanted(STACK))
+    assert changes_of(resources, {**GREEN, **gone, f"cat -- {LIST}": Answer(1, "")}) == ()
+
+
+def test_a_repository_that_is_not_needed_is_dropped() -> None:
+    change = only(changes_of(cuda.resources(DROPPING, Wanted(STACK)), GREEN))
+    assert change.want.startswith("absent")
+
+
+def test_a_dropped_repository_comes_back_for_a_repair_and_goes_again() -> None:
+    gone = "gone /var/lib/dpkg/info/cuda-nvcc-11-2.list:/usr/local/cuda-11.2/bin/ptxas\n"
+    damaged = {**GREEN, "dpkg-query -W": TOOLKIT, "/var/lib/dpkg/info": gone, "test -s /var": Answer(1, "")}
+    changes = changes_of(cuda.resources(DROPPING, Wanted(STACK)), damaged)
+    assert [change.what.split()[0] for change in changes] == ["repository", "packaged", "repository"]
+    assert (changes[0].artifacts, changes[2].have) == (("cuda-repository",), "installed by this plan")
+
+
+def test_keeping_and_dropping_differ_in_the_repository_alone() -> None:
+    def plain(resources: Iterable[Resource]) -> set[str]:
+        return {type(one.resource if isinstance(one, When) else one).__name__ for one in resources}
+
+    assert plain(cuda.resources(DROPPING, Wanted(STACK))) - plain(RESOURCES) == {"RepoDropped"}

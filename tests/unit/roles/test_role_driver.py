@@ -1,0 +1,348 @@
+"""The role driver: what is due for each state of a host, when it is refused, and the traps of R470's installer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from hostwright.apply.delivery import host_path
+from hostwright.plan.model import Answer, Change, Deferred, Facts, Reboot, Refusal, Resource
+from hostwright.plan.role import Wanted
+from hostwright.resources import driver_steps
+from hostwright.resources.files.files import File
+from hostwright.resources.packages.packages import hold_script
+from hostwright.resources.runfile import DriverState
+from hostwright.resources.system.services import Disturbing
+from hostwright.stack.stackfile import load_stack
+from hostwright.standard.roles.driver import Driver, driver
+from tests.unit.support.facts import facts_for
+
+STACK = load_stack("tensorflow-2.9")
+RESOURCES = driver.resources(Driver(), Wanted(STACK))
+
+V = "470.182.03"
+OTHER = "470.256.02"
+
+T4 = "0x10de 0x030200 0x1eb8\n"
+NVSWITCH = "0x10de 0x068000 0x1af1\n"
+RUNNING = "LoadState=loaded\nActiveState=active\nUnitFileState=enabled\n"
+GONE = "LoadState=not-found\nActiveState=inactive\nUnitFileState=\n"
+ONE_ROW = "bash\t5.1\tii \n"
+FM = "nvidia-fabricmanager-470\t470.182.03-1\thi \n"
+
+
+def state(**differs: str) -> str:
+    """The answer of a host that has the driver whole; a value of ``""`` takes a line away."""
+    lines = {
+        "module": V,
+        "loaded": V,
+        "uvm": "yes",
+        "dkms": "yes",
+        "source": "yes",
+        "libcuda.so.1": f"/usr/lib/x86_64-linux-gnu/libcuda.so.{V}",
+        "libnvidia-ml.so.1": f"/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.{V}",
+        "record": "yes",
+    }
+    return "".join(f"{key}={value}\n" for key, value in {**lines, **differs}.items() if value)
+
+
+BARE = "module=\nlibcuda.so.1=\nlibnvidia-ml.so.1=\nlost=/usr/bin/nvidia-smi\n"
+
+
+def files(resources: Iterable[Resource]) -> list[File]:
+    plain = (one.resource if isinstance(one, Disturbing) else one for one in resources)
+    return [one for one in plain if isinstance(one, File)]
+
+
+def host(resources: Iterable[Resource], **differs: str | Answer) -> Facts:
+    right: dict[str, str | Answer] = {
+        "modinfo -k": state(),
+        "dpkg-query": ONE_ROW,
+        "nouveau|nova": "",
+        "/boot/vmlinuz": "",
+        "SecureBoot": "off\n",
+        "display-manager": "",
+        "find -H /proc": "",
+        "/dev/char": "",
+        "read -r c <": T4,
+        "systemctl show -p LoadState": RUNNING,
+        "getent passwd": "nvidia-persistenced:x:998:998::/nonexistent:/usr/sbin/nologin\n",
+    }
+    for one in files(resources):
+        stat, content = one.probes()
+        right[stat.script] = f"regular file|{one.mode}|{one.owner}\n"
+        right[content.script] = one.content
+    return facts_for(resources, {**right, **differs})
+
+
+def plan(variables: Driver | None = None, **differs: str | Answer) -> list[Change]:
+    resources = RESOURCES if variables is None else driver.resources(variables, Wanted(STACK))
+    facts = host(resources, **differs)
+    return [change for one in resources if (change := one.plan(facts)) is not None]
+
+
+def scripts(change: Change) -> list[str]:
+    return [step.script for step in change.steps]
+
+
+def installs(change: Change) -> bool:
+    return any(host_path(STACK.artifact("driver")) in one for one in scripts(change))
+
+
+def test_a_provisioned_host_plans_nothing() -> None:
+    assert plan() == []
+
+
+def test_a_bare_host_gets_everything_in_one_plan() -> None:
+    facts = facts_for(
+        RESOURCES, {"modinfo -k": BARE, "dpkg-query": ONE_ROW, "read -r c <": T4, "show -p LoadState": GONE}
+    )
+    changes = [change for one in RESOURCES if (change := one.plan(facts)) is not None]
+    assert [change.what for change in changes] == [
+        "file /etc/modules-load.d/hostwright-nvidia.conf",
+        "NVIDIA driver",
+        "user nvidia-persistenced",
+        "file /etc/systemd/system/nvidia-persistenced.service",
+        "service nvidia-persistenced.service",
+        "restart of nvidia-persistenced.service",
+    ]
+    assert changes[1].artifacts == ("driver",)
+    assert changes[1].have == "absent"
+    assert all(isinstance(change, Change) for change in changes)
+
+
+def test_the_flags_are_those_that_r470_has() -> None:
+    """Each of the named ones is fatal on R470, where the whole command line is refused."""
+    (change,) = plan(**{"modinfo -k": BARE})
+    line = next(line for line in scripts(change)[1].splitlines() if line.startswith("sh "))
+    assert line == (
+        f"sh {host_path(STACK.artifact('driver'))} --silent --dkms --no-cc-version-check --disable-nouveau "
+        "--no-install-compat32-libs --no-check-for-alternate-installs --log-file-name=/var/log/nvidia-installer.log "
+        "|| tell"
+    )
+    for later in (
+        "--rebuild-initramfs", "--allow-installation-with-running-driver", "--skip-module-load", "--no-dkms",
+        "--kernel-module-type", "--no-kernel-modules", "--no-unified-memory", "--no-opengl-libs", "--no-x-check",
+    ):  # fmt: skip
+        assert later not in line
+
+
+def test_further_flags_reach_the_installer_as_words() -> None:
+    (change,) = plan(Driver(flags=("--no-drm", "--x-prefix=/a b")), **{"modinfo -k": BARE})
+    assert "nvidia-installer.log --no-drm '--x-prefix=/a b' || tell" in scripts(change)[1]
+
+
+def test_headers_and_compiler_are_looked_for_before_anything_is_stopped_or_removed() -> None:
+    """With --dkms the installer removes the old driver first, and then fails (its install-from-cwd.c, 470.182.03)."""
+    (change,) = plan(**{"modinfo -k": BARE})
+    first = scripts(change)[0]
+    assert first.index("hostwright: no headers of the running kernel") < first.index("systemctl stop")
+    assert first.index("hostwright: no C compiler") < first.index("systemctl stop")
+
+
+def test_a_stale_dkms_entry_goes_before_the_installer_adds_its_own() -> None:
+    (change,) = plan(**{"modinfo -k": BARE})
+    script = scripts(change)[1]
+    assert (
+        script.index("dkms remove -m nvidia") < script.index("rm -rf /var/lib/dkms/nvidia\n") < script.index("\nsh /")
+    )
+
+
+def test_a_failure_shows_the_installers_log_and_makes() -> None:
+    (change,) = plan(**{"modinfo -k": BARE})
+    script = scripts(change)[1]
+    assert script.startswith(f"version={V}; installer_log=/var/log/nvidia-installer.log\n")
+    assert 'for log in "$installer_log" "/var/lib/dkms/nvidia/$version/build/make.log"; do' in script
+
+
+def test_an_installation_that_was_cut_is_run_again() -> None:
+    (change,) = plan(**{"modinfo -k": state() + "cut=yes\n"})
+    assert installs(change)
+    script = scripts(change)[1]
+    assert script.index(f": >{driver_steps.INSTALLING}") < script.index("\nsh /")
+    assert script.rstrip().endswith(f"rm -f {driver_steps.INSTALLING}")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"libcuda.so.1": f"/usr/lib/x86_64-linux-gnu/libcuda.so.{OTHER}", "record": ""},
+        {"libnvidia-ml.so.1": "", "lost": f"/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.{V}"},
+        {"lost": "/usr/bin/nvidia-smi"},
+        {"source": ""},
+    ],
+)
+def test_damaged_user_space_is_installed_again(damage: dict[str, str]) -> None:
+    (change,) = plan(**{"modinfo -k": state(**damage)})
+    assert change.what == "NVIDIA driver"
+    assert installs(change)
+    assert isinstance(change, Change)
+
+
+@pytest.mark.parametrize(
+    "turned", ["", "/usr/lib/libcuda.so.1", f"/usr/lib/libnvidia-ml.so.{V}", f"/x/libcuda.so.{OTHER}"]
+)
+def test_a_turned_link_is_turned_back_without_touching_who_uses_the_gpu(turned: str) -> None:
+    (change,) = plan(**{"modinfo -k": state(**{"libcuda.so.1": turned})})
+    assert not installs(change)
+    assert (type(change), change.disturbs) == (Change, "")
+    assert "ln -sfn" in scripts(change)[0]
+    assert f"libcuda.so.1 is {turned.rpartition('/')[2] or 'absent'}" in change.have
+
+
+@pytest.mark.parametrize("damage", [{"module": ""}, {"module": OTHER}, {"dkms": ""}])
+def test_a_lost_module_is_rebuilt_without_touching_who_uses_the_gpu(damage: dict[str, str]) -> None:
+    (change,) = plan(**{"modinfo -k": state(**damage)})
+    assert change.what == "NVIDIA kernel module"
+    assert change.artifacts == ()
+    assert (type(change), change.disturbs) == (Change, "")
+    assert not installs(change)
+    assert 'dkms install --force -m nvidia -v "$version" -k "$kernel"' in scripts(change)[0]
+    assert len(change.steps) == 1  # it is loaded already
+
+
+def test_a_module_that_is_on_disk_is_loaded_and_not_rebooted_for() -> None:
+    (change,) = plan(**{"modinfo -k": state(loaded="", uvm="")})
+    assert scripts(change) == [driver_steps.LOAD]
+    (change,) = plan(**{"modinfo -k": state(uvm="")})
+    assert change.have == "nvidia-uvm not loaded"
+
+
+def test_a_loaded_module_of_another_version_wants_a_reboot_as_a_state() -> None:
+    (change,) = plan(**{"modinfo -k": state(loaded=OTHER)})
+    assert isinstance(change, Reboot)
+    assert change.reason == f"driver {OTHER} is loaded and {V} is installed"
+
+
+def test_what_needs_the_driver_comes_after_the_reboot() -> None:
+    changes = plan(**{"modinfo -k": state(loaded=OTHER), "systemctl show -p LoadState": GONE})
+    assert [(type(change), change.what, change.until) for change in changes[1:]] == [
+        (Deferred, "service nvidia-persistenced.service", "reboot")
+    ]
+
+
+def test_another_version_is_replaced_by_unloading_it_first() -> None:
+    libraries = {
+        name: f"/usr/lib/x86_64-linux-gnu/{name[:-2]}.{OTHER}" for name in ("libcuda.so.1", "libnvidia-ml.so.1")
+    }
+    (change,) = plan(**{"modinfo -k": state(module=OTHER, loaded=OTHER, source="", dkms="", **libraries)})
+    unload, install, load = scripts(change)
+    assert unload.index("nvidia_uvm") < unload.index("nvidia_drm nvidia_modeset nvidia;")
+    assert "systemctl stop" in unload
+    assert "hostwright: the kernel module $module is in use" in unload
+    assert load == driver_steps.LOAD
+    assert "kill" not in unload
+    assert V in install
+
+
+def test_nouveau_bound_means_after_the_reboot_and_not_a_guess() -> None:
+    (change,) = plan(**{"modinfo -k": BARE, "nouveau|nova": "0000:3b:00.0 nouveau\n"})
+    assert (type(change), change.until) == (Deferred, "reboot")
+    assert change.artifacts == ("driver",)  # a file that is missing is told before the reboot
+
+
+def test_secure_boot_without_an_enrolled_key_is_refused_with_the_cure() -> None:
+    (change,) = plan(**{"modinfo -k": BARE, "SecureBoot": "on\n"})
+    assert isinstance(change, Refusal)
+    assert "Secure Boot" in change.sentence
+    assert "mokutil --import" in change.sentence
+    (change,) = plan(**{"modinfo -k": BARE, "SecureBoot": "enrolled\n"})
+    assert installs(change)
+    assert plan(**{"SecureBoot": "on\n"}) == []
+
+
+def test_a_screen_is_refused_only_when_the_driver_is_due() -> None:
+    shown = {"display-manager": "gdm.service\nX server 900\n"}
+    (change,) = plan(**{"modinfo -k": BARE, **shown})
+    assert isinstance(change, Refusal)
+    assert "(gdm.service, X server 900)" in change.sentence
+    assert "driver_force: true" in change.sentence
+    assert plan(**shown) == []
+    (change,) = plan(Driver(force=True), **{"modinfo -k": BARE, **shown})
+    assert isinstance(change, Change)
+
+
+def test_replacing_a_driver_that_is_loaded_disturbs_and_installing_the_first_one_does_not() -> None:
+    (first,) = plan(**{"modinfo -k": BARE})
+    assert first.disturbs == ""
+    (again,) = plan(**{"modinfo -k": state(lost="/usr/bin/nvidia-smi")})
+    assert (type(again), again.disturbs) == (Change, "replaces the driver")
+    assert "kill" not in scripts(again)[0]
+
+
+def test_force_ends_what_uses_the_gpu_gently_first_since_the_inventory_says_that_it_may() -> None:
+    (change,) = plan(Driver(force=True), **{"modinfo -k": state(lost="/usr/bin/nvidia-smi")})
+    unload = scripts(change)[0]
+    assert (type(change), change.disturbs) == (Change, "")
+    assert unload.index("signal TERM") < unload.index("signal KILL") < unload.index("modprobe -r")
+
+
+def test_a_kernel_that_is_gone_is_booted_away_from_before_a_module_is_built() -> None:
+    (change,) = plan(**{"modinfo -k": BARE, "/boot/vmlinuz": "5.10.0-30-amd64\n"})
+    assert (type(change), change.until, change.artifacts) == (Deferred, "reboot", ("driver",))
+    changes = plan(**{"modinfo -k": state(module="", dkms=""), "/boot/vmlinuz": "5.10.0-30-amd64\n"})
+    assert [(change.what, change.until) for change in changes] == [("NVIDIA kernel module", "reboot")]
+
+
+def test_a_reload_of_systemd_disturbs_where_it_takes_gpus_from_containers() -> None:
+    unit = next(one for one in files(RESOURCES) if one.path.endswith("nvidia-persistenced.service"))
+    disabled = {unit.probes()[1].script: "[]", "systemctl show -p LoadState": RUNNING.replace("=enabled", "=disabled")}
+    taken = {"find -H /proc": "812 3f2a1b2c3d4e 812 python3\n", "/dev/char": "device nvidia0\n"}
+    assert [bool(change.disturbs) for change in plan(**disabled)] == [False, False, False]
+    assert [bool(change.disturbs) for change in plan(**disabled, **taken)] == [True, True, False]
+
+
+def test_packages_of_another_driver_make_the_installer_due() -> None:
+    """The base role purges them, and their removal takes links of the .run's libraries along."""
+    (change,) = plan(**{"dpkg-query": f"{ONE_ROW}libnvidia-compute-470\t{OTHER}-1\tii \n"})
+    assert "libnvidia-compute-470" in change.have
+    assert installs(change)
+    assert plan(**{"dpkg-query": f"{ONE_ROW}libnvidia-container1\t1.17.8-1\tii \n"}) == []
+
+
+def test_a_driver_that_was_installed_by_hand_is_taken_as_it_is() -> None:
+    (change,) = plan(**{"modinfo -k": state(record="")})
+    assert not installs(change)
+    assert driver_steps.RECORD in scripts(change)[0]
+
+
+def test_a_host_without_a_card_is_refused() -> None:
+    (change,) = plan(**{"read -r c <": ""})
+    assert "no NVIDIA GPU" in change.sentence
+
+
+def test_fabric_manager_of_exactly_the_drivers_version_and_held_where_nvswitches_are() -> None:
+    hgx = {"read -r c <": T4 + NVSWITCH}
+    assert STACK.driver.fabric_manager is not None
+    assert STACK.driver.fabric_manager.version == f"{V}-1"
+    assert plan(**hgx, **{"dpkg-query": ONE_ROW + FM}) == []
+    (missing,) = plan(**hgx)
+    assert missing.artifacts == ("fabric-manager",)
+    assert "apt-mark hold nvidia-fabricmanager-470" in scripts(missing)[0]
+    (other,) = plan(**hgx, **{"dpkg-query": ONE_ROW + FM.replace(V, "470.199.02")})
+    assert other.have == "470.199.02-1"
+    (unheld,) = plan(**hgx, **{"dpkg-query": ONE_ROW + FM.replace("hi", "ii")})
+    assert scripts(unheld) == [hold_script(("nvidia-fabricmanager-470",))]
+
+
+def test_fabric_manager_stays_away_where_no_nvswitch_is() -> None:
+    assert not [change for change in plan(**{"systemctl show -p LoadState": GONE}) if "fabric" in change.what]
+
+
+def test_only_the_drifted_part_is_mended() -> None:
+    unit = next(one for one in files(RESOURCES) if one.path.endswith("nvidia-persistenced.service"))
+    changed, restarted = plan(**{unit.probes()[1].script: "[Unit]\n"})
+    assert changed.what == f"file {unit.path}"
+    assert "systemctl daemon-reload" in scripts(changed)[0]
+    assert restarted.what == "restart of nvidia-persistenced.service"
+    (change,) = plan(**{"getent passwd": Answer(2, "")})
+    assert change.what == "user nvidia-persistenced"
+    (change,) = plan(**{"systemctl show -p LoadState": RUNNING.replace("=active", "=failed")})
+    assert change.what == "service nvidia-persistenced.service"
+
+
+def test_a_garbled_answer_is_an_absent_driver_and_no_error() -> None:
+    garbled = DriverState.read("\x1b[31m=\nlibcuda.so.1=\n\n=====\nnonsense")
+    assert garbled.absent
+    assert str(garbled) == "absent"

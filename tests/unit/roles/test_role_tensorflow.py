@@ -1,0 +1,314 @@
+"""The role tensorflow: which Python, what is built, and that only what drifted is mended."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from hostwright.plan.model import Answer, Change, Deferred, Refusal
+from hostwright.plan.role import Wanted
+from hostwright.resources.python.interpreters import VenvPackage
+from hostwright.resources.python.python import CONSTRAINTS, MARKER, Recipe, Venv
+from hostwright.resources.python.venv_audit import audit_probe, parse_audit
+from hostwright.stack.stack import Artifact
+from hostwright.stack.stackfile import load_stack
+from hostwright.standard.roles.tensorflow import Tensorflow, tensorflow
+from tests.unit.support.facts import Replies, changes_of
+from tests.unit.support.shell import ask
+
+STACK = load_stack("tensorflow-2.9")
+RESOURCES = tensorflow.resources(Tensorflow(), Wanted(STACK))
+LINK = "/opt/tensorflow-2.9"
+WHEELS = Artifact(name="wheels", file="wheels.tar", sha256="a" * 64)
+PYTHON = "/usr/bin/python3 3.9\n/usr/bin/python3.9 3.9\n"
+AUDIT = "readlink -- "
+
+
+def recipe(python: str = "3.9") -> Recipe:
+    venv = next(one for one in RESOURCES if isinstance(one, Venv))
+    return next(one for one in venv.recipes if one.python == python)
+
+
+def found(
+    differs: dict[str, str] | None = None,
+    *,
+    python: str = "3.9",
+    link: str | None = None,
+    more: str = "",
+) -> str:
+    """The audit of a whole venv, with other versions of some packages (an empty one: absent) and further lines."""
+    made = recipe(python)
+    versions = {**made.pins, "pip": "20.3.4", **(differs or {})}
+    dists = [
+        f"dist\t{name.replace('-', '_')}-{version}.dist-info\trecorded" for name, version in versions.items() if version
+    ]
+    text = hashlib.sha256(made.constraints.encode()).hexdigest()
+    lines = [f"link\t{made.home if link is None else link}", f"home\t{made.home}", f"constraints\t{text}", *dists]
+    return "\n".join(lines) + "\n" + more
+
+
+def plan(audit: str, pythons: str = PYTHON, dpkg: str = "python3.9-venv\t3.9.2-1\tii \n") -> tuple[Change, ...]:
+    replies: Replies = {"command -v": pythons, AUDIT: audit, "dpkg-query": dpkg}
+    return changes_of(RESOURCES, replies)
+
+
+def only(changes: tuple[Change, ...]) -> Change:
+    assert len(changes) == 1, [change.what for change in changes]
+    return changes[0]
+
+
+def text_of(change: Change) -> str:
+    return "\n".join(step.script for step in change.steps)
+
+
+def test_a_provisioned_host_plans_nothing() -> None:
+    assert plan(found()) == ()
+
+
+def test_a_bare_host_gets_venv_support_and_a_venv() -> None:
+    package, venv = plan("link\t\n", dpkg="bash\t5\tii \n")
+    assert package.want == "python3.9-venv"
+    create, install, finish = (step.script for step in venv.steps)
+    home = recipe().home
+    assert f"/usr/bin/python3.9 -I -m venv --clear {home}" in create, "plain python3 changes with the distribution"
+    assert f"-r {home}/constraints.txt tensorflow==2.9.0" in install
+    assert finish.index(MARKER) < finish.index(f"{LINK}.hostwright-new"), "switched in before it is complete"
+
+
+@pytest.mark.parametrize(
+    ("pythons", "chosen"),
+    [
+        ("/usr/bin/python3 3.8\n/usr/bin/python3.8 3.8\n", "3.8"),
+        ("/usr/bin/python3 3.10\n/usr/bin/python3.10 3.10\n", "3.10"),
+        ("/usr/bin/python3 3.13\n/usr/local/bin/python3.9 3.9\n", "3.9"),
+        ("/usr/bin/python3.10 3.10\n/usr/bin/python3.8 3.8\n", STACK.tensorflow.pythons[0]),
+    ],
+)
+def test_the_python_is_one_that_the_stack_names(pythons: str, chosen: str) -> None:
+    venv = only(tuple(one for one in plan("link\t\n", pythons) if one.what.startswith("venv")))
+    assert recipe(chosen).home in venv.steps[0].script
+    assert f"Python {chosen}" in venv.want
+
+
+def test_a_host_with_python_3_13_only_gets_no_steps() -> None:
+    change = only(plan("link\t\n", "/usr/bin/python3 3.13\n"))
+    assert isinstance(change, Deferred) and change.until  # the rules refuse such a host, in one sentence
+
+
+def test_a_python_in_a_users_home_is_not_run_as_root() -> None:
+    change = only(plan("link\t\n", "/home/admin/.pyenv/shims/python3.9 3.9\n"))
+    assert isinstance(change, Refusal)
+    assert "/home/admin/.pyenv/shims/python3.9" in change.sentence
+
+
+def test_a_host_without_any_python_gets_the_distributions_first() -> None:
+    package, venv = plan("link\t\n", "", dpkg="bash\t5\tii \n")
+    assert package.want == "python3-venv"
+    assert (type(venv), venv.until) == (Deferred, "python3")
+
+
+def test_a_python_of_the_administrators_own_needs_no_package() -> None:
+    resource = VenvPackage(("3.9",))
+    assert changes_of(resource, {"command -v": "/usr/local/bin/python3.9 3.9\n", "dpkg-query": ""}) == ()
+
+
+def test_numpy_2_installed_by_hand_is_found_and_it_alone_is_mended() -> None:
+    change = only(plan(found({"numpy": "2.0.2"})))
+    assert (change.have, change.want) == ("numpy 2.0.2", "numpy 1.26.4")
+    (step,) = change.steps
+    assert step.script.splitlines()[-1].endswith("--force-reinstall --no-deps numpy==1.26.4")
+
+
+def test_protobuf_4_is_found() -> None:
+    assert only(plan(found({"protobuf": "4.21.12"}))).want == "protobuf 3.19.6"
+
+
+def test_every_pin_is_compared() -> None:
+    for name in recipe().pins:
+        assert f"{name} absent" in only(plan(found({name: ""}))).have
+
+
+def test_a_deleted_library_is_found_and_its_package_alone_put_back() -> None:
+    damage = "damage\ttensorflow-2.9.0.dist-info\ttensorflow/python/_pywrap_tensorflow_internal.so\n"
+    change = only(plan(found(more=damage)))
+    assert "_pywrap_tensorflow_internal.so missing or changed" in change.have
+    assert text_of(change).splitlines()[-1].endswith("--no-deps tensorflow==2.9.0")
+
+
+def test_what_a_user_added_is_left_alone() -> None:
+    added = "dist\tjupyter-1.0.0.dist-info\trecorded\ndamage\tjupyter-1.0.0.dist-info\tjupyter.py\n"
+    assert plan(found(more=added)) == ()
+
+
+def test_a_package_without_record_is_removed_by_hand_since_pip_cannot() -> None:
+    audit = found().replace("keras-2.9.0.dist-info\trecorded", "keras-2.9.0.dist-info\tbare")
+    script = text_of(only(plan(audit)))
+    assert f"{recipe().home}/lib/python3.9/site-packages/keras-2.9.0.dist-info" in script.splitlines()[1]
+
+
+def test_of_two_versions_the_wrong_one_is_removed() -> None:
+    change = only(plan(found(more="dist\tnumpy-2.0.2.dist-info\trecorded\n")))
+    assert change.have == "numpy 1.26.4 and numpy 2.0.2"
+    assert "numpy-2.0.2.dist-info" in text_of(change)
+    assert "numpy-1.26.4.dist-info" not in text_of(change)
+
+
+def test_a_turned_link_is_turned_back_and_nothing_is_installed() -> None:
+    change = only(plan(found(link="/usr")))
+    assert "pip install" not in text_of(change)
+    assert change.artifacts == ()
+
+
+def test_a_lost_interpreter_is_put_back_and_the_packages_stay() -> None:
+    audit = found().replace("constraints\t", "gone\tinterpreter\nconstraints\t")
+    change = only(plan(audit))
+    assert "--without-pip" in text_of(change)
+    assert "--clear" not in text_of(change)
+
+
+def test_a_lost_pip_is_put_back_before_it_is_used() -> None:
+    audit = found({"numpy": "2.0.2"}).replace("constraints\t", "gone\tpip\nconstraints\t")
+    first, second = (step.script for step in only(plan(audit)).steps)
+    assert "-m venv /opt" in first
+    assert "numpy==1.26.4" in second
+
+
+def test_a_venv_without_its_packages_is_built_anew() -> None:
+    audit = found().replace("constraints\t", "gone\tsite-packages\nconstraints\t")
+    assert "--clear" in text_of(only(plan(audit)))
+
+
+def test_a_cut_build_does_not_count() -> None:
+    assert len(only(plan("link\t\n")).steps) == 3  # no marker, so the audit names no home
+
+
+def test_edited_constraints_are_written_again_and_nothing_is_installed() -> None:
+    text = hashlib.sha256(recipe().constraints.encode()).hexdigest()
+    change = only(plan(found().replace(text, "0" * 64)))
+    assert change.have == f"{CONSTRAINTS} edited"
+    assert "pip install" not in text_of(change)
+
+
+def test_new_pins_are_built_beside_and_the_one_before_is_kept() -> None:
+    before = f"{LINK}-py3.9-000000000000"
+    script = only(plan(f"link\t{before}\n")).steps[-1].script
+    assert "old=$(readlink" in script
+    assert f'case $home in {recipe().home}|"$old") ;;' in script
+
+
+def test_no_umask_of_root_keeps_users_out() -> None:
+    for change in (only(plan("link\t\n")), only(plan(found({"numpy": "2.0.2"})))):
+        for step in change.steps:
+            assert "pip install" not in step.script or step.script.startswith("umask 022")
+
+
+def test_nothing_that_is_fetched_runs_as_root_while_it_is_installed() -> None:
+    for step in only(plan("link\t\n")).steps:
+        assert step.script.count(" pip install ") == step.script.count("--only-binary :all:")
+
+
+def test_a_wheelhouse_replaces_the_index() -> None:
+    made = Recipe("tf", "3.9", "tensorflow==2.9.0", "numpy==1.26.4\n", WHEELS)
+    change = only(changes_of(Venv("/opt/tf", (made,)), {"command -v": PYTHON, AUDIT: "link\t\n"}))
+    assert change.artifacts == ("wheels",)
+    script = change.steps[1].script
+    assert f"/var/cache/hostwright/artifacts/{'a' * 64}/wheels.tar" in script
+    assert f"--no-index --find-links {made.home}.wheels" in script
+    assert "trap" in script, "600 MB would stay"
+
+
+def test_where_the_wheels_come_from_does_not_rebuild_a_venv() -> None:
+    with_wheels = Recipe("tf", "3.9", "tensorflow==2.9.0", "numpy==1.26.4\n", WHEELS)
+    assert with_wheels.home == Recipe("tf", "3.9", "tensorflow==2.9.0", "numpy==1.26.4\n").home
+
+
+def test_each_input_has_a_venv_of_its_own() -> None:
+    base = ("tf", "3.9", "tensorflow==2.9.0", "numpy==1.26.4\n")
+    homes = {Recipe(*base).home}
+    homes |= {Recipe(*(*base[:at], "3.8" if at == 1 else "other==1", *base[at + 1 :])).home for at in (1, 2, 3)}
+    assert len(homes) == 4
+
+
+def test_pins_are_those_of_this_python() -> None:
+    made = Recipe(
+        "tf", "3.9", "tensorflow==2.9.0", 'zipp==3.2 ; python_version < "3.9"\nNumPy==1.26.4 # <2\nsix>1\n-v\n'
+    )
+    assert made.pins == {"numpy": "1.26.4", "tensorflow": "2.9.0"}
+
+
+# the audit's own script, by the machine's sh
+
+
+def make_venv(home: Path, version: str = "1.26.4", size: int = 5) -> Path:
+    """What the audit looks at of a venv: marker, interpreter, pip, and one package with a RECORD as pip writes it."""
+    site = home / "lib/python3.9/site-packages"
+    for folder in (home / "bin", site / "pip", site / "numpy/include", site / f"numpy-{version}.dist-info"):
+        folder.mkdir(parents=True)
+    (home / MARKER).write_text("complete\n")
+    (home / CONSTRAINTS).write_text("numpy==1.26.4\n")
+    (home / "bin/python").symlink_to("/bin/sh")
+    (home / "bin/f2py").write_text("x" * 7)
+    (site / "numpy/a file.py").write_text("x" * size)
+    rows = ["numpy/a file.py,sha256=x,5", "numpy/include/a.h,sha256=x,9", "numpy/__pycache__/a.pyc,,",
+            "../../../bin/f2py,sha256=x,7", "../../../share/man/f2py.1,sha256=x,7"]  # fmt: skip
+    (site / f"numpy-{version}.dist-info/RECORD").write_bytes("\r\n".join([*rows, ""]).encode())
+    return site
+
+
+def audit(link: Path, *homes: Path) -> str:
+    status, text = ask(audit_probe(str(link), tuple(map(str, homes)), MARKER, CONSTRAINTS).script)
+    assert status == 0
+    return text
+
+
+def test_the_audit_of_a_whole_venv(tmp_path: Path) -> None:
+    home = tmp_path / "a $(home)"
+    make_venv(home)
+    (tmp_path / "link").symlink_to(home)
+    venvs = parse_audit(audit(tmp_path / "link", tmp_path / "none", home))
+    assert venvs.link == str(home)
+    (venv,) = venvs.homes.values()
+    assert not venv.lost
+    assert venv.constraints == hashlib.sha256(b"numpy==1.26.4\n").hexdigest()
+    assert [(dist.name, dist.version, dist.flaw) for dist in venv.dists] == [("numpy", "1.26.4", "")]
+
+
+def test_the_audit_sees_a_file_of_another_size(tmp_path: Path) -> None:
+    make_venv(tmp_path / "home", size=6)
+    (venv,) = parse_audit(audit(tmp_path / "link", tmp_path / "home")).homes.values()
+    assert venv.dists[0].flaw == " (numpy/a file.py missing or changed)"
+
+
+@pytest.mark.parametrize(
+    ("lost", "flaw"),
+    [("lib/python3.9/site-packages/numpy/a file.py", "numpy/a file.py"), ("bin/f2py", "bin/f2py")],
+)
+def test_the_audit_sees_a_lost_file(tmp_path: Path, lost: str, flaw: str) -> None:
+    make_venv(tmp_path / "home")
+    (tmp_path / "home" / lost).unlink()
+    (venv,) = parse_audit(audit(tmp_path / "link", tmp_path / "home")).homes.values()
+    assert venv.dists[0].flaw == f" ({flaw} missing or changed)"
+
+
+def test_the_audit_sees_an_empty_record_and_a_lost_interpreter_and_pip(tmp_path: Path) -> None:
+    site = make_venv(tmp_path / "home")
+    os.truncate(site / "numpy-1.26.4.dist-info/RECORD", 0)
+    (tmp_path / "home/bin/python").unlink()
+    (site / "pip").rmdir()
+    (venv,) = parse_audit(audit(tmp_path / "link", tmp_path / "home")).homes.values()
+    assert venv.lost == ("interpreter", "pip")
+    assert venv.dists[0].flaw == " without pip's record of it"
+
+
+def test_the_audit_passes_over_a_venv_that_was_not_finished(tmp_path: Path) -> None:
+    make_venv(tmp_path / "home")
+    (tmp_path / "home" / MARKER).unlink()
+    assert parse_audit(audit(tmp_path / "link", tmp_path / "home")).homes == {}
+
+
+def test_an_answer_that_makes_no_sense_makes_no_venv() -> None:
+    assert parse_audit("dist\tx\nhome\n\ngarbage\tonly").homes.keys() <= {""}
+    assert changes_of(RESOURCES, {"command -v": PYTHON, AUDIT: Answer(1, "\x00")})

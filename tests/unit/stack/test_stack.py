@@ -1,0 +1,172 @@
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from hostwright.common.errors import InputError, InputErrors
+from hostwright.stack.stack import Artifact, Stack
+from hostwright.stack.stackfile import load_stack, stack_names
+
+STACKS = Path(__file__).parents[3] / "inventory" / "stacks"
+
+
+def stack_of(tmp_path: Path, text: str, name: str = "mine") -> Stack:
+    (tmp_path / f"{name}.yml").write_text(dedent(text))
+    return load_stack(name, (tmp_path, STACKS))
+
+
+@pytest.fixture(scope="module")
+def house() -> Stack:
+    return load_stack("tensorflow-2.9", (STACKS,))
+
+
+def test_the_stack_that_this_is_for(house: Stack) -> None:
+    assert (house.driver.version, house.driver.branch, house.driver.kernels) == ("470.182.03", "470", "<6.3")
+    assert (house.cuda.version, house.cuda.series, house.cuda.prefix) == ("11.2.2", "11.2", "/usr/local/cuda-11.2")
+    assert (house.cudnn.version, house.cudnn.number, house.cudnn.library_version) == ("8.1.0.77", 8100, "8.1.0")
+    assert house.tensorflow.version == "2.9.0"
+    assert len(house.tensorflow.libraries) == 9
+    assert house.stand_ins == ()
+
+
+def test_the_metapackage_that_brings_another_driver_is_named_nowhere(house: Stack) -> None:
+    assert house.cuda.package == "cuda-toolkit-11-2"
+    assert '"cuda-11-2"' not in house.model_dump_json()
+    assert "cuda-drivers" not in house.model_dump_json()
+
+
+def test_the_local_repository_that_exists_and_not_the_one_of_the_articles(house: Stack) -> None:
+    assert house.artifact("cuda-repository").file.endswith("_11.2.2-460.32.03-1_amd64.deb")
+    assert "460.27.04" not in house.model_dump_json()
+
+
+def test_the_drivers_mirrors_are_tried_tesla_first(house: Stack) -> None:
+    first, second = house.artifact("driver").urls
+    assert "/tesla/470.182.03/" in first
+    assert "/XFree86/" in second
+
+
+def test_fabric_manager_is_exactly_the_drivers_version(house: Stack) -> None:
+    assert house.driver.fabric_manager is not None
+    assert house.driver.fabric_manager.version == f"{house.driver.version}-1"
+
+
+def test_constraints_come_as_text(house: Stack) -> None:
+    assert set(house.tensorflow.constraints) == set(house.tensorflow.pythons)
+    assert "\nprotobuf==3.19.6\n" in house.tensorflow.constraints["3.9"]
+
+
+def test_every_stack_of_the_project_is_valid() -> None:
+    assert "tensorflow-2.9-ubuntu18.04" in stack_names([STACKS])
+    bionic = load_stack("tensorflow-2.9-ubuntu18.04", (STACKS,))
+    assert "ubuntu1804" in bionic.artifact("cuda-repository").file
+    assert bionic.cuda.repository.key_file == "/var/cuda-repo-ubuntu1804-11-2-local/7fa2af80.pub"
+
+
+def test_a_point_upgrade_is_a_few_lines(tmp_path: Path, house: Stack) -> None:
+    upgraded = stack_of(
+        tmp_path,
+        """
+        extends: tensorflow-2.9
+        driver: {version: 470.239.06, kernels: "<6.9", fabric_manager: {version: 470.239.06-1}}
+        artifacts:
+          driver: {file: NVIDIA-Linux-x86_64-470.239.06.run, urls: [https://example.org/x.run], sha256: null}
+        """,
+    )
+    assert upgraded.name == "mine"
+    assert upgraded.artifact("driver") == Artifact(
+        name="driver", file="NVIDIA-Linux-x86_64-470.239.06.run", urls=("https://example.org/x.run",)
+    )
+    assert upgraded.driver.fabric_manager is not None
+    assert upgraded.driver.fabric_manager.package == "nvidia-fabricmanager-470"
+    assert upgraded.cuda == house.cuda
+    assert upgraded.digest() != house.digest()
+
+
+def test_stand_ins_are_told(tmp_path: Path) -> None:
+    stack = stack_of(tmp_path, "extends: tensorflow-2.9\nartifacts: {driver: {stand_in: true}}")
+    assert [one.name for one in stack.stand_ins] == ["driver"]
+
+
+def test_relative_constraints_belong_to_the_file_that_names_them(tmp_path: Path) -> None:
+    (tmp_path / "c.txt").write_text("numpy==1.26.4\n")
+    text = 'extends: tensorflow-2.9\ntensorflow: {constraints: {"3.9": c.txt, "3.7": null}}'
+    constraints = stack_of(tmp_path, text).tensorflow.constraints
+    assert constraints["3.9"] == "numpy==1.26.4\n"
+    assert "tensorflow==2.9.0" in constraints["3.10"]
+    assert "3.7" not in constraints
+
+
+def test_the_digest_is_of_what_is_said_not_of_how(tmp_path: Path) -> None:
+    one = stack_of(tmp_path, "extends: tensorflow-2.9\ndescription: x\nrequirements: {memory_bytes: 1}")
+    other = stack_of(tmp_path, "# y\nrequirements:\n  memory_bytes: 1\ndescription: 'x'\nextends: tensorflow-2.9\n")
+    assert one.digest() == other.digest()
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        (["drivr: {}"], "mine.yml:2:1: drivr: 'drivr' is unknown here; did you mean 'driver'"),
+        (["driver: {artefact: x}"], "mine.yml:2:10: driver.artefact: 'artefact' is unknown.*did you mean 'artifact'"),
+        (["cuda: {version: 11.2}"], "mine.yml:2:8: cuda.version: found number 11.2, expected text; put it in quotes"),
+        (["driver: {version: newest}"], "'newest' is not a version"),
+        (["driver: {kernels: old}"], "'old' does not name kernels; expected conditions like <6.3"),
+        (
+            ["cudnn: {artifact: cudn}"],
+            "mine.yml:2:9: cudnn.artifact: there is no artifact 'cudn'; did you mean 'cudnn'",
+        ),
+        (["container: {docker: podman}"], "container.docker: found 'podman', expected 'docker.io' or 'docker-ce'"),
+        (["artifacts: {driver: {sha256: abc}}"], r"artifacts.driver.sha256: found 'abc'"),
+        (["artifacts: {driver: {file: ../../etc/passwd}}"], r"artifacts.driver.file: found '../../etc/passwd'"),
+        (["artifacts: {driver: {urls: [gopher://x]}}"], r"artifacts.driver.urls.0: found 'gopher://x'"),
+        (["artifacts: {driver: {size: 0}}"], "artifacts.driver.size: found number 0, expected greater than 0"),
+        (["tensorflow: {pythons: []}"], "tensorflow.pythons: found a list, expected"),
+        (
+            ["tensorflow: {constraints: {'3.9': none.txt}}"],
+            "mine.yml:2:28: tensorflow.constraints.3.9: .*cannot be read",
+        ),
+        (["tensorflow: {wheelhouses: {'3.9': wheels}}"], "tensorflow.wheelhouses.3.9: there is no artifact 'wheels'"),
+        (["driver: null"], "mine.yml:2:1: driver: found nothing, expected a mapping"),
+    ],
+)
+def test_mistakes_name_the_place_and_the_nearest(tmp_path: Path, lines: Sequence[str], sentence: str) -> None:
+    with pytest.raises(InputErrors, match=sentence):
+        stack_of(tmp_path, "\n".join(["extends: tensorflow-2.9", *lines]))
+
+
+def test_all_mistakes_at_once_each_in_its_own_file(tmp_path: Path) -> None:
+    stack_text = "extends: tensorflow-2.9\ndriver: {version: 1.5}\ncuda: {x: 1}\n"
+    (tmp_path / "base.yml").write_text(stack_text)
+    with pytest.raises(InputErrors) as error:
+        stack_of(tmp_path, "extends: base\ncudnn: {version: 8}\ntensorflow: {constraints: {'3.9': none}}")
+    places = sorted(str(one).partition(" ")[0].rpartition("/")[2] for one in error.value.errors)
+    assert places == ["base.yml:2:10:", "base.yml:3:8:", "mine.yml:2:9:", "mine.yml:3:28:"]
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputErrors, match="cuda: is missing"):
+        stack_of(tmp_path, "driver: {version: 470.182.03}")
+
+
+def test_stacks_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"there is no stack 'tensorflow-2.8' in .*; did you mean 'tensorflow-2.9'"):
+        load_stack("tensorflow-2.8", (STACKS,))
+    with pytest.raises(InputError, match=r"there is no stack '../stacks/tensorflow-2\.9'"):
+        load_stack("../stacks/tensorflow-2.9", (STACKS,))
+    with pytest.raises(InputError, match="no stack 'nowhere'"):
+        stack_of(tmp_path, "extends: nowhere")
+    with pytest.raises(InputError, match="in a circle: mine → mine"):
+        stack_of(tmp_path, "extends: mine")
+    with pytest.raises(InputError, match="expected a stack as a mapping"):
+        stack_of(tmp_path, "- a list")
+
+
+def test_an_artifact_that_is_not_there(house: Stack) -> None:
+    with pytest.raises(InputError, match="has no artifact 'cudn'; did you mean 'cudnn'"):
+        house.artifact("cudn")
+
+
+def test_a_stack_does_not_change(house: Stack) -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        house.driver.version = "1"  # type: ignore[misc]

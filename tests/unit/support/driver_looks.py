@@ -1,0 +1,191 @@
+"""Looks at a host with the real roles base and driver: as desired, but for the answers that a test gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from functools import cache
+
+from hostwright.apply.jobs import jobs
+from hostwright.audit.failures import driver_build, driver_install, driver_load, driver_state, host, kernel, logs, units
+from hostwright.audit.failures.driver import DRIVER
+from hostwright.audit.failures.rule import FailureRule
+from hostwright.audit.hardware.kernellog import KERNEL_LOG
+from hostwright.audit.hardware.nvsmi import NVIDIA_SMI
+from hostwright.audit.look import LOOK_PROBES, Look, Unread
+from hostwright.plan.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
+from hostwright.plan.model import Answer, Facts, Probe
+from hostwright.plan.planning import Desired, DesiredRole
+from hostwright.plan.role import Wanted
+from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.runfile import NvidiaRunfile
+from hostwright.stack.stack import Stack
+from hostwright.standard.roles.base import Base, base
+from hostwright.standard.roles.driver import Driver, driver
+from tests.unit.roles import test_role_base, test_role_driver
+from tests.unit.roles.test_role_driver import OTHER, T4, V, state
+from tests.unit.support.facts import Reply, answer
+from tests.unit.support.hostlooks import show, shown
+
+STACK = test_role_driver.STACK
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+BOOT = NOW - timedelta(days=1)
+KERNEL = test_role_base.KERNEL
+LIB = "/usr/lib/x86_64-linux-gnu"
+RULES: tuple[FailureRule, ...] = tuple(rule for rule in DRIVER if rule.sign)
+STATE = next(one for one in test_role_driver.RESOURCES if isinstance(one, NvidiaRunfile)).state_probe
+NO_FABRIC = show("nvidia-fabricmanager.service", "inactive", "dead", load="not-found")
+SMI = (
+    '<?xml version="1.0" ?>\n<nvidia_smi_log>\n<driver_version>470.182.03</driver_version>\n'
+    '<attached_gpus>1</attached_gpus>\n<gpu id="00000000:3B:00.0">\n<product_name>Tesla T4</product_name>\n'
+    "<persistence_mode>Enabled</persistence_mode>\n</gpu>\n</nvidia_smi_log>\n"
+)
+FENCE = "".join(f'Unattended-Upgrade::Package-Blacklist:: "{name}";\n' for name in Base().never_unattended)
+PERIODIC = 'APT::Periodic::Unattended-Upgrade "1";\n'
+PACKAGES = test_role_base.PROVISIONED + "unattended-upgrades\t2.8\tii \n"
+COMPILER = "Linux version 5.10.0-28-amd64 (debian-kernel@lists.debian.org) (gcc-10 (Debian 10.2.1-6) 10.2.1 20210110)\n"
+
+Differs = Mapping[Probe, Reply | None]
+
+
+def other(version: str = OTHER) -> dict[str, str]:
+    """The libraries' lines of the driver's state, of another version."""
+    return {name: f"{LIB}/{name[:-2]}.{version}" for name in ("libcuda.so.1", "libnvidia-ml.so.1")}
+
+
+def libraries(text: str) -> str:
+    return f"{PACKAGES}{text}"
+
+
+def log(*lines: str, hours: float = 1.0) -> str:
+    """The kernel log with these lines of so many hours ago, in the journal's style."""
+    stamp = (NOW - timedelta(hours=hours)).isoformat(timespec="seconds")
+    return "+0000\nsource journal\n" + "".join(f"{stamp} gpu01 kernel: {line}\n" for line in lines)
+
+
+def failed_job(role: str, *lines: str) -> str:
+    """The answer to ``LAST_JOBS``: the last job of a role failed with these last lines."""
+    told = "".join(f"  {line}\n" for line in lines)
+    return (
+        f'job r1-{role}\nr1-{role}/status:1\nr1-{role}/job.json:{{"schema": 1, "role": "{role}\nlog r1-{role}\n{told}\n'
+    )
+
+
+def tree(*lines: str) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def failed_build(*errors: str, version: str = V, kernel: str = KERNEL) -> dict[Probe, Reply | None]:
+    """The running kernel has no module, and DKMS's make.log of the last build has these errors."""
+    head = f"log {version} DKMS make.log for nvidia-{version} for kernel {kernel} (x86_64)"
+    said = (f"error {version} {line}" for line in errors)
+    return {
+        STATE: state(module="", loaded="", uvm="", dkms=""),
+        driver_state.DKMS_TREE: tree(f"tree {version}", head, *said),
+    }
+
+
+def desired(stack: Stack = STACK, variables: Driver | None = None) -> Desired:
+    return Desired(
+        "gpu01",
+        stack,
+        (
+            DesiredRole("base", (), base.resources(Base(), Wanted(stack))),
+            DesiredRole("driver", ("base",), driver.resources(variables or Driver(), Wanted(stack))),
+        ),
+    )
+
+
+def healthy(of: Desired) -> dict[Probe, Answer]:
+    """Every answer of a host that is as desired."""
+    found = {probe: Answer(0, "") for rule in RULES if rule.sign for probe in rule.sign.probes}
+    found |= {probe: Answer(0, "") for probe in LOOK_PROBES}
+    found |= dict(test_role_driver.host(of.roles[1].resources))
+    found |= dict(test_role_base.host(of.roles[0].resources))
+    replies: dict[Probe, Reply] = {
+        DPKG: PACKAGES,
+        PCI: T4,
+        UNAME: f"{KERNEL} x86_64\n",
+        OS_RELEASE: "ID=debian\nVERSION_ID=11\n",
+        AVX: "",
+        PYTHONS: "/usr/bin/python3 3.9\n",
+        MEMORY: "64000000\n",
+        NVIDIA_SMI: SMI,
+        KERNEL_LOG: log(),
+        jobs.RUNNING: "",
+        host.LAST_JOBS: "",
+        logs.INSTALLER_LOG: "",
+        units.UNITS: shown(fabricmanager=NO_FABRIC),
+        driver_state.DKMS_TREE: tree(f"tree {V}", f"built {V} {KERNEL}"),
+        driver_state.BOOTED: f"{BOOT.timestamp():.0f}\n",
+        driver_build.COMPILERS: COMPILER + "10.2.1\n",
+        driver_install.MARKED: Answer(1, ""),
+        driver_load.DEVICES: "there /dev/nvidiactl\nthere /dev/nvidia-uvm\ncards 1\nsetuid\n",
+        kernel.KERNELS: f"kernel 5.10.0-27-amd64 yes {V}\nkernel {KERNEL} yes {V}\n",
+        kernel.OPEN_DRIVERS: "there nouveau\noff nouveau\noff nova_core\noff nova_drm\n",
+        kernel.UNATTENDED: PERIODIC + FENCE,
+    }
+    return found | {probe: answer(reply) for probe, reply in replies.items()}
+
+
+@cache
+def _desired() -> Desired:
+    return desired()
+
+
+@cache
+def _healthy() -> Mapping[Probe, Answer]:
+    return healthy(_desired())
+
+
+def look_at(differs: Differs | None = None, *, stack: Stack = STACK, variables: Driver | None = None) -> Look:
+    """A look at a host that is as desired but for these answers; ``None`` for a question that was not asked."""
+    usual = stack is STACK and variables is None
+    wanted = _desired() if usual else desired(stack, variables)
+    given = dict(_healthy()) if usual else healthy(wanted)
+    for probe, reply in (differs or {}).items():
+        if reply is None:
+            given.pop(probe, None)
+        else:
+            given[probe] = answer(reply)
+    facts = Facts(given)
+    changes = {
+        role.name: tuple(
+            change
+            for one in role.resources
+            if all(probe in facts for probe in one.probes()) and (change := one.plan(facts))
+        )
+        for role in wanted.roles
+    }
+    return Look(wanted, {"base": Base(), "driver": variables or Driver()}, facts, changes, NOW)
+
+
+def evidence(name: str, differs: Differs | None = None, **more: object) -> list[str]:
+    """What a rule's sign sees on such a host. Raises ``Unread``."""
+    sign = next(rule.sign for rule in RULES if rule.name == name)
+    assert sign is not None
+    return list(sign.seen(look_at(differs, **more)))  # type: ignore[arg-type]
+
+
+def findings(differs: Differs | None = None, **more: object) -> dict[str, list[str]]:
+    """What all rules of driver and kernel see; what cannot be told is left out."""
+    found = {}
+    for rule in RULES:
+        with suppress(Unread):
+            if lines := evidence(rule.name, differs, **more):
+                found[rule.name] = lines
+    return found
+
+
+#: what hosts say that are not well
+H100 = "0x10de 0x030200 0x2330\n"
+UNLOADED = state(loaded="", uvm="")
+NO_MODULE = state(module="", loaded="", uvm="", dkms="")
+ADDED = {driver_state.DKMS_TREE: tree(f"tree {V}")}
+TOO_NEW = {UNAME: "6.8.0-40-generic x86_64\n"}
+LOADING = "nvidia-nvlink: Nvlink Core is being initialized, major device number 235"
+INIT = "NVRM: GPU 0000:3b:00.0: RmInitAdapter failed! (0x26:0x56:1474)"
+NO_DEVICES = Answer(6, "No devices were found\n")
+NO_CARD = "NVRM: None of the NVIDIA devices were initialized."
+MISMATCH = f"NVRM: API mismatch: the client has the version {OTHER}, but"

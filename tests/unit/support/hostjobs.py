@@ -1,0 +1,103 @@
+"""Jobs on this machine in the place of a host: the scripts of ``hostwright.apply.jobs.jobs``, run by the real
+/bin/sh."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hostwright.apply.jobs import jobs, scripting
+from hostwright.apply.jobs.scripting import LogReader
+from hostwright.common.quoting import sh
+from hostwright.plan.model import Answer, Change, Facts, RolePlan, Step
+
+
+def lay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Jobs and locks below ``tmp_path``, no systemd, and a shorter patience with what does not start."""
+    monkeypatch.setattr(jobs, "JOBS_DIR", str(tmp_path / "jobs"))
+    monkeypatch.setattr(scripting, "LOCK_DIR", str(tmp_path / "locks"))
+    monkeypatch.setattr(jobs, "_START", jobs._START.replace("/run/systemd/system", str(tmp_path / "no-systemd")))
+    monkeypatch.setattr(jobs, "_WATCH", jobs._WATCH.replace("-le 100", "-le 5"))
+    return tmp_path / "jobs"
+
+
+def make(*scripts: str, name: str = "run1-cuda-aa", tries: int = 1) -> jobs.Job:
+    changes = tuple(Change(f"thing {n}", "a", "b", (Step(script, tries=tries),)) for n, script in enumerate(scripts))
+    return jobs.Job(name, RolePlan("cuda", (), changes), "NONCE", "run1", "jane@laptop")
+
+
+def shell(text: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(["/bin/sh"], input=text.encode(), capture_output=True, check=False, timeout=60)
+
+
+def start(job: jobs.Job) -> None:
+    done = shell(jobs.start_script(job))
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def watch(job: jobs.Job, from_byte: int = 1) -> tuple[bytes, int | None]:
+    watched = shell(jobs.watch_script(job.id, "W", from_byte))
+    assert watched.returncode == 0
+    return watched.stdout, jobs.status_in(watched.stderr, "W")
+
+
+def outputs(log: bytes) -> list[str]:
+    reader = LogReader("cuda", [], "NONCE")
+    reader.feed(log)
+    return [step.output for step in reader.results]
+
+
+def until(condition: Callable[[], object], what: str, seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"never happened: {what}"
+        time.sleep(0.01)
+
+
+def ask(place: Path, systemd: Path | None = None) -> tuple[jobs.RunningJob, ...]:
+    script = jobs.RUNNING.script.replace("/var/lib/hostwright/jobs", str(place))
+    script = script.replace("/run/systemd/system", str(systemd or place.parent / "no-systemd"))
+    path = f"PATH={systemd}:$PATH\n" if systemd else ""
+    return jobs.running(Facts({jobs.RUNNING: Answer(0, shell(path + script).stdout.decode())}))
+
+
+def processes(session: int) -> list[str]:
+    """The command lines of a session's processes."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, sid = stat.read_text().rpartition(")")[2].split()[:4]
+            if int(sid) == session and state != "Z":
+                found.append((stat.parent / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue
+    return found
+
+
+def waiting(flag: Path) -> str:
+    """A script that runs until ``flag`` is there."""
+    return sh("until [ -e %s ]; do sleep 0.02; done", flag)
+
+
+def entry(place: Path, name: str, **content: str) -> None:
+    (place / name).mkdir(parents=True)
+    for file, text in content.items():
+        (place / name / file).write_text(text)
+
+
+def systemd(tmp_path: Path, active: bool, refuses: bool = False) -> Path:
+    folder = tmp_path / "systemd"
+    folder.mkdir()
+    says = "echo DefaultOOMPolicy=stop" if active else f"exit {0 if active else 3}"
+    programs = {
+        "systemctl": f"case $1 in is-active) exit {0 if active else 3};; *) {says};; esac",
+        "systemd-run": "echo no bus >&2; exit 1" if refuses else f"printf '%s\\n' \"$*\" >>{folder}/asked",
+    }
+    for name, script in programs.items():
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
+    return folder

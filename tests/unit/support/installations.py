@@ -1,0 +1,156 @@
+"""A host on its way to a new operating system, its BMC and its installer, for the tests of installations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from hostwright.apply.events import Event, Note
+from hostwright.common.durations import Clock
+from hostwright.common.errors import Unreachable
+from hostwright.fleet import Member
+from hostwright.plan.hostfacts import OS_RELEASE
+from hostwright.plan.model import Answer, Facts
+from hostwright.rebuild.bmc import BmcError
+from hostwright.rebuild.clock import Phases
+from hostwright.rebuild.install import installing
+from hostwright.rebuild.install.installing import Installer
+from hostwright.rebuild.install.seeds.debian import FETCHED
+from hostwright.rebuild.install.serving import SeedServers
+from hostwright.transport.identity.keys import HostKey
+from tests.unit.support.hostkeys import host_key
+
+OLD, OTHER, INSTALLERS = host_key(1), host_key(2), host_key(3)
+SEEDED = "the key of the seed"
+BULLSEYE = 'NAME="Debian GNU/Linux"\nVERSION_ID="11"\nID=debian\n'
+
+
+@dataclass
+class Bmc:
+    """A BMC whose host fetches its seed as soon as it is power cycled, unless its boot order is wrong."""
+
+    fetch: Callable[[], None]
+    orders: list[str] = field(default_factory=list)
+    fails: tuple[str, ...] = ()  #: the orders that it refuses
+
+    def __enter__(self) -> Bmc:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to close."""
+
+    def boot_once(self, source: str, *, image_url: str) -> None:
+        self._take(f"boot {source} {image_url}".strip())
+
+    def cycle(self) -> None:
+        self._take("cycle")
+        self.fetch()
+
+    def boot_from_disk(self) -> None:
+        self._take("disk")
+
+    def _take(self, order: str) -> None:
+        self.orders.append(order)
+        if order in self.fails:
+            raise BmcError("gpu07", f"its BMC does not do this: {order}")
+
+
+class World:
+    """The host on its way: what it shows at each look, what it fetched, and which keys were written down."""
+
+    def __init__(self, member: Member, monkeypatch: pytest.MonkeyPatch, shows: list[HostKey | str | None]):
+        self.member, self.shows = member, shows
+        self.events: list[Event] = []
+        self.fetched: dict[str, bytes] = {}
+        self.seeded: HostKey | None = None
+        self.written: list[list[HostKey]] = []
+        self.now_s = 0.0
+        self.port = 0
+        self.system = BULLSEYE  #: /etc/os-release of what was installed
+        self.bmc = Bmc(self.fetch)
+        self.open_bmc: Callable[[], Bmc] = lambda: self.bmc
+        real = installing.generate
+
+        def generate() -> Any:
+            pair = real()
+            self.seeded = pair.public
+            return pair
+
+        @dataclass
+        class Entry:
+            blob: bytes
+
+        @dataclass
+        class Replaced:
+            files: tuple[Path, ...] = (Path("known_hosts"),)
+
+        def replace(_host: object, _options: object, keys: list[HostKey]) -> Replaced:
+            self.written.append(keys)
+            return Replaced()
+
+        class Back:
+            def __enter__(self) -> Back:
+                return self
+
+            def __exit__(self, *_: object) -> None:
+                self.close()
+
+            def close(self) -> None:
+                """Nothing to close."""
+
+        def ask(*_: object, **__: object) -> Facts:
+            return Facts({OS_RELEASE: Answer(0, self.system)})
+
+        monkeypatch.setattr(installing, "generate", generate)
+        monkeypatch.setattr(installing, "offered", self.offered)
+        monkeypatch.setattr(installing, "known", lambda *_: (Entry(OLD.blob),))
+        monkeypatch.setattr(installing, "replace", replace)
+        monkeypatch.setattr(installing, "ask", ask)
+        monkeypatch.setattr(installing.rebooting, "await_boot", lambda *_, **__: Back())
+
+    def offered(self, *_: object) -> HostKey:
+        shown = self.shows.pop(0) if len(self.shows) > 1 else self.shows[0]
+        if shown is None:
+            raise Unreachable("gpu07", "nothing answers", passing=True)
+        return self.seeded if shown == SEEDED else shown  # type: ignore[return-value]
+
+    def fetch(self, *names: str) -> None:
+        for name in names or ("preseed.cfg", *FETCHED):
+            answer = requests.get(self.url(name), timeout=10)
+            if answer.ok:
+                self.fetched[name] = answer.content
+
+    def url(self, name: str) -> str:
+        return f"http://127.0.0.1:{self.port}/gpu07/{name}"
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+        time.sleep(0.001)  # the server's threads need a moment of the real time
+
+    def install(self, *, stopping: Callable[[], bool] = lambda: False, bmc: bool = True) -> None:
+        with SeedServers() as servers:
+            installer = Installer(
+                self.member, lambda: None, self.open_bmc if bmc else None, servers, "run-1",  # type: ignore[arg-type, return-value]
+                self.events.append, stopping, Clock(lambda: self.now_s, self.sleep, lambda: "10:00"),
+            )  # fmt: skip
+            try:
+                installer("disk replaced", Phases(), lambda: None)
+            finally:
+                assert not self.served()
+
+    def served(self) -> bool:
+        """Whether the seed can be fetched."""
+        try:
+            return requests.get(self.url("preseed.cfg"), timeout=10).ok
+        except requests.ConnectionError:
+            return False
+
+    @property
+    def notes(self) -> str:
+        return "\n".join(event.text for event in self.events if isinstance(event, Note))

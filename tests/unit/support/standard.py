@@ -1,0 +1,31 @@
+"""A host for each of the standard stacks, as the inventory gives it to every verb, and one with switches set."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
+from hostwright.stack.stackfile import stack_names
+
+#: what the roles yield only where it is asked for
+SWITCHED = {
+    "selfaudit_enabled": True,
+    "cuda_keep_repository": False,
+    "driver_force": True,
+    "container_default_runtime": True,
+}
+
+
+@cache
+def members() -> tuple[Member, ...]:
+    """The hosts; their names are those of their stacks, and ``switched``."""
+    names = [name for name in stack_names([DEFAULT_INVENTORY / "stacks"]) if not name.startswith("lab")]
+    hosts: dict[str, dict[str, object]] = {name: {"stack": name} for name in names}
+    hosts["switched"] = SWITCHED
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
+        return Fleet.load(Path(folder)).members("all")

@@ -1,0 +1,171 @@
+"""ssh_config: what the inventory says wins, the rest is as OpenSSH reads it."""
+
+from __future__ import annotations
+
+import getpass
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hostwright.common.errors import InputError
+from hostwright.transport.cache import FileCache
+from hostwright.transport.sshconfig import Asked, Endpoint, SshConfig, hop, hops, resolve
+
+
+def endpoint(tmp_path: Path, text: str, asked: Asked | str = "gpu01") -> Endpoint:
+    file = tmp_path / "config"
+    file.write_text(text)
+    return resolve(Asked(asked) if isinstance(asked, str) else asked, FileCache(SshConfig.read), file)
+
+
+FULL = """\
+# mine
+Host gpu01 gpu02
+  HostName 10.0.0.1
+  User=ops
+  Port 2222
+  IdentityFile "~/.ssh/fleet"
+  IdentitiesOnly yes
+  UserKnownHostsFile /srv/known ~/.ssh/more
+  ConnectTimeout 7
+  HostKeyAlias Rack1
+Host gpu* !gpu03
+  User other
+  ProxyJump ops@bastion:22022,inner
+Host *
+  IdentityFile ~/.ssh/%r-key
+"""
+
+
+def test_a_host_with_everything(tmp_path: Path) -> None:
+    found = endpoint(tmp_path, FULL)
+    assert (found.address, found.port, found.user) == ("10.0.0.1", 2222, "ops")
+    assert found.host_key_name == "rack1"
+    assert found.identity_files == (Path("~/.ssh/fleet").expanduser(), Path("~/.ssh/ops-key").expanduser())
+    assert found.identities_only
+    assert not found.default_identities
+    assert found.known_hosts[:2] == (Path("/srv/known"), Path("~/.ssh/more").expanduser())
+    assert found.proxy_jump == ("ops@bastion:22022", "inner")
+    assert found.connect_timeout_s == 7
+    assert str(found) == "ops@10.0.0.1:2222"
+
+
+def test_a_negated_pattern_rules_a_host_out(tmp_path: Path) -> None:
+    assert endpoint(tmp_path, FULL, "gpu03").proxy_jump == ()
+
+
+def test_a_host_that_nothing_is_said_about(tmp_path: Path) -> None:
+    found = endpoint(tmp_path, "")
+    assert (found.address, found.port, found.user) == ("gpu01", 22, getpass.getuser())
+    assert found.default_identities
+    assert Path("~/.ssh/known_hosts").expanduser() in found.known_hosts
+    assert Path("/etc/ssh/ssh_known_hosts") in found.known_hosts
+    assert found.connect_timeout_s is None
+
+
+def test_the_inventory_wins(tmp_path: Path) -> None:
+    found = endpoint(tmp_path, FULL, Asked("gpu01", "root", 22))
+    assert (found.user, found.port) == ("root", 22)
+
+
+def test_a_proxy_command_gets_the_values_that_were_decided(tmp_path: Path) -> None:
+    text = "Host *\n ProxyCommand nc -X %r %h %p\nHost gpu01\n HostName 10.0.0.9\n"
+    assert endpoint(tmp_path, text, Asked("gpu01", "ops", 2022)).proxy_command == "nc -X ops 10.0.0.9 2022"
+
+
+@pytest.mark.parametrize(
+    ("text", "jump", "command"),
+    [
+        ("ProxyJump b\nProxyCommand c", ("b",), ""),
+        ("ProxyCommand c\nProxyJump b", (), "c"),
+        ("ProxyJump none\nProxyJump b", (), ""),
+        ("ProxyCommand none\nProxyJump b", (), ""),
+    ],
+)
+def test_of_jump_and_command_the_first_counts(tmp_path: Path, text: str, jump: tuple[str, ...], command: str) -> None:
+    found = endpoint(tmp_path, text)
+    assert (found.proxy_jump, found.proxy_command) == (jump, command)
+
+
+def test_includes_are_read_where_they_stand_and_do_not_leak(tmp_path: Path) -> None:
+    (tmp_path / "b.conf").write_text("Host other\n User leaked\n")
+    (tmp_path / "a.conf").write_text("Host gpu01\n User included\n")
+    text = f"Include {tmp_path}/*.conf {tmp_path}/none/*\nPort 2022\nHost gpu01\n User late\n HostName 10.9.9.9\n"
+    found = endpoint(tmp_path, text)
+    assert (found.user, found.port, found.address) == ("included", 2022, "10.9.9.9")
+    assert endpoint(tmp_path, text, "elsewhere").port == 2022
+
+
+def test_an_include_inside_a_stanza_holds_for_its_hosts_only(tmp_path: Path) -> None:
+    (tmp_path / "user").write_text("User included\n")
+    text = f"Host gpu01\n Include {tmp_path}/user\n Port 2022\n"
+    assert endpoint(tmp_path, text).user == "included"
+    assert endpoint(tmp_path, text).port == 2022
+    assert endpoint(tmp_path, text, "gpu02").user == getpass.getuser()
+
+
+def test_files_that_include_each_other_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="include each other"):
+        endpoint(tmp_path, f"Include {tmp_path}/config\n")
+
+
+def test_a_match_line_is_understood(tmp_path: Path) -> None:
+    text = "Match host gpu* user ops\n Port 2022\nMatch all\n User nobody\n"
+    assert endpoint(tmp_path, text, Asked("gpu01", "ops")).port == 2022
+    assert endpoint(tmp_path, text, Asked("gpu01")).port == 22
+
+
+def test_only_stanzas_that_can_match_are_handed_on(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_text("".join(f"Host node{n}\n Port {1000 + n}\n" for n in range(1000)))
+    config = SshConfig.read(file)
+    assert config.text_for("node7") == "Host node7\nPort 1007"
+    assert endpoint(tmp_path, file.read_text(), "node999").port == 1999
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("Port x", "not a number"), ("nonsense", r"config:1: this is not a setting"), ('Host "a', "No closing quotation")],
+)
+def test_mistakes_are_named(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        endpoint(tmp_path, text)
+
+
+def test_a_file_that_was_asked_for_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        resolve(Asked("gpu01"), FileCache(SshConfig.read), tmp_path / "none")
+
+
+@pytest.mark.parametrize("name", ["-oProxyCommand=x", "a b", "a\nUser root", "$(id)", "a;b", "`id`", "a'b"])
+def test_a_name_is_never_an_option_a_line_or_a_command(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match="cannot be the name"):
+        endpoint(tmp_path, "ProxyCommand nc %h 22", name)
+    with pytest.raises(InputError, match="cannot be the name"):
+        endpoint(tmp_path, "ProxyCommand nc %r 22", Asked("gpu01", name))
+
+
+def test_hops() -> None:
+    assert hops("a, ssh://b@c:22 ,d") == ("a", "b@c:22", "d")
+    assert hops("none") == hops("") == ()
+    assert hop("ops@bastion:2022") == Asked("bastion", "ops", 2022)
+    assert hop("[fe80::1]:22") == Asked("fe80::1", "", 22)
+    assert hop("bastion") == Asked("bastion")
+    with pytest.raises(InputError, match="not a jump host"):
+        hop("a:b:c")
+
+
+@pytest.mark.parametrize("alias", ["gpu01", "gpu02", "gpu03", "elsewhere"])
+def test_openssh_reads_the_same(tmp_path: Path, alias: str) -> None:
+    assert shutil.which("ssh"), "OpenSSH's client is needed: apt install openssh-client"
+    found = endpoint(tmp_path, FULL, alias)
+    printed = subprocess.run(
+        ["ssh", "-G", "-F", tmp_path / "config", alias], check=True, capture_output=True, text=True
+    )
+    theirs = dict(line.split(" ", 1) for line in printed.stdout.splitlines() if " " in line)
+    assert theirs["hostname"] == found.address
+    assert theirs["port"] == str(found.port)
+    assert theirs["user"] == found.user
+    assert theirs.get("proxyjump", "") == ",".join(found.proxy_jump)
