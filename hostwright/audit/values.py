@@ -12,6 +12,7 @@ from typing import Literal
 
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.hardware.xids import XidEvent
+from hostwright.plan.layers import one_order
 
 SCHEMA = 1  #: of everything below as JSON; a field that goes or changes its meaning raises it, a new one does not
 
@@ -164,7 +165,7 @@ class FleetAudit:
     @property
     def layers(self) -> tuple[str, ...]:
         """The names of all layers of all hosts, in order."""
-        return tuple(dict.fromkeys(layer.name for host in self.hosts for layer in host.layers))
+        return one_order([layer.name for layer in host.layers] for host in self.hosts)
 
 
 def worst(statuses: Iterable[LayerStatus]) -> Status:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -19,6 +19,7 @@ from hostwright.apply.events import Event
 from hostwright.apply.jobs.scripting import Progress
 from hostwright.apply.rollout.silence import CONTACT
 from hostwright.cli.console import count, printable
+from hostwright.plan.layers import one_order
 
 MARKS = {"waiting": ("·", "dim"), "ok": ("✓", "green"), "failed": ("✗", "red"), "as desired": ("=", "green dim")}
 REFRESH_PER_SECOND = 4
@@ -101,8 +102,9 @@ def retry_sentence(progress: Progress) -> str:
 
 @dataclass
 class _Row:
-    """What the table knows about one host."""
+    """What the table knows about one host, which has these roles."""
 
+    roles: tuple[str, ...] = ()
     state: dict[str, str] = field(default_factory=dict)
     note: str = ""
     begun: float = field(default_factory=time.monotonic)
@@ -112,9 +114,10 @@ class _Row:
 class LiveTable:
     """Hosts by layers, redrawn in place: elapsed time, and the last line of what runs."""
 
-    def __init__(self, console: Console, hosts: Sequence[str], roles: Sequence[str]):
-        self._roles = tuple(roles)
-        self._rows = {host: _Row() for host in hosts}
+    def __init__(self, console: Console, hosts: Mapping[str, Sequence[str]]):
+        """``hosts`` are their names and the roles of each."""
+        self._roles = one_order(hosts.values())
+        self._rows = {host: _Row(tuple(roles)) for host, roles in hosts.items()}
         self._console = console
         self._lock = threading.Lock()
         self._live = Live(get_renderable=self._draw, console=console, refresh_per_second=REFRESH_PER_SECOND)
@@ -133,7 +136,7 @@ class LiveTable:
             return
         with self._lock:
             row = self._rows.setdefault(event.host, _Row())
-            _note(row, event, self._roles)
+            _note(row, event)
 
     def _draw(self) -> Table:
         table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
@@ -144,7 +147,7 @@ class LiveTable:
             busy_first = sorted(self._rows.items(), key=lambda item: item[1].ended is not None)
             for host, row in busy_first[: max(1, self._console.height - 3)]:
                 seconds = (row.ended or time.monotonic()) - row.begun
-                cells = [_cell(row.state.get(role, "waiting")) for role in self._roles]
+                cells = [_cell(row.state.get(role, "waiting" if role in row.roles else "")) for role in self._roles]
                 table.add_row(
                     Text(host, style="bold"), *cells, f"{seconds:.0f} s", Text(printable(row.note), style="dim")
                 )
@@ -156,12 +159,12 @@ def _cell(state: str) -> Text:
     return Text(mark, style=style)
 
 
-def _note(row: _Row, event: Event, roles: Sequence[str]) -> None:
+def _note(row: _Row, event: Event) -> None:
     """What an event changes in its host's row."""
     match event:
         case events.Observed(plan=plan):
             busy = {role.role for role in plan.roles}
-            for role in roles:
+            for role in row.roles:
                 if role not in busy and row.state.get(role) != "ok":
                     row.state[role] = "as desired"
             row.ended = time.monotonic() if plan.empty else None

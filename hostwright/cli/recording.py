@@ -72,6 +72,5 @@ def _view(call: Call, members: Sequence[Member]) -> AbstractContextManager[Emit]
     """A live table in a terminal, plain lines elsewhere; on standard error when standard output is for JSON."""
     out = console.make_console(stderr=bool(call["json"]))
     if out.is_terminal and not call["json"]:
-        roles = list(dict.fromkeys(role.name for member in members for role in member.roles))
-        return LiveTable(out, [member.name for member in members], roles)
+        return LiveTable(out, {member.name: [role.name for role in member.roles] for member in members})
     return Plain(out)

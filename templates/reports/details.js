@@ -20,10 +20,11 @@ function facts(host) {
 
 function layersOf(host) {
   const statuses = data.shared[host.layers];
-  return make("ul", { class: "layers", "aria-label": "Layers" }, data.layers.map((layer, place) =>
-    make("li", { class: `s-${statuses[place]}` },
-      make("span", { class: "sign", "aria-hidden": "true" }, data.statuses[statuses[place]][0]), ` ${layer}`,
-      make("span", { class: "hidden" }, ` ${data.statuses[statuses[place]][1]}`))));
+  const own = data.layers.map((layer, place) => [layer, statuses[place]]).filter(([, status]) => status !== "absent");
+  return make("ul", { class: "layers", "aria-label": "Layers" }, own.map(([layer, status]) =>
+    make("li", { class: `s-${status}` },
+      make("span", { class: "sign", "aria-hidden": "true" }, data.statuses[status][0]), ` ${layer}`,
+      make("span", { class: "hidden" }, ` ${data.statuses[status][1]}`))));
 }
 
 function finding([rule, evidence, since]) {

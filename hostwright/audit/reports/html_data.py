@@ -83,7 +83,7 @@ class Details:
             "at": moment(host.at),
             "since": self._since(host, "status", ""),
             "sentence": clean(host.sentence),
-            "layers": self._shared.place(tuple(found.get(layer, "unread") for layer in self._layers)),
+            "layers": self._shared.place(tuple(found.get(layer, "absent") for layer in self._layers)),
             "groups": self._shared.place(tuple(map(name, host.groups[:GROUPS]))),
             "standIns": self._shared.place(tuple(_few(host.stand_ins))),
             "record": _record(host),

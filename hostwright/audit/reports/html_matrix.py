@@ -6,15 +6,18 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.html_text import folded, line, name
-from hostwright.audit.reports.table import SHOWN, WORDS
+from hostwright.audit.reports.table import ABSENT, SHOWN, WORDS
 from hostwright.audit.values import WORST_FIRST, FleetAudit, HostAudit, LayerStatus
 
 FOLD_FROM = 3  #: alike hosts; two rows are read faster than a row that must be opened
 CHIPS = 12  #: known failures that are offered for filtering
 STATUSES = tuple(status for status in WORST_FIRST if status != "warning")  #: that a host can have
+NOT_THERE = "not on this host"  #: a layer that other hosts of the page have
+CellStatus = LayerStatus | Literal["absent"]
 _NUMBER = re.compile(r"([0-9]{1,18})")
 
 
@@ -23,7 +26,7 @@ class Cell:
     """One layer of a host."""
 
     layer: str
-    status: LayerStatus
+    status: CellStatus
     sign: str
     word: str
 
@@ -84,17 +87,19 @@ def _natural(host: HostAudit) -> list[tuple[int, str]]:
 def matrix(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages) -> list[Row | Fold]:
     """The rows of the matrix; ``hosts`` are the audit's in the page's order."""
     stacks = {host.stack for host in hosts}
+    layers = audit.layers
     alike: dict[tuple[object, ...], list[Row]] = {}
     for index, host in enumerate(hosts):
-        row = _row(index, host, audit.layers, ages, stack=name(host.stack) if len(stacks) > 1 else "")
+        row = _row(index, host, layers, ages, stack=name(host.stack) if len(stacks) > 1 else "")
         alike.setdefault(_likeness(row, host, index), []).append(row)
     return list(_fold_healthy(alike.values()))
 
 
 def _likeness(row: Row, host: HostAudit, index: int) -> tuple[object, ...]:
     """Equal for hosts that fold into one row: as desired in each layer, and nothing to be said of them."""
-    calm = all(cell.status == "desired" for cell in row.cells) and host.status == "desired"
-    return ("calm", row.stack) if calm and not (host.findings or host.notes) else (index,)
+    statuses = tuple(cell.status for cell in row.cells)
+    calm = {"desired", "absent"}.issuperset(statuses) and host.status == "desired"
+    return ("calm", row.stack, statuses) if calm and not (host.findings or host.notes) else (index,)
 
 
 def _fold_healthy(groups: Iterable[list[Row]]) -> Iterator[Row | Fold]:
@@ -111,14 +116,16 @@ def _fold_healthy(groups: Iterable[list[Row]]) -> Iterator[Row | Fold]:
 
 
 def _row(index: int, host: HostAudit, layers: Sequence[str], ages: Ages, *, stack: str) -> Row:
-    found = {layer.name: layer.status for layer in host.layers}
-    cells = tuple(_cell(layer, found.get(layer, "unread")) for layer in layers)
+    found: dict[str, CellStatus] = {layer.name: layer.status for layer in host.layers}
+    cells = tuple(_cell(layer, found.get(layer, "absent")) for layer in layers)
     since = ages.get((host.host, "status", "")) if host.status != "desired" else None
     lasting = since.date().isoformat() if since else ""
     return Row(index, name(host.host), host.status, cells, stack, _what(host), lasting)
 
 
-def _cell(layer: str, status: LayerStatus) -> Cell:
+def _cell(layer: str, status: CellStatus) -> Cell:
+    if status == "absent":
+        return Cell(name(layer), status, ABSENT, NOT_THERE)
     sign, word, _ = SHOWN[status]
     return Cell(name(layer), status, sign, word or WORDS[status])
 

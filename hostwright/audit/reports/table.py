@@ -33,6 +33,7 @@ WORDS: dict[LayerStatus, str] = {
     "warning": "with warnings",
     "desired": "as desired",
 }
+ABSENT = "·"  #: in the place of a layer that a host does not have
 TEXT_SIGNS = 160  #: of one value in a line
 
 
@@ -64,12 +65,13 @@ def _headline(audit: FleetAudit) -> Text:
 def _matrix(audit: FleetAudit, ages: Ages) -> Table:
     """Hosts × layers, hosts whose layers are all alike in one row."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("hosts", *audit.layers, "since"):
+    layers = audit.layers
+    for column in ("hosts", *layers, "since"):
         table.add_column(column, overflow="fold")
-    rows: dict[tuple[str, tuple[LayerStatus, ...]], list[str]] = {}
+    rows: dict[tuple[str, tuple[LayerStatus | None, ...]], list[str]] = {}
     for host in sorted(audit.hosts, key=_worst_first):
         found = {layer.name: layer.status for layer in host.layers}
-        statuses = tuple(found.get(name, "unread") for name in audit.layers)
+        statuses = tuple(map(found.get, layers))
         rows.setdefault((host.status, statuses), []).append(host.host)
     for (status, statuses), hosts in rows.items():
         lasting = "" if status == "desired" else since(ages, hosts, "status", "").removeprefix("since ")
@@ -83,7 +85,9 @@ def _worst_first(host: HostAudit) -> tuple[int, str]:
     return list(SHOWN).index(host.status), host.host
 
 
-def _cell(status: LayerStatus) -> Text:
+def _cell(status: LayerStatus | None) -> Text:
+    if status is None:
+        return Text(ABSENT, style="dim")
     sign, word, style = SHOWN[status]
     return Text(f"{sign} {word}".strip(), style=style)
 

@@ -117,7 +117,7 @@ def test_plain_lines_say_each_thing_once():
 
 def test_the_table_shows_progress_per_layer():
     console = Console(file=io.StringIO(), width=120, height=20, color_system=None)
-    table = LiveTable(console, ["gpu01", "gpu02"], ["base", "cuda"])
+    table = LiveTable(console, {"gpu01": ["base", "cuda"], "gpu02": ["base", "cuda"]})
     for event in list(story("gpu01"))[:5]:
         table(event)
     drawn = shown(table._draw())

@@ -136,7 +136,9 @@ def test_a_layer_that_a_host_does_not_have_is_not_called_well():
     other = replace(host("gpu02"), layers=host("gpu02").layers[:2])
     audit = fleet(host("gpu01"), other)
     rows = {row.host: [cell.status for cell in row.cells] for row in matrix(audit, audit.hosts, {})}
-    assert rows["gpu02"][2:] == ["unread", "unread"]
+    assert rows["gpu02"][2:] == ["absent", "absent"]
+    cells = re.findall(r'<td class="c s-absent"[^>]*>(.*?)</td>', render_html(audit))
+    assert cells == ['<span class="sign" aria-hidden="true">·</span><span class="word">not on this host</span>'] * 2
 
 
 def test_a_cell_carries_a_sign_and_a_word_beside_its_colour():
