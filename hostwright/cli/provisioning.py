@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
 from rich.text import Text
 
 from hostwright.apply.journal import state_root, to_resume
@@ -59,12 +59,12 @@ def _saved_plans(path: str, members: tuple[Member, ...]) -> dict[str, Plan]:
     if not path:
         return {}
     try:
-        data = json.loads(Path(path).read_text("utf-8"))
-        plans = {name: Plan.from_json(one) for name, one in data.items()}
+        plans = TypeAdapter(dict[str, Plan]).validate_json(Path(path).read_bytes(), strict=True)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path) from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError("is not a plan that `invoke plan --out` saved", path) from error
+    except ValidationError as error:
+        sentence = "is not a plan that this version of Hostwright saved; run `invoke plan --out FILE` again"
+        raise InputError(sentence, path) from error
     missing = [member.name for member in members if member.name not in plans]
     if missing:
         raise InputError(f"holds no plan for {', '.join(missing)}", path)

@@ -16,6 +16,9 @@ from hostwright.plan.model import Plan, RoleResult, StepResult
 from tests.unit.apply.journal.test_journal import begin, record
 from tests.unit.apply.journal.test_journal_reading import ENDED, HOSTS, STORY, at
 
+#: A journal written by the version in which one class stood for all four kinds of what a state plans.
+BEFORE_KINDS = Path(__file__).parents[3] / "fixtures" / "journal-before-kinds.jsonl"
+
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -97,6 +100,30 @@ def test_a_host_as_desired_says_so(place: Path, capsys: pytest.CaptureFixture[st
     record(place, 0, events.Observed("gpu01", Plan("gpu01", "tf")), events.HostEnded("gpu01", "as desired"))
     shown()
     assert "look 1: as desired, tf" in capsys.readouterr().out
+
+
+def test_a_run_that_was_recorded_before_the_four_kinds_is_shown_whole(place: Path, capsys: pytest.CaptureFixture[str]):
+    folder = place / "runs" / "run0"
+    folder.mkdir(parents=True)
+    (folder / "journal.jsonl").write_bytes(BEFORE_KINDS.read_bytes())
+    assert listed() == 0
+    assert "1 changed, 1 failed" in " ".join(capsys.readouterr().out.split())
+    assert shown(steps=True) == 0
+    out = capsys.readouterr().out
+    for words in (
+        "run0  provision  exit 1",
+        "gpu01  changed",
+        "look 1: 3 changes to tensorflow-2.9: base 2, driver 1",
+        "look 3: as desired, tensorflow-2.9",
+        "rebooted, back after 1 min 30 s: nouveau drives 0000:3b:00.0, and gives it back only then",
+        "NVIDIA driver",
+        "gpu02  failed  Secure Boot is on",
+    ):
+        assert words in out
+    assert "damaged" not in out
+    assert shown(json=True) == 0
+    plan = json.loads(capsys.readouterr().out)["hosts"][0]["plans"][0]
+    assert plan["roles"][1]["changes"][0]["known_after"] == "reboot", "as it was written then"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,76 @@
+"""Plans that were saved: read back whole, and refused in one sentence where they are none, or of an older version."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hostwright.cli.provisioning import _saved_plans
+from hostwright.common.errors import InputError
+from hostwright.plan.model import Change, Deferred, Plan, Reboot, RolePlan, Step
+
+#: Written by the version in which one class stood for all four kinds.
+BEFORE_KINDS = Path(__file__).parent.parent / "fixtures" / "plans-before-kinds.json"
+
+STEP = Step("true", "dpkg", 60.0, 3)
+PLANNED = (
+    Change("file /etc/x", "absent", "644 root root", (STEP,), "+x\n", disturbs="ends jobs"),
+    Reboot("kernel", "5.4", "5.5", "5.4 was removed"),
+    Deferred("driver", "absent", "470", "reboot", ("driver",)),
+)
+PLAN = Plan("gpu01", "tf", (RolePlan("base", (), PLANNED),), ("python3 (7)",), ("locked by ann",))
+
+
+def read(path: Path, *hosts: str) -> dict[str, Plan]:
+    members: Any = tuple(SimpleNamespace(name=host) for host in hosts or ("gpu01",))
+    return _saved_plans(str(path), members)
+
+
+def save(folder: Path, text: str) -> Path:
+    path = folder / "plan.json"
+    path.write_text(text)
+    return path
+
+
+def test_a_saved_plan_is_read_back_whole(tmp_path: Path):
+    (plan,) = read(save(tmp_path, json.dumps({"gpu01": PLAN.to_json()}))).values()
+    assert (plan, plan.busy, plan.notes) == (PLAN, PLAN.busy, PLAN.notes)
+
+
+def test_a_host_without_a_saved_plan_is_named(tmp_path: Path):
+    with pytest.raises(InputError, match="holds no plan for gpu02"):
+        read(save(tmp_path, json.dumps({"gpu01": PLAN.to_json()})), "gpu01", "gpu02")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("{", "["),
+        ('"kind": "reboot"', '"kind": "perhaps"'),
+        ('"kind": "reboot", ', ""),
+        (f'"steps": {json.dumps([{"script": "true", "lock": "dpkg", "timeout_s": 60.0, "tries": 3}])}', '"steps": []'),
+        ('"host": "gpu01"', '"host": 1'),
+        ('"tries": 3', '"tries": "3"'),
+        ('"until": "reboot", ', ""),
+    ],
+)
+def test_what_is_no_plan_is_refused_in_one_sentence_that_says_what_to_do(tmp_path: Path, right: str, wrong: str):
+    text = json.dumps({"gpu01": PLAN.to_json()})
+    assert right in text
+    with pytest.raises(InputError, match=r"run `invoke plan --out FILE` again$"):
+        read(save(tmp_path, text.replace(right, wrong)))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "5", "null", "\x00", '{"gpu01": {}}', '{"gpu01": [' * 1000])
+def test_a_file_of_something_else_is_refused_as_well(tmp_path: Path, text: str):
+    with pytest.raises(InputError, match=r"run `invoke plan --out FILE` again$"):
+        read(save(tmp_path, text))
+
+
+def test_a_plan_of_the_version_before_the_four_kinds_is_refused():
+    with pytest.raises(InputError, match=r"run `invoke plan --out FILE` again$"):
+        read(BEFORE_KINDS)
