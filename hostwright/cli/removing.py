@@ -12,7 +12,7 @@ from hostwright.cli import console
 from hostwright.cli.call import CUT, Call, Connections
 from hostwright.cli.converging import converge
 from hostwright.cli.planning import show_plans
-from hostwright.common.errors import HostError, Stopped
+from hostwright.common.errors import HostError, InputError, Refused, Stopped
 from hostwright.fleet import Fleet, Member
 from hostwright.plan import release
 from hostwright.plan.observing import ask
@@ -80,7 +80,10 @@ def look_back(members: Sequence[Member]) -> Formers:
             facts = ask(session, name, RECORDS, None)
         records = [record for record in (release.read(facts), *release.formers(facts)) if record]
         digests = {release.digest_of(one): one for one in records if not release.about(one, member.stack)}
-        stacks = {digest: stackstore.find(digest) for digest in digests}
+        try:
+            stacks = {digest: stackstore.find(digest) for digest in digests}
+        except InputError as error:
+            raise Refused(name, str(error)) from error
         unknown = [digest for digest, stack in stacks.items() if stack is None]
         for digest in unknown:
             was = console.printable(str(digests[digest].get("stack", "")))[:80]

@@ -15,7 +15,7 @@ from hostwright.cli.call import FAILED, Call, Connections
 from hostwright.cli.converging import converge
 from hostwright.cli.planning import show_plans
 from hostwright.cli.showing import errors_json, show_errors
-from hostwright.common.errors import Refused
+from hostwright.common.errors import InputError, Refused
 from hostwright.fleet import Member
 from hostwright.plan import release
 from hostwright.plan.model import Facts
@@ -90,7 +90,10 @@ def _named(record: Mapping[str, Any], to: str) -> bool:
 
 def _stack_of(member: Member, record: Mapping[str, Any]) -> Stack:
     """The stack of a record, as this machine kept it, if it still fits together by the rules of today."""
-    stack = stackstore.find(release.digest_of(record))
+    try:
+        stack = stackstore.find(release.digest_of(record))
+    except InputError as error:
+        raise Refused(member.name, str(error)) from error
     if stack is None:
         raise Refused(
             member.name,

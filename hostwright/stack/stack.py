@@ -6,7 +6,6 @@ of the files at once. What fits what is not decided here but in ``hostwright.sta
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -15,6 +14,7 @@ from pydantic import Field, field_validator
 
 from hostwright.common.errors import InputError
 from hostwright.common.nearest import suggestion
+from hostwright.stack.stackdata import digest_of, plain
 from hostwright.stack.stackvalues import (
     AbsolutePath,
     DebianVersion,
@@ -269,11 +269,8 @@ class Stack(Part):
         return tuple(self.artifact(name) for name in dict.fromkeys(names))
 
     def digest(self) -> str:
-        """A sha256 over everything that the stack says; equal stacks have equal digests.
-
-        What has its default is left out, so that a later Hostwright, which knows more fields, finds the same.
-        """
-        return hashlib.sha256(self.model_dump_json(exclude_defaults=True).encode()).hexdigest()
+        """A sha256 over all that the stack says but addresses; see ``stackdata``."""
+        return digest_of(plain(self))
 
     def artifact_uses(self) -> tuple[tuple[tuple[str, ...], str], ...]:
         """Where the stack names artifacts: the way to the name, and the name."""

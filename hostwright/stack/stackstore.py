@@ -10,14 +10,31 @@ import os
 import re
 import tempfile
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from hostwright.common.errors import InputError
 from hostwright.common.places import PRIVATE_DIR, state_root
+from hostwright.common.untrusted import json_object
 from hostwright.stack.stack import Stack
+from hostwright.stack.stackdata import plain
 
 FOLDER = "stacks"
+SCHEMA: Literal[2] = 2  #: of a file; 1 was a stack's model and nothing else, under a digest that was made of that model
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class _Kept(BaseModel):
+    """A file of schema 2: a stack in the form of its files."""
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+
+    schema_: Annotated[Literal[2], Field(alias="schema")] = SCHEMA
+    stack: dict[str, Any]
+
+
+_KEPT = TypeAdapter(_Kept)
 
 
 def keep(stack: Stack, root: Path | None = None) -> str:
@@ -28,11 +45,11 @@ def keep(stack: Stack, root: Path | None = None) -> str:
     """
     digest = stack.digest()
     path = _path(digest, root)
-    if find(digest, root) is not None:
+    if _has(digest, stack, root):
         return ""
     try:
         path.parent.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
-        _write(path, stack.model_dump_json())
+        _write(path, _KEPT.dump_json(_Kept(stack=plain(stack)), by_alias=True).decode())
     except OSError as error:
         return (
             f"the stack {stack.name} cannot be kept in {path.parent} ({error.strerror}): `invoke rollback` will not "
@@ -42,14 +59,55 @@ def keep(stack: Stack, root: Path | None = None) -> str:
 
 
 def find(digest: str, root: Path | None = None) -> Stack | None:
-    """The stack with this digest; ``None`` where this machine has none, or what it has is damaged."""
+    """The stack with this digest; ``None`` where this machine has none, or what it has is damaged.
+
+    Raises ``InputError`` where another version of Hostwright kept it in a form that this one does not know.
+    """
     if not _DIGEST.fullmatch(digest):
         return None
+    path = _path(digest, root)
+    data = _data(path)
+    if data is None:
+        return None
+    if _newer(data):
+        raise InputError("a newer Hostwright kept this stack: upgrade Hostwright on this machine", str(path))
+    if "schema" not in data:
+        return _earlier(data, path)
     try:
-        stack = Stack.model_validate_json(_path(digest, root).read_bytes())
-    except (OSError, ValidationError):
+        stack = Stack.model_validate(_KEPT.validate_python(data).stack)
+    except ValidationError:
         return None
     return stack if stack.digest() == digest else None
+
+
+def _data(path: Path) -> dict[str, Any] | None:
+    try:
+        return json_object(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _newer(data: dict[str, Any]) -> bool:
+    schema = data.get("schema")
+    return isinstance(schema, int) and schema > SCHEMA
+
+
+def _earlier(data: dict[str, Any], path: Path) -> Stack:
+    """The stack in a file of schema 1. Its digest cannot be made again: the file's name vouches for it."""
+    try:
+        return Stack.model_validate(data)
+    except ValidationError as error:
+        raise InputError(
+            "an earlier Hostwright kept this stack in a form that this one cannot read: name a stack in the inventory "
+            "(`stack`) and provision",
+            str(path),
+        ) from error
+
+
+def _has(digest: str, stack: Stack, root: Path | None) -> bool:
+    """Whether a stack is kept as it is now. Another address of a file has the same digest and is kept anew."""
+    data = _data(_path(digest, root)) or {}
+    return _newer(data) or ("schema" in data and find(digest, root) == stack)
 
 
 def _path(digest: str, root: Path | None) -> Path:

@@ -25,6 +25,7 @@ from hostwright.stack.stack import Stack
 from hostwright.stack.stackfile import load_stack
 
 STACKS = (DEFAULT_INVENTORY / "stacks",)
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 OLD, NEW, OTHER = (load_stack(name, STACKS) for name in ("tensorflow-2.9", "tensorflow-2.9.3", "tensorflow-2.10"))
 
 
@@ -75,6 +76,7 @@ def test_a_stack_comes_back_as_it_was_kept(stack: Stack, state: Path) -> None:
     found = stackstore.find(stack.digest())
     assert found == stack
     assert repr(found) == repr(stack), "in the same order too: the states' hashes are made of it"
+    assert json.loads(path.read_text())["schema"] == stackstore.SCHEMA
 
 
 def test_a_damaged_one_is_not_found_and_is_kept_anew(state: Path) -> None:
@@ -84,6 +86,66 @@ def test_a_damaged_one_is_not_found_and_is_kept_anew(state: Path) -> None:
     assert stackstore.find(OLD.digest()) is None
     stackstore.keep(OLD)
     assert stackstore.find(OLD.digest()) == OLD
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"schema": 2}', '{"schema": 1}', '{"schema": "x"}', "\xff"])
+def test_whatever_is_damaged_is_kept_anew(state: Path, text: str) -> None:
+    (state / "stacks").mkdir(parents=True)
+    (state / "stacks" / f"{OLD.digest()}.json").write_text(text, "latin-1")
+    assert stackstore.keep(OLD) == ""
+    assert stackstore.find(OLD.digest()) == OLD
+
+
+def test_a_file_that_moved_is_fetched_from_where_it_is_now(state: Path) -> None:
+    """Its address is no part of the digest: what is kept last is what is found."""
+    stackstore.keep(OLD)
+    driver = OLD.artifact("driver").model_copy(update={"urls": ("https://mirror.example.org/driver.run",)})
+    moved = OLD.model_copy(update={"artifacts": {**OLD.artifacts, "driver": driver}})
+    assert stackstore.keep(moved) == ""
+    assert stackstore.find(OLD.digest()) == moved != OLD
+
+
+def kept(state: Path, digest: str, text: str) -> Path:
+    (state / "stacks").mkdir(parents=True)
+    path = state / "stacks" / f"{digest}.json"
+    path.write_text(text)
+    return path
+
+
+def test_a_stack_that_an_earlier_version_kept_is_the_way_back_of_the_hosts_that_it_verified(
+    member: Member, state: Path
+) -> None:
+    """The record and the stack are those that Hostwright wrote before records had the schema 2."""
+    carried = json.loads((FIXTURES / "release-schema-1.json").read_text())
+    kept(state, carried["digest"], (FIXTURES / "stack-schema-1.json").read_text())
+    way = way_back(member, facts(carried))
+    assert (way.back.stack.name, way.back.stack.tensorflow.version) == ("tensorflow-2.9", "2.9.0")
+    assert way.at == carried["at"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            '{"name": "old", "layers": []}',
+            "an earlier Hostwright kept this stack in a form that this one cannot read",
+        ),
+        ('{"schema": 3, "packed": "x"}', "a newer Hostwright kept this stack: upgrade Hostwright on this machine"),
+    ],
+)
+def test_what_another_version_kept_is_refused_with_where_it_is_and_what_to_do(
+    member: Member, state: Path, text: str, sentence: str
+) -> None:
+    path = kept(state, OLD.digest(), text)
+    with pytest.raises(Refused, match=sentence) as caught:
+        way_back(member, facts(record(member, OLD, "2026-11-02T08:00:00Z")))
+    assert str(path) in caught.value.sentence
+
+
+def test_what_a_newer_version_kept_is_left_as_it_is(state: Path) -> None:
+    path = kept(state, OLD.digest(), '{"schema": 3}')
+    assert stackstore.keep(OLD) == ""
+    assert path.read_text() == '{"schema": 3}'
 
 
 @pytest.mark.parametrize("digest", ["", "../../etc/passwd", "a" * 64, "A" * 64, f"{'a' * 64}\n"])

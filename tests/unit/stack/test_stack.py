@@ -6,9 +6,11 @@ import pytest
 
 from hostwright.common.errors import InputError, InputErrors
 from hostwright.stack.stack import Artifact, Stack
+from hostwright.stack.stackdata import digest_of, plain
 from hostwright.stack.stackfile import load_stack, stack_names
 
 STACKS = Path(__file__).parents[3] / "inventory" / "stacks"
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 def stack_of(tmp_path: Path, text: str, name: str = "mine") -> Stack:
@@ -102,6 +104,39 @@ def test_the_digest_is_of_what_is_said_not_of_how(tmp_path: Path) -> None:
     one = stack_of(tmp_path, "extends: tensorflow-2.9\ndescription: x\nrequirements: {memory_bytes: 1}")
     other = stack_of(tmp_path, "# y\nrequirements:\n  memory_bytes: 1\ndescription: 'x'\nextends: tensorflow-2.9\n")
     assert one.digest() == other.digest()
+
+
+def test_the_digest_of_a_stack_is_the_same_in_every_version() -> None:
+    """It stands in the records of hosts: whatever becomes of the models, equal files have this digest."""
+    stack = Stack.model_validate_json((FIXTURES / "stack-schema-1.json").read_bytes())
+    assert stack.digest() == "f3f75771dc4d5286353f88cc1aea152944cd6c6ab71d5fb7766ce2fc9887526a"
+
+
+def test_the_digest_is_no_matter_of_order_of_addresses_or_of_descriptions(house: Stack) -> None:
+    data = plain(house)
+    turned = dict(reversed([(key, one) for key, one in data.items() if key != "description"]))
+    turned["artifacts"] = {name: {**one, "urls": []} for name, one in reversed(data["artifacts"].items())}
+    assert digest_of(turned) == digest_of(data) == house.digest()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "artifacts: {driver: {sha256: " + "a" * 64 + "}}",
+        "artifacts: {driver: {stand_in: true}}",
+        "tensorflow: {pythons: ['3.9', '3.8', '3.10', '3.7']}",
+        "container: {toolkit: {repository: {uri: 'https://mirror.example.org/toolkit'}}}",
+    ],
+)
+def test_whatever_else_a_stack_says_is_part_of_its_digest(tmp_path: Path, house: Stack, text: str) -> None:
+    """A repository's address is one that the host has in a file of its own: it is part of what is desired."""
+    same, other = (stack_of(tmp_path, f"extends: tensorflow-2.9\n{more}") for more in ("", text))
+    assert digest_of({**plain(same), "name": house.name}) == house.digest()
+    assert digest_of({**plain(other), "name": house.name}) != house.digest()
+
+
+def test_a_stack_as_plain_data_is_read_as_the_same_stack(house: Stack) -> None:
+    assert Stack.model_validate(plain(house)) == house
 
 
 @pytest.mark.parametrize(
