@@ -1,7 +1,8 @@
 """Why a state is not as desired: the host moved (drift), or what is desired did (intent)? Pure.
 
 Puppet keeps the two apart as corrective and intentional changes. Here the host's release record tells: it holds a hash
-of each state that was found as desired at the end of the last good run.
+of each state that was found as desired at the end of the last good run. A record of an earlier Hostwright holds hashes
+that nobody can make any more: with it the question has no answer, until a provisioning has written it anew.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class LastGood:
         """
         if self.entry is None:
             return "new"
-        if self.entry.get("desired") == desired_sha256(self.role):
+        if "desired" not in self.entry:
+            return "differs"
+        if self.entry["desired"] == desired_sha256(self.role):
             return "drift"
         states = self.entry.get("states")
         if resource is None or not isinstance(states, list):  # a record of before states were kept

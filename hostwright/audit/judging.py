@@ -45,6 +45,8 @@ def audit_probes(member: Member, *, sudo: bool = True) -> tuple[Probe, ...]:
 
 def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
     """What these facts, seen ``at`` that time, say of a host."""
+    if refusal := release.refusal(facts):
+        return unread(member, refusal, at)
     record = release.read(facts) if release.RELEASE in facts else {}
     not_checked: list[NotChecked] = []
     deviations: list[Deviation] = []
@@ -146,6 +148,7 @@ def _layer(
     unread = any(one.layer == name and one.reason == NOT_ASKED for one in not_checked)
     order: tuple[tuple[LayerStatus, bool], ...] = (
         ("drift", "drift" in whys),
+        ("differs", "differs" in whys),
         ("intent", "intent" in whys),
         ("new", "new" in whys),
         ("failing", True in graves),

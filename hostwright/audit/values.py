@@ -14,20 +14,22 @@ from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.hardware.xids import XidEvent
 from hostwright.plan.layers import one_order
 
-SCHEMA = 1  #: of everything below as JSON; a field that goes or changes its meaning raises it, a new one does not
+#: of everything below as JSON; a field that goes or changes its meaning raises it, a new field or status does not
+SCHEMA = 1
 
 GPU_LAYER = "gpu"  #: the layer below all roles: cards, their links and memory
 
 #: unread: could not be looked at · failing: a grave failure is recognised though nothing differs from the stack ·
 #: drift: as desired at the last good run, now not · intent: what is desired has changed since the last good run ·
+#: differs: one of these two, and the record of an earlier Hostwright does not tell which ·
 #: new: never brought to a stack · desired: as desired
-Status = Literal["unread", "failing", "drift", "intent", "new", "desired"]
+Status = Literal["unread", "failing", "drift", "differs", "intent", "new", "desired"]
 #: and of one layer also: warning: as desired, and something wants attention
-LayerStatus = Literal["unread", "failing", "drift", "intent", "new", "warning", "desired"]
-Why = Literal["drift", "intent", "new"]
+LayerStatus = Literal["unread", "failing", "drift", "differs", "intent", "new", "warning", "desired"]
+Why = Literal["drift", "differs", "intent", "new"]
 
 #: of the statuses of a host's layers the first in this order is the host's
-WORST_FIRST: tuple[LayerStatus, ...] = ("failing", "drift", "intent", "new", "unread", "warning", "desired")
+WORST_FIRST: tuple[LayerStatus, ...] = ("failing", "drift", "differs", "intent", "new", "unread", "warning", "desired")
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,8 @@ def look_back(members: Sequence[Member]) -> Formers:
         member = by_name[name]
         with connections.connect(member) as session:
             facts = ask(session, name, RECORDS, None)
+        if sentence := release.refusal(facts):
+            raise Refused(name, sentence)
         records = [record for record in (release.read(facts), *release.formers(facts)) if record]
         digests = {release.digest_of(one): one for one in records if not release.about(one, member.stack)}
         try:

@@ -71,6 +71,8 @@ def way_back(member: Member, facts: Facts, to: str = "") -> WayBack:
     where an upgrade did not come to its end, else the latest former one. ``to`` is a stack's name, or how a date or a
     digest begins.
     """
+    if sentence := release.refusal(facts):
+        raise Refused(member.name, sentence)
     records = [record for record in (release.read(facts), *release.formers(facts)) if record]
     if to:
         chosen = next((record for record in records if _named(record, to)), None)

@@ -13,7 +13,7 @@ from hostwright.plan import locks
 from hostwright.plan.hostfacts import HOST_PROBES, read_host
 from hostwright.plan.model import Change, Facts, Plan, Probe, Refusal, Resource, RolePlan, users_of
 from hostwright.plan.probing import ordered
-from hostwright.plan.release import RELEASE
+from hostwright.plan.release import RELEASE, refusal
 from hostwright.plan.role import Role, Wanted
 from hostwright.resources.gpu_use import BUSY_PROBES, users
 from hostwright.stack.rules import check_host
@@ -83,12 +83,13 @@ def make_plan(desired: Desired, facts: Facts, now: datetime | None = None) -> Pl
     """What stands between the host and what it shall be. ``now`` leaves out what is said of locks that have expired.
 
     The rules of what fits (distribution, kernel, GPU, processor) are looked at only when there is something to change:
-    a host that is as desired is not refused for a rule that came later, and nothing is refused that takes away.
+    a host that is as desired is not refused for a rule that came later, and nothing is refused that takes away. A host
+    with the record of a newer Hostwright is refused in any case.
     """
     needs = _all_needs(desired.roles)
     roles = tuple(_plan_role(role, needs[role.name], facts) for role in desired.roles)
     busy = tuple(role for role in roles if role.changes)
-    refused = _refusals(desired, facts) if busy and not desired.removes else ()
+    refused = _record_refused(facts) + (_refusals(desired, facts) if busy and not desired.removes else ())
     if refused:
         busy = (RolePlan(PREFLIGHT, (), refused), *busy)
     plan = Plan(desired.host, desired.stack.name, busy, notes=notes_on(facts, now))
@@ -144,3 +145,8 @@ def _plan_role(role: DesiredRole, needs: tuple[str, ...], facts: Facts) -> RoleP
 def _refusals(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
     found = check_host(desired.stack, read_host(facts))
     return tuple(Refusal(one.rule, "does not fit", "fits", one.rule, str(one)) for one in found)
+
+
+def _record_refused(facts: Facts) -> tuple[Refusal, ...]:
+    sentence, rule = refusal(facts), "release-record"
+    return (Refusal(rule, "of a newer Hostwright", "of this one", rule, sentence),) if sentence else ()

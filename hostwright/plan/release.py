@@ -4,26 +4,31 @@ It is written when a look finds nothing left to do, and again only when what is 
 desired and says so is not touched. ``/var/lib/hostwright/release.json`` is for reading by anybody on the host; the
 records of the stacks before are in ``releases`` beside it. A record names its stack by digest and never holds it: what
 a host says must not choose what is installed.
+
+Its hashes are of identities (``state_identity``, ``stackdata``), which stay the same in later versions of Hostwright.
+Those of schema 1 cannot be made any more: such a record tells stack, versions and roles, and why a state differs is not
+known until the next provisioning has written it anew. A record of a schema above ours is never replaced.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hostwright.common.canonical import hash_of
 from hostwright.common.quoting import sh
 from hostwright.common.untrusted import json_object
 from hostwright.plan.model import Facts, Probe, Resource
+from hostwright.plan.state_identity import identity_of
 from hostwright.stack.stack import Stack
 
 if TYPE_CHECKING:
     from hostwright.plan.planning import Desired, DesiredRole  # which asks every host for its record
 
-SCHEMA = 1
+SCHEMA = 2
 STATE_DIGITS = 16  #: of a state's hash that are kept
 PATH = "/var/lib/hostwright/release.json"
 RELEASE = Probe(f"cat {PATH}")
@@ -67,18 +72,29 @@ class Run:
 
 
 def desired_sha256(role: DesiredRole) -> str:
-    """A hash of all that a role wants of a host; equal states give equal hashes on every machine."""
-    return hashlib.sha256("\n".join(map(repr, role.resources)).encode()).hexdigest()
+    """A hash of all that a role wants of a host; equal states give equal hashes everywhere, in later versions too."""
+    return hash_of([identity_of(one) for one in role.resources])
 
 
 def state_sha256(resource: Resource) -> str:
     """The beginning of a hash of one desired state: enough to tell the hundred states of a role apart."""
-    return hashlib.sha256(repr(resource).encode()).hexdigest()[:STATE_DIGITS]
+    return hash_of(identity_of(resource))[:STATE_DIGITS]
 
 
 def read(facts: Facts) -> Mapping[str, Any]:
-    """The record that the host carries; empty where there is none or it is not one of ours."""
+    """The record that the host carries; empty where there is none or it is not one of ours.
+
+    Whoever writes a record asks ``refusal`` first: one that this version cannot read is not one that is not there.
+    """
     return _record(facts[RELEASE].text)
+
+
+def refusal(facts: Facts) -> str:
+    """Why the host is not for this version of Hostwright; empty where it is, or where nobody asked for its record."""
+    record = json_object(facts[RELEASE].text) if RELEASE in facts else None
+    if _schema(record or {}) <= SCHEMA:
+        return ""
+    return f"its release record {PATH} was written by a newer Hostwright than this one: upgrade Hostwright here"
 
 
 def formers(facts: Facts) -> tuple[Mapping[str, Any], ...]:
@@ -89,9 +105,23 @@ def formers(facts: Facts) -> tuple[Mapping[str, Any], ...]:
 
 def _record(text: str) -> dict[str, Any]:
     record = json_object(text) or {}
-    if record.get("schema") != SCHEMA or not isinstance(record.get("roles"), dict):
+    roles = record.get("roles")
+    if _schema(record) not in (1, SCHEMA) or not isinstance(roles, dict):
         return {}
-    return record
+    return (
+        record if _schema(record) == SCHEMA else {**record, "roles": {name: _bare(one) for name, one in roles.items()}}
+    )
+
+
+def _schema(record: Mapping[str, Any]) -> int:
+    """The schema of a record; 0 where it names none."""
+    schema = record.get("schema")
+    return schema if isinstance(schema, int) and not isinstance(schema, bool) else 0
+
+
+def _bare(entry: Any) -> Any:
+    """A role's entry without hashes that nobody can make again: the role is there, and no more is known."""
+    return {key: entry[key] for key in ("run", "at") if key in entry} if isinstance(entry, dict) else entry
 
 
 def digest_of(record: Mapping[str, Any]) -> str:
@@ -107,10 +137,16 @@ def at_of(record: Mapping[str, Any]) -> str:
 
 
 def about(record: Mapping[str, Any], stack: Stack) -> bool:
-    """Whether a record is about this stack, as its file reads now."""
-    if digest := digest_of(record):
-        return digest == stack.digest()
-    return record.get("stack") == stack.name and record.get("versions") == versions_of(stack)
+    """Whether a record is about this stack, as its file reads now; one of schema 1 names it by its versions alone."""
+    digest = digest_of(record)
+    return digest == stack.digest() if digest and _schema(record) == SCHEMA else _names(record, stack)
+
+
+def _names(record: Mapping[str, Any], stack: Stack) -> bool:
+    """Whether name and versions of a record are the stack's. A version that only later records name tells nothing."""
+    named, versions = record.get("versions"), versions_of(stack)
+    known = isinstance(named, dict) and bool(named) and all(versions.get(key) == named[key] for key in named)
+    return known and record.get("stack") == stack.name
 
 
 def renewed(desired: Desired, before: Mapping[str, Any], run: Run) -> dict[str, Any] | None:
@@ -119,10 +155,10 @@ def renewed(desired: Desired, before: Mapping[str, Any], run: Run) -> dict[str, 
     Roles that this run did not look at keep what an earlier one wrote, as long as it was the same stack.
     """
     stack, versions = desired.stack, versions_of(desired.stack)
-    same = before.get("stack") == stack.name and before.get("versions") == versions
+    same = _names(before, stack)
     kept = {name: entry for name, entry in before.get("roles", {}).items() if same and isinstance(entry, dict)}
     now = {role.name: desired_sha256(role) for role in desired.roles}
-    told = same and digest_of(before) == stack.digest()
+    told = same and _schema(before) == SCHEMA and digest_of(before) == stack.digest()
     if told and all(kept.get(name, {}).get("desired") == sha256 for name, sha256 in now.items()):
         return None
     states = {role.name: [state_sha256(one) for one in role.resources] for role in desired.roles}
@@ -155,7 +191,7 @@ def renewed(desired: Desired, before: Mapping[str, Any], run: Run) -> dict[str, 
 
 def reduced(before: Mapping[str, Any], gone: Iterable[str]) -> dict[str, Any] | None:
     """The record of a host from which these roles were taken away; empty when none is left, ``None`` when nothing is
-    to be written because the record names none of them."""
+    to be written because the record names none of them. It keeps its schema, to which its digest belongs."""
     roles = before.get("roles", {})
     left = {name: entry for name, entry in roles.items() if name not in set(gone)}
     if not before or left == roles:
@@ -165,8 +201,7 @@ def reduced(before: Mapping[str, Any], gone: Iterable[str]) -> dict[str, Any] | 
 
 def _whole(roles: Mapping[str, Any]) -> str:
     """A hash over what all these roles want."""
-    lines = (f"{name} {roles[name].get('desired', '')}" for name in sorted(roles) if isinstance(roles[name], dict))
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return hash_of({name: one.get("desired", "") for name, one in roles.items() if isinstance(one, dict)})
 
 
 def _differs(kept: Mapping[str, Any], name: str, sha256: str) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from hostwright.apply.host import departure
 from hostwright.apply.host.line import Line
-from hostwright.common.errors import HostError
+from hostwright.common.errors import HostError, Refused
 from hostwright.plan import release
 from hostwright.plan.model import Facts
 from hostwright.plan.planning import Desired
@@ -24,7 +25,7 @@ class Books:
 
     def note_origin(self, facts: Facts) -> None:
         """Before the first change ever: write down what is there, so that it can be had again. Raises ``HostError``."""
-        if not self._desired.removes and not release.read(facts):
+        if not self._desired.removes and not self._read(facts):
             self._write("what was there before the first change", originals.RECORD)
 
     def note_release(self, facts: Facts, keep: Callable[[], str]) -> str:
@@ -32,7 +33,7 @@ class Books:
 
         Returns what ``keep`` says of its trouble; empty where there is none. Raises ``HostError``.
         """
-        before, stack = release.read(facts), self._desired.stack
+        before, stack = self._read(facts), self._desired.stack
         record = release.renewed(self._desired, before, self._run)
         if record is not None:
             script = release.write_script(record, former=release.former_name(before, stack))
@@ -46,13 +47,19 @@ class Books:
         provisioning that never came to its end, and none but those of the last stack. One that names a layer which was
         not to go keeps everything. Raises ``HostError``.
         """
-        before, gone = release.read(facts), [role.name for role in self._desired.roles]
+        before, gone = self._read(facts), [role.name for role in self._desired.roles]
         record = release.reduced(before, gone)
         if depart and set(gone).issuperset(before.get("roles", ())):
             self._write("what Hostwright kept there", departure.SCRIPT)
         elif record is not None:
             script = release.write_script(record) if record else departure.FORGET_RELEASE
             self._write(f"its release record {release.PATH}", script)
+
+    def _read(self, facts: Facts) -> Mapping[str, Any]:
+        """The record as it is; raises ``Refused`` for one of a newer Hostwright, which is never replaced."""
+        if sentence := release.refusal(facts):
+            raise Refused(self._desired.host, sentence)
+        return release.read(facts)
 
     def _write(self, what: str, script: str) -> None:
         written = self._line.root(script, TIMEOUT_S)

@@ -144,11 +144,13 @@ def _what(host: HostAudit) -> str:
 
 
 def tiles(hosts: Sequence[HostAudit]) -> list[Tile]:
-    """One tile a state, also for states in which no host is."""
+    """One tile a state, also for states in which no host is; but for ``differs``, which fleets soon leave for good."""
     counts = Counter(host.status for host in hosts)
     warned = sum(_warned(host) for host in hosts)
     found, start = [], 0.0
     for status in STATUSES:
+        if status == "differs" and not counts[status]:
+            continue
         share = 100 * counts[status] / len(hosts) if hosts else 0.0
         remark = f"{warned} with warnings" if status == "desired" and warned else ""
         sign, _, _ = SHOWN[status]

@@ -18,6 +18,7 @@ from hostwright.inventory.patterns import fold
 SHOWN: dict[LayerStatus, tuple[str, str, str]] = {
     "failing": ("✗", "failing", "bold red"),
     "drift": ("~", "drift", "red"),
+    "differs": ("≠", "differs", "red"),
     "intent": ("»", "intent", "cyan"),
     "new": ("+", "new", "blue"),
     "unread": ("?", "not read", "magenta"),
@@ -28,6 +29,7 @@ WORDS: dict[LayerStatus, str] = {
     "unread": "could not be read",
     "failing": "failing",
     "drift": "drifted",
+    "differs": "differing from the stack",
     "intent": "behind a changed stack",
     "new": "never provisioned",
     "warning": "with warnings",

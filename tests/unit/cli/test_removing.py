@@ -17,7 +17,7 @@ import pytest
 from hostwright.apply.host import departure
 from hostwright.apply.host.bookkeeping import Books
 from hostwright.cli import removing
-from hostwright.common.errors import HostError, Unreachable
+from hostwright.common.errors import HostError, Refused, Unreachable
 from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.plan import release
 from hostwright.plan.model import Answer, Facts
@@ -182,7 +182,7 @@ def test_a_host_whose_former_stacks_were_not_seen_is_not_touched(monkeypatch: py
     ("record", "known"),
     [
         ({}, True),
-        ({**RECORD, "digest": STACK.digest()}, True),
+        ({**RECORD, "schema": 2, "digest": STACK.digest()}, True),
         ({**RECORD, "stack": STACK.name, "versions": release.versions_of(STACK)}, True),
         ({**RECORD, "digest": "f" * 64}, False),
         (RECORD, False),
@@ -192,6 +192,12 @@ def test_what_is_kept_of_a_host_stays_where_this_machine_does_not_know_a_stack_t
     monkeypatch: pytest.MonkeyPatch, record: dict[str, Any], known: bool
 ):
     assert looked(monkeypatch, "gpu01", record).of("gpu01").known == known
+
+
+def test_a_host_with_the_record_of_a_newer_version_is_not_touched(monkeypatch: pytest.MonkeyPatch):
+    formers = looked(monkeypatch, "gpu01", {**RECORD, "schema": 3})
+    with pytest.raises(Refused, match="written by a newer Hostwright"):
+        formers.of("gpu01")
 
 
 def test_every_layer_was_named_only_where_every_role_was():

@@ -15,7 +15,6 @@ from hostwright.stack.stackfile import stack_names
 SWITCHED = {
     "selfaudit_enabled": True,
     "cuda_keep_repository": False,
-    "driver_force": True,
     "container_default_runtime": True,
 }
 

@@ -155,6 +155,7 @@ def test_tiles_count_all_hosts_once():
     }  # fmt: skip
     assert sum(tile.share for tile in found) == pytest.approx(100)
     assert found[-1].remark == "1 with warnings"
+    assert [tile.words for tile in tiles([host("gpu01", "differs")]) if tile.hosts] == ["differing from the stack"]
     assert sum(tile.hosts for tile in tiles([])) == 0
 
 
@@ -418,7 +419,7 @@ def contrast(one: str, other: str) -> float:
 def test_colours_keep_to_wcag_aa(scheme):
     text = (FOLDER / "reports" / "colours.css").read_text("utf-8").split("@media")[scheme]
     colour = dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6});", text))
-    states = ("failing", "drift", "intent", "new", "unread", "warning", "desired")
+    states = ("failing", "drift", "differs", "intent", "new", "unread", "warning", "desired")
     pairs = [(state, ground) for state in states for ground in (f"{state}-tint", "card", "bg")]
     pairs += [(ink, ground) for ink in ("ink", "soft", "accent") for ground in ("card", "bg", "hover")]
     assert not {pair: colour for pair in pairs if contrast(colour[pair[0]], colour[pair[1]]) < 4.5}

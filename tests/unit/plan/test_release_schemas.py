@@ -1,0 +1,202 @@
+"""Records of other versions: those of the one before are read and rewritten once, those of newer ones are refused.
+
+The record and the stack in ``tests/fixtures`` are those that Hostwright wrote before records had the schema 2.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hostwright.apply.disturb.draining import DRAINED
+from hostwright.apply.host.bookkeeping import Books
+from hostwright.audit.drift import last_good
+from hostwright.audit.judging import audit_probes, judge
+from hostwright.cli.rollback import way_back
+from hostwright.common.errors import Refused
+from hostwright.fleet import Member
+from hostwright.plan import release
+from hostwright.plan.model import Answer, Facts
+from hostwright.plan.planning import PREFLIGHT, make_plan, removal_of
+from hostwright.plan.release import FORMERS, RELEASE, Run, about, former_name, read, reduced, renewed, state_sha256
+from hostwright.resources.files.files import Link
+from hostwright.stack.stack import Stack
+from tests.unit.support.standard import members
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+EARLIER: dict[str, Any] = json.loads((FIXTURES / "release-schema-1.json").read_text("utf-8"))
+NEWER: dict[str, Any] = {"schema": 3, "layers": {"cuda": "11.2"}}
+RUN = Run("run-2", "ada@desk", "2026-11-22T08:00:00Z")
+SILENT = Answer(0, "")
+AT = datetime(2026, 11, 22, tzinfo=UTC)
+SENTENCE = "was written by a newer Hostwright than this one: upgrade Hostwright here"
+
+
+@pytest.fixture(scope="module")
+def member() -> Member:
+    """The host that the earlier version provisioned, with the stack as it was then."""
+    stack = Stack.model_validate_json((FIXTURES / "stack-schema-1.json").read_bytes())
+    return replace(next(one for one in members() if one.name == "tensorflow-2.9"), stack=stack)
+
+
+@pytest.fixture
+def in_place(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every state of the host is as desired."""
+    for kind in {type(one) for role in member.desired.roles for one in role.resources}:
+        monkeypatch.setattr(kind, "plan", lambda self, facts: None)
+
+
+def carried(member: Member, record: dict[str, Any], answer: Answer = SILENT) -> Facts:
+    """What a host with this record answers."""
+    said = {RELEASE: Answer(0, json.dumps(record)), DRAINED: Answer(1, "")}
+    return Facts({**dict.fromkeys(audit_probes(member), answer), **said})
+
+
+def earlier() -> dict[str, Any]:
+    """The record of the earlier version, as it is read."""
+    return dict(read(Facts({RELEASE: Answer(0, json.dumps(EARLIER))})))
+
+
+# --- a record of schema 1
+
+
+def test_it_is_of_the_earlier_version_and_says_what_it_always_said(member: Member) -> None:
+    assert EARLIER["schema"] == 1
+    assert earlier().keys() == EARLIER.keys()
+    assert set(earlier()["roles"]) == {role.name for role in member.desired.roles}
+    assert about(earlier(), member.stack)
+    assert former_name(earlier(), member.stack) == "", "it is no record of another stack"
+
+
+@pytest.mark.usefixtures("in_place")
+def test_its_host_reads_as_desired(member: Member) -> None:
+    facts = carried(member, EARLIER)
+    assert make_plan(member.desired, facts).empty
+    found = judge(member, facts, AT)
+    assert found.deviations == found.notes == ()
+    assert not {"drift", "differs", "intent", "new"} & {one.status for one in found.layers}
+    assert "release-record-lost" not in {one.rule for one in found.findings}
+    assert found.record is not None
+    assert (found.record.stack, found.record.at) == ("tensorflow-2.9", EARLIER["at"])
+
+
+def test_what_differs_on_it_is_neither_called_drift_nor_intent(member: Member) -> None:
+    found = judge(member, carried(member, EARLIER, Answer(1, "")), AT)
+    assert {one.why for one in found.deviations} == {"differs"}
+    assert found.status == "differs"
+    assert {one.status for one in found.layers if one.name in {"base", "driver", "cuda"}} == {"differs"}
+
+
+def test_the_next_provisioning_rewrites_it_once_and_nothing_else(member: Member) -> None:
+    written: list[str] = []
+    line: Any = SimpleNamespace(root=lambda script, timeout_s: written.append(script) or done())
+    Books(line, member.desired, RUN).note_release(carried(member, EARLIER), lambda: "")
+    (script,) = written
+    assert script.startswith("set -eu\npath=/var/lib/hostwright/release.json ")
+    assert " name='' " in script, "no former record is kept"
+
+    record = renewed(member.desired, earlier(), RUN)
+    assert record is not None
+    assert json.dumps(record, indent=2).splitlines()[1] == '  "schema": 2,'
+    same = ("stack", "versions", "artifacts")
+    assert {key: record[key] for key in same} == {key: EARLIER[key] for key in same}
+    assert record["roles"].keys() == EARLIER["roles"].keys()
+    assert {role.name: last_good(role, record).why() for role in member.desired.roles} == dict.fromkeys(
+        record["roles"], "drift"
+    )
+    assert renewed(member.desired, record, Run("run-3")) is None
+
+
+def done() -> SimpleNamespace:
+    return SimpleNamespace(status=0, stderr=b"")
+
+
+def test_a_run_of_one_role_keeps_the_others_as_roles_of_which_no_more_is_known(member: Member) -> None:
+    cuda = next(role for role in member.desired.roles if role.name == "cuda")
+    record = renewed(replace(member.desired, roles=(cuda,)), earlier(), RUN)
+    assert record is not None
+    assert record["roles"].keys() == EARLIER["roles"].keys()
+    assert (record["roles"]["cuda"]["run"], record["roles"]["base"]["run"]) == ("run-2", EARLIER["run"])
+    why = {role.name: last_good(role, record).why() for role in member.desired.roles}
+    assert why == {**dict.fromkeys(why, "differs"), "cuda": "drift"}
+    assert renewed(member.desired, record, Run("run-3")) is not None, "the next run of all roles writes the rest"
+
+
+def test_another_stack_is_another_stack_and_its_record_is_kept(member: Member) -> None:
+    moved = {**earlier(), "versions": {**EARLIER["versions"], "driver": "470.256.02"}}
+    for record in ({**earlier(), "stack": "tensorflow-2.10"}, moved, {**earlier(), "versions": {}}):
+        assert not about(record, member.stack)
+        assert former_name(record, member.stack) == f"{EARLIER['at']}-{EARLIER['digest'][:12]}.json"
+
+
+def test_a_version_that_only_a_later_record_names_tells_nothing(member: Member) -> None:
+    fewer = {key: EARLIER["versions"][key] for key in ("driver", "cuda")}
+    assert about({**earlier(), "versions": fewer}, member.stack)
+
+
+def test_a_role_taken_away_leaves_a_record_of_the_same_schema(member: Member) -> None:
+    left = reduced(earlier(), ["container"])
+    assert left is not None
+    assert left["roles"].keys() == EARLIER["roles"].keys() - {"container"}
+    assert about(read(Facts({RELEASE: Answer(0, json.dumps(left))})), member.stack)
+
+
+# --- a record of a schema that is not known yet
+
+
+@pytest.mark.usefixtures("in_place")
+def test_a_newer_record_refuses_the_host_even_where_nothing_differs(member: Member) -> None:
+    plan = make_plan(member.desired, carried(member, NEWER))
+    assert [(role.role, [one.what for one in role.changes]) for role in plan.roles] == [(PREFLIGHT, ["release-record"])]
+    (sentence,) = plan.refusals
+    assert sentence.endswith(SENTENCE)
+    gone = removal_of(member.desired)
+    facts = {**dict.fromkeys(gone.probes(), SILENT), **carried(member, NEWER)}
+    assert make_plan(gone, Facts(facts)).refusals[:1] == (sentence,)
+
+
+def test_a_newer_record_makes_an_audit_of_the_host_unread(member: Member) -> None:
+    found = judge(member, carried(member, NEWER), AT)
+    assert found.status == "unread"
+    assert found.sentence.endswith(SENTENCE)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda books, facts: books.note_origin(facts),
+        lambda books, facts: books.note_release(facts, lambda: ""),
+        lambda books, facts: books.note_removal(facts, depart=True),
+    ],
+)
+def test_a_newer_record_is_never_written_over(member: Member, write: Callable[[Books, Facts], object]) -> None:
+    written: list[str] = []
+    line: Any = SimpleNamespace(root=lambda script, timeout_s: written.append(script))
+    with pytest.raises(Refused, match=SENTENCE):
+        write(Books(line, member.desired, RUN), carried(member, NEWER))
+    assert written == []
+
+
+def test_a_host_with_a_newer_record_does_not_go_back(member: Member) -> None:
+    with pytest.raises(Refused, match=SENTENCE):
+        way_back(member, Facts({RELEASE: Answer(0, json.dumps(NEWER)), FORMERS: Answer(0, "")}))
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[3]", '{"schema": "3"}', '{"schema": true}', '{"schema": -1}', "3"])
+def test_what_is_no_record_at_all_is_no_newer_one(text: str) -> None:
+    assert release.refusal(Facts({RELEASE: Answer(0, text)})) == ""
+    assert release.refusal(Facts({})) == ""
+
+
+# --- the hashes of schema 2
+
+
+def test_the_hash_of_a_state_is_the_same_in_every_version() -> None:
+    assert state_sha256(Link("/usr/local/cuda", "/usr/local/cuda-11.2")) == "eff5d0f8211aceda"
