@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from hostwright.apply import savedplans
 from hostwright.apply.rollout.rollout import Results, on_each
 from hostwright.cli import console
 from hostwright.cli.call import AS_DESIRED, DIFFERS, FAILED, Call, Connections
@@ -26,8 +27,7 @@ def show_plans(
     """Look at hosts and show what stands between them and what is ``desired`` of each; the exit status."""
     results = _look_at_all(members, Connections(call.password()), desired)
     if call.options.get("out"):
-        saved = {plan.host: plan.to_json() for plan in results.values}
-        Path(call["out"]).write_text(json.dumps(saved, indent=2) + "\n", encoding="utf-8")
+        savedplans.save(Path(call["out"]), results.values)
     if call["json"]:
         print(json.dumps({"plans": [plan.to_json() for plan in results.values], "errors": errors_json(results.errors)}))
     else:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
 from rich.text import Text
 
+from hostwright.apply import savedplans
 from hostwright.apply.journal import state_root, to_resume
 from hostwright.cli import console
 from hostwright.cli.call import Call
@@ -58,13 +58,7 @@ def _saved_plans(path: str, members: tuple[Member, ...]) -> dict[str, Plan]:
     """The plans of a file made by ``plan --out``; each selected host must be in it."""
     if not path:
         return {}
-    try:
-        plans = TypeAdapter(dict[str, Plan]).validate_json(Path(path).read_bytes(), strict=True)
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path) from error
-    except ValidationError as error:
-        sentence = "is not a plan that this version of Hostwright saved; run `invoke plan --out FILE` again"
-        raise InputError(sentence, path) from error
+    plans = savedplans.load(Path(path))
     missing = [member.name for member in members if member.name not in plans]
     if missing:
         raise InputError(f"holds no plan for {', '.join(missing)}", path)

@@ -11,7 +11,7 @@ so must the name of a field, a sentence for operators, the order of fields, and 
 - A field that has its default is left out, so that a class may get further fields. A default must therefore never
   change; the other behaviour is another field, or another kind.
 
-``tests/unit/test_state_identity.py`` holds the kinds and fields of all states that the standard roles have.
+``tests/unit/plan/test_state_identity.py`` holds the kinds and fields of all states that the standard roles have.
 """
 
 from __future__ import annotations

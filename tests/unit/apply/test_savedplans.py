@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from hostwright.apply import savedplans
 from hostwright.cli.provisioning import _saved_plans
 from hostwright.common.errors import InputError
 from hostwright.plan.model import Change, Deferred, Plan, Reboot, RolePlan, Step
 
 #: Written by the version in which one class stood for all four kinds.
-BEFORE_KINDS = Path(__file__).parent.parent / "fixtures" / "plans-before-kinds.json"
+BEFORE_KINDS = Path(__file__).parents[2] / "fixtures" / "plans-before-kinds.json"
 
 STEP = Step("true", "dpkg", 60.0, 3)
 PLANNED = (
@@ -30,6 +32,11 @@ def read(path: Path, *hosts: str) -> dict[str, Plan]:
     return _saved_plans(str(path), members)
 
 
+def text_of(*plans: Plan) -> str:
+    """What a file with these plans holds."""
+    return json.dumps({"schema": 2, "plans": {plan.host: plan.to_json() for plan in plans}})
+
+
 def save(folder: Path, text: str) -> Path:
     path = folder / "plan.json"
     path.write_text(text)
@@ -37,19 +44,34 @@ def save(folder: Path, text: str) -> Path:
 
 
 def test_a_saved_plan_is_read_back_whole(tmp_path: Path):
-    (plan,) = read(save(tmp_path, json.dumps({"gpu01": PLAN.to_json()}))).values()
+    (plan,) = read(save(tmp_path, text_of(PLAN))).values()
     assert (plan, plan.busy, plan.notes) == (PLAN, PLAN.busy, PLAN.notes)
+
+
+def test_what_plan_saves_is_what_provision_reads(tmp_path: Path):
+    other = replace(PLAN, host="gpu02", roles=())
+    savedplans.save(tmp_path / "plan.json", (PLAN, other))
+    assert json.loads((tmp_path / "plan.json").read_text()) == json.loads(text_of(PLAN, other))
+    assert read(tmp_path / "plan.json", "gpu01", "gpu02") == {"gpu01": PLAN, "gpu02": other}
+
+
+def test_a_file_that_cannot_be_written_or_read_is_named(tmp_path: Path):
+    with pytest.raises(InputError, match=r"none/plan\.json: cannot be written: No such file"):
+        savedplans.save(tmp_path / "none" / "plan.json", (PLAN,))
+    with pytest.raises(InputError, match=r"none/plan\.json: cannot be read: No such file"):
+        read(tmp_path / "none" / "plan.json")
 
 
 def test_a_host_without_a_saved_plan_is_named(tmp_path: Path):
     with pytest.raises(InputError, match="holds no plan for gpu02"):
-        read(save(tmp_path, json.dumps({"gpu01": PLAN.to_json()})), "gpu01", "gpu02")
+        read(save(tmp_path, text_of(PLAN)), "gpu01", "gpu02")
 
 
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
         ("{", "["),
+        ('"schema": 2', '"schema": "2"'),
         ('"kind": "reboot"', '"kind": "perhaps"'),
         ('"kind": "reboot", ', ""),
         (f'"steps": {json.dumps([{"script": "true", "lock": "dpkg", "timeout_s": 60.0, "tries": 3}])}', '"steps": []'),
@@ -59,7 +81,7 @@ def test_a_host_without_a_saved_plan_is_named(tmp_path: Path):
     ],
 )
 def test_what_is_no_plan_is_refused_in_one_sentence_that_says_what_to_do(tmp_path: Path, right: str, wrong: str):
-    text = json.dumps({"gpu01": PLAN.to_json()})
+    text = text_of(PLAN)
     assert right in text
     with pytest.raises(InputError, match=r"run `invoke plan --out FILE` again$"):
         read(save(tmp_path, text.replace(right, wrong)))
@@ -71,6 +93,13 @@ def test_a_file_of_something_else_is_refused_as_well(tmp_path: Path, text: str):
         read(save(tmp_path, text))
 
 
+def test_a_plan_of_a_newer_version_is_refused(tmp_path: Path):
+    with pytest.raises(
+        InputError, match=r"was saved by a newer Hostwright; upgrade .*run `invoke plan --out FILE` again$"
+    ):
+        read(save(tmp_path, '{"schema": 3, "plans": []}'))
+
+
 def test_a_plan_of_the_version_before_the_four_kinds_is_refused():
-    with pytest.raises(InputError, match=r"run `invoke plan --out FILE` again$"):
+    with pytest.raises(InputError, match=r"was saved by an earlier Hostwright: run `invoke plan --out FILE` again$"):
         read(BEFORE_KINDS)

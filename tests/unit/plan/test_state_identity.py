@@ -21,7 +21,7 @@ from hostwright.resources.runfile import NvidiaRunfile
 from hostwright.stack.stack import Artifact
 from tests.unit.support.standard import members
 
-KINDS = Path(__file__).parents[1] / "fixtures" / "state-kinds.json"
+KINDS = Path(__file__).parents[2] / "fixtures" / "state-kinds.json"
 RUN = Artifact(name="driver", file="driver.run", urls=("https://example.org/driver.run",), sha256="0" * 64, size=7)
 
 

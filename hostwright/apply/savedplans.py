@@ -1,0 +1,65 @@
+"""Plans in a file: saved by ``plan --out``, read by ``provision --plan``, and refused where another version saved them.
+
+A plan is applied only where it is equal to one made of fresh facts, so nothing is gained by reading one of an earlier
+Hostwright: making a new one takes a look.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from hostwright.common.errors import InputError
+from hostwright.common.untrusted import json_object
+from hostwright.plan.model import Plan
+
+SCHEMA: Literal[2] = 2  #: 1 was a mapping of hosts to plans and nothing else
+AGAIN = "run `invoke plan --out FILE` again"
+
+
+@dataclass(frozen=True, slots=True)
+class _SavedPlans:
+    """What the file holds."""
+
+    schema: Literal[2]
+    plans: dict[str, Plan]
+
+
+_FILE = TypeAdapter(_SavedPlans)
+
+
+def save(path: Path, plans: Iterable[Plan]) -> None:
+    """Write plans to a file. Raises ``InputError`` where it cannot be written."""
+    document = {"schema": SCHEMA, "plans": {plan.host: plan.to_json() for plan in plans}}
+    try:
+        path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", str(path)) from error
+
+
+def load(path: Path) -> dict[str, Plan]:
+    """The plans in a file, by host. Raises ``InputError`` for one that cannot be read or that holds none of ours."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", str(path)) from error
+    try:
+        return _FILE.validate_json(text, strict=True).plans
+    except ValidationError as error:
+        fault = _fault(json_object(text.decode("utf-8", errors="replace")) or {})
+        raise InputError(f"{fault}: {AGAIN}", str(path)) from error
+
+
+def _fault(document: Mapping[str, Any]) -> str:
+    """What is wrong with a file that cannot be used."""
+    schema = document.get("schema", 1)
+    if isinstance(schema, int) and schema > SCHEMA:
+        return "was saved by a newer Hostwright; upgrade Hostwright here, or make a plan with this one"
+    if schema == 1 and document and all(isinstance(one, dict) and "roles" in one for one in document.values()):
+        return "was saved by an earlier Hostwright"
+    return "is not a plan that `invoke plan --out` saved, or is damaged"
