@@ -14,6 +14,7 @@ say toolkits "${toolkits# }"
 value=; if [ -L /usr/local/cuda ] || [ -e /usr/local/cuda ]; then value=$(readlink -m -- /usr/local/cuda); fi
 say link "$value"
 value=
+# shellcheck disable=SC2013  # apt reads no list with a blank in its name
 for file in $(grep -lsE '^[[:space:]]*(deb|URIs:).*cuda' /etc/apt/sources.list /etc/apt/sources.list.d/*); do
   value="$value ${file##*/}"
 done

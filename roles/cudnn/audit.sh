@@ -27,7 +27,7 @@ fi
 for major in 7 8 9; do
   value=
   for one in /usr/lib/x86_64-linux-gnu /usr/local/lib/x86_64-linux-gnu /usr/lib /usr/local/lib; do
-    for file in "$one"/libcudnn*.so.$major*; do
+    for file in "$one"/libcudnn*.so."$major"*; do
       [ -e "$file" ] || [ -L "$file" ] || continue
       bounded dpkg-query -S -- "$file" >/dev/null || value="$value $file"
     done

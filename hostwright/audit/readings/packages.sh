@@ -2,6 +2,7 @@
 # Versions and holds of the installed packages whose names are like "$@"; dpkg-query is started once.
 # $any: an expression of sed for each group of packages of which one is enough.
 : "${any?}"
+# shellcheck disable=SC2016  # the expressions are dpkg's
 bounded dpkg-query -W -f='${db:Status-Status} package ${Package}=${Version}
 ${db:Status-Status} mark ${Package}=${db:Status-Want}
 ' -- "$@" | sed -nE '/^installed /!d

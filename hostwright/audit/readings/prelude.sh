@@ -6,6 +6,9 @@ scope=
 say() { printf '%s%s=%.200s\n' "$scope" "$1" "${2%%
 *}"; }
 line_of() { line=; if [ -r "$1" ]; then IFS= read -r line <"$1"; fi; }
-there() { if [ "$1" "$3" ]; then say "$2" yes; else say "$2" no; fi; }
+there() { if [ -e "$2" ]; then say "$1" yes; else say "$1" no; fi; }
+program() { if [ -x "$2" ]; then say "$1" yes; else say "$1" no; fi; }
 bounded() { timeout -k 1 10 "$@"; }
-line_of /proc/sys/kernel/osrelease; kernel=$line
+line_of /proc/sys/kernel/osrelease
+# shellcheck disable=SC2034  # for the snippets of roles
+kernel=$line

@@ -124,7 +124,7 @@ def _others(places: Iterable[ReadPlace]) -> Iterator[str]:
         if isinstance(one, FileLine):
             yield sh('line_of %s; say %s "$line"\n', one.path, one.line)
         elif isinstance(one, FileThere):
-            yield sh("there %s %s %s\n", "-x" if one.executable else "-e", one.line, one.path)
+            yield sh("program %s %s\n" if one.executable else "there %s %s\n", one.line, one.path)
         elif isinstance(one, SnippetLine) and one.snippet not in done:
             done.add(one.snippet)
             yield sh("(scope=%s\n", f"{one.snippet.name} ") + one.snippet.text.strip("\n") + "\n)\n"

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from hostwright.audit.readings.answers import VALUE_SIGNS, check_lines, is_meant, meant, read_answers, value_probes
 from hostwright.audit.readings.program import package_patterns, root_program, user_program
-from hostwright.plan.auditvalue import PRODUCT, AuditValue, FileLine, VenvPython, VenvVersion
+from hostwright.plan.auditvalue import (
+    PRODUCT,
+    AuditValue,
+    FileLine,
+    LibraryVersion,
+    PackageVersion,
+    UnitProperty,
+    VenvPython,
+    VenvVersion,
+)
 from hostwright.plan.role import Wanted
 from hostwright.resources.files.files import File
 from hostwright.stack.stackfile import load_stack
@@ -197,6 +206,19 @@ def test_stored_answers_can_be_compared_with_another_stack():
 
 def test_one_question_as_the_user_and_one_as_root():
     assert [probe.root for probe in value_probes(ALL)] == [False, True]
+
+
+def test_each_program_is_started_once_for_the_values_of_all_roles(host: MadeUp):
+    for name in ("dpkg-query", "ldconfig", "systemctl"):
+        program = (host.root / "programs" / name).read_text().partition("\n")[2]
+        host.program(name, f"echo {name} >>{host.place('/run/started')}\n{program}")
+    more = (
+        AuditValue("package", PackageVersion("libnccl2"), "2.8", layer="nccl"),
+        AuditValue("library", LibraryVersion("libnccl.so.2"), "2.8", layer="nccl"),
+        AuditValue("daemon", UnitProperty("nccl.service", "SubState"), layer="nccl"),
+    )
+    assert "complete" in read_answers(host.ask(user_program((*ALL, *more))))
+    assert sorted(host.place("/run/started").read_text().split()) == ["dpkg-query", "ldconfig", "systemctl"]
 
 
 def test_a_package_of_no_family_is_asked_for_by_its_name():
