@@ -2,8 +2,8 @@
 
     fleet = Fleet.load()
     for member in fleet.members("@rack3,!gpu05"):
-        with member.connect() as session:
-            plan = make_plan(member.desired, observe(session, member.desired, None))
+        with member.connect() as shell:
+            plan = make_plan(member.desired, observe(shell, member.desired))
 
 The front door (``hostwright.cli``) uses nothing else.
 """

@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING
 
 from hostwright.common.errors import ArtifactError, HostError, ProtocolError
 from hostwright.common.quoting import sh, words
-from hostwright.common.secret import Secret
 from hostwright.stack.artifacts import Artifact, sha256_of
-from hostwright.transport.become import check_alive, check_become, root_command, wrap
 
 if TYPE_CHECKING:
-    from hostwright.transport import Output, Session
+    from hostwright.transport.rootshell import RootShell
 
 CACHE = "/var/cache/hostwright/artifacts"
 _LOOK_TIMEOUT_S = 60.0
@@ -139,22 +137,21 @@ class _Item:
 
 
 def deliver(
-    session: Session,
+    shell: RootShell,
     artifacts: Sequence[tuple[Artifact, Path]],
     *,
-    password: Secret | None,
     progress: Notify,
     cache: str = CACHE,
 ) -> None:
     """Bring files to the host, those that are not there; one exec to look, and one for each file that is sent.
 
-    ``password`` is sudo's. Raises ``HostError`` (no room, cannot write, arrived damaged twice), ``BecomeError``,
+    Raises ``HostError`` (no room, cannot write, arrived damaged twice), ``BecomeError``,
     ``Unreachable`` (the next call goes on where this one ended) and ``ArtifactError`` for a damaged file here.
     """
     items = list(dict.fromkeys(_item(artifact, path) for artifact, path in artifacts))
     if not items:
         return
-    delivery = _Delivery(session, password, progress, cache)
+    delivery = _Delivery(shell, progress, cache)
     for item in delivery.look(items):
         delivery.send(item)
 
@@ -181,22 +178,16 @@ def look_script(items: Sequence[tuple[str, str]], cache: str = CACHE) -> str:
 class _Delivery:
     """What all files that go to one host have in common."""
 
-    def __init__(self, session: Session, password: Secret | None, progress: Notify, cache: str):
-        self._session = session
-        self._password = password
+    def __init__(self, shell: RootShell, progress: Notify, cache: str):
+        self._shell = shell
         self._progress = progress
         self._cache = cache
 
     def look(self, items: list[_Item]) -> list[_Item]:
         """The files that are missing, with what is there of each; refuses when they do not fit."""
         script = look_script([(item.sha256, item.artifact.file) for item in items], self._cache)
-        program = wrap("", script, password=self._password)
         timeout_s = _LOOK_TIMEOUT_S + sum(item.size for item in items) / _SLOWEST_DISK_BYTES_PER_S
-        output = self._session.run("/bin/sh", stdin=program, timeout_s=timeout_s)
-        check_alive(self._session.host.name, output)
-        check_become(self._session.host.name, output)
-        if output.status != 0:
-            raise self._failure(f"{self._cache} cannot be used: {_last_line(output)}")
+        output = self._shell.run(script, timeout_s=timeout_s, failure=f"{self._cache} cannot be used")
         lines = [line.split() for line in output.stdout.decode("ascii", "replace").splitlines()]
         try:
             *states, (_, free_kib) = lines
@@ -207,8 +198,7 @@ class _Delivery:
             ]
             free = int(free_kib) * 1024
         except (ValueError, IndexError) as error:
-            name = self._session.host.name
-            raise ProtocolError(name, f"its answer about {self._cache} makes no sense") from error
+            raise ProtocolError(self._shell.host, f"its answer about {self._cache} makes no sense") from error
         wanted = sum(item.size - item.start for item in missing)
         if missing and wanted + _ROOM_BYTES > free:
             raise self._failure(
@@ -237,21 +227,18 @@ class _Delivery:
     def _stream(self, item: _Item, start: int) -> list[str]:
         """Send a file from ``start`` on; what the receiver said at the end."""
         name = item.artifact.file
-        command, opening = root_command(
-            _RECEIVE, self._cache, item.sha256, name, item.size, start, password=self._password
-        )
-        with closing(_Source(item, start, opening, self._progress)) as source:
-            timeout_s = _LOOK_TIMEOUT_S + 2 * item.size / _SLOWEST_BYTES_PER_S
-            output = self._session.run(command, stdin=source, timeout_s=timeout_s, idle_s=_IDLE_S)
-        check_alive(self._session.host.name, output)
+        about = (self._cache, item.sha256, name, item.size, start)
+        timeout_s = _LOOK_TIMEOUT_S + 2 * item.size / _SLOWEST_BYTES_PER_S
+        with closing(_Source(item, start, self._progress)) as source:
+            output = self._shell.stream(_RECEIVE, *about, stdin=source, timeout_s=timeout_s, idle_s=_IDLE_S)
         lines = output.stdout.decode("ascii", "replace").split("\n")
         said = next((line.split() for line in reversed(lines) if line and line != "alive"), [])
         if output.status != 0 or not said or said[0] not in ("done", "short", "wrong"):
-            raise self._failure(f"{name} cannot be written to {self._cache}: {_last_line(output)}")
+            raise self._shell.failed(f"{name} cannot be written to {self._cache}", output)
         return said
 
     def _failure(self, sentence: str) -> HostError:
-        return HostError(self._session.host.name, sentence)
+        return HostError(self._shell.host, sentence)
 
 
 def _start(part: int, size: int) -> int:
@@ -260,12 +247,11 @@ def _start(part: int, size: int) -> int:
 
 
 class _Source:
-    """What the receiver reads: the opening of the command, then the file from some place on."""
+    """What the receiver reads: the file from some place on."""
 
-    def __init__(self, item: _Item, start: int, opening: bytes, progress: Notify):
+    def __init__(self, item: _Item, start: int, progress: Notify):
         self._file = item.path.open("rb", buffering=_READ_BYTES)
         self._file.seek(start)
-        self._opening = opening
         self._item = item
         self._done = start
         self._told = -_NOTIFY_BYTES
@@ -273,9 +259,6 @@ class _Source:
 
     def read(self, size: int, /) -> bytes:
         """See ``transport.Readable``."""
-        if self._opening:
-            opening, self._opening = self._opening[:size], self._opening[size:]
-            return opening
         if self._done - self._told >= _NOTIFY_BYTES:
             self._told = self._done
             self._progress(self._item.artifact, self._done, self._item.size)
@@ -286,12 +269,6 @@ class _Source:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-
-def _last_line(output: Output) -> str:
-    text = output.stderr.decode("utf-8", "replace").strip() or output.stdout.decode("utf-8", "replace").strip()
-    line = text.splitlines()[-1] if text else f"exit status {output.status}"
-    return "".join(sign for sign in line if sign.isprintable())[:300]
 
 
 def _size(count: int) -> str:

@@ -11,16 +11,15 @@ from hostwright.audit.judging import audit_probes, judge, unread
 from hostwright.audit.outliers import spreads
 from hostwright.audit.values import FleetAudit, HostAudit
 from hostwright.common.errors import HostError, Stopped
-from hostwright.common.secret import Secret
 from hostwright.plan.member import Member
 from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask
-from hostwright.transport import Session
+from hostwright.transport.rootshell import RootShell
 
 #: for all answers of a host: nvidia-smi may take its own 30 s twice on a sick card, before it is given up
 ANSWERS_TIMEOUT_S = 120.0
 
-Connect = Callable[[Member], Session]
+Connect = Callable[[Member], RootShell]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +29,14 @@ class Audited(Event):
     audit: HostAudit
 
 
-def audit_host(
-    member: Member, connect: Connect, password: Secret | None, *, sudo: bool = True
-) -> tuple[HostAudit, Facts | None]:
+def audit_host(member: Member, connect: Connect, *, sudo: bool = True) -> tuple[HostAudit, Facts | None]:
     """What is so on a host, and the facts that say so; a host that cannot be read is ``unread``, never an error.
 
     Raises ``Stopped`` when the operator ends the audit.
     """
     try:
-        with connect(member) as session:
-            probes = audit_probes(member, sudo=sudo)
-            facts = ask(session, member.name, probes, password, timeout_s=ANSWERS_TIMEOUT_S)
+        with connect(member) as shell:
+            facts = ask(shell, audit_probes(member, sudo=sudo), timeout_s=ANSWERS_TIMEOUT_S)
     except Stopped:
         raise
     except HostError as error:

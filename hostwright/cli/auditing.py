@@ -134,7 +134,7 @@ class Auditor:
         ]
 
     def _one(self, member: Member, connections: Connections, emit: Emit, *, sudo: bool) -> HostAudit:
-        found, facts = audit_host(member, connections.connect, connections.password(member), sudo=sudo)
+        found, facts = audit_host(member, connections.connect, sudo=sudo)
         if facts is not None:
             self.memory.keep(member.name, facts, datetime.fromisoformat(found.at))
         found = self.memory.clean(found)

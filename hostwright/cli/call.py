@@ -23,7 +23,7 @@ from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
 from hostwright.plan.model import Plan
 from hostwright.plan.observing import observe
 from hostwright.plan.planning import Desired, make_plan
-from hostwright.transport import Session
+from hostwright.transport.rootshell import RootShell
 
 #: ``@`` set → the status of the last audit
 AUDIT_SETS = {"drifted": "drift", "failing": "failing", "unread": "unread"}
@@ -94,33 +94,33 @@ def _audited_sets(fleet: Fleet) -> dict[str, set[str]]:
 
 
 class Connections:
-    """The open sessions of a run, so that Ctrl-C can cut all of them."""
+    """The open root shells of a run, so that Ctrl-C can cut all of them."""
 
     def __init__(self, password: Secret | None):
         self._password = password
-        self._open: dict[int, Session] = {}
+        self._open: dict[int, RootShell] = {}
         self._lock = threading.Lock()
         self._cut = False
 
-    def connect(self, member: Member) -> Session:
-        """A new session to a host."""
+    def connect(self, member: Member) -> RootShell:
+        """A new root shell on a host; sudo is given the password that was asked for, else the inventory's."""
         if self._cut:
             raise Stopped(member.name, CUT)
-        session = member.connect()
+        shell = member.connect(self._password)
         with self._lock:
-            self._open[id(session)] = session
+            self._open[id(shell)] = shell
         if self._cut:  # while it was being opened
-            session.close()
+            shell.close()
             raise Stopped(member.name, CUT)
-        return session
+        return shell
 
     def close(self) -> None:
         """Cut everything, for good: nobody connects again."""
         self._cut = True
         with self._lock:
-            for session in self._open.values():
+            for shell in self._open.values():
                 with suppress(HostwrightError):
-                    session.close()
+                    shell.close()
             self._open.clear()
 
     @property
@@ -135,8 +135,8 @@ class Connections:
     def look(self, member: Member, emit: Emit = lambda _: None, *, desired: Desired | None = None) -> Plan:
         """Observe and plan a host over a connection of its own; ``desired`` instead of what its stack wants."""
         wanted = desired or member.desired
-        with self.connect(member) as session:
-            facts = observe(session, wanted, self.password(member))
+        with self.connect(member) as shell:
+            facts = observe(shell, wanted)
         plan = make_plan(wanted, facts, datetime.now(UTC))
         emit(Observed(member.name, plan, facts))
         return plan

@@ -130,7 +130,6 @@ class Work:
             run=self.run,
             emit=self.emit,
             locate=self.fleet.store.locate,
-            password=self.connections.password(member),
             holder=locks.holder(self.run.id, member.name, datetime.now(UTC)),
             reboot_timeout_s=variables.reboot_timeout_s,
             allow_reboot=not self.call.options.get("no_reboot"),

@@ -19,11 +19,10 @@ from hostwright.cli.call import AS_DESIRED, FAILED, Call, Connections
 from hostwright.cli.showing import errors_json, show_errors
 from hostwright.common.errors import InputError, Unreachable
 from hostwright.common.operator import operator
-from hostwright.common.secret import Secret
 from hostwright.plan import locks
 from hostwright.plan.locks import Holder, OperatorLock
 from hostwright.plan.model import Facts
-from hostwright.transport import Session
+from hostwright.transport.rootshell import RootShell
 
 Aside = tuple[
     OperatorLock | None, OperatorLock | None
@@ -62,14 +61,14 @@ class Found:
 def lock(call: Call) -> int:
     """``invoke lock``: lock hosts for a reason and a time, or show the locks that they have (``--list``)."""
     if call["list"]:
-        return _on_hosts(call, lambda session, name, _: _found(name, holding.look(session)), aside=_aside)
+        return _on_hosts(call, lambda shell: _found(shell.host, holding.look(shell)), aside=_aside)
     now = datetime.now(UTC).replace(microsecond=0)
     reason, until = _reason(call["reason"]), now + locks.read_duration(call["for_"] or locks.DEFAULT_FOR)
     force = bool(call["force"])
 
-    def one(session: Session, name: str, password: Secret | None) -> Found:
-        wanted = OperatorLock(operator(), reason, name, now, until)
-        return _changed(name, holding.put_lock(session, wanted, password=password, force=force), wanted)
+    def one(shell: RootShell) -> Found:
+        wanted = OperatorLock(operator(), reason, shell.host, now, until)
+        return _changed(shell.host, holding.put_lock(shell, wanted, force=force), wanted)
 
     return _on_hosts(call, one)
 
@@ -78,8 +77,8 @@ def unlock(call: Call) -> int:
     """``invoke unlock``."""
     force = bool(call["force"])
 
-    def one(session: Session, name: str, password: Secret | None) -> Found:
-        return _changed(name, holding.take_lock_off(session, operator(), password=password, force=force), None)
+    def one(shell: RootShell) -> Found:
+        return _changed(shell.host, holding.take_lock_off(shell, operator(), force=force), None)
 
     def aside(inventory: Path, name: str) -> Aside:
         return None, setaside.take_off(
@@ -97,7 +96,7 @@ def _aside(inventory: Path, name: str) -> Aside:
 
 def _on_hosts(
     call: Call,
-    work: Callable[[Session, str, Secret | None], Found],
+    work: Callable[[RootShell], Found],
     *,
     aside: Callable[[Path, str], Aside] = lambda _inventory, _name: (None, None),
 ) -> int:
@@ -110,8 +109,8 @@ def _on_hosts(
     def one(name: str) -> Found:
         now, before = aside(fleet.path, name)
         try:
-            with connections.connect(by_name[name]) as session:
-                found = work(session, name, connections.password(by_name[name]))
+            with connections.connect(by_name[name]) as shell:
+                found = work(shell)
         except Unreachable as error:
             if before is None:
                 raise

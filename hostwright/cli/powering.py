@@ -184,8 +184,8 @@ def _allowed(connections: Connections, member: Member, order: str) -> tuple[str,
     protected by what nobody can read.
     """
     try:
-        with connections.connect(member) as session:
-            facts = occupied.look(session, member.name, connections.password(member))
+        with connections.connect(member) as shell:
+            facts = occupied.look(shell)
     except Unreachable as error:
         if error.passing:
             return (f"who uses it was not looked at, for it does not answer: {error.sentence}",)

@@ -76,8 +76,8 @@ def look_back(members: Sequence[Member]) -> Formers:
 
     def look(name: str) -> Former:
         member = by_name[name]
-        with connections.connect(member) as session:
-            facts = ask(session, name, RECORDS, None)
+        with connections.connect(member) as shell:
+            facts = ask(shell, RECORDS)
         if sentence := release.refusal(facts):
             raise Refused(name, sentence)
         records = [record for record in (release.read(facts), *release.formers(facts)) if record]

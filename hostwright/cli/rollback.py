@@ -57,8 +57,8 @@ def _ways_back(members: Sequence[Member], to: str) -> Results[WayBack]:
     by_name = {member.name: member for member in members}
 
     def look(name: str) -> WayBack:
-        with connections.connect(by_name[name]) as session:
-            facts = ask(session, name, LOOK, password=None)
+        with connections.connect(by_name[name]) as shell:
+            facts = ask(shell, LOOK)
         return way_back(by_name[name], facts, to)
 
     return on_each(tuple(by_name), look, stop=connections.close)

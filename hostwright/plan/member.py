@@ -1,8 +1,8 @@
 """A host with what is wanted of it, and how an inventory's hosts become such members.
 
     for member in Roster.load().members("@rack3,!gpu05"):
-        with member.connect() as session:
-            plan = make_plan(member.desired, observe(session, member.desired, None))
+        with member.connect() as shell:
+            plan = make_plan(member.desired, observe(shell, member.desired))
 
 A member knows the variables of its host and of its roles. What the inventory says of draining, of a BMC or of an
 installation is read by those who do such things, from ``member.host``.
@@ -21,6 +21,7 @@ from hostwright import inventory as inventories
 from hostwright import transport
 from hostwright.common.errors import InputError, InputErrors, Mistakes
 from hostwright.common.nearest import suggestion
+from hostwright.common.secret import Secret
 from hostwright.inventory import Host, Inventory
 from hostwright.plan.auditvalue import AuditValue
 from hostwright.plan.planning import Desired, desire
@@ -29,6 +30,7 @@ from hostwright.stack.artifacts import Store
 from hostwright.stack.rules import check_stack
 from hostwright.stack.stack import Stack
 from hostwright.stack.stackfile import load_stack
+from hostwright.transport.rootshell import RootShell
 
 PROJECT = Path(hostwright.__file__).resolve().parent.parent
 DEFAULT_INVENTORY = PROJECT / "inventory"
@@ -70,9 +72,9 @@ class Member:
     def _bound(self, roles: Iterable[Role]) -> tuple[tuple[Role, Any], ...]:
         return tuple((role, self.variables[role.name]) for role in roles)
 
-    def connect(self) -> transport.Session:
-        """Open an SSH session; raises ``Unreachable``."""
-        return transport.connect(self.host, self.options)
+    def connect(self, password: Secret | None = None) -> RootShell:
+        """Open an SSH session. Sudo is given ``password``, else the inventory's. Raises ``Unreachable``."""
+        return RootShell(transport.connect(self.host, self.options), password or self.host.become_password)
 
 
 class Roster:

@@ -5,37 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hostwright.common.errors import ProtocolError
-from hostwright.common.secret import Secret
 from hostwright.plan import probing
 from hostwright.plan.model import Facts, Probe
 from hostwright.plan.planning import Desired
-from hostwright.transport import Session
-from hostwright.transport.become import check_alive, check_become
+from hostwright.transport.rootshell import RootShell
 
 
-def observe(session: Session, desired: Desired, password: Secret | None) -> Facts:
+def observe(shell: RootShell, desired: Desired) -> Facts:
     """All facts of a host that its desired state asks for, over one exec channel."""
-    return ask(session, desired.host, desired.probes(), password)
+    return ask(shell, desired.probes())
 
 
-def ask(
-    session: Session,
-    host: str,
-    probes: Sequence[Probe],
-    password: Secret | None,
-    *,
-    timeout_s: float = probing.OBSERVE_TIMEOUT_S,
-) -> Facts:
-    """The answers of a host to these questions, over one exec channel."""
+def ask(shell: RootShell, probes: Sequence[Probe], *, timeout_s: float = probing.OBSERVE_TIMEOUT_S) -> Facts:
+    """The answers of a host to these questions, over one exec channel; root only where one of them needs it."""
     nonce = probing.new_nonce()
-    output = session.run(
-        "/bin/sh",
-        stdin=probing.program(probes, nonce, password),
-        timeout_s=timeout_s,
-        cap_bytes=probing.cap_bytes(probes),
-    )
-    check_alive(host, output)
-    check_become(host, output)
+    user, root = probing.programs(probes, nonce)
+    output = shell.attempt(root, as_user=user, timeout_s=timeout_s, cap_bytes=probing.cap_bytes(probes))
     if output.truncated:
-        raise ProtocolError(host, "it sent far more than was asked for; its answers were thrown away")
-    return probing.parse(probes, nonce, output.stdout, host)
+        raise ProtocolError(shell.host, "it sent far more than was asked for; its answers were thrown away")
+    return probing.parse(probes, nonce, output.stdout, shell.host)

@@ -13,9 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from hostwright.common.errors import ProtocolError
 from hostwright.common.quoting import sh
-from hostwright.common.secret import Secret
 from hostwright.plan.model import Answer, Facts, Probe
-from hostwright.transport.become import wrap
 
 OBSERVE_TIMEOUT_S = 120.0  #: a whole observation; a green host answers in well under a second
 _SLACK_BYTES = 64 * 1024  #: what login banners of /etc/profile and sudo may add around the answers
@@ -31,13 +29,13 @@ def new_nonce() -> str:
     return secrets.token_hex(12)
 
 
-def program(probes: Sequence[Probe], nonce: str, password: Secret | None = None) -> bytes:
-    """The whole observation of one host, to be fed to ``/bin/sh`` over standard input."""
+def programs(probes: Sequence[Probe], nonce: str) -> tuple[str, str]:
+    """The whole observation of one host: what the login user runs, and what root does (empty: nothing)."""
     frames = {probe: _frame(number, probe, nonce) for number, probe in enumerate(probes)}
     user = "".join(frame for probe, frame in frames.items() if not probe.root)
     root = "".join(frame for probe, frame in frames.items() if probe.root)
     head = "LC_ALL=C; export LC_ALL; PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin; exec 3>&1\n"
-    return wrap(head + user, head + root if root else "", password=password)
+    return head + user, head + root if root else ""
 
 
 def _frame(number: int, probe: Probe, nonce: str) -> str:

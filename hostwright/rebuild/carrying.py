@@ -66,7 +66,7 @@ class HostRebuild:
         tools = self._tools
         with self._phases.phase("diagnose"):
             self._looked = look(
-                tools.member, tools.connect, tools.settings.password, tools.ways,
+                tools.member, tools.connect, tools.ways,
                 history=tools.history, tried=tuple(self._taken),
             )  # fmt: skip
         if self._looked.diagnosis.reach == "answers":
@@ -176,8 +176,8 @@ class HostRebuild:
 
     def _clean(self) -> None:
         """Make room: what we delivered and no longer need, and what apt can fetch again."""
-        with self._phases.phase("remove"), self._tools.connect() as session:
-            departure.clean(session, self._tools.member.stack, self._tools.settings.password)
+        with self._phases.phase("remove"), self._tools.connect() as shell:
+            departure.clean(shell, self._tools.member.stack)
 
     def _provision(self) -> None:
         """Bring the host to its stack, and check every layer by what it does."""
@@ -239,8 +239,8 @@ class HostRebuild:
         drained = facts is not None and draining.drained(facts) is not None
         if hooks is None or not (changed or drained):
             return
-        with self._phases.phase("undrain"), self._tools.connect() as session:
-            draining.undrain(session, hooks, freeing.context(self._tools, "rebuilt"), self._emit)
+        with self._phases.phase("undrain"), self._tools.connect() as shell:
+            draining.undrain(shell, hooks, freeing.context(self._tools, "rebuilt"), self._emit)
 
     def _hand_over(self, decision: Decision) -> str:
         """Nothing more can be done from here: no work, a lock, and the reason for whoever comes."""

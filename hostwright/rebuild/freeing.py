@@ -28,8 +28,8 @@ def refuse_locked(tools: Tools, facts: Facts) -> None:
 
 def look_again(tools: Tools, phases: Phases) -> Facts:
     """Who keeps, changes and uses the host now. Raises ``Locked``, and ``HostError`` where it does not answer."""
-    with phases.phase("diagnose"), tools.connect() as session:
-        facts = occupied.look(session, tools.member.name, tools.settings.password)
+    with phases.phase("diagnose"), tools.connect() as shell:
+        facts = occupied.look(shell)
     refuse_locked(tools, facts)
     return facts
 
@@ -58,8 +58,8 @@ def drain(tools: Tools, phases: Phases, reason: str, *, wait: bool = False) -> N
     if hooks is None:
         return
     with phases.phase("drain"):
-        with tools.connect() as session:
-            draining.drain(session, hooks, context(tools, reason), tools.settings.emit)
+        with tools.connect() as shell:
+            draining.drain(shell, hooks, context(tools, reason), tools.settings.emit)
         if wait:
             draining.wait_until_idle(tools.member.name, lambda: _users(tools), hooks.timeout_s, tools.settings.emit)
 
@@ -67,12 +67,11 @@ def drain(tools: Tools, phases: Phases, reason: str, *, wait: bool = False) -> N
 def context(tools: Tools, reason: str) -> draining.Context:
     """For which host one of the site's commands runs, and why."""
     run = tools.settings.run
-    return draining.Context(tools.member.name, reason, run.id, run.operator, tools.settings.password)
+    return draining.Context(tools.member.name, reason, run.id, run.operator)
 
 
 def _users(tools: Tools) -> tuple[str, ...]:
     if tools.settings.stopping():
         raise Stopped(tools.member.name, "stopped by the operator while work on it was ending; it stays drained")
-    with tools.connect() as session:
-        timeout_s = occupied.LOOK_TIMEOUT_S
-        return users(ask(session, tools.member.name, BUSY_PROBES, tools.settings.password, timeout_s=timeout_s))
+    with tools.connect() as shell:
+        return users(ask(shell, BUSY_PROBES, timeout_s=occupied.LOOK_TIMEOUT_S))

@@ -27,8 +27,8 @@ def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
     where = ""
     if answers:
         try:
-            with tools.connect() as session:
-                holding.put_lock(session, lock, password=tools.settings.password)
+            with tools.connect() as shell:
+                holding.put_lock(shell, lock)
             where = "the host is locked"
         except HostError:
             answers = False  # it went away meanwhile

@@ -34,11 +34,11 @@ def switch(tools: Tools, phases: Phases, way: Way, *, by_bmc: bool, boot_id: str
 
 
 def _reboot(tools: Tools) -> None:
-    session, seconds = rebooting.reboot(
-        tools.connect(), tools.connect, password=tools.settings.password,
+    shell, seconds = rebooting.reboot(
+        tools.connect(), tools.connect,
         timeout_s=tools.settings.reboot_timeout_s, reason="rebuild", emit=tools.settings.emit,
     )  # fmt: skip
-    session.close()
+    shell.close()
     tools.settings.emit(events.Rebooted(tools.member.name, "rebuild", seconds))
 
 

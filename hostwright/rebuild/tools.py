@@ -12,7 +12,7 @@ from hostwright.plan.member import Member
 from hostwright.rebuild.clock import Phases
 from hostwright.rebuild.values import Rebuild
 from hostwright.rebuild.ways.looking import Ways
-from hostwright.transport import Session
+from hostwright.transport.rootshell import RootShell
 from hostwright.verify.verifying import Check
 
 
@@ -21,7 +21,7 @@ class Tools:
     """What the rebuild of one host needs from the run around it."""
 
     member: Member
-    connect: Callable[[], Session]
+    connect: Callable[[], RootShell]
     settings: Settings
     ways: Ways
     #: a new operating system, for this reason; calls the third when it begins, and returns when SSH answers

@@ -5,12 +5,11 @@ A file is in the store only under its final name, and gets that name only after 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -148,7 +147,6 @@ def _pin(data: Mapping[str, Any]) -> Pin:
 def write_pin(path: Path, name: str, pin: Pin) -> None:
     """Add a pin to a lock file, whole or not at all. Raises ``ArtifactError`` when it cannot be written."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path.parent):
             pins = {**read_pins(path), name: pin}
             rows = {
@@ -190,13 +188,27 @@ def _sync(path: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Only one process at a time works in this folder."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    """Only one process at a time works in this folder, which is made where it is not there."""
+    descriptor = _lock(folder)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)
+
+
+def _lock(folder: Path) -> int:
+    """The folder, open and locked. Who had it before may have removed it: the lock of a folder that is gone is none."""
+    from filelock import lock_descriptor
+
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError), ExitStack() as opened:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+            opened.callback(os.close, descriptor)
+            lock_descriptor(descriptor)
+            if os.path.samestat(os.fstat(descriptor), folder.stat()):
+                opened.pop_all()
+                return descriptor
 
 
 def sha256_of(path: Path) -> str:

@@ -105,7 +105,6 @@ class _Run:
         else:
             wanted = artifact.sha256
         folder = self._store.root / "incoming" / (wanted or hashlib.sha256(repr(artifact.urls).encode()).hexdigest())
-        folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):
             try:
                 return self._obtain(artifact, wanted, folder / f"{artifact.file}.part")

@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-from hostwright.common.errors import BecomeError, InputError, Unreachable
+from hostwright.common.errors import BecomeError, InputError
 from hostwright.common.quoting import sh
 from hostwright.common.secret import Secret
 
 BECOME_FAILED_STATUS = 77  #: exit status of a wrapped program whose root part did not begin
-_KILLED = (129, 137, 143)  #: exit statuses after SIGHUP, SIGKILL, SIGTERM
 _SAID_BYTES = 300  #: of what sudo said, for the operator
 _ENVIRONMENT = (
     "LC_ALL=C; PATH=${PATH:-/bin}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; export LC_ALL PATH\n"
@@ -97,15 +96,6 @@ def check_become(host: str, output: _Answered) -> None:
         if re.search(pattern, said):
             raise BecomeError(host, sentence)
     raise BecomeError(host, f"sudo failed: {said or 'it said nothing'}")
-
-
-def check_alive(host: str, output: _Answered) -> None:
-    """Raise ``Unreachable`` when a program of ours was killed instead of ending: its host is going down.
-
-    That is seen before the connection itself is lost, and is not the program's own failure.
-    """
-    if output.status in _KILLED:
-        raise Unreachable(host, "the program on it was killed: it is going down, or somebody ended it", passing=True)
 
 
 def root_command(script: str, *arguments: object, password: Secret | None) -> tuple[str, bytes]:

@@ -20,7 +20,7 @@ from testinfra.host import Host as TestinfraHost
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Roster
 from hostwright.stack.stack import Stack
-from hostwright.transport import Session
+from hostwright.transport.rootshell import RootShell
 from hostwright.verify.eyes import testinfra_host
 
 
@@ -84,32 +84,30 @@ def member(pytestconfig: pytest.Config) -> Member:
 
 
 @pytest.fixture(scope="session")
-def password(pytestconfig: pytest.Config, member: Member) -> Secret | None:
+def shell(pytestconfig: pytest.Config, member: Member) -> Iterator[RootShell]:
+    """One SSH connection for all checks of the host."""
+    with member.connect(_given(pytestconfig.getoption("--hw-password-fd"))) as opened:
+        yield opened
+
+
+def _given(descriptor: int) -> Secret | None:
     """The sudo password, when one was given."""
-    descriptor = pytestconfig.getoption("--hw-password-fd")
     if descriptor < 0:
-        return member.host.become_password
+        return None
     with os.fdopen(descriptor, encoding="utf-8") as pipe:
         return Secret(pipe.read())
 
 
 @pytest.fixture(scope="session")
-def session(member: Member) -> Iterator[Session]:
-    """One SSH connection for all checks of the host."""
-    with member.connect() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="session")
-def host(session: Session, password: Secret | None) -> TestinfraHost:
+def host(shell: RootShell) -> TestinfraHost:
     """testinfra's host, as the login user."""
-    return testinfra_host(session, password)
+    return testinfra_host(shell)
 
 
 @pytest.fixture(scope="session")
-def root_run(session: Session, password: Secret | None) -> Callable[..., CommandResult]:
+def root_run(shell: RootShell) -> Callable[..., CommandResult]:
     """``root_run("cmd %s", argument)`` runs a command as root; arguments are quoted."""
-    run: Callable[..., CommandResult] = testinfra_host(session, password, root=True).run
+    run: Callable[..., CommandResult] = testinfra_host(shell, root=True).run
     return run
 
 

@@ -14,7 +14,7 @@ import yaml
 
 from hostwright.audit.auditing import audit_host
 from hostwright.fleet import Member
-from hostwright.transport import Session
+from hostwright.transport.rootshell import RootShell
 from lab.config import Lab, Machine
 from lab.image import ensure_programs
 from lab.records import find_machine
@@ -48,14 +48,14 @@ def liar(settled: FrontDoor, gpu01: Machine) -> Iterator[Machine]:
 
 
 def test_an_audit_costs_one_exec_channel(settled: FrontDoor, member: Member):
-    sessions: list[Session] = []
+    shells: list[RootShell] = []
 
-    def connect(one: Member) -> Session:
-        sessions.append(one.connect())
-        return sessions[0]
+    def connect(one: Member) -> RootShell:
+        shells.append(one.connect())
+        return shells[0]
 
-    found, facts = audit_host(member, connect, None)
-    assert (found.status, len(sessions), sessions[0].execs) == ("desired", 1, 1)
+    found, facts = audit_host(member, connect)
+    assert (found.status, len(shells), shells[0].session.execs) == ("desired", 1, 1)
     assert facts is not None
 
 

@@ -18,6 +18,7 @@ from hostwright.common.errors import BecomeError, Unreachable
 from hostwright.common.secret import Secret
 from hostwright.transport import Output, Session, connect
 from hostwright.transport.become import check_become, wrap
+from hostwright.transport.rootshell import RootShell
 from tests.lab import sshd
 from tests.lab.sshd import Sshd, options, running
 from tests.unit.stack.test_artifacts import Artifact
@@ -50,8 +51,7 @@ def server() -> Iterator[Sshd]:
 def run(server: Sshd, user: str, password: str | None, root: str = "id -un", own: str = "id -un") -> Output:
     secret = None if password is None else Secret(password)
     with connect(server.target(user=user), options()) as session:
-        output = session.run("/bin/sh", stdin=wrap(own, root, password=secret), timeout_s=30)
-    check_become("gpu01", output)
+        output = RootShell(session, secret).attempt(root, as_user=own, timeout_s=30)
     assert session.execs == 1
     return output
 
@@ -181,7 +181,7 @@ def cache(server: Sshd) -> Iterator[Path]:
 
 def bring(session: Session, source: Path, cache: Path, password: str | None) -> Path:
     secret = None if password is None else Secret(password)
-    deliver(session, [(ARTIFACT, source)], password=secret, progress=lambda *_: None, cache=str(cache))
+    deliver(RootShell(session, secret), [(ARTIFACT, source)], progress=lambda *_: None, cache=str(cache))
     return Path(host_path(ARTIFACT, str(cache)))
 
 
@@ -224,12 +224,10 @@ def test_a_connection_that_breaks_is_gone_on_with(source: Path, cache: Path, ser
                 other.stop()
 
         with connect(other.target(), options()) as session, pytest.raises(Unreachable):
-            deliver(session, [(artifact, big)], password=None, progress=progress, cache=str(cache))
+            deliver(RootShell(session), [(artifact, big)], progress=progress, cache=str(cache))
     told.clear()
     with connect(server.target(), options()) as session:
-        deliver(
-            session, [(artifact, big)], password=None, progress=lambda _, done, __: told.append(done), cache=str(cache)
-        )
+        deliver(RootShell(session), [(artifact, big)], progress=lambda _, done, __: told.append(done), cache=str(cache))
     assert told[0] > 30_000_000
     with Path(host_path(artifact, str(cache))).open("rb") as file:
         assert hashlib.file_digest(file, "sha256").hexdigest() == digest

@@ -43,8 +43,8 @@ from hostwright.plan import locks
 from hostwright.fleet import Fleet
 from hostwright.apply.locking.holding import HostLock
 member = Fleet.load(Path(sys.argv[1])).members(sys.argv[2])[0]
-with member.connect() as session, HostLock.acquire(
-    session, locks.holder("run-c", member.name, datetime.now(UTC)), password=None
+with member.connect() as shell, HostLock.acquire(
+    shell, locks.holder("run-c", member.name, datetime.now(UTC))
 ) as lock:
     print("held", flush=True)
     time.sleep(600)
@@ -65,14 +65,14 @@ def ours(run: str = "run-a", host: str = "gpu01") -> Holder:
 
 def take(stack: ExitStack, member: Member, holder: Holder, **more: Any) -> HostLock:
     """The lock of a host over a connection of its own."""
-    session = stack.enter_context(member.connect())
-    return stack.enter_context(HostLock.acquire(session, holder, password=member.host.become_password, **more))
+    shell = stack.enter_context(member.connect())
+    return stack.enter_context(HostLock.acquire(shell, holder, **more))
 
 
 def held(member: Member) -> Holder | None:
     """Whose run works on a host, as a reading verb sees it."""
-    with member.connect() as session:
-        return locks.run_lock(holding.look(session))
+    with member.connect() as shell:
+        return locks.run_lock(holding.look(shell))
 
 
 def eventually(condition: Callable[[], bool], within_s: float = 20.0) -> float:
@@ -107,16 +107,16 @@ def test_the_second_operator_is_told_who_works_on_the_host_since_when(member: Me
 def test_no_other_user_of_the_host_can_keep_runs_out(member: Member, gpu01: Machine) -> None:
     with ExitStack() as stack:
         take(stack, member, ours())
-    with member.connect() as session:
-        assert session.run("flock -n /run/hostwright/run.lock true", timeout_s=20).status != 0
-        assert b"Permission denied" in session.run("flock -n /run/hostwright/run.lock true", timeout_s=20).stderr
+    with member.connect() as shell:
+        assert shell.session.run("flock -n /run/hostwright/run.lock true", timeout_s=20).status != 0
+        assert b"Permission denied" in shell.session.run("flock -n /run/hostwright/run.lock true", timeout_s=20).stderr
 
 
 def test_a_connection_that_is_closed_gives_the_lock_back(member: Member) -> None:
     with ExitStack() as stack:
-        session = stack.enter_context(member.connect())
-        lock = HostLock.acquire(session, ours(), password=None)
-        session.close()
+        shell = stack.enter_context(member.connect())
+        lock = HostLock.acquire(shell, ours())
+        shell.close()
         eventually(lambda: lock.lost)
         take(stack, member, ELSEWHERE, wait_s=5).check()
 
@@ -199,16 +199,15 @@ def test_sudo_with_a_password_and_a_terminal_of_its_own(lab: Lab, guest: Guest) 
     machine = guest("locks01", options)
     on(machine, "echo 'Defaults use_pty' >/etc/sudoers.d/pty; chmod 440 /etc/sudoers.d/pty")
     (plain,) = Fleet.load(lab.inventory.parent).members("locks01")
-    password = Secret(options.sudo_password)
-    with plain.connect() as session:
-        with HostLock.acquire(session, ours(host="locks01"), password=password) as lock:
+    with plain.connect(Secret(options.sudo_password)) as shell:
+        with HostLock.acquire(shell, ours(host="locks01")) as lock:
             eventually(lambda: lock._keeper._sent > 2)
             lock.check()
             assert options.sudo_password not in on(
                 machine, "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ | tr '\\0' ' '"
             )
         assert record_is_gone(machine)
-        lock = HostLock.acquire(session, ours(host="locks01"), password=password)
+        lock = HostLock.acquire(shell, ours(host="locks01"))
     eventually(lambda: record_is_gone(machine))
     assert lock.lost
 
@@ -249,11 +248,11 @@ def test_a_locked_host_is_looked_at_as_ever_and_refuses_changes(member: Member, 
     lock = OperatorLock("alice@desk", "RMA", "gpu01", now, now + timedelta(hours=1))
     with ExitStack() as stack:
         take(stack, member, ours())
-        session = stack.enter_context(member.connect())
-        holding.put_lock(session, lock, password=None)
+        shell = stack.enter_context(member.connect())
+        holding.put_lock(shell, lock)
         before = on(gpu01, "cat /run/hostwright/run.json /var/lib/hostwright/lock.json; stat -c %i /run/hostwright/*")
         assert Connections(None).look(member).host == "gpu01"
-        facts = holding.look(session)
+        facts = holding.look(shell)
         assert "invoke unlock --hosts gpu01" in locks.refusal(facts, now)
         assert locks.refusal(facts, lock.until) == "", "at its end"
         after = on(gpu01, "cat /run/hostwright/run.json /var/lib/hostwright/lock.json; stat -c %i /run/hostwright/*")
@@ -266,11 +265,11 @@ def test_of_two_operators_at_once_one_wins_and_the_other_is_told(member: Member,
     meeting = threading.Barrier(len(names))
 
     def put(owner: str) -> str:
-        with member.connect() as session:
+        with member.connect() as shell:
             meeting.wait()
             try:
                 lock = OperatorLock(owner, "mine", "gpu01", now, now + timedelta(hours=1))
-                holding.put_lock(session, lock, password=None)
+                holding.put_lock(shell, lock)
             except Locked as error:
                 return error.sentence
             return "won"
@@ -281,8 +280,8 @@ def test_of_two_operators_at_once_one_wins_and_the_other_is_told(member: Member,
         winner = next(name for name in names if said[name] == "won")
         loser = next(name for name in names if name != winner)
         assert f"locked by {winner}" in said[loser]
-        with member.connect() as session:
-            facts = holding.take_lock_off(session, winner, password=None)
+        with member.connect() as shell:
+            facts = holding.take_lock_off(shell, winner)
         found = locks.operator_lock(facts)
         assert found is not None
         assert found.owner == winner
@@ -293,16 +292,16 @@ def test_an_operators_lock_survives_a_power_cut_and_the_hosts_clock_is_not_asked
     (member,) = Fleet.load(lab.inventory.parent).members("locks02")
     now = datetime.now(UTC).replace(microsecond=0)
     lock = OperatorLock("alice@desk", "RMA", "locks02", now, now + timedelta(days=3))
-    with member.connect() as session:
-        run = HostLock.acquire(session, ours(host="locks02"), password=None)
-        holding.put_lock(session, lock, password=None)
+    with member.connect() as shell:
+        run = HostLock.acquire(shell, ours(host="locks02"))
+        holding.put_lock(shell, lock)
         power_off(machine)
         eventually(lambda: run.lost, within_s=30)
     start(machine)
     wait_for_ssh(machine)
-    with member.connect() as session:
-        facts = holding.look(session)
+    with member.connect() as shell:
+        facts = holding.look(shell)
         assert locks.operator_lock(facts) == lock
         assert locks.run_lock(facts) is None
-        with HostLock.acquire(session, ours(host="locks02"), password=None) as again:
+        with HostLock.acquire(shell, ours(host="locks02")) as again:
             again.check()

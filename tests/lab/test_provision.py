@@ -40,17 +40,17 @@ def test_a_second_provision_changes_nothing(provisioned: FrontDoor, gpu01: Machi
 
 
 def test_a_green_host_costs_one_exec_channel(provisioned: FrontDoor, member: Member):
-    with member.connect() as session:
+    with member.connect() as shell:
         settings = Settings(run=Run("count"), emit=lambda _: None, locate=lambda _: Path("/nowhere"))
-        outcome = Host(lambda: session, member.desired, settings).converge()
+        outcome = Host(lambda: shell, member.desired, settings).converge()
         assert not outcome.changed
-        assert session.execs == 1
+        assert shell.session.execs == 1
 
 
 def test_equal_questions_of_all_roles_are_asked_once(provisioned: FrontDoor, member: Member):
     asked = [probe for role in member.desired.roles for one in role.resources for probe in one.probes()]
-    with member.connect() as session:
-        facts = observe(session, member.desired, None)
+    with member.connect() as shell:
+        facts = observe(shell, member.desired)
     assert len(facts) == len(member.desired.probes()) < len(asked)
 
 
@@ -103,11 +103,11 @@ def test_provision_check_only_looks(provisioned: FrontDoor, gpu01: Machine):
 
 
 def test_a_stale_plan_value_is_refused_by_the_engine(provisioned: FrontDoor, member: Member, gpu01: Machine):
-    with member.connect() as session:
-        green = make_plan(member.desired, observe(session, member.desired, None))
+    with member.connect() as shell:
+        green = make_plan(member.desired, observe(shell, member.desired))
         on(gpu01, "rm /etc/profile.d/cuda.sh")
         settings = Settings(run=Run("stale"), emit=lambda _: None, locate=lambda _: Path("/nowhere"))
-        host = Host(lambda: session, member.desired, settings)
+        host = Host(lambda: shell, member.desired, settings)
         try:
             host.converge(green)
         except Refused as error:

@@ -21,14 +21,12 @@ from hostwright.apply.events import Emit, Waiting
 from hostwright.common.durations import Clock, seconds
 from hostwright.common.errors import FailedStep, HostError, InputError, InputErrors, StepFailed
 from hostwright.common.quoting import sh
-from hostwright.common.secret import Secret
 from hostwright.common.untrusted import json_object
 from hostwright.common.validation import describe, unknown_name
 from hostwright.inventory import Host
 from hostwright.plan.model import Facts, Probe
 from hostwright.resources.files.files import write_script
-from hostwright.transport import Session
-from hostwright.transport.become import check_become, wrap
+from hostwright.transport.rootshell import RootShell
 
 PATH = "/var/lib/hostwright/drained.json"
 SCHEMA = 1
@@ -62,13 +60,12 @@ class Hooks:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """For which host a command runs, why, and in whose run; ``password`` is for sudo on the host."""
+    """For which host a command runs, why, and in whose run."""
 
     host: str
     reason: str
     run: str
     operator: str = ""
-    password: Secret | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +189,7 @@ def _text(value: object) -> str:
     )
 
 
-def drain(session: Session, hooks: Hooks, context: Context, emit: Emit) -> None:
+def drain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
     """Write down that the host is drained, and run the drain command.
 
     Raises ``HostError`` when either fails: nothing was disturbed then, and the host counts as drained.
@@ -203,19 +200,19 @@ def drain(session: Session, hooks: Hooks, context: Context, emit: Emit) -> None:
     )
     text = json.dumps({"schema": SCHEMA, **asdict(mark)}) + "\n"
     script = write_script(PATH, text, mode="644", owner="root:root", check="", backup=False)
-    _as_root(session, f"{script}\n{_sync_folder()}", context, f"{PATH} cannot be written, so it was not drained")
-    _run(session, hooks, "drain", context, "nothing was disturbed, and the host counts as drained")
+    _mark(shell, f"{script}\n{_sync_folder()}", f"{PATH} cannot be written, so it was not drained")
+    _run(shell, hooks, "drain", context, "nothing was disturbed, and the host counts as drained")
 
 
-def undrain(session: Session, hooks: Hooks, context: Context, emit: Emit) -> None:
+def undrain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
     """Run the undrain command, and forget that the host was drained.
 
     Raises ``HostError`` when either fails: the host counts as drained, and the next run tries again.
     """
     emit(Waiting(context.host, "the undrain command"))
-    _run(session, hooks, "undrain", context, "the host stays drained, and the next run tries again")
+    _run(shell, hooks, "undrain", context, "the host stays drained, and the next run tries again")
     script = sh("rm -f -- %s\n", PATH) + _sync_folder()
-    _as_root(session, script, context, f"it was undrained, and {PATH} cannot be removed")
+    _mark(shell, script, f"it was undrained, and {PATH} cannot be removed")
 
 
 def wait_until_idle(
@@ -238,17 +235,17 @@ def wait_until_idle(
         clock.sleep(POLL_S)
 
 
-def _run(session: Session, hooks: Hooks, name: str, context: Context, otherwise: str) -> None:
+def _run(shell: RootShell, hooks: Hooks, name: str, context: Context, otherwise: str) -> None:
     """Carry one of the hooks out, and raise ``StepFailed`` unless it succeeds."""
     command = hooks.drain if name == "drain" else hooks.undrain
     environment = {
         "HOSTWRIGHT_HOST": context.host,
-        "HOSTWRIGHT_ADDRESS": session.host.address or context.host,
+        "HOSTWRIGHT_ADDRESS": shell.session.host.address or context.host,
         "HOSTWRIGHT_REASON": _text(context.reason),
         "HOSTWRIGHT_RUN": context.run,
     }
     if hooks.where == "host":
-        ended = commands.run_there(session, command, environment, hooks.timeout_s, context.password)
+        ended = commands.run_there(shell, command, environment, hooks.timeout_s)
     else:
         ended = commands.run_here(command, environment, hooks.timeout_s)
     if ended.status == 0:
@@ -266,13 +263,9 @@ def _how(ended: commands.Ended, hooks: Hooks) -> str:
     return f"was killed by signal {-ended.status}" if ended.status < 0 else f"ended with status {ended.status}"
 
 
-def _as_root(session: Session, script: str, context: Context, otherwise: str) -> None:
-    program = wrap("", f"set -e\n{script}", password=context.password)
-    output = session.run("/bin/sh", stdin=program, timeout_s=_MARK_TIMEOUT_S)
-    check_become(context.host, output)
-    if output.status != 0:
-        said = _text(output.stderr.decode("utf-8", errors="replace")).strip()
-        raise HostError(context.host, f"{otherwise}: {said or f'status {output.status}'}")
+def _mark(shell: RootShell, script: str, failure: str) -> None:
+    """Write or remove what says that the host is drained."""
+    shell.run(f"set -e\n{script}", timeout_s=_MARK_TIMEOUT_S, failure=failure)
 
 
 def _sync_folder() -> str:

@@ -7,6 +7,7 @@ environment and is never a part of it.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -15,9 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from hostwright.common.quoting import sh
-from hostwright.common.secret import Secret
-from hostwright.transport import Session
-from hostwright.transport.become import check_become, wrap
+from hostwright.transport.rootshell import RootShell
 
 CAP_BYTES = 64 * 1024  #: of what a command printed last
 LINES = 15  #: of these, shown to the operator
@@ -77,34 +76,31 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
+#: The command's own status is told apart from that of the program around it, which says whether the host lives.
 _ON_HOST = """\
 out=$(mktemp) || exit 1
 trap 'rm -f "$out"' EXIT
 timeout -k "$grace" "$limit" /bin/sh -c "$command" >"$out" 2>&1 </dev/null
 status=$?
 tail -c "$cap" "$out"
-exit "$status"
+echo "hostwright-hook $status" >&2
 """
 
 
-def run_there(
-    session: Session, command: str, environment: Mapping[str, str], timeout_s: float, password: Secret | None
-) -> Ended:
-    """Run a command as root on the host behind ``session``; ``timeout`` ends it there with its process group.
+def run_there(shell: RootShell, command: str, environment: Mapping[str, str], timeout_s: float) -> Ended:
+    """Run a command as root on a host; ``timeout`` ends it there with its process group.
 
-    Raises ``Unreachable`` when the connection is lost, and ``BecomeError``.
+    Raises ``Unreachable`` when the connection is lost or the host goes down, and ``BecomeError``.
     """
     exports = "".join(sh("export %s\n", f"{name}={value}") for name, value in environment.items())
     settings = sh("grace=%s limit=%s cap=%s command=%s\n", f"{GRACE_S:g}", f"{timeout_s:.3f}", CAP_BYTES, command)
-    output = session.run(
-        "/bin/sh",
-        stdin=wrap("", exports + settings + _ON_HOST, password=password),
-        timeout_s=timeout_s + GRACE_S + _ROUND_TRIP_S,
-    )
-    check_become(session.host.name, output)
-    late = output.status in (124, 137) and output.duration_s >= timeout_s  # what `timeout` ends with (timeout(1))
-    lines = _last_lines(output.stdout) or _last_lines(output.stderr)
-    return Ended(None if late else output.status, lines)
+    output = shell.attempt(exports + settings + _ON_HOST, timeout_s=timeout_s + GRACE_S + _ROUND_TRIP_S)
+    told = re.search(rb"^hostwright-hook (\d+)$", output.stderr, re.MULTILINE)
+    if not told:  # it could not be begun
+        return Ended(output.status, _last_lines(output.stderr))
+    status = int(told[1])
+    late = status in (124, 137) and output.duration_s >= timeout_s  # what `timeout` ends with (timeout(1))
+    return Ended(None if late else status, _last_lines(output.stdout))
 
 
 def _last_lines(data: bytes) -> tuple[str, ...]:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from hostwright.apply.jobs import jobs
-from hostwright.common.secret import Secret
 from hostwright.plan import locks
 from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask
 from hostwright.resources.gpu_use import BUSY_PROBES
-from hostwright.transport import Session
+from hostwright.transport.rootshell import RootShell
 
 QUESTIONS = (locks.LOCK, locks.RUN_LOCK, jobs.RUNNING, *BUSY_PROBES)
 LOOK_TIMEOUT_S = 30.0  #: for a few short questions; one that hangs is what a power cycle is for
 
 
-def look(session: Session, host: str, password: Secret | None) -> Facts:
+def look(shell: RootShell) -> Facts:
     """Ask a host who keeps, changes and uses it. Raises ``HostError`` where it does not say."""
-    return ask(session, host, QUESTIONS, password, timeout_s=LOOK_TIMEOUT_S)
+    return ask(shell, QUESTIONS, timeout_s=LOOK_TIMEOUT_S)
 
 
 def left_at_work(facts: Facts) -> str:

@@ -15,11 +15,10 @@ from hostwright.apply.events import Emit, Waiting
 from hostwright.common.durations import Clock, seconds
 from hostwright.common.errors import HostError, HostKeyMismatch, InputError, Unreachable
 from hostwright.common.quoting import sh
-from hostwright.common.secret import Secret
 from hostwright.inventory import Host
 from hostwright.plan.probing import new_nonce
 from hostwright.transport import Session
-from hostwright.transport.become import check_become, wrap
+from hostwright.transport.rootshell import RootShell
 
 VARIABLE = "hostwright_reboot_timeout"
 #: bare metal takes up to half an hour through its firmware; the 600 s of Ansible's reboot module are too few for it
@@ -87,47 +86,46 @@ def patience(host: Host) -> float:
 
 
 def reboot(
-    session: Session,
-    connect: Callable[[], Session],
+    shell: RootShell,
+    connect: Callable[[], RootShell],
     *,
-    password: Secret | None,
     timeout_s: float,
     reason: str,
     emit: Emit,
     clock: Clock | None = None,
-) -> tuple[Session, float]:
-    """Reboot the host behind ``session``; a new session to it, and the seconds that it took.
+) -> tuple[RootShell, float]:
+    """Reboot the host behind ``shell``; a new root shell on it, and the seconds that it took.
 
-    ``connect`` opens a session; ``timeout_s`` bounds the wait (bare metal takes many minutes to come through its
+    ``connect`` opens one; ``timeout_s`` bounds the wait (bare metal takes many minutes to come through its
     firmware). Raises ``NotBack`` with the host's last known state when it does not come back, ``HostError`` when it
     does not settle, and ``HostKeyMismatch`` at once when it comes back as another one.
     """
     clock = clock or Clock()
     began_s = clock.now_s()
-    way = _Way(session.host.name, session.endpoint.rpartition(":")[2], f"a reboot ({reason})", look(session).boot_id)
-    watch = _Watch(way, connect, password=password, emit=emit, clock=clock)
+    port, before = shell.session.endpoint.rpartition(":")[2], look(shell.session).boot_id
+    watch = _Watch(_Way(shell.host, port, f"a reboot ({reason})", before), connect, emit=emit, clock=clock)
     watch.show("going down")
-    watch.order(session)
-    session.close()
+    watch.order(shell)
+    shell.close()
     return watch.until_back(timeout_s), clock.now_s() - began_s
 
 
 def await_boot(
     host: Host,
-    connect: Callable[[], Session],
+    connect: Callable[[], RootShell],
     *,
     after: str,
     boot_id: str = "",
     timeout_s: float,
     emit: Emit,
     clock: Clock | None = None,
-) -> Session:
-    """A session to a host that somebody else started ``after`` something ("a power cycle"), once it has settled.
+) -> RootShell:
+    """A root shell on a host that somebody else started ``after`` something ("a power cycle"), once it has settled.
 
     ``boot_id`` is the boot before, where it is known; a host that is still in it is waited for. Raises as ``reboot``.
     """
     way = _Way(host.name, str(host.port or 22), after, boot_id, ordered=True)
-    watch = _Watch(way, connect, password=None, emit=emit, clock=clock or Clock())
+    watch = _Watch(way, connect, emit=emit, clock=clock or Clock())
     return watch.until_back(timeout_s)
 
 
@@ -158,39 +156,32 @@ class _Way:
 class _Watch:
     """Looks at a host again and again, from the order to reboot until it has settled, and keeps what it saw last."""
 
-    def __init__(
-        self, way: _Way, connect: Callable[[], Session], *, password: Secret | None, emit: Emit, clock: Clock
-    ) -> None:
+    def __init__(self, way: _Way, connect: Callable[[], RootShell], *, emit: Emit, clock: Clock) -> None:
         self._host, self._port, self._after, self._boot_id = way.host, way.port, way.after, way.boot_id
         self._connect = connect
-        self._password = password
         self._emit = emit
         self._clock = clock
         self._ordered = way.ordered  #: whether the host took the order; a lost connection does not tell
-        self._session: Session | None = None
+        self._shell: RootShell | None = None
         self._seen: Seen | None = None  #: the last look, ``None`` when the host did not answer it
         self._back_s: float | None = None  #: when it answered in its new boot for the first time
         self._what, self._since = "nothing of it", clock.time_of_day()
 
-    def order(self, session: Session) -> None:
+    def order(self, shell: RootShell) -> None:
         """Give the order to reboot, unless the host has taken it. Given twice in one boot, it does no harm."""
         if self._ordered:
             return
         try:
-            output = session.run("/bin/sh", stdin=wrap("", _ORDER, password=self._password), timeout_s=ORDER_TIMEOUT_S)
+            shell.run(_ORDER, timeout_s=ORDER_TIMEOUT_S, failure="the order to reboot could not be given")
         except Unreachable:
             return  # it may be on its way down: the boot id will tell
-        check_become(self._host, output)
-        if output.status > 0:
-            said = output.stderr.decode("utf-8", errors="replace").strip().splitlines() or [f"status {output.status}"]
-            raise HostError(self._host, f"the order to reboot could not be given: {said[-1]}")
         self._ordered = True
 
-    def until_back(self, timeout_s: float) -> Session:
-        """A session to the host in its new boot, settled."""
+    def until_back(self, timeout_s: float) -> RootShell:
+        """A root shell on the host in its new boot, settled."""
         end_s = self._clock.now_s() + timeout_s
         try:
-            while (session := self._settled()) is None:
+            while (shell := self._settled()) is None:
                 late_s = end_s if self._back_s is None else max(end_s, self._back_s + SETTLE_S)
                 if self._clock.now_s() >= late_s:
                     kind = NotBack if self._seen is None else HostError
@@ -199,14 +190,14 @@ class _Watch:
         except BaseException:
             self._close()
             raise
-        return session
+        return shell
 
-    def _settled(self) -> Session | None:
-        """Look once, and show what there is to see; the session, when it is one to a host that has settled."""
+    def _settled(self) -> RootShell | None:
+        """Look once, and show what there is to see; the root shell, when the host has settled."""
         try:
-            if self._session is None:
-                self._session = self._connect()
-            self._seen = look(self._session)
+            if self._shell is None:
+                self._shell = self._connect()
+            self._seen = look(self._shell.session)
         except HostKeyMismatch:
             raise
         except Unreachable as error:
@@ -217,10 +208,10 @@ class _Watch:
         if self._seen.boot_id == self._boot_id:
             self.show("going down: sshd answers, still the old boot")
             with suppress(HostError):  # sudo may have gone down already
-                self.order(self._session)
+                self.order(self._shell)
             self._close()  # it would end with this boot, perhaps without a word
             return None
-        return self._session if self._judge(self._seen) else None
+        return self._shell if self._judge(self._seen) else None
 
     def _judge(self, seen: Seen) -> bool:
         """Whether a host in its new boot has settled."""
@@ -269,6 +260,6 @@ class _Watch:
             self._emit(Waiting(self._host, what))
 
     def _close(self) -> None:
-        if self._session is not None:
-            self._session.close()
-            self._session = None
+        if self._shell is not None:
+            self._shell.close()
+            self._shell = None

@@ -29,7 +29,7 @@ from hostwright.plan.observing import ask, observe
 from hostwright.plan.planning import Desired, at_work, disturbing, make_plan
 from hostwright.plan.probing import ordered
 from hostwright.resources.gpu_use import BUSY_PROBES
-from hostwright.transport import Session
+from hostwright.transport.rootshell import RootShell
 
 MAX_ROUNDS = 6  #: blacklist → reboot → driver → reboot → what was known after: four; more means it does not converge
 MAX_LOST = 3  #: how often a host may go down in the middle of a job before that is taken for what the job does to it
@@ -38,14 +38,12 @@ MAX_LOST = 3  #: how often a host may go down in the middle of a job before that
 class Host:
     """One host under work: the line to it, its lock, and what was done so far."""
 
-    def __init__(self, connect: Callable[[], Session], desired: Desired, settings: Settings):
+    def __init__(self, connect: Callable[[], RootShell], desired: Desired, settings: Settings):
         self._connect = connect
         self._desired = desired
         self._settings = settings
         self._emit = settings.emit
-        self._line = Line(
-            desired.host, connect, password=settings.password, emit=settings.emit, patience=settings.patience
-        )
+        self._line = Line(desired.host, connect, emit=settings.emit, patience=settings.patience)
         run = settings.run
         self._runner = Runner(self._line, self._emit, settings.locate, run.id, run.operator, settings.direct)
         self._books = Books(self._line, desired, run)
@@ -71,9 +69,9 @@ class Host:
     def observe(self) -> Facts:
         """Ask every question, over one exec channel."""
 
-        def look(session: Session) -> Facts:
+        def look(shell: RootShell) -> Facts:
             self._emit(events.Waiting(self.name, "its answers"))
-            return observe(session, self._desired, self._settings.password)
+            return observe(shell, self._desired)
 
         return self._line.use(look)
 
@@ -181,28 +179,27 @@ class Host:
         if not decision.drain or hooks is None:
             return
         if not self._drained:  # by this run; an earlier one may have died between its mark and its command
-            self._line.use(lambda session: draining.drain(session, hooks, self._context(plan.disturbs), self._emit))
+            self._line.use(lambda shell: draining.drain(shell, hooks, self._context(plan.disturbs), self._emit))
             self._drained = True
         draining.wait_until_idle(self.name, lambda: self._users(plan), hooks.timeout_s, self._emit)
 
     def _users(self, plan: Plan) -> tuple[str, ...]:
         """Who is at work now that the plan would disturb; no other question is asked again."""
         self._go_on(plan)
-        password, states = self._settings.password, disturbing(self._desired, self._facts)
+        states = disturbing(self._desired, self._facts)
         probes = ordered([*BUSY_PROBES, *(probe for one in states for probe in one.probes())])
-        facts = self._line.use(lambda session: ask(session, self.name, probes, password))
-        return at_work(states, facts).everyone
+        return at_work(states, self._line.use(lambda shell: ask(shell, probes))).everyone
 
     def _undrain(self) -> None:
         hooks = self._settings.hooks
         if hooks is None:
             self._emit(events.Note(self.name, "it was drained by an earlier run, and no undrain command is configured"))
             return
-        self._line.use(lambda session: draining.undrain(session, hooks, self._context("as desired"), self._emit))
+        self._line.use(lambda shell: draining.undrain(shell, hooks, self._context("as desired"), self._emit))
 
     def _context(self, reason: str) -> draining.Context:
         run = self._settings.run
-        return draining.Context(self.name, reason, run.id, run.operator, self._settings.password)
+        return draining.Context(self.name, reason, run.id, run.operator)
 
     def _hold(self) -> None:
         """Have the host's lock, or raise ``Locked``. One that a lost connection took along is taken again."""
@@ -216,11 +213,8 @@ class Host:
             if before is not None:
                 before.release()
             self._lock = self._line.use(
-                lambda session: HostLock.acquire(
-                    session,
-                    holder,
-                    password=self._settings.password,
-                    notify=lambda text: self._emit(events.Note(self.name, text)),
+                lambda shell: HostLock.acquire(
+                    shell, holder, notify=lambda text: self._emit(events.Note(self.name, text))
                 )
             )
 
@@ -269,15 +263,14 @@ class Host:
         self._make_room(plan)
         self._hold()
         reason = plan.reboot
-        session, seconds = reboot(
-            self._line.session,
+        shell, seconds = reboot(
+            self._line.shell,
             self._connect,
-            password=self._settings.password,
             timeout_s=self._settings.reboot_timeout_s,
             reason=reason,
             emit=self._emit,
         )
-        self._line.replace(session)
+        self._line.replace(shell)
         self._rebooted_for.append(reason)
         self._emit(events.Rebooted(self.name, reason, seconds))
         after = self.look()

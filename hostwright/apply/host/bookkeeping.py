@@ -7,7 +7,7 @@ from typing import Any
 
 from hostwright.apply.host import departure
 from hostwright.apply.host.line import Line
-from hostwright.common.errors import HostError, Refused
+from hostwright.common.errors import Refused
 from hostwright.plan import release
 from hostwright.plan.model import Facts
 from hostwright.plan.planning import Desired
@@ -62,7 +62,4 @@ class Books:
         return release.read(facts)
 
     def _write(self, what: str, script: str) -> None:
-        written = self._line.root(script, TIMEOUT_S)
-        if written.status != 0:
-            said = written.stderr.decode("utf-8", errors="replace").strip()
-            raise HostError(self._desired.host, f"{what} cannot be written: {said}")
+        self._line.run(script, timeout_s=TIMEOUT_S, failure=f"{what} cannot be written")

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from hostwright.apply import delivery
 from hostwright.apply.jobs import jobs
-from hostwright.common.errors import HostError
 from hostwright.common.quoting import sh, words
-from hostwright.common.secret import Secret
 from hostwright.plan import locks, release
 from hostwright.resources import originals
 from hostwright.resources.files.archives_gone import RECORDS, SET_ASIDE
 from hostwright.resources.python.python import HOMES
 from hostwright.stack.stack import Stack
-from hostwright.transport import Session
-from hostwright.transport.become import check_become, wrap
+from hostwright.transport.rootshell import RootShell
 
 CLEAN_TIMEOUT_S = 300.0
 
@@ -88,11 +85,7 @@ def clean_script(stack: Stack) -> str:
     return f"set -- {kept}\n{_CLEAN}"
 
 
-def clean(session: Session, stack: Stack, password: Secret | None) -> None:
+def clean(shell: RootShell, stack: Stack) -> None:
     """Make room on a host's disk: what Hostwright left there and no longer needs goes. Raises ``HostError``."""
-    program = wrap("", clean_script(stack), password=password)
-    output = session.run("/bin/sh", stdin=program, timeout_s=CLEAN_TIMEOUT_S)
-    check_become(session.host.name, output)
-    if output.status != 0:
-        said = output.stderr.decode("utf-8", errors="replace").strip()[-300:]
-        raise HostError(session.host.name, f"former files of ours cannot be taken off its disk: {said}")
+    failure = "former files of ours cannot be taken off its disk"
+    shell.run(clean_script(stack), timeout_s=CLEAN_TIMEOUT_S, failure=failure)

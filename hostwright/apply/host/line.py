@@ -1,4 +1,4 @@
-"""The line to one host over the whole of a run: a session that is made anew when it is lost.
+"""The line to one host over the whole of a run: a root shell that is opened anew when its connection is lost.
 
 What is done over it must be safe to do again from its beginning, or know where it was (a watch does): a connection that
 breaks tells nobody whether the last command was carried out.
@@ -18,9 +18,8 @@ import tenacity
 from hostwright.apply import events
 from hostwright.apply.events import Emit
 from hostwright.common.errors import HostKeyMismatch, HostwrightError, Unreachable
-from hostwright.common.secret import Secret
-from hostwright.transport import Output, Session
-from hostwright.transport.become import check_alive, check_become, wrap
+from hostwright.transport import Output
+from hostwright.transport.rootshell import RootShell
 
 T = TypeVar("T")
 
@@ -39,43 +38,41 @@ class Patience:
 
 
 class Line:
-    """One host's session; several threads (the roles that run side by side) may use it at once."""
+    """One host's root shell; several threads (the roles that run side by side) may use it at once."""
 
     def __init__(
         self,
         host: str,
-        connect: Callable[[], Session],
+        connect: Callable[[], RootShell],
         *,
-        password: Secret | None,
         emit: Emit,
         patience: Patience | None = None,
     ):
         self.host = host
-        self.password = password
         self._connect = connect
         self._emit = emit
         self._patience = patience or Patience()
-        self._session: Session | None = None
+        self._shell: RootShell | None = None
         self._lock = threading.Lock()
         self._connected_s = 0.0
         self._failing_since_s: float | None = None
         self._ever = False
 
     @property
-    def session(self) -> Session:
-        """The session as it is, opened where there is none; raises ``Unreachable``."""
+    def shell(self) -> RootShell:
+        """The root shell as it is, opened where there is none; raises ``Unreachable``."""
         with self._lock:
-            if self._session is None:
+            if self._shell is None:
                 self._emit(events.Waiting(self.host, "a connection"))
-                self._session = self._connect()
+                self._shell = self._connect()
                 if self._ever:
                     self._emit(events.Note(self.host, "connected again"))
                 self._connected_s = time.monotonic()
                 self._ever = True
-            return self._session
+            return self._shell
 
-    def use(self, work: Callable[[Session], T]) -> T:
-        """``work(session)``; done again over a new connection when this one is lost, as long as patience lasts."""
+    def use(self, work: Callable[[RootShell], T]) -> T:
+        """``work(shell)``; done again over a new connection when this one is lost, as long as patience lasts."""
         again = tenacity.Retrying(
             retry=tenacity.retry_if_exception(self._passes),
             stop=self._spent,
@@ -86,52 +83,45 @@ class Line:
         result: T = again(self._attempt, work)
         return result
 
-    def root(self, script: str, timeout_s: float) -> Output:
-        """Run a program of ours as root, once more when the connection is lost: it must be safe to run again."""
+    def run(self, script: str, *, timeout_s: float, failure: str) -> Output:
+        """``RootShell.run``, once more when the connection is lost: the program must be safe to run again."""
+        return self.use(lambda shell: shell.run(script, timeout_s=timeout_s, failure=failure))
 
-        def run(session: Session) -> Output:
-            output = session.run("/bin/sh", stdin=wrap("", script, password=self.password), timeout_s=timeout_s)
-            check_alive(self.host, output)
-            check_become(self.host, output)
-            return output
-
-        return self.use(run)
-
-    def replace(self, session: Session) -> None:
-        """Take a session that somebody else opened, such as the one after a reboot."""
+    def replace(self, shell: RootShell) -> None:
+        """Take a root shell that somebody else opened, such as the one after a reboot."""
         with self._lock:
-            self._session, self._connected_s, self._ever = session, time.monotonic(), True
+            self._shell, self._connected_s, self._ever = shell, time.monotonic(), True
             self._failing_since_s = None
 
     def close(self) -> None:
         """Close the connection; the next use opens another one."""
         with self._lock:
-            session, self._session = self._session, None
-        if session is not None:
+            shell, self._shell = self._shell, None
+        if shell is not None:
             with suppress(HostwrightError):
-                session.close()
+                shell.close()
 
-    def _attempt(self, work: Callable[[Session], T]) -> T:
-        session = None
+    def _attempt(self, work: Callable[[RootShell], T]) -> T:
+        shell = None
         try:
-            session = self.session
-            return work(session)
+            shell = self.shell
+            return work(shell)
         except Unreachable:
-            self._note_failure(session)
+            self._note_failure(shell)
             raise
 
-    def _note_failure(self, session: Session | None) -> None:
-        """Drop the session that failed, unless another thread has done so; begin to count the time."""
+    def _note_failure(self, shell: RootShell | None) -> None:
+        """Drop the shell that failed, unless another thread has done so; begin to count the time."""
         now_s = time.monotonic()
         with self._lock:
-            if session is not None and session is self._session:
-                self._session = None
+            if shell is not None and shell is self._shell:
+                self._shell = None
                 if now_s - self._connected_s > STEADY_S:
                     self._failing_since_s = None
             if self._failing_since_s is None:
                 self._failing_since_s = now_s
-        if session is not None:
-            session.close()
+        if shell is not None:
+            shell.close()
 
     def _passes(self, error: BaseException) -> bool:
         """Whether it may be otherwise in a moment. While a host boots, it turns away logins that it took before."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from hostwright.apply.disturb.draining import Hooks
 from hostwright.apply.events import Emit
 from hostwright.apply.host.line import Patience
-from hostwright.common.secret import Secret
 from hostwright.plan.locks import Holder
 from hostwright.plan.model import Plan, RoleResult
 from hostwright.plan.release import Run
@@ -23,7 +22,6 @@ class Settings:
     run: Run
     emit: Emit
     locate: Callable[[Artifact], Path]  #: the file of an artifact on this machine; raises ``ArtifactError``
-    password: Secret | None = None  #: for sudo
     holder: Holder | None = None  #: in whose name the host is locked; ``None``: it is not
     reboot_timeout_s: float = 1800.0  #: bare metal takes up to half an hour through its firmware
     allow_reboot: bool = True

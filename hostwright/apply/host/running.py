@@ -20,8 +20,7 @@ from hostwright.common.errors import FailedStep, HostError, StepFailed
 from hostwright.plan import probing
 from hostwright.plan.model import RolePlan, RoleResult
 from hostwright.stack.stack import Artifact
-from hostwright.transport import Session
-from hostwright.transport.become import check_alive, check_become, wrap
+from hostwright.transport.rootshell import RootShell
 
 TAIL_LINES = 15  #: of a failed step's output, shown to the operator
 JOB_TIMEOUT_S = 6 * 3600.0  #: a watch ends then; the steps have their own, shorter limits on the host
@@ -63,10 +62,8 @@ class Runner:
         self._bring(plan.role, artifacts)
         name = f"{self.run_id}-{plan.role}-{secrets.token_hex(2)}"
         job = jobs.Job(name, plan, probing.new_nonce(), self.run_id, self.operator)
-        started = self.line.root(jobs.start_script(job), START_TIMEOUT_S)
-        if started.status != 0:
-            said = started.stderr.decode("utf-8", errors="replace").strip()
-            raise HostError(self.host, f"{plan.role}: the job could not be started: {said or started.status}")
+        failure = f"{plan.role}: the job could not be started"
+        self.line.run(jobs.start_script(job), timeout_s=START_TIMEOUT_S, failure=failure)
         self.emit(events.RoleStarted(self.host, plan.role, len(plan.steps), job.id))
         return self.follow(job.id, plan.role, [change.what for change, _ in plan.steps], job.nonce)
 
@@ -82,45 +79,36 @@ class Runner:
         def take(data: bytes) -> None:
             self.emit(events.RoleProgress(self.host, role, reader.feed(data)))
 
-        status = self.line.use(lambda session: self._watch(session, job_id, reader.bytes + 1, take))
+        status = self.line.use(lambda shell: self._watch(shell, job_id, reader.bytes + 1, take))
         result = reader.result(255 if status is None else status)
         self.emit(events.RoleFinished(self.host, role, result))
         if status is None:
             raise JobLost(self.host, f"{role}: the host went down, or the job was killed, in the middle of {job_id}")
         return result
 
-    def _watch(self, session: Session, job_id: str, from_byte: int, take: Callable[[bytes], None]) -> int | None:
+    def _watch(self, shell: RootShell, job_id: str, from_byte: int, take: Callable[[bytes], None]) -> int | None:
         nonce = probing.new_nonce()
-        script = wrap("", jobs.watch_script(job_id, nonce, from_byte), password=self.line.password)
-        output = session.run(
-            "/bin/sh",
-            stdin=script,
+        output = shell.run(
+            jobs.watch_script(job_id, nonce, from_byte),
+            failure=f"the job {job_id} cannot be followed",
             timeout_s=JOB_TIMEOUT_S,
             idle_s=WATCH_IDLE_S,
             cap_bytes=WATCH_CAP_BYTES,
             on_stdout=take,
         )
-        check_alive(self.host, output)
-        check_become(self.host, output)
-        if output.status != 0:
-            said = output.stderr.decode("utf-8", errors="replace").strip().splitlines() or ["it does not say why"]
-            raise HostError(self.host, f"the job {job_id} cannot be followed: {said[-1]}")
         return jobs.status_in(output.stderr, nonce)
 
     def _bring(self, role: str, artifacts: Sequence[Artifact]) -> None:
         for artifact in filter(self._fetches, artifacts):
             self.emit(events.Note(self.host, f"{role}: the host fetches {artifact.file} from its vendor"))
-            fetched = self.line.root(fetch_script(artifact), FETCH_TIMEOUT_S)
-            if fetched.status != 0:
-                said = fetched.stderr.decode("utf-8", errors="replace").strip().splitlines() or ["it does not say why"]
-                raise HostError(self.host, f"{role}: it cannot fetch {artifact.file}: {said[-1]}")
+            failure = f"{role}: it cannot fetch {artifact.file}"
+            self.line.run(fetch_script(artifact), timeout_s=FETCH_TIMEOUT_S, failure=failure)
         pushed = [(artifact, self.locate(artifact)) for artifact in artifacts if not self._fetches(artifact)]
         if pushed:
             self.line.use(
-                lambda session: deliver(
-                    session,
+                lambda shell: deliver(
+                    shell,
                     pushed,
-                    password=self.line.password,
                     progress=lambda artifact, done, total: self.emit(
                         events.Delivering(self.host, role, artifact.file, done, total)
                     ),

@@ -17,13 +17,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from hostwright.common.errors import HostError, Locked, Unreachable
-from hostwright.common.secret import Secret
 from hostwright.plan import locks, probing
 from hostwright.plan.locks import LAPSES_S, Holder, OperatorLock
 from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask
-from hostwright.transport import Session
-from hostwright.transport.become import check_become, root_command, wrap
+from hostwright.transport.rootshell import RootShell
 
 BEAT_S = 4.0  #: between two signs of life: three may come late before the lock lapses
 MARGIN_S = 1.0  #: the lock counts as lost so long before it lapses, for what is begun at the last moment
@@ -70,14 +68,13 @@ class HostLock:
     @classmethod
     def acquire(
         cls,
-        session: Session,
+        shell: RootShell,
         holder: Holder,
         *,
-        password: Secret | None,
         wait_s: float = 0.0,
         notify: Callable[[str], None] = lambda _: None,
     ) -> HostLock:
-        """Take the lock over ``session``, on which sudo has been tried before (see ``become.root_command``).
+        """Take the lock over ``shell``, on which sudo has been tried before (see ``RootShell.stream``).
 
         Raises ``Locked`` with who holds it, when it is not free within ``wait_s``; ``notify`` hears of that while it
         waits. The lock of a run that is dead, or not heard any more, is waited for in any case: it lapses. Raises
@@ -86,7 +83,7 @@ class HostLock:
         begun_s = _now_s()
         round_s = FIRST_WAIT_S
         while True:
-            keeper = Keeper(session, holder, password, round_s)
+            keeper = Keeper(shell, holder, round_s)
             try:
                 busy = keeper.settled(round_s + ANSWER_S)
             except BaseException:  # whatever it is: a lock that nobody knows of would be held for the whole run
@@ -129,13 +126,11 @@ class Keeper:
     tells when that sign was sent: for ``LAPSES_S`` from then on, the lock is ours.
     """
 
-    def __init__(self, session: Session, holder: Holder, password: Secret | None, wait_s: int):
+    def __init__(self, shell: RootShell, holder: Holder, wait_s: int):
         self.host = holder.host
         self.why = "its connection is silent"
         self._nonce = probing.new_nonce().encode()
-        command, self._opening = root_command(
-            _KEEP, locks.RUN_DIR, self._nonce.decode(), holder.to_json(), wait_s, LAPSES_S, password=password
-        )
+        about = (locks.RUN_DIR, self._nonce.decode(), holder.to_json(), wait_s, LAPSES_S)
         self._change = threading.Condition()
         self._rest = b""
         self._held = self._ending = False
@@ -143,7 +138,7 @@ class Keeper:
         self._error: HostError | None = None  #: set when the program has ended, whatever the reason
         self._sent = self._heard = 0
         self._sent_s = self._heard_s = -math.inf
-        self._thread = threading.Thread(target=self._run, args=(session, command), name="host-lock", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(shell, about), name="host-lock", daemon=True)
         self._thread.start()
 
     def settled(self, timeout_s: float) -> Busy | None:
@@ -174,11 +169,8 @@ class Keeper:
         self.stop()
         self._thread.join(RELEASE_S)
 
-    def read(self, size: int, /) -> bytes:
-        """See ``transport.Readable``: what opens the program, then a sign of life now and then, until the end."""
-        if self._opening:
-            opening, self._opening = self._opening[:size], self._opening[size:]
-            return opening
+    def read(self, size: int, /) -> bytes:  # noqa: ARG002 (a sign of life is shorter than any size)
+        """See ``transport.Readable``: a sign of life now and then, until the end."""
         with self._change:
             self._change.wait_for(lambda: self._ending or (self._held and self._heard == self._sent))
             if self._sent:
@@ -189,17 +181,16 @@ class Keeper:
             self._sent_s = _now_s()
             return b"%d\n" % self._sent
 
-    def _run(self, session: Session, command: str) -> None:
+    def _run(self, shell: RootShell, about: tuple[object, ...]) -> None:
         error: HostError
         try:
-            output = session.run(command, stdin=self, timeout_s=LONGEST_S, on_stdout=self._take)
+            output = shell.stream(_KEEP, *about, stdin=self, timeout_s=LONGEST_S, on_stdout=self._take)
         except HostError as caught:
             error = caught
         except Exception as caught:  # noqa: BLE001 - nobody sees what a thread raises: it is told to whoever asks
             error = HostError(self.host, f"it cannot be locked: {caught}")
         else:
-            lines = output.stderr.decode("utf-8", "replace").strip().splitlines()
-            error = HostError(self.host, f"it cannot be locked: {lines[-1] if lines else 'it does not say why'}")
+            error = shell.failed("it cannot be locked", output)
         with self._change:
             self._error = error
             self.why = error.sentence if isinstance(error, Unreachable) else "the program that keeps it has ended"
@@ -228,48 +219,41 @@ class Keeper:
             self._heard, self._heard_s = self._sent, self._sent_s
 
 
-def look(session: Session) -> Facts:
+def look(shell: RootShell) -> Facts:
     """Which locks a host carries; needs no root."""
-    return ask(session, session.host.name, (locks.LOCK, locks.RUN_LOCK), None, timeout_s=ANSWER_S)
+    return ask(shell, (locks.LOCK, locks.RUN_LOCK), timeout_s=ANSWER_S)
 
 
-def put_lock(session: Session, lock: OperatorLock, *, password: Secret | None, force: bool = False) -> Facts:
+def put_lock(shell: RootShell, lock: OperatorLock, *, force: bool = False) -> Facts:
     """Lock a host in an operator's name; what was there before. Raises ``Locked`` for somebody else's lock."""
-    return _change_lock(
-        session, lock.owner, lambda facts: locks.lock_script(lock, facts, force=force), password, force=force
-    )
+    return _change_lock(shell, lock.owner, lambda facts: locks.lock_script(lock, facts, force=force), force=force)
 
 
-def take_lock_off(session: Session, who: str, *, password: Secret | None, force: bool = False) -> Facts:
+def take_lock_off(shell: RootShell, who: str, *, force: bool = False) -> Facts:
     """Take an operator's lock off a host; what was there before. Raises ``Locked`` for somebody else's lock."""
 
     def script(facts: Facts) -> str:
         return "" if locks.operator_lock(facts) is None else locks.unlock_script(facts, force=force)
 
-    return _change_lock(session, who, script, password, force=force)
+    return _change_lock(shell, who, script, force=force)
 
 
-def _change_lock(
-    session: Session, who: str, script: Callable[[Facts], str], password: Secret | None, *, force: bool
-) -> Facts:
+def _change_lock(shell: RootShell, who: str, script: Callable[[Facts], str], *, force: bool) -> Facts:
     """Look, decide, and change what was decided about; look again when another operator was faster."""
-    host = session.host.name
     for _ in range(TRIES):
-        before = look(session)
+        before = look(shell)
         why_not = "" if force else locks.forbids(locks.operator_lock(before), who, datetime.now(UTC))
         if why_not:
-            raise Locked(host, why_not)
+            raise Locked(shell.host, why_not)
         program = script(before)
         if not program:
             return before
-        output = session.run("/bin/sh", stdin=wrap("", program, password=password), timeout_s=ANSWER_S)
-        check_become(host, output)
+        output = shell.attempt(program, timeout_s=ANSWER_S)
         if output.status == 0:
             return before
         if output.status != locks.MOVED_STATUS:
-            lines = output.stderr.decode("utf-8", "replace").strip().splitlines()
-            raise HostError(host, f"its lock cannot be changed: {lines[-1] if lines else 'it does not say why'}")
-    raise Locked(host, "other operators change its lock all the time; look at it with `invoke lock --list`")
+            raise shell.failed("its lock cannot be changed", output)
+    raise Locked(shell.host, "other operators change its lock all the time; look at it with `invoke lock --list`")
 
 
 def _now_s() -> float:

@@ -27,10 +27,10 @@ from hostwright.rebuild.install.seeds.settings import Install, Reinstall, reinst
 from hostwright.rebuild.install.serving import Place, SeedServers
 from hostwright.rebuild.install.sources import console_keys
 from hostwright.rebuild.ways.means import Means, read_means
-from hostwright.transport import Session
 from hostwright.transport.identity.keys import HostKey, KeyPair, generate
 from hostwright.transport.identity.offered import offered
 from hostwright.transport.identity.trusting import known, replace
+from hostwright.transport.rootshell import RootShell
 
 POLL_S = 2.0  #: between two looks whether the new system answers
 CONSOLE_POLL_S = 10.0  #: between two questions to its console: a BMC takes as long to let somebody in
@@ -46,7 +46,7 @@ class Installer:
     """What an installation needs beside the host: how to reach it, and where seeds are served."""
 
     member: Member
-    connect: Callable[[], Session]
+    connect: Callable[[], RootShell]
     open_bmc: Callable[[], Controller] | None
     servers: SeedServers
     run: str
@@ -84,8 +84,8 @@ class Installer:
         with phases.phase("install"):
             with suppress(HostError), self._bmc() as bmc:  # the host is there: a BMC that fails now is no failure
                 bmc.boot_from_disk()
-            with self._await_login(install.timeout_s) as session:
-                self._require_system(session, install)
+            with self._await_login(install.timeout_s) as shell:
+                self._require_system(shell, install)
 
     def _start_installer(
         self, install: Install, place: Place, seed: Seed, phases: Phases, begun: Callable[[], None]
@@ -231,17 +231,17 @@ class Installer:
         except Unreachable:
             return None
 
-    def _await_login(self, timeout_s: float) -> Session:
+    def _await_login(self, timeout_s: float) -> RootShell:
         """Wait until we may log in and systemd has settled: the installed system's first boot may still go on."""
         return rebooting.await_boot(
             self.member.host, self.connect, after="its installation", timeout_s=timeout_s, emit=self.emit,
             clock=self.clock,
         )  # fmt: skip
 
-    def _require_system(self, session: Session, install: Install) -> None:
+    def _require_system(self, shell: RootShell, install: Install) -> None:
         """Raise unless the system and release of the settings were installed: which ones, the site's PXE decides."""
         name = self.member.name
-        said = os_release(ask(session, name, (OS_RELEASE,), None, timeout_s=LOOK_TIMEOUT_S))
+        said = os_release(ask(shell, (OS_RELEASE,), timeout_s=LOOK_TIMEOUT_S))
         system, release = (console.printable(said.get(one, ""))[:SHOWN] for one in ("ID", "VERSION_ID"))
         if (system, release) == (install.os, install.release):
             return

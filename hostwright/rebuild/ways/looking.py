@@ -10,7 +10,6 @@ from typing import cast
 from hostwright.audit.auditing import ANSWERS_TIMEOUT_S, judged
 from hostwright.audit.judging import audit_probes
 from hostwright.common.errors import HostError, Stopped
-from hostwright.common.secret import Secret
 from hostwright.plan.hostfacts import read_host
 from hostwright.plan.member import Member
 from hostwright.plan.model import Facts, Probe
@@ -20,7 +19,7 @@ from hostwright.plan.probing import ordered
 from hostwright.rebuild.bmc import Controller
 from hostwright.rebuild.values import Rebuild, Way
 from hostwright.rebuild.ways.diagnosis import LATELY, Diagnosis, Power, Reinstall, reach_of, read_expected_gpus
-from hostwright.transport import Session
+from hostwright.transport.rootshell import RootShell
 
 #: the kernel's id of the boot that answers (proc(5)): another one after a power cycle
 BOOT_ID = Probe("cat /proc/sys/kernel/random/boot_id")
@@ -48,8 +47,7 @@ class Looked:
 
 def look(
     member: Member,
-    connect: Callable[[], Session],
-    password: Secret | None,
+    connect: Callable[[], RootShell],
     ways: Ways,
     *,
     history: tuple[Rebuild, ...] = (),
@@ -60,7 +58,7 @@ def look(
     ``history`` are earlier rebuilds of this host, ``tried`` what this one has done so far. Raises ``Stopped`` when the
     operator ends the run.
     """
-    facts, error = _facts(member, connect, password)
+    facts, error = _facts(member, connect)
     power, bmc_sentence = _power(ways)
     at = datetime.now(UTC)
     audit = judged(member, facts, at) if facts is not None else None
@@ -82,14 +80,12 @@ def look(
     return Looked(diagnosis, facts, error)
 
 
-def _facts(
-    member: Member, connect: Callable[[], Session], password: Secret | None
-) -> tuple[Facts | None, HostError | None]:
+def _facts(member: Member, connect: Callable[[], RootShell]) -> tuple[Facts | None, HostError | None]:
     """The answers to all questions of an audit, or why there are none."""
     probes = ordered([BOOT_ID, *audit_probes(member)])
     try:
-        with connect() as session:
-            return ask(session, member.name, probes, password, timeout_s=ANSWERS_TIMEOUT_S), None
+        with connect() as shell:
+            return ask(shell, probes, timeout_s=ANSWERS_TIMEOUT_S), None
     except Stopped:
         raise
     except HostError as error:

@@ -24,7 +24,7 @@ Clean = tuple[Facts, datetime]
 def clean(provisioned: FrontDoor, gpu01: Machine, member: Member) -> Clean:
     """The facts of a host as desired, and when it was looked at."""
     on(gpu01, "systemctl start docker.service")  # returns when it is active: just after a boot it is not yet
-    audit, facts = audit_host(member, lambda one: one.connect(), None)
+    audit, facts = audit_host(member, lambda one: one.connect())
     assert facts is not None, audit.sentence
     assert (audit.deviations, audit.findings) == ((), ())
     return facts, datetime.fromisoformat(audit.at)

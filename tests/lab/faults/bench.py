@@ -143,8 +143,8 @@ def _run(words: list[str], bench: Bench) -> None:
 def plan_of(inventory: Path, host: str, roles: tuple[str, ...]) -> Plan:
     """What stands between a host and these roles, asked afresh. Raises `HostwrightError` where it cannot be asked."""
     member = Fleet.load(inventory).members(host, roles)[0]
-    with member.connect() as session:
-        return make_plan(member.desired, observe(session, member.desired, None))
+    with member.connect() as shell:
+        return make_plan(member.desired, observe(shell, member.desired))
 
 
 def failed_checks(inventory: Path, host: str, layer: Layer) -> list[str]:

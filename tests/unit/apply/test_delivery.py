@@ -21,6 +21,7 @@ from hostwright.apply import delivery
 from hostwright.apply.delivery import CACHE, deliver, fetch_script, host_path, look_script
 from hostwright.common.errors import ArtifactError, HostError, ProtocolError
 from hostwright.transport import Output
+from hostwright.transport.rootshell import RootShell
 from tests.unit.transport.test_become import SUDO
 
 CONTENT = os.urandom(300_000)
@@ -85,7 +86,7 @@ def send(here: Here, path: Path, cache: str, artifact: Artifact, told: list[tupl
         if told is not None:
             told.append((done, total))
 
-    deliver(here, [(artifact, path)], password=None, progress=progress, cache=cache)  # type: ignore[arg-type]
+    deliver(RootShell(here), [(artifact, path)], progress=progress, cache=cache)  # type: ignore[arg-type]
     return Path(host_path(artifact, cache))
 
 
@@ -119,9 +120,9 @@ def test_several_files_are_looked_for_in_one_exec() -> None:
     with places() as (path, cache):
         (path.parent / "second.deb").write_bytes(other)
         both = [(Artifact(), path), (second, path.parent / "second.deb"), (Artifact(), path)]
-        deliver(here, both, password=None, progress=lambda *_: None, cache=cache)  # type: ignore[arg-type]
+        deliver(RootShell(here), both, progress=lambda *_: None, cache=cache)  # type: ignore[arg-type]
         assert here.execs == 3
-        deliver(here, both, password=None, progress=lambda *_: None, cache=cache)  # type: ignore[arg-type]
+        deliver(RootShell(here), both, progress=lambda *_: None, cache=cache)  # type: ignore[arg-type]
         assert here.execs == 4
         assert Path(host_path(second, cache)).read_bytes() == other
 

@@ -24,6 +24,8 @@ from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import PREFLIGHT, Desired, DesiredRole, make_plan, removal_of
 from hostwright.plan.release import reduced
 from hostwright.stack.stackfile import load_stack
+from hostwright.transport import Output
+from hostwright.transport.rootshell import RootShell
 from tests.unit.plan.test_planning import LAYERS, OS_RELEASE, Named, facts
 
 
@@ -94,11 +96,10 @@ def written(before: dict[str, object], *, depart: bool) -> list[str]:
     """What is run on a host with this record from which cudnn, cuda and base were taken away."""
     scripts: list[str] = []
 
-    def root(script: str, timeout_s: float) -> SimpleNamespace:
+    def run(script: str, *, timeout_s: float, failure: str) -> None:
         scripts.append(script)
-        return SimpleNamespace(status=0, stderr=b"")
 
-    books = Books(SimpleNamespace(root=root), removal_of(LAYERS), release.Run("run"))
+    books = Books(SimpleNamespace(run=run), removal_of(LAYERS), release.Run("run"))
     books.note_removal(Facts({release.RELEASE: Answer(0, json.dumps(before))}), depart=depart)
     return scripts
 
@@ -155,7 +156,7 @@ STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
 def member(name: str, roles: Sequence[str] = ("base", "cuda")) -> Any:
     """A host of a fleet that has the roles base and cuda."""
     named = tuple(SimpleNamespace(name=role) for role in roles)
-    return SimpleNamespace(name=name, stack=STACK, roles=named, connect=lambda: closing(io.BytesIO()))
+    return SimpleNamespace(name=name, stack=STACK, roles=named, connect=lambda _: closing(io.BytesIO()))
 
 
 def looked(monkeypatch: pytest.MonkeyPatch, name: str, record: dict[str, Any] | Exception) -> removing.Formers:
@@ -313,3 +314,11 @@ def test_directories_of_others_and_venvs_in_use_stay(tmp_path: Path):
             job.communicate(b"\n")
     everything.remove(disk.former.name)
     assert disk.clean() == everything
+
+
+def test_a_host_that_goes_down_while_room_is_made_on_it_is_not_at_fault():
+    session: Any = SimpleNamespace(
+        host=SimpleNamespace(name="gpu01"), run=lambda *_, **__: Output(143, b"", b"Terminated\n", False, 0.0)
+    )
+    with pytest.raises(Unreachable, match="the program on it was killed"):
+        departure.clean(RootShell(session), STACK)

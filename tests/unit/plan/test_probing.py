@@ -9,12 +9,15 @@ from hypothesis import strategies as st
 from hostwright.common.errors import ProtocolError
 from hostwright.common.quoting import sh
 from hostwright.plan.model import Answer, Probe
-from hostwright.plan.probing import cap_bytes, new_nonce, ordered, parse, program
+from hostwright.plan.probing import cap_bytes, new_nonce, ordered, parse, programs
+from hostwright.transport.become import wrap
 
 
 def observe(*probes: Probe):
     asked, nonce = ordered(probes), new_nonce()
-    done = subprocess.run(["/bin/sh"], input=program(asked, nonce), capture_output=True, check=False)
+    done = subprocess.run(
+        ["/bin/sh"], input=wrap(*programs(asked, nonce), password=None), capture_output=True, check=False
+    )
     assert len(done.stdout) <= cap_bytes(asked)
     return parse(asked, nonce, done.stdout, "gpu01")
 

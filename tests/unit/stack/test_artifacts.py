@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+import filelock
 import pytest
+from filelock import lock_descriptor
 from rich.console import Console
 
 from hostwright.cli.transfer_view import LineProgress, make_progress, summary
 from hostwright.common.errors import ArtifactError, InputError
-from hostwright.stack.artifacts import Pin, Store, read_pins, write_pin
+from hostwright.stack.artifacts import Pin, Store, locked, read_pins, write_pin
 from hostwright.stack.mirroring import Mirrored, mirror
 
 CONTENT = b"the vendor's file" * 1000
@@ -148,6 +152,43 @@ def test_a_pin_of_another_file_is_no_pin(store: Store, vendor: Path) -> None:
     write_pin(store.lock_file("tf"), "cudnn", Pin("cudnn 7.tgz", "2" * 64, 1))
     (one,) = bring(store, Artifact(sha256=None, size=None), source_dir=vendor)
     assert one.pinned
+
+
+def test_one_process_at_a_time_works_in_a_folder(tmp_path: Path) -> None:
+    folder, order, waits = tmp_path / "a" / "b", [], threading.Event()
+
+    def second() -> None:
+        waits.set()
+        with locked(folder):
+            order.append("second")
+
+    with locked(folder):
+        thread = threading.Thread(target=second)
+        thread.start()
+        assert waits.wait(10)
+        thread.join(0.2)
+        order.append("first")
+    thread.join(10)
+    assert order == ["first", "second"]
+
+
+def test_who_waited_for_a_folder_that_was_removed_makes_and_locks_it_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, calls = tmp_path / "incoming", []
+
+    def lock_after_its_owner_left(descriptor: int) -> bool:
+        if not calls:
+            folder.rmdir()
+        calls.append(descriptor)
+        return lock_descriptor(descriptor)
+
+    monkeypatch.setattr(filelock, "lock_descriptor", lock_after_its_owner_left)
+    with locked(folder):
+        assert len(calls) == 2
+        descriptor = os.open(folder, os.O_RDONLY)
+        assert not lock_descriptor(descriptor, blocking=False)
+        os.close(descriptor)
 
 
 def test_a_damaged_store_is_cured(store: Store, vendor: Path) -> None:

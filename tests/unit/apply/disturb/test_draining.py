@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.apply.disturb import draining, hooks
+from hostwright.apply.disturb import draining
 from hostwright.apply.disturb.draining import (
     DRAINED,
     AtWork,
@@ -27,12 +28,13 @@ from hostwright.apply.disturb.draining import (
 )
 from hostwright.apply.events import Event, Waiting
 from hostwright.common.durations import Clock
-from hostwright.common.errors import HostError, InputError, InputErrors, StepFailed
+from hostwright.common.errors import HostError, InputError, InputErrors, StepFailed, Unreachable
 from hostwright.common.secret import Secret
 from hostwright.common.yamlfile import Origin
 from hostwright.inventory import Host, Value
 from hostwright.plan.model import Answer, Change, Facts, Plan, Planned, Reboot, RolePlan, Step
-from hostwright.transport import Output
+from hostwright.transport import Output, rootshell
+from hostwright.transport.rootshell import RootShell
 from tests.unit.support.shell import OWNER
 
 COMMANDS = {"hostwright_drain": "scontrol drain", "hostwright_undrain": "scontrol resume"}
@@ -183,6 +185,11 @@ class LocalSession:
         return Output(done.returncode, done.stdout, done.stderr, False, 0.0)
 
 
+def here() -> RootShell:
+    """Root on this machine, in place of a host."""
+    return RootShell(LocalSession(), Secret("hunter2"))  # type: ignore[arg-type]
+
+
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The host's file below ``tmp_path``, and no sudo."""
@@ -190,12 +197,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write = draining.write_script
     monkeypatch.setattr(draining, "PATH", str(path))
     monkeypatch.setattr(draining, "write_script", lambda *words, **more: write(*words, **{**more, "owner": OWNER}))
-    for module in (draining, hooks):
-        monkeypatch.setattr(module, "wrap", lambda user, root, password: f"{user}\n{root}".encode())
+    monkeypatch.setattr(rootshell, "wrap", lambda user, root, password: f"{user}\n{root}".encode())
     return path
 
 
-CONTEXT = Context("gpu01", "replaces\nthe\x1b driver", "run-7", "me@desk", Secret("hunter2"))
+CONTEXT = Context("gpu01", "replaces\nthe\x1b driver", "run-7", "me@desk")
 
 
 def told(path: Path) -> Drained | None:
@@ -214,13 +220,14 @@ def test_a_drained_host_says_so_before_the_command_runs_until_after_it_is_undrai
     place: Path, tmp_path: Path, where: str
 ) -> None:
     events: list[Event] = []
-    session: Any = LocalSession()
-    drain(session, both(where, tmp_path, f"cp {place} {tmp_path}/then"), CONTEXT, events.append)
+    session = LocalSession()
+    shell = RootShell(session, Secret("hunter2"))  # type: ignore[arg-type]
+    drain(shell, both(where, tmp_path, f"cp {place} {tmp_path}/then"), CONTEXT, events.append)
     said = told(place)
     assert said is not None
     assert (said.run, said.operator, said.reason) == ("run-7", "me@desk", "replaces the  driver")
     assert told(tmp_path / "then") == said, "a run that is killed in between leaves its word behind"
-    undrain(session, both(where, tmp_path, undrain=f"cp {place} {tmp_path}/then"), CONTEXT, events.append)
+    undrain(shell, both(where, tmp_path, undrain=f"cp {place} {tmp_path}/then"), CONTEXT, events.append)
     assert told(place) is None
     assert told(tmp_path / "then") == said
     assert (tmp_path / "said").read_text() == "gpu01 10.0.0.1 run-7 replaces the  driver\n" * 2
@@ -235,7 +242,7 @@ def test_a_drained_host_says_so_before_the_command_runs_until_after_it_is_undrai
 def test_a_drain_command_that_fails_is_told_with_its_last_lines(place: Path, tmp_path: Path, where: str) -> None:
     failing = both(where, tmp_path, "echo first; echo 'slurm is down' >&2; exit 9")
     with pytest.raises(StepFailed) as caught:
-        drain(LocalSession(), failing, CONTEXT, lambda event: None)  # type: ignore[arg-type]
+        drain(here(), failing, CONTEXT, lambda event: None)
     assert caught.value.sentence == (
         f"the drain command (on the {where}) ended with status 9: slurm is down; nothing was disturbed, and the host "
         "counts as drained"
@@ -247,32 +254,43 @@ def test_a_drain_command_that_fails_is_told_with_its_last_lines(place: Path, tmp
 
 @pytest.mark.parametrize("where", draining.PLACES)
 def test_a_host_whose_undrain_command_fails_stays_drained(place: Path, tmp_path: Path, where: str) -> None:
-    session: Any = LocalSession()
-    drain(session, both(where, tmp_path), CONTEXT, lambda event: None)
+    session = LocalSession()
+    shell = RootShell(session, Secret("hunter2"))  # type: ignore[arg-type]
+    drain(shell, both(where, tmp_path), CONTEXT, lambda event: None)
     with pytest.raises(StepFailed, match=r"ended with status 1.*the host stays drained, and the next run tries again"):
-        undrain(session, both(where, tmp_path, undrain="false"), CONTEXT, lambda event: None)
+        undrain(shell, both(where, tmp_path, undrain="false"), CONTEXT, lambda event: None)
     assert told(place) is not None
-    undrain(session, both(where, tmp_path), CONTEXT, lambda event: None)
+    undrain(shell, both(where, tmp_path), CONTEXT, lambda event: None)
     assert told(place) is None
 
 
 def test_a_command_without_end_and_one_that_is_killed_are_told_as_such(place: Path) -> None:
     with pytest.raises(StepFailed, match="did not end within 0 s and printed nothing"):
-        drain(LocalSession(), Hooks("sleep 600", "u", timeout_s=0.2), CONTEXT, lambda event: None)  # type: ignore[arg-type]
+        drain(here(), Hooks("sleep 600", "u", timeout_s=0.2), CONTEXT, lambda event: None)
     with pytest.raises(StepFailed, match="was killed by signal 9"):
-        drain(LocalSession(), Hooks("kill -9 $$", "u"), CONTEXT, lambda event: None)  # type: ignore[arg-type]
+        drain(here(), Hooks("kill -9 $$", "u"), CONTEXT, lambda event: None)
 
 
 def test_a_host_that_cannot_be_marked_is_not_drained(place: Path, tmp_path: Path) -> None:
     place.parent.touch()
     with pytest.raises(HostError, match=r"drained.json cannot be written, so it was not drained: .*mkdir"):
-        drain(LocalSession(), both("controller", tmp_path), CONTEXT, lambda event: None)  # type: ignore[arg-type]
+        drain(here(), both("controller", tmp_path), CONTEXT, lambda event: None)
     assert not (tmp_path / "said").exists()
+
+
+@pytest.mark.parametrize("change", [drain, undrain])
+def test_a_host_that_goes_down_while_it_is_marked_is_asked_again_and_not_at_fault(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[..., None]
+) -> None:
+    monkeypatch.setattr(LocalSession, "run", lambda *_, **__: Output(143, b"", b"Terminated\n", False, 0.0))
+    with pytest.raises(Unreachable, match="the program on it was killed") as caught:
+        change(here(), both("controller", tmp_path), CONTEXT, lambda event: None)
+    assert caught.value.passing
 
 
 def test_a_mark_of_an_earlier_run_is_renewed(place: Path, tmp_path: Path) -> None:
     for run in ("run-1", "run-2"):
-        drain(LocalSession(), both("controller", tmp_path), replace(CONTEXT, run=run), lambda event: None)  # type: ignore[arg-type]
+        drain(here(), both("controller", tmp_path), replace(CONTEXT, run=run), lambda event: None)
     said = told(place)
     assert said is not None
     assert said.run == "run-2"

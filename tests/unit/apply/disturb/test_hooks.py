@@ -12,8 +12,10 @@ import pytest
 
 from hostwright.apply.disturb import hooks
 from hostwright.apply.disturb.hooks import Ended, run_here, run_there
+from hostwright.common.errors import Unreachable
 from hostwright.inventory import Host
-from hostwright.transport import Output
+from hostwright.transport import Output, rootshell
+from hostwright.transport.rootshell import RootShell
 
 ABOUT = {"HOSTWRIGHT_HOST": "gpu01", "HOSTWRIGHT_REASON": 'it\'s $(touch evil) `id` "$HOME"'}
 SHOW = 'printf "%s\\n" "$HOSTWRIGHT_HOST" "$HOSTWRIGHT_REASON"'
@@ -44,13 +46,18 @@ class LocalSession:
         return Output(done.returncode, done.stdout, done.stderr, False, 60.0)
 
 
+def here() -> RootShell:
+    """Root on this machine, in place of a host."""
+    return RootShell(LocalSession())  # type: ignore[arg-type]
+
+
 @pytest.fixture(params=["here", "there"])
 def carry_out(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
     """Both ways of running a command: on this machine, and through a session."""
-    monkeypatch.setattr(hooks, "wrap", lambda user, root, password: f"{user}\n{root}".encode())
+    monkeypatch.setattr(rootshell, "wrap", lambda user, root, password: f"{user}\n{root}".encode())
     if request.param == "here":
         return run_here
-    return lambda command, about, timeout_s: run_there(LocalSession(), command, about, timeout_s, None)
+    return lambda command, about, timeout_s: run_there(here(), command, about, timeout_s)
 
 
 def test_what_a_command_is_about_comes_as_data(carry_out, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -95,20 +102,28 @@ def test_a_child_in_the_background_is_not_waited_for(monkeypatch: pytest.MonkeyP
 
 
 def test_a_status_that_looks_like_a_timeout_is_one_only_when_the_time_was_over(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(hooks, "wrap", lambda user, root, password: f"{user}\n{root}".encode())
-    assert run_there(LocalSession(), "exit 124", ABOUT, 3600, None) == Ended(124)
+    monkeypatch.setattr(rootshell, "wrap", lambda user, root, password: f"{user}\n{root}".encode())
+    assert run_there(here(), "exit 124", ABOUT, 3600) == Ended(124)
 
 
 def test_the_host_gets_more_time_than_the_command(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(hooks, "wrap", lambda user, root, password: f"{user}\n{root}".encode())
+    monkeypatch.setattr(rootshell, "wrap", lambda user, root, password: f"{user}\n{root}".encode())
     session = LocalSession()
-    run_there(session, "true", ABOUT, 100, None)
+    run_there(RootShell(session), "true", ABOUT, 100)  # type: ignore[arg-type]
     assert session.timeout_s > 100 + hooks.GRACE_S
 
 
 def test_a_host_without_room_for_the_output_says_why(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(hooks, "wrap", lambda user, root, password: f"{user}\nTMPDIR=/nonexistent\n{root}".encode())
+    monkeypatch.setattr(rootshell, "wrap", lambda user, root, password: f"{user}\nTMPDIR=/nonexistent\n{root}".encode())
     monkeypatch.setenv("TMPDIR", "/nonexistent")
-    ended = run_there(LocalSession(), "true", ABOUT, 100, None)
+    ended = run_there(here(), "true", ABOUT, 100)
     assert ended.status == 1
     assert "mktemp" in ended.lines[-1]
+
+
+def test_a_command_that_is_killed_and_a_host_that_goes_down_are_told_apart(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(rootshell, "wrap", lambda user, root, password: f"{user}\n{root}".encode())
+    assert run_there(here(), "kill -9 $$", ABOUT, 3600).status == 137
+    monkeypatch.setattr(LocalSession, "run", lambda *_, **__: Output(143, b"begun\n", b"Terminated\n", False, 9.0))
+    with pytest.raises(Unreachable, match="the program on it was killed"):
+        run_there(here(), "true", ABOUT, 3600)

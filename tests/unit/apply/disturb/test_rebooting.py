@@ -17,7 +17,8 @@ from hostwright.common.durations import Clock
 from hostwright.common.errors import BecomeError, HostError, HostKeyMismatch, InputError, Stopped, Unreachable
 from hostwright.common.yamlfile import Origin
 from hostwright.inventory import Host, Value
-from hostwright.transport import Output
+from hostwright.transport import Output, rootshell
+from hostwright.transport.rootshell import RootShell
 from tests.unit.support.shell import program
 
 OLD, NEW, NEWER = (f"{digit}0000000-0000-4000-8000-000000000000" for digit in "123")
@@ -90,24 +91,23 @@ class Course:
     events: list[Event] = field(default_factory=list)
     opened: list[FakeSession] = field(default_factory=list)
 
-    def connect(self) -> FakeSession:
+    def connect(self) -> RootShell:
         one = self.attempts.pop(0) if len(self.attempts) > 1 else self.attempts[0]
         if isinstance(one, HostError):
             raise one
         self.opened.append(one)
-        return one
+        return RootShell(one)  # type: ignore[arg-type]
 
     def run(self, timeout_s: float = 1800.0) -> tuple[FakeSession, float]:
-        session, took_s = reboot(
-            self.first,  # type: ignore[arg-type]
-            self.connect,  # type: ignore[arg-type]
-            password=None,
+        shell, took_s = reboot(
+            RootShell(self.first),  # type: ignore[arg-type]
+            self.connect,
             timeout_s=timeout_s,
             reason=REASON,
             emit=self.events.append,
             clock=self.time.clock,
         )
-        return session, took_s  # type: ignore[return-value]
+        return shell.session, took_s  # type: ignore[return-value]
 
     def fail(self, timeout_s: float = 1800.0) -> str:
         with pytest.raises(HostError) as caught:
@@ -122,7 +122,7 @@ class Course:
 
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rebooting, "wrap", lambda user, root, password: f"{user}\n{root}".encode())
+    monkeypatch.setattr(rootshell, "wrap", lambda user, root, password: f"{user}\n{root}".encode())
 
 
 def still_up() -> FakeSession:
@@ -181,6 +181,12 @@ def test_a_host_that_boots_twice_is_waited_for_twice() -> None:
 
 def test_a_connection_lost_over_the_order_is_no_error_when_the_boot_id_changes() -> None:
     course = Course([NO_ROUTE, FakeSession([RUNNING])], FakeSession([Seen(OLD)], order=down()))
+    assert course.run()[1] == 1
+
+
+@pytest.mark.parametrize("status", [129, 137, 143, -1])
+def test_an_order_that_the_hosts_own_end_cuts_short_is_no_error_when_the_boot_id_changes(status: int) -> None:
+    course = Course([NO_ROUTE, FakeSession([RUNNING])], FakeSession([Seen(OLD)], order=status))
     assert course.run()[1] == 1
 
 

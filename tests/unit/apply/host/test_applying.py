@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hostwright import inventory
 from hostwright.apply import events
 from hostwright.apply.disturb import draining
 from hostwright.apply.host import applying
@@ -23,6 +24,7 @@ from hostwright.plan.planning import Desired, DesiredRole
 from hostwright.resources import originals
 from hostwright.stack.stackfile import load_stack
 from hostwright.transport import Output
+from hostwright.transport.rootshell import RootShell
 
 STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
 
@@ -57,6 +59,7 @@ class LocalSession:
     """Runs what a host would run, here, and counts."""
 
     def __init__(self, breaks: tuple[int, ...] = ()) -> None:
+        self.host = inventory.Host("gpu01")
         self.execs = 0
         self.breaks = breaks  #: the execs that find the connection gone
 
@@ -92,9 +95,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(scripting, "LOCK_DIR", str(tmp_path / "locks"))
     monkeypatch.setattr("hostwright.plan.planning.check_host", lambda stack, facts: [])
     plainly = lambda user, root, password: f"{user}\n{root}".encode()  # noqa: E731
-    for module in ("line", "running"):
-        monkeypatch.setattr(f"hostwright.apply.host.{module}.wrap", plainly)
-    monkeypatch.setattr("hostwright.plan.probing.wrap", plainly)
+    monkeypatch.setattr("hostwright.transport.rootshell.wrap", plainly)
     return tmp_path
 
 
@@ -104,7 +105,7 @@ def host(
     desired = Desired("gpu01", STACK, tuple(DesiredRole(name, needs, (flag,)) for name, (needs, flag) in roles.items()))
     given = {"emit": said.append, **(more or {})}
     settings = Settings(run=release.Run("run"), locate=lambda artifact: Path(), **given)
-    return Host(lambda: session or LocalSession(), desired, settings)
+    return Host(lambda: RootShell(session or LocalSession()), desired, settings)
 
 
 def touch(path: Path, **more: str) -> Flag:
@@ -187,7 +188,7 @@ def test_a_reboot_is_done_once_and_looked_at_again(place: Path, monkeypatch: pyt
     wants = Flag(str(place / "a"), "true", reboot="nouveau is bound")
     reasons: list[str] = []
 
-    def boot(session, connect, *, password, timeout_s, reason, emit):
+    def boot(shell, connect, *, timeout_s, reason, emit):
         reasons.append(reason)
         (place / "a").touch()
         return connect(), 1.5
@@ -230,7 +231,7 @@ def test_what_needs_a_reboot_after_its_steps_says_so_at_the_next_look(place: Pat
 def test_a_reboot_that_changes_nothing_is_not_repeated(place: Path, monkeypatch: pytest.MonkeyPatch):
     reboots: list[str] = []
 
-    def boot(session, connect, *, password, timeout_s, reason, emit):
+    def boot(shell, connect, *, timeout_s, reason, emit):
         reboots.append(reason)
         return connect(), 1.5
 
@@ -274,7 +275,11 @@ def removing(place: Path, said: list[events.Event], more: dict[str, object]) -> 
     """A host with nothing left to take away, and what happens to it, in order."""
     desired = Desired("gpu01", STACK, (DesiredRole("base", (), (touch(place / "a"),)),), removes=True)
     given = {"emit": said.append, "depart": True, **more}
-    one = Host(LocalSession, desired, Settings(run=release.Run("run"), locate=lambda artifact: Path(), **given))
+    one = Host(
+        lambda: RootShell(LocalSession()),
+        desired,
+        Settings(run=release.Run("run"), locate=lambda artifact: Path(), **given),
+    )
     happened: list[str] = []
     one._hold = lambda: happened.append("hold")  # type: ignore[method-assign]
     one._books.note_removal = lambda facts, *, depart: happened.append(f"depart={depart}")  # type: ignore[method-assign]

@@ -12,7 +12,9 @@ from hostwright.apply import events
 from hostwright.apply.host import line
 from hostwright.apply.host.line import Line, Patience
 from hostwright.common.errors import HostKeyMismatch, Stopped, Unreachable
+from hostwright.inventory import Host
 from hostwright.transport import Output
+from hostwright.transport.rootshell import RootShell
 
 REFUSED = Unreachable("gpu01", "192.0.2.1:22 refuses the connection", passing=True)
 NO_LOGIN = Unreachable("gpu01", "no usable key and no password")
@@ -38,7 +40,7 @@ class Way:
         if error is not None:
             raise error
         self.sessions.append(FakeSession())
-        return self.sessions[-1]
+        return RootShell(self.sessions[-1])  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -52,14 +54,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def make(way: Callable[[], Any], said: list[events.Event] | None = None, **patience: float) -> Line:
     told = [] if said is None else said
-    return Line("gpu01", way, password=None, emit=told.append, patience=Patience(**patience))
+    return Line("gpu01", way, emit=told.append, patience=Patience(**patience))
 
 
 def losing(times: int) -> Callable[[Any], str]:
     """Work whose connection is lost so many times before it is done."""
     left = [times]
 
-    def work(session: FakeSession) -> str:
+    def work(shell: RootShell) -> str:
         if left[0]:
             left[0] -= 1
             raise Unreachable("gpu01", "the connection was lost", passing=True)
@@ -87,7 +89,7 @@ def test_patience_with_a_lost_connection_has_an_end(clock: list[float]):
 def test_patience_begins_anew_with_a_connection_that_held_for_a_while(clock: list[float]):
     lost = [0]
 
-    def work(session: FakeSession) -> str:
+    def work(shell: RootShell) -> str:
         lost[0] += 1
         if lost[0] <= 20:
             clock[0] += line.STEADY_S + 100
@@ -142,13 +144,13 @@ def test_another_key_after_a_loss_is_an_error_at_once(clock: list[float]):
 def test_roles_that_run_side_by_side_share_one_new_connection():
     way = Way()
     one = make(way)
-    first = one.session
+    first = one.shell
     meeting = threading.Barrier(4, timeout=20)
     answers: list[str] = []
 
     def role() -> None:
-        def work(session: Any) -> str:
-            if session is first:
+        def work(shell: RootShell) -> str:
+            if shell is first:
                 meeting.wait()
                 raise Unreachable("gpu01", "the connection was lost", passing=True)
             return "done"
@@ -168,8 +170,13 @@ def test_a_program_that_was_killed_with_its_host_is_run_again(clock: list[float]
     statuses = [137, 0]
 
     class Session(FakeSession):
+        host = Host("gpu01")
+
         def run(self, command: str, *, stdin: bytes, timeout_s: float) -> Output:
             return Output(statuses.pop(0), b"", b"Killed", False, 0.0)
 
-    assert make(Session).root("true", 10).status == 0
+    def connect() -> RootShell:
+        return RootShell(Session())  # type: ignore[arg-type]
+
+    assert make(connect).run("true", timeout_s=10, failure="it failed").status == 0
     assert statuses == []

@@ -21,8 +21,10 @@ from hostwright.apply.locking.holding import HostLock
 from hostwright.common.errors import HostError, Locked, Unreachable
 from hostwright.plan import locks
 from hostwright.plan.locks import Holder
+from hostwright.plan.model import Answer, Facts
 from hostwright.transport import Output
-from tests.unit.plan.test_locks import MINE, NOW, THEIRS, place, seen
+from hostwright.transport.rootshell import RootShell
+from tests.unit.plan.test_locks import MINE, NOW, RMA, THEIRS, place, seen
 from tests.unit.support.shell import program
 
 __all__ = ["place"]
@@ -81,7 +83,7 @@ def session(place: Path) -> Iterator[LocalSession]:
 
 
 def take(session: LocalSession, holder: Holder = MINE, **more: Any) -> HostLock:
-    return HostLock.acquire(session, holder, password=None, **more)  # type: ignore[arg-type]
+    return HostLock.acquire(RootShell(session), holder, **more)  # type: ignore[arg-type]
 
 
 def eventually(condition: Callable[[], bool]) -> None:
@@ -152,7 +154,7 @@ def test_a_keeper_that_is_killed_holds_nothing(place: Path, session: LocalSessio
     eventually(lambda: lock.lost)
     assert (place / "run" / "run.json").exists()
     assert locks.run_lock(seen()) is None, "what it left says nothing"
-    with pytest.raises(HostError, match=r"its lock was lost \(the program that keeps it has ended\)"):
+    with pytest.raises(HostError, match=r"its lock was lost \(the program on it was killed: it is going down"):
         lock.check()
     take(session, THEIRS).release()
 
@@ -239,3 +241,18 @@ def test_no_thread_is_left_behind(session: LocalSession):
 def test_the_program_is_one_line_for_login_shells_that_want_it_so():
     assert "\n" not in holding._KEEP
     assert "!" not in holding._KEEP
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda shell: holding.put_lock(shell, RMA), lambda shell: holding.take_lock_off(shell, RMA.owner)],
+)
+def test_a_host_that_goes_down_while_an_operators_lock_is_changed_is_not_at_fault(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[RootShell], object]
+):
+    killed = Output(137, b"", b"Killed\n", False, 0.0)
+    session: Any = SimpleNamespace(host=SimpleNamespace(name="gpu01"), run=lambda *_, **__: killed)
+    there = Facts({locks.LOCK: Answer(0, f"there\n{RMA.to_json()}"), locks.RUN_LOCK: Answer(1, "")})
+    monkeypatch.setattr(holding, "look", lambda shell: there)
+    with pytest.raises(Unreachable, match="the program on it was killed"):
+        change(RootShell(session))

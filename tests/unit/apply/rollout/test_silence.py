@@ -21,6 +21,7 @@ from hostwright.plan.model import Plan
 from hostwright.plan.planning import Desired
 from hostwright.plan.release import Run
 from hostwright.stack.stackfile import load_stack
+from hostwright.transport.rootshell import RootShell
 
 PLAN = Plan("gpu01", "tensorflow-2.9")
 STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
@@ -153,7 +154,10 @@ def test_contact_is_what_a_run_waits_for_when_it_connects_and_asks():
             waits.append(event.what)
 
     with pytest.raises(HostError, match="no sense"):
-        Host(Deaf, Desired("gpu01", STACK, ()), Settings(run=Run("run"), emit=emit, locate=Path)).observe()
+        one = Host(
+            lambda: RootShell(Deaf()), Desired("gpu01", STACK, ()), Settings(run=Run("run"), emit=emit, locate=Path)
+        )
+        one.observe()
     assert sorted(waits) == sorted(CONTACT)
 
 

@@ -129,7 +129,7 @@ def test_a_host_that_does_not_answer_is_not_protected(site: Site, capsys: pytest
 
 
 def test_force_cuts_the_power_and_asks_nobody(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    def connect(_: Member) -> Any:
+    def connect(*_: object) -> Any:
         raise AssertionError("it was looked at")
 
     monkeypatch.setattr(Member, "connect", connect)
@@ -145,7 +145,7 @@ def test_force_cuts_the_power_and_asks_nobody(site: Site, monkeypatch: pytest.Mo
 def test_a_host_that_answers_and_cannot_be_asked_is_left_alone(
     site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], order: str, error: Unreachable
 ) -> None:
-    def connect(_: Member) -> Any:
+    def connect(*_: object) -> Any:
         raise error
 
     monkeypatch.setattr(Member, "connect", connect)
@@ -183,7 +183,7 @@ def test_work_and_locks_of_others_are_not_disturbed(changed: dict[str, str], err
 def test_a_host_that_answers_is_looked_at_first(
     site: Site, monkeypatch: pytest.MonkeyPatch, changed: dict[str, str], orders: list[Any]
 ) -> None:
-    monkeypatch.setattr(Member, "connect", lambda _: nullcontext(SimpleNamespace(close=lambda: None)))
+    monkeypatch.setattr(Member, "connect", lambda *_: nullcontext(SimpleNamespace(close=lambda: None)))
     monkeypatch.setattr(powering.occupied, "look", lambda *_: answers(**changed))
     assert site.power("cycle") == (0 if orders else 1)
     assert site.machines["gpu01"].orders == orders

@@ -1,0 +1,55 @@
+"""What checks of layers run on a host: as the login user or as root, and on a host that lives."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostwright.common.errors import Unreachable
+from hostwright.common.secret import Secret
+from hostwright.inventory import Host
+from hostwright.transport import Output
+from hostwright.transport.rootshell import RootShell
+from hostwright.verify import eyes
+from tests.unit.transport.test_become import SUDO
+
+
+@dataclass
+class Here:
+    """This machine in the place of a session, with a stand-in of sudo; ``killed`` ends what it runs."""
+
+    folder: Path
+    killed: bool = False
+    host: Host = field(default_factory=lambda: Host("gpu01"))
+
+    def run(self, command: str, *, stdin: bytes, timeout_s: float) -> Output:
+        if self.killed:
+            return Output(143, b"", b"Terminated\n", False, 0.0)
+        env = {"PATH": f"{self.folder}:{os.environ['PATH']}"}
+        done = subprocess.run([command], input=stdin, capture_output=True, env=env, check=False, timeout=timeout_s)
+        return Output(done.returncode, done.stdout, done.stderr, False, 0.0)
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Any:
+    (tmp_path / "sudo").write_text(SUDO)
+    (tmp_path / "sudo").chmod(0o755)
+    return Here(tmp_path)
+
+
+@pytest.mark.parametrize("root", [False, True])
+def test_a_command_gets_its_arguments_as_data_and_gives_its_status(here: Any, root: bool) -> None:
+    host = eyes.testinfra_host(RootShell(here, Secret("hunter2")), root=root)
+    done = host.run("printf '%%s|' %s %s; echo no >&2; exit 3", "a b", "$(id)")
+    assert (done.rc, done.stdout, done.stderr) == (3, "a b|$(id)|", "no\n")
+
+
+def test_a_root_command_on_a_host_that_goes_down_says_nothing_of_the_layer(here: Any) -> None:
+    here.killed = True
+    with pytest.raises(Unreachable, match="the program on it was killed"):
+        eyes.testinfra_host(RootShell(here), root=True).run("true")
