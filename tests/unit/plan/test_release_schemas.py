@@ -96,7 +96,7 @@ def test_what_differs_on_it_is_neither_called_drift_nor_intent(member: Member) -
 
 def test_the_next_provisioning_rewrites_it_once_and_nothing_else(member: Member) -> None:
     written: list[str] = []
-    line: Any = SimpleNamespace(root=lambda script, timeout_s: written.append(script) or done())
+    line: Any = SimpleNamespace(run=lambda script, timeout_s, failure: written.append(script))
     Books(line, member.desired, RUN).note_release(carried(member, EARLIER), lambda: "")
     (script,) = written
     assert script.startswith("set -eu\npath=/var/lib/hostwright/release.json ")
@@ -112,10 +112,6 @@ def test_the_next_provisioning_rewrites_it_once_and_nothing_else(member: Member)
         record["roles"], "drift"
     )
     assert renewed(member.desired, record, Run("run-3")) is None
-
-
-def done() -> SimpleNamespace:
-    return SimpleNamespace(status=0, stderr=b"")
 
 
 def test_a_run_of_one_role_keeps_the_others_as_roles_of_which_no_more_is_known(member: Member) -> None:
@@ -178,7 +174,7 @@ def test_a_newer_record_makes_an_audit_of_the_host_unread(member: Member) -> Non
 )
 def test_a_newer_record_is_never_written_over(member: Member, write: Callable[[Books, Facts], object]) -> None:
     written: list[str] = []
-    line: Any = SimpleNamespace(root=lambda script, timeout_s: written.append(script))
+    line: Any = SimpleNamespace(run=lambda script, timeout_s, failure: written.append(script))
     with pytest.raises(Refused, match=SENTENCE):
         write(Books(line, member.desired, RUN), carried(member, NEWER))
     assert written == []

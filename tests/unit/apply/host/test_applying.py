@@ -216,7 +216,7 @@ def test_what_needs_a_reboot_after_its_steps_says_so_at_the_next_look(place: Pat
     said: list[events.Event] = []
     installed = str(place / "installed")
 
-    def boot(session, connect, *, password, timeout_s, reason, emit):
+    def boot(shell, connect, *, timeout_s, reason, emit):
         (place / "a").touch()
         return connect(), 1.5
 
