@@ -1,0 +1,149 @@
+"""Every name by which other programs, records and histories know things of ours: no prose, and not to be reworded.
+
+``python -m tests.unit.support.identifiers`` writes the recorded list anew. What is added to it is new; what goes or
+changes breaks an alert, a dashboard, a script, a comparison with last week's audit, or a site's own rule, and belongs
+into the changelog.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import json
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+
+from hostwright.apply import events
+from hostwright.apply.events import Event
+from hostwright.apply.journal.records import kind_of
+from hostwright.audit.failures import RULES as FAILURES
+from hostwright.audit.readings.answers import all_values
+from hostwright.audit.readings.cards import VALUES as CARD_VALUES
+from hostwright.audit.values import GPU_LAYER, LayerStatus, Why
+from hostwright.common.errors import InputError
+from hostwright.fleet import Fleet, Member
+from hostwright.plan.hostfacts import OS_RELEASE, PCI, PYTHONS, UNAME
+from hostwright.plan.model import Answer, Facts, Planned, Refusal, Resource
+from hostwright.plan.planning import PREFLIGHT, make_plan, removal_of
+from hostwright.plan.release import Run, renewed, versions_of
+from hostwright.rebuild.ways.rules import RULES as REBUILD_RULES
+from tests.unit.support.standard import members
+
+PROJECT = Path(__file__).parents[3]
+FILE = PROJECT / "tests" / "fixtures" / "identifiers.json"
+NOTHING = Answer(1, "")  #: what a bare host answers
+#: what other hosts may answer, so that every state finds something that is not as it wants it
+ANSWERS = (NOTHING, *(Answer(0, text) for text in ("", "1\n", "device nvidia0\n", "there written ours kept\n")))
+
+#: stacks that do not fit together, each by another rule
+MISFITS: tuple[dict[str, Any], ...] = (
+    {"cuda": {"version": "11.4.0"}, "cudnn": {"version": "8.3.0.98"}},
+    {"cuda": {"version": "11.2.9"}},
+    {"tensorflow": {"version": "2.4.0"}},
+    {"tensorflow": {"pythons": ["3.11"]}},
+    {"driver": {"version": "450.51.06"}},
+    {"container": {"docker": "docker-ce", "docker_ce": None}},
+)
+#: hosts that no stack fits: another machine, system, kernel, Python and a GPU that is too new; and one that is too old
+STRANGE = {OS_RELEASE: "ID=fedora\nVERSION_ID=40\n", UNAME: "6.18.5 aarch64\n", PYTHONS: "/usr/bin/python3 3.13\n"}
+GPUS = ("0x10de 0x030200 0x2330\n", "0x10de 0x030200 0x118f\n")
+
+
+def identifiers() -> dict[str, Any]:
+    """All of them, by what they name."""
+    hosts = members()
+    record = renewed(hosts[0].desired, {}, Run("run")) or {}
+    return {
+        "roles": sorted({role.name for member in hosts for role in member.roles}),
+        "layers beside the roles": [PREFLIGHT, GPU_LAYER],
+        "versions": sorted({name for member in hosts for name in versions_of(member.stack)}),
+        "release record": [*record, "", *next(iter(record["roles"].values()))],
+        "values": sorted({*(name for member in hosts for name in _values(member)), *_card_values()}),
+        "statuses of layers": sorted(get_args(LayerStatus)),
+        "reasons of deviations": sorted(get_args(Why)),
+        "known failures": {rule.name: rule.sign.layer if rule.sign else "" for rule in FAILURES},
+        "rules of rebuilds": {rule.name: rule.way for rule in REBUILD_RULES},
+        "rules of what fits": sorted({*_of_stacks(), *_of_hosts(hosts[0])}),
+        "rules of states": sorted(set(_of_states())),
+        "records of runs": sorted(kind_of(one) for one in vars(events).values() if _is_event(one)),
+        "states": sorted({one.what for member in hosts if _shown(member) for one in _planned(member)}),
+    }
+
+
+def _values(member: Member) -> Iterator[str]:
+    return (f"{one.layer} {one.name}" for one in all_values(member.stack.name, member.audit_values))
+
+
+def _card_values() -> Iterator[str]:
+    return (f"{GPU_LAYER} {name}" for name in ("models", "count", *(name for name, _ in CARD_VALUES)))
+
+
+def _shown(member: Member) -> bool:
+    """One stack tells how states are called; the others tell the same of other versions."""
+    return member.name in {"tensorflow-2.9", "switched"}
+
+
+def _planned(member: Member) -> Iterator[Planned]:
+    """What the states of a host plan, and those of its removal."""
+    for desired in (member.desired, removal_of(member.desired)):
+        states = [one for role in desired.roles for one in role.resources]
+        for answer in ANSWERS:
+            yield from (planned for one in states if (planned := _plan(one, answer)) is not None)
+
+
+def _plan(state: Resource, answer: Answer) -> Planned | None:
+    return state.plan(Facts(dict.fromkeys(state.probes(), answer)))
+
+
+def _of_stacks() -> Iterator[str]:
+    """The rules that refuse stacks, as their sentences name them."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "stacks").mkdir()
+        for number, part in enumerate(MISFITS):
+            text = yaml.safe_dump({"extends": "tensorflow-2.9", **part})
+            (folder / "stacks" / f"misfit{number}.yml").write_text(text)
+        hosts = {f"host{number}": {"stack": f"misfit{number}"} for number in range(len(MISFITS))}
+        (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": hosts}}))
+        try:
+            Fleet.load(folder).members("all")
+        except InputError as error:
+            yield from re.findall(r" \[([a-z-]+): ", str(error))
+
+
+def _of_hosts(member: Member) -> Iterator[str]:
+    """The rules that refuse hosts."""
+    for gpu in GPUS:
+        said = {probe: Answer(0, text) for probe, text in {**STRANGE, PCI: gpu}.items()}
+        plan = make_plan(member.desired, Facts({**dict.fromkeys(member.desired.probes(), NOTHING), **said}))
+        refused = (one for role in plan.roles if role.role == PREFLIGHT for one in role.changes)
+        yield from (one.rule for one in refused if isinstance(one, Refusal))
+
+
+def _of_states() -> Iterator[str]:
+    """The rules by which states refuse hosts: what stands in the place of ``Refusal.rule`` wherever one is made."""
+    place = [each.name for each in dataclasses.fields(Refusal) if not each.kw_only].index("rule")
+    paths = sorted(path for folder in ("hostwright/resources", "roles") for path in (PROJECT / folder).rglob("*.py"))
+    nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+    constants = {
+        ast.unparse(node.targets[0]): node.value.value
+        for node in nodes
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+    }
+    for call in nodes:
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Refusal":
+            word = call.args[place]
+            yield str(word.value if isinstance(word, ast.Constant) else constants[ast.unparse(word)])
+
+
+def _is_event(one: object) -> bool:
+    return isinstance(one, type) and issubclass(one, Event) and one is not Event
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps(identifiers(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
