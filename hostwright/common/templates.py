@@ -1,25 +1,27 @@
-"""Templates: the users' texts in ``templates/<role>/*.j2``, rendered as plain values.
+"""Templates: the texts in ``templates/<role>/*.j2``, rendered as plain values.
 
 The result is the exact content of a file on a host, so nothing is escaped and no name may be left undefined.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateNotFound, UndefinedError
 from jinja2 import TemplateSyntaxError as SyntaxMistake
 
+import hostwright
 from hostwright.common.errors import InputError
 
-FOLDER = Path(__file__).resolve().parents[2] / "templates"
+STANDARD = Path(hostwright.__file__).parent / "standard" / "templates"  #: those of the standard roles
 
 
-@lru_cache(maxsize=4)
-def _environment(folder: Path) -> Environment:
+@lru_cache(maxsize=8)
+def _environment(folders: tuple[Path, ...]) -> Environment:
     return Environment(
-        loader=FileSystemLoader(folder),
+        loader=FileSystemLoader(folders),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,
@@ -28,13 +30,13 @@ def _environment(folder: Path) -> Environment:
     )
 
 
-def render(name: str, /, *, folder: Path = FOLDER, **values: object) -> str:
-    """The text of template ``name`` (``environment/cuda.sh.j2``) with these values.
+def render(name: str, folders: Sequence[Path] = (STANDARD,), /, **values: object) -> str:
+    """The text of template ``name`` (``base/unattended.conf.j2``) with these values, from the first folder that has it.
 
     A missing template, a mistake in it, or a name in it that has no value is an ``InputError`` that says where.
     """
     try:
-        return _environment(folder).get_template(name).render(values)
+        return _environment(tuple(folders)).get_template(name).render(values)
     except TemplateNotFound as error:
         raise InputError("there is no such template", f"templates/{name}") from error
     except SyntaxMistake as error:

@@ -1,4 +1,4 @@
-"""An audit as one JSON document, and the schema that it keeps to (``docs/audit.schema.json``).
+"""An audit as one JSON document, and the schema that it keeps to (``audit.schema.json``).
 
 ``python -m hostwright.audit.reports.document`` writes the schema anew from the types of ``hostwright.audit.values``.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 from hostwright.audit.values import SCHEMA, FleetAudit
 
-SCHEMA_FILE = Path(__file__).resolve().parents[3] / "docs" / "audit.schema.json"
+SCHEMA_FILE = Path(__file__).with_name("audit.schema.json")
 
 
 def render_json(audit: FleetAudit) -> str:

@@ -11,6 +11,7 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -24,11 +25,11 @@ from hostwright.audit.reports.html_text import embedded, folded, moment, name
 from hostwright.audit.reports.table import SHOWN, WORDS
 from hostwright.audit.reports.trend import TrendPoint
 from hostwright.audit.values import FleetAudit, HostAudit
-from hostwright.common.templates import FOLDER
 
-STYLES = ("colours.css", "page.css", "matrix.css", "panel.css", "charts.css", "print.css")
+PAGE = Path(__file__).with_name("page")
+STYLES = tuple(f"styles/{name}.css" for name in ("colours", "page", "matrix", "panel", "charts", "print"))
 #: in the order in which they need each other
-SCRIPTS = ("dom.js", "gpus.js", "details.js", "panel.js", "filter.js", "keyboard.js")
+SCRIPTS = tuple(f"scripts/{name}.js" for name in ("dom", "gpus", "details", "panel", "filter", "keyboard"))
 
 
 def render_html(audit: FleetAudit, trend: Sequence[TrendPoint] = (), ages: Ages | None = None) -> str:
@@ -72,7 +73,7 @@ def digest(text: str) -> str:
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(FOLDER / "reports"),
+        loader=FileSystemLoader(PAGE / "templates"),
         undefined=StrictUndefined,
         autoescape=True,
         trim_blocks=True,
@@ -85,7 +86,7 @@ def _environment() -> Environment:
 
 def _joined(files: Sequence[str]) -> str:
     """Files of the page as one text, with the line ends that a browser hashes."""
-    texts = ((FOLDER / "reports" / file).read_text("utf-8") for file in files)
+    texts = ((PAGE / file).read_text("utf-8") for file in files)
     return "\n".join(text.replace("\r\n", "\n") for text in texts)
 
 

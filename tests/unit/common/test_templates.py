@@ -19,7 +19,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_values_are_put_in_as_they_are_and_the_last_line_end_stays(folder: Path) -> None:
-    assert render("role/good.j2", folder=folder, name="<b>$(id)") == '# <b>$(id) ü <&">\n  kept\n'
+    assert render("role/good.j2", [folder], name="<b>$(id)") == '# <b>$(id) ü <&">\n  kept\n'
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,4 @@ def test_values_are_put_in_as_they_are_and_the_last_line_end_stays(folder: Path)
 )
 def test_a_mistake_says_where_it_is(folder: Path, name: str, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        render(name, folder=folder)
+        render(name, [folder])

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from hostwright.common.quoting import sh, words
 from hostwright.common.templates import render
+from hostwright.rebuild.install.seeds import TEMPLATES
 from hostwright.rebuild.install.seeds.escaping import preseed
 from hostwright.rebuild.install.seeds.settings import Install
 from hostwright.rebuild.install.seeds.ubuntu import KEPT_BACK, SUDOERS, UNATTENDED
@@ -51,7 +52,7 @@ def _preseed_file(install: Install, host: str, url: str) -> str:
         "late_command": _late_command(install, url),
     }
     lines: dict[str, Any] = {name: preseed(text, f"{host}: {name}") for name, text in values.items()}
-    return render("seeds/debian/preseed.cfg.j2", **lines)
+    return render("debian/preseed.cfg.j2", [TEMPLATES], **lines)
 
 
 def _find_disk(install: Install) -> str:
@@ -87,7 +88,7 @@ def _script(install: Install) -> str:
     }
     commands = [sh("sh -c %s", command) for command in install.late_commands]
     words_of_shell: dict[str, Any] = {name: sh("%s", text) for name, text in quoted.items()}
-    return render("seeds/debian/late.sh.j2", commands=commands, **words_of_shell)
+    return render("debian/late.sh.j2", [TEMPLATES], commands=commands, **words_of_shell)
 
 
 def _interfaces(install: Install) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from hostwright.common.templates import render
-from hostwright.rebuild.install.seeds import debian, ubuntu
+from hostwright.rebuild.install.seeds import TEMPLATES, debian, ubuntu
 from hostwright.rebuild.install.seeds.escaping import to_yaml
 from hostwright.rebuild.install.seeds.settings import Install
 from hostwright.transport.identity.keys import KeyPair
@@ -44,7 +44,7 @@ def render_seed(install: Install, *, host: str, keys: KeyPair, url: str) -> Seed
 def render_keys(keys: KeyPair) -> Seed:
     """The host key alone, for a site's own command: as sshd's two files, and as user-data for cloud-init."""
     private, public = to_yaml(keys.private.reveal()), to_yaml(f"{keys.public.line}\n")
-    data = render("seeds/keys.j2", private=private, public=public)
+    data = render("keys.j2", [TEMPLATES], private=private, public=public)
     return _seed({"user-data": data} | _key_files(keys), "", PRIVATE)
 
 

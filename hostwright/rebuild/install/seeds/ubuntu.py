@@ -11,6 +11,7 @@ from typing import Any
 
 from hostwright.common.quoting import sh
 from hostwright.common.templates import render
+from hostwright.rebuild.install.seeds import TEMPLATES
 from hostwright.rebuild.install.seeds.escaping import to_yaml
 from hostwright.rebuild.install.seeds.settings import Disk, Install, Network
 from hostwright.transport.identity.keys import KeyPair
@@ -39,7 +40,7 @@ def files(install: Install, *, keys: KeyPair) -> dict[str, str]:
     values: dict[str, Any] = {name: to_yaml(value) for name, value in _values(install, keys).items()}
     values |= _optional(install)
     return {
-        "user-data": render("seeds/ubuntu/user-data.j2", **values),
+        "user-data": render("ubuntu/user-data.j2", [TEMPLATES], **values),
         "meta-data": f"{to_yaml(meta)}\n",
         "vendor-data": "#cloud-config\n{}\n",
     }

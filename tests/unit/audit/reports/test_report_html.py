@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 
 from hostwright.audit.hardware.gpu import Gpu, GpuProcess, NvLink
 from hostwright.audit.reports import html_charts, html_data
-from hostwright.audit.reports.html import SCRIPTS, STYLES, digest, render_html
+from hostwright.audit.reports.html import PAGE, SCRIPTS, STYLES, digest, render_html
 from hostwright.audit.reports.html_charts import OTHERS, Ground, history
 from hostwright.audit.reports.html_matrix import Fold, matrix, met, tiles, worst_first
 from hostwright.audit.reports.html_spreads import comparisons
 from hostwright.audit.reports.html_text import TEXT_SIGNS, clean, embedded, folded, moment
 from hostwright.audit.reports.trend import TrendPoint
 from hostwright.audit.values import Deviation, FleetAudit, HostAudit, NotChecked, Reading, Spread
-from hostwright.common.templates import FOLDER
 from tests.unit.support.audits import CARD, EACH, HOSTILE, LIAR, WARNING, XID, fleet, host
 
 DAY = datetime(2026, 11, 18, 12, tzinfo=UTC)
@@ -99,7 +98,7 @@ def test_the_page_fetches_nothing_and_carries_no_handlers():
 
 @pytest.mark.parametrize("name", [*STYLES, *SCRIPTS])
 def test_files_of_the_page_keep_to_the_rules(name):
-    text = (FOLDER / "reports" / name).read_text("utf-8")
+    text = (PAGE / name).read_text("utf-8")
     assert len(text.splitlines()) <= 300
     assert "</" not in text
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|\.style\b", text)
@@ -417,7 +416,7 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 def test_colours_keep_to_wcag_aa(scheme):
-    text = (FOLDER / "reports" / "colours.css").read_text("utf-8").split("@media")[scheme]
+    text = (PAGE / "styles/colours.css").read_text("utf-8").split("@media")[scheme]
     colour = dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6});", text))
     states = ("failing", "drift", "differs", "intent", "new", "unread", "warning", "desired")
     pairs = [(state, ground) for state in states for ground in (f"{state}-tint", "card", "bg")]

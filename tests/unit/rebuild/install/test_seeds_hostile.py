@@ -139,19 +139,9 @@ def test_the_private_key_is_never_shown(system: str, caplog: pytest.LogCaptureFi
 def test_the_private_key_is_not_in_the_error_of_a_broken_template(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "seeds"
-    folder.mkdir()
-    (folder / "keys.j2").write_text("{{ private }}{{ nonsense }}")
-    monkeypatch.setattr(
-        "hostwright.rebuild.install.seeds.rendering.render", lambda name, **v: broken(name, tmp_path, **v)
-    )
+    (tmp_path / "keys.j2").write_text("{{ private }}{{ nonsense }}")
+    monkeypatch.setattr("hostwright.rebuild.install.seeds.rendering.TEMPLATES", tmp_path)
     with pytest.raises(InputError, match="nonsense") as error:
         render_keys(KEYS)
     shown = "".join(traceback.format_exception(error.value))
     assert PRIVATE.splitlines()[2] not in shown
-
-
-def broken(name: str, folder: Path, **values: object) -> str:
-    from hostwright.common.templates import render
-
-    return render(name, folder=folder, **values)
