@@ -1,0 +1,57 @@
+"""The package as ``pip`` makes it of this repository, built and installed without a network."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[3]
+SOURCES = (
+    "hostwright",
+    "roles",
+    "templates",
+    "inventory/stacks",
+    "tests/layers",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+)
+_OFFLINE = ("--no-index", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "-q")
+
+
+def copy_sources(folder: Path) -> Path:
+    """A copy of what a package is made of, so that building leaves nothing in the checkout."""
+    for name in SOURCES:
+        source, target = PROJECT / name, folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", "lab*.yml"))
+        else:
+            shutil.copy2(source, target)
+    return folder
+
+
+def build_wheel(source: Path, folder: Path) -> Path:
+    """The wheel of a source tree or of an sdist."""
+    _pip("wheel", *_OFFLINE, "-w", str(folder), str(source))
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def build_sdist(source: Path, folder: Path) -> Path:
+    """The sdist of a source tree."""
+    call = "import sys, setuptools.build_meta as backend; backend.build_sdist(sys.argv[1])"
+    _run([sys.executable, "-c", call, str(folder)], cwd=source)
+    (sdist,) = folder.glob("*.tar.gz")
+    return sdist
+
+
+def _pip(*arguments: str) -> None:
+    _run([sys.executable, "-m", "pip", *arguments], cwd=Path("/"))
+
+
+def _run(command: list[str], cwd: Path) -> None:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
