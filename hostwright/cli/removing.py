@@ -83,7 +83,7 @@ def look_back(members: Sequence[Member]) -> Formers:
         records = [record for record in (release.read(facts), *release.formers(facts)) if record]
         digests = {release.digest_of(one): one for one in records if not release.about(one, member.stack)}
         try:
-            stacks = {digest: stackstore.find(digest) for digest in digests}
+            stacks = {digest: stackstore.find(digest, member.kinds) for digest in digests}
         except InputError as error:
             raise Refused(name, str(error)) from error
         unknown = [digest for digest, stack in stacks.items() if stack is None]

@@ -93,7 +93,7 @@ def _named(record: Mapping[str, Any], to: str) -> bool:
 def _stack_of(member: Member, record: Mapping[str, Any]) -> Stack:
     """The stack of a record, as this machine kept it, if it still fits together by the rules of today."""
     try:
-        stack = stackstore.find(release.digest_of(record))
+        stack = stackstore.find(release.digest_of(record), member.kinds)
     except InputError as error:
         raise Refused(member.name, str(error)) from error
     if stack is None:

@@ -25,11 +25,11 @@ from hostwright.common.secret import Secret
 from hostwright.inventory import Host, Inventory
 from hostwright.plan.auditvalue import AuditValue
 from hostwright.plan.planning import Desired, desire
-from hostwright.plan.role import Role, Wanted, discover
+from hostwright.plan.role import Role, Wanted, discover, sections_of
 from hostwright.stack.artifacts import Store
 from hostwright.stack.rules import check_stack
 from hostwright.stack.stack import Stack
-from hostwright.stack.stackfile import load_stack
+from hostwright.stack.stackfile import Kinds, load_stack
 from hostwright.transport.rootshell import RootShell
 
 PROJECT = Path(hostwright.__file__).resolve().parent.parent
@@ -48,6 +48,11 @@ class Member:
     options: transport.Options
     force: bool = False  #: the operator's word that what uses the host may be disturbed, and ended
     all_roles: tuple[Role, ...] = ()  #: also those that are not looked at now; empty: ``roles`` are all
+
+    @cached_property
+    def kinds(self) -> Kinds:
+        """The models of the sections of all roles that there are."""
+        return sections_of(self.all_roles or self.roles)
 
     @property
     def name(self) -> str:
@@ -113,6 +118,11 @@ class Roster:
         inventory = inventories.load(path, extra=settings or {})
         return cls(path, inventory, discover(), options or transport.Options(), force=force)
 
+    @cached_property
+    def kinds(self) -> Kinds:
+        """The models of the sections of all roles that there are."""
+        return sections_of(self.roles)
+
     @property
     def stack_dirs(self) -> tuple[Path, ...]:
         """Where stacks are looked for: beside the inventory, then in the project's own."""
@@ -127,7 +137,7 @@ class Roster:
     def stack(self, name: str) -> Stack:
         """The stack of that name with the pins of its lock file; refused when its parts do not fit each other."""
         if name not in self._stacks:
-            stack = self.store.pinned(load_stack(name, self.stack_dirs))
+            stack = self.store.pinned(load_stack(name, self.stack_dirs, self.kinds))
             refusals = check_stack(stack)
             if refusals:
                 raise InputErrors([InputError(str(refusal), f"stack {name}") for refusal in refusals])

@@ -210,14 +210,7 @@ def _differs(kept: Mapping[str, Any], name: str, sha256: str) -> bool:
 
 def versions_of(stack: Stack) -> dict[str, str]:
     """The version of each part of a stack."""
-    return {
-        "driver": stack.driver.version,
-        "cuda": stack.cuda.version,
-        "nvcc": stack.cuda.nvcc,
-        "cudnn": stack.cudnn.version,
-        "tensorflow": stack.tensorflow.version,
-        "container-toolkit": stack.container.toolkit.version,
-    }
+    return stack.versions()
 
 
 def former_name(before: Mapping[str, Any], stack: Stack) -> str:

@@ -22,9 +22,10 @@ from hostwright.common.errors import InputError
 from hostwright.common.templates import render
 from hostwright.plan.auditvalue import AuditValue
 from hostwright.plan.model import Resource
-from hostwright.stack.stack import Stack
+from hostwright.stack.stack import Section, Share, Stack
 
 V = TypeVar("V")
+S = TypeVar("S", bound=Section)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,14 @@ class Wanted:
             if part
             for value in part.audit_values(variables, told)
         )
+
+    def section(self, kind: type[S]) -> S:
+        """The stack's section of that kind (``CudaSection``): the role's own, or that of a role that it needs."""
+        return self.stack.section(kind)
+
+    def shares(self) -> tuple[Share, ...]:
+        """The disk space that the layers of the host take."""
+        return tuple(share for section in self.stack.sections.values() for share in section.shares(self.stack))
 
     def render(self, template: str, /, **values: Any) -> str:
         """The text of a template (``cuda/ld.conf.j2``) with these values; mistakes are an ``InputError``."""
@@ -88,6 +97,20 @@ class Role:
         full = f"{folder}.{name}"
         return importlib.import_module(full) if importlib.util.find_spec(full) else None
 
+    @property
+    def section(self) -> type[Section] | None:
+        """The model of the role's part of a stack, out of its module ``section``; ``None`` where it has none."""
+        module = self.part("section")
+        if module is None:
+            return None
+        kinds = {one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Section)} - {Section}
+        own = [one for one in kinds if one.__module__ == module.__name__] or list(kinds)  # else that of another role
+        if len(own) != 1:
+            found = ", ".join(sorted(one.__name__ for one in own)) or "none"
+            place = f"roles/{self.name}/section.py"
+            raise InputError(f"expected one class that derives from Section, found {found}", place)
+        return own[0]
+
 
 def role(
     *, needs: Iterable[str] = (), after: Iterable[str] = ()
@@ -110,6 +133,11 @@ def role(
         return Role(function.__name__, tuple(needs), kind, function, summary, tuple(after))
 
     return decorate
+
+
+def sections_of(roles: Iterable[Role]) -> dict[str, type[Section] | None]:
+    """The models of these roles' sections, as stack files are read with them."""
+    return {role.name: role.section for role in roles}
 
 
 def discover(package: str = "hostwright.standard.roles") -> tuple[Role, ...]:

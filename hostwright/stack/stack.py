@@ -7,27 +7,25 @@ of the files at once. What fits what is not decided here but in ``hostwright.sta
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import Field, field_validator
+from pydantic import Field, SerializeAsAny, SerializerFunctionWrapHandler, field_validator, model_serializer
 
 from hostwright.common.errors import InputError
 from hostwright.common.nearest import suggestion
+from hostwright.common.yamlfile import Where
 from hostwright.stack.stackdata import digest_of, plain
-from hostwright.stack.stackvalues import (
-    AbsolutePath,
-    DebianVersion,
-    ExactVersion,
-    FileName,
-    Fingerprint,
-    Kernels,
-    Layer,
-    Name,
-    Part,
-    PythonVersion,
-    Url,
-)
+from hostwright.stack.stackvalues import ArtifactName, FileName, Fingerprint, Name, Part, Url, marked
+
+if TYPE_CHECKING:  # until every room asks for sections by their kind
+    from hostwright.standard.roles.container.section import ContainerSection
+    from hostwright.standard.roles.cuda.section import CudaSection
+    from hostwright.standard.roles.cudnn.section import CudnnSection
+    from hostwright.standard.roles.driver.section import DriverSection
+    from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 
 class Artifact(Part):
@@ -57,126 +55,6 @@ class Requirements(Part):
     memory_bytes: Annotated[int, Field(ge=0)] = 0
 
 
-class FabricManager(Part):
-    """NVIDIA Fabric Manager, for hosts with NVSwitches; always exactly the driver's version."""
-
-    package: Name
-    version: DebianVersion
-    artifact: str
-
-
-class Driver(Part):
-    """The driver's ``.run``. ``kernels`` are those that its module builds on; without it the rule table decides."""
-
-    version: ExactVersion
-    artifact: str
-    kernels: Kernels | None = None
-    fabric_manager: FabricManager | None = None
-
-    @property
-    def branch(self) -> str:
-        """The driver's branch: ``470`` of 470.182.03."""
-        return self.version.partition(".")[0]
-
-
-class LocalRepository(Part):
-    """CUDA's repository in a ``.deb``, which unpacks to ``directory`` and carries its own ``key`` there.
-
-    ``pin`` is the artifact that becomes ``pin_file`` (apt preferences).
-    """
-
-    package: Name
-    artifact: str
-    directory: AbsolutePath
-    key: FileName
-    fingerprint: Fingerprint | None = None
-    list_file: AbsolutePath
-    pin: str
-    pin_file: AbsolutePath
-
-    @property
-    def key_file(self) -> str:
-        """The key's path on the host once the ``.deb`` is installed."""
-        return f"{self.directory}/{self.key}"
-
-
-class Cuda(Part):
-    """The toolkit. ``components`` are exact dpkg versions of packages within it; ``nvcc`` is what nvcc calls itself."""
-
-    version: ExactVersion
-    package: Name
-    package_version: DebianVersion
-    nvcc: Annotated[str, Field(pattern=r"^V[0-9.]+$")]
-    components: Mapping[Name, DebianVersion] = {}
-    repository: LocalRepository
-
-    @field_validator("components", mode="before")
-    @classmethod
-    def _drop_null(cls, value: Any) -> Any:
-        """Another release's packages have other names: those of the stack that is extended are taken away by null."""
-        return {name: one for name, one in value.items() if one is not None} if isinstance(value, Mapping) else value
-
-    @property
-    def series(self) -> str:
-        """Major and minor version: ``11.2``."""
-        return ".".join(self.version.split(".")[:2])
-
-    @property
-    def prefix(self) -> str:
-        """Where the toolkit lies: ``/usr/local/cuda-11.2``."""
-        return f"/usr/local/cuda-{self.series}"
-
-
-class Cudnn(Part):
-    """cuDNN from NVIDIA's archive, into the versioned toolkit.
-
-    ``inside`` is the archive's one directory, ``libraries`` that of the libraries in it: NVIDIA named both otherwise
-    from 8.3 on. ``record`` names what the host notes of its files: stacks whose toolkits lie side by side need one
-    each, else the one that comes takes away the files of the one before.
-    """
-
-    version: ExactVersion
-    artifact: str
-    inside: FileName = "cuda"
-    libraries: FileName = "lib64"
-    record: Name = "cudnn"
-
-    @property
-    def number(self) -> int:
-        """What ``cudnnGetVersion()`` answers: 8100 for 8.1.0.77."""
-        major, minor, patch = (int(part) for part in self.version.split(".")[:3])
-        return major * 1000 + minor * 100 + patch
-
-    @property
-    def library_version(self) -> str:
-        """The ending of the libraries' real files: ``8.1.0``."""
-        return ".".join(self.version.split(".")[:3])
-
-
-class TensorFlow(Part):
-    """TensorFlow in a venv of the first of ``pythons`` that the host has.
-
-    ``constraints`` is the text of a pip constraints file by Python version (in the YAML: a file name beside it);
-    ``wheelhouses`` names an archive of wheels by Python version, for hosts without an index. ``libraries`` are what it
-    opens at run time, with the layer that brings each.
-    """
-
-    version: ExactVersion
-    pythons: Annotated[tuple[PythonVersion, ...], Field(min_length=1)]
-    constraints: Mapping[PythonVersion, str] = {}
-    wheelhouses: Mapping[PythonVersion, str] = {}
-    libraries: Mapping[str, Layer] = {}
-
-    @property
-    def series(self) -> str:
-        """Major and minor version: ``2.9``."""
-        return ".".join(self.version.split(".")[:2])
-
-    def home(self, path: str = "") -> str:
-        """The link through which the environment is used: ``path``, or ``/opt/tensorflow-SERIES`` where it is empty."""
-        return path or f"/opt/tensorflow-{self.series}"
-
-
 class AptRepository(Part):
     """A signed apt repository; ``key`` is an artifact.
 
@@ -187,7 +65,7 @@ class AptRepository(Part):
     uri: Annotated[str, Field(pattern=r"^(https?://|file:)[^\s]+$")]
     suite: Annotated[str, Field(pattern=r"^[^\s]+$")] = "/"
     components: tuple[str, ...] = ()
-    key: str
+    key: Annotated[str, ArtifactName]
     fingerprint: Fingerprint | None = None
 
     @property
@@ -201,46 +79,62 @@ class AptRepository(Part):
         return f"/usr/share/keyrings/{self.name}-keyring.gpg"
 
 
-class DockerCe(Part):
-    """Docker's own packages, used when ``container.docker`` says ``docker-ce``."""
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one part takes below ``directory``, in percent of what a bare host needs, unless ``unless`` exists."""
 
-    packages: tuple[Name, ...]
-    repository: AptRepository
-
-
-class ContainerToolkit(Part):
-    """NVIDIA's container toolkit: all packages at one version."""
-
-    version: DebianVersion
-    packages: tuple[Name, ...]
-    repository: AptRepository
+    part: str
+    unless: str
+    directory: str
+    percent: int
 
 
-class Container(Part):
-    """Docker and NVIDIA's container toolkit."""
+def taken(part: str, unless: str, percents: Mapping[str, int]) -> tuple[Share, ...]:
+    """The shares of one part: directory → percent of the stack's ``free_bytes``, measured or estimated once unpacked.
 
-    docker: Literal["docker.io", "docker-ce"] = "docker.io"
-    docker_ce: DockerCe | None = None
-    toolkit: ContainerToolkit
+    Archives are kept in /var.
+    """
+    return tuple(Share(part, unless, directory, percent) for directory, percent in percents.items())
+
+
+class Section(Part):
+    """A role's own part of a stack, which stands in a stack's file under the role's name.
+
+    Artifacts that it names and texts that it reads are found by their marks (``stackvalues``).
+    """
 
     @property
-    def docker_packages(self) -> tuple[str, ...]:
-        """The packages that bring Docker."""
-        return self.docker_ce.packages if self.docker == "docker-ce" and self.docker_ce else (self.docker,)
+    def spare(self) -> tuple[str, ...]:
+        """The fields that no host needs as the section reads now; their artifacts are not fetched."""
+        return ()
+
+    def versions(self) -> Mapping[str, str]:
+        """What this layer's versions are called in records and audits, and what they are."""
+        return {}
+
+    def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
+        """The disk space that this layer takes."""
+        return ()
+
+    def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
+        """Where the section names artifacts: the way to the name, and the name."""
+        return tuple(marked(type(self), self, ArtifactName))
 
 
-class Stack(Part):
-    """All versions and files of one stack; ``distributions`` maps os-release's ID to its VERSION_IDs."""
+S = TypeVar("S", bound=Section)
+
+
+class StackHead(Part):
+    """What every stack says, whatever its roles are; ``distributions`` maps os-release's ID to its VERSION_IDs.
+
+    ``roles`` are those of a host that names none, in order.
+    """
 
     name: str
     description: str = ""
     distributions: Mapping[str, tuple[str, ...]]
     requirements: Requirements = Requirements()
-    driver: Driver
-    cuda: Cuda
-    cudnn: Cudnn
-    tensorflow: TensorFlow
-    container: Container
+    roles: tuple[str, ...] = ()
     artifacts: Mapping[str, Artifact]
 
     @field_validator("artifacts", mode="before")
@@ -250,43 +144,88 @@ class Stack(Part):
             return value
         return {name: {**one, "name": name} if isinstance(one, Mapping) else one for name, one in value.items()}
 
+
+class Stack(StackHead):
+    """All versions and files of one stack: what every stack says, and the sections of its roles."""
+
+    sections: Mapping[str, SerializeAsAny[Section]] = {}
+
+    def section(self, kind: type[S]) -> S:
+        """The section of that kind; a stack without one is an ``InputError``."""
+        found = self.find(kind)
+        if found is None:
+            raise InputError(f"the stack {self.name} has no {kind.__name__}, which a role of this host needs")
+        return found
+
+    def find(self, kind: type[S]) -> S | None:
+        """The section of that kind, ``None`` where the stack has none."""
+        return next((one for one in self.sections.values() if isinstance(one, kind)), None)
+
     def artifact(self, name: str) -> Artifact:
         """The artifact of that name; an unknown one is an ``InputError`` with the nearest."""
         if name not in self.artifacts:
             raise InputError(f"the stack {self.name} has no artifact {name!r}; {suggestion(name, self.artifacts)}")
         return self.artifacts[name]
 
+    def used_by(self, roles: Iterable[str]) -> tuple[Artifact, ...]:
+        """The artifacts that a host with these roles may need."""
+        sections = [self.sections[name] for name in self.sections if name in set(roles)]
+        names = [name for one in sections for way, name in one.artifact_uses() if way[0] not in one.spare]
+        return tuple(self.artifact(name) for name in dict.fromkeys(names))
+
+    @property
+    def used_artifacts(self) -> tuple[Artifact, ...]:
+        """The artifacts that a host with all roles may need; spare versions are not among them."""
+        return self.used_by(self.sections)
+
     @property
     def stand_ins(self) -> tuple[Artifact, ...]:
         """The artifacts in use that are not the vendor's own files."""
         return tuple(one for one in self.used_artifacts if one.stand_in)
 
-    @property
-    def used_artifacts(self) -> tuple[Artifact, ...]:
-        """The artifacts that a host may need: not the key of a Docker that is not wanted, nor spare versions."""
-        spare = ("container", "docker_ce") if self.container.docker != "docker-ce" else ("",)
-        names = [name for way, name in self.artifact_uses() if way[: len(spare)] != spare]
-        return tuple(self.artifact(name) for name in dict.fromkeys(names))
+    def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
+        """Where the stack names artifacts: the way to the name, and the name."""
+        return tuple(((role, *way), name) for role, one in self.sections.items() for way, name in one.artifact_uses())
+
+    def versions(self) -> dict[str, str]:
+        """The version of each part of the stack."""
+        return {name: version for one in self.sections.values() for name, version in one.versions().items()}
 
     def digest(self) -> str:
         """A sha256 over all that the stack says but addresses; see ``stackdata``."""
         return digest_of(plain(self))
 
-    def artifact_uses(self) -> tuple[tuple[tuple[str, ...], str], ...]:
-        """Where the stack names artifacts: the way to the name, and the name."""
-        uses = [
-            (("driver", "artifact"), self.driver.artifact),
-            (("cuda", "repository", "artifact"), self.cuda.repository.artifact),
-            (("cuda", "repository", "pin"), self.cuda.repository.pin),
-            (("cudnn", "artifact"), self.cudnn.artifact),
-            (("container", "toolkit", "repository", "key"), self.container.toolkit.repository.key),
-        ]
-        if self.driver.fabric_manager:
-            uses.append((("driver", "fabric_manager", "artifact"), self.driver.fabric_manager.artifact))
-        if self.container.docker_ce:
-            uses.append((("container", "docker_ce", "repository", "key"), self.container.docker_ce.repository.key))
-        uses += [(("tensorflow", "wheelhouses", python), name) for python, name in self.tensorflow.wheelhouses.items()]
-        return tuple((way, name) for way, name in uses)
+    @model_serializer(mode="wrap")
+    def _as_in_files(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Sections stand at the top, as in a stack's files; one that says nothing of its own is left out."""
+        data: dict[str, Any] = handler(self)
+        sections = {name: one for name, one in data.pop("sections", {}).items() if one}
+        return {**data, **sections}
+
+    @property
+    def driver(self) -> DriverSection:
+        """The driver's section."""
+        return typing.cast("DriverSection", self.sections["driver"])
+
+    @property
+    def cuda(self) -> CudaSection:
+        """The toolkit's section."""
+        return typing.cast("CudaSection", self.sections["cuda"])
+
+    @property
+    def cudnn(self) -> CudnnSection:
+        """cuDNN's section."""
+        return typing.cast("CudnnSection", self.sections["cudnn"])
+
+    @property
+    def tensorflow(self) -> TensorflowSection:
+        """TensorFlow's section."""
+        return typing.cast("TensorflowSection", self.sections["tensorflow"])
+
+    @property
+    def container(self) -> ContainerSection:
+        """The section of Docker and its toolkit."""
+        return typing.cast("ContainerSection", self.sections["container"])
 
 
 def safe_stack_name(name: str) -> bool:

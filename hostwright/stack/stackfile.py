@@ -2,35 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError, create_model
 
 from hostwright.common.errors import InputError, InputErrors
 from hostwright.common.nearest import suggestion
 from hostwright.common.validation import explain
 from hostwright.common.yamlfile import Document, Origin, Where, load_document, read_text
-from hostwright.stack.stack import Stack, safe_stack_name
+from hostwright.stack.stack import Section, Stack, StackHead, safe_stack_name
+from hostwright.stack.stackvalues import TextFile, marked
+
+#: role → the model of its section, ``None`` for a role without one
+Kinds = Mapping[str, type[Section] | None]
 
 
-def load_stack(name: str, search_dirs: Sequence[Path] = (Path("inventory/stacks"),)) -> Stack:
+def load_stack(name: str, search_dirs: Sequence[Path], kinds: Kinds) -> Stack:
     """Read the stack ``name`` from the first of ``search_dirs`` that has ``NAME.yml``, with what it extends.
 
-    Raises ``InputError`` for a missing file and ``InputErrors`` with all mistakes, each with file, line and column.
+    ``kinds`` are all roles that there are, with the models of their sections. Raises ``InputError`` for a missing file
+    and ``InputErrors`` with all mistakes, each with file, line and column.
     """
     document = _extended(name, search_dirs, ())
     data = {**document.data, "name": name}
-    mistakes = _read_constraints(data, document)
+    model = _model(kinds, _named_roles(data))
+    mistakes = [*_read_texts(data, model, document), *_wrong_roles(data, kinds, document)]
     try:
-        stack = Stack.model_validate(data)
+        stack = _stack(model.model_validate(data), kinds)
     except ValidationError as error:
-        raise InputErrors([*mistakes, *explain(error, Stack, document.at, "")]) from error
+        raise InputErrors([*mistakes, *explain(error, model, document.at, "")]) from error
     mistakes += _unknown_artifacts(stack, document)
     if mistakes:
         raise InputErrors(mistakes)
     return stack
+
+
+def read_stack(data: Mapping[str, Any], kinds: Kinds) -> Stack:
+    """The stack in plain data of the form of its files (``stackdata``). Raises pydantic's ``ValidationError``."""
+    return _stack(_model(kinds, ()).model_validate(data), kinds)
+
+
+def _model(kinds: Kinds, wanted: Collection[str]) -> type[StackHead]:
+    """What a stack's file may say: the sections of ``wanted`` must be there, where they have no defaults."""
+    fields: dict[str, Any] = {}
+    for name, kind in kinds.items():
+        if kind is not None and any(field.is_required() for field in kind.model_fields.values()):
+            fields[name] = (kind, ...) if name in wanted else (kind | None, None)
+        elif kind is not None:
+            fields[name] = (kind, Field(default_factory=kind))
+    return create_model("StackFile", __base__=StackHead, **fields)
+
+
+def _stack(said: StackHead, kinds: Kinds) -> Stack:
+    head = {name: getattr(said, name) for name in StackHead.model_fields}
+    order = [name for name in said.roles if name in kinds]
+    found = {name: getattr(said, name, None) for name in dict.fromkeys((*order, *kinds))}
+    sections = {name: one for name, one in found.items() if isinstance(one, Section)}
+    return Stack(**head, sections=sections)
+
+
+def _named_roles(data: Mapping[str, Any]) -> tuple[str, ...]:
+    roles = data.get("roles")
+    return tuple(name for name in roles if isinstance(name, str)) if isinstance(roles, list) else ()
+
+
+def _wrong_roles(data: Mapping[str, Any], kinds: Kinds, document: Document) -> Iterator[InputError]:
+    if data.get("roles") is None:
+        wanted = f"roles: is missing; say which roles its hosts have, in order: roles: [{', '.join(kinds)}]"
+        yield InputError(wanted, _exact(document.at(("roles",)) or document.at(())))
+    for index, name in enumerate(_named_roles(data)):
+        if name not in kinds:
+            sentence = f"roles.{index}: there is no role {name!r}; {suggestion(name, kinds)}"
+            yield InputError(sentence, _exact(document.at(("roles", index))))
 
 
 def stack_names(search_dirs: Iterable[Path]) -> list[str]:
@@ -87,29 +132,35 @@ def _merge(base: Any, top: Any, where: Where, origins: dict[Where, Origin]) -> A
     return top
 
 
-def _read_constraints(data: dict[str, Any], document: Document) -> list[InputError]:
-    """Put the texts of the constraints files where their names stand; a name is relative to the file that gives it."""
-    tensorflow = data.get("tensorflow")
-    named = tensorflow.get("constraints") if isinstance(tensorflow, dict) else None
-    if not isinstance(tensorflow, dict) or not isinstance(named, dict):
-        return []
-    mistakes, texts = [], dict(named)
-    for python, name in named.items():
-        origin = document.at(("tensorflow", "constraints", python))
+def _read_texts(data: dict[str, Any], model: type[StackHead], document: Document) -> Iterator[InputError]:
+    """Put the texts of files where their names stand; a name is relative to the file that gives it."""
+    for way, name in marked(model, data, TextFile):
+        origin = document.at(way)
         if not isinstance(name, str) or origin is None:
             continue
         try:
-            texts[python] = read_text(Path(origin.file).parent / name)
+            _put(data, way, read_text(Path(origin.file).parent / name))
         except InputError as error:
-            mistakes.append(InputError(f"tensorflow.constraints.{python}: {error}", origin.exact))
-    data["tensorflow"] = {**tensorflow, "constraints": {python: text for python, text in texts.items() if text}}
-    return mistakes
+            yield InputError(f"{_dotted(way)}: {error}", origin.exact)
+
+
+def _put(data: dict[str, Any], way: Where, text: str) -> None:
+    """Put a text into nested mappings, which may be those of a document: what lies on the way is copied."""
+    here: Any = data
+    for part in way[:-1]:
+        here[part] = here[part].copy()
+        here = here[part]
+    here[way[-1]] = text
+
+
+def _dotted(way: Where) -> str:
+    return ".".join(map(str, way))
 
 
 def _unknown_artifacts(stack: Stack, document: Document) -> list[InputError]:
     return [
         InputError(
-            f"{'.'.join(way)}: there is no artifact {name!r}; {suggestion(name, stack.artifacts)}",
+            f"{_dotted(way)}: there is no artifact {name!r}; {suggestion(name, stack.artifacts)}",
             _exact(document.at(way)),
         )
         for way, name in stack.artifact_uses()

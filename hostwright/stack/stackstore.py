@@ -19,6 +19,7 @@ from hostwright.common.places import PRIVATE_DIR, state_root
 from hostwright.common.untrusted import json_object
 from hostwright.stack.stack import Stack
 from hostwright.stack.stackdata import plain
+from hostwright.stack.stackfile import Kinds, read_stack
 
 FOLDER = "stacks"
 SCHEMA: Literal[2] = 2  #: of a file; 1 was a stack's model and nothing else, under a digest that was made of that model
@@ -58,8 +59,10 @@ def keep(stack: Stack, root: Path | None = None) -> str:
     return ""
 
 
-def find(digest: str, root: Path | None = None) -> Stack | None:
+def find(digest: str, kinds: Kinds, root: Path | None = None) -> Stack | None:
     """The stack with this digest; ``None`` where this machine has none, or what it has is damaged.
+
+    ``kinds`` are the models of the sections of all roles that there are.
 
     Raises ``InputError`` where another version of Hostwright kept it in a form that this one does not know.
     """
@@ -72,9 +75,9 @@ def find(digest: str, root: Path | None = None) -> Stack | None:
     if _newer(data):
         raise InputError("a newer Hostwright kept this stack: upgrade Hostwright on this machine", str(path))
     if "schema" not in data:
-        return _earlier(data, path)
+        return _earlier(data, kinds, path)
     try:
-        stack = Stack.model_validate(_KEPT.validate_python(data).stack)
+        stack = read_stack(_KEPT.validate_python(data).stack, kinds)
     except ValidationError:
         return None
     return stack if stack.digest() == digest else None
@@ -92,10 +95,10 @@ def _newer(data: dict[str, Any]) -> bool:
     return isinstance(schema, int) and schema > SCHEMA
 
 
-def _earlier(data: dict[str, Any], path: Path) -> Stack:
+def _earlier(data: dict[str, Any], kinds: Kinds, path: Path) -> Stack:
     """The stack in a file of schema 1. Its digest cannot be made again: the file's name vouches for it."""
     try:
-        return Stack.model_validate(data)
+        return read_stack(data, kinds)
     except ValidationError as error:
         raise InputError(
             "an earlier Hostwright kept this stack in a form that this one cannot read: name a stack in the inventory "
@@ -107,7 +110,8 @@ def _earlier(data: dict[str, Any], path: Path) -> Stack:
 def _has(digest: str, stack: Stack, root: Path | None) -> bool:
     """Whether a stack is kept as it is now. Another address of a file has the same digest and is kept anew."""
     data = _data(_path(digest, root)) or {}
-    return _newer(data) or ("schema" in data and find(digest, root) == stack)
+    kinds = {name: type(section) for name, section in stack.sections.items()}
+    return _newer(data) or ("schema" in data and find(digest, kinds, root) == stack)
 
 
 def _path(digest: str, root: Path | None) -> Path:

@@ -1,14 +1,22 @@
-"""The values that a stack's file is made of: names, versions, paths and addresses, each with the form it must have."""
+"""The values that a stack's file is made of: names, versions, paths and addresses, each with the form it must have.
+
+Two marks tell what else a text is: ``Annotated[str, ArtifactName]`` names an artifact of the stack, and in a file the
+text of ``Annotated[str, TextFile]`` is the name of a file beside it, whose text is meant. Marks may stand anywhere in a
+field's annotation: ``Mapping[PythonVersion, Annotated[str, ArtifactName]]``.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Annotated, Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-Layer = Literal["driver", "cuda", "cudnn"]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.+-]*$")]
 DebianVersion = Annotated[str, Field(pattern=r"^[0-9][A-Za-z0-9.+~:-]*$")]
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
@@ -38,7 +46,61 @@ ExactVersion = Annotated[str, AfterValidator(_is_version)]
 Kernels = Annotated[str, AfterValidator(_is_kernels)]
 
 
+def _without_nulls(value: Any) -> Any:
+    return {name: one for name, one in value.items() if one is not None} if isinstance(value, Mapping) else value
+
+
+#: of a mapping: an entry of the stack that is extended is taken away by null
+WithoutNulls = BeforeValidator(_without_nulls)
+
+
+class ArtifactName:
+    """Marks a text that names one of the stack's artifacts."""
+
+
+class TextFile:
+    """Marks a text that a stack's file does not hold but names: the text of a file beside it."""
+
+
 class Part(BaseModel):
     """A part of a stack: a frozen value without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def marked(kind: Any, value: Any, mark: type, way: tuple[str | int, ...] = ()) -> Iterator[tuple[Any, Any]]:
+    """The values below ``value`` that carry a mark in the annotation ``kind``, each with the way to it.
+
+    ``value`` is a validated part, or what a file says where one is wanted; what has another form is passed over.
+    """
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if value is None:
+        return
+    if origin is Annotated and mark in inner[1:]:
+        yield way, value
+    elif origin is Annotated:
+        yield from marked(inner[0], value, mark, way)
+    elif origin in (typing.Union, types.UnionType):
+        for one in inner:
+            yield from marked(one, value, mark, way)
+    else:
+        for key, one, said in _inside(kind, value):
+            yield from marked(one, said, mark, (*way, key))
+
+
+def _inside(kind: Any, value: Any) -> Iterator[tuple[str | int, Any, Any]]:
+    """What a mapping, a list or a part holds: the key of each value, its annotation, and the value."""
+    inner = typing.get_args(kind)
+    if isinstance(kind, type) and issubclass(kind, Part) and isinstance(value, (Mapping, Part)):
+        held = value if isinstance(value, Mapping) else dict(value)
+        yield from ((name, hint, held[name]) for name, hint in _hints(kind).items() if name in held)
+    elif len(inner) == 2 and isinstance(value, Mapping):
+        yield from ((key, inner[1], one) for key, one in value.items())
+    elif inner and isinstance(value, (list, tuple)):
+        yield from ((index, inner[0], one) for index, one in enumerate(value))
+
+
+@cache
+def _hints(kind: type[Part]) -> Mapping[str, Any]:
+    hints = typing.get_type_hints(kind, include_extras=True)
+    return {name: hints[name] for name in kind.model_fields}

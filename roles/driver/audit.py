@@ -21,8 +21,8 @@ from hostwright.plan.auditvalue import (
 from hostwright.plan.role import Wanted
 from hostwright.stack.compatibility import kernel_version
 from hostwright.stack.fitting import Ground, kernels_of
-from hostwright.stack.stack import Driver as Section
 from hostwright.standard.roles.driver import PERSISTENCED, Driver
+from hostwright.standard.roles.driver.section import DriverSection
 
 MODULE = Snippet.beside(__file__, "audit.sh", "driver")
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
@@ -43,7 +43,7 @@ def audit_values(v: Driver, host: Wanted) -> Iterator[AuditValue]:
     yield AuditValue("kernel fits", KERNEL, derive=partial(_fits, wanted))
 
 
-def _fits(wanted: Section, kernel: str) -> str | None:
+def _fits(wanted: DriverSection, kernel: str) -> str | None:
     """Whether the module is known to build on the running kernel; no stack wants it of a host that works."""
     own = {wanted.version: wanted.kernels} if wanted.kernels is not None else {}
     kernels = kernels_of(wanted.version, Ground(kernels=own))

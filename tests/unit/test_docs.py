@@ -18,9 +18,9 @@ from hostwright.common.errors import InputError
 from hostwright.fleet import PROJECT, Fleet
 from hostwright.plan.role import Wanted, discover
 from hostwright.stack.rules import check_stack
-from hostwright.stack.stackfile import load_stack
 from tasks import namespace
 from tests.unit.support.documents import NAMES, Block, anchors, blocks, links, mentions_of_invoke, text_of
+from tests.unit.support.stacks import load_stack
 
 PICTURES = sorted(PROJECT.glob("docs/images/*.svg"))
 MENTIONS = sorted({(name, words) for name in NAMES for words in mentions_of_invoke(name)})

@@ -8,21 +8,11 @@ from typing import ClassVar
 
 from hostwright.common.quoting import words
 from hostwright.plan.model import Facts, Probe, Refusal, Resource
-from hostwright.stack.stack import Stack
+from hostwright.stack.stack import Share
 
 GB = 1_000_000_000
 RULE = "free-disk"  #: what a host is refused for
 _NUMBER = re.compile(r"[0-9]{1,15}")
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """What one part takes below ``directory``, in percent of what a bare host needs, unless ``unless`` exists."""
-
-    part: str
-    unless: str
-    directory: str
-    percent: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,23 +67,3 @@ def _free(text: str, directories: list[str]) -> dict[str, tuple[str, int]]:
         return {}
     pairs = zip(directories, rows, strict=True)
     return {name: (row[5], int(row[3]) * 1024) for name, row in pairs if len(row) == 6 and _NUMBER.fullmatch(row[3])}
-
-
-def shares(stack: Stack) -> tuple[Share, ...]:
-    """Where the stack's parts go: of 20 GB the toolkit takes half (its repository twice in /var, and itself).
-
-    Sizes are measured or estimated on unpacked archives; archives are kept in /var, installers unpack in /tmp.
-    """
-    toolkit = stack.cuda.prefix
-    cudnn = f"{toolkit}/lib64/libcudnn.so.{stack.cudnn.version.partition('.')[0]}"
-    python = f"{stack.tensorflow.home()}/bin/python"
-    parts = (
-        ("the driver", "/usr/bin/nvidia-smi", {"/tmp": 5, "/usr": 5, "/var": 2}),  # noqa: S108 - where it unpacks
-        ("CUDA", f"{toolkit}/bin/nvcc", {"/var": 28, "/usr": 25}),
-        ("cuDNN", cudnn, {"/var": 8, "/usr": 15}),
-        ("TensorFlow", python, {"/tmp": 3, "/opt": 6}),  # noqa: S108 - where pip unpacks
-        ("Docker", "/usr/bin/dockerd", {"/usr": 2, "/var": 1}),
-    )
-    return tuple(
-        Share(part, unless, directory, percent) for part, unless, where in parts for directory, percent in where.items()
-    )

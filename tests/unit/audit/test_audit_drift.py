@@ -10,7 +10,7 @@ from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.plan.planning import Desired, DesiredRole
 from hostwright.plan.release import Run, renewed
 from hostwright.resources.files.files import File, Link
-from hostwright.stack.stackfile import load_stack
+from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
 LINK, FILE = Link("/usr/local/cuda", "/usr/local/cuda-11.2"), File("/etc/motd", "hello\n")

@@ -23,13 +23,13 @@ from hostwright.plan.auditvalue import (
 )
 from hostwright.plan.role import Wanted
 from hostwright.resources.files.files import File
-from hostwright.stack.stackfile import load_stack
 from hostwright.standard.roles.base import Base, base
 from hostwright.standard.roles.cudnn import Cudnn
 from hostwright.standard.roles.environment import Environment, environment
 from hostwright.standard.roles.tensorflow import Tensorflow
 from tests.unit.support.auditvalues import values, wanted
 from tests.unit.support.madeup import VENV, MadeUp, bare, provisioned
+from tests.unit.support.stacks import load_stack, with_values
 
 STACK = load_stack("tensorflow-2.9")
 ALL = values(STACK)
@@ -222,7 +222,7 @@ def test_each_program_is_started_once_for_the_values_of_all_roles(host: MadeUp):
 
 
 def test_a_package_of_no_family_is_asked_for_by_its_name():
-    own = STACK.model_copy(update={"cuda": STACK.cuda.model_copy(update={"components": {"graphviz": "1"}})})
+    own = with_values(STACK, cuda={"components": {"graphviz": "1"}})
     assert package_patterns(values(own)) == (*package_patterns(ALL), "graphviz")
     assert package_patterns(ALL)[-1] == "dkms"
 

@@ -18,10 +18,10 @@ from hostwright.plan.auditvalue import DISTRIBUTION, KERNEL, PRODUCT, FileLine, 
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import desire
 from hostwright.stack.stack import Stack
-from hostwright.stack.stackfile import load_stack
-from roles.base.audit import MACHINE
+from hostwright.standard.roles.base.audit import MACHINE
 from tests.unit.support.auditvalues import values, wanted
 from tests.unit.support.madeup import DISTS, VENV
+from tests.unit.support.stacks import load_stack, with_values
 
 STACK = load_stack("tensorflow-2.9")
 ALL = values(STACK)
@@ -119,7 +119,7 @@ def test_a_kernel_on_which_the_module_does_not_build_is_seen_and_not_held_agains
 
 
 def test_a_stack_may_name_the_kernels_itself():
-    own = STACK.model_copy(update={"driver": STACK.driver.model_copy(update={"kernels": ">=6.8"})})
+    own = with_values(STACK, driver={"kernels": ">=6.8"})
     assert read(said({**GREEN, KERNEL.line: "6.8.0-40-generic"}), stack=own)["driver kernel fits"].have == "yes"
 
 

@@ -23,10 +23,10 @@ from hostwright.plan import release
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import PREFLIGHT, Desired, DesiredRole, make_plan, removal_of
 from hostwright.plan.release import reduced
-from hostwright.stack.stackfile import load_stack
 from hostwright.transport import Output
 from hostwright.transport.rootshell import RootShell
 from tests.unit.plan.test_planning import LAYERS, OS_RELEASE, Named, facts
+from tests.unit.support.stacks import load_stack
 
 
 def test_a_removal_goes_backwards_each_role_before_those_that_it_needs():

@@ -22,7 +22,7 @@ from hostwright.plan.model import Answer, Facts
 from hostwright.plan.release import FORMERS, RELEASE, Run, renewed
 from hostwright.stack import stackstore
 from hostwright.stack.stack import Stack
-from hostwright.stack.stackfile import load_stack
+from tests.unit.support.stacks import KINDS, load_stack, with_values
 
 STACKS = (DEFAULT_INVENTORY / "stacks",)
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -73,7 +73,7 @@ def test_a_stack_comes_back_as_it_was_kept(stack: Stack, state: Path) -> None:
     (path,) = (state / "stacks").iterdir()
     assert path.name == f"{stack.digest()}.json"
     assert oct(path.stat().st_mode & 0o777) == "0o600"
-    found = stackstore.find(stack.digest())
+    found = stackstore.find(stack.digest(), KINDS)
     assert found == stack
     assert repr(found) == repr(stack), "in the same order too: the states' hashes are made of it"
     assert json.loads(path.read_text())["schema"] == stackstore.SCHEMA
@@ -83,9 +83,9 @@ def test_a_damaged_one_is_not_found_and_is_kept_anew(state: Path) -> None:
     stackstore.keep(OLD)
     (path,) = (state / "stacks").iterdir()
     path.write_text(path.read_text().replace("470.182.03", "470.182.04"))
-    assert stackstore.find(OLD.digest()) is None
+    assert stackstore.find(OLD.digest(), KINDS) is None
     stackstore.keep(OLD)
-    assert stackstore.find(OLD.digest()) == OLD
+    assert stackstore.find(OLD.digest(), KINDS) == OLD
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"schema": 2}', '{"schema": 1}', '{"schema": "x"}', "\xff"])
@@ -93,7 +93,7 @@ def test_whatever_is_damaged_is_kept_anew(state: Path, text: str) -> None:
     (state / "stacks").mkdir(parents=True)
     (state / "stacks" / f"{OLD.digest()}.json").write_text(text, "latin-1")
     assert stackstore.keep(OLD) == ""
-    assert stackstore.find(OLD.digest()) == OLD
+    assert stackstore.find(OLD.digest(), KINDS) == OLD
 
 
 def test_a_file_that_moved_is_fetched_from_where_it_is_now(state: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_file_that_moved_is_fetched_from_where_it_is_now(state: Path) -> None:
     driver = OLD.artifact("driver").model_copy(update={"urls": ("https://mirror.example.org/driver.run",)})
     moved = OLD.model_copy(update={"artifacts": {**OLD.artifacts, "driver": driver}})
     assert stackstore.keep(moved) == ""
-    assert stackstore.find(OLD.digest()) == moved != OLD
+    assert stackstore.find(OLD.digest(), KINDS) == moved != OLD
 
 
 def kept(state: Path, digest: str, text: str) -> Path:
@@ -150,7 +150,7 @@ def test_what_a_newer_version_kept_is_left_as_it_is(state: Path) -> None:
 
 @pytest.mark.parametrize("digest", ["", "../../etc/passwd", "a" * 64, "A" * 64, f"{'a' * 64}\n"])
 def test_what_is_no_digest_of_a_kept_stack_finds_nothing(digest: str) -> None:
-    assert stackstore.find(digest) is None
+    assert stackstore.find(digest, KINDS) is None
 
 
 def test_a_directory_that_cannot_be_written_is_a_sentence_and_no_error(state: Path) -> None:
@@ -163,9 +163,9 @@ def test_a_directory_that_cannot_be_written_is_a_sentence_and_no_error(state: Pa
 
 def test_the_digest_does_not_move_when_a_later_hostwright_knows_more_fields() -> None:
     assert '"inside"' not in OLD.model_dump_json(exclude_defaults=True)
-    explicit = OLD.model_copy(update={"cudnn": OLD.cudnn.model_copy(update={"inside": "cuda"})})
+    explicit = with_values(OLD, cudnn={"inside": "cuda"})
     assert explicit.digest() == OLD.digest()
-    changed = OLD.model_copy(update={"cudnn": OLD.cudnn.model_copy(update={"inside": "other"})})
+    changed = with_values(OLD, cudnn={"inside": "other"})
     assert changed.digest() != OLD.digest()
 
 
@@ -237,7 +237,7 @@ def test_a_host_cannot_choose_what_is_installed(member: Member) -> None:
 
 
 def test_a_stack_that_the_rules_of_today_refuse_is_refused(member: Member) -> None:
-    bad = OLD.model_copy(update={"cuda": OLD.cuda.model_copy(update={"version": "11.4.0"})})
+    bad = with_values(OLD, cuda={"version": "11.4.0"})
     stackstore.keep(bad)
     with pytest.raises(Refused, match=r"built for CUDA 11\.2, not for 11\.4\.0"):
         way_back(member, facts(record(member, bad, "2026-11-02T08:00:00Z")))

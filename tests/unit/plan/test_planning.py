@@ -10,7 +10,7 @@ from hostwright.plan.model import Answer, Change, Facts, Probe, Step
 from hostwright.plan.planning import PREFLIGHT, Desired, DesiredRole, at_work, desire, disturbing, make_plan
 from hostwright.plan.role import Wanted, discover
 from hostwright.resources.gpu_use import HOLDERS
-from hostwright.stack.stackfile import load_stack
+from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
 FITS = {

@@ -29,7 +29,7 @@ from hostwright.plan.release import (
     write_script,
 )
 from hostwright.resources.files.files import File, Link
-from hostwright.stack.stackfile import load_stack
+from tests.unit.support.stacks import load_stack, with_values
 
 STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
 RUN = Run("run-1", "ada@desk", "2026-11-21T08:00:00Z", "abc123")
@@ -110,7 +110,7 @@ def run_script(script: str) -> None:
 
 
 def other_stack(driver: str) -> Desired:
-    stack = STACK.model_copy(update={"driver": STACK.driver.model_copy(update={"version": driver})})
+    stack = with_values(STACK, driver={"version": driver})
     return Desired("gpu01", stack, (CUDA,))
 
 

@@ -27,7 +27,7 @@ from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import PREFLIGHT, make_plan, removal_of
 from hostwright.plan.release import FORMERS, RELEASE, Run, about, former_name, read, reduced, renewed, state_sha256
 from hostwright.resources.files.files import Link
-from hostwright.stack.stack import Stack
+from tests.unit.support.stacks import read_stack
 from tests.unit.support.standard import members
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -42,7 +42,7 @@ SENTENCE = "was written by a newer Hostwright than this one: upgrade Hostwright 
 @pytest.fixture(scope="module")
 def member() -> Member:
     """The host that the earlier version provisioned, with the stack as it was then."""
-    stack = Stack.model_validate_json((FIXTURES / "stack-schema-1.json").read_bytes())
+    stack = read_stack(json.loads((FIXTURES / "stack-schema-1.json").read_bytes()))
     return replace(next(one for one in members() if one.name == "tensorflow-2.9"), stack=stack)
 
 

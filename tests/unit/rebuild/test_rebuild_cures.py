@@ -20,7 +20,8 @@ from hostwright.rebuild.ways.cures import (
     XID_CURES,
     XID_ELSE,
 )
-from hostwright.resources.system.room import Room, Share
+from hostwright.resources.system.room import Room
+from hostwright.stack.stack import Share
 from tests.unit.support.facts import changes_of
 from tests.unit.support.rebuilds import RULES, answers, xid
 

@@ -10,8 +10,8 @@ import pytest
 from hostwright.resources import driver_steps
 from hostwright.resources.gpu_use import BUSY_PROBES
 from hostwright.resources.runfile import NvidiaRunfile, WithDriver
-from hostwright.stack.stackfile import load_stack
 from tests.unit.support.shell import program, run
+from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9")
 V = "470.182.03"

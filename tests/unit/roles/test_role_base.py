@@ -15,11 +15,12 @@ from hostwright.resources.files.files import Absent, File
 from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, PATIENTLY
 from hostwright.resources.runfile import DRIVER_PACKAGES, NOT_DRIVER
 from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE, NOUVEAU, NouveauGone
-from hostwright.resources.system.room import GB, Room, Share, shares
-from hostwright.stack.stackfile import load_stack
+from hostwright.resources.system.room import GB, Room
+from hostwright.stack.stack import Share
 from hostwright.standard.roles.base import NOUVEAU_OFF, Base, base
 from tests.unit.support.facts import NOTHING, facts_for
 from tests.unit.support.shell import program, run
+from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9")
 RESOURCES = base.resources(Base(), Wanted(STACK))
@@ -269,12 +270,12 @@ def test_a_kernel_counts_as_removed_only_when_another_one_could_be_booted(
 
 def test_little_disk_refuses_a_bare_host_and_not_a_finished_one() -> None:
     little = DF + "/dev/sda1 1 1 3000000 99% /\n" * 4
-    room = Room(20 * GB, shares(STACK))
+    room = Room(20 * GB, Wanted(STACK).shares())
     change = room.plan(facts_for(room, {"df -Pk": little, "for p in": ""}))
     assert isinstance(change, Refusal)
     assert "/ has 3.1 GB free and 20.0 GB are needed" in change.sentence
     assert "the driver, CUDA, cuDNN, TensorFlow, Docker" in change.sentence
-    everything = "\n".join(share.unless for share in shares(STACK))
+    everything = "\n".join(share.unless for share in Wanted(STACK).shares())
     assert room.plan(facts_for(room, {"df -Pk": little, "for p in": everything})) is None
 
 
@@ -287,7 +288,7 @@ def test_each_filesystem_is_asked_for_what_goes_there() -> None:
 
 
 def test_the_shares_of_a_bare_host_are_the_whole() -> None:
-    assert sum(share.percent for share in shares(STACK)) == 100
+    assert sum(share.percent for share in Wanted(STACK).shares()) == 100
 
 
 def test_the_questions_are_the_shared_ones() -> None:

@@ -11,9 +11,9 @@ from hostwright.plan.model import Answer, Change, Refusal
 from hostwright.plan.role import Wanted
 from hostwright.resources.containers import ENGINES, LINKS_UNIT, DockerEngine
 from hostwright.resources.files.files import File
-from hostwright.stack.stackfile import load_stack
 from hostwright.standard.roles.container import Container, container
 from tests.unit.support.facts import changes_of
+from tests.unit.support.stacks import load_stack, with_values
 
 STACK = load_stack("tensorflow-2.9")
 STACK = STACK.model_copy(  # as after `invoke mirror`: everything has its checksum
@@ -167,7 +167,7 @@ def test_a_docker_that_does_not_run_disturbs_nobody() -> None:
 
 
 def test_packages_of_a_docker_that_runs_restart_it() -> None:
-    wanted = STACK.model_copy(update={"container": STACK.container.model_copy(update={"docker": "docker-ce"})})
+    wanted = with_values(STACK, container={"docker": "docker-ce"})
     some = "docker-ce\t5:24.0\tii \n" + DPKG.partition("\n")[2]
     changes = changes_of(container.resources(Container(), Wanted(wanted)), {**GREEN, "dpkg-query": some})
     engine = next(change for change in changes if change.what.startswith("packages docker-ce"))
@@ -235,7 +235,7 @@ def test_a_removed_docker_refuses_nothing() -> None:
 
 
 def test_docker_ce_comes_from_its_own_repository() -> None:
-    stack = STACK.model_copy(update={"container": STACK.container.model_copy(update={"docker": "docker-ce"})})
+    stack = with_values(STACK, container={"docker": "docker-ce"})
     replies = {**GREEN, "dpkg-query": "bash\t5\tii \n", "dearmor": Answer(1, "")}
     changes = changes_of(container.resources(Container(), Wanted(stack)), replies)
     text = "\n".join(script(change) for change in changes)

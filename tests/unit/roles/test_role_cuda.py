@@ -10,9 +10,9 @@ import pytest
 from hostwright.plan.model import Answer, Change, Refusal, Resource
 from hostwright.plan.role import Wanted
 from hostwright.resources.conditions import When
-from hostwright.stack.stackfile import load_stack
 from hostwright.standard.roles.cuda import DRIVER, Cuda, cuda
 from tests.unit.support.facts import Replies, changes_of
+from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9")
 STACK = STACK.model_copy(  # as after `invoke mirror`: everything has its checksum

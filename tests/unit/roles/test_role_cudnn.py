@@ -7,9 +7,9 @@ import pytest
 from hostwright.apply.delivery import host_path
 from hostwright.plan.model import Answer, Change
 from hostwright.plan.role import Wanted
-from hostwright.stack.stackfile import load_stack
 from hostwright.standard.roles.cudnn import Cudnn, cudnn
 from tests.unit.support.facts import changes_of
+from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9")
 RESOURCES = cudnn.resources(Cudnn(), Wanted(STACK))

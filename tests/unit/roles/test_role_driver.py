@@ -14,9 +14,9 @@ from hostwright.resources.files.files import File
 from hostwright.resources.packages.packages import hold_script
 from hostwright.resources.runfile import DriverState
 from hostwright.resources.system.services import Disturbing
-from hostwright.stack.stackfile import load_stack
 from hostwright.standard.roles.driver import Driver, driver
 from tests.unit.support.facts import facts_for
+from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9")
 RESOURCES = driver.resources(Driver(), Wanted(STACK))

@@ -11,10 +11,10 @@ from hostwright.common.templates import render
 from hostwright.plan.model import Answer, Change
 from hostwright.plan.role import Wanted
 from hostwright.resources.files.files import File, Link
-from hostwright.stack.stackfile import load_stack
 from hostwright.standard.roles.environment import COMMAND, Environment, environment
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import program
+from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9")
 RESOURCES = environment.resources(Environment(), Wanted(STACK))

@@ -15,11 +15,11 @@ from hostwright.audit.reports.prometheus import render_prometheus
 from hostwright.audit.values import FleetAudit, HostAudit, Layer, Reading
 from hostwright.plan.model import Answer
 from hostwright.resources.files.files import File
-from hostwright.stack.stackfile import load_stack
 from hostwright.standard.roles.selfaudit import METRICS, PROGRAM, RESULT, SERVICE, TIMER, UNITS, Selfaudit, selfaudit
 from tests.unit.support.auditvalues import wanted
 from tests.unit.support.facts import changes_of
 from tests.unit.support.madeup import MadeUp, bare, provisioned
+from tests.unit.support.stacks import load_stack, with_values
 
 STACK = load_stack("tensorflow-2.9")
 ON = Selfaudit(enabled=True)
@@ -100,7 +100,7 @@ def test_another_stack_or_directory_is_another_edition():
         text = next(one.content for one in selfaudit.resources(v, wanted(stack)) if isinstance(one, File))
         return re.search(r'edition\\": \\"(\w{12})\\"', text)[1]
 
-    newer = STACK.model_copy(update={"driver": STACK.driver.model_copy(update={"version": "470.256.02"})})
+    newer = with_values(STACK, driver={"version": "470.256.02"})
     found = {edition(ON), edition(ON, newer), edition(replace(ON, textfile_directory="")), edition(ON)}
     assert len(found) == 3
 
@@ -155,7 +155,7 @@ def test_a_bare_host_is_told_of_as_well(tmp_path: Path):
 
 def test_numbers_are_compared_as_text(host: MadeUp):
     host.program("modinfo", "echo 470.10")
-    own = STACK.model_copy(update={"driver": STACK.driver.model_copy(update={"version": "470.1"})})
+    own = with_values(STACK, driver={"version": "470.1"})
     host.place(RESULT)
     text = next(
         one.content

@@ -14,10 +14,10 @@ from hostwright.resources.python.interpreters import VenvPackage
 from hostwright.resources.python.python import CONSTRAINTS, MARKER, Recipe, Venv
 from hostwright.resources.python.venv_audit import audit_probe, parse_audit
 from hostwright.stack.stack import Artifact
-from hostwright.stack.stackfile import load_stack
 from hostwright.standard.roles.tensorflow import Tensorflow, tensorflow
 from tests.unit.support.facts import Replies, changes_of
 from tests.unit.support.shell import ask
+from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9")
 RESOURCES = tensorflow.resources(Tensorflow(), Wanted(STACK))

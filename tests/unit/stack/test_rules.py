@@ -12,7 +12,7 @@ from hostwright.stack.fitting import HOUSE, Combination, Ground, misfits, neares
 from hostwright.stack.gpus import CHIPS, Architecture, chip
 from hostwright.stack.rules import HostFacts, check_host, check_stack
 from hostwright.stack.stack import Stack
-from hostwright.stack.stackfile import load_stack
+from tests.unit.support.stacks import load_stack, with_values
 
 STACK = load_stack("tensorflow-2.9", (Path(__file__).parents[3] / "inventory" / "stacks",))
 
@@ -32,8 +32,7 @@ GOOD = HostFacts(
 
 def changed(**parts: dict[str, Any]) -> Stack:
     """The stack with some values of some parts replaced."""
-    update = {name: getattr(STACK, name).model_copy(update=values) for name, values in parts.items()}
-    return STACK.model_copy(update=update)
+    return with_values(STACK, **parts)
 
 
 def driver(release: str, **more: Any) -> Stack:

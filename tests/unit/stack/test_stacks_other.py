@@ -18,10 +18,9 @@ from hostwright.resources.files.archives import Spread, Strays
 from hostwright.resources.python.python import Venv
 from hostwright.resources.system.loader import Alternative, LoaderCache
 from hostwright.resources.system.loaderconf import OneToolkitLoaded
-from hostwright.resources.system.room import shares
 from hostwright.stack.rules import HostFacts, check_host, check_stack
 from hostwright.stack.stack import Stack
-from hostwright.stack.stackfile import load_stack, stack_names
+from hostwright.stack.stackfile import stack_names
 from hostwright.standard.roles.cudnn import Cudnn, cudnn
 from hostwright.standard.roles.driver import Driver, driver
 from hostwright.standard.roles.environment import Environment, environment
@@ -30,6 +29,7 @@ from hostwright.standard.roles.tensorflow import Tensorflow, tensorflow
 from tests.unit.support.auditvalues import wanted
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import ask, run
+from tests.unit.support.stacks import load_stack, with_values
 
 STACKS = Path(__file__).parents[3] / "inventory" / "stacks"
 NAMES = [name for name in stack_names([STACKS]) if not name.startswith("lab")]
@@ -127,7 +127,7 @@ def test_cuda_11_8_on_r470_runs_what_is_compiled_and_is_refused_where_there_is_p
 )
 def test_a_wrong_mix_with_2_12_is_refused(part: str, values: dict[str, object], rule: str) -> None:
     one = stack("tensorflow-2.12")
-    wrong = one.model_copy(update={part: getattr(one, part).model_copy(update=values)})
+    wrong = with_values(one, **{part: values})
     assert rule in {refusal.rule for refusal in check_stack(wrong)}
 
 
@@ -135,8 +135,8 @@ def test_protobuf_4_is_right_for_2_12_and_wrong_for_2_11() -> None:
     pins = dict.fromkeys(["3.9"], "numpy==1.24.3\nprotobuf==4.25.9\n")
     for name, refused in (("tensorflow-2.12", False), ("tensorflow-2.11", True)):
         one = stack(name)
-        wanted = one.tensorflow.model_copy(update={"pythons": ("3.9",), "constraints": pins})
-        assert bool(check_stack(one.model_copy(update={"tensorflow": wanted}))) is refused
+        wanted = with_values(one, tensorflow={"pythons": ("3.9",), "constraints": pins})
+        assert bool(check_stack(wanted)) is refused
 
 
 # --- nothing is hard-wired to 2.9 and 11.2
@@ -151,7 +151,7 @@ def test_for_the_present_stack_everything_lies_where_it_did() -> None:
     assert selfaudit.resources(on, wanted(HOUSE)) == selfaudit.resources(
         on, wanted(HOUSE, tensorflow=Tensorflow(path=path))
     )
-    assert [one.unless for one in shares(HOUSE) if one.part == "TensorFlow"] == [f"{path}/bin/python"] * 2
+    assert [one.unless for one in Wanted(HOUSE).shares() if one.part == "TensorFlow"] == [f"{path}/bin/python"] * 2
     spread = next(one for one in cudnn.resources(Cudnn(), Wanted(HOUSE)) if isinstance(one, Spread))
     assert (spread.name, [part.inside for part in spread.parts]) == ("cudnn", ["cuda/include", "cuda/lib64"])
 

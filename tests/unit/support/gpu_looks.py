@@ -24,7 +24,7 @@ from hostwright.audit.look import Look, Unread
 from hostwright.plan.hostfacts import PCI
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import Desired
-from hostwright.stack.stackfile import load_stack
+from tests.unit.support.stacks import load_stack
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 GONE = FailureRule("gpu-lost", "", "a", "B", "c", sign=GPU_LOST_SIGN)

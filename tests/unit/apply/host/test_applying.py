@@ -22,9 +22,9 @@ from hostwright.plan import planning, release
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Step
 from hostwright.plan.planning import Desired, DesiredRole
 from hostwright.resources import originals
-from hostwright.stack.stackfile import load_stack
 from hostwright.transport import Output
 from hostwright.transport.rootshell import RootShell
+from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
 

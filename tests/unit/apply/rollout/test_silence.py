@@ -20,8 +20,8 @@ from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.plan.model import Plan
 from hostwright.plan.planning import Desired
 from hostwright.plan.release import Run
-from hostwright.stack.stackfile import load_stack
 from hostwright.transport.rootshell import RootShell
+from tests.unit.support.stacks import load_stack
 
 PLAN = Plan("gpu01", "tensorflow-2.9")
 STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])

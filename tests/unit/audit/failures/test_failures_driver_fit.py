@@ -31,6 +31,7 @@ from tests.unit.support.driver_looks import (
     findings,
     log,
 )
+from tests.unit.support.stacks import with_values
 
 
 @pytest.mark.parametrize("there", [BARE, NO_MODULE])
@@ -48,7 +49,7 @@ def test_the_compilers_words_are_told_beside_a_kernel_that_is_too_new() -> None:
 
 
 def test_a_stacks_own_kernels_win() -> None:
-    own = STACK.model_copy(update={"driver": STACK.driver.model_copy(update={"kernels": "<6.9"})})
+    own = with_values(STACK, driver={"kernels": "<6.9"})
     assert findings({**TOO_NEW}, stack=own) == {}
 
 

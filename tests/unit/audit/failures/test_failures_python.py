@@ -22,6 +22,7 @@ from hostwright.resources.python.python import Recipe, Venv
 from tests.unit.roles.test_role_tensorflow import LINK, recipe
 from tests.unit.roles.test_role_tensorflow import found as audited
 from tests.unit.support.library_looks import DESIRED, STACK, VENV, Differs, asked, look_at, resource, seen
+from tests.unit.support.stacks import with_values
 
 RULES = [*PYTHON, *(rule for rule in LIBRARIES if rule.sign and rule.sign.layer == "tensorflow")]
 HOME = recipe().home
@@ -171,7 +172,7 @@ def test_a_path_outside_opt_is_not_guessed_about() -> None:
 
 def test_a_stack_that_pins_the_newer_ones_wants_them() -> None:
     constraints = dict.fromkeys(STACK.tensorflow.pythons, "numpy==2.0.2\nprotobuf==4.25.8\n")
-    stack = STACK.model_copy(update={"tensorflow": STACK.tensorflow.model_copy(update={"constraints": constraints})})
+    stack = with_values(STACK, tensorflow={"constraints": constraints})
     look = look_at(by_hand("numpy-2.0.2", "protobuf-4.25.8"))
     newer = replace(look, desired=replace(DESIRED, stack=stack))
     assert not any(seen(rule, newer) for rule in RULES)

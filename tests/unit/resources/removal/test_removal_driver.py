@@ -16,9 +16,9 @@ from hostwright.resources.driver_gone import STATE, DriverGone, Remains
 from hostwright.resources.gpu_use import DISPLAY
 from hostwright.resources.runfile import NvidiaRunfile, WithDriver
 from hostwright.resources.system.services import Service
-from hostwright.stack.stackfile import load_stack
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import ask, program, run
+from tests.unit.support.stacks import load_stack
 
 V = "470.182.03"
 LIB = "usr/lib/x86_64-linux-gnu"

@@ -22,9 +22,9 @@ from hostwright.resources.packages.packages import Debs, DebsAbsent, DpkgInOrder
 from hostwright.resources.packages.repositories import LocalRepo, RepoDropped
 from hostwright.resources.python.interpreters import VenvPackage
 from hostwright.resources.system.kernel import KernelPackages, KernelsAsBefore
-from hostwright.stack.stackfile import load_stack
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import program, run
+from tests.unit.support.stacks import load_stack
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.plan.model import Answer, Facts, Probe, Resource
 from hostwright.plan.planning import desire, make_plan, removal_of
 from hostwright.plan.role import Wanted, discover
-from hostwright.stack.stackfile import load_stack
 from hostwright.standard.roles.cuda import Cuda
 from hostwright.standard.roles.selfaudit import Selfaudit
+from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
 DESIRED = desire("gpu01", Wanted(STACK), [(role, role.variables()) for role in discover()])

@@ -15,10 +15,10 @@ from hostwright.plan.role import Wanted
 from hostwright.resources.originals import kept
 from hostwright.resources.python.python import HOMES, Venv
 from hostwright.resources.python.venv_gone import VenvGone
-from hostwright.stack.stackfile import load_stack
 from hostwright.standard.roles.tensorflow import Tensorflow, tensorflow
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import ask, run
+from tests.unit.support.stacks import load_stack
 
 KEY = "0123456789ab"
 

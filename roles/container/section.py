@@ -1,0 +1,50 @@
+"""What a stack says of Docker and NVIDIA's container toolkit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from hostwright.stack.stack import AptRepository, Section, Share, Stack, taken
+from hostwright.stack.stackvalues import DebianVersion, Name, Part
+
+
+class DockerCe(Part):
+    """Docker's own packages, used when ``container.docker`` says ``docker-ce``."""
+
+    packages: tuple[Name, ...]
+    repository: AptRepository
+
+
+class ContainerToolkit(Part):
+    """NVIDIA's container toolkit: all packages at one version."""
+
+    version: DebianVersion
+    packages: tuple[Name, ...]
+    repository: AptRepository
+
+
+class ContainerSection(Section):
+    """Docker and NVIDIA's container toolkit."""
+
+    docker: Literal["docker.io", "docker-ce"] = "docker.io"
+    docker_ce: DockerCe | None = None
+    toolkit: ContainerToolkit
+
+    @property
+    def docker_packages(self) -> tuple[str, ...]:
+        """The packages that bring Docker."""
+        return self.docker_ce.packages if self.docker == "docker-ce" and self.docker_ce else (self.docker,)
+
+    @property
+    def spare(self) -> tuple[str, ...]:
+        """Docker's own repository, while the distribution's Docker is wanted."""
+        return () if self.docker == "docker-ce" else ("docker_ce",)
+
+    def versions(self) -> Mapping[str, str]:
+        """The version of the NVIDIA container toolkit."""
+        return {"container-toolkit": self.toolkit.version}
+
+    def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
+        """Images come on top and are nobody's to foresee."""
+        return taken("Docker", "/usr/bin/dockerd", {"/usr": 2, "/var": 1})

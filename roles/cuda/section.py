@@ -1,0 +1,74 @@
+"""What a stack says of the CUDA toolkit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field
+
+from hostwright.stack.stack import Section, Share, Stack, taken
+from hostwright.stack.stackvalues import (
+    AbsolutePath,
+    ArtifactName,
+    DebianVersion,
+    ExactVersion,
+    FileName,
+    Fingerprint,
+    Name,
+    Part,
+    WithoutNulls,
+)
+
+
+class LocalRepository(Part):
+    """CUDA's repository in a ``.deb``, which unpacks to ``directory`` and carries its own ``key`` there.
+
+    ``pin`` is the artifact that becomes ``pin_file`` (apt preferences).
+    """
+
+    package: Name
+    artifact: Annotated[str, ArtifactName]
+    directory: AbsolutePath
+    key: FileName
+    fingerprint: Fingerprint | None = None
+    list_file: AbsolutePath
+    pin: Annotated[str, ArtifactName]
+    pin_file: AbsolutePath
+
+    @property
+    def key_file(self) -> str:
+        """The key's path on the host once the ``.deb`` is installed."""
+        return f"{self.directory}/{self.key}"
+
+
+class CudaSection(Section):
+    """The toolkit. ``components`` are exact dpkg versions of packages within it; ``nvcc`` is what nvcc calls itself.
+
+    Another release's packages have other names: those of the stack that is extended are taken away by null.
+    """
+
+    version: ExactVersion
+    package: Name
+    package_version: DebianVersion
+    nvcc: Annotated[str, Field(pattern=r"^V[0-9.]+$")]
+    components: Annotated[Mapping[Name, DebianVersion], WithoutNulls] = {}
+    repository: LocalRepository
+
+    @property
+    def series(self) -> str:
+        """Major and minor version: ``11.2``."""
+        return ".".join(self.version.split(".")[:2])
+
+    @property
+    def prefix(self) -> str:
+        """Where the toolkit lies: ``/usr/local/cuda-11.2``."""
+        return f"/usr/local/cuda-{self.series}"
+
+    def versions(self) -> Mapping[str, str]:
+        """The toolkit's version, and what its compiler calls itself, which tells its updates apart."""
+        return {"cuda": self.version, "nvcc": self.nvcc}
+
+    def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
+        """The repository is twice in /var, packed and unpacked."""
+        return taken("CUDA", f"{self.prefix}/bin/nvcc", {"/var": 28, "/usr": 25})

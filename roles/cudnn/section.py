@@ -1,0 +1,45 @@
+"""What a stack says of cuDNN."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from hostwright.stack.stack import Section, Share, Stack, taken
+from hostwright.stack.stackvalues import ArtifactName, ExactVersion, FileName, Name
+from hostwright.standard.roles.cuda.section import CudaSection
+
+
+class CudnnSection(Section):
+    """cuDNN from NVIDIA's archive, into the versioned toolkit.
+
+    ``inside`` is the archive's one directory, ``libraries`` that of the libraries in it: NVIDIA named both otherwise
+    from 8.3 on. ``record`` names what the host notes of its files: stacks whose toolkits lie side by side need one
+    each, else the one that comes takes away the files of the one before.
+    """
+
+    version: ExactVersion
+    artifact: Annotated[str, ArtifactName]
+    inside: FileName = "cuda"
+    libraries: FileName = "lib64"
+    record: Name = "cudnn"
+
+    @property
+    def number(self) -> int:
+        """What ``cudnnGetVersion()`` answers: 8100 for 8.1.0.77."""
+        major, minor, patch = (int(part) for part in self.version.split(".")[:3])
+        return major * 1000 + minor * 100 + patch
+
+    @property
+    def library_version(self) -> str:
+        """The ending of the libraries' real files: ``8.1.0``."""
+        return ".".join(self.version.split(".")[:3])
+
+    def versions(self) -> Mapping[str, str]:
+        """cuDNN's version."""
+        return {"cudnn": self.version}
+
+    def shares(self, stack: Stack, /) -> tuple[Share, ...]:
+        """The archive is kept in /var."""
+        library = f"{stack.section(CudaSection).prefix}/lib64/libcudnn.so.{self.version.partition('.')[0]}"
+        return taken("cuDNN", library, {"/var": 8, "/usr": 15})

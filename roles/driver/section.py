@@ -1,0 +1,39 @@
+"""What a stack says of the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from hostwright.stack.stack import Section, Share, Stack, taken
+from hostwright.stack.stackvalues import ArtifactName, DebianVersion, ExactVersion, Kernels, Name, Part
+
+
+class FabricManager(Part):
+    """NVIDIA Fabric Manager, for hosts with NVSwitches; always exactly the driver's version."""
+
+    package: Name
+    version: DebianVersion
+    artifact: Annotated[str, ArtifactName]
+
+
+class DriverSection(Section):
+    """The driver's ``.run``. ``kernels`` are those that its module builds on; without it the rule table decides."""
+
+    version: ExactVersion
+    artifact: Annotated[str, ArtifactName]
+    kernels: Kernels | None = None
+    fabric_manager: FabricManager | None = None
+
+    @property
+    def branch(self) -> str:
+        """The driver's branch: ``470`` of 470.182.03."""
+        return self.version.partition(".")[0]
+
+    def versions(self) -> Mapping[str, str]:
+        """The driver's version."""
+        return {"driver": self.version}
+
+    def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
+        """The installer unpacks in /tmp."""
+        return taken("the driver", "/usr/bin/nvidia-smi", {"/tmp": 5, "/usr": 5, "/var": 2})  # noqa: S108 - as it does

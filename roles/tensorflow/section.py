@@ -1,0 +1,45 @@
+"""What a stack says of TensorFlow and its environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from hostwright.stack.stack import Section, Share, Stack, taken
+from hostwright.stack.stackvalues import ArtifactName, ExactVersion, PythonVersion, TextFile, WithoutNulls
+
+Layer = Literal["driver", "cuda", "cudnn"]
+
+
+class TensorflowSection(Section):
+    """TensorFlow in a venv of the first of ``pythons`` that the host has.
+
+    ``constraints`` is the text of a pip constraints file by Python version (in the YAML: a file name beside it);
+    ``wheelhouses`` names an archive of wheels by Python version, for hosts without an index. ``libraries`` are what it
+    opens at run time, with the layer that brings each.
+    """
+
+    version: ExactVersion
+    pythons: Annotated[tuple[PythonVersion, ...], Field(min_length=1)]
+    constraints: Annotated[Mapping[PythonVersion, Annotated[str, TextFile]], WithoutNulls] = {}
+    wheelhouses: Mapping[PythonVersion, Annotated[str, ArtifactName]] = {}
+    libraries: Mapping[str, Layer] = {}
+
+    @property
+    def series(self) -> str:
+        """Major and minor version: ``2.9``."""
+        return ".".join(self.version.split(".")[:2])
+
+    def home(self, path: str = "") -> str:
+        """The link through which the environment is used: ``path``, or ``/opt/tensorflow-SERIES`` where it is empty."""
+        return path or f"/opt/tensorflow-{self.series}"
+
+    def versions(self) -> Mapping[str, str]:
+        """TensorFlow's version."""
+        return {"tensorflow": self.version}
+
+    def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
+        """pip unpacks in /tmp."""
+        return taken("TensorFlow", f"{self.home()}/bin/python", {"/tmp": 3, "/opt": 6})  # noqa: S108 - as it does
