@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import yaml
+from pydantic import Field, TypeAdapter, ValidationError
 
 from hostwright.common.errors import ArtifactError, InputError
 from hostwright.common.userpaths import expanded
@@ -66,8 +67,16 @@ class Pin:
     """What a file was when it was first seen."""
 
     file: str
-    sha256: str
-    size: int
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    size: Annotated[int, Field(ge=0)]
+
+
+@dataclass(frozen=True, slots=True)
+class _LockFile:
+    artifacts: dict[str, Pin] = field(default_factory=dict)
+
+
+_LOCK_FILE = TypeAdapter(_LockFile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,23 +134,22 @@ class Store:
 def read_pins(path: Path) -> dict[str, Pin]:
     """The pins in a lock file, none where there is no such file. Raises ``InputError`` for one that is damaged."""
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-        return {name: _pin(one) for name, one in data.get("artifacts", {}).items()}
+        return _LOCK_FILE.validate_python(yaml.safe_load(path.read_text(encoding="utf-8")) or {}).artifacts
     except FileNotFoundError:
         return {}
-    except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise InputError(
-            f"this lock file cannot be understood ({error}): take it back from version control, or delete it and run "
-            "invoke mirror",
+            f"this lock file cannot be understood ({_why(error)}): take it back from version control, or delete it and "
+            "run invoke mirror",
             str(path),
         ) from error
 
 
-def _pin(data: Mapping[str, Any]) -> Pin:
-    pin = Pin(str(data["file"]), str(data["sha256"]), int(data["size"]))
-    if len(pin.sha256) != 64 or not set(pin.sha256) <= set("0123456789abcdef"):
-        raise ValueError(f"{pin.sha256!r} is not a sha256")
-    return pin
+def _why(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors(include_url=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")
 
 
 def write_pin(path: Path, name: str, pin: Pin) -> None:
@@ -149,9 +157,7 @@ def write_pin(path: Path, name: str, pin: Pin) -> None:
     try:
         with locked(path.parent):
             pins = {**read_pins(path), name: pin}
-            rows = {
-                key: {"file": one.file, "sha256": one.sha256, "size": one.size} for key, one in sorted(pins.items())
-            }
+            rows = {key: asdict(one) for key, one in sorted(pins.items())}
             text = _LOCK_HEADER + yaml.safe_dump({"artifacts": rows}, sort_keys=False, allow_unicode=True)
             _replace(path, text.encode())
     except OSError as error:

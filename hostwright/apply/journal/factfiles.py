@@ -7,8 +7,11 @@ import json
 import os
 import tempfile
 import zlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.common.errors import InputError
@@ -16,6 +19,27 @@ from hostwright.plan.model import Answer, Facts, Probe
 
 SCHEMA = 1
 _LEVEL = 3  #: of gzip: half the time of its default for a tenth more bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One question with its answer."""
+
+    script: str
+    root: bool
+    cap_bytes: int
+    status: int
+    text: str
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    facts: tuple[_Row, ...]
+    at: str  #: ISO 8601
+
+
+_KEPT = TypeAdapter(_Kept)
 
 
 def write_facts(path: Path, host: str, at: str, facts: Facts, redactor: Redactor) -> int:
@@ -44,26 +68,20 @@ def write_facts(path: Path, host: str, at: str, facts: Facts, redactor: Redactor
     return len(data)
 
 
-def load_facts(path: Path) -> Facts:
-    """Facts that a run kept. A secret in a question or an answer was masked. Raises ``InputError``."""
+def load_facts(path: Path) -> tuple[Facts, datetime]:
+    """Facts that were kept, and when they were seen (UTC). A secret in a question or an answer was masked.
+
+    Raises ``InputError``.
+    """
     try:
-        document = json.loads(gzip.decompress(path.read_bytes()))
-        return Facts(dict(_row(row) for row in document["facts"]))
+        # Not by pydantic's own parser: a host's name may hold half of a pair of surrogates.
+        kept = _KEPT.validate_python(json.loads(gzip.decompress(path.read_bytes())))
+        at = datetime.fromisoformat(kept.at)
     except OSError as error:  # gzip's own complaint about a file that is none is one as well
         raise InputError(f"cannot be read: {error.strerror or error}", str(path)) from error
-    except (ValueError, KeyError, TypeError, EOFError, zlib.error) as error:
-        raise InputError("does not hold the facts of a run, or is damaged", str(path)) from error
-
-
-def _row(row: dict[str, Any]) -> tuple[Probe, Answer]:
-    match row:
-        case {
-            "script": str(script),
-            "root": bool(root),
-            "cap_bytes": int(cap_bytes),
-            "status": int(status),
-            "text": str(text),
-            "truncated": bool(truncated),
-        }:
-            return Probe(script, root, cap_bytes), Answer(status, text, truncated)
-    raise ValueError("not an answer")
+    except (ValueError, EOFError, zlib.error) as error:
+        raise InputError("does not hold the facts of a host, or is damaged", str(path)) from error
+    facts = {
+        Probe(row.script, row.root, row.cap_bytes): Answer(row.status, row.text, row.truncated) for row in kept.facts
+    }
+    return Facts(facts), at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import zlib
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from hostwright.apply.journal.factfiles import load_facts, write_facts
 from hostwright.apply.journal.redaction import Redactor
-from hostwright.common.errors import HostwrightError, InputError
+from hostwright.common.errors import HostwrightError
 from hostwright.common.places import PRIVATE_DIR, facts_file, place_of
 from hostwright.plan.model import Facts
 
@@ -44,17 +41,7 @@ class FactStore:
         path = self._path(inventory, host)
         if not path.exists():
             return None
-        facts = load_facts(path)
-        return facts, _seen_at(path)
+        return load_facts(path)
 
     def _path(self, inventory: str | Path, host: str) -> Path:
         return self._root / place_of(inventory) / facts_file(host, LAST)
-
-
-def _seen_at(path: Path) -> datetime:
-    """The time in a file of facts. Raises ``InputError``."""
-    try:
-        at = datetime.fromisoformat(json.loads(gzip.decompress(path.read_bytes()))["at"])
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zlib.error) as error:
-        raise InputError("does not say when its facts were seen", str(path)) from error
-    return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)

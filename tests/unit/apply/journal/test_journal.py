@@ -109,7 +109,7 @@ def test_the_first_look_is_before_and_the_latest_is_after(tmp_path: Path):
     journal(events.Observed("gpu02", PLAN))
     journal.end(0)
     assert sorted(path.name for path in folder.iterdir()) == ["gpu01.after.json.gz", "gpu01.before.json.gz"]
-    before, after = (load_facts(folder / f"gpu01.{when}.json.gz") for when in ("before", "after"))
+    before, after = (load_facts(folder / f"gpu01.{when}.json.gz")[0] for when in ("before", "after"))
     assert dict(before) == dict(FACTS)
     assert dict(after) == dict(later[1])
     assert sum(path.stat().st_size for path in folder.iterdir()) < lines(journal)[-1]["bytes"]

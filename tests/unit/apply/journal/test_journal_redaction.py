@@ -316,7 +316,7 @@ def test_facts_with_a_secret_can_be_loaded(tmp_path: Path):
     facts = Facts({Probe("cat /etc/x"): Answer(0, "password=hunter2\n"), Probe("echo hunter2"): Answer(0, "y")})
     journal(events.Observed("gpu01", Plan("gpu01", "tf"), facts))
     journal.end(0)
-    kept = load_facts(journal.path.parent / "facts" / "gpu01.before.json.gz")
+    kept = load_facts(journal.path.parent / "facts" / "gpu01.before.json.gz")[0]
     assert dict(kept) == {Probe("cat /etc/x"): Answer(0, "password=***\n"), Probe("echo ***"): Answer(0, "y")}
 
 
