@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from hostwright.common.errors import HostError
 from hostwright.common.secret import Secret
 from hostwright.plan.member import PROJECT, Member
@@ -30,6 +32,9 @@ class Check:
     passed: bool
     duration_s: float
     why: str
+
+
+_CHECK = TypeAdapter(Check)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,7 @@ def check_layers(
         command += [word for pair in settings for word in ("--hw-set", pair)]
         done = _run(command, password)
         checks = (
-            tuple(Check(**json.loads(line)) for line in results.read_text("utf-8").splitlines())
+            tuple(_CHECK.validate_python(json.loads(line)) for line in results.read_bytes().splitlines())
             if results.exists()
             else ()
         )

@@ -14,14 +14,15 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 import re
 import tarfile
 from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from hostwright.apply.jobs.scripting import files
 from hostwright.common.quoting import sh
-from hostwright.common.untrusted import json_object
 from hostwright.plan.model import Facts, Probe, RolePlan
 
 JOBS_DIR = "/var/lib/hostwright/jobs"
@@ -179,9 +180,24 @@ class Job:
 
     def to_json(self) -> str:
         """The job's record: one line."""
-        steps = [change.what for change, _ in self.plan.steps]
-        record = {"schema": 1, "role": self.plan.role, "nonce": self.nonce, "run": self.run, "operator": self.operator}
-        return json.dumps({**record, "steps": steps}) + "\n"
+        steps = tuple(change.what for change, _ in self.plan.steps)
+        record = _Record(1, self.plan.role, self.nonce, self.run, self.operator, steps)
+        return _RECORD.dump_json(record, ensure_ascii=True).decode() + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What a job's directory says of it to those who find it: ``job.json``."""
+
+    schema: Literal[1]
+    role: str
+    nonce: Annotated[str, Field(pattern="^[A-Za-z0-9]{1,64}$")]
+    run: str
+    operator: str
+    steps: tuple[str, ...]
+
+
+_RECORD = TypeAdapter(_Record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,18 +252,11 @@ def running(facts: Facts) -> tuple[RunningJob, ...]:
 
 
 def _running(name: str, record: str) -> RunningJob:
-    match json_object(record):
-        case {
-            "schema": 1,
-            "role": str(role),
-            "nonce": str(nonce),
-            "run": str(run),
-            "operator": str(operator),
-            "steps": [*steps],
-        } if re.fullmatch(r"[A-Za-z0-9]{1,64}", nonce) and all(isinstance(step, str) for step in steps):
-            return RunningJob(name, role, nonce, run, operator, tuple(steps))
-        case _:
-            return RunningJob(name)
+    try:
+        said = _RECORD.validate_json(record)
+    except ValidationError:
+        return RunningJob(name)
+    return RunningJob(name, said.role, said.nonce, said.run, said.operator, said.steps)
 
 
 def _is_id(name: str) -> bool:

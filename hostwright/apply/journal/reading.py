@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hostwright.apply.journal.header import RunHeader
-from hostwright.apply.journal.records import INTERRUPTED, RUN_ENDED, RUNNING, header_of
+from hostwright.apply.journal.records import INTERRUPTED, RUNNING, ending_of, header_of
 from hostwright.apply.journal.results import parsed, results_of, scan
 from hostwright.apply.journal.runs import Run, read_run
 from hostwright.common.errors import InputError
@@ -91,21 +91,19 @@ def summary_of(folder: Path) -> RunSummary:
     except ValueError:
         header = _EMPTY
     began = header.began or _made(folder)
-    match last:
-        case {"kind": kind, "status": int(status), "how": str(how), "results": dict(results)} if kind == RUN_ENDED:
-            size = last.get("bytes")
-            return RunSummary(
-                run=folder.name,
-                folder=folder,
-                header=header,
-                began=began,
-                state=how,
-                status=status,
-                sentence=str(last.get("sentence", "")),
-                duration_s=_seconds(last),
-                results={str(word): number for word, number in results.items() if isinstance(number, int)},
-                size_bytes=size if isinstance(size, int) else None,
-            )
+    if ending := ending_of(last):
+        return RunSummary(
+            run=folder.name,
+            folder=folder,
+            header=header,
+            began=began,
+            state=ending.how,
+            status=ending.status,
+            sentence=ending.sentence,
+            duration_s=ending.t,
+            results=ending.results,
+            size_bytes=ending.bytes,
+        )
     running = _runs(journal, header)
     counts = Counter(results_of(header.hosts, *scan(journal), running=running).values())
     lasted_s = _since(began) if running else _seconds(last)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from hostwright.apply import events
 from hostwright.apply.events import Event
@@ -22,6 +24,7 @@ ENDED, INTERRUPTED, CRASHED, RUNNING = "ended", "interrupted", "crashed", "runni
 #: event (a job's role, run and operator are read from it) is none of them.
 IDENTIFIERS = frozenset({"kind", "host", "at", "result", "verb", "hosts", "place", "began", "version", "how"})
 
+_HEADER = TypeAdapter(RunHeader)
 _NOT_RECORDED = (events.Waiting, events.RoleProgress)  #: they pass, and what they lead to is recorded
 
 
@@ -71,29 +74,34 @@ def record_of_header(header: RunHeader, redactor: Redactor) -> dict[str, Any]:
 
 def header_of(record: Mapping[str, Any]) -> RunHeader:
     """The inverse of ``record_of_header``; raises ``ValueError`` for a record that is none, or is damaged."""
-    match record:
-        case {
-            "kind": "run began",
-            "run": str(run),
-            "verb": str(verb),
-            "hosts": list(hosts),
-            "inventory": str(inventory),
-            "options": dict(options),
-            "argv": list(argv),
-            "masked": list(masked),
-            "pid": int(pid),
-        }:
-            names = ("operator", "commit", "inventory_commit", "version", "began", "place")
-            more = {name: text for name in names if isinstance(text := record.get(name), str)}
-            return RunHeader(
-                run=run,
-                verb=verb,
-                hosts=tuple(map(str, hosts)),
-                inventory=inventory,
-                options=options,
-                argv=tuple(map(str, argv)),
-                masked=tuple(map(str, masked)),
-                pid=pid,
-                **more,
-            )
-    raise ValueError("not the first record of a run")
+    if record.get("kind") != RUN_BEGAN:
+        raise ValueError("not the first record of a run")
+    return _HEADER.validate_python(record)
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnding:
+    """The last record of a run: its exit status, how it ended and why, and its hosts counted by their results.
+
+    ``t`` is how many seconds it took, ``bytes`` what it keeps on the disk.
+    """
+
+    status: int
+    how: str
+    results: Mapping[str, int]
+    sentence: str = ""
+    t: float | None = None
+    bytes: int | None = None
+
+
+_ENDING = TypeAdapter(RunEnding)
+
+
+def ending_of(record: Mapping[str, Any]) -> RunEnding | None:
+    """A record as the last one of a run; ``None`` where it is none, or is damaged."""
+    if record.get("kind") != RUN_ENDED:
+        return None
+    try:
+        return _ENDING.validate_python(record)
+    except ValidationError:
+        return None

@@ -7,11 +7,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.records import RUN_BEGAN, RUN_ENDED
 from hostwright.apply.journal.results import HOST_ENDED, parsed, results_of
 from hostwright.common.places import JOURNAL
 from hostwright.plan.model import StepResult
+
+_STEP = TypeAdapter(StepResult)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,17 +149,10 @@ def _open(one: RoleRun, role: str) -> bool:
 
 
 def _step(row: Any) -> StepResult | None:
-    match row:
-        case {
-            "number": int(number),
-            "what": str(what),
-            "status": int() | None as status,
-            "duration_s": float() | int() as seconds,
-            "output": str(output),
-            "tries": int(tries),
-        }:
-            return StepResult(number, what, status, float(seconds), output, tries)
-    return None
+    try:
+        return _STEP.validate_python(row)
+    except ValidationError:
+        return None
 
 
 def _host(host: str, result: str, draft: _Draft) -> HostRun:

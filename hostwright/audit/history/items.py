@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pydantic import TypeAdapter
+
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.values import GPU_LAYER, HostAudit
 
@@ -38,6 +40,9 @@ class Item(NamedTuple):
     more: str = ""
 
 
+_CARD = TypeAdapter(tuple[str, str, str, str])
+
+
 @dataclass(frozen=True, slots=True)
 class Card:
     """What tells one GPU from another."""
@@ -51,8 +56,7 @@ class Card:
     @classmethod
     def of(cls, bus: str, have: str) -> Card:
         """The inverse of what an item of a card holds."""
-        model, serial, uuid, vbios = json.loads(have)
-        return cls(bus, model, serial, uuid, vbios)
+        return cls(bus, *_CARD.validate_json(have))
 
 
 @dataclass(frozen=True, slots=True)

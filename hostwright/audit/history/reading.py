@@ -11,12 +11,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import cast
 
+from pydantic import TypeAdapter
+
 from hostwright.audit.history.items import CARD, DEVIATION, FINDING, STATUS, Item
 from hostwright.audit.history.moving import VALUES, Move, moves, shown
 from hostwright.audit.history.values import Event, HostHistory
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.values import Status
 from hostwright.common.places import place_of
+
+_LAYERS, _KEPT = TypeAdapter(list[str]), TypeAdapter(list[int])
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -173,7 +177,7 @@ def state(db: sqlite3.Connection, audit: int) -> Mapping[str, frozenset[Item]]:
         "JOIN scope ON scope.id = seen.scope WHERE audit = ?",
         (audit,),
     ).fetchall()
-    return {name: frozenset(_seen(db, audit, host, json.loads(layers), json.loads(kept)))
+    return {name: frozenset(_seen(db, audit, host, _LAYERS.validate_json(layers), _KEPT.validate_json(kept)))
             for host, name, layers, kept in seen}  # fmt: skip
 
 
