@@ -12,8 +12,8 @@ from typing import Any, get_args
 
 from ClusterShell.NodeSet import NodeSet, NodeSetParseError
 
-from hostwright.cli.console import printable
 from hostwright.common.errors import HostwrightError, InputError
+from hostwright.common.text import printable
 from lab import fleet
 from lab.bmc import serve
 from lab.config import DEFAULT_NAME, Distro, HostOptions, Machine, Sudo, require_host_name

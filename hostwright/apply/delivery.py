@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from hostwright.common.errors import ArtifactError, HostError, ProtocolError
 from hostwright.common.quoting import sh, words
 from hostwright.stack.artifacts import Artifact, sha256_of
+from hostwright.stack.hostcache import CACHE
 
 if TYPE_CHECKING:
     from hostwright.transport.rootshell import RootShell
 
-CACHE = "/var/cache/hostwright/artifacts"
 _LOOK_TIMEOUT_S = 60.0
 _IDLE_S = 60.0  #: a host that reads or syncs a big file still gives a sign of life every 5 s
 _SLOWEST_DISK_BYTES_PER_S = 20e6  #: what a worn-out disk still reads
@@ -102,11 +102,6 @@ sync -- "$part"
 mv -f -- "$part" "$file"
 sync .
 """
-
-
-def host_path(artifact: Artifact, cache: str = CACHE) -> str:
-    """Where the artifact lies on a host; a file whose checksum is not known yet cannot lie anywhere, and that shows."""
-    return f"{cache}/{artifact.sha256 or 'unpinned'}/{artifact.file}"
 
 
 def fetch_script(artifact: Artifact, cache: str = CACHE) -> str:

@@ -1,7 +1,7 @@
 """What an audit says, as values: of one host, and of the fleet. Reports, history and exit status read nothing else.
 
-Every string that came from a host is untrusted text: whoever prints it passes it through ``console.printable`` or the
-escaping of their own format.
+Every string that came from a host is untrusted text: whoever prints it passes it through ``common.text.printable`` or
+the escaping of their own format.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ never reach the terminal.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console, Group, RenderableType
@@ -16,32 +15,13 @@ from rich.text import Text
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.common.errors import HostError, HostwrightError, ScriptFailed, SeveralFailed, StepFailed
+from hostwright.common.text import count as count  # noqa: PLC0414 - verbs reach it here until they import it themselves
+from hostwright.common.text import printable as printable  # noqa: PLC0414 - likewise
 from hostwright.inventory.patterns import fold
 from hostwright.plan.model import Change, Deferred, Plan, Planned, Refusal, RolePlan
 
 _SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "refusal": ("!", "red")}  #: and style
 WIDTH_WHEN_PIPED = 140  #: columns of plain output, when nobody's terminal says otherwise
-
-
-def printable(text: str) -> str:
-    """Text from a host made safe to print: a control, format or unassigned character becomes ``\\ufffd``."""
-    if text.isprintable():  # nearly all of it is, and a fleet's reports hold a hundred thousand texts
-        return text
-    return "".join(
-        char if char in "\n\t" or not unicodedata.category(char).startswith("C") else "\N{REPLACEMENT CHARACTER}"
-        for char in text
-    )
-
-
-def count(number: int, noun: str) -> str:
-    """``1 change``, ``2 changes``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def stand_ins(names: Iterable[str]) -> Text | None:
-    """The line that says which files are not the vendor's own, so that nobody takes a lab for the real thing."""
-    told = ", ".join(dict.fromkeys(names))
-    return Text(f"stand-ins, not the vendor's own files: {told}", style="magenta") if told else None
 
 
 def make_console(*, stderr: bool = False) -> Console:

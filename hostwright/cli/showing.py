@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
+from hostwright.audit.reports import table
 from hostwright.cli import console
 from hostwright.common.errors import HostError, HostwrightError, SeveralFailed, StepFailed
 from hostwright.fleet import Member
@@ -33,7 +34,7 @@ def show_errors(errors: tuple[HostError, ...]) -> None:
 
 def show_stand_ins(members: tuple[Member, ...], out: Console) -> None:
     """Say which files of the stack are not the vendor's own: nobody shall take a lab for the real thing."""
-    line = console.stand_ins(artifact.file for member in members for artifact in member.stack.stand_ins)
+    line = table.stand_ins(artifact.file for member in members for artifact in member.stack.stand_ins)
     if line:
         out.print(line)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from hostwright.apply.locking import holding, setaside
-from hostwright.cli import console
 from hostwright.common.errors import HostError, HostwrightError
 from hostwright.common.operator import operator
+from hostwright.common.text import printable
 from hostwright.plan.locks import OperatorLock
 from hostwright.rebuild.tools import Tools
 
@@ -43,5 +43,5 @@ def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
 
 def _line(text: str) -> str:
     """The reason as a lock can hold it: one line of so many signs."""
-    line = " ".join(console.printable(text).split())
+    line = " ".join(printable(text).split())
     return line if len(line) <= REASON_SIGNS else f"{line[: REASON_SIGNS - 1]}…"

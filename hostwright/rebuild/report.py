@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hostwright.audit.reports.table import short
-from hostwright.cli.console import count, printable
+from hostwright.common.text import count, printable
 from hostwright.inventory.patterns import fold
 from hostwright.rebuild.values import OUTCOMES, PHASES, TARGET_S, Outcome, Rebuild
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from hostwright.apply.delivery import host_path
 from hostwright.common.quoting import words
 from hostwright.plan.model import Change, Facts, Probe, Refusal, Resource, Step
 from hostwright.resources.conditions import When
@@ -17,6 +16,7 @@ from hostwright.resources.files.files import File, Link, few
 from hostwright.resources.packages.packaged import reinstall_script
 from hostwright.resources.packages.packages import DPKG, DPKG_LOCK, MIRROR_TRIES, Debs, DebsAbsent, dpkg_table
 from hostwright.resources.packages.repositories import AptSource, Keyring, SourcesDisabled
+from hostwright.stack.hostcache import host_path
 from hostwright.stack.stack import AptRepository, Stack
 
 DAEMON_JSON = "/etc/docker/daemon.json"

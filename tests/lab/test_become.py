@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.apply.delivery import deliver, host_path
+from hostwright.apply.delivery import deliver
 from hostwright.common.errors import BecomeError, Unreachable
 from hostwright.common.secret import Secret
+from hostwright.stack.hostcache import host_path
 from hostwright.transport import Output, Session, connect
 from hostwright.transport.become import check_become, wrap
 from hostwright.transport.rootshell import RootShell

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.apply.delivery import fetch_script, host_path
+from hostwright.apply.delivery import fetch_script
 from hostwright.common.errors import ArtifactError
 from hostwright.stack.artifacts import Store
+from hostwright.stack.hostcache import host_path
 from hostwright.stack.mirroring import Mirrored, mirror
 from tests.unit.stack.test_artifacts import Artifact, Quiet, sum_of
 

@@ -6,19 +6,19 @@ aside and could not be put back. What a host did before is still in the journal 
 
 from __future__ import annotations
 
-from hostwright.apply import delivery
 from hostwright.apply.jobs import jobs
 from hostwright.common.quoting import sh, words
 from hostwright.plan import locks, release
 from hostwright.resources import originals
 from hostwright.resources.files.archives_gone import RECORDS, SET_ASIDE
 from hostwright.resources.python.python import HOMES
+from hostwright.stack import hostcache
 from hostwright.stack.stack import Stack
 from hostwright.transport.rootshell import RootShell
 
 CLEAN_TIMEOUT_S = 300.0
 
-_FOLDERS = (jobs.JOBS_DIR, originals.ORIGIN, RECORDS, delivery.CACHE)
+_FOLDERS = (jobs.JOBS_DIR, originals.ORIGIN, RECORDS, hostcache.CACHE)
 _STATE = locks.STATE_DIR
 
 #: A root program; directories that somebody else uses too stay.
@@ -27,7 +27,7 @@ set -eu
 rm -rf -- {" ".join(_FOLDERS)} {_STATE}/releases
 rm -f -- {release.PATH} {release.PATH}.new
 if [ -d {SET_ASIDE} ]; then find {SET_ASIDE} -depth -type d -empty -delete; fi
-for folder in {_STATE} {delivery.CACHE.rpartition("/")[0]} /opt/hostwright/venvs /opt/hostwright \
+for folder in {_STATE} {hostcache.CACHE.rpartition("/")[0]} /opt/hostwright/venvs /opt/hostwright \
 /usr/local/lib/hostwright; do
   rmdir --ignore-fail-on-non-empty -- "$folder" 2>/dev/null || [ ! -d "$folder" ]
 done
@@ -47,7 +47,7 @@ _UNMARKED = sh("%s", f"s|^{originals.FILES}||; s|[.]written$||")  #: the path of
 #: one that a program runs from, has a library of open, or is being built into.
 _CLEAN = f"""\
 set -eu
-if cd {delivery.CACHE} 2>/dev/null; then
+if cd {hostcache.CACHE} 2>/dev/null; then
   for file in *; do
     for name; do [ "$file" != "$name" ] || continue 2; done
     rm -rf -- "$file"
@@ -81,7 +81,7 @@ done
 
 def clean_script(stack: Stack) -> str:
     """A root program that makes room."""
-    kept = words(tuple(delivery.host_path(one).split("/")[-2] for one in stack.used_artifacts))
+    kept = words(tuple(hostcache.host_path(one).split("/")[-2] for one in stack.used_artifacts))
     return f"set -- {kept}\n{_CLEAN}"
 
 

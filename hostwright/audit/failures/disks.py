@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hostwright.apply.delivery import CACHE
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.look import Unread
 from hostwright.common.quoting import sh, words
 from hostwright.plan.model import Probe
+from hostwright.stack.hostcache import CACHE
 
 if TYPE_CHECKING:
     from hostwright.audit.look import Look

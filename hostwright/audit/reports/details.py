@@ -11,7 +11,7 @@ from rich.text import Text
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.reports.table import short
 from hostwright.audit.values import HostAudit, NotChecked, Reading
-from hostwright.cli.console import printable
+from hostwright.common.text import printable
 
 UNKNOWN = "–"
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from hostwright.audit.reports.ages import Ages, since
 from hostwright.audit.reports.table import SHOWN, short
 from hostwright.audit.values import Finding, HostAudit
-from hostwright.cli.console import count, printable
+from hostwright.common.text import count, printable
 from hostwright.inventory.patterns import fold
 
 

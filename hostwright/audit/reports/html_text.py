@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import TypeVar
 
-from hostwright.cli.console import printable
+from hostwright.common.text import printable
 from hostwright.inventory.patterns import fold
 
 T = TypeVar("T")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
 
 from hostwright.audit.values import FleetAudit, HostAudit, Layer
-from hostwright.cli.console import printable
+from hostwright.common.text import printable
 
 
 def render_junit(audit: FleetAudit) -> str:

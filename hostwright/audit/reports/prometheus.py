@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.values import WORST_FIRST, FleetAudit, HostAudit
-from hostwright.cli.console import printable
+from hostwright.common.text import printable
 
 VALUE_SIGNS = 120  #: of a label: each other value is another time series
 

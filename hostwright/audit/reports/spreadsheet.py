@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator
 
 from hostwright.audit.values import FleetAudit, HostAudit
-from hostwright.cli.console import printable
+from hostwright.common.text import printable
 
 COLUMNS = ("host", "status", "kind", "layer", "name", "have", "want", "verdict", "at")
 #: with which a cell begins that a spreadsheet would take for a formula (OWASP, CSV injection)

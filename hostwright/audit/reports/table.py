@@ -11,7 +11,7 @@ from rich.text import Text
 
 from hostwright.audit.reports.ages import Ages, since
 from hostwright.audit.values import Deviation, Finding, FleetAudit, HostAudit, LayerStatus, Spread
-from hostwright.cli.console import count, printable, stand_ins
+from hostwright.common.text import count, printable
 from hostwright.inventory.patterns import fold
 
 #: status → sign, word, style; in the order in which hosts are listed
@@ -148,6 +148,12 @@ def _spreads(spreads: Iterable[Spread]) -> Iterator[RenderableType]:
             outlying = bool(one.majority) and value != one.majority
             text = Text(f"      {count(len(hosts), 'host')}: ", style="yellow" if outlying else "dim")
             yield text.append(f"{short(value) or 'nothing'}  ").append(printable(fold(hosts)), style="dim")
+
+
+def stand_ins(names: Iterable[str]) -> Text | None:
+    """The line that says which files are not the vendor's own, so that nobody takes a lab for the real thing."""
+    told = ", ".join(dict.fromkeys(names))
+    return Text(f"stand-ins, not the vendor's own files: {told}", style="magenta") if told else None
 
 
 def _stand_ins(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:

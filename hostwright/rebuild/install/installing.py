@@ -13,9 +13,9 @@ from functools import cached_property, partial
 
 from hostwright.apply.disturb import hooks, rebooting
 from hostwright.apply.events import Emit, Note, Waiting
-from hostwright.cli import console
 from hostwright.common.durations import Clock
 from hostwright.common.errors import HostError, Unreachable
+from hostwright.common.text import printable
 from hostwright.plan.hostfacts import OS_RELEASE, os_release
 from hostwright.plan.member import Member
 from hostwright.plan.observing import ask
@@ -242,7 +242,7 @@ class Installer:
         """Raise unless the system and release of the settings were installed: which ones, the site's PXE decides."""
         name = self.member.name
         said = os_release(ask(shell, (OS_RELEASE,), timeout_s=LOOK_TIMEOUT_S))
-        system, release = (console.printable(said.get(one, ""))[:SHOWN] for one in ("ID", "VERSION_ID"))
+        system, release = (printable(said.get(one, ""))[:SHOWN] for one in ("ID", "VERSION_ID"))
         if (system, release) == (install.os, install.release):
             return
         found = f"{SYSTEMS.get(system, system)} {release or 'without a release number'}"

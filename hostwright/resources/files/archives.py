@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import ClassVar
 
-from hostwright.apply.delivery import host_path
 from hostwright.common.quoting import sh, words
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
@@ -18,6 +17,7 @@ from hostwright.resources.departing import Original
 from hostwright.resources.files.archives_gone import LDCONFIG, RECORDS, SET_ASIDE, SetBack, SpreadGone
 from hostwright.resources.files.files import ABSENT, few, stat_probe
 from hostwright.resources.originals import keep_original, made_directory
+from hostwright.stack.hostcache import host_path
 from hostwright.stack.stack import Artifact
 
 #: In ``$inside``, unpacked: what lies in the place of one of these files or links in ``$into``, is another one, and is

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.apply.delivery import host_path
 from hostwright.common.quoting import sh
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.resources.departing import DebsGone
 from hostwright.resources.files.files import ABSENT
 from hostwright.resources.originals import note_installed
 from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, MIRROR_TRIES, dpkg_table, hold_script
+from hostwright.stack.hostcache import host_path
 from hostwright.stack.stack import Artifact
 
 

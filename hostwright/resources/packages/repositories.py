@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hostwright.apply.delivery import host_path
 from hostwright.common.errors import InputError
 from hostwright.common.quoting import sh, words
 from hostwright.plan.hostfacts import OS_RELEASE, os_release
@@ -20,6 +19,7 @@ from hostwright.resources.files.files import ABSENT, File
 from hostwright.resources.originals import keep_original, note_installed
 from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, dpkg_table
 from hostwright.resources.packages.sources_gone import DISABLED, basic_regex
+from hostwright.stack.hostcache import host_path
 from hostwright.stack.stack import Artifact
 
 #: ``dearmor FILE``: the key's bytes, whether FILE is ASCII-armored or not; with base64 alone, so that asking is cheap.

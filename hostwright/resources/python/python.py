@@ -18,7 +18,6 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from hostwright.apply.delivery import host_path
 from hostwright.common.quoting import sh, words
 from hostwright.plan.hostfacts import PYTHONS, pythons
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
@@ -28,6 +27,7 @@ from hostwright.resources.packages.packages import MIRROR_TRIES
 from hostwright.resources.python.interpreters import system_interpreter
 from hostwright.resources.python.venv_audit import Dist, FoundVenv, Venvs, audit_probe, parse_audit
 from hostwright.resources.python.venv_gone import VenvGone
+from hostwright.stack.hostcache import host_path
 from hostwright.stack.stack import Artifact
 
 HOMES = "/opt/hostwright/venvs"

@@ -8,8 +8,8 @@ from typing import Literal
 
 import yaml
 
-from hostwright.apply.delivery import host_path
 from hostwright.fleet import Fleet
+from hostwright.stack.hostcache import host_path
 from hostwright.stack.stack import Artifact
 from lab import faults
 from lab.relay import Trouble, relay

@@ -18,8 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostwright.apply import delivery
-from hostwright.apply.delivery import CACHE, deliver, fetch_script, host_path, look_script
+from hostwright.apply.delivery import deliver, fetch_script, look_script
 from hostwright.common.errors import ArtifactError, HostError, ProtocolError
+from hostwright.stack.hostcache import CACHE, host_path
 from hostwright.transport import Output
 from hostwright.transport.rootshell import RootShell
 from tests.unit.transport.test_become import SUDO

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.apply import delivery
 from hostwright.plan.model import Answer, Change, Facts, Resource
 from hostwright.resources.files import archives
 from hostwright.resources.files.archives import Delivered, Part, Spread, Strays
+from hostwright.stack import hostcache
 from hostwright.stack.stack import Artifact
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import ask, program, run
@@ -39,13 +39,13 @@ def spread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Spread:
     """An archive that lies where the engine would have put it, and the directories that it goes to."""
     monkeypatch.setattr(archives, "RECORDS", str(tmp_path / "records"))
     monkeypatch.setattr(archives, "SET_ASIDE", str(tmp_path / "aside"))
-    monkeypatch.setattr(archives, "host_path", lambda one: delivery.host_path(one, str(tmp_path / "cache")))
+    monkeypatch.setattr(archives, "host_path", lambda one: hostcache.host_path(one, str(tmp_path / "cache")))
     return version(tmp_path, "8.1", FILES, LINKS)
 
 
 def version(folder: Path, number: str, files: dict[str, str], links: dict[str, str]) -> Spread:
     artifact = Artifact(name="x", file="x.tgz", sha256=number.replace(".", "").ljust(64, "0"))
-    place = Path(delivery.host_path(artifact, str(folder / "cache")))
+    place = Path(hostcache.host_path(artifact, str(folder / "cache")))
     place.parent.mkdir(parents=True)
     pack(place, files, links)
     parts = (Part("top/include", str(folder / "inc")), Part("top/lib64", str(folder / "lib")))

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 import pytest
 
-from hostwright.apply.delivery import host_path
 from hostwright.plan.model import Answer, Change, Deferred, Facts, Reboot, Refusal, Resource
 from hostwright.plan.role import Wanted
 from hostwright.resources import driver_steps
@@ -14,6 +13,7 @@ from hostwright.resources.files.files import File
 from hostwright.resources.packages.packages import hold_script
 from hostwright.resources.runfile import DriverState
 from hostwright.resources.system.services import Disturbing
+from hostwright.stack.hostcache import host_path
 from hostwright.standard.roles.driver import Driver, driver
 from tests.unit.support.facts import facts_for
 from tests.unit.support.stacks import load_stack

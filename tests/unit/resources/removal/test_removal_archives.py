@@ -11,11 +11,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hostwright.apply import delivery
 from hostwright.plan.model import Answer, Change, Facts, Resource
 from hostwright.resources.files import archives, archives_gone
 from hostwright.resources.files.archives import Delivered, Strays
 from hostwright.resources.files.archives_gone import SetBack, SpreadGone
+from hostwright.stack import hostcache
 from hostwright.stack.stack import Artifact
 from tests.unit.resources.test_resources_archives import FILES, LINKS, version
 from tests.unit.support.facts import changes_of
@@ -32,7 +32,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(module, "RECORDS", str(tmp_path / "records"))
         monkeypatch.setattr(module, "SET_ASIDE", str(tmp_path / "aside"))
         monkeypatch.setattr(module, "LDCONFIG", "true")
-    monkeypatch.setattr(archives, "host_path", lambda one: delivery.host_path(one, str(tmp_path / "cache")))
+    monkeypatch.setattr(archives, "host_path", lambda one: hostcache.host_path(one, str(tmp_path / "cache")))
     programs = tmp_path / "bin"
     program(programs, "dpkg-query", "exit 1")
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
@@ -196,7 +196,7 @@ def test_what_is_run_does_not_depend_on_the_names_that_a_host_answers(text: str)
 def test_a_delivered_file_gives_way_to_what_was_there(host: Path) -> None:
     digest = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"  # of "foo"
     pin = Artifact(name="pin", file="cuda.pin", sha256=digest)
-    cached = Path(delivery.host_path(pin, str(host / "cache")))
+    cached = Path(hostcache.host_path(pin, str(host / "cache")))
     cached.parent.mkdir(parents=True)
     cached.write_text("foo")
     (host / "origin").mkdir()
