@@ -1,26 +1,62 @@
-"""The public way in: load an inventory, name hosts, and look at, change or check them.
+"""The public API: load an inventory, name hosts, and look at, change or check them. What comes of it are values.
 
-    fleet = Fleet.load()
-    for member in fleet.members("@rack3,!gpu05"):
-        with member.connect() as shell:
-            plan = make_plan(member.desired, observe(shell, member.desired))
+    from hostwright.fleet import Fleet
 
-The front door (``hostwright.cli``) uses nothing else.
+    fleet = Fleet.load(Path("inventory"))
+    members = fleet.members("@rack3,!gpu05")
+    for plan in fleet.plan(members).values:
+        print(plan.host, len(plan.changes))
+
+The command line (``hostwright.cli``) uses nothing else of what changes hosts or looks at them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from hostwright.apply.host.variables import read_apply_variables
+from hostwright.apply.journal import check_sets, named_sets, state_root
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.goals import AS_WANTED, Goal
+from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions, RunOptions
+from hostwright.apply.rollout.recording import NOBODY, Audience, RunResults
 from hostwright.common.errors import Mistakes
 from hostwright.inventory import Host
-from hostwright.plan.member import DEFAULT_INVENTORY, DEFAULT_STACK, PROJECT, Member, Roster
+from hostwright.plan.member import DEFAULT_INVENTORY, DEFAULT_STACK, PROJECT, Member, Members, Roster
 from hostwright.rebuild.ways.means import read_means
 
-__all__ = ["DEFAULT_INVENTORY", "DEFAULT_STACK", "PROJECT", "Fleet", "Member"]
+if TYPE_CHECKING:
+    from hostwright.apply.host.outcome import Outcome
+    from hostwright.apply.locking.hostlocks import HostLocks
+    from hostwright.apply.rollout.removal import Removal
+    from hostwright.apply.rollout.rollback import WayBack
+    from hostwright.apply.rollout.rollout import Results
+    from hostwright.audit.auditor import AuditOptions, Auditor
+    from hostwright.audit.history import Diff, HostHistory
+    from hostwright.audit.values import FleetAudit
+    from hostwright.common.secret import Secret
+    from hostwright.plan.model import Plan
+    from hostwright.rebuild.newkeys import KeyResults, Told
+    from hostwright.rebuild.orders import Order, Powered
+    from hostwright.rebuild.run import Decisions, Rebuilt
+    from hostwright.rebuild.values import Rebuild, Start
+    from hostwright.stack.mirroring import Mirrored, Progress
+    from hostwright.verify.verifying import Verdict
+
+__all__ = ["DEFAULT_INVENTORY", "DEFAULT_STACK", "PROJECT", "Fleet", "Member", "Members"]
+
+AUDIT_SETS = ("drifted", "failing", "unread")  #: see ``history.audited_sets``
 
 
 class Fleet(Roster):
-    """A roster of which every room has read its own variables: a mistake is an error before any host is touched."""
+    """A roster of which every room has read its own variables: a mistake is an error before any host is touched.
+
+    ``password`` is for sudo on all hosts; without it each host's own, from the inventory. ``audience`` is told of a run
+    while it goes on.
+    """
 
     def _check(self, host: Host) -> None:
         mistakes = Mistakes()
@@ -29,3 +65,229 @@ class Fleet(Roster):
         with mistakes:
             read_means(host)
         mistakes.refuse()
+
+    def members(
+        self, pattern: str, roles: Sequence[str] = (), named_sets: Mapping[str, Iterable[str]] | None = None
+    ) -> Members:
+        """The selected hosts; ``@failed`` and its kin are those of the last run on this inventory, ``@drifted`` and
+        its kin those of the last audit of each host, unless ``named_sets`` says otherwise.
+
+        Raises ``InputErrors`` with the mistakes of all these hosts' variables.
+        """
+        sets = self._named_sets(pattern) if named_sets is None and "@" in pattern else named_sets
+        return super().members(pattern, roles, sets)
+
+    def _named_sets(self, pattern: str) -> dict[str, set[str]]:
+        sets = named_sets(state_root(), self.path)
+        check_sets(pattern, sets, self.inventory.groups)
+        if not any(f"@{name}" in pattern for name in AUDIT_SETS):
+            return sets
+        from hostwright.audit.history import audited_sets
+
+        return {**sets, **audited_sets(state_root(), self.path)}
+
+    def plan(self, members: Members, *, goal: Goal = AS_WANTED, password: Secret | None = None) -> Results[Plan]:
+        """What stands between hosts and what is wanted of them. Changes nothing."""
+        from hostwright.apply.rollout.looking import plan_each
+
+        return plan_each(members, Connections(password), goal)
+
+    def provision(
+        self,
+        members: Members,
+        *,
+        change: ChangeOptions = UNBOUNDED,
+        saved: Mapping[str, Plan] | None = None,
+        password: Secret | None = None,
+        audience: Audience = NOBODY,
+    ) -> RunResults[Outcome]:
+        """Bring hosts to their stack. ``saved`` are plans that were shown before: a host of which one is stale is not
+        touched."""
+        from hostwright.apply.rollout.converging import converge
+
+        return converge("provision", self, members, Connections(password), audience, change=change, saved=saved)
+
+    def resume(self, given: RunOptions) -> tuple[str, RunOptions]:
+        """The last provision run, and the options with which it goes on where ``given`` says nothing else."""
+        from hostwright.apply.rollout.options import resume
+
+        return resume(given, self)
+
+    def removal(self, members: Members) -> Removal:
+        """What taking the members' roles away comes to, by the records of the hosts, for ``plan`` and ``remove``."""
+        from hostwright.apply.rollout.removal import removal
+
+        return removal(self, members, Connections())
+
+    def remove(
+        self,
+        members: Members,
+        removal: Removal,
+        *,
+        change: ChangeOptions = UNBOUNDED,
+        password: Secret | None = None,
+        audience: Audience = NOBODY,
+    ) -> RunResults[Outcome]:
+        """Take the members' roles away."""
+        from hostwright.apply.rollout.converging import converge
+
+        return converge("remove", self, members, Connections(password), audience, change=change, goal=removal)
+
+    def ways_back(self, members: Members, to: str = "") -> Results[WayBack]:
+        """The last verified release of each host, or that of a stack, date or digest, for ``rollback``."""
+        from hostwright.apply.rollout.rollback import ways_back
+
+        return ways_back(members, Connections(), to)
+
+    def rollback(
+        self,
+        members: Members,
+        *,
+        to: str = "",
+        change: ChangeOptions = UNBOUNDED,
+        password: Secret | None = None,
+        audience: Audience = NOBODY,
+    ) -> RunResults[Outcome]:
+        """Bring members with the stacks of ``ways_back`` to these; ``to`` is what was asked for, for the record."""
+        from hostwright.apply.rollout.converging import converge
+
+        connections = Connections(password)
+        return converge("rollback", self, members, connections, audience, change=change, options={"to": to})
+
+    def verify(
+        self, members: Members, *, password: Secret | None = None, audience: Audience = NOBODY
+    ) -> RunResults[Verdict]:
+        """Check every layer of hosts by what it does, after a look that must find nothing to change."""
+        from hostwright.verify.hosts import verify
+
+        return verify(self, members, Connections(password), audience)
+
+    def auditor(
+        self,
+        members: Members,
+        options: AuditOptions | None = None,
+        *,
+        password: Secret | None = None,
+        audience: Audience = NOBODY,
+    ) -> Auditor:
+        """Who audits hosts, again and again where that is wanted, and remembers what was seen."""
+        from hostwright.audit.auditor import AuditOptions, Auditor
+
+        return Auditor(self, members, options or AuditOptions(), password=password, audience=audience)
+
+    def audit(
+        self, members: Members, options: AuditOptions | None = None, *, password: Secret | None = None
+    ) -> FleetAudit:
+        """What hosts have and what they suffer from, remembered in the history. Changes nothing on them."""
+        return self.auditor(members, options, password=password).look().audit
+
+    def history(self, members: Members, since: datetime | None = None) -> tuple[HostHistory, ...]:
+        """What audits saw of hosts over time."""
+        from hostwright.audit.history import History
+
+        archive = History(state_root())
+        return tuple(archive.host_history(member.name, since, self.path) for member in members)
+
+    def changes(self, since: datetime, members: Members | None = None) -> Diff:
+        """What is otherwise at the last audit than it was before; of these hosts alone where some are given."""
+        from hostwright.audit.history import History
+
+        found = History(state_root()).diff(self.path, since)
+        return found if members is None else found.on(set(members.by_name))
+
+    def decide(
+        self,
+        members: Members,
+        start: Start | None = None,
+        *,
+        change: ChangeOptions = UNBOUNDED,
+        password: Secret | None = None,
+    ) -> Decisions:
+        """Which way each host would be rebuilt, by a look at all of them. Changes nothing."""
+        from hostwright.rebuild.run import decide
+
+        return decide(self, members, start, Connections(password), change)
+
+    def rebuild(
+        self,
+        members: Members,
+        start: Start | None = None,
+        *,
+        change: ChangeOptions = UNBOUNDED,
+        password: Secret | None = None,
+        audience: Audience = NOBODY,
+        decided: Callable[[Decisions], None] = lambda _: None,
+    ) -> Rebuilt:
+        """Bring hosts back from whatever state they are in; ``decided`` is told the ways before any host is changed."""
+        from hostwright.rebuild.run import rebuild
+
+        connections = Connections(password)
+        return rebuild(self, members, start, connections, audience, change=change, decided=decided)
+
+    def rebuilds(self, since: datetime | None = None) -> tuple[Rebuild, ...]:
+        """The rebuilds that this machine remembers, the oldest first."""
+        from hostwright.rebuild.records import Records
+
+        return Records(state_root(), self.path).all(since)
+
+    def mirror(self, stack: str, source: Path | None = None, *, progress: Progress) -> list[Mirrored]:
+        """Bring the files of a stack to this machine, those that are in the directory ``source`` from there."""
+        from hostwright.stack.mirroring import mirror
+
+        wanted, store = self.stack(stack), self.store
+        lock = store.lock_file(wanted.name)
+        return mirror(wanted.used_artifacts, store, lock=lock, source_dir=source, progress=progress)
+
+    def power(
+        self, members: Members, order: Order, *, password: Secret | None = None, audience: Audience = NOBODY
+    ) -> RunResults[Powered]:
+        """Give an order to the hosts' BMCs, or ask them how the hosts are."""
+        from hostwright.rebuild.orders import power
+
+        return power(self, members, order, Connections(password), audience)
+
+    def locks(self, members: Members, *, password: Secret | None = None) -> Results[HostLocks]:
+        """The locks of hosts."""
+        from hostwright.apply.locking.hostlocks import look_at_locks
+
+        return look_at_locks(members, Connections(password), self.path)
+
+    def lock(
+        self,
+        members: Members,
+        reason: str,
+        lasts: timedelta,
+        *,
+        force: bool = False,
+        password: Secret | None = None,
+    ) -> Results[HostLocks]:
+        """Keep hosts from being changed by anybody; ``force`` replaces the lock of somebody else."""
+        from hostwright.apply.locking.hostlocks import put_locks
+
+        return put_locks(members, Connections(password), reason, lasts, force=force)
+
+    def unlock(self, members: Members, *, force: bool = False, password: Secret | None = None) -> Results[HostLocks]:
+        """Take the locks off hosts; ``force`` takes away the lock of somebody else as well."""
+        from hostwright.apply.locking.hostlocks import take_locks_off
+
+        return take_locks_off(members, Connections(password), self.path, force=force)
+
+    def trust(
+        self,
+        members: Members,
+        *,
+        fingerprint: str = "",
+        ask: Callable[[str], str] | None = None,
+        tell: Callable[[Told], None] = lambda _: None,
+    ) -> KeyResults:
+        """Accept the new keys of reinstalled hosts, where a source says that they are right. ``fingerprint`` is that of
+        the only host; ``ask`` puts a question to the operator; ``tell`` hears of each host as soon as it is settled."""
+        from hostwright.rebuild.newkeys import trust
+
+        return trust(members, fingerprint=fingerprint, ask=ask, tell=tell)
+
+    def forget(self, members: Members, *, tell: Callable[[Told], None] = lambda _: None) -> KeyResults:
+        """Forget the keys of hosts, which are unknown afterwards. No host is asked."""
+        from hostwright.rebuild.newkeys import forget
+
+        return forget(members, tell=tell)

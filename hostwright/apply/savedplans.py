@@ -55,6 +55,15 @@ def load(path: Path) -> dict[str, Plan]:
         raise InputError(f"{fault}: {AGAIN}", str(path)) from error
 
 
+def load_for(hosts: Iterable[str], path: Path) -> dict[str, Plan]:
+    """The plans in a file, of which each of these hosts must have one. Raises ``InputError`` as ``load`` does."""
+    plans = load(path)
+    missing = [host for host in hosts if host not in plans]
+    if missing:
+        raise InputError(f"holds no plan for {', '.join(missing)}", str(path))
+    return plans
+
+
 def _fault(document: Mapping[str, Any]) -> str:
     """What is wrong with a file that cannot be used."""
     schema = document.get("schema", 1)

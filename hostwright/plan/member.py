@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import hostwright
 from hostwright import inventory as inventories
@@ -82,8 +82,35 @@ class Member:
         return RootShell(transport.connect(self.host, self.options), password or self.host.become_password)
 
 
+@dataclass(frozen=True)
+class Members(Sequence[Member]):
+    """The hosts that were chosen, in their order, and the words that chose them."""
+
+    chosen: tuple[Member, ...]
+    pattern: str = ""
+    roles: tuple[str, ...] = ()  #: the only roles that are looked at; empty: all
+
+    @overload
+    def __getitem__(self, index: int) -> Member: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Member, ...]: ...
+    def __getitem__(self, index: int | slice) -> Member | tuple[Member, ...]:
+        return self.chosen[index]
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+    @cached_property
+    def by_name(self) -> dict[str, Member]:
+        """Each host by its inventory name."""
+        return {member.name: member for member in self.chosen}
+
+
 class Roster:
-    """An inventory with the stacks and roles that its hosts use."""
+    """An inventory with the stacks and roles that its hosts use.
+
+    ``settings`` are variables that win over all others, ``force`` says that work on the hosts may be disturbed.
+    """
 
     def __init__(
         self,
@@ -92,12 +119,14 @@ class Roster:
         roles: tuple[Role, ...],
         options: transport.Options,
         *,
+        settings: Mapping[str, str] | None = None,
         force: bool = False,
     ):
         self.path = path
         self.inventory = inventory
         self.roles = roles
         self.options = options
+        self.settings = settings or {}
         self.force = force
         self._stacks: dict[str, Stack] = {}
 
@@ -116,7 +145,7 @@ class Roster:
         Raises ``InputError`` with every mistake of every file.
         """
         inventory = inventories.load(path, extra=settings or {})
-        return cls(path, inventory, discover(), options or transport.Options(), force=force)
+        return cls(path, inventory, discover(), options or transport.Options(), settings=settings, force=force)
 
     @cached_property
     def kinds(self) -> Kinds:
@@ -146,7 +175,7 @@ class Roster:
 
     def members(
         self, pattern: str, roles: Sequence[str] = (), named_sets: Mapping[str, Iterable[str]] | None = None
-    ) -> tuple[Member, ...]:
+    ) -> Members:
         """The selected hosts, each with its stack and bound variables; ``roles`` narrows what is wanted of them.
 
         ``named_sets`` are what ``@failed`` and its kin stand for. All mistakes of all hosts' variables are raised at
@@ -159,7 +188,7 @@ class Roster:
             with mistakes:
                 members.append(self._member(host, chosen))
         mistakes.refuse()
-        return tuple(members)
+        return Members(tuple(members), pattern, tuple(roles))
 
     def _choose(self, names: Sequence[str]) -> tuple[Role, ...]:
         known = [role.name for role in self.roles]

@@ -17,9 +17,6 @@ from hostwright.stack.fetching import discard, fetch, make_session
 
 if TYPE_CHECKING:
     import requests
-    from rich.console import Console
-
-    from hostwright.stack.stack import Stack
 
 
 class Progress(Protocol):
@@ -46,18 +43,6 @@ class Mirrored:
     came: Literal["was there", "taken", "fetched"]
     pinned: bool
     stand_in: bool
-
-
-def mirror_stack(stack: Stack, store: Store, source_dir: Path | None, console: Console) -> list[Mirrored]:
-    """Bring all files of a stack into the store, and show it. Raises ``ArtifactError`` with every failure."""
-    from hostwright.cli.transfer_view import make_progress, summary
-
-    with make_progress(console) as progress:
-        done = mirror(
-            stack.used_artifacts, store, lock=store.lock_file(stack.name), source_dir=source_dir, progress=progress
-        )
-    console.print(summary(done))
-    return done
 
 
 def mirror(

@@ -18,10 +18,12 @@ from typing import Any
 
 import pytest
 
-from hostwright.apply.locking import holding
+from hostwright.apply.host.outcome import AS_DESIRED, FAILED
+from hostwright.apply.locking import holding, hostlocks
 from hostwright.apply.locking.holding import HostLock
-from hostwright.cli import locking
-from hostwright.cli.call import AS_DESIRED, FAILED, Call, Connections
+from hostwright.apply.rollout.connections import Connections
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.verbs import locks as verbs
 from hostwright.common.errors import HostError, Locked
 from hostwright.common.secret import Secret
 from hostwright.fleet import PROJECT, Fleet, Member
@@ -215,13 +217,9 @@ def test_sudo_with_a_password_and_a_terminal_of_its_own(lab: Lab, guest: Guest) 
 # The operator's lock
 
 
-def options(**given: Any) -> Call:
-    return Call({"force": False, "json": False, "list": False, "for_": "", "reason": "", **given})
-
-
 def verb(lab: Lab, capsys: pytest.CaptureFixture[str], name: str, **given: Any) -> tuple[int, str]:
     """A verb's exit status, and all that it printed."""
-    status = getattr(locking, name)(options(hosts="gpu01", inventory=str(lab.inventory.parent), **given))
+    status = getattr(verbs, name)(Selection("gpu01", str(lab.inventory.parent)), ConnectionOptions(), **given)
     printed = capsys.readouterr()
     return status, printed.out + printed.err
 
@@ -229,14 +227,14 @@ def verb(lab: Lab, capsys: pytest.CaptureFixture[str], name: str, **given: Any) 
 def test_an_operator_locks_a_host_and_unlocks_it(
     lab: Lab, member: Member, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, unlocked: None
 ) -> None:
-    status, said = verb(lab, capsys, "lock", reason="RMA 4711", for_="3d")
+    status, said = verb(lab, capsys, "lock", reason="RMA 4711", lasts="3d")
     assert (status, "gpu01  locked by" in said, "RMA 4711" in said) == (AS_DESIRED, True, True)
     assert verb(lab, capsys, "lock", reason="RMA 4712")[0] == AS_DESIRED, "one's own lock is replaced"
-    monkeypatch.setattr(locking, "operator", lambda: "bob@elsewhere")
-    for name in ("lock", "unlock"):
-        status, said = verb(lab, capsys, name, reason="mine")
+    monkeypatch.setattr(hostlocks, "operator", lambda: "bob@elsewhere")
+    for name, given in (("lock", {"reason": "mine"}), ("unlock", {})):
+        status, said = verb(lab, capsys, name, **given)
         assert (status, "RMA 4712" in said, "--force" in said) == (FAILED, True, True)
-    status, said = verb(lab, capsys, "lock", list=True, json=True)
+    status, said = verb(lab, capsys, "locks", as_json=True)
     (host,) = json.loads(said)["hosts"]
     assert (status, host["lock"]["reason"], host["run"]) == (AS_DESIRED, "RMA 4712", None)
     assert verb(lab, capsys, "unlock", force=True)[0] == AS_DESIRED

@@ -14,6 +14,8 @@ from hostwright.plan.model import Plan, RoleResult
 from hostwright.plan.release import Run
 from hostwright.stack.stack import Artifact, Stack
 
+AS_DESIRED, FAILED, BAD_INPUT, DIFFERS, INTERRUPTED = 0, 1, 2, 3, 130  #: exit statuses
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:

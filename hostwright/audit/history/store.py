@@ -16,8 +16,11 @@ from hostwright.audit.history.writing import entry, write
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.trend import TrendPoint
 from hostwright.audit.values import FleetAudit
+from hostwright.common.errors import InputError
 
 FILE = "history.sqlite"
+#: ``@`` set → the status of the last audit
+AUDIT_SETS = {"drifted": "drift", "failing": "failing", "unread": "unread"}
 
 
 class History:
@@ -85,3 +88,14 @@ class History:
     def _reading(self, inventory: str | Path) -> Iterator[tuple[Connection, int | None]]:
         with opened(self.path, write=False) as db:
             yield db, reading.inventory_id(db, inventory)
+
+
+def audited_sets(root: Path, inventory: str | Path) -> dict[str, set[str]]:
+    """What ``@drifted`` and its kin stand for: the hosts that the last audit of each found so.
+
+    Raises ``InputError`` where no audit of the inventory is recorded.
+    """
+    latest = History(root).latest(inventory)
+    if not latest:
+        raise InputError("no audit of this inventory is recorded yet: run invoke audit first", "--hosts")
+    return {name: {host for host, now in latest.items() if now == status} for name, status in AUDIT_SETS.items()}

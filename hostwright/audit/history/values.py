@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from hostwright.audit.history.items import CARD, DEVIATION, FINDING, READING, STATUS
@@ -96,6 +96,12 @@ class Diff:
     def of(self, *kinds: str) -> tuple[Changed, ...]:
         """The changes of these kinds."""
         return tuple(one for one in self.changes if one.kind in kinds)
+
+    def on(self, hosts: set[str]) -> Diff:
+        """The diff of these hosts alone."""
+        some = [replace(one, hosts=tuple(host for host in one.hosts if host in hosts)) for one in self.changes]
+        named = [tuple(host for host in group if host in hosts) for group in (self.came, self.unseen, self.unread)]
+        return Diff(self.since, self.until, tuple(one for one in some if one.hosts), *named)
 
     @property
     def left(self) -> tuple[str, ...]:

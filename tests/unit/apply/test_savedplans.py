@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from hostwright.apply import savedplans
-from hostwright.cli.provisioning import _saved_plans
 from hostwright.common.errors import InputError
 from hostwright.plan.model import Change, Deferred, Plan, Reboot, RolePlan, Step
 
@@ -28,8 +25,7 @@ PLAN = Plan("gpu01", "tf", (RolePlan("base", (), PLANNED),), ("python3 (7)",), (
 
 
 def read(path: Path, *hosts: str) -> dict[str, Plan]:
-    members: Any = tuple(SimpleNamespace(name=host) for host in hosts or ("gpu01",))
-    return _saved_plans(str(path), members)
+    return savedplans.load_for(hosts or ("gpu01",), path)
 
 
 def text_of(*plans: Plan) -> str:

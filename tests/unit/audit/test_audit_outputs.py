@@ -11,10 +11,10 @@ from rich.text import Text
 
 from hostwright.audit.auditing import Audited
 from hostwright.audit.values import Layer
-from hostwright.cli import watching
-from hostwright.cli.auditing import exit_status
-from hostwright.cli.outputs import Outputs
-from hostwright.cli.watching import Counting, watch
+from hostwright.cli.verbs.audit import exit_status
+from hostwright.cli.views import progress
+from hostwright.cli.views.progress import Counting, watch
+from hostwright.cli.views.reports import Outputs
 from hostwright.common.errors import InputError
 from tests.unit.support.audits import EACH, fleet, host
 
@@ -27,7 +27,11 @@ class NoMemory:
 
 
 def write(files: dict[str, Any]) -> None:
-    Outputs.of(files).write(fleet(), {}, NoMemory())  # type: ignore[arg-type]
+    Outputs(**files).write(fleet(), {}, NoMemory())  # type: ignore[arg-type]
+
+
+def check(*, as_json: bool = False, watched: bool = False, **files: str) -> None:
+    Outputs(**files).check(as_json=as_json, watched=watched)
 
 
 def test_each_file_is_written_and_readable_by_all(tmp_path: Path):
@@ -42,8 +46,8 @@ def test_each_file_is_written_and_readable_by_all(tmp_path: Path):
 def test_a_dash_is_standard_output(capsys: pytest.CaptureFixture[str]):
     write({"csv": "-"})
     assert capsys.readouterr().out.startswith("host,status,kind")
-    assert Outputs.of({"csv": "-"}).on_stdout
-    assert not Outputs.of({"csv": "x"}).on_stdout
+    assert Outputs(csv="-").on_stdout
+    assert not Outputs(csv="x").on_stdout
 
 
 @pytest.mark.parametrize(
@@ -51,13 +55,13 @@ def test_a_dash_is_standard_output(capsys: pytest.CaptureFixture[str]):
     [
         ({"csv": "/nowhere/at/all.csv"}, "no directory /nowhere/at"),
         ({"csv": "-", "junit": "-"}, "only one report"),
-        ({"csv": "-", "json": True}, "only one report"),
-        ({"csv": "-", "watch": "60s"}, "name a file"),
+        ({"csv": "-", "as_json": True}, "only one report"),
+        ({"csv": "-", "watched": True}, "name a file"),
     ],
 )
 def test_what_cannot_be_written_is_refused_before_anything_else(options: dict[str, Any], part: str):
     with pytest.raises(InputError, match=part):
-        Outputs.of(options)
+        check(**options)
 
 
 def test_a_file_that_cannot_be_replaced_leaves_the_former_one(tmp_path: Path):
@@ -79,7 +83,7 @@ def test_the_exit_status_is_that_of_the_worst():
 
 def test_a_watch_draws_again_until_ctrl_c_and_ends_with_the_last_status(monkeypatch: pytest.MonkeyPatch):
     waited: list[float] = []
-    monkeypatch.setattr(watching.time, "sleep", waited.append)
+    monkeypatch.setattr(progress.time, "sleep", waited.append)
     seen = iter([3, 3, 0])
 
     def once() -> tuple[int, Text]:
@@ -99,8 +103,8 @@ def test_a_watch_of_nonsense_is_refused():
 
 
 def test_hosts_are_counted_and_the_last_ones_named(monkeypatch: pytest.MonkeyPatch):
-    out = watching.console.Console(file=io.StringIO(), force_terminal=True, width=120)
-    monkeypatch.setattr(watching.console, "make_console", lambda **_: out)
+    out = progress.console.Console(file=io.StringIO(), force_terminal=True, width=120)
+    monkeypatch.setattr(progress.console, "make_console", lambda **_: out)
     with Counting([host.host for host in EACH]) as emit:
         for one in EACH[:-1]:
             emit(Audited(one.host, one))

@@ -7,14 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hostwright.cli import NOBODY_READS
+from hostwright.cli.exits import NOBODY_READS
 from hostwright.fleet import PROJECT
 
 CALL = """
 import sys
-from hostwright import cli
-options = dict(hosts="all", inventory=sys.argv[1], json=True)
-sys.exit(cli.run("hosts", options))
+from hostwright.cli.arguments import Selection
+from hostwright.cli.exits import run
+from hostwright.cli.verbs.inventory import hosts
+sys.exit(run(lambda: hosts(Selection("all", sys.argv[1]), as_json=True)))
 """
 
 

@@ -9,7 +9,8 @@ from rich.console import Console
 
 from hostwright.apply.rollout.limits import Limits
 from hostwright.apply.rollout.rollout import roll_out
-from hostwright.cli.rebuilding import ENDED, _decisions, _summary
+from hostwright.cli.views.rebuilds import decisions_table, rebuilds_table
+from hostwright.rebuild.run import ENDED
 from hostwright.rebuild.values import OUTCOMES
 from hostwright.rebuild.ways.ways import decide
 from tests.unit.support.rebuilds import rebuild, silent
@@ -26,7 +27,7 @@ def shown(table: object) -> str:
 
 def test_what_a_bmc_says_is_shown_as_it_is() -> None:
     decision = decide(silent(power="unknown", power_sentence=SAID))
-    text = shown(_decisions({"gpu07": decision, "gpu08": decision}))
+    text = shown(decisions_table({"gpu07": decision, "gpu08": decision}))
     assert SHOWN in text
     assert "[/dev/sda]" in text
     assert "\x1b" not in text
@@ -34,7 +35,7 @@ def test_what_a_bmc_says_is_shown_as_it_is() -> None:
 
 
 def test_why_a_host_is_not_back_is_shown_as_it_is() -> None:
-    text = shown(_summary((rebuild("repair", outcome="failed", sentence=SAID),)))
+    text = shown(rebuilds_table((rebuild("repair", outcome="failed", sentence=SAID),)))
     assert SHOWN in text
     assert "\x1b" not in text
 

@@ -16,17 +16,24 @@ import pytest
 
 from hostwright.apply.host import departure
 from hostwright.apply.host.bookkeeping import Books
-from hostwright.cli import removing
+from hostwright.apply.host.outcome import Outcome
+from hostwright.apply.rollout import removal
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.options import ChangeOptions
+from hostwright.apply.rollout.recording import RunResults
+from hostwright.apply.rollout.rollout import Results
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.verbs import changes
 from hostwright.common.errors import HostError, Refused, Unreachable
-from hostwright.fleet import DEFAULT_INVENTORY
+from hostwright.fleet import DEFAULT_INVENTORY, Members
 from hostwright.plan import release
-from hostwright.plan.model import Answer, Facts
+from hostwright.plan.model import Answer, Facts, Plan
 from hostwright.plan.planning import PREFLIGHT, Desired, DesiredRole, make_plan, removal_of
 from hostwright.plan.release import reduced
 from hostwright.transport import Output
 from hostwright.transport.rootshell import RootShell
 from tests.unit.plan.test_planning import LAYERS, OS_RELEASE, Named, facts
-from tests.unit.support.stacks import load_stack
+from tests.unit.support.stacks import KINDS, load_stack
 
 
 def test_a_removal_goes_backwards_each_role_before_those_that_it_needs():
@@ -156,10 +163,11 @@ STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
 def member(name: str, roles: Sequence[str] = ("base", "cuda")) -> Any:
     """A host of a fleet that has the roles base and cuda."""
     named = tuple(SimpleNamespace(name=role) for role in roles)
-    return SimpleNamespace(name=name, stack=STACK, roles=named, connect=lambda _: closing(io.BytesIO()))
+    shell = closing(io.BytesIO())
+    return SimpleNamespace(name=name, stack=STACK, kinds=KINDS, roles=named, connect=lambda _: shell)
 
 
-def looked(monkeypatch: pytest.MonkeyPatch, name: str, record: dict[str, Any] | Exception) -> removing.Formers:
+def looked(monkeypatch: pytest.MonkeyPatch, name: str, record: dict[str, Any] | Exception) -> removal.Formers:
     """What a look at a host with this record finds, or at one that fails."""
 
     def ask(*_: object) -> Facts:
@@ -167,8 +175,8 @@ def looked(monkeypatch: pytest.MonkeyPatch, name: str, record: dict[str, Any] | 
             raise record
         return Facts({release.RELEASE: Answer(0, json.dumps(record)), release.FORMERS: Answer(0, "")})
 
-    monkeypatch.setattr(removing, "ask", ask)
-    return removing.look_back([member(name)])
+    monkeypatch.setattr(removal, "ask", ask)
+    return removal.look_back([member(name)], Connections())
 
 
 def test_a_host_whose_former_stacks_were_not_seen_is_not_touched(monkeypatch: pytest.MonkeyPatch):
@@ -202,33 +210,37 @@ def test_a_host_with_the_record_of_a_newer_version_is_not_touched(monkeypatch: p
 
 
 def test_every_layer_was_named_only_where_every_role_was():
-    fleet: Any = SimpleNamespace(roles=member("gpu01").roles)
-    assert removing.whole(fleet, member("gpu01", ["cuda", "base"]))
-    assert not removing.whole(fleet, member("gpu01", ["cuda"]))
+    roles = member("gpu01").roles
+    assert removal.whole(roles, member("gpu01", ["cuda", "base"]))
+    assert not removal.whole(roles, member("gpu01", ["cuda"]))
 
 
 class Verb:
     """``invoke remove`` with a fleet of two hosts, of which one did not answer when it was looked at."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, **options: object):
-        self.members = (member("gpu01"), member("gpu02"))
-        self.given: dict[str, Any] = {}
-        found = {"gpu01": removing.Former("gpu01", (), known=bool(options.pop("known", True)))}
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, known: bool, roles: Sequence[str]):
+        self.members = Members((member("gpu01"), member("gpu02")))
+        self.goal: Any = None
+        found = {"gpu01": removal.Former("gpu01", (), known=known)}
         errors = {"gpu02": Unreachable("gpu02", "no answer")}
-        monkeypatch.setattr(removing, "look_back", lambda members: removing.Formers(found, errors))
-        monkeypatch.setattr(removing, "removal_of", lambda desired, former: "gone")
-        monkeypatch.setattr(removing, "converge", lambda *_, **given: self.given.update(given) or 0)
-        monkeypatch.setattr(removing, "show_plans", lambda *_, **given: self.given.update(given) or 0)
-        roles = options.pop("roles", ("base", "cuda"))
-        fleet = SimpleNamespace(roles=tuple(SimpleNamespace(name=name, needs=()) for name in roles))
+        monkeypatch.setattr(removal, "look_back", lambda members, connections: removal.Formers(found, errors))
+        monkeypatch.setattr(removal, "removal_of", lambda desired, former: "gone")
+        self.roles = tuple(SimpleNamespace(name=name, needs=()) for name in roles)
+        monkeypatch.setattr(changes, "open_fleet", lambda *_, **__: self)
+        monkeypatch.setattr(changes, "members_of", lambda *_: self.members)
         for one in self.members:
-            one.desired = "here"
-        self.call: Any = Options(options)
-        self.call.fleet, self.call.members = lambda: fleet, lambda _: self.members
+            one.desired = "here"  # type: ignore[misc]
 
+    def removal(self, members: Members) -> removal.Removal:
+        return removal.removal(self, members, Connections())  # type: ignore[arg-type]
 
-class Options(dict[str, object]):
-    """A call: options, and beside them a fleet and its members."""
+    def plan(self, members: Members, *, goal: Any, password: None) -> Results[Plan]:
+        self.goal = goal
+        return Results((), ())
+
+    def remove(self, members: Members, goal: Any, **_: Any) -> RunResults[Outcome]:
+        self.goal = goal
+        return RunResults("run", Results((), ()), 0)
 
 
 @pytest.mark.parametrize("check", [True, False])
@@ -243,14 +255,13 @@ class Options(dict[str, object]):
 def test_the_verb_names_what_departs_and_leaves_alone_what_it_could_not_see(
     monkeypatch: pytest.MonkeyPatch, check: bool, roles: tuple[str, ...], known: bool, departs: bool
 ):
-    verb = Verb(monkeypatch, roles=roles, known=known, check=check)
-    assert removing.remove(verb.call) == 0
+    verb = Verb(monkeypatch, roles=roles, known=known)
+    assert changes.remove(Selection("all"), ConnectionOptions(), ChangeOptions(), check=check) == 0
     first, second = verb.members
-    assert verb.given["desired"](first) == "gone"
+    assert verb.goal.desired(first) == "gone"
     with pytest.raises(Unreachable):
-        verb.given["desired"](second)
-    if not check:
-        assert verb.given["departs"](first) == departs
+        verb.goal.desired(second)
+    assert verb.goal.departs(first) == departs
 
 
 class Disk:

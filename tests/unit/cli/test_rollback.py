@@ -12,16 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostwright.apply.host.outcome import FAILED, Outcome
+from hostwright.apply.rollout import rollback as ways
+from hostwright.apply.rollout.options import ChangeOptions
+from hostwright.apply.rollout.recording import RunResults
+from hostwright.apply.rollout.rollback import WayBack, way_back
 from hostwright.apply.rollout.rollout import Results
-from hostwright.cli import rollback as verb
-from hostwright.cli.call import FAILED, Call
-from hostwright.cli.rollback import WayBack, rollback, way_back
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.verbs import changes
 from hostwright.common.errors import HostError, Refused, Unreachable
-from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
-from hostwright.plan.model import Answer, Facts
+from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member, Members
+from hostwright.plan.model import Answer, Facts, Plan
 from hostwright.plan.release import FORMERS, RELEASE, Run, renewed
 from hostwright.stack import stackstore
 from hostwright.stack.stack import Stack
+from tests.unit.support.rebuilds import plan
 from tests.unit.support.stacks import KINDS, load_stack, with_values
 
 STACKS = (DEFAULT_INVENTORY / "stacks",)
@@ -265,23 +270,23 @@ def did(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]]:
     """What was begun: the plan shown or the run, with the stacks of its hosts."""
     done: list[tuple[str, tuple[str, ...]]] = []
 
-    def shown(call: Call, members: tuple[Member, ...]) -> int:
+    def shown(self: Fleet, members: Members, **_: Any) -> Results[Plan]:
         done.append(("check", tuple(one.stack.name for one in members)))
-        return 3
+        return Results((plan("cuda"),), ())
 
-    def ran(call: Call, name: str, fleet: Fleet, members: tuple[Member, ...]) -> int:
-        done.append((name, tuple(one.stack.name for one in members)))
-        return 0
+    def ran(self: Fleet, members: Members, **_: Any) -> RunResults[Outcome]:
+        done.append(("rollback", tuple(one.stack.name for one in members)))
+        return RunResults("run", Results((), ()), 0)
 
-    monkeypatch.setattr(verb, "show_plans", shown)
-    monkeypatch.setattr(verb, "converge", ran)
+    monkeypatch.setattr(Fleet, "plan", shown)
+    monkeypatch.setattr(Fleet, "rollback", ran)
     return done
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, said: Mapping[str, Facts | HostError]) -> None:
     """Hosts that answer so, in the place of connections."""
 
-    def ways_back(members: tuple[Member, ...], to: str) -> Results[WayBack]:
+    def ways_back(self: Fleet, members: Members, to: str) -> Results[WayBack]:
         values: list[WayBack] = []
         errors: list[HostError] = []
         for one in members:
@@ -294,12 +299,11 @@ def answers(monkeypatch: pytest.MonkeyPatch, said: Mapping[str, Facts | HostErro
                 errors.append(error)
         return Results(tuple(values), tuple(errors), names=tuple(one.name for one in members))
 
-    monkeypatch.setattr(verb, "_ways_back", ways_back)
+    monkeypatch.setattr(Fleet, "ways_back", ways_back)
 
 
-def call(inventory: Path, **more: Any) -> Call:
-    given = {"inventory": str(inventory), "hosts": "all", "json": False, "check": False, "to": "", "var": (), **more}
-    return Call(given)
+def rollback(inventory: Path, **more: Any) -> int:
+    return changes.rollback(Selection("all", str(inventory)), ConnectionOptions(), ChangeOptions(), **more)
 
 
 def test_every_host_goes_back_and_it_is_said_what_the_inventory_wants(
@@ -308,7 +312,7 @@ def test_every_host_goes_back_and_it_is_said_what_the_inventory_wants(
     stackstore.keep(OLD)
     same = facts(record(member, NEW, "2026-11-03T08:00:00Z"), record(member, OLD, "2026-11-02T08:00:00Z"))
     answers(monkeypatch, {"gpu01": same, "gpu02": same})
-    assert rollback(call(inventory)) == 0
+    assert rollback(inventory) == 0
     assert did == [("rollback", ("tensorflow-2.9", "tensorflow-2.9"))]
     said = " ".join(capsys.readouterr().err.split())
     assert "back to tensorflow-2.9: gpu01 (verified 2026-11-02T08:00:00Z), gpu02" in said
@@ -321,7 +325,7 @@ def test_check_shows_the_plan_and_runs_nothing(
     stackstore.keep(OLD)
     same = facts(record(member, NEW, "2026-11-03T08:00:00Z"), record(member, OLD, "2026-11-02T08:00:00Z"))
     answers(monkeypatch, {"gpu01": same, "gpu02": same})
-    assert rollback(call(inventory, check=True)) == 3
+    assert rollback(inventory, check=True) == 3
     assert did == [("check", ("tensorflow-2.9", "tensorflow-2.9"))]
 
 
@@ -336,7 +340,7 @@ def stuck(request: pytest.FixtureRequest, member: Member, monkeypatch: pytest.Mo
 def test_one_host_that_cannot_go_back_keeps_all_from_being_touched(
     inventory: Path, did: list[Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert rollback(call(inventory, json=True)) == FAILED
+    assert rollback(inventory, as_json=True) == FAILED
     assert did == []
     out, err = capsys.readouterr()
     document = json.loads(out)
@@ -346,4 +350,4 @@ def test_one_host_that_cannot_go_back_keeps_all_from_being_touched(
 
 
 def test_records_are_asked_for_without_root() -> None:
-    assert not any(probe.root for probe in verb.LOOK)
+    assert not any(probe.root for probe in ways.LOOK)

@@ -14,8 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.cli import locking
-from hostwright.cli.call import Call
+from hostwright.apply.locking.hostlocks import HostLocks
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.verbs.locks import lock
+from hostwright.cli.views.locks import locks_line
 from hostwright.common import operator
 from hostwright.common.errors import InputError
 from hostwright.plan import locks
@@ -271,12 +273,6 @@ def test_the_questions_need_no_root():
 # The verbs
 
 
-def call(**options: Any) -> Call:
-    return Call(
-        {"hosts": "gpu01", "inventory": "", "list": False, "force": False, "json": False, "for_": "", **options}
-    )
-
-
 @pytest.mark.parametrize(
     ("options", "where"),
     [
@@ -284,27 +280,27 @@ def call(**options: Any) -> Call:
         ({"reason": "a\x1b[2J"}, "--reason"),
         ({"reason": "two\nlines"}, "--reason"),
         ({"reason": "x" * 201}, "--reason"),
-        ({"reason": "RMA", "for_": "3 days"}, "--for"),
+        ({"reason": "RMA", "lasts": "3 days"}, "--for"),
     ],
 )
 def test_bad_input_is_found_before_a_host_is_touched(options: dict[str, Any], where: str):
     with pytest.raises(InputError) as caught:
-        locking.lock(call(**options))
+        lock(Selection("gpu01"), ConnectionOptions(), **options)
     assert caught.value.where == where
 
 
 def test_a_line_says_what_became_of_a_host():
     lines = [
-        locking._line(found)
+        locks_line(found)
         for found in (
-            locking.Found("gpu07", RMA, None, None),
-            locking.Found("gpu07", None, RMA, None),
-            locking.Found("gpu07", None, None, MINE),
+            HostLocks("gpu07", RMA, None, None),
+            HostLocks("gpu07", None, RMA, None),
+            HostLocks("gpu07", None, None, MINE),
         )
     ]
     assert lines[0].startswith("gpu07  locked by alice@desk since")
     assert "(expired)" in lines[0]
     assert lines[1].startswith("gpu07  unlocked; it was locked by alice@desk")
     assert lines[2] == "gpu07  not locked; alice@desk works on it since 2026-03-01 12:00 UTC (run run-1)"
-    document = json.dumps([locking.Found("gpu07", UNREADABLE, RMA, MINE).to_json()])
+    document = json.dumps([HostLocks("gpu07", UNREADABLE, RMA, MINE).to_json()])
     assert json.loads(document)[0]["lock"]["readable"] is False

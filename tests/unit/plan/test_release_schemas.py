@@ -17,9 +17,9 @@ import pytest
 
 from hostwright.apply.disturb.draining import DRAINED
 from hostwright.apply.host.bookkeeping import Books
+from hostwright.apply.rollout.rollback import way_back
 from hostwright.audit.drift import last_good
 from hostwright.audit.judging import audit_probes, judge
-from hostwright.cli.rollback import way_back
 from hostwright.common.errors import Refused
 from hostwright.fleet import Member
 from hostwright.plan import release

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from hostwright.apply import events
-from hostwright.cli.call import Call
-from hostwright.cli.runs import runs, runs_show
+from hostwright.cli.verbs.runs import runs, runs_show
 from hostwright.common.errors import InputError
 from hostwright.plan.model import Plan, RoleResult, StepResult
 from tests.unit.apply.journal.test_journal import begin, record
@@ -28,11 +27,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def listed(**options: Any) -> int:
-    return runs(Call({"json": False, **options}))
+    return runs(**options)
 
 
 def shown(**options: Any) -> int:
-    return runs_show(Call({"run": "last", "hosts": "", "steps": False, "json": False, **options}))
+    return runs_show(**options)
 
 
 def test_a_line_a_run_with_hosts_folded_and_results_counted(place: Path, capsys: pytest.CaptureFixture[str]):
@@ -121,7 +120,7 @@ def test_a_run_that_was_recorded_before_the_four_kinds_is_shown_whole(place: Pat
     ):
         assert words in out
     assert "damaged" not in out
-    assert shown(json=True) == 0
+    assert shown(as_json=True) == 0
     plan = json.loads(capsys.readouterr().out)["hosts"][0]["plans"][0]
     assert plan["roles"][1]["changes"][0]["known_after"] == "reboot", "as it was written then"
 
@@ -138,7 +137,7 @@ def test_a_run_that_was_recorded_before_the_four_kinds_is_shown_whole(place: Pat
 )
 def test_hosts_of_a_run_can_be_chosen_though_they_left_the_inventory(place, capsys, pattern: str, chosen: list[str]):
     record(place, 1, *ENDED, hosts=HOSTS)
-    shown(hosts=pattern, json=True)
+    shown(hosts=pattern, as_json=True)
     assert [one["host"] for one in json.loads(capsys.readouterr().out)["hosts"]] == chosen
     with pytest.raises(InputError, match="gpu09"):
         shown(hosts="gpu09")
@@ -146,11 +145,11 @@ def test_hosts_of_a_run_can_be_chosen_though_they_left_the_inventory(place, caps
 
 def test_json_has_everything(place: Path, capsys: pytest.CaptureFixture[str]):
     record(place, 1, *STORY)
-    assert listed(json=True) == 0
+    assert listed(as_json=True) == 0
     (summary,) = json.loads(capsys.readouterr().out)
     assert (summary["run"], summary["state"], summary["status"]) == ("run1", "ended", 1)
     assert summary["header"]["options"]["hosts"] == "all"
-    assert shown(json=True) == 0
+    assert shown(as_json=True) == 0
     run = json.loads(capsys.readouterr().out)
     assert run["hosts"][0]["roles"][1]["steps"][0]["output"] == "Unpacking\nSetting up"
     assert run["hosts"][0]["plans"][0]["roles"][0]["role"] == "cuda"

@@ -16,13 +16,14 @@ import pytest
 
 from hostwright.apply.jobs.jobs import RUNNING
 from hostwright.apply.journal import Runs, state_root
-from hostwright.cli import powering
-from hostwright.cli.call import Call
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.verbs.power import power
 from hostwright.common.errors import HostKeyMismatch, InputError, Locked, Refused, Unreachable
 from hostwright.common.operator import machine_id, operator
 from hostwright.fleet import Member
 from hostwright.plan.locks import LOCK, RUN_LOCK, Holder, OperatorLock
 from hostwright.plan.model import Answer, Facts
+from hostwright.rebuild import orders
 from hostwright.resources.gpu_use import GPU_CONTAINERS, HOLDERS
 from tests.unit.support.redfish import PASSWORD, RESET, USER, Machine, redfish, refusal
 
@@ -38,8 +39,7 @@ class Site:
 
     def power(self, order: str, hosts: str = "gpu01", **options: Any) -> int:
         """``invoke power``."""
-        given = {"json": False, "ask_become_pass": False, "accept_new": False, "force": False, **options}
-        return powering.power(Call({"order": order, "hosts": hosts, "inventory": str(self.folder), **given}))
+        return power(order, Selection(hosts, str(self.folder)), ConnectionOptions(), **options)
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_the_status_changes_nothing(site: Site, capsys: pytest.CaptureFixture[st
 
 def test_every_host_gets_its_own_order(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     site.machines["gpu01"].power = "Off"
-    assert site.power("on", "gpu01,gpu02", json=True) == 0
+    assert site.power("on", "gpu01,gpu02", as_json=True) == 0
     document = json.loads(capsys.readouterr().out)
     assert [(row["host"], row["before"], row["power"]) for row in document["hosts"]] == [
         ("gpu01", "off", "on"),
@@ -149,7 +149,7 @@ def test_a_host_that_answers_and_cannot_be_asked_is_left_alone(
         raise error
 
     monkeypatch.setattr(Member, "connect", connect)
-    assert site.power(order, json=True) == 1
+    assert site.power(order, as_json=True) == 1
     (told,) = json.loads(capsys.readouterr().out)["errors"]
     assert told["kind"] == "Refused"
     assert f"nobody can tell whether it is in use: {error.sentence}. To" in told["sentence"]
@@ -174,26 +174,26 @@ def test_a_host_that_answers_and_cannot_be_asked_is_left_alone(
 )
 def test_work_and_locks_of_others_are_not_disturbed(changed: dict[str, str], error: type, sentence: str) -> None:
     with pytest.raises(error, match=sentence):
-        powering.refuse("gpu01", answers(**changed), "cycle", NOW)
+        orders.refuse("gpu01", answers(**changed), "cycle", NOW)
 
 
 @pytest.mark.parametrize(
-    ("changed", "orders"), [({"holders": "4711 python3\n"}, []), ({}, [{"ResetType": "ForceRestart"}])]
+    ("changed", "given"), [({"holders": "4711 python3\n"}, []), ({}, [{"ResetType": "ForceRestart"}])]
 )
 def test_a_host_that_answers_is_looked_at_first(
-    site: Site, monkeypatch: pytest.MonkeyPatch, changed: dict[str, str], orders: list[Any]
+    site: Site, monkeypatch: pytest.MonkeyPatch, changed: dict[str, str], given: list[Any]
 ) -> None:
     monkeypatch.setattr(Member, "connect", lambda *_: nullcontext(SimpleNamespace(close=lambda: None)))
-    monkeypatch.setattr(powering.occupied, "look", lambda *_: answers(**changed))
-    assert site.power("cycle") == (0 if orders else 1)
-    assert site.machines["gpu01"].orders == orders
+    monkeypatch.setattr(orders.occupied, "look", lambda *_: answers(**changed))
+    assert site.power("cycle") == (0 if given else 1)
+    assert site.machines["gpu01"].orders == given
 
 
 def test_ones_own_lock_and_a_run_that_is_dead_stand_in_nobodys_way() -> None:
-    powering.refuse("gpu01", answers(), "off", NOW)
-    powering.refuse("gpu01", answers(lock=locked_by(operator())), "off", NOW)
-    powering.refuse("gpu01", answers(run=run_of(machine_id())), "off", NOW)  # no such process here
-    powering.refuse("gpu01", answers(holders="77 nvidia-persiste\n"), "off", NOW)
+    orders.refuse("gpu01", answers(), "off", NOW)
+    orders.refuse("gpu01", answers(lock=locked_by(operator())), "off", NOW)
+    orders.refuse("gpu01", answers(run=run_of(machine_id())), "off", NOW)  # no such process here
+    orders.refuse("gpu01", answers(holders="77 nvidia-persiste\n"), "off", NOW)
 
 
 def test_an_unknown_order_and_a_host_without_a_bmc_touch_nobody(site: Site) -> None:

@@ -15,7 +15,9 @@ from typing import Any
 import paramiko
 import pytest
 
-from hostwright import cli
+from hostwright.cli.arguments import Selection
+from hostwright.cli.exits import run
+from hostwright.cli.verbs.trust import trust
 from hostwright.common.errors import HostKeyMismatch, Unreachable
 from hostwright.inventory import Host
 from hostwright.transport import Options, connect
@@ -97,18 +99,17 @@ class Site:
     def host(self) -> Host:
         return Host("gpu07", address="127.0.0.1", port=self.port, user="root", known_hosts=str(self.known_hosts))
 
-    def trust(self, **options: Any) -> int:
+    def trust(self, hosts: str = "gpu07", **options: Any) -> int:
         common = {
             "ansible_host": "127.0.0.1",
             "ansible_port": self.port,
             "hostwright_known_hosts": str(self.known_hosts),
             **self.variables,
         }
-        hosts = {"gpu07": None, "gpu08": {"ansible_host": "localhost"}}
+        both = {"gpu07": None, "gpu08": {"ansible_host": "localhost"}}
         inventory = self._folder / "hosts.yml"
-        inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": common}}))
-        given = {"hosts": "gpu07", "inventory": str(inventory), "fingerprint": "", "json": False, "forget": False}
-        return cli.run("trust", {**given, **options})
+        inventory.write_text(json.dumps({"all": {"hosts": both, "vars": common}}))
+        return run(lambda: trust(Selection(hosts, str(inventory)), **options))
 
 
 @pytest.fixture
@@ -210,7 +211,7 @@ def test_several_hosts_by_their_consoles_one_of_which_disagrees(
     site.variables["hostwright_host_keys"] = (
         f"case $HOSTWRIGHT_HOST in gpu07) echo {pair.public.line}; echo {OTHER.line};; *) echo {OTHER.line};; esac"
     )
-    assert site.trust(hosts="gpu07,gpu08", json=True) == REFUSED
+    assert site.trust(hosts="gpu07,gpu08", as_json=True) == REFUSED
     answer = json.loads(capsys.readouterr().out)
     assert answer["hosts"] == [
         {

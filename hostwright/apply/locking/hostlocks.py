@@ -1,0 +1,143 @@
+"""Operators' locks on many hosts: shown, put on, taken off, with those that this machine keeps for silent hosts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from hostwright.apply.journal import state_root
+from hostwright.apply.locking import holding, setaside
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.rollout import Results, on_each
+from hostwright.cli.console import printable
+from hostwright.common.errors import InputError, Unreachable
+from hostwright.common.operator import operator
+from hostwright.plan import locks
+from hostwright.plan.locks import Holder, OperatorLock
+from hostwright.plan.member import Members
+from hostwright.plan.model import Facts
+from hostwright.transport.rootshell import RootShell
+
+#: a lock kept on this machine, as it is now and as it was before
+Aside = tuple[OperatorLock | None, OperatorLock | None]
+REASON_SIGNS = 200  #: of a reason: it stands in one line with the rest
+
+
+@dataclass(frozen=True, slots=True)
+class HostLocks:
+    """One host's locks: the operator's, as it is now and as it was before, and whose run works there.
+
+    ``aside`` is the lock that this machine keeps for a host that could not carry it itself, ``aside_before`` likewise.
+    """
+
+    host: str
+    lock: OperatorLock | None
+    before: OperatorLock | None
+    run: Holder | None
+    aside: OperatorLock | None = None
+    aside_before: OperatorLock | None = None
+    silent: str = ""  #: why the host itself could not be asked
+
+    def to_json(self) -> dict[str, Any]:
+        """The locks as JSON values."""
+        return {
+            "host": self.host,
+            "lock": _json(self.lock),
+            "before": _json(self.before),
+            "run": json.loads(self.run.to_json()) if self.run else None,
+            "set_aside": _json(self.aside),
+            "set_aside_before": _json(self.aside_before),
+            "silent": self.silent,
+        }
+
+
+def look_at_locks(members: Members, connections: Connections, inventory: Path) -> Results[HostLocks]:
+    """The locks of hosts; nothing is changed."""
+
+    def kept(name: str) -> Aside:
+        found = setaside.get(state_root(), inventory, name)
+        return found, found
+
+    def found(shell: RootShell) -> HostLocks:
+        facts = holding.look(shell)
+        lock = locks.operator_lock(facts)
+        return HostLocks(shell.host, lock, lock, locks.run_lock(facts))
+
+    return _each(members, connections, found, kept)
+
+
+def put_locks(
+    members: Members, connections: Connections, reason: str, lasts: timedelta, *, force: bool = False
+) -> Results[HostLocks]:
+    """Keep hosts from being changed by anybody, for this long; ``force`` replaces the lock of somebody else."""
+    now = datetime.now(UTC).replace(microsecond=0)
+
+    def put(shell: RootShell) -> HostLocks:
+        wanted = OperatorLock(operator(), reason, shell.host, now, now + lasts)
+        return _changed(shell.host, holding.put_lock(shell, wanted, force=force), wanted)
+
+    return _each(members, connections, put, lambda _: (None, None))
+
+
+def take_locks_off(
+    members: Members, connections: Connections, inventory: Path, *, force: bool = False
+) -> Results[HostLocks]:
+    """Take the locks off hosts, and off this machine; ``force`` takes away the lock of somebody else as well."""
+
+    def kept(name: str) -> Aside:
+        now = datetime.now(UTC)
+        return None, setaside.take_off(state_root(), inventory, name, who=operator(), now=now, force=force)
+
+    def off(shell: RootShell) -> HostLocks:
+        return _changed(shell.host, holding.take_lock_off(shell, operator(), force=force), None)
+
+    return _each(members, connections, off, kept)
+
+
+def read_reason(text: str) -> str:
+    """A reason for a lock, as ``--reason`` gives it. Raises ``InputError`` for none, and for what is not one line."""
+    reason = text.strip()
+    if not reason:
+        raise InputError("say why, for whoever is turned away: --reason RMA; or --list to see the locks", "--reason")
+    if len(reason) > REASON_SIGNS or printable(reason) != reason or "\n" in reason or "\t" in reason:
+        raise InputError(f"found {reason[:40]!r}…, expected one line of at most {REASON_SIGNS} signs", "--reason")
+    return reason
+
+
+def _each(
+    members: Members,
+    connections: Connections,
+    work: Callable[[RootShell], HostLocks],
+    kept: Callable[[str], Aside],
+) -> Results[HostLocks]:
+    """Do ``work`` on each host. ``kept`` does the same with the lock that this machine keeps for it; where there is
+    one, a host that does not answer is no failure."""
+    by_name = members.by_name
+
+    def one(name: str) -> HostLocks:
+        now, before = kept(name)
+        try:
+            with connections.connect(by_name[name]) as shell:
+                found = work(shell)
+        except Unreachable as error:
+            if before is None:
+                raise
+            found = HostLocks(name, None, None, None, silent=error.sentence)
+        return replace(found, aside=now, aside_before=before)
+
+    return on_each(tuple(by_name), one, stop=connections.close)
+
+
+def _changed(host: str, before: Facts, now: OperatorLock | None) -> HostLocks:
+    return HostLocks(host, now, locks.operator_lock(before), locks.run_lock(before))
+
+
+def _json(lock: OperatorLock | None) -> dict[str, Any] | None:
+    if lock is None:
+        return None
+    values: dict[str, Any] = json.loads(lock.to_json())
+    return {**values, "readable": lock is not locks.UNREADABLE}

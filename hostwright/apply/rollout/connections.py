@@ -1,0 +1,67 @@
+"""The open root shells on many hosts, which one call can cut."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from hostwright.apply.events import Emit, Observed
+from hostwright.common.errors import HostwrightError, Stopped
+from hostwright.common.secret import Secret
+from hostwright.plan.member import Member
+from hostwright.plan.model import Plan
+from hostwright.plan.observing import observe
+from hostwright.plan.planning import Desired, make_plan
+from hostwright.transport.rootshell import RootShell
+
+CUT = "the run was interrupted; what runs on the host goes on"
+
+
+class Connections:
+    """The open root shells of a run, so that Ctrl-C can cut all of them."""
+
+    def __init__(self, password: Secret | None = None):
+        self._password = password
+        self._open: dict[int, RootShell] = {}
+        self._lock = threading.Lock()
+        self._cut = False
+
+    def connect(self, member: Member) -> RootShell:
+        """A new root shell on a host; sudo is given the password that was given for all, else the inventory's."""
+        if self._cut:
+            raise Stopped(member.name, CUT)
+        shell = member.connect(self._password)
+        with self._lock:
+            self._open[id(shell)] = shell
+        if self._cut:  # while it was being opened
+            shell.close()
+            raise Stopped(member.name, CUT)
+        return shell
+
+    def close(self) -> None:
+        """Cut everything, for good: nobody connects again."""
+        self._cut = True
+        with self._lock:
+            for shell in self._open.values():
+                with suppress(HostwrightError):
+                    shell.close()
+            self._open.clear()
+
+    @property
+    def secrets(self) -> tuple[Secret, ...]:
+        """What nobody may write down: the password that was given."""
+        return (self._password,) if self._password else ()
+
+    def password(self, member: Member) -> Secret | None:
+        """The sudo password for a host: the one that was given, else the inventory's."""
+        return self._password or member.host.become_password
+
+    def look(self, member: Member, emit: Emit = lambda _: None, *, desired: Desired | None = None) -> Plan:
+        """Observe and plan a host over a connection of its own; ``desired`` instead of what its stack wants."""
+        wanted = desired or member.desired
+        with self.connect(member) as shell:
+            facts = observe(shell, wanted)
+        plan = make_plan(wanted, facts, datetime.now(UTC))
+        emit(Observed(member.name, plan, facts))
+        return plan

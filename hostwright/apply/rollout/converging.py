@@ -1,0 +1,132 @@
+"""A run that brings many hosts to a goal: each in its turn, recorded, and shown to whoever listens."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from hostwright.apply.events import Emit, HostEnded, Note
+from hostwright.apply.host.applying import Host
+from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED, Outcome, Settings
+from hostwright.apply.host.variables import read_apply_variables
+from hostwright.apply.journal import state_root
+from hostwright.apply.locking import setaside
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.goals import AS_WANTED, Goal
+from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions, RunOptions
+from hostwright.apply.rollout.recording import Audience, RunResults, recorded
+from hostwright.apply.rollout.rollout import Results, roll_out
+from hostwright.common.errors import Locked
+from hostwright.plan import locks
+from hostwright.plan.member import Member, Members, Roster
+from hostwright.plan.model import Plan
+from hostwright.plan.release import Run
+from hostwright.stack import stackstore
+
+STOPPING = (
+    "stopping: what runs on the hosts is waited for, nothing new is begun. "
+    "Once more Ctrl-C leaves at once; the jobs go on there, and %s re-attaches to them."
+)
+#: what goes on with an interrupted run of a verb
+AGAIN = {"provision": "`invoke provision --resume`"}
+THE_SAME = "the same command again"
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is done with one host of a run, given its name."""
+
+    roster: Roster
+    members: Mapping[str, Member]
+    connections: Connections
+    run: Run
+    emit: Emit
+    stopping: threading.Event
+    change: ChangeOptions = UNBOUNDED
+    goal: Goal = AS_WANTED
+    saved: Mapping[str, Plan] = field(default_factory=dict)
+
+    def __call__(self, name: str) -> Outcome:
+        """One host, from its connection to its end. Raises ``Locked`` for one that is set aside on this machine."""
+        if refused := setaside.refusal(state_root(), self.roster.path, name, datetime.now(UTC)):
+            raise Locked(name, refused)
+        member = self.members[name]
+        host = Host(lambda: self.connections.connect(member), self.goal.desired(member), self.settings(member))
+        try:
+            outcome = host.converge(self.saved.get(name))
+        finally:
+            host.close()
+        self.emit(HostEnded(name, outcome.word))
+        return outcome
+
+    def settings(self, member: Member) -> Settings:
+        """What applying needs to know, from the options and the inventory."""
+        variables = read_apply_variables(member.host)
+        return Settings(
+            run=self.run,
+            emit=self.emit,
+            locate=self.roster.store.locate,
+            holder=locks.holder(self.run.id, member.name, datetime.now(UTC)),
+            reboot_timeout_s=variables.reboot_timeout_s,
+            allow_reboot=not self.change.no_reboot,
+            direct=variables.direct,
+            hooks=variables.hooks,
+            drain=self.change.drain,
+            force=self.roster.force,
+            depart=self.goal.departs(member),
+            keep=stackstore.keep,
+            stopping=self.stopping.is_set,
+        )
+
+
+def converge(
+    verb: str,
+    roster: Roster,
+    members: Members,
+    connections: Connections,
+    audience: Audience,
+    *,
+    change: ChangeOptions = UNBOUNDED,
+    goal: Goal = AS_WANTED,
+    saved: Mapping[str, Plan] | None = None,
+    options: Mapping[str, object] | None = None,
+) -> RunResults[Outcome]:
+    """Bring hosts to a goal, as one run.
+
+    A host whose goal raises a ``HostError`` is not touched, and failed. ``saved`` are plans that were shown before: a
+    host of which one is stale is not touched. ``options`` are those of the verb alone, for the journal.
+    """
+    limits = change.rollout.limits(len(members))
+    given = RunOptions.of(roster, members, change).recorded(**(options or {}))
+    with recorded(verb, roster, members, connections, audience=audience, options=given) as recording:
+        stopping = threading.Event()
+        work = Work(
+            roster, members.by_name, connections, recording.run, recording.emit, stopping, change, goal, saved or {}
+        )
+        results = roll_out(
+            tuple(members.by_name),
+            work,
+            limits=limits,
+            emit=recording.emit,
+            stop=connections.close,
+            gently=lambda: stop_gently(stopping, recording.emit, verb),
+            silent=recording.silence.hosts,
+        )
+        status = status_of(results)
+        recording.journal.end(status, sentence=results.stopped_because)
+    return RunResults(recording.run.id, results, status)
+
+
+def stop_gently(stopping: threading.Event, emit: Emit, verb: str) -> None:
+    """Begin nothing new, and say so."""
+    stopping.set()
+    emit(Note("", STOPPING % AGAIN.get(verb, THE_SAME)))
+
+
+def status_of(results: Results[Outcome]) -> int:
+    """The exit status of a run: 0 as desired, 1 something failed, 3 something is left to do."""
+    if results.errors or results.untouched:
+        return FAILED
+    return DIFFERS if any(outcome.word == "pending" for outcome in results.values) else AS_DESIRED

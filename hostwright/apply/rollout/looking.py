@@ -1,0 +1,19 @@
+"""What stands between many hosts and what is wanted of them."""
+
+from __future__ import annotations
+
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.goals import AS_WANTED, Goal
+from hostwright.apply.rollout.rollout import Results, on_each
+from hostwright.plan.member import Members
+from hostwright.plan.model import Plan
+
+
+def plan_each(members: Members, connections: Connections, goal: Goal = AS_WANTED) -> Results[Plan]:
+    """Look at each host and plan; nothing is changed."""
+    by_name = members.by_name
+
+    def look(name: str) -> Plan:
+        return connections.look(by_name[name], desired=goal.desired(by_name[name]))
+
+    return on_each(tuple(by_name), look, stop=connections.close)

@@ -1,0 +1,110 @@
+"""How a run over many hosts goes, as its operator says it, and as its journal keeps it for ``--resume``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Self
+
+from pydantic import TypeAdapter, ValidationError
+
+from hostwright.apply.journal import state_root, to_resume
+from hostwright.apply.rollout.limits import Limits, read_limits
+from hostwright.common.errors import InputError
+from hostwright.plan.member import Members, Roster
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutOptions:
+    """How far a run may go. Each is a number of hosts, or a share of them such as ``10%``; see ``read_limits``."""
+
+    canary: str = ""
+    batch: str = ""
+    max_fail: str = ""
+
+    def limits(self, hosts: int) -> Limits:
+        """The limits for a run of so many hosts. Raises ``InputError``."""
+        return read_limits(hosts, canary=self.canary, batch=self.batch, max_fail=self.max_fail)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeOptions:
+    """How hosts are changed: whether work is drained from them, whether they may reboot, and how far the run goes."""
+
+    drain: bool = False
+    no_reboot: bool = False
+    rollout: RolloutOptions = RolloutOptions()
+
+
+UNBOUNDED = ChangeOptions()  #: all hosts at once, whatever fails; no work is drained, and hosts may reboot
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options of a run as its journal keeps them, and as ``invoke provision --resume`` takes them up again."""
+
+    hosts: str = ""
+    var: tuple[str, ...] = ()  #: KEY=VALUE
+    roles: str = ""
+    accept_new: bool = False
+    force: bool = False
+    drain: bool = False
+    no_reboot: bool = False
+    canary: str = ""
+    batch: str = ""
+    max_fail: str = ""
+
+    @classmethod
+    def of(cls, roster: Roster, members: Members, change: ChangeOptions = UNBOUNDED) -> Self:
+        """The options with which these hosts are changed."""
+        return cls(
+            hosts=members.pattern,
+            var=tuple(f"{key}={value}" for key, value in roster.settings.items()),
+            roles=",".join(members.roles),
+            accept_new=roster.options.host_keys == "accept-new",
+            force=roster.force,
+            drain=change.drain,
+            no_reboot=change.no_reboot,
+            **asdict(change.rollout),
+        )
+
+    @property
+    def change(self) -> ChangeOptions:
+        """The part that says how hosts are changed."""
+        return ChangeOptions(self.drain, self.no_reboot, RolloutOptions(self.canary, self.batch, self.max_fail))
+
+    def recorded(self, **more: object) -> dict[str, Any]:
+        """The options that were given, with ``more`` of the verb's own, as JSON values for the journal."""
+        given = {**asdict(self), "var": list(self.var), **more}
+        return {name: value for name, value in given.items() if value not in ("", None, False, [])}
+
+
+_OPTIONS = TypeAdapter(RunOptions)
+
+
+def resume(given: RunOptions, roster: Roster) -> tuple[str, RunOptions]:
+    """The last provision run on an inventory, and the options with which it goes on: for the hosts that it left, with
+    its own options where ``given`` says nothing.
+
+    Raises ``InputError`` where hosts are given as well, where there is nothing to go on with, where an option of that
+    run is not recorded since it held a secret, and where its record is damaged.
+    """
+    if given.hosts:
+        raise InputError("--resume takes the hosts from the last run; give either it or --hosts", "--resume")
+    last = to_resume(state_root(), roster.path)
+    gone = [host for host in last.hosts if host not in roster.inventory.hosts]
+    if gone:
+        raise InputError(f"{', '.join(gone)} of the run {last.run} are not in the inventory any more", "--resume")
+    unsaid = [one.name for one in fields(given) if one.name != "hosts" and not getattr(given, one.name)]
+    missing = [name for name in last.masked if name in unsaid]
+    if missing:
+        raise InputError(
+            f"the run {last.run} was given secrets with --{missing[0].replace('_', '-')}, which are not recorded: "
+            "give them again",
+            "--resume",
+        )
+    try:
+        former = _OPTIONS.validate_python(last.options)
+    except ValidationError as error:
+        raise InputError(f"the record of the run {last.run} is damaged: provision without it", "--resume") from error
+    taken: dict[str, Any] = {name: getattr(former, name) for name in unsaid}
+    return last.run, replace(given, **taken, hosts=",".join(last.hosts))

@@ -1,0 +1,109 @@
+"""One run over many hosts with all that listens to it: its journal, a view, the watch over hosts that are silent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Generic, Self, TypeVar
+
+from hostwright.apply.events import Emit, Event
+from hostwright.apply.journal import Journal, RunHeader, secrets_in, state_root
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.rollout import Results
+from hostwright.apply.rollout.silence import Silence
+from hostwright.plan.member import Member, Roster
+from hostwright.plan.release import Run
+
+T = TypeVar("T")
+
+
+def _unheard(_: object) -> None:
+    """Where nobody listens, nothing is told."""
+
+
+@contextmanager
+def _unseen(_: Sequence[Member]) -> Iterator[Emit]:
+    """Where nobody looks, nothing is shown."""
+    yield _unheard
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """Who is told of a run while it goes on.
+
+    ``view`` is entered once the run has begun, with its hosts, and gives the function that is told of its events, from
+    any thread. ``warn`` takes sentences that are no event: a record that cannot be kept, a stack that is not known.
+    """
+
+    view: Callable[[Sequence[Member]], AbstractContextManager[Emit]] = _unseen
+    warn: Callable[[str], None] = _unheard
+
+    @classmethod
+    def of(cls, emit: Emit) -> Self:
+        """An audience of one function that is told of all events."""
+        return cls(lambda _: nullcontext(emit))
+
+
+NOBODY = Audience()
+
+
+@dataclass(frozen=True, slots=True)
+class RunResults(Generic[T]):
+    """What came of a recorded run: its id in the journal, what became of each host, and the exit status."""
+
+    run: str
+    results: Results[T]
+    status: int
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A run in progress: who runs it, where its events go, and which hosts are silent."""
+
+    run: Run
+    emit: Emit
+    silence: Silence
+    journal: Journal
+    view: Callable[[], AbstractContextManager[None]]  #: shows what happens while its context lasts
+
+
+@contextmanager
+def recorded(
+    verb: str,
+    roster: Roster,
+    members: Sequence[Member],
+    connections: Connections,
+    *,
+    audience: Audience,
+    options: Mapping[str, Any],
+    shown: bool = True,
+) -> Iterator[Recording]:
+    """Record a run from its beginning to however it ends, and show it as it happens.
+
+    Where ``shown`` is false, nothing is shown but within the recording's ``view``.
+
+    A journal that cannot be written is a warning: no fleet shall stay broken because a disk here is full.
+    """
+    header = RunHeader.now(verb, [member.name for member in members], roster.path, options)
+    secrets = {*secrets_in(roster.inventory.hosts.values()), *connections.secrets}
+    listeners: list[Emit] = []
+
+    @contextmanager
+    def view() -> Iterator[None]:
+        with audience.view(members) as show:
+            listeners.append(show)
+            yield
+            listeners.remove(show)
+
+    with Journal.begin(state_root(), header, secrets=secrets, on_trouble=audience.warn) as journal:
+        header = journal.header
+
+        def tell(event: Event) -> None:
+            journal(event)
+            for show in listeners:
+                show(event)
+
+        run = Run(header.run, header.operator, header.began, header.commit)
+        with view() if shown else nullcontext(), Silence(tell) as silence:
+            yield Recording(run, silence, silence, journal, view)

@@ -1,0 +1,101 @@
+"""The way back of many hosts: the last release that each was verified with, from its own records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.rollout import Results, on_each
+from hostwright.cli.console import printable
+from hostwright.common.errors import InputError, Refused
+from hostwright.plan import release
+from hostwright.plan.member import Member
+from hostwright.plan.model import Facts
+from hostwright.plan.observing import ask
+from hostwright.stack import stackstore
+from hostwright.stack.rules import check_stack
+from hostwright.stack.stack import Stack
+
+LOOK = (release.RELEASE, release.FORMERS)  #: readable by anybody on the host
+
+
+@dataclass(frozen=True)
+class WayBack:
+    """A host as it is wanted now, and as it shall be again: the same roles and variables on the stack of a record."""
+
+    now: Member
+    back: Member
+    at: str  #: when that stack was verified there
+
+
+def ways_back(members: Sequence[Member], connections: Connections, to: str = "") -> Results[WayBack]:
+    """Ask every host for its records, over one exec channel each; they need no root."""
+    by_name = {member.name: member for member in members}
+
+    def look(name: str) -> WayBack:
+        with connections.connect(by_name[name]) as shell:
+            facts = ask(shell, LOOK)
+        return way_back(by_name[name], facts, to)
+
+    return on_each(tuple(by_name), look, stop=connections.close)
+
+
+def way_back(member: Member, facts: Facts, to: str = "") -> WayBack:
+    """Where a host goes back to. Raises ``Refused`` with what is missing.
+
+    Without ``to`` that is the latest verified release that is not what the inventory wants now: the present record
+    where an upgrade did not come to its end, else the latest former one. ``to`` is a stack's name, or how a date or a
+    digest begins.
+    """
+    if sentence := release.refusal(facts):
+        raise Refused(member.name, sentence)
+    records = [record for record in (release.read(facts), *release.formers(facts)) if record]
+    if to:
+        chosen = next((record for record in records if _named(record, to)), None)
+    else:
+        chosen = next((record for record in records if not release.about(record, member.stack)), None)
+    if chosen is None:
+        raise Refused(member.name, _no_record(member, records, to))
+    stack = _stack_of(member, chosen)
+    return WayBack(member, replace(member, stack=stack), release.at_of(chosen))
+
+
+def _named(record: Mapping[str, Any], to: str) -> bool:
+    return record.get("stack") == to or any(
+        one.startswith(to) for one in (release.at_of(record), release.digest_of(record))
+    )
+
+
+def _stack_of(member: Member, record: Mapping[str, Any]) -> Stack:
+    """The stack of a record, as this machine kept it, if it still fits together by the rules of today."""
+    try:
+        stack = stackstore.find(release.digest_of(record), member.kinds)
+    except InputError as error:
+        raise Refused(member.name, str(error)) from error
+    if stack is None:
+        raise Refused(
+            member.name,
+            f"its record of {_said(record)} names a stack that this machine did not keep: roll back from the machine "
+            "that provisioned it then, or set `stack` in the inventory and provision",
+        )
+    refusals = check_stack(stack)
+    if refusals:
+        raise Refused(member.name, f"the stack {stack.name} is refused: {'; '.join(map(str, refusals))}")
+    return stack
+
+
+def _no_record(member: Member, records: Sequence[Mapping[str, Any]], to: str) -> str:
+    if not records:
+        return "it has no release record: it was never verified, and there is nothing to go back to"
+    known = ", ".join(map(_said, records))
+    if to:
+        return f"none of its release records is of {to!r}; it has: {known}"
+    return f"it has no record of another release than {member.stack.name}, which the inventory wants; it has: {known}"
+
+
+def _said(record: Mapping[str, Any]) -> str:
+    """A record in a few words. Its name is a host's text."""
+    digest = release.digest_of(record)[:12] or "without a digest"
+    return f"{printable(str(record.get('stack', '')))[:80]} ({release.at_of(record) or 'no date'}, {digest})"

@@ -1,0 +1,102 @@
+"""Many hosts audited side by side, over and over where that is wanted, and what was seen remembered."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+
+from hostwright.apply.events import Emit
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.recording import Audience
+from hostwright.apply.rollout.rollout import on_each
+from hostwright.audit.auditing import Audited, audit_host, fleet_audit, judged, now
+from hostwright.audit.judging import unread
+from hostwright.audit.memory import Memory
+from hostwright.audit.reports.ages import Ages
+from hostwright.audit.values import FleetAudit, HostAudit
+from hostwright.common.secret import Secret
+from hostwright.plan.member import Member, Members, Roster
+
+NEVER_SEEN = "no facts of it are stored yet: run invoke audit without --offline once"
+STOPPED = "it was not looked at: the audit was stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions:
+    """How hosts are audited."""
+
+    sudo: bool = True  #: whether what needs root is asked as well
+    offline: bool = False  #: ask no host: judge the facts of the last audit by the stack as it is now
+    at_once: int = 0  #: how many hosts at a time; 0 is as many as this machine can hold open
+
+
+@dataclass(frozen=True, slots=True)
+class AuditLook:
+    """One audit of all hosts, since when things are so, and whether the operator stopped it in the midst."""
+
+    audit: FleetAudit
+    ages: Ages
+    stopped: bool = False
+
+
+class Auditor:
+    """Looks at hosts, and remembers what it saw."""
+
+    def __init__(
+        self,
+        roster: Roster,
+        members: Members,
+        options: AuditOptions,
+        *,
+        password: Secret | None,
+        audience: Audience,
+    ):
+        self.memory = Memory(roster, (password,) if password else (), audience.warn)
+        self.members = members
+        self._roster, self._options = roster, options
+        self._password, self._audience = password, audience
+
+    def look(self) -> AuditLook:
+        """One audit of all hosts, and since when things are so."""
+        offline, inventory = self._options.offline, str(self._roster.path)
+        began, clock = now(), time.monotonic()
+        hosts, stopped = (self._stored(), False) if offline else self._asked()
+        took_s = 0.0 if offline else time.monotonic() - clock
+        found = fleet_audit(hosts, inventory=inventory, began=began, took_s=took_s, offline=offline)
+        if not offline:
+            self.memory.add(found)
+        return AuditLook(found, self.memory.ages(), stopped)
+
+    def _asked(self) -> tuple[list[HostAudit], bool]:
+        connections = Connections(self._password)
+        by_name = self.members.by_name
+        with self._audience.view(self.members) as emit:
+
+            def audited(name: str) -> HostAudit:
+                return self._one(by_name[name], connections, emit)
+
+            results = on_each(tuple(by_name), audited, stop=connections.close, at_once=self._options.at_once)
+        found = {host.host: host for host in results.values}
+        sentences = {error.host: error.sentence for error in results.errors}
+        hosts = [
+            found.get(member.name) or unread(member, sentences.get(member.name, STOPPED), now())
+            for member in self.members
+        ]
+        return hosts, bool(results.stopped_because)
+
+    def _one(self, member: Member, connections: Connections, emit: Emit) -> HostAudit:
+        found, facts = audit_host(member, connections.connect, sudo=self._options.sudo)
+        if facts is not None:
+            self.memory.keep(member.name, facts, datetime.fromisoformat(found.at))
+        found = self.memory.clean(found)
+        emit(Audited(member.name, found))
+        return found
+
+    def _stored(self) -> list[HostAudit]:
+        """The same hosts, by the facts that the last audit of each stored."""
+        hosts = []
+        for member in self.members:
+            stored = self.memory.facts(member.name)
+            hosts.append(judged(member, *stored) if stored else unread(member, NEVER_SEEN, now()))
+        return hosts

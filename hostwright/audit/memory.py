@@ -1,0 +1,82 @@
+"""What an audit leaves on this machine: the history, and the facts for ``--offline``. No disk here stops an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+from typing import TypeVar
+
+from hostwright.apply.journal import state_root
+from hostwright.apply.journal.redaction import Redactor, secrets_in
+from hostwright.audit.history import FactStore, History
+from hostwright.audit.reports.ages import Ages
+from hostwright.audit.reports.trend import TrendPoint
+from hostwright.audit.values import FleetAudit, HostAudit
+from hostwright.common.errors import HostwrightError
+from hostwright.common.secret import Secret
+from hostwright.plan.member import Roster
+from hostwright.plan.model import Facts
+
+T = TypeVar("T")
+
+TREND_DAYS = 90  #: in the charts of the HTML report
+
+
+class Memory:
+    """The history and the stored facts of one inventory. ``warn`` is told, once, when they cannot be kept."""
+
+    def __init__(self, roster: Roster, secrets: Sequence[Secret], warn: Callable[[str], None]):
+        self._inventory = str(roster.path)
+        self._redactor = Redactor({*secrets_in(roster.inventory.hosts.values()), *secrets})
+        self._warn = warn
+        self._warned = False
+
+    @cached_property
+    def _history(self) -> History:
+        return History(state_root())
+
+    @cached_property
+    def _facts(self) -> FactStore:
+        return FactStore(state_root())
+
+    def clean(self, audit: HostAudit) -> HostAudit:
+        """The audit of a host without secrets: a line of somebody's profile may hold a token."""
+        text = self._redactor.text
+        return replace(
+            audit,
+            sentence=text(audit.sentence),
+            readings=tuple(replace(one, have=text(one.have)) for one in audit.readings),
+            deviations=tuple(replace(one, have=text(one.have), want=text(one.want)) for one in audit.deviations),
+            findings=tuple(replace(one, evidence=tuple(map(text, one.evidence))) for one in audit.findings),
+        )
+
+    def add(self, audit: FleetAudit) -> None:
+        """Write an audit into the history; where that is not possible, say so once and go on."""
+        self._try(lambda: self._history.add(audit))
+
+    def keep(self, host: str, facts: Facts, at: datetime) -> None:
+        """Keep a host's facts for ``--offline``."""
+        self._try(lambda: self._facts.keep(self._inventory, host, at, facts, self._redactor))
+
+    def facts(self, host: str) -> tuple[Facts, datetime] | None:
+        """The facts of the last audit of a host, and when they were seen. Raises ``InputError`` for a damaged file."""
+        return self._facts.load(self._inventory, host)
+
+    def ages(self) -> Ages:
+        """Since when each host is in its state; nothing where the history cannot be read."""
+        return self._try(lambda: self._history.ages(self._inventory)) or {}
+
+    def trend(self) -> Sequence[TrendPoint]:
+        """How the fleet went, day by day."""
+        return self._try(lambda: self._history.trend(self._inventory, TREND_DAYS)) or ()
+
+    def _try(self, work: Callable[[], T]) -> T | None:
+        try:
+            return work()
+        except (HostwrightError, OSError) as error:
+            if not self._warned:
+                self._warned = True
+                self._warn(f"the history of audits cannot be kept: {error}. The audit goes on")
+            return None

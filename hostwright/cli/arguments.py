@@ -1,0 +1,23 @@
+"""What verbs are given: which hosts, and how they are connected to. Values, and nothing that is slow to import."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which hosts of which inventory, with which variables of this call alone, and which of their roles."""
+
+    hosts: str = ""
+    inventory: str = ""  #: a path; empty: the default one
+    var: tuple[str, ...] = ()  #: KEY=VALUE
+    roles: str = ""  #: role names with commas between them; empty: all
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionOptions:
+    """How hosts are connected to."""
+
+    ask_become_pass: bool = False
+    accept_new: bool = False

@@ -1,0 +1,40 @@
+"""How a verb ends: its exit status, and its errors as the sentences that the operator reads.
+
+0 as desired · 1 something failed · 2 bad input · 3 differs (plan, check) · 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+from rich.text import Text
+
+from hostwright.apply.host.outcome import INTERRUPTED
+from hostwright.cli import console
+from hostwright.common.errors import HostwrightError
+
+NOBODY_READS = 141  #: what a shell shows for a program that SIGPIPE (13) ended: 128 + 13
+
+
+def run(verb: Callable[[], int]) -> int:
+    """Do what a verb does; return its exit status."""
+    errors = console.make_console(stderr=True)
+    try:
+        status = verb()
+        sys.stdout.flush()  # not at the interpreter's end, when nobody can be told any more
+        return status
+    except HostwrightError as error:
+        errors.print(Text(console.printable(str(error)), style="bold red"))
+        return error.exit_status
+    except BrokenPipeError:
+        # Whoever read our output, such as `head`, has read enough. What is still to be written goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NOBODY_READS
+    except KeyboardInterrupt:
+        errors.print(
+            "interrupted. What runs on the hosts goes on; `invoke provision --resume`, or the same command again, "
+            "re-attaches to it."
+        )
+        return INTERRUPTED

@@ -1,0 +1,49 @@
+"""From what a verb was given to a fleet, its members, and the password for sudo on them."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from pathlib import Path
+
+from hostwright import transport
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.views.shared import warn
+from hostwright.common.errors import InputError
+from hostwright.common.secret import Secret
+from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Members
+
+
+def open_fleet(selection: Selection, connection: ConnectionOptions | None = None, *, force: bool = False) -> Fleet:
+    """The inventory that was named, with the variables of the command line; what is odd about it is said."""
+    path = Path(selection.inventory) if selection.inventory else DEFAULT_INVENTORY
+    accept_new = connection is not None and connection.accept_new
+    policy = transport.Options(host_keys="accept-new" if accept_new else "strict")
+    fleet = Fleet.load(path, settings=_settings(selection), options=policy, force=force)
+    for note in fleet.inventory.notes:
+        warn(note)
+    return fleet
+
+
+def members_of(fleet: Fleet, selection: Selection) -> Members:
+    """The hosts that were named, narrowed to ``--roles``."""
+    if not selection.hosts:
+        raise InputError("say which hosts: --hosts gpu01,gpu02, --hosts @group or --hosts all", "--hosts")
+    roles = [name.strip() for name in selection.roles.split(",") if name.strip()]
+    return fleet.members(selection.hosts, roles)
+
+
+def ask_password(connection: ConnectionOptions) -> Secret | None:
+    """The sudo password, where it is to be asked for."""
+    if not connection.ask_become_pass:
+        return None
+    return Secret(getpass.getpass("sudo password: ", stream=sys.stderr))
+
+
+def _settings(selection: Selection) -> dict[str, str]:
+    """``--var KEY=VALUE`` as a mapping."""
+    pairs = [pair.partition("=") for pair in selection.var]
+    for key, sign, _ in pairs:
+        if not sign or not key:
+            raise InputError(f"expected KEY=VALUE, found {key!r}", "--var")
+    return {key: value for key, _, value in pairs}

@@ -1,0 +1,18 @@
+"""What people type: one thin task per verb. ``invoke --list`` shows them, ``invoke --help VERB`` explains one.
+
+Nothing that is slow to import is imported before a verb is called: ``invoke --list`` and completion are quick.
+"""
+
+from __future__ import annotations
+
+from invoke import Collection
+
+from hostwright.cli.tasks import change, keep, look, restore
+
+namespace = Collection(
+    *(look.plan, change.provision, look.verify, change.remove, restore.rebuild, restore.rollback),
+    Collection("audit", look.audit_fleet, look.audit_history, look.audit_diff),
+    *(look.doctor, look.variables, look.hosts, keep.mirror),
+    Collection("runs", keep.runs_list, keep.runs_show),
+    *(keep.lock, keep.unlock, restore.trust, restore.power),
+)

@@ -1,0 +1,87 @@
+"""Verbs that change hosts: to their stack, and without layers of it."""
+
+from __future__ import annotations
+
+from invoke import Context, task
+
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.tasks.options import CHANGING, ends, helps
+
+
+@task(
+    help=helps(
+        *CHANGING,
+        check="only show the plan (the same as `invoke plan`)",
+        plan="do exactly what this saved plan says, or nothing if the facts moved",
+        no_reboot="leave a reboot that is wanted pending; the next plan still shows it",
+        resume="what the last run did not bring to an end: its hosts and options, planned afresh",
+    ),
+    iterable=["var"],
+    auto_shortflags=False,
+)
+@ends
+def provision(
+    c: Context,
+    hosts: str = "",
+    inventory: str = "",
+    var: list[str] | None = None,
+    roles: str = "",
+    json: bool = False,
+    ask_become_pass: bool = False,
+    accept_new: bool = False,
+    drain: bool = False,
+    force: bool = False,
+    canary: str = "",
+    batch: str = "",
+    max_fail: str = "",
+    check: bool = False,
+    plan: str = "",
+    no_reboot: bool = False,
+    resume: bool = False,
+) -> int:
+    """Bring hosts to their stack and look again: nothing may differ afterwards."""
+    from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
+    from hostwright.cli.verbs import changes
+
+    return changes.provision(
+        Selection(hosts, inventory, tuple(var or ()), roles),
+        ConnectionOptions(ask_become_pass, accept_new),
+        ChangeOptions(drain, no_reboot, RolloutOptions(canary, batch, max_fail)),
+        force=force,
+        check=check,
+        saved=plan,
+        resume=resume,
+        as_json=json,
+    )
+
+
+@task(help=helps(*CHANGING, "check"), iterable=["var"], auto_shortflags=False)
+@ends
+def remove(
+    c: Context,
+    hosts: str = "",
+    inventory: str = "",
+    var: list[str] | None = None,
+    roles: str = "",
+    json: bool = False,
+    ask_become_pass: bool = False,
+    accept_new: bool = False,
+    check: bool = False,
+    drain: bool = False,
+    force: bool = False,
+    canary: str = "",
+    batch: str = "",
+    max_fail: str = "",
+) -> int:
+    """Take layers away from hosts, in reverse; what was there before and what others put there stays."""
+    from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
+    from hostwright.cli.verbs import changes
+
+    return changes.remove(
+        Selection(hosts, inventory, tuple(var or ()), roles),
+        ConnectionOptions(ask_become_pass, accept_new),
+        ChangeOptions(drain, rollout=RolloutOptions(canary, batch, max_fail)),
+        force=force,
+        check=check,
+        as_json=json,
+    )

@@ -1,0 +1,101 @@
+"""Verbs that keep: files of stacks, records of runs, and hosts from being changed."""
+
+from __future__ import annotations
+
+from invoke import Context, task
+
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.tasks.options import REACHED, ends, helps
+
+
+@task(
+    help=helps(
+        "inventory",
+        stack="the stack whose files are wanted (inventory/stacks/NAME.yml)",
+        from_="take files from this directory first; what is missing there is fetched",
+    ),
+    auto_shortflags=False,
+)
+@ends
+def mirror(c: Context, stack: str = "tensorflow-2.9", inventory: str = "", from_: str = "") -> int:
+    """Fetch the files of a stack to this machine, once, with their checksums."""
+    from hostwright.cli.verbs import inventory as verb
+
+    return verb.mirror(Selection(inventory=inventory), stack=stack, source=from_)
+
+
+@task(name="list", default=True, help=helps("json", limit="how many of the last runs; 0 is all"), auto_shortflags=False)
+@ends
+def runs_list(c: Context, json: bool = False, limit: int = 20) -> int:
+    """Show the last runs: who, when, on which hosts, and what came of it."""
+    from hostwright.cli.verbs import runs
+
+    return runs.runs(limit=limit, as_json=json)
+
+
+@task(
+    name="show",
+    help=helps(
+        "json",
+        run="which run: its id, or the beginning of it; without it the last one",
+        hosts="only these: gpu01,gpu[03-09]",
+        steps="with the output of each step",
+    ),
+    auto_shortflags=False,
+)
+@ends
+def runs_show(c: Context, run: str = "last", hosts: str = "", steps: bool = False, json: bool = False) -> int:
+    """Show one run: what was done on each host, step by step, and how it ended."""
+    from hostwright.cli.verbs import runs
+
+    return runs.runs_show(run=run, hosts=hosts, steps=steps, as_json=json)
+
+
+@task(
+    help=helps(
+        *REACHED,
+        reason="why, for the other operators: RMA, burn-in, do not touch",
+        for_="how long: 90m, 12h, 3d, 2w (default 8h)",
+        force="replace the lock of somebody else",
+        list="show the locks, and change nothing",
+    ),
+    auto_shortflags=False,
+)
+@ends
+def lock(
+    c: Context,
+    hosts: str = "",
+    inventory: str = "",
+    json: bool = False,
+    ask_become_pass: bool = False,
+    accept_new: bool = False,
+    reason: str = "",
+    for_: str = "",
+    force: bool = False,
+    list: bool = False,
+) -> int:
+    """Keep hosts from being changed, by anybody, for a while; looking at them stays possible."""
+    from hostwright.cli.verbs import locks
+
+    selection, connection = Selection(hosts, inventory), ConnectionOptions(ask_become_pass, accept_new)
+    if list:
+        return locks.locks(selection, connection, as_json=json)
+    return locks.lock(selection, connection, reason=reason, lasts=for_, force=force, as_json=json)
+
+
+@task(help=helps(*REACHED, force="take away the lock of somebody else"), auto_shortflags=False)
+@ends
+def unlock(
+    c: Context,
+    hosts: str = "",
+    inventory: str = "",
+    json: bool = False,
+    ask_become_pass: bool = False,
+    accept_new: bool = False,
+    force: bool = False,
+) -> int:
+    """Take the lock off hosts."""
+    from hostwright.cli.verbs import locks
+
+    selection, connection = Selection(hosts, inventory), ConnectionOptions(ask_become_pass, accept_new)
+    return locks.unlock(selection, connection, force=force, as_json=json)

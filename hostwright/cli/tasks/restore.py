@@ -1,0 +1,152 @@
+"""Verbs that bring hosts back: rebuilt, rolled back, switched on, known again."""
+
+from __future__ import annotations
+
+from invoke import Context, task
+
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.tasks.options import CHANGING, NAMED, REACHED, ends, helps
+
+
+@task(
+    help=helps(
+        *CHANGING,
+        check="only look, and say which way would be taken",
+        from_="begin with this way, whatever is found: repair, relayer or reinstall",
+        report="show how long rebuilds took, by phase: median and p95 over the fleet",
+        since="with --report: how far back: 7d, 12w (default: all)",
+    ),
+    iterable=["var"],
+    auto_shortflags=False,
+)
+@ends
+def rebuild(
+    c: Context,
+    hosts: str = "",
+    inventory: str = "",
+    var: list[str] | None = None,
+    roles: str = "",
+    json: bool = False,
+    ask_become_pass: bool = False,
+    accept_new: bool = False,
+    drain: bool = False,
+    force: bool = False,
+    canary: str = "",
+    batch: str = "",
+    max_fail: str = "",
+    check: bool = False,
+    from_: str = "",
+    report: bool = False,
+    since: str = "",
+) -> int:
+    """Bring hosts back from whatever state they are in: repaired, laid again, power cycled or reinstalled; verified."""
+    from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
+    from hostwright.cli.verbs import rebuild as verb
+
+    selection = Selection(hosts, inventory, tuple(var or ()), roles)
+    if report:
+        return verb.rebuild_report(selection, since=since, as_json=json)
+    return verb.rebuild(
+        selection,
+        ConnectionOptions(ask_become_pass, accept_new),
+        ChangeOptions(drain, rollout=RolloutOptions(canary, batch, max_fail)),
+        force=force,
+        check=check,
+        start=from_,
+        as_json=json,
+    )
+
+
+@task(
+    help=helps(
+        *CHANGING,
+        "check",
+        to="a stack's name, or how the date or digest of a release begins (default: the last one)",
+    ),
+    iterable=["var"],
+    auto_shortflags=False,
+)
+@ends
+def rollback(
+    c: Context,
+    hosts: str = "",
+    inventory: str = "",
+    var: list[str] | None = None,
+    roles: str = "",
+    json: bool = False,
+    ask_become_pass: bool = False,
+    accept_new: bool = False,
+    check: bool = False,
+    drain: bool = False,
+    force: bool = False,
+    canary: str = "",
+    batch: str = "",
+    max_fail: str = "",
+    to: str = "",
+) -> int:
+    """Bring hosts back to the last release that they were verified with."""
+    from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
+    from hostwright.cli.verbs import changes
+
+    return changes.rollback(
+        Selection(hosts, inventory, tuple(var or ()), roles),
+        ConnectionOptions(ask_become_pass, accept_new),
+        ChangeOptions(drain, rollout=RolloutOptions(canary, batch, max_fail)),
+        force=force,
+        check=check,
+        to=to,
+        as_json=json,
+    )
+
+
+@task(
+    help=helps(
+        *NAMED,
+        fingerprint="the new key's, as the host's console shows it: SHA256:…",
+        forget="only take the old key out: the host is unknown afterwards",
+    ),
+    auto_shortflags=False,
+)
+@ends
+def trust(
+    c: Context,
+    hosts: str = "",
+    inventory: str = "",
+    json: bool = False,
+    fingerprint: str = "",
+    forget: bool = False,
+) -> int:
+    """Take over the key of a host that was installed anew: by its console, its fingerprint, or a question."""
+    from hostwright.cli.verbs import trust as verb
+
+    return verb.trust(Selection(hosts, inventory), fingerprint=fingerprint, forget=forget, as_json=json)
+
+
+@task(
+    help=helps(
+        *REACHED,
+        order="on, off, cycle or status",
+        force="even where it is locked or its GPUs are in use; off without asking the system first",
+        boot="boot once, at this start, from network, media (with --image) or disk (take both back)",
+        image="the URL of the image for --boot media, as the BMC reaches it",
+    ),
+    auto_shortflags=False,
+)
+@ends
+def power(
+    c: Context,
+    order: str,
+    hosts: str = "",
+    inventory: str = "",
+    json: bool = False,
+    ask_become_pass: bool = False,
+    accept_new: bool = False,
+    force: bool = False,
+    boot: str = "",
+    image: str = "",
+) -> int:
+    """Switch hosts on, off, or off and on by their BMCs, or show what those say."""
+    from hostwright.cli.verbs import power as verb
+
+    selection, connection = Selection(hosts, inventory), ConnectionOptions(ask_become_pass, accept_new)
+    return verb.power(order, selection, connection, force=force, boot=boot, image=image, as_json=json)

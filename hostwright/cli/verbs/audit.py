@@ -1,0 +1,100 @@
+"""``invoke audit`` and ``invoke doctor``: what hosts have, what they suffer from, and since when."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from typing import Any
+
+from rich.console import Group, RenderableType
+
+from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED
+from hostwright.audit.auditor import AuditOptions, Auditor
+from hostwright.audit.values import SCHEMA, FleetAudit, HostAudit
+from hostwright.cli import console
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.views.progress import audit_audience, watch
+from hostwright.cli.views.reports import Outputs
+from hostwright.common.errors import InputError
+
+EVERY_HOST = "all"
+
+
+def audit(
+    selection: Selection,
+    connection: ConnectionOptions,
+    outputs: Outputs,
+    options: AuditOptions,
+    *,
+    every: str = "",
+    details: bool = False,
+    as_json: bool = False,
+) -> int:
+    """``invoke audit``; again and again, ``every`` so often, where that is given."""
+    from hostwright.audit.reports.document import render_json
+    from hostwright.audit.reports.table import show_audit
+
+    outputs.check(as_json=as_json, watched=bool(every))
+    auditor = _auditor(selection, connection, options)
+    details = details or len(auditor.members) == 1
+
+    def once() -> tuple[int, RenderableType]:
+        look = auditor.look()
+        if look.stopped:
+            raise KeyboardInterrupt
+        outputs.write(look.audit, look.ages, auditor.memory)
+        return exit_status(look.audit), show_audit(look.audit, look.ages, details=details)
+
+    if every:
+        return watch(every, once)
+    look = auditor.look()
+    outputs.write(look.audit, look.ages, auditor.memory)
+    if as_json:
+        print(render_json(look.audit))
+    elif not outputs.on_stdout:
+        console.make_console().print(show_audit(look.audit, look.ages, details=details))
+    return exit_status(look.audit)
+
+
+def doctor(selection: Selection, connection: ConnectionOptions, options: AuditOptions, *, as_json: bool = False) -> int:
+    """``invoke doctor``."""
+    from hostwright.audit.reports.diagnosis import show_diagnosis
+
+    look = _auditor(selection, connection, options).look()
+    hosts = look.audit.hosts
+    if as_json:
+        print(json.dumps({"schema": SCHEMA, "hosts": [_diagnosis(host) for host in hosts]}))
+    else:
+        console.make_console().print(Group(*show_diagnosis(hosts, look.ages)))
+    if any(host.status == "unread" for host in hosts):
+        return FAILED
+    return DIFFERS if any(host.findings for host in hosts) else AS_DESIRED
+
+
+def at_once(text: str) -> int:
+    """How many hosts at once; 0 where nobody said. Raises ``InputError``."""
+    if not text:
+        return 0
+    if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) < 10**6:
+        raise InputError(f"found {text[:40]!r}, expected a number of hosts, such as 32", "--at-once")
+    return int(text)
+
+
+def exit_status(audit: FleetAudit) -> int:
+    """1 where a host or a layer could not be read, 3 where something is not as desired, 0 else."""
+    if any(layer.status == "unread" for host in audit.hosts for layer in host.layers):
+        return FAILED
+    return AS_DESIRED if all(host.status == "desired" for host in audit.hosts) else DIFFERS
+
+
+def _auditor(selection: Selection, connection: ConnectionOptions, options: AuditOptions) -> Auditor:
+    fleet = open_fleet(selection, connection)
+    members = members_of(fleet, replace(selection, hosts=selection.hosts or EVERY_HOST))
+    return fleet.auditor(members, options, password=ask_password(connection), audience=audit_audience())
+
+
+def _diagnosis(host: HostAudit) -> dict[str, Any]:
+    """What the doctor says of one host, as JSON values."""
+    kept = ("host", "stack", "at", "status", "sentence", "findings", "not_checked")
+    return {key: value for key, value in asdict(host).items() if key in kept}

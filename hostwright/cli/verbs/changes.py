@@ -1,0 +1,177 @@
+"""``invoke plan``, ``provision``, ``remove``, ``rollback``: what differs, and hosts brought to what they shall be."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from rich.text import Text
+
+from hostwright.apply import savedplans
+from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED
+from hostwright.apply.rollout.goals import AS_WANTED, Goal
+from hostwright.apply.rollout.options import ChangeOptions, RunOptions
+from hostwright.apply.rollout.rollback import WayBack
+from hostwright.apply.rollout.rollout import Results
+from hostwright.cli import console
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.views.outcomes import intents, show_outcomes, show_plans
+from hostwright.cli.views.progress import run_audience
+from hostwright.cli.views.shared import errors_json, show_errors, warn
+from hostwright.common.secret import Secret
+from hostwright.fleet import Fleet, Members
+
+ALL_OR_NONE = "nothing was touched: leave out the hosts that cannot go back (--hosts '…,!NAME') and the others will"
+
+
+def plan(
+    selection: Selection,
+    connection: ConnectionOptions,
+    *,
+    force: bool = False,
+    out: str = "",
+    as_json: bool = False,
+) -> int:
+    """``invoke plan``; ``out`` names a file for the plans."""
+    fleet = open_fleet(selection, connection, force=force)
+    return _plan(fleet, members_of(fleet, selection), connection, out=out, as_json=as_json)
+
+
+def _plan(
+    fleet: Fleet,
+    members: Members,
+    connection: ConnectionOptions,
+    *,
+    goal: Goal = AS_WANTED,
+    out: str = "",
+    as_json: bool,
+) -> int:
+    """Look at hosts and show what stands between them and the goal; the exit status."""
+    results = fleet.plan(members, goal=goal, password=ask_password(connection))
+    if out:
+        savedplans.save(Path(out), results.values)
+    show_plans(members, results, as_json=as_json)
+    if results.errors:
+        return FAILED
+    return AS_DESIRED if all(one.empty for one in results.values) else DIFFERS
+
+
+def provision(
+    selection: Selection,
+    connection: ConnectionOptions,
+    change: ChangeOptions,
+    *,
+    force: bool = False,
+    check: bool = False,
+    saved: str = "",
+    resume: bool = False,
+    as_json: bool = False,
+) -> int:
+    """``invoke provision``; ``saved`` names a file of ``plan --out``."""
+    if check:
+        return plan(selection, connection, force=force, as_json=as_json)
+    fleet = open_fleet(selection, connection, force=force)
+    if resume:
+        given = _run_options(selection, connection, change, force=force)
+        last, options = fleet.resume(given)
+        _say(f"going on with {last}: {options.hosts.replace(',', ', ')}")
+        selection = replace(selection, hosts=options.hosts, var=options.var, roles=options.roles)
+        connection, change = replace(connection, accept_new=options.accept_new), options.change
+        fleet = open_fleet(selection, connection, force=options.force)
+    members = members_of(fleet, selection)
+    plans = savedplans.load_for(members.by_name, Path(saved)) if saved else {}
+    password = _password(connection, change, members)
+    audience = run_audience(as_json=as_json)
+    ended = fleet.provision(members, change=change, saved=plans, password=password, audience=audience)
+    show_outcomes("provision", members, ended, as_json=as_json)
+    return ended.status
+
+
+def remove(
+    selection: Selection,
+    connection: ConnectionOptions,
+    change: ChangeOptions,
+    *,
+    force: bool = False,
+    check: bool = False,
+    as_json: bool = False,
+) -> int:
+    """``invoke remove``."""
+    fleet = open_fleet(selection, connection, force=force)
+    members = members_of(fleet, selection)
+    removal = fleet.removal(members)
+    for sentence in removal.notes:
+        warn(sentence)
+    if check:
+        return _plan(fleet, members, connection, goal=removal, as_json=as_json)
+    password, audience = _password(connection, change, members), run_audience(as_json=as_json)
+    ended = fleet.remove(members, removal, change=change, password=password, audience=audience)
+    show_outcomes("remove", members, ended, as_json=as_json)
+    return ended.status
+
+
+def rollback(
+    selection: Selection,
+    connection: ConnectionOptions,
+    change: ChangeOptions,
+    *,
+    force: bool = False,
+    check: bool = False,
+    to: str = "",
+    as_json: bool = False,
+) -> int:
+    """``invoke rollback``; ``to`` is a stack, or how a release's date or digest begins."""
+    fleet = open_fleet(selection, connection, force=force)
+    members = members_of(fleet, selection)
+    found = fleet.ways_back(members, to)
+    if found.errors or found.untouched:
+        return _refuse(found, as_json=as_json)
+    for sentence in intents(found.values):
+        warn(sentence)
+    members = replace(members, chosen=tuple(way.back for way in found.values))
+    if check:
+        return _plan(fleet, members, connection, as_json=as_json)
+    password, audience = _password(connection, change, members), run_audience(as_json=as_json)
+    ended = fleet.rollback(members, to=to, change=change, password=password, audience=audience)
+    show_outcomes("rollback", members, ended, as_json=as_json)
+    return ended.status
+
+
+def _refuse(found: Results[WayBack], *, as_json: bool) -> int:
+    """One host that cannot go back keeps all of them where they are."""
+    if as_json:
+        print(json.dumps({"errors": errors_json(found.errors), "untouched": list(found.names)}))
+    show_errors(found.errors)
+    warn(ALL_OR_NONE)
+    return FAILED
+
+
+def _password(connection: ConnectionOptions, change: ChangeOptions, members: Members) -> Secret | None:
+    """The sudo password, asked for once it is known that the run is one. Raises ``InputError``."""
+    change.rollout.limits(len(members))
+    return ask_password(connection)
+
+
+def _run_options(
+    selection: Selection, connection: ConnectionOptions, change: ChangeOptions, *, force: bool
+) -> RunOptions:
+    """What was said on the command line, in the form in which the last run's options are recorded."""
+    rollout = change.rollout
+    return RunOptions(
+        hosts=selection.hosts,
+        var=selection.var,
+        roles=selection.roles,
+        accept_new=connection.accept_new,
+        force=force,
+        drain=change.drain,
+        no_reboot=change.no_reboot,
+        canary=rollout.canary,
+        batch=rollout.batch,
+        max_fail=rollout.max_fail,
+    )
+
+
+def _say(sentence: str) -> None:
+    console.make_console(stderr=True).print(Text(console.printable(sentence)))

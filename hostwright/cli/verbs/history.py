@@ -1,0 +1,58 @@
+"""``invoke audit.history`` and ``invoke audit.diff``: what audits saw, over time."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Any
+
+from hostwright.apply.host.outcome import AS_DESIRED
+from hostwright.audit.auditing import now
+from hostwright.cli import console
+from hostwright.cli.arguments import Selection
+from hostwright.cli.opening import members_of, open_fleet
+from hostwright.cli.views.history import changes, timeline
+from hostwright.common import durations
+from hostwright.common.errors import InputError
+
+
+def history(selection: Selection, *, since: str = "", as_json: bool = False) -> int:
+    """``invoke audit.history``; ``since`` is how far back, such as 7d."""
+    fleet = open_fleet(selection)
+    earliest = _since(since)
+    found = fleet.history(members_of(fleet, selection), earliest)
+    if as_json:
+        print(json.dumps([asdict(one) for one in found], default=_json))
+        return AS_DESIRED
+    out = console.make_console()
+    for one in found:
+        out.print(timeline(one))
+    return AS_DESIRED
+
+
+def diff(selection: Selection, *, since: str, as_json: bool = False) -> int:
+    """``invoke audit.diff``; of all hosts where none are named."""
+    fleet = open_fleet(selection)
+    earliest = _since(since)
+    if earliest is None:
+        raise InputError("say how far back: --since 7d", "--since")
+    found = fleet.changes(earliest, members_of(fleet, selection) if selection.hosts else None)
+    if as_json:
+        print(json.dumps(asdict(found), default=_json))
+    else:
+        console.make_console().print(changes(found))
+    return AS_DESIRED
+
+
+def _since(text: str) -> datetime | None:
+    if not text:
+        return None
+    try:
+        return now() - timedelta(seconds=durations.seconds(text))
+    except ValueError as error:
+        raise InputError(str(error), "--since") from error
+
+
+def _json(value: object) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else str(value)

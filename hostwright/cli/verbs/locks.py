@@ -1,0 +1,47 @@
+"""``invoke lock`` and ``invoke unlock``: hosts that nobody shall change for a while. Reading verbs do not mind."""
+
+from __future__ import annotations
+
+from hostwright.apply.host.outcome import AS_DESIRED, FAILED
+from hostwright.apply.locking.hostlocks import HostLocks, read_reason
+from hostwright.apply.rollout.rollout import Results
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.views.locks import show_locks
+from hostwright.plan.locks import DEFAULT_FOR, read_duration
+
+
+def lock(
+    selection: Selection,
+    connection: ConnectionOptions,
+    *,
+    reason: str,
+    lasts: str = "",
+    force: bool = False,
+    as_json: bool = False,
+) -> int:
+    """``invoke lock``: lock hosts for a reason and a time."""
+    why, how_long = read_reason(reason), read_duration(lasts or DEFAULT_FOR)
+    fleet = open_fleet(selection, connection, force=force)
+    members = members_of(fleet, selection)
+    found = fleet.lock(members, why, how_long, force=force, password=ask_password(connection))
+    return _shown(found, as_json=as_json)
+
+
+def locks(selection: Selection, connection: ConnectionOptions, *, as_json: bool = False) -> int:
+    """``invoke lock --list``: the locks that hosts have."""
+    fleet = open_fleet(selection, connection)
+    members = members_of(fleet, selection)
+    return _shown(fleet.locks(members, password=ask_password(connection)), as_json=as_json)
+
+
+def unlock(selection: Selection, connection: ConnectionOptions, *, force: bool = False, as_json: bool = False) -> int:
+    """``invoke unlock``."""
+    fleet = open_fleet(selection, connection, force=force)
+    members = members_of(fleet, selection)
+    return _shown(fleet.unlock(members, force=force, password=ask_password(connection)), as_json=as_json)
+
+
+def _shown(results: Results[HostLocks], *, as_json: bool) -> int:
+    show_locks(results, as_json=as_json)
+    return FAILED if results.errors else AS_DESIRED

@@ -1,0 +1,31 @@
+"""``invoke power``: a host's power through its BMC, whatever state its operating system is in."""
+
+from __future__ import annotations
+
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.views.power import show_powered
+from hostwright.cli.views.progress import run_audience
+from hostwright.rebuild.orders import DISTURBING, Boot, Order, read_bmcs
+
+
+def power(
+    order: str,
+    selection: Selection,
+    connection: ConnectionOptions,
+    *,
+    force: bool = False,
+    boot: str = "",
+    image: str = "",
+    as_json: bool = False,
+) -> int:
+    """``invoke power ORDER``: power hosts on or off, restart them, or say how they are."""
+    wanted = Order(order, Boot(boot, image), force)
+    wanted.check()
+    fleet = open_fleet(selection, connection, force=force)
+    members = members_of(fleet, selection)
+    read_bmcs(members)  # what is wrong there is told before anybody types a password
+    password = ask_password(connection) if order in DISTURBING else None
+    ended = fleet.power(members, wanted, password=password, audience=run_audience(as_json=as_json))
+    show_powered(ended.results, as_json=as_json)
+    return ended.status

@@ -1,0 +1,79 @@
+"""``invoke rebuild``: hosts from whatever state they are in to verified and back in service, each phase timed."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import cast
+
+from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED
+from hostwright.apply.rollout.options import ChangeOptions
+from hostwright.cli import console
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.views.progress import run_audience
+from hostwright.cli.views.rebuilds import announce, show_decisions, show_rebuilt
+from hostwright.common.errors import InputError
+from hostwright.plan.locks import read_duration
+from hostwright.rebuild import report
+from hostwright.rebuild.run import Decisions
+from hostwright.rebuild.values import STARTS, Start
+
+
+def rebuild(
+    selection: Selection,
+    connection: ConnectionOptions,
+    change: ChangeOptions,
+    *,
+    force: bool = False,
+    check: bool = False,
+    start: str = "",
+    as_json: bool = False,
+) -> int:
+    """``invoke rebuild``; ``start`` is the way to begin with, whatever is found."""
+    first = _start(start)
+    fleet = open_fleet(selection, connection, force=force)
+    members = members_of(fleet, selection)
+    change.rollout.limits(len(members))  # what is wrong there is told before anybody types a password
+    password = ask_password(connection)
+    if check:
+        decisions = fleet.decide(members, first, change=change, password=password)
+        show_decisions(decisions, as_json=as_json)
+        return _status(decisions)
+
+    def decided(decisions: Decisions) -> None:
+        if not as_json:
+            announce(decisions)
+
+    rebuilt = fleet.rebuild(
+        members, first, change=change, password=password, audience=run_audience(as_json=as_json), decided=decided
+    )
+    show_rebuilt(members, rebuilt, as_json=as_json)
+    return rebuilt.status
+
+
+def rebuild_report(selection: Selection, *, since: str = "", as_json: bool = False) -> int:
+    """``invoke rebuild --report``: the rebuilds that this machine remembers, by phase."""
+    fleet = open_fleet(selection)
+    earliest = datetime.now(UTC) - read_duration(since, "--since") if since else None
+    found = fleet.rebuilds(earliest)
+    if selection.hosts:
+        wanted = members_of(fleet, selection).by_name
+        found = tuple(one for one in found if one.host in wanted)
+    if as_json:
+        print(json.dumps(report.document(found)))
+    else:
+        console.make_console().print(report.table(found))
+    return AS_DESIRED
+
+
+def _status(decisions: Decisions) -> int:
+    if decisions.errors or any(one.refusal for one in decisions.of.values()):
+        return FAILED
+    return AS_DESIRED if all(one.way == "nothing" for one in decisions.of.values()) else DIFFERS
+
+
+def _start(text: str) -> Start | None:
+    if text and text not in STARTS:
+        raise InputError(f"found {text!r:.40}, expected one of {', '.join(STARTS)}", "--from")
+    return cast(Start, text) or None

@@ -1,0 +1,60 @@
+"""``invoke runs`` and ``invoke runs.show``: what was done before, by whom, and how it went."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+
+from rich.text import Text
+
+from hostwright.apply.host.outcome import AS_DESIRED
+from hostwright.apply.journal import Run, Runs, state_root
+from hostwright.apply.journal.reading import LAST
+from hostwright.apply.journal.selecting import sets_in
+from hostwright.cli.console import make_console, printable
+from hostwright.cli.views.runs import runs_table, show_run
+from hostwright.inventory import Host, Inventory, select
+from hostwright.inventory.model import ALL, Group
+
+SHOWN = 20  #: runs listed unless told otherwise; 0 is all
+
+
+def runs(*, limit: int = SHOWN, as_json: bool = False) -> int:
+    """``invoke runs``; a ``limit`` of 0 lists all."""
+    found = Runs(state_root()).list()
+    shown = found[: limit or None]
+    if as_json:
+        print(json.dumps([asdict(one) for one in shown], default=str))
+        return AS_DESIRED
+    out = make_console()
+    if not found:
+        out.print(Text(f"no run is recorded in {printable(str(state_root()))} yet"))
+        return AS_DESIRED
+    out.print(runs_table(shown))
+    if len(found) > len(shown):
+        out.print(Text(f"the last {len(shown)} of {len(found)} runs; --limit 0 lists all", style="dim"))
+    return AS_DESIRED
+
+
+def runs_show(*, run: str = LAST, hosts: str = "", steps: bool = False, as_json: bool = False) -> int:
+    """``invoke runs.show``."""
+    archive = Runs(state_root())
+    summary = archive.find(run or LAST)
+    found = _narrowed(archive.load(summary.run), hosts)
+    if as_json:
+        document = {**asdict(summary), "hosts": [asdict(host) for host in found.hosts]}
+        print(json.dumps({**document, "said": found.said, "damaged": found.damaged}, default=str))
+    else:
+        show_run(make_console(), summary, found, outputs=steps)
+    return AS_DESIRED
+
+
+def _narrowed(run: Run, pattern: str) -> Run:
+    """The run with only the hosts that a selection names; ``@failed`` and its like are this run's own."""
+    if not pattern:
+        return run
+    names = {one.host: Host(one.host) for one in run.hosts}
+    inventory = Inventory(names, {ALL: Group(ALL, tuple(names), (), 0)})
+    sets = sets_in({one.host: one.result for one in run.hosts})
+    chosen = {host.name for host in select(inventory, pattern, sets)}
+    return replace(run, hosts=tuple(one for one in run.hosts if one.host in chosen))

@@ -1,0 +1,40 @@
+"""``invoke trust``: the key of a host that was installed anew, written down once somebody says that it is right."""
+
+from __future__ import annotations
+
+import sys
+
+from hostwright.apply.host.outcome import AS_DESIRED, FAILED
+from hostwright.cli import console
+from hostwright.cli.arguments import Selection
+from hostwright.cli.opening import members_of, open_fleet
+from hostwright.cli.views.keys import show_keys, tell
+from hostwright.common.errors import InputError
+from hostwright.rebuild.install.sources import read_fingerprint
+from hostwright.rebuild.newkeys import Told
+
+
+def trust(selection: Selection, *, fingerprint: str = "", forget: bool = False, as_json: bool = False) -> int:
+    """``invoke trust``: the old keys of hosts out, the new ones in; or only the old ones out (``--forget``)."""
+    wanted = read_fingerprint(fingerprint.strip()) if fingerprint else ""
+    fleet = open_fleet(selection)
+    members = members_of(fleet, selection)
+    if wanted and forget:
+        raise InputError("forgetting a key needs no fingerprint: give one of --fingerprint and --forget", "--forget")
+
+    def settled(told: Told) -> None:
+        if not as_json:
+            tell(told)
+
+    if forget:
+        results = fleet.forget(members, tell=settled)
+    else:
+        ask = _ask if sys.stdin.isatty() and sys.stderr.isatty() else None
+        results = fleet.trust(members, fingerprint=wanted, ask=ask, tell=settled)
+    show_keys(results, as_json=as_json)
+    return FAILED if results.errors else AS_DESIRED
+
+
+def _ask(question: str) -> str:
+    print(console.printable(question), end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline(80)

@@ -1,0 +1,38 @@
+"""What became of the keys of hosts, a line each."""
+
+from __future__ import annotations
+
+import json
+
+from rich.text import Text
+
+from hostwright.cli import console
+from hostwright.cli.views.shared import errors_json, show_errors
+from hostwright.rebuild.newkeys import KeyResults, Told
+
+
+def tell(told: Told) -> None:
+    """One host, as soon as its key is settled."""
+    console.make_console().print(Text(console.printable(_line(told))))
+
+
+def show_keys(results: KeyResults, *, as_json: bool) -> None:
+    """What is left to tell at the end."""
+    if as_json:
+        hosts = [told.to_json() for told in results.told]
+        print(json.dumps({"hosts": hosts, "errors": errors_json(results.errors)}))
+    else:
+        show_errors(results.errors)
+
+
+def _line(told: Told) -> str:
+    """One host in one line."""
+    replaced = told.replaced
+    old = ", ".join(dict.fromkeys(f"{one.key_type} {one.fingerprint}" for one in replaced.before)) or "no key"
+    if told.result == "known":
+        return f"{replaced.host}  as known: {', '.join(map(str, replaced.now))}; nothing was changed"
+    if not replaced.files:
+        return f"{replaced.host}  {old}; nothing was changed"
+    new = ", ".join(map(str, replaced.now)) or "no key"
+    by = f"  by {told.source}" if told.source else ""
+    return f"{replaced.host}  {old} → {new}{by}  in {', '.join(map(str, replaced.files))}"

@@ -1,0 +1,81 @@
+"""Plans, and what came of a run that changed hosts, as text or JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.text import Text
+
+from hostwright.apply.host.outcome import Outcome
+from hostwright.apply.rollout.converging import AGAIN, THE_SAME
+from hostwright.apply.rollout.recording import RunResults
+from hostwright.apply.rollout.rollback import WayBack
+from hostwright.apply.rollout.rollout import Results
+from hostwright.cli import console
+from hostwright.cli.views.shared import errors_json, show_errors, show_stand_ins
+from hostwright.fleet import Member
+from hostwright.plan.model import Plan
+
+
+def show_plans(members: Sequence[Member], results: Results[Plan], *, as_json: bool) -> None:
+    """What stands between hosts and what is wanted of them."""
+    if as_json:
+        print(json.dumps({"plans": [plan.to_json() for plan in results.values], "errors": errors_json(results.errors)}))
+        return
+    out = console.make_console()
+    for plan in results.values:
+        out.print(console.show_plan(plan))
+    show_errors(results.errors)
+    show_stand_ins(members, out)
+
+
+def show_outcomes(verb: str, members: Sequence[Member], ended: RunResults[Outcome], *, as_json: bool) -> None:
+    """What came of each host."""
+    run, results = ended.run, ended.results
+    if as_json:
+        print(json.dumps(_document(run, results)))
+        return
+    out = console.make_console()
+    out.print(console.summary(results.values, results.errors, results.untouched))
+    show_errors(results.errors)
+    if results.stopped_because:
+        sentence = f"{results.stopped_because}. To go on with what is left: {AGAIN.get(verb, THE_SAME)}"
+        console.make_console(stderr=True).print(Text(console.printable(sentence), style="bold red"))
+    show_stand_ins(members, out)
+    out.print(Text(f"run {run}: `invoke runs.show --run {run}` shows every step", style="dim"))
+
+
+def _document(run: str, results: Results[Outcome]) -> dict[str, Any]:
+    return {
+        "run": run,
+        "hosts": [
+            {
+                "host": outcome.host,
+                "result": outcome.word,
+                "changed": outcome.changed,
+                "reboots": outcome.reboots,
+                "plan": outcome.plan.to_json(),
+                "left": outcome.left.to_json() if outcome.left else None,
+                "roles": [asdict(result) for result in outcome.results],
+            }
+            for outcome in results.values
+        ],
+        "errors": errors_json(results.errors),
+        "untouched": list(results.untouched),
+        "stopped_because": results.stopped_because,
+    }
+
+
+def intents(ways: Sequence[WayBack]) -> Iterator[str]:
+    """Where hosts go, and that the inventory says otherwise: one sentence for all hosts of one kind."""
+    kinds = dict.fromkeys((way.back.stack.name, way.now.stack.name, way.back.stack.digest()) for way in ways)
+    for back, now, digest in kinds:
+        same = [way for way in ways if (way.now.stack.name, way.back.stack.digest()) == (now, digest)]
+        names = ", ".join(f"{way.now.name} (verified {way.at})" for way in same)
+        yield (
+            f"back to {back}: {names}. The inventory says {now}: an audit will call it intent, and the next provision "
+            f"brings it, until you change `stack` there"
+        )

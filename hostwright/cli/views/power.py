@@ -1,0 +1,49 @@
+"""What came of orders to BMCs, and what these say of their hosts."""
+
+from __future__ import annotations
+
+import json
+
+from rich.table import Table
+from rich.text import Text
+
+from hostwright.apply.rollout.rollout import Results
+from hostwright.cli import console
+from hostwright.cli.views.shared import errors_json, show_errors
+from hostwright.rebuild.bmc import Power
+from hostwright.rebuild.orders import Powered
+
+_STYLE = {Power.ON: "green", Power.OFF: "dim"}
+
+
+def show_powered(results: Results[Powered], *, as_json: bool) -> None:
+    """What came of each host."""
+    if as_json:
+        hosts = [done.to_json() for done in results.values]
+        print(json.dumps({"hosts": hosts, "errors": errors_json(results.errors)}))
+        return
+    if results.values:
+        out = console.make_console()
+        out.print(_table(results.values))
+        for done in results.values:
+            hints = (f"console: {done.console}",) if done.console and done.status.power is not Power.ON else ()
+            for note in (*done.notes, *hints):
+                out.print(Text(console.printable(f"{done.host}: {note}"), style="yellow"))
+    show_errors(results.errors)
+
+
+def _table(rows: tuple[Powered, ...]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("host", "power", "before", "health", "model", "serial", "BIOS", "next boot", "media"):
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        said = row.status
+        model = f"{said.manufacturer} {said.model}".strip()
+        cells = (row.before.value, said.health, model, said.serial, said.bios, said.boot_override)
+        table.add_row(
+            row.host,
+            Text(said.power.value, style=_STYLE.get(said.power, "yellow")),
+            *(Text(console.printable(cell) or "–") for cell in cells),
+            Text(console.printable(", ".join(said.media)) or "–"),
+        )
+    return table

@@ -1,0 +1,103 @@
+"""What is seen while hosts are worked on: a run's table or lines, a count of audited hosts, an audit drawn anew."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Self
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.text import Text
+
+from hostwright.apply.events import Emit, Event
+from hostwright.apply.host.outcome import AS_DESIRED
+from hostwright.apply.rollout.recording import Audience
+from hostwright.audit.auditing import Audited
+from hostwright.cli import console
+from hostwright.cli.live import LiveTable, Plain
+from hostwright.cli.views.shared import warn
+from hostwright.common import durations
+from hostwright.common.errors import InputError
+from hostwright.fleet import Member
+from hostwright.inventory.patterns import fold
+
+NAMED = 5  #: hosts that are named when no more are left
+LEAST_S = 5.0  #: between the beginnings of two audits
+
+
+def run_audience(*, as_json: bool) -> Audience:
+    """Whoever types a verb that is a run: a live table in a terminal, plain lines elsewhere; on standard error when
+    standard output is for JSON."""
+
+    def view(members: Sequence[Member]) -> AbstractContextManager[Emit]:
+        out = console.make_console(stderr=as_json)
+        if out.is_terminal and not as_json:
+            return LiveTable(out, {member.name: [role.name for role in member.roles] for member in members})
+        return Plain(out)
+
+    return Audience(view, warn)
+
+
+def audit_audience() -> Audience:
+    """Whoever types an audit: a count of the hosts that have answered."""
+    return Audience(lambda members: Counting(member.name for member in members), warn)
+
+
+class Counting:
+    """A line on standard error that counts the hosts that have answered; nothing where that is no terminal.
+
+    When few are left they are named: the one that hangs is seen while it hangs.
+    """
+
+    def __init__(self, hosts: Iterable[str]):
+        out = console.make_console(stderr=True)
+        columns = (TextColumn("asking"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+        self._progress = Progress(*columns, console=out, transient=True, disable=not out.is_terminal)
+        self._left = set(hosts)
+        self._task = self._progress.add_task("", total=len(self._left))
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._progress.stop()
+
+    def __call__(self, event: Event) -> None:
+        """Take in an event; it may come from any thread."""
+        if isinstance(event, Audited):
+            with self._lock:
+                self._counts[event.audit.status] += 1
+                self._left.discard(event.host)
+                said = ", ".join(f"{number} {status}" for status, number in sorted(self._counts.items()))
+                few = fold(self._left) if 0 < len(self._left) <= NAMED else ""
+            self._progress.update(self._task, advance=1, description=f"{said}; left: {few}" if few else said)
+
+
+def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:
+    """Draw ``once`` again and again until Ctrl-C; the last audit's exit status."""
+    try:
+        period_s = max(durations.seconds(every), LEAST_S)
+    except ValueError as error:
+        raise InputError(str(error), "--watch") from error
+    status = AS_DESIRED
+    out = console.make_console()
+    try:
+        with Live(Text("asking the hosts…"), console=out, screen=out.is_terminal, auto_refresh=False) as live:
+            while True:
+                began = time.monotonic()
+                status, shown = once()
+                head = Text(f"{time.strftime('%H:%M:%S')}, again every {period_s:.0f} s; Ctrl-C ends it", style="dim")
+                live.update(Group(head, shown), refresh=True)
+                # nothing is awaited: the pause is what --watch asks for, and Ctrl-C ends it at once
+                time.sleep(max(0.0, period_s - (time.monotonic() - began)))
+    except KeyboardInterrupt:
+        return status

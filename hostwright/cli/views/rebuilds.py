@@ -1,0 +1,101 @@
+"""Rebuilds: what is going to be done with each host, and what came of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from hostwright.cli import console
+from hostwright.cli.views.shared import errors_json, show_errors, show_stand_ins
+from hostwright.fleet import Member
+from hostwright.inventory.patterns import fold
+from hostwright.rebuild.run import Decisions, Rebuilt
+from hostwright.rebuild.values import Outcome, Rebuild
+from hostwright.rebuild.ways.ways import Decision
+
+STYLES: Mapping[Outcome, str] = {"rebuilt": "green", "as desired": "green", "failed": "red", "handed over": "yellow"}
+
+
+def show_decisions(decisions: Decisions, *, as_json: bool) -> None:
+    """What would be done with each host, where nothing is."""
+    if as_json:
+        hosts = {name: asdict(decision) for name, decision in decisions.of.items()}
+        print(json.dumps({"decisions": hosts, "errors": errors_json(decisions.errors)}))
+        return
+    announce(decisions)
+    show_errors(decisions.errors)
+
+
+def announce(decisions: Decisions) -> None:
+    """What is going to be done with each host, before anything is."""
+    if decisions.of:
+        console.make_console().print(decisions_table(decisions.of))
+
+
+def show_rebuilt(members: Sequence[Member], rebuilt: Rebuilt, *, as_json: bool) -> None:
+    """What came of each host."""
+    results = rebuilt.results
+    if as_json:
+        print(json.dumps(_document(rebuilt)))
+        return
+    out = console.make_console()
+    out.print(rebuilds_table(results.values))
+    show_errors(rebuilt.errors)
+    if results.untouched:
+        out.print(Text(f"{fold(results.untouched)}: not begun, {results.stopped_because}", style="yellow"))
+    show_stand_ins(members, out)
+    out.print(Text(f"run {rebuilt.run}: `invoke runs.show --run {rebuilt.run}` shows every step", style="dim"))
+
+
+def _document(rebuilt: Rebuilt) -> dict[str, Any]:
+    return {
+        "run": rebuilt.run,
+        "decisions": {name: asdict(one) for name, one in rebuilt.decisions.items()},
+        "rebuilds": [{**asdict(one), "at": one.at.isoformat()} for one in rebuilt.results.values],
+        "errors": errors_json(rebuilt.errors),
+        "untouched": list(rebuilt.results.untouched),
+        "stopped_because": rebuilt.results.stopped_because,
+    }
+
+
+def decisions_table(decisions: Mapping[str, Decision]) -> RenderableType:
+    """What is going to be done, before anything is: equal decisions in one row."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("host", "way", "because", "steps", "if that fails"):
+        table.add_column(column, overflow="fold")
+    same: dict[Decision, list[str]] = {}
+    for name, decision in decisions.items():
+        same.setdefault(decision, []).append(name)
+    for decision, names in same.items():
+        way = "left alone" if decision.refusal and decision.way == "nothing" else decision.way
+        table.add_row(
+            Text(fold(names)),
+            Text(way, style="red" if decision.refusal else "bold"),
+            Text(console.printable("; ".join(decision.reasons))),
+            " → ".join(decision.steps) or "–",
+            ", then ".join(decision.escalation) or "–",
+        )
+    return table
+
+
+def rebuilds_table(rebuilds: tuple[Rebuild, ...]) -> RenderableType:
+    """One line a host, and the sentence of each that is not back."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("host", "outcome", "way", "time", "phases"):
+        table.add_column(column, overflow="fold")
+    for one in rebuilds:
+        phases = "  ".join(f"{name} {took_s:.1f} s" for name, took_s in one.phases)
+        outcome = Text(one.outcome, style=STYLES[one.outcome])
+        table.add_row(Text(one.host), outcome, one.way, f"{one.total_s:.0f} s", phases)
+    sentences = [
+        Text(f"{one.host}: {console.printable(one.sentence)}", style=STYLES[one.outcome])
+        for one in rebuilds
+        if one.sentence
+    ]
+    return Group(table, *sentences)

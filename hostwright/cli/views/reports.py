@@ -1,0 +1,97 @@
+"""Where an audit is written to besides the terminal: ``--csv``, ``--junit``, ``--prometheus``, ``--html``."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+
+from hostwright.audit.memory import Memory
+from hostwright.audit.reports.ages import Ages
+from hostwright.audit.values import FleetAudit
+from hostwright.common.errors import InputError
+
+STDOUT = "-"
+READABLE = 0o644  #: a report is for others to read: node_exporter, a web server
+
+#: option → the function that renders it, imported only then
+RENDERERS = {
+    "csv": "spreadsheet.render_csv",
+    "junit": "junit.render_junit",
+    "prometheus": "prometheus.render_prometheus",
+}
+HTML = "html"  #: it also wants the history
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The reports that were asked for: for each kind its file, ``-`` for standard output, empty for none."""
+
+    csv: str = ""
+    junit: str = ""
+    prometheus: str = ""
+    html: str = ""
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Kind → file, of those that were asked for."""
+        return {name: file for name, file in asdict(self).items() if file}
+
+    def check(self, *, as_json: bool = False, watched: bool = False) -> None:
+        """Raise ``InputError`` for a file that cannot be written, before any host is asked.
+
+        ``as_json`` and ``watched``: whether standard output is for JSON, or for a screen that is drawn anew.
+        """
+        taken = [name for name, file in self.files.items() if file == STDOUT]
+        if len(taken) + as_json > 1:
+            raise InputError("only one report can go to standard output; name a file for the others", f"--{taken[-1]}")
+        if taken and watched:
+            raise InputError("a screen that is drawn anew leaves no room for a report; name a file", f"--{taken[0]}")
+        for name, file in self.files.items():
+            if file != STDOUT and not (folder := Path(file).absolute().parent).is_dir():
+                raise InputError(f"there is no directory {folder}", f"--{name}")
+            if file != STDOUT and not os.access(Path(file).absolute().parent, os.W_OK):
+                raise InputError(f"{Path(file).absolute().parent} cannot be written to", f"--{name}")
+
+    @property
+    def on_stdout(self) -> bool:
+        """Whether one of them takes the place of the table."""
+        return STDOUT in self.files.values()
+
+    def write(self, audit: FleetAudit, ages: Ages, memory: Memory) -> None:
+        """Write all of them; each file appears whole or not at all."""
+        for name, file in self.files.items():
+            text = _render(name, audit, ages, memory)
+            if file == STDOUT:
+                sys.stdout.write(text)
+            else:
+                _replace(Path(file), text, name)
+
+
+def _render(name: str, audit: FleetAudit, ages: Ages, memory: Memory) -> str:
+    if name == HTML:
+        from hostwright.audit.reports.html import render_html
+
+        return render_html(audit, memory.trend(), ages)
+    module, _, function = RENDERERS[name].partition(".")
+    text: str = getattr(import_module(f"hostwright.audit.reports.{module}"), function)(audit)
+    return text
+
+
+def _replace(path: Path, text: str, name: str) -> None:
+    """Write beside and rename: node_exporter and browsers read the former file or this one."""
+    try:
+        handle, beside = tempfile.mkstemp(prefix=".", suffix=path.suffix + ".new", dir=path.absolute().parent)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+                file.write(text)
+            Path(beside).chmod(READABLE)
+            Path(beside).replace(path)
+        except BaseException:
+            Path(beside).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror or error}", f"--{name} {path}") from error

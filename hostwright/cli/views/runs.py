@@ -1,0 +1,189 @@
+"""Runs that were recorded, in a table; and one of them, host by host."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hostwright.apply.journal import HostRun, RoleRun, Run, RunSummary
+from hostwright.cli.console import count, printable
+from hostwright.cli.views.shared import local_time
+from hostwright.inventory import fold
+from hostwright.plan.model import StepResult
+
+_BAD, _OPEN = ("failed", "unreachable", "interrupted"), ("pending", "stopped", "untouched", "running", "waiting")
+_STATES = {"interrupted": "red", "crashed": "red", "running": "yellow"}
+
+
+def runs_table(found: Iterable[RunSummary]) -> Table:
+    """A line a run."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("run", "began", "took", "verb", "operator", "hosts", "results", "exit"):
+        table.add_column(column, overflow="fold", no_wrap=column not in ("operator", "hosts", "results"))
+    folded: dict[tuple[str, ...], str] = {}  # runs of the same thousand hosts are folded once
+    for one in found:
+        names = one.header.hosts
+        if names not in folded:
+            folded[names] = _folded(names)
+        table.add_row(
+            Text(printable(one.run), style="bold"),
+            _local(one.began),
+            _lasting(one.duration_s),
+            Text(printable(one.header.verb)),
+            Text(printable(one.header.operator)),
+            Text(printable(folded[names])),
+            _counted(one.results),
+            _exit(one),
+        )
+    return table
+
+
+def show_run(out: Console, summary: RunSummary, run: Run, *, outputs: bool) -> None:
+    """One run: its head, and each host; ``outputs``: with the output of each step."""
+    _show_head(out, summary, run)
+    for host in run.hosts:
+        _show_host(out, host, outputs=outputs)
+
+
+def _show_head(out: Console, summary: RunSummary, run: Run) -> None:
+    header = run.header
+    title = Text.assemble((printable(summary.run), "bold"), f"  {printable(header.verb)}  exit ", _exit(summary))
+    out.print(title.append(f"  {printable(summary.sentence)}" if summary.sentence else ""))
+    began = f"began {_local(summary.began)}, took {_lasting(summary.duration_s)}"
+    commits = {"commit": header.commit, "inventory at": header.inventory_commit}
+    at = "".join(f", {name} {commit}" for name, commit in commits.items() if commit)
+    options = {name: value for name, value in header.options.items() if value not in ("", False, None, [])}
+    for line in (
+        f"{began}, by {header.operator or 'somebody'}, process {header.pid}",
+        f"Hostwright {header.version}{at}",
+        f"inventory {header.inventory}",
+        f"command {' '.join(header.argv)}",
+        f"options {json.dumps(options, ensure_ascii=False)}",
+    ):
+        out.print(Text(f"  {printable(line)}", style="dim"))
+    out.print(Text("  ").append(_counted(summary.results)))
+    if run.damaged:
+        out.print(Text(f"  {count(run.damaged, 'line')} of the record are damaged and not shown", style="yellow"))
+    for record in run.said:
+        out.print(Text(f"  {printable(_said(record))}"))
+
+
+def _show_host(out: Console, host: HostRun, *, outputs: bool) -> None:
+    title = Text.assemble("\n", (printable(host.host), "bold"), "  ", (printable(host.result), _style(host.result)))
+    out.print(title.append(f"  {printable(host.sentence)}" if host.sentence else ""))
+    for number, plan in enumerate(host.plans, start=1):
+        out.print(Text(f"  look {number}: {printable(_planned(plan))}", style="dim"))
+    lines: list[tuple[float, list[Text]]] = [(one.began_s, list(_role(one, outputs=outputs))) for one in host.roles]
+    lines += [(_number(record, "t"), [Text(f"  {printable(_said(record))}")]) for record in host.said]
+    for _, texts in sorted(lines, key=lambda line: line[0]):
+        for text in texts:
+            out.print(text)
+
+
+def _role(role: RoleRun, *, outputs: bool) -> Iterator[Text]:
+    how, style = ("not seen to end", "yellow") if role.status is None else ("ok", "green")
+    if role.status:
+        how, style = f"failed with status {role.status}", "red"
+    text = Text(f"  {printable(role.role)}: ", style="cyan").append(how, style=style)
+    text.append(f", {_lasting(role.duration_s)}, {len(role.steps)} of {count(role.planned, 'step')}", style="dim")
+    yield text.append(f", job of {printable(role.attached)}" if role.attached else "", style="magenta")
+    for step in role.steps:
+        yield _step(step)
+        if outputs:
+            yield from (Text(f"        │ {printable(line)}", style="dim") for line in step.output.splitlines())
+
+
+def _step(step: StepResult) -> Text:
+    mark, style = ("✓", "green") if step.status == 0 else ("✗", "red")
+    ended = "" if step.status == 0 else "  cut off" if step.status is None else f"  status {step.status}"
+    tries = f"  {step.tries} tries" if step.tries != 1 else ""
+    return Text(f"    {mark} ", style=style).append(
+        f"{_lasting(step.duration_s)}  {printable(step.what)}{ended}{tries}", style="" if step.status == 0 else "red"
+    )
+
+
+def _said(record: Mapping[str, Any]) -> str:
+    """A record that is neither a look nor a role's, as a line."""
+    word = {name: str(record.get(name, "")) for name in ("what", "reason", "text", "role", "artifact")}
+    match record["kind"]:
+        case "retrying":
+            again = f"try {_number(record, 'number'):.0f}, after {_lasting(_number(record, 'wait_s'))}"
+            return f"tried again: {word['what']}, {again}: {word['reason']}"
+        case "rebooted":
+            return f"rebooted, back after {_lasting(_number(record, 'seconds'))}: {word['reason']}"
+        case "silent":
+            return f"silent for {_lasting(_number(record, 'seconds'))}, waiting for {word['what']}"
+        case "delivering":
+            return f"{word['role']}: {word['artifact']} brought ({_number(record, 'total_bytes') / 1e6:.0f} MB)"
+        case "note":
+            return word["text"]
+        case kind:
+            more = {key: value for key, value in record.items() if key not in ("kind", "host", "t", "at")}
+            return f"{kind} {json.dumps(more, ensure_ascii=False)}"
+
+
+def _planned(plan: Mapping[str, Any]) -> str:
+    """What a plan wanted, in one line."""
+    match plan:
+        case {"roles": list(roles), "stack": str(stack)}:
+            found = {str(one.get("role")): one.get("changes") for one in roles if isinstance(one, dict)}
+            numbers = {role: len(changes) for role, changes in found.items() if isinstance(changes, list)}
+            if not any(numbers.values()):
+                return f"as desired, {stack}"
+            changes = ", ".join(f"{role} {number}" for role, number in numbers.items())
+            return f"{count(sum(numbers.values()), 'change')} to {stack}: {changes}"
+    return "a plan that cannot be read"
+
+
+def _folded(hosts: tuple[str, ...]) -> str:
+    from ClusterShell.NodeSet import NodeSetException
+
+    try:
+        names = fold(hosts)
+    except NodeSetException:  # a damaged record holds what no inventory does
+        names = ",".join(hosts)
+    short = names if len(names) <= 48 else names[:47] + "…"
+    return f"{short} ({len(hosts)})" if len(hosts) > 1 else short
+
+
+def _counted(results: Mapping[str, int]) -> Text:
+    parts = [Text(f"{number} {printable(result)}", style=_style(result)) for result, number in results.items()]
+    return Text(", ").join(parts)
+
+
+def _style(result: str) -> str:
+    return "red" if result in _BAD else "yellow" if result in _OPEN else "green"
+
+
+def _exit(one: RunSummary) -> Text:
+    if one.state in _STATES:
+        return Text(one.state, style=_STATES[one.state])
+    return Text(f"{one.status}", style="green" if one.status == 0 else "red")
+
+
+def _local(began: str) -> str:
+    try:
+        return local_time(datetime.fromisoformat(began))
+    except (ValueError, OverflowError):
+        return "unknown"
+
+
+def _lasting(seconds: float | None) -> str:
+    """Seconds for people: ``4.2 s``, ``3 min 20 s``, ``2 h 05 min``."""
+    if seconds is None:
+        return "?"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def _number(record: Mapping[str, Any], name: str) -> float:
+    value = record.get(name)
+    return float(value) if isinstance(value, (int, float)) else 0.0

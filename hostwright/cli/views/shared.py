@@ -1,0 +1,51 @@
+"""What several verbs show or print: errors, and the files that are not the vendor's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from hostwright.audit.reports import table
+from hostwright.cli import console
+from hostwright.common.errors import HostError, HostwrightError, SeveralFailed, StepFailed
+from hostwright.fleet import Member
+
+
+def warn(sentence: str) -> None:
+    """Print a sentence that the operator should see, on standard error."""
+    console.make_console(stderr=True).print(Text(console.printable(sentence), style="yellow"))
+
+
+def errors_json(errors: tuple[HostError, ...]) -> list[dict[str, Any]]:
+    """Errors as JSON values; of a host on which several roles failed, each."""
+    return [_error(one) for error in errors for one in (error.errors if isinstance(error, SeveralFailed) else [error])]
+
+
+def _error(error: HostwrightError) -> dict[str, Any]:
+    host, sentence = (error.host, error.sentence) if isinstance(error, HostError) else ("", str(error))
+    step = {"step": asdict(error.step)} if isinstance(error, StepFailed) else {}
+    return {"host": host, "kind": type(error).__name__, "sentence": sentence, **step}
+
+
+def show_errors(errors: tuple[HostError, ...]) -> None:
+    """Print errors on standard error."""
+    err = console.make_console(stderr=True)
+    for error in errors:
+        err.print(console.show_error(error))
+
+
+def show_stand_ins(members: Iterable[Member], out: Console) -> None:
+    """Say which files of the stack are not the vendor's own: nobody shall take a lab for the real thing."""
+    line = table.stand_ins(artifact.file for member in members for artifact in member.stack.stand_ins)
+    if line:
+        out.print(line)
+
+
+def local_time(at: datetime) -> str:
+    """A moment in the operator's own time: ``2026-11-21 10:04``."""
+    return at.astimezone().strftime("%Y-%m-%d %H:%M")

@@ -1,0 +1,59 @@
+"""Hosts that were verified: their layers, and every check that does not hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from rich.console import Console
+from rich.text import Text
+
+from hostwright.apply.rollout.rollout import Results
+from hostwright.cli import console
+from hostwright.cli.views.shared import errors_json, show_errors, show_stand_ins
+from hostwright.fleet import Member
+from hostwright.verify.verifying import Check, Verdict
+
+
+def show_verdicts(members: Sequence[Member], results: Results[Verdict], *, as_json: bool) -> None:
+    """What came of each host."""
+    if as_json:
+        hosts = [_verdict_json(verdict) for verdict in results.values]
+        print(json.dumps({"hosts": hosts, "errors": errors_json(results.errors)}))
+        return
+    out = console.make_console()
+    for verdict in results.values:
+        _show_verdict(out, verdict)
+    show_errors(results.errors)
+    show_stand_ins(members, out)
+
+
+def _verdict_json(verdict: Verdict) -> dict[str, object]:
+    return {
+        "host": verdict.host,
+        "passed": verdict.passed,
+        "failed_roles": verdict.failed_roles,
+        "plan": verdict.plan.to_json(),
+        "checks": [asdict(check) for check in verdict.checks],
+    }
+
+
+def _show_verdict(out: Console, verdict: Verdict) -> None:
+    out.print(Text(verdict.host, style="bold"))
+    roles: dict[str, list[Check]] = {}
+    for check in verdict.checks:
+        roles.setdefault(check.role, []).append(check)
+    for role, checks in roles.items():
+        bad = [check for check in checks if not check.passed]
+        seconds = sum(check.duration_s for check in checks)
+        mark = Text("✗", style="red") if bad or role in verdict.failed_roles else Text("✓", style="green")
+        out.print(
+            Text.assemble("  ", mark, f" {role}: {len(checks) - len(bad)} of {len(checks)} checks  {seconds:.1f} s")
+        )
+        for check in bad:
+            out.print(
+                Text(f"      {check.sentence.splitlines()[0]}\n        {console.printable(check.why)}", style="red")
+            )
+    if not verdict.plan.empty:
+        out.print(console.show_plan(verdict.plan))

@@ -1,0 +1,141 @@
+"""The keys of hosts that were installed anew, written down once somebody says that they are right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from hostwright.apply.rollout.rollout import on_each
+from hostwright.common.errors import HostError, InputError, Mistakes
+from hostwright.plan.member import Member, Members
+from hostwright.rebuild.install.sources import Confirmed, Sources, confirm, read_console_command
+from hostwright.transport.identity.hostkeys import Entry
+from hostwright.transport.identity.keys import HostKey
+from hostwright.transport.identity.offered import offered
+from hostwright.transport.identity.trusting import Replaced, known, refuse_revoked, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a host shows and what is written down for it; ``confirmed`` once somebody said that it is right."""
+
+    host: str
+    offered: HostKey
+    before: tuple[Entry, ...]
+    confirmed: Confirmed | None = None
+
+    @property
+    def as_known(self) -> bool:
+        """Whether the key that it shows is written down."""
+        return any(entry.blob == self.offered.blob for entry in self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What became of one host: ``trusted``, ``known`` (as before) or ``forgotten``."""
+
+    result: str
+    replaced: Replaced
+    source: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The host as JSON values."""
+        before = [{**_key(one.key_type, one.fingerprint), "where": one.where} for one in self.replaced.before]
+        return {
+            "host": self.replaced.host,
+            "result": self.result,
+            "before": before,
+            "now": [_key(key.key_type, key.fingerprint) for key in self.replaced.now],
+            "source": self.source,
+            "files": [str(path) for path in self.replaced.files],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class KeyResults:
+    """What became of the keys of hosts, and the errors of the others."""
+
+    told: tuple[Told, ...]
+    errors: tuple[HostError, ...]
+
+
+def trust(
+    members: Members,
+    *,
+    fingerprint: str = "",
+    ask: Callable[[str], str] | None = None,
+    tell: Callable[[Told], None] = lambda _: None,
+) -> KeyResults:
+    """Take the old keys of hosts out and the new ones in, where a source says that they are right.
+
+    ``fingerprint`` is that of the only host's new key. ``ask`` puts a question to the operator, where there is one;
+    ``tell`` is called with each host as soon as its key is settled.
+    """
+    if fingerprint and len(members) != 1:
+        raise InputError(f"is of one host, and --hosts names {len(members)}: trust them one by one", "--fingerprint")
+    by_name, commands = members.by_name, read_console_commands(members)
+
+    def look(name: str) -> Looked:
+        return _look(by_name[name], Sources(fingerprint, commands[name]))
+
+    looked = on_each(tuple(by_name), look, stop=lambda: None)
+    # one after the other: a person answers one question at a time
+    settled = _one_by_one([partial(_settle, by_name[one.host], one, ask) for one in looked.values], tell)
+    return KeyResults(settled.told, (*looked.errors, *settled.errors))
+
+
+def forget(members: Members, *, tell: Callable[[Told], None] = lambda _: None) -> KeyResults:
+    """Only take the old keys of hosts out: the hosts are unknown afterwards. No host is asked."""
+    read_console_commands(members)
+    return _one_by_one([partial(_forget, member) for member in members], tell)
+
+
+def _one_by_one(works: Sequence[Callable[[], Told]], tell: Callable[[Told], None]) -> KeyResults:
+    told, errors = list[Told](), list[HostError]()
+    for work in works:
+        try:
+            told.append(work())
+        except HostError as error:
+            errors.append(error)
+        else:
+            tell(told[-1])
+    return KeyResults(tuple(told), tuple(errors))
+
+
+def read_console_commands(members: Members) -> dict[str, str]:
+    """Each host's console command. Raises ``InputErrors`` with every mistake, before any host is asked."""
+    mistakes, found = Mistakes(), dict[str, str]()
+    for name, member in members.by_name.items():
+        with mistakes:
+            found[name] = read_console_command(member.host)
+    mistakes.refuse()
+    return found
+
+
+def _look(member: Member, sources: Sources) -> Looked:
+    """Ask a host for its key, and those sources that answer without a person."""
+    before = known(member.host, member.options)
+    looked = Looked(member.name, offered(member.host, member.options), before)
+    refuse_revoked(member.host, member.options, [looked.offered])
+    unasked = looked.as_known or not sources.console
+    if unasked and not sources.fingerprint:
+        return looked
+    return Looked(member.name, looked.offered, before, confirm(member.host, looked.offered, before, sources))
+
+
+def _forget(member: Member) -> Told:
+    return Told("forgotten", replace(member.host, member.options, ()))
+
+
+def _settle(member: Member, looked: Looked, ask: Callable[[str], str] | None) -> Told:
+    """Ask the operator where nobody else has answered, and write the key down."""
+    if looked.as_known:
+        return Told("known", Replaced(member.name, looked.before, (looked.offered,), ()))
+    confirmed = looked.confirmed or confirm(member.host, looked.offered, looked.before, Sources(ask=ask))
+    return Told("trusted", replace(member.host, member.options, confirmed.keys), confirmed.source)
+
+
+def _key(key_type: str, fingerprint: str) -> dict[str, str]:
+    return {"key_type": key_type, "fingerprint": fingerprint}

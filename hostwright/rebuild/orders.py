@@ -1,0 +1,224 @@
+"""Orders to the BMCs of many hosts, and whom they must not disturb."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from hostwright.apply.disturb import occupied
+from hostwright.apply.events import HostEnded
+from hostwright.apply.host.outcome import AS_DESIRED, FAILED
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.options import RunOptions
+from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
+from hostwright.apply.rollout.rollout import Results, on_each, result_of
+from hostwright.common.errors import HostError, InputError, Locked, Mistakes, Refused, Unreachable
+from hostwright.common.nearest import suggestion
+from hostwright.common.operator import operator
+from hostwright.plan import locks
+from hostwright.plan.member import Member, Members, Roster
+from hostwright.plan.model import Facts
+from hostwright.rebuild.bmc import Bmc, Controller, Power, Status, open_bmc
+from hostwright.rebuild.bmc.settings import ADDRESS
+from hostwright.rebuild.ways.means import read_means
+from hostwright.resources import gpu_use
+
+ORDERS = ("on", "off", "cycle", "status")
+DISTURBING = ("off", "cycle")
+STARTING = ("on", "cycle")
+BOOTS = ("network", "media", "disk")
+
+
+@dataclass(frozen=True, slots=True)
+class Powered:
+    """What came of an order for one host, and what the BMC says afterwards."""
+
+    host: str
+    order: str
+    before: Power
+    status: Status
+    notes: tuple[str, ...] = ()
+    console: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The outcome as JSON values."""
+        return {
+            "host": self.host,
+            "order": self.order,
+            "before": self.before,
+            **asdict(self.status),
+            "console": self.console,
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """From what the next start is, and no further one: one of ``BOOTS``, or empty for what the firmware has set."""
+
+    source: str = ""
+    image: str = ""  #: the URL of ``media``
+
+    def __str__(self) -> str:
+        return f"--boot {self.source}{f' --image {self.image}' if self.image else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An order to a host's BMC, one of ``ORDERS``, and from what the host then boots.
+
+    ``force``: even where it is locked or in use, and off without asking its operating system first.
+    """
+
+    name: str
+    boot: Boot = Boot()
+    force: bool = False
+
+    def check(self) -> None:
+        """Raise ``InputError`` for what is no order, and for what does not go together."""
+        if self.name not in ORDERS:
+            raise InputError(f"there is no order {self.name!r:.40}; {suggestion(self.name, ORDERS)}", "power")
+        if self.boot.source and self.boot.source not in BOOTS:
+            raise InputError(f"found {self.boot.source!r:.40}, expected one of {', '.join(BOOTS)}", "--boot")
+        if self.boot.source and self.name not in STARTING:
+            raise InputError(f"is for {' and '.join(STARTING)}, which start the host: found {self.name}", "--boot")
+        if bool(self.boot.image) != (self.boot.source == "media"):
+            raise InputError("--boot media needs --image URL, and nothing else takes one", "--image")
+
+
+def power(
+    roster: Roster, members: Members, order: Order, connections: Connections, audience: Audience
+) -> RunResults[Powered]:
+    """Carry an order out on each host; all but ``status`` are recorded as a run."""
+    order.check()
+    by_name, bmcs = members.by_name, read_bmcs(members)
+
+    def one(name: str) -> Powered:
+        notes = bmcs[name].notes
+        if order.name in DISTURBING and not order.force:
+            notes += _allowed(connections, by_name[name], order.name)
+        with open_bmc(bmcs[name]) as controller:
+            return _powered(controller, order, notes)
+
+    with ExitStack() as stack:
+        recording = None
+        if order.name != "status":  # who switched a host off is what everybody asks afterwards
+            more = {"order": order.name, "boot": order.boot.source, "image": order.boot.image}
+            options = RunOptions.of(roster, members).recorded(**more)
+            recording = stack.enter_context(
+                recorded("power", roster, members, connections, audience=audience, options=options, shown=False)
+            )
+        results: Results[Powered] = on_each(tuple(by_name), one, stop=connections.close)
+        if recording is not None:
+            _record(recording, results)
+    return RunResults(recording.run.id if recording else "", results, FAILED if results.errors else AS_DESIRED)
+
+
+def read_bmcs(members: Members) -> dict[str, Bmc]:
+    """Every host's BMC. Raises ``InputErrors`` that name those without, before anything is done to any host."""
+    mistakes, found = Mistakes(), dict[str, Bmc]()
+    for name, member in members.by_name.items():
+        with mistakes:
+            bmc = read_means(member.host).bmc
+            if bmc is None:
+                raise InputError(f"{name} has no BMC in the inventory: set {ADDRESS}", "--hosts")
+            found[name] = bmc
+    mistakes.refuse()
+    return found
+
+
+def _record(recording: Recording, results: Results[Powered]) -> None:
+    """What became of each host, for the journal."""
+    for done in results.values:
+        same = done.before == done.status.power and done.order != "cycle"
+        recording.emit(HostEnded(done.host, "as desired" if same else "changed"))
+    for error in results.errors:
+        recording.emit(HostEnded(error.host, result_of(error), error.sentence))
+    recording.journal.end(FAILED if results.errors else AS_DESIRED)
+
+
+def _powered(controller: Controller, order: Order, notes: tuple[str, ...]) -> Powered:
+    """Carry an order out; with force, the power is cut without asking the operating system first."""
+    before, boot = controller.power(), order.boot
+    if boot.source and order.name == "on" and before is Power.ON:
+        sentence = f"it is on already, and would boot so at some later start: say `invoke power cycle {boot}`"
+        raise Refused(controller.bmc.host, sentence)
+    match boot.source:
+        case "disk":
+            controller.boot_from_disk()
+        case "network":
+            controller.boot_once("network")
+            notes += ("it boots once from the network",)
+        case "media":
+            controller.boot_once("media", image_url=boot.image)
+            notes += (f"it boots once from {boot.image}",)
+            notes += ("the image stays in the drive: invoke power cycle --boot disk takes it out",)
+    try:
+        _carry_out(controller, order)
+    except BaseException:
+        if boot.source:
+            with suppress(HostError):  # or a later start would find it
+                controller.boot_from_disk()
+        raise
+    if order.name == "on" and before is Power.ON:
+        notes += ("it was on already, says its BMC; if the host does not answer: invoke power cycle",)
+    return Powered(controller.bmc.host, order.name, before, controller.status(), notes, controller.console_hint)
+
+
+def _carry_out(controller: Controller, order: Order) -> None:
+    match order.name:
+        case "on":
+            controller.turn_on()
+        case "off":
+            controller.turn_off(gracefully=not order.force)
+        case "cycle":
+            controller.cycle()
+
+
+def _allowed(connections: Connections, member: Member, order: str) -> tuple[str, ...]:
+    """Look on the host whether an order would disturb anybody; notes for the operator.
+
+    Raises ``Refused`` when it would, or when a host that answers cannot be asked. A host that does not answer is not
+    protected by what nobody can read.
+    """
+    try:
+        with connections.connect(member) as shell:
+            facts = occupied.look(shell)
+    except Unreachable as error:
+        if error.passing:
+            return (f"who uses it was not looked at, for it does not answer: {error.sentence}",)
+        raise _unseen(member, error, order) from error
+    except HostError as error:
+        raise _unseen(member, error, order) from error
+    refuse(member.name, facts, order, datetime.now(UTC))
+    return ()
+
+
+def _unseen(member: Member, error: HostError, order: str) -> Refused:
+    sentence = f"nobody can tell whether it is in use: {error.sentence}. To {_words(order)} it nevertheless: --force"
+    return Refused(member.name, sentence)
+
+
+def refuse(host: str, facts: Facts, order: str, now: datetime) -> None:
+    """Raise ``Locked`` or ``Refused`` where somebody's lock, a run or work on a GPU forbids an order for a host."""
+    forbidden = locks.forbids(locks.operator_lock(facts), operator(), now)
+    if forbidden:
+        raise Locked(host, forbidden)
+    run = locks.living(facts, locks.holder("power", host, now))
+    if run is not None:
+        raise Locked(host, f"{locks.held_by(run)}; or --force")
+    left = occupied.left_at_work(facts)
+    if left:
+        raise Refused(host, f"{left}: wait until that has ended, or say --force to {_words(order)} it")
+    users = gpu_use.users(facts)
+    if users:
+        named = ", ".join(users[:5]) + (f" and {len(users) - 5} more" if len(users) > 5 else "")
+        raise Refused(
+            host, f"the GPU is in use by {named}: wait until that has ended, or say --force to {_words(order)} it"
+        )
+
+
+def _words(order: str) -> str:
+    return "restart" if order == "cycle" else "power off"

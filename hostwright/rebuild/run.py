@@ -1,0 +1,215 @@
+"""Many hosts rebuilt as one run: all looked at first, then each carried out in its turn, and recorded."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from hostwright.apply.events import Emit, Event, HostEnded, Note
+from hostwright.apply.host.outcome import AS_DESIRED, FAILED
+from hostwright.apply.journal import state_root
+from hostwright.apply.locking import setaside
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.converging import Work, stop_gently
+from hostwright.apply.rollout.options import ChangeOptions, RunOptions
+from hostwright.apply.rollout.recording import Audience, recorded
+from hostwright.apply.rollout.rollout import Results, on_each, result_of, roll_out
+from hostwright.common.durations import Clock
+from hostwright.common.errors import HostError, HostKeyMismatch, HostwrightError, Locked
+from hostwright.plan.member import Member, Members, Roster
+from hostwright.plan.release import Run
+from hostwright.rebuild.bmc import Controller, Opener
+from hostwright.rebuild.carrying import HostRebuild
+from hostwright.rebuild.install.installing import Installer
+from hostwright.rebuild.install.serving import SeedServers
+from hostwright.rebuild.install.sources import Sources, confirm
+from hostwright.rebuild.records import Records
+from hostwright.rebuild.tools import Tools
+from hostwright.rebuild.values import Outcome, Rebuild, Start
+from hostwright.rebuild.ways.diagnosis import Reinstall
+from hostwright.rebuild.ways.looking import Ways
+from hostwright.rebuild.ways.means import read_means
+from hostwright.rebuild.ways.ways import Decision
+from hostwright.transport.identity.trusting import known, replace
+from hostwright.verify.verifying import Check, check_layers
+
+#: what became of a host, in the words of the journal (``events.RESULTS``)
+ENDED: Mapping[Outcome, str] = {
+    "rebuilt": "changed",
+    "as desired": "as desired",
+    "failed": "failed",
+    "handed over": "failed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What is going to be done with each host, before anything is; ``errors`` are of those that are left alone."""
+
+    of: Mapping[str, Decision]
+    errors: tuple[HostError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What came of a run of rebuilds; ``errors`` are those of its decisions and of the rebuilds."""
+
+    run: str
+    decisions: Mapping[str, Decision]
+    results: Results[Rebuild]
+    errors: tuple[HostError, ...]
+    status: int
+
+
+def decide(
+    roster: Roster, members: Members, start: Start | None, connections: Connections, change: ChangeOptions
+) -> Decisions:
+    """Look at all hosts and say which way each would take; nothing is changed, and nothing is recorded."""
+    with SeedServers() as servers:
+        run = _Run(roster, members, connections, change, Run(""), _nobody_hears, threading.Event(), servers)
+        return run.decide(run.rebuilds(start))
+
+
+def rebuild(
+    roster: Roster,
+    members: Members,
+    start: Start | None,
+    connections: Connections,
+    audience: Audience,
+    *,
+    change: ChangeOptions,
+    decided: Callable[[Decisions], None],
+) -> Rebuilt:
+    """Bring hosts back, each on the way that is decided for it; ``decided`` is told before any host is changed."""
+    limits = change.rollout.limits(len(members))
+    options = RunOptions.of(roster, members, change).recorded(**{"from": start or ""})
+    stopping = threading.Event()
+    with ExitStack() as stack:
+        servers = stack.enter_context(SeedServers())
+        recording = stack.enter_context(
+            recorded("rebuild", roster, members, connections, audience=audience, options=options, shown=False)
+        )
+        run = _Run(roster, members, connections, change, recording.run, recording.emit, stopping, servers)
+        rebuilds = run.rebuilds(start)
+        decisions = run.decide(rebuilds)
+        decided(decisions)
+        with recording.view():
+            results = roll_out(
+                tuple(decisions.of),
+                lambda name: run.carry_out(rebuilds[name], decisions.of[name]),
+                limits=limits,
+                emit=recording.emit,
+                stop=connections.close,
+                gently=lambda: stop_gently(stopping, recording.emit, "rebuild"),
+                silent=recording.silence.hosts,
+                result=lambda done: ENDED[done.outcome],
+            )
+        errors = (*decisions.errors, *results.errors)
+        bad = errors or results.untouched or any(ENDED[one.outcome] == "failed" for one in results.values)
+        status = FAILED if bad else AS_DESIRED
+        recording.journal.end(status, sentence=results.stopped_because)
+    return Rebuilt(recording.run.id, decisions.of, results, errors, status)
+
+
+def _nobody_hears(_event: Event) -> None:
+    """Where nothing is done, nothing is told on the way."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What the rebuilds of one run share."""
+
+    roster: Roster
+    members: Members
+    connections: Connections
+    change: ChangeOptions
+    run: Run
+    emit: Emit
+    stopping: threading.Event
+    servers: SeedServers
+
+    @property
+    def records(self) -> Records:
+        """The rebuilds that this machine remembers."""
+        return Records(state_root(), self.roster.path)
+
+    def rebuilds(self, start: Start | None) -> dict[str, HostRebuild]:
+        """The rebuild of each host, of which nothing is done yet."""
+        return {member.name: HostRebuild(self.tools(member), start) for member in self.members}
+
+    def decide(self, rebuilds: Mapping[str, HostRebuild]) -> Decisions:
+        """Look at all hosts; nothing is changed."""
+        looked = on_each(tuple(rebuilds), lambda name: self.diagnose(rebuilds[name]), stop=self.connections.close)
+        for error in looked.errors:
+            self.emit(HostEnded(error.host, result_of(error), error.sentence))
+        return Decisions(dict(looked.values), looked.errors)
+
+    def tools(self, member: Member) -> Tools:
+        """What the rebuild of one host needs."""
+        roster, connections = self.roster, self.connections
+        work = Work(roster, self.members.by_name, connections, self.run, self.emit, self.stopping, self.change)
+        ways = _ways(member)
+        return Tools(
+            member=member,
+            connect=lambda: connections.connect(member),
+            settings=work.settings(member),
+            ways=ways,
+            install=Installer(
+                member,
+                lambda: connections.connect(member),
+                ways.open_bmc,
+                self.servers,
+                self.run.id,
+                self.emit,
+                self.stopping.is_set,
+                Clock(),
+            ),
+            trust=lambda error: self._trust(member, error),
+            check=lambda: self._checks(member),
+            history=self.records.of(member.name),
+            root=state_root(),
+            inventory=roster.path,
+        )
+
+    def diagnose(self, rebuild: HostRebuild) -> tuple[str, Decision]:
+        """Look at a host and decide. Raises ``Locked`` for one that is kept out of use on this machine."""
+        refused = setaside.refusal(state_root(), self.roster.path, rebuild.name, datetime.now(UTC))
+        if refused:
+            raise Locked(rebuild.name, refused)
+        return rebuild.name, rebuild.diagnose()
+
+    def carry_out(self, rebuild: HostRebuild, decision: Decision) -> Rebuild:
+        """One host's rebuild, to its record."""
+        done = rebuild.carry_out(decision)
+        try:
+            self.records.add(done)
+        except HostwrightError as error:  # what became of the host is true all the same
+            self.emit(Note(rebuild.name, f"its times are not kept: {error}"))
+        self.emit(HostEnded(rebuild.name, ENDED[done.outcome], done.sentence))
+        return done
+
+    def _checks(self, member: Member) -> Sequence[Check]:
+        settings = [f"{key}={value}" for key, value in self.roster.settings.items()]
+        return check_layers(member, self.roster.path, settings, self.connections.password(member))
+
+    def _trust(self, member: Member, error: HostKeyMismatch) -> None:
+        """Take the new key over where the console says that it is right; nobody can be asked in the middle of a run."""
+        if error.offered is None:
+            raise error  # the key of a jump host, which is no business of this rebuild
+        before = known(member.host, member.options)
+        sources = Sources(console=read_means(member.host).console_command)
+        confirmed = confirm(member.host, error.offered, before, sources)
+        replaced = replace(member.host, member.options, confirmed.keys)
+        sentence = f"its new key {error.offered} is right by {confirmed.source}, and written down"
+        self.emit(Note(member.name, f"{sentence} in {', '.join(map(str, replaced.files))}"))
+
+
+def _ways(member: Member) -> Ways:
+    """How a host's power is switched, and how it is reinstalled, as the inventory says."""
+    means = read_means(member.host)
+    open_: Callable[[], Controller] | None = Opener(means.bmc) if means.bmc is not None else None
+    how: Reinstall = "redfish" if means.install else "command" if means.reinstall else ""
+    return Ways(open_, how)

@@ -1,0 +1,43 @@
+"""Many hosts verified side by side, as one recorded run."""
+
+from __future__ import annotations
+
+from hostwright.apply.events import HostEnded
+from hostwright.apply.host.outcome import AS_DESIRED, FAILED
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.options import RunOptions
+from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
+from hostwright.apply.rollout.rollout import Results, on_each, result_of
+from hostwright.plan.member import Members, Roster
+from hostwright.verify.verifying import Verdict, check_layers
+
+
+def verify(roster: Roster, members: Members, connections: Connections, audience: Audience) -> RunResults[Verdict]:
+    """Look at each host, whose plan must be empty, and carry out the checks of its layers."""
+    by_name = members.by_name
+    settings = [f"{key}={value}" for key, value in roster.settings.items()]
+    options = RunOptions.of(roster, members).recorded()
+    with recorded("verify", roster, members, connections, audience=audience, options=options) as recording:
+
+        def verified(name: str) -> Verdict:
+            member = by_name[name]
+            plan = connections.look(member, recording.emit)
+            return Verdict(name, plan, check_layers(member, roster.path, settings, connections.password(member)))
+
+        results = on_each(tuple(by_name), verified, stop=connections.close)
+        _record(recording, results)
+        good = not results.errors and all(verdict.passed for verdict in results.values)
+        status = AS_DESIRED if good else FAILED
+        recording.journal.end(status)
+    return RunResults(recording.run.id, results, status)
+
+
+def _record(recording: Recording, results: Results[Verdict]) -> None:
+    """What became of each host, for the journal: a host that does not pass has failed."""
+    for verdict in results.values:
+        failed = ", ".join([*verdict.failed_roles, *(role.role for role in verdict.plan.roles)])
+        recording.emit(
+            HostEnded(verdict.host, "as desired") if verdict.passed else HostEnded(verdict.host, "failed", failed)
+        )
+    for error in results.errors:
+        recording.emit(HostEnded(error.host, result_of(error), error.sentence))

@@ -1,0 +1,57 @@
+"""What people type: every verb with its options and their defaults, and nothing slow before a verb is called."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostwright.fleet import PROJECT
+
+#: verb → option → its kind, its default, and whether it stands without a flag: scripts of users rely on them
+VERBS = json.loads((Path(__file__).parent / "verbs.json").read_text("utf-8"))
+SLOW = ("rich", "pydantic", "paramiko", "fabric", "jinja2", "ClusterShell", "requests", "pytest")
+
+#: in a process of its own: Invoke takes a task's help away from it when it makes options of it
+TOLD = f"""
+import json, sys
+from hostwright.cli.tasks import namespace
+slow = [name for name in {SLOW!r} if name in sys.modules]
+verbs = {{}}
+for context in namespace.to_contexts():
+    options = verbs[context.name] = {{}}
+    for one in context.args.values():
+        place = ["positional"] if one.positional else []
+        options["/".join(one.names)] = [one.kind.__name__, one.default, bool(one.help), *place]
+print(json.dumps([slow, verbs]))
+"""
+
+
+@pytest.fixture(scope="module")
+def told() -> tuple[list[str], dict[str, dict[str, list[Any]]]]:
+    """What was imported for the tasks alone, and each verb with its options as Invoke's parser sees them."""
+    done = subprocess.run([sys.executable, "-c", TOLD], cwd=PROJECT, capture_output=True, text=True, check=True)
+    slow, verbs = json.loads(done.stdout)
+    return slow, verbs
+
+
+def test_every_verb_has_its_options_with_their_defaults(told) -> None:
+    found = {
+        verb: {name: [kind, default, *more] for name, (kind, default, _, *more) in sorted(some.items())}
+        for verb, some in told[1].items()
+    }
+    assert found == VERBS
+
+
+def test_every_option_is_explained(told) -> None:
+    options = [(verb, name, helped) for verb, some in told[1].items() for name, (_, _, helped, *_) in some.items()]
+    assert [(verb, name) for verb, name, helped in options if not helped] == []
+    assert len(options) > 100
+
+
+def test_the_list_of_verbs_waits_for_nothing_that_verbs_need(told) -> None:
+    assert told[0] == []
