@@ -18,7 +18,7 @@ from hostwright.common.errors import InputError
 from hostwright.common.places import PRIVATE_DIR, state_root
 from hostwright.common.untrusted import json_object
 from hostwright.stack.stack import Stack
-from hostwright.stack.stackdata import plain
+from hostwright.stack.stackdata import digest_of, plain
 from hostwright.stack.stackfile import Kinds, read_stack
 
 FOLDER = "stacks"
@@ -64,7 +64,7 @@ def find(digest: str, kinds: Kinds, root: Path | None = None) -> Stack | None:
 
     ``kinds`` are the models of the sections of all roles that there are.
 
-    Raises ``InputError`` where another version of Hostwright kept it in a form that this one does not know.
+    Raises ``InputError`` where it was kept by another version of Hostwright, or with other roles, and cannot be read.
     """
     if not _DIGEST.fullmatch(digest):
         return None
@@ -74,13 +74,10 @@ def find(digest: str, kinds: Kinds, root: Path | None = None) -> Stack | None:
         return None
     if _newer(data):
         raise InputError("a newer Hostwright kept this stack: upgrade Hostwright on this machine", str(path))
-    if "schema" not in data:
-        return _earlier(data, kinds, path)
-    try:
-        stack = read_stack(_KEPT.validate_python(data).stack, kinds)
-    except ValidationError:
-        return None
-    return stack if stack.digest() == digest else None
+    if "schema" not in data:  # its digest cannot be made again: the file's name vouches for it
+        return _read(data, kinds, path, "was kept by an earlier Hostwright in a form that this one cannot read")
+    said = _said(data, digest)
+    return None if said is None else _read(said, kinds, path, "was kept with sections of roles that are not here")
 
 
 def _data(path: Path) -> dict[str, Any] | None:
@@ -95,16 +92,22 @@ def _newer(data: dict[str, Any]) -> bool:
     return isinstance(schema, int) and schema > SCHEMA
 
 
-def _earlier(data: dict[str, Any], kinds: Kinds, path: Path) -> Stack:
-    """The stack in a file of schema 1. Its digest cannot be made again: the file's name vouches for it."""
+def _said(data: dict[str, Any], digest: str) -> dict[str, Any] | None:
+    """The stack in a file of schema 2, as plain data; ``None`` where it is not what was written there."""
     try:
-        return read_stack(data, kinds)
+        said = _KEPT.validate_python(data).stack
+        return said if digest_of(said) == digest else None
+    except (ValidationError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _read(said: dict[str, Any], kinds: Kinds, path: Path, fault: str) -> Stack:
+    """The stack in plain data. Raises ``InputError`` with the ``fault`` of which it cannot be read."""
+    try:
+        return read_stack(said, kinds)
     except ValidationError as error:
-        raise InputError(
-            "an earlier Hostwright kept this stack in a form that this one cannot read: name a stack in the inventory "
-            "(`stack`) and provision",
-            str(path),
-        ) from error
+        sentence = f"this stack {fault}: name a stack in the inventory (`stack`) and provision"
+        raise InputError(sentence, str(path)) from error
 
 
 def _has(digest: str, stack: Stack, root: Path | None) -> bool:

@@ -20,7 +20,7 @@ from hostwright.apply.rollout.rollback import WayBack, way_back
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import changes
-from hostwright.common.errors import HostError, Refused, Unreachable
+from hostwright.common.errors import HostError, InputError, Refused, Unreachable
 from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member, Members
 from hostwright.plan.model import Answer, Facts, Plan
 from hostwright.plan.release import FORMERS, RELEASE, Run, renewed
@@ -93,7 +93,20 @@ def test_a_damaged_one_is_not_found_and_is_kept_anew(state: Path) -> None:
     assert stackstore.find(OLD.digest(), KINDS) == OLD
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"schema": 2}', '{"schema": 1}', '{"schema": "x"}', "\xff"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        "null",
+        '{"schema": 2}',
+        '{"schema": 2, "stack": {"artifacts": 7}}',
+        '{"schema": 1}',
+        '{"schema": "x"}',
+        "\xff",
+    ],
+)
 def test_whatever_is_damaged_is_kept_anew(state: Path, text: str) -> None:
     (state / "stacks").mkdir(parents=True)
     (state / "stacks" / f"{OLD.digest()}.json").write_text(text, "latin-1")
@@ -133,7 +146,7 @@ def test_a_stack_that_an_earlier_version_kept_is_the_way_back_of_the_hosts_that_
     [
         (
             '{"name": "old", "layers": []}',
-            "an earlier Hostwright kept this stack in a form that this one cannot read",
+            "this stack was kept by an earlier Hostwright in a form that this one cannot read: name a stack",
         ),
         ('{"schema": 3, "packed": "x"}', "a newer Hostwright kept this stack: upgrade Hostwright on this machine"),
     ],
@@ -145,6 +158,13 @@ def test_what_another_version_kept_is_refused_with_where_it_is_and_what_to_do(
     with pytest.raises(Refused, match=sentence) as caught:
         way_back(member, facts(record(member, OLD, "2026-11-02T08:00:00Z")))
     assert str(path) in caught.value.sentence
+
+
+def test_a_stack_with_the_section_of_a_role_that_is_not_here_is_no_stack_that_was_not_kept(state: Path) -> None:
+    stackstore.keep(OLD)
+    without = {name: kind for name, kind in KINDS.items() if name != "cudnn"}
+    with pytest.raises(InputError, match=r"was kept with sections of roles that are not here: name a stack in the inv"):
+        stackstore.find(OLD.digest(), without)
 
 
 def test_what_a_newer_version_kept_is_left_as_it_is(state: Path) -> None:
