@@ -11,12 +11,12 @@ from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.views.shared import warn
 from hostwright.common.errors import InputError
 from hostwright.common.secret import Secret
-from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Members
+from hostwright.fleet import Fleet, Members
 
 
 def open_fleet(selection: Selection, connection: ConnectionOptions | None = None, *, force: bool = False) -> Fleet:
     """The inventory that was named, with the variables of the command line; what is odd about it is said."""
-    path = Path(selection.inventory) if selection.inventory else DEFAULT_INVENTORY
+    path = Path(selection.inventory) if selection.inventory else None
     accept_new = connection is not None and connection.accept_new
     policy = transport.Options(host_keys="accept-new" if accept_new else "strict")
     fleet = Fleet.load(path, settings=_settings(selection), options=policy, force=force)

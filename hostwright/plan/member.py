@@ -22,10 +22,12 @@ from hostwright import transport
 from hostwright.common.errors import InputError, InputErrors, Mistakes
 from hostwright.common.nearest import suggestion
 from hostwright.common.secret import Secret
+from hostwright.common.templates import STANDARD
 from hostwright.inventory import Host, Inventory
 from hostwright.plan.auditvalue import AuditValue
 from hostwright.plan.planning import Desired, desire
 from hostwright.plan.role import Role, Wanted, discover, sections_of
+from hostwright.plan.site import Site
 from hostwright.stack.artifacts import Store
 from hostwright.stack.rules import check_stack
 from hostwright.stack.stack import Stack
@@ -48,6 +50,7 @@ class Member:
     options: transport.Options
     force: bool = False  #: the operator's word that what uses the host may be disturbed, and ended
     all_roles: tuple[Role, ...] = ()  #: also those that are not looked at now; empty: ``roles`` are all
+    templates: tuple[Path, ...] = (STANDARD,)  #: the folders in which templates are looked for
 
     @cached_property
     def kinds(self) -> Kinds:
@@ -62,7 +65,7 @@ class Member:
     @cached_property
     def wanted(self) -> Wanted:
         """What its roles are told of it."""
-        return Wanted(self.stack, self.force, self._bound(self.all_roles or self.roles))
+        return Wanted(self.stack, self.force, self._bound(self.all_roles or self.roles), self.templates)
 
     @cached_property
     def desired(self) -> Desired:
@@ -119,9 +122,11 @@ class Roster:
         roles: tuple[Role, ...],
         options: transport.Options,
         *,
+        site: Site,
         settings: Mapping[str, str] | None = None,
         force: bool = False,
     ):
+        self.site = site
         self.path = path
         self.inventory = inventory
         self.roles = roles
@@ -133,19 +138,25 @@ class Roster:
     @classmethod
     def load(
         cls,
-        path: Path = DEFAULT_INVENTORY,
+        path: Path | None = None,
         *,
+        site: Site | None = None,
         settings: Mapping[str, str] | None = None,
         options: transport.Options | None = None,
         force: bool = False,
     ) -> Self:
-        """Read an inventory; ``settings`` are variables of the command line, which win over all others.
+        """Read the inventory of a site, or another at ``path``; ``settings`` are variables of the command line, which
+        win over all others.
 
+        Without ``site`` it is the one that the working directory is in (``Site.find``, ``Site.of``).
         ``force`` is the operator's word that what uses the hosts may be disturbed, and ended.
         Raises ``InputError`` with every mistake of every file.
         """
-        inventory = inventories.load(path, extra=settings or {})
-        return cls(path, inventory, discover(), options or transport.Options(), settings=settings, force=force)
+        chosen = site or (Site.of(path) if path else Site.find())
+        place = path or chosen.inventory
+        inventory = inventories.load(place, extra=settings or {})
+        roles, policy = discover(*chosen.role_packages), options or transport.Options()
+        return cls(place, inventory, roles, policy, site=chosen, settings=settings, force=force)
 
     @cached_property
     def kinds(self) -> Kinds:
@@ -154,14 +165,18 @@ class Roster:
 
     @property
     def stack_dirs(self) -> tuple[Path, ...]:
-        """Where stacks are looked for: beside the inventory, then in the project's own."""
-        beside = (self.path if self.path.is_dir() else self.path.parent) / "stacks"
-        return tuple(dict.fromkeys((beside, DEFAULT_INVENTORY / "stacks")))
+        """Where stacks are looked for: beside the inventory, then in the site's, then in the standard ones."""
+        return tuple(dict.fromkeys((*self._own_stacks, *self.site.stacks)))
 
     @property
     def store(self) -> Store:
-        """The stacks' files on this machine; pins are kept beside the stacks."""
-        return Store.default(self.stack_dirs)
+        """The stacks' files on this machine; pins are kept beside the stacks, those of standard ones in the site."""
+        return Store.default(self._own_stacks)
+
+    @property
+    def _own_stacks(self) -> tuple[Path, ...]:
+        beside = (self.path if self.path.is_dir() else self.path.parent) / "stacks"
+        return tuple(dict.fromkeys((beside, self.site.inventory / "stacks")))
 
     def stack(self, name: str) -> Stack:
         """The stack of that name with the pins of its lock file; refused when its parts do not fit each other."""
@@ -204,7 +219,7 @@ class Roster:
             raise InputErrors(slips)
         variables = {role.name: inventories.bind(role.variables, role.name, host) for role in self.roles}
         self._check(host)
-        return Member(host, stack, roles, variables, self.options, self.force, self.roles)
+        return Member(host, stack, roles, variables, self.options, self.force, self.roles, self.site.templates)
 
     def _check(self, host: Host) -> None:
         """Raise ``InputError`` for further variables of a host that cannot be used."""

@@ -2,7 +2,7 @@
 
 A role is a folder in ``roles/`` whose ``__init__.py`` holds one ``@role`` function; what else is known of the layer
 stands in modules of known names beside it (``Role.part``). There is nothing to register: ``discover`` reads the
-package, and the order follows from ``needs``.
+packages, and the order follows from ``needs``. The standard roles are one package, those of a site another.
 """
 
 from __future__ import annotations
@@ -11,15 +11,18 @@ import importlib
 import importlib.util
 import inspect
 import pkgutil
+import sys
+import traceback
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, is_dataclass, replace
 from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
 from hostwright.common.errors import InputError
-from hostwright.common.templates import render
+from hostwright.common.templates import STANDARD, render
 from hostwright.plan.auditvalue import AuditValue
 from hostwright.plan.model import Resource
 from hostwright.stack.stack import Section, Share, Stack
@@ -27,18 +30,23 @@ from hostwright.stack.stack import Section, Share, Stack
 V = TypeVar("V")
 S = TypeVar("S", bound=Section)
 
+STANDARD_ROLES = "hostwright.standard.roles"
+OWN_ROLES = "hostwright_site_"  #: how the names of packages begin that hold a site's own roles
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What a role is told beside its own variables: all else that is wanted of the host.
 
     ``force`` is the operator's word that what uses the host may be disturbed, and ended. ``roles`` are all roles of the
-    host with their variables, in order, also those that are not looked at now.
+    host with their variables, in order, also those that are not looked at now. ``templates`` are the folders in which
+    templates are looked for.
     """
 
     stack: Stack
     force: bool = False
     roles: tuple[tuple[Role, Any], ...] = ()
+    templates: tuple[Path, ...] = (STANDARD,)
 
     @property
     def audit_values(self) -> tuple[AuditValue, ...]:
@@ -62,7 +70,7 @@ class Wanted:
 
     def render(self, template: str, /, **values: Any) -> str:
         """The text of a template (``cuda/ld.conf.j2``) with these values; mistakes are an ``InputError``."""
-        return render(template, **values)
+        return render(template, self.templates, **values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +78,7 @@ class Role:
     """One layer of the stack: its name, the roles before it, its typed variables, and its resources.
 
     The roles that it ``needs`` must be on a host that has it; those that it comes ``after`` go before it where they are
-    there.
+    there. What its folder has no module for is taken from that of the role which it ``extends``.
     """
 
     name: str
@@ -79,6 +87,7 @@ class Role:
     function: Callable[[Any, Wanted], Iterator[Resource]]
     summary: str
     after: tuple[str, ...] = ()
+    extends: Role | None = None
 
     def resources(self, variables: Any, host: Wanted) -> tuple[Resource, ...]:
         """The desired states of this layer on a host with these variables."""
@@ -89,13 +98,18 @@ class Role:
         """The roles that go before it, for either reason."""
         return tuple(dict.fromkeys((*self.needs, *self.after)))
 
+    @property
+    def standard(self) -> bool:
+        """Whether it is one of the package's own roles, or extends one."""
+        own = self.function.__module__.startswith(f"{STANDARD_ROLES}.")
+        return own or (self.extends is not None and self.extends.standard)
+
     def part(self, name: str) -> ModuleType | None:
         """The module of that name in the role's folder (``failures``, ``rules``, …); ``None`` where there is none."""
         folder = self.function.__module__
-        if not hasattr(importlib.import_module(folder), "__path__"):  # a role that was defined in a single file
-            return None
-        full = f"{folder}.{name}"
-        return importlib.import_module(full) if importlib.util.find_spec(full) else None
+        if hasattr(_import(folder), "__path__") and importlib.util.find_spec(f"{folder}.{name}"):
+            return _import(f"{folder}.{name}")
+        return self.extends.part(name) if self.extends else None
 
     @property
     def section(self) -> type[Section] | None:
@@ -113,13 +127,13 @@ class Role:
 
 
 def role(
-    *, needs: Iterable[str] = (), after: Iterable[str] = ()
+    *, needs: Iterable[str] | None = None, after: Iterable[str] | None = None, extends: Role | None = None
 ) -> Callable[[Callable[[V, Wanted], Iterator[Resource]]], Role]:
     """Make a role of a function ``(variables, host) -> Iterator[Resource]``.
 
-    ``needs`` are roles without which it cannot be on a host, ``after`` others that go before it. The role's name is the
-    function's; the type of its variables is read from the first parameter's annotation, which must be a frozen
-    dataclass whose fields all have defaults.
+    ``needs`` are roles without which it cannot be on a host, ``after`` others that go before it: none, or those of the
+    role that it ``extends``. The role's name is the function's; the type of its variables is read from the first
+    parameter's annotation, which must be a frozen dataclass whose fields all have defaults.
     """
 
     def decorate(function: Callable[[V, Wanted], Iterator[Resource]]) -> Role:
@@ -130,7 +144,9 @@ def role(
             raise TypeError(f"role {function.__name__}: the first parameter must be annotated with a dataclass")
         summary = (inspect.getdoc(function) or "").partition("\n")[0]
         kind = typing.cast(type[Any], variables)
-        return Role(function.__name__, tuple(needs), kind, function, summary, tuple(after))
+        before = tuple(needs if needs is not None else extends.needs if extends else ())
+        later = tuple(after if after is not None else extends.after if extends else ())
+        return Role(function.__name__, before, kind, function, summary, later, extends)
 
     return decorate
 
@@ -140,13 +156,41 @@ def sections_of(roles: Iterable[Role]) -> dict[str, type[Section] | None]:
     return {role.name: role.section for role in roles}
 
 
-def discover(package: str = "hostwright.standard.roles") -> tuple[Role, ...]:
-    """All roles of a package, each after those that it needs; ties in alphabetical order."""
+def discover(*packages: str) -> tuple[Role, ...]:
+    """All roles of the packages, each after those that it needs; ties in alphabetical order.
+
+    Of several with one name the last counts; without any package the standard roles. Raises ``InputError`` for a role
+    of a site that cannot be imported.
+    """
     found: dict[str, Role] = {}
-    for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
-        module = importlib.import_module(f"{package}.{info.name}")
-        found.update({value.name: value for value in vars(module).values() if isinstance(value, Role)})
+    for package in packages or (STANDARD_ROLES,):
+        for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
+            module = _import(f"{package}.{info.name}")
+            here = (value for value in vars(module).values() if isinstance(value, Role))
+            found.update({one.name: one for one in here if one.function.__module__ == module.__name__})
     return in_order(found)
+
+
+def _import(name: str) -> ModuleType:
+    """A module of a role. One of a site is a user's file: what is wrong with it is said with its line."""
+    try:
+        return importlib.import_module(name)
+    except InputError:
+        raise
+    except Exception as error:
+        if not name.startswith(OWN_ROLES):
+            raise
+        (folder,) = sys.modules[name.partition(".")[0]].__path__
+        sentence = error.msg if isinstance(error, SyntaxError) else error
+        raise InputError(f"{type(error).__name__}: {sentence}", _place(error, folder)) from error
+
+
+def _place(error: Exception, folder: str) -> str:
+    """File and line below ``folder`` of what an error is about."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}"
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename.startswith(folder)]
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else folder
 
 
 def in_order(roles: Mapping[str, Role]) -> tuple[Role, ...]:

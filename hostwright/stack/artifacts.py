@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from hostwright.stack.stack import Stack
 
 STORE_VARIABLE = "HOSTWRIGHT_ARTIFACTS"
-_STACKS = Path(__file__).resolve().parents[2] / "inventory" / "stacks"
 _LOCK_HEADER = "# Checksums that nobody publishes, pinned at first sight by `invoke mirror`. Commit this file.\n"
 
 
@@ -81,13 +80,14 @@ _LOCK_FILE = TypeAdapter(_LockFile)
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The files under ``root``. ``lock_dirs`` are where stacks lie: a stack's pins are kept beside it."""
+    """The files under ``root``. ``lock_dirs`` are where stacks lie: a stack's pins are kept beside it, those of one
+    that lies in none of them in the first."""
 
     root: Path
-    lock_dirs: tuple[Path, ...] = (_STACKS,)
+    lock_dirs: tuple[Path, ...] = ()
 
     @classmethod
-    def default(cls, lock_dirs: tuple[Path, ...] = (_STACKS,)) -> Store:
+    def default(cls, lock_dirs: tuple[Path, ...] = ()) -> Store:
         """The store in ``$HOSTWRIGHT_ARTIFACTS``, else in the user's cache directory."""
         named = os.environ.get(STORE_VARIABLE)
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

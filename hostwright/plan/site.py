@@ -1,0 +1,117 @@
+"""A site: the directory of those who run hosts, in which all that is theirs lies, and what is standard beside it.
+
+    tasks.py            makes `invoke` know the verbs
+    inventory/          hosts, group_vars/, host_vars/, and stacks/
+    roles/              further roles, and others of a standard role's name
+    templates/NAME/     their templates, and others in the place of standard ones
+    tests/layers/       further checks
+
+What a site has goes before what the package brings (``hostwright/standard``), by name. The first two must be there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec
+from pathlib import Path
+
+import hostwright
+from hostwright.common.errors import InputError
+from hostwright.common.userpaths import expanded
+from hostwright.plan.role import OWN_ROLES, STANDARD_ROLES
+
+VARIABLE = "HOSTWRIGHT_SITE"
+STANDARD = Path(hostwright.__file__).parent / "standard"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A site by its directory, an absolute path."""
+
+    root: Path
+
+    @classmethod
+    def find(cls) -> Site:
+        """The site that ``HOSTWRIGHT_SITE`` names, else the nearest from the working directory upwards.
+
+        Raises ``InputError`` where there is none.
+        """
+        site = _named() or _above(Path.cwd())
+        if site is None:
+            raise InputError(
+                f"there is no site here: neither {Path.cwd()} nor a directory above it holds inventory/ and tasks.py. "
+                "Run `hostwright init DIR` to make one, or name one with --site DIR"
+            )
+        return site
+
+    @classmethod
+    def of(cls, inventory: Path) -> Site:
+        """The site for an inventory that was named: as ``find`` does, else the one that the inventory lies in, else the
+        directory that holds it."""
+        place = expanded(inventory).absolute()
+        return _named() or _above(Path.cwd()) or _above(place) or cls(place.parent)
+
+    @property
+    def inventory(self) -> Path:
+        """Its hosts and their variables."""
+        return self.root / "inventory"
+
+    @property
+    def stacks(self) -> tuple[Path, ...]:
+        """Where stacks are looked for, in this order."""
+        return self.inventory / "stacks", STANDARD / "stacks"
+
+    @property
+    def templates(self) -> tuple[Path, ...]:
+        """Where templates are looked for, in this order."""
+        return self.root / "templates", STANDARD / "templates"
+
+    @property
+    def checks(self) -> Path:
+        """Its own checks."""
+        return self.root / "tests" / "layers"
+
+    @property
+    def role_packages(self) -> tuple[str, ...]:
+        """The packages of roles; those of a later one replace others of their name."""
+        folder = self.root / "roles"
+        if not folder.is_dir() or folder.resolve() == (STANDARD / "roles").resolve():
+            return (STANDARD_ROLES,)
+        return STANDARD_ROLES, _package(folder.resolve())
+
+
+def _named() -> Site | None:
+    """The site that the variable names."""
+    named = os.environ.get(VARIABLE, "")
+    if not named:
+        return None
+    root = expanded(named).absolute()
+    if not _is_site(root):
+        raise InputError(
+            f"{root} is no site: a site holds inventory/ and tasks.py; `hostwright init` makes one", VARIABLE
+        )
+    return Site(root)
+
+
+def _above(place: Path) -> Site | None:
+    """The nearest site: the directory itself, or one above it."""
+    return next((Site(folder) for folder in (place, *place.parents) if _is_site(folder)), None)
+
+
+def _is_site(folder: Path) -> bool:
+    return (folder / "inventory").is_dir() and (folder / "tasks.py").is_file()
+
+
+def _package(folder: Path) -> str:
+    """The package under which the roles in a folder are imported. Its name is made of the path, so that no two sites
+    meet in one process, and nothing is put on ``sys.path``."""
+    name = f"{OWN_ROLES}{hashlib.sha256(os.fsencode(folder)).hexdigest()[:8]}"
+    if name not in sys.modules:
+        spec = ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = [str(folder)]
+        sys.modules[name] = module_from_spec(spec)
+    return name

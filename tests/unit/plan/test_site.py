@@ -1,0 +1,227 @@
+"""Sites: where they are found, and what they put before the standard roles, templates and stacks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hostwright.common.errors import InputError
+from hostwright.plan.member import Member, Roster
+from hostwright.plan.role import Role, Wanted, discover
+from hostwright.plan.site import STANDARD, Site
+from hostwright.resources.files.files import File
+
+CHRONY = """\
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hostwright.plan.model import Resource
+from hostwright.plan.role import Wanted, role
+from hostwright.resources.files.files import File
+
+from .words import PATH
+
+
+@dataclass(frozen=True, slots=True)
+class Chrony:
+    server: str = "ntp.example.org"
+
+
+@role(needs=["base"])
+def chrony(v: Chrony, host: Wanted) -> Iterator[Resource]:
+    \"\"\"The time.\"\"\"
+    yield File(PATH, host.render("chrony/chrony.conf.j2", server=v.server))
+"""
+EXTENDED = """\
+from collections.abc import Iterator
+
+from hostwright.plan.model import Resource
+from hostwright.plan.role import Wanted, role
+from hostwright.resources.files.files import File
+from hostwright.standard.roles.container import Container
+from hostwright.standard.roles.container import container as standard
+
+
+@role(extends=standard)
+def container(v: Container, host: Wanted) -> Iterator[Resource]:
+    \"\"\"Containers, by way of our registry's mirror.\"\"\"
+    yield from standard.resources(v, host)
+    yield File("/etc/docker/mirror", "registry.example.org\\n")
+"""
+
+
+def write(path: Path, text: str = "") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """A site with one host, in which the working directory is, and none is named."""
+    monkeypatch.delenv("HOSTWRIGHT_SITE", raising=False)
+    root = tmp_path / "site"
+    write(root / "tasks.py")
+    write(root / "inventory/hosts.yml", "all: {hosts: {gpu01: {}}}\n")
+    monkeypatch.chdir(root)
+    return Site(root)
+
+
+def member(site: Site) -> Member:
+    (found,) = Roster.load(site=site).members("all")
+    return found
+
+
+def own(site: Site) -> dict[str, Role]:
+    return {role.name: role for role in discover(*site.role_packages)}
+
+
+def test_a_site_is_found_upwards(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = site.root / "docs/more"
+    deep.mkdir(parents=True)
+    monkeypatch.chdir(deep)
+    assert Site.find() == site
+    assert Roster.load().path == site.inventory
+
+
+def test_the_nearest_site_counts(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = site.root / "other"
+    write(inner / "tasks.py")
+    (inner / "inventory").mkdir()
+    monkeypatch.chdir(inner)
+    assert Site.find() == Site(inner)
+
+
+def test_a_site_that_is_named_wins_over_the_working_directory(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    write(other / "tasks.py")
+    (other / "inventory").mkdir()
+    monkeypatch.setenv("HOSTWRIGHT_SITE", "../other")
+    assert Site.find().root.resolve() == other
+    monkeypatch.setenv("HOSTWRIGHT_SITE", str(tmp_path))
+    with pytest.raises(InputError, match=r"HOSTWRIGHT_SITE: .* is no site"):
+        Site.find()
+
+
+def test_outside_of_a_site_it_is_said_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOSTWRIGHT_SITE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="there is no site here") as error:
+        Roster.load()
+    assert "hostwright init DIR" in str(error.value)
+    assert "--site DIR" in str(error.value)
+
+
+def test_an_inventory_that_is_named_needs_no_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOSTWRIGHT_SITE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    hosts = write(tmp_path / "lists/hosts.yml", "all: {hosts: {gpu01: {}}}\n")
+    roster = Roster.load(hosts)
+    assert roster.site == Site(tmp_path / "lists")
+    assert [one.name for one in roster.members("all")] == ["gpu01"]
+
+
+def test_an_inventory_that_is_named_belongs_to_the_site_it_lies_in(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Roster.load(site.inventory / "hosts.yml").site == site
+
+
+def test_this_repository_is_a_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOSTWRIGHT_SITE", raising=False)
+    monkeypatch.chdir(Path(__file__).parents[3] / "docs")
+    site = Site.find()
+    assert site.root == Path(__file__).parents[3]
+    assert len(site.role_packages) == 1  # its roles are the standard ones, and are imported once
+
+
+def test_a_sites_role_is_found_with_its_parts_and_its_templates(site: Site) -> None:
+    write(site.root / "roles/chrony/__init__.py", CHRONY)
+    write(site.root / "roles/chrony/words.py", 'PATH = "/etc/chrony.conf"\n')
+    write(site.root / "roles/chrony/rules.py", "from . import Chrony\n\nRULES = (Chrony,)\n")
+    write(site.root / "templates/chrony/chrony.conf.j2", "server {{ server }}\n")
+    found = member(site)
+    role = next(one for one in found.roles if one.name == "chrony")
+    assert File("/etc/chrony.conf", "server ntp.example.org\n") in role.resources(role.variables(), found.wanted)
+    rules = role.part("rules")
+    assert rules is not None
+    assert (role.variables,) == rules.RULES
+    assert role.part("section") is None
+    assert not role.standard
+
+
+def test_roles_of_two_sites_do_not_meet(site: Site, tmp_path: Path) -> None:
+    other = Site(tmp_path / "other")
+    for root, path in ((site.root, "/a"), (other.root, "/b")):
+        write(root / "roles/chrony/__init__.py", CHRONY)
+        write(root / "roles/chrony/words.py", f'PATH = "{path}"\n')
+        write(root / "templates/chrony/chrony.conf.j2", "")
+    paths = [
+        next(iter(role.resources(role.variables(), Wanted(None, templates=one.templates)))).path  # type: ignore[arg-type,attr-defined]
+        for one in (site, other)
+        for role in [own(one)["chrony"]]
+    ]
+    assert paths == ["/a", "/b"]
+
+
+def test_a_role_of_the_same_name_wins_and_may_extend_the_standard_one(site: Site) -> None:
+    write(site.root / "roles/container/__init__.py", EXTENDED)
+    standard = own(Site(site.root / "none"))["container"]
+    extended = own(site)["container"]
+    assert extended.extends == standard
+    assert (extended.needs, extended.after, extended.variables) == (standard.needs, standard.after, standard.variables)
+    assert extended.summary.startswith("Containers, by way of")
+    assert extended.part("audit") is standard.part("audit") is not None
+    assert extended.standard
+    added = next(one for one in member(site).desired.roles if one.name == "container").resources[-1]
+    assert added == File("/etc/docker/mirror", "registry.example.org\n")
+
+
+def test_a_part_of_its_own_goes_before_that_of_the_role_that_it_extends(site: Site) -> None:
+    write(site.root / "roles/container/__init__.py", EXTENDED)
+    write(site.root / "roles/container/audit.py", "def audit_values(v, host):\n    return iter(())\n")
+    part = own(site)["container"].part("audit")
+    assert part is not None
+    assert part.__file__ == str(site.root / "roles/container/audit.py")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("import nothing_like_it\n", r"broken/__init__.py:1: ModuleNotFoundError: .*nothing_like_it"),
+        ("\n\ndef broken(:\n", r"broken/__init__.py:3: SyntaxError"),
+        ("\nfrom .words import A\n", r"broken/__init__.py:2: ModuleNotFoundError"),
+        (
+            "from hostwright.plan.role import role\n\n\n@role()\ndef broken(v: int): ...\n",
+            r"py:4: TypeError: role broken",
+        ),
+    ],
+)
+def test_a_role_that_cannot_be_imported_is_a_mistake_with_its_line(site: Site, text: str, sentence: str) -> None:
+    write(site.root / "roles/broken/__init__.py", text)
+    with pytest.raises(InputError, match=sentence):
+        Roster.load()
+
+
+def test_folders_without_python_are_none_of_our_roles(site: Site) -> None:
+    write(site.root / "roles/ansible_one/tasks/main.yml")
+    assert own(site) == own(Site(site.root / "none"))
+
+
+def test_templates_and_stacks_of_the_site_go_before_the_standard_ones(site: Site) -> None:
+    write(site.root / "templates/environment/ld.conf.j2", "ours\n")
+    write(site.inventory / "stacks/tensorflow-2.9.yml", "ours\n")
+    assert Wanted(None, templates=site.templates).render("environment/ld.conf.j2") == "ours\n"  # type: ignore[arg-type]
+    roster = Roster.load()
+    assert next(folder for folder in roster.stack_dirs if (folder / "tensorflow-2.9.yml").exists()) == site.stacks[0]
+    assert (
+        next(folder for folder in roster.stack_dirs if (folder / "tensorflow-2.10.yml").exists()) == STANDARD / "stacks"
+    )
+
+
+def test_the_pins_of_a_standard_stack_are_kept_in_the_site(site: Site) -> None:
+    assert Roster.load().store.lock_file("tensorflow-2.9") == site.inventory / "stacks/tensorflow-2.9.lock.yml"
