@@ -14,6 +14,7 @@ from rich.text import Text
 from hostwright.apply.host.outcome import INTERRUPTED
 from hostwright.cli import console
 from hostwright.common.errors import HostwrightError
+from hostwright.common.text import printable
 
 NOBODY_READS = 141  #: what a shell shows for a program that SIGPIPE (13) ended: 128 + 13
 
@@ -26,7 +27,7 @@ def run(verb: Callable[[], int]) -> int:
         sys.stdout.flush()  # not at the interpreter's end, when nobody can be told any more
         return status
     except HostwrightError as error:
-        errors.print(Text(console.printable(str(error)), style="bold red"))
+        errors.print(Text(printable(str(error)), style="bold red"))
         return error.exit_status
     except BrokenPipeError:
         # Whoever read our output, such as `head`, has read enough. What is still to be written goes nowhere.

@@ -22,12 +22,12 @@ from hostwright.common.errors import HostError, HostKeyMismatch, HostwrightError
 from hostwright.plan.member import Member, Members, Roster
 from hostwright.plan.release import Run
 from hostwright.rebuild.bmc import Controller, Opener
-from hostwright.rebuild.carrying import HostRebuild
+from hostwright.rebuild.host.carrying import HostRebuild
+from hostwright.rebuild.host.tools import Tools
 from hostwright.rebuild.install.installing import Installer
 from hostwright.rebuild.install.serving import SeedServers
 from hostwright.rebuild.install.sources import Sources, confirm
 from hostwright.rebuild.records import Records
-from hostwright.rebuild.tools import Tools
 from hostwright.rebuild.values import Outcome, Rebuild, Start
 from hostwright.rebuild.ways.diagnosis import Reinstall
 from hostwright.rebuild.ways.looking import Ways

@@ -13,9 +13,9 @@ from hostwright.apply.journal import state_root
 from hostwright.apply.locking import holding, setaside
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.rollout import Results, on_each
-from hostwright.cli.console import printable
 from hostwright.common.errors import InputError, Unreachable
 from hostwright.common.operator import operator
+from hostwright.common.text import printable
 from hostwright.plan import locks
 from hostwright.plan.locks import Holder, OperatorLock
 from hostwright.plan.member import Members

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from hostwright.apply.rollout.connections import CUT, Connections
 from hostwright.apply.rollout.rollout import on_each
-from hostwright.cli.console import printable
 from hostwright.common.errors import HostError, InputError, Refused, Stopped
+from hostwright.common.text import printable
 from hostwright.plan import release
 from hostwright.plan.member import Member, Members, Roster
 from hostwright.plan.observing import ask

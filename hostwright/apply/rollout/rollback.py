@@ -8,8 +8,8 @@ from typing import Any
 
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.rollout import Results, on_each
-from hostwright.cli.console import printable
 from hostwright.common.errors import InputError, Refused
+from hostwright.common.text import printable
 from hostwright.plan import release
 from hostwright.plan.member import Member
 from hostwright.plan.model import Facts

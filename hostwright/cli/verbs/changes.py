@@ -21,6 +21,7 @@ from hostwright.cli.views.outcomes import intents, show_outcomes, show_plans
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.shared import errors_json, show_errors, warn
 from hostwright.common.secret import Secret
+from hostwright.common.text import printable
 from hostwright.fleet import Fleet, Members
 
 ALL_OR_NONE = "nothing was touched: leave out the hosts that cannot go back (--hosts '…,!NAME') and the others will"
@@ -174,4 +175,4 @@ def _run_options(
 
 
 def _say(sentence: str) -> None:
-    console.make_console(stderr=True).print(Text(console.printable(sentence)))
+    console.make_console(stderr=True).print(Text(printable(sentence)))

@@ -14,6 +14,7 @@ from hostwright.cli import console
 from hostwright.cli.arguments import Selection
 from hostwright.cli.opening import members_of, open_fleet
 from hostwright.cli.transfer_view import make_progress, summary
+from hostwright.common.text import count
 from hostwright.fleet import Member
 from hostwright.inventory import fold
 from hostwright.plan.role import Role
@@ -58,7 +59,7 @@ def hosts(selection: Selection, *, as_json: bool = False) -> int:
         return AS_DESIRED
     out = console.make_console()
     folded = fold([member.name for member in members])
-    out.print(Text(f"{console.count(len(members), 'host')}: {folded}", style="bold"))
+    out.print(Text(f"{count(len(members), 'host')}: {folded}", style="bold"))
     for member in members:
         groups = ", ".join(member.host.groups)
         out.print(Text(f"  {member.name}  {member.host.address or member.name}  {member.stack.name}  {groups}"))

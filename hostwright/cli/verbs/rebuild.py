@@ -13,6 +13,7 @@ from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.rebuilds import announce, show_decisions, show_rebuilt
+from hostwright.cli.views.rebuildtimes import times_table
 from hostwright.common.errors import InputError
 from hostwright.plan.locks import read_duration
 from hostwright.rebuild import report
@@ -63,7 +64,7 @@ def rebuild_report(selection: Selection, *, since: str = "", as_json: bool = Fal
     if as_json:
         print(json.dumps(report.document(found)))
     else:
-        console.make_console().print(report.table(found))
+        console.make_console().print(times_table(found))
     return AS_DESIRED
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 
 from hostwright.apply.host.outcome import AS_DESIRED, FAILED
-from hostwright.cli import console
 from hostwright.cli.arguments import Selection
 from hostwright.cli.opening import members_of, open_fleet
 from hostwright.cli.views.keys import show_keys, tell
 from hostwright.common.errors import InputError
+from hostwright.common.text import printable
 from hostwright.rebuild.install.sources import read_fingerprint
 from hostwright.rebuild.newkeys import Told
 
@@ -36,5 +36,5 @@ def trust(selection: Selection, *, fingerprint: str = "", forget: bool = False, 
 
 
 def _ask(question: str) -> str:
-    print(console.printable(question), end="", file=sys.stderr, flush=True)
+    print(printable(question), end="", file=sys.stderr, flush=True)
     return sys.stdin.readline(80)

@@ -7,8 +7,8 @@ from rich.text import Text
 
 from hostwright.audit.history import Changed, Diff, Event, HostHistory
 from hostwright.audit.reports.table import SHOWN, short
-from hostwright.cli import console
 from hostwright.cli.views.shared import local_time
+from hostwright.common.text import printable
 from hostwright.inventory.patterns import fold
 
 STATUS_STYLES = {status: style for status, (_, _, style) in SHOWN.items()}
@@ -49,7 +49,7 @@ def changes(found: Diff) -> RenderableType:
     )
     for words, hosts, style in named:
         if hosts:
-            lines.append(Text(f"  {words}: ", style=style).append(f"{console.printable(fold(hosts))} ({len(hosts)})"))
+            lines.append(Text(f"  {words}: ", style=style).append(f"{printable(fold(hosts))} ({len(hosts)})"))
     lines += [_change(one) for one in (*found.deviations, *found.findings, *found.values)]
     if len(lines) == 1:
         lines.append(Text("  nothing has changed", style="green"))
@@ -59,4 +59,4 @@ def changes(found: Diff) -> RenderableType:
 def _change(one: Changed) -> Text:
     before, after = ("–" if value is None else short(value) or "nothing" for value in (one.before, one.after))
     text = Text(f"  {one.kind}  ", style="dim").append(f"{one.layer} {short(one.name)}".strip(), style="cyan")
-    return text.append(f": {before} → {after}  ").append(f"on {console.printable(fold(one.hosts))}", style="dim")
+    return text.append(f": {before} → {after}  ").append(f"on {printable(fold(one.hosts))}", style="dim")

@@ -8,12 +8,13 @@ from rich.text import Text
 
 from hostwright.cli import console
 from hostwright.cli.views.shared import errors_json, show_errors
+from hostwright.common.text import printable
 from hostwright.rebuild.newkeys import KeyResults, Told
 
 
 def tell(told: Told) -> None:
     """One host, as soon as its key is settled."""
-    console.make_console().print(Text(console.printable(_line(told))))
+    console.make_console().print(Text(printable(_line(told))))
 
 
 def show_keys(results: KeyResults, *, as_json: bool) -> None:

@@ -12,6 +12,7 @@ from hostwright.apply.locking.hostlocks import HostLocks
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli import console
 from hostwright.cli.views.shared import errors_json, show_errors
+from hostwright.common.text import printable
 from hostwright.plan.locks import OperatorLock
 
 
@@ -23,7 +24,7 @@ def show_locks(results: Results[HostLocks], *, as_json: bool) -> None:
         return
     out = console.make_console()
     for found in results.values:
-        out.print(Text(console.printable(locks_line(found))))
+        out.print(Text(printable(locks_line(found))))
     show_errors(results.errors)
 
 

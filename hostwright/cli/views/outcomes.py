@@ -16,6 +16,7 @@ from hostwright.apply.rollout.rollback import WayBack
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli import console
 from hostwright.cli.views.shared import errors_json, show_errors, show_stand_ins
+from hostwright.common.text import printable
 from hostwright.fleet import Member
 from hostwright.plan.model import Plan
 
@@ -43,7 +44,7 @@ def show_outcomes(verb: str, members: Sequence[Member], ended: RunResults[Outcom
     show_errors(results.errors)
     if results.stopped_because:
         sentence = f"{results.stopped_because}. To go on with what is left: {AGAIN.get(verb, THE_SAME)}"
-        console.make_console(stderr=True).print(Text(console.printable(sentence), style="bold red"))
+        console.make_console(stderr=True).print(Text(printable(sentence), style="bold red"))
     show_stand_ins(members, out)
     out.print(Text(f"run {run}: `invoke runs.show --run {run}` shows every step", style="dim"))
 

@@ -10,6 +10,7 @@ from rich.text import Text
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli import console
 from hostwright.cli.views.shared import errors_json, show_errors
+from hostwright.common.text import printable
 from hostwright.rebuild.bmc import Power
 from hostwright.rebuild.orders import Powered
 
@@ -28,7 +29,7 @@ def show_powered(results: Results[Powered], *, as_json: bool) -> None:
         for done in results.values:
             hints = (f"console: {done.console}",) if done.console and done.status.power is not Power.ON else ()
             for note in (*done.notes, *hints):
-                out.print(Text(console.printable(f"{done.host}: {note}"), style="yellow"))
+                out.print(Text(printable(f"{done.host}: {note}"), style="yellow"))
     show_errors(results.errors)
 
 
@@ -43,7 +44,7 @@ def _table(rows: tuple[Powered, ...]) -> Table:
         table.add_row(
             row.host,
             Text(said.power.value, style=_STYLE.get(said.power, "yellow")),
-            *(Text(console.printable(cell) or "–") for cell in cells),
-            Text(console.printable(", ".join(said.media)) or "–"),
+            *(Text(printable(cell) or "–") for cell in cells),
+            Text(printable(", ".join(said.media)) or "–"),
         )
     return table

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from hostwright.cli import console
 from hostwright.cli.views.shared import errors_json, show_errors, show_stand_ins
+from hostwright.common.text import printable
 from hostwright.fleet import Member
 from hostwright.inventory.patterns import fold
 from hostwright.rebuild.run import Decisions, Rebuilt
@@ -77,7 +78,7 @@ def decisions_table(decisions: Mapping[str, Decision]) -> RenderableType:
         table.add_row(
             Text(fold(names)),
             Text(way, style="red" if decision.refusal else "bold"),
-            Text(console.printable("; ".join(decision.reasons))),
+            Text(printable("; ".join(decision.reasons))),
             " → ".join(decision.steps) or "–",
             ", then ".join(decision.escalation) or "–",
         )
@@ -94,8 +95,6 @@ def rebuilds_table(rebuilds: tuple[Rebuild, ...]) -> RenderableType:
         outcome = Text(one.outcome, style=STYLES[one.outcome])
         table.add_row(Text(one.host), outcome, one.way, f"{one.total_s:.0f} s", phases)
     sentences = [
-        Text(f"{one.host}: {console.printable(one.sentence)}", style=STYLES[one.outcome])
-        for one in rebuilds
-        if one.sentence
+        Text(f"{one.host}: {printable(one.sentence)}", style=STYLES[one.outcome]) for one in rebuilds if one.sentence
     ]
     return Group(table, *sentences)

@@ -13,12 +13,13 @@ from rich.text import Text
 from hostwright.audit.reports import table
 from hostwright.cli import console
 from hostwright.common.errors import HostError, HostwrightError, SeveralFailed, StepFailed
+from hostwright.common.text import printable
 from hostwright.fleet import Member
 
 
 def warn(sentence: str) -> None:
     """Print a sentence that the operator should see, on standard error."""
-    console.make_console(stderr=True).print(Text(console.printable(sentence), style="yellow"))
+    console.make_console(stderr=True).print(Text(printable(sentence), style="yellow"))
 
 
 def errors_json(errors: tuple[HostError, ...]) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from rich.text import Text
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli import console
 from hostwright.cli.views.shared import errors_json, show_errors, show_stand_ins
+from hostwright.common.text import printable
 from hostwright.fleet import Member
 from hostwright.verify.verifying import Check, Verdict
 
@@ -52,8 +53,6 @@ def _show_verdict(out: Console, verdict: Verdict) -> None:
             Text.assemble("  ", mark, f" {role}: {len(checks) - len(bad)} of {len(checks)} checks  {seconds:.1f} s")
         )
         for check in bad:
-            out.print(
-                Text(f"      {check.sentence.splitlines()[0]}\n        {console.printable(check.why)}", style="red")
-            )
+            out.print(Text(f"      {check.sentence.splitlines()[0]}\n        {printable(check.why)}", style="red"))
     if not verdict.plan.empty:
         out.print(console.show_plan(verdict.plan))

@@ -20,7 +20,7 @@ from hostwright.plan.hostfacts import OS_RELEASE, os_release
 from hostwright.plan.member import Member
 from hostwright.plan.observing import ask
 from hostwright.rebuild.bmc import Controller
-from hostwright.rebuild.clock import Phases
+from hostwright.rebuild.host.clock import Phases
 from hostwright.rebuild.install.seeds.debian import FETCHED
 from hostwright.rebuild.install.seeds.rendering import Seed, render_keys, render_seed
 from hostwright.rebuild.install.seeds.settings import Install, Reinstall, reinstall_environment

@@ -31,11 +31,11 @@ from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
 from hostwright.plan import locks
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.release import Run
-from hostwright.rebuild import carrying, freeing
-from hostwright.rebuild.carrying import HostRebuild
-from hostwright.rebuild.clock import Phases
-from hostwright.rebuild.powering import OrderFailed
-from hostwright.rebuild.tools import Tools
+from hostwright.rebuild.host import carrying, freeing
+from hostwright.rebuild.host.carrying import HostRebuild
+from hostwright.rebuild.host.clock import Phases
+from hostwright.rebuild.host.powering import OrderFailed
+from hostwright.rebuild.host.tools import Tools
 from hostwright.rebuild.values import Rebuild
 from hostwright.rebuild.ways.diagnosis import Diagnosis
 from hostwright.rebuild.ways.looking import Looked, Ways

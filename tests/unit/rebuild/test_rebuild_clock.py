@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.common.durations import Clock
-from hostwright.rebuild.clock import Phases
+from hostwright.rebuild.host.clock import Phases
 from hostwright.rebuild.values import PHASES, Phase
 
 

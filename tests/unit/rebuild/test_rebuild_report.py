@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from hostwright.rebuild.report import FEW, document, summarise, table, times
+from hostwright.cli.views.rebuildtimes import times_table
+from hostwright.rebuild.report import FEW, document, summarise, times
 from hostwright.rebuild.values import TARGET_S, Rebuild
 from tests.unit.support.audits import HOSTILE
 from tests.unit.support.rebuilds import rebuild
@@ -31,7 +32,7 @@ FLEET = (
 
 def shown(records: tuple[Rebuild, ...]) -> str:
     out = io.StringIO()
-    Console(width=140, file=out).print(table(records))
+    Console(width=140, file=out).print(times_table(records))
     return out.getvalue()
 
 

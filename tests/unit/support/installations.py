@@ -18,7 +18,7 @@ from hostwright.fleet import Member
 from hostwright.plan.hostfacts import OS_RELEASE
 from hostwright.plan.model import Answer, Facts
 from hostwright.rebuild.bmc import BmcError
-from hostwright.rebuild.clock import Phases
+from hostwright.rebuild.host.clock import Phases
 from hostwright.rebuild.install import installing
 from hostwright.rebuild.install.installing import Installer
 from hostwright.rebuild.install.seeds.debian import FETCHED

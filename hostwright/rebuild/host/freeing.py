@@ -12,8 +12,8 @@ from hostwright.common.errors import Locked, Refused, Stopped
 from hostwright.plan import locks
 from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask
-from hostwright.rebuild.clock import Phases
-from hostwright.rebuild.tools import Tools
+from hostwright.rebuild.host.clock import Phases
+from hostwright.rebuild.host.tools import Tools
 from hostwright.resources.gpu_use import BUSY_PROBES, users
 
 

@@ -18,10 +18,10 @@ from hostwright.apply.disturb.rebooting import NotBack
 from hostwright.apply.host import applying, departure
 from hostwright.common.errors import HostError, HostKeyMismatch, HostwrightError, Locked, Refused, Stopped
 from hostwright.plan.planning import Desired, removal_of
-from hostwright.rebuild import freeing, powering
-from hostwright.rebuild.clock import Phases
-from hostwright.rebuild.keeping import keep_locked
-from hostwright.rebuild.tools import Tools
+from hostwright.rebuild.host import freeing, powering
+from hostwright.rebuild.host.clock import Phases
+from hostwright.rebuild.host.keeping import keep_locked
+from hostwright.rebuild.host.tools import Tools
 from hostwright.rebuild.values import Outcome, Phase, Rebuild, Start, Way
 from hostwright.rebuild.ways.diagnosis import Diagnosis
 from hostwright.rebuild.ways.looking import Looked, look

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hostwright.apply import events
 from hostwright.apply.disturb import rebooting
 from hostwright.common.errors import HostError
-from hostwright.rebuild.clock import Phases
-from hostwright.rebuild.tools import Tools
+from hostwright.rebuild.host.clock import Phases
+from hostwright.rebuild.host.tools import Tools
 from hostwright.rebuild.values import Way
 
 

@@ -1,0 +1,1 @@
+"""One host through its rebuild."""
