@@ -1,0 +1,73 @@
+"""What an operator installs is what the product imports: nothing is missing, and nothing is for developers alone."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+import hostwright
+
+TREE = Path(hostwright.__file__).resolve().parents[1]
+PROJECT = tomllib.loads((TREE / "pyproject.toml").read_text("utf-8"))["project"]
+#: By the places of the code: the engine with its roles, and the checks that `verify` runs on users' hosts.
+PRODUCT = ("hostwright", "roles", "tests/layers")
+NO_PACKAGE = {"hostwright", "roles", "lab", "tests", "tasks", "_typeshed"} | sys.stdlib_module_names
+#: Parts of another package, by whose version theirs is chosen, and whose documentation has them imported.
+PART_OF = {"pydantic-core": "pydantic", "markupsafe": "jinja2"}
+
+
+def imported(text: str) -> Iterator[str]:
+    """The packages, of others, that a module imports, wherever it does."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names = [one.name for one in node.names]
+        else:
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+        yield from {name.partition(".")[0] for name in names} - NO_PACKAGE
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def distributions(folders: Iterable[str]) -> set[str]:
+    """What must be installed for the code in these folders."""
+    by_module = packages_distributions()
+    files = [path for folder in folders for path in (TREE / folder).rglob("*.py")] + [TREE / "tasks.py"]
+    modules = {module for path in files for module in imported(path.read_text("utf-8"))}
+    names = {normal(by_module[module][0]) for module in modules}
+    return {PART_OF.get(name, name) for name in names}
+
+
+def declared(requirements: Iterable[str]) -> set[str]:
+    return {normal(Requirement(line).name) for line in requirements}
+
+
+def test_the_product_imports_what_it_declares_and_declares_what_it_imports() -> None:
+    assert distributions(PRODUCT) == declared(PROJECT["dependencies"])
+
+
+def test_what_only_tests_and_the_lab_import_is_for_developers() -> None:
+    others = distributions([*PRODUCT, "lab", "tests"]) - declared(PROJECT["dependencies"])
+    developers = declared(PROJECT["optional-dependencies"]["dev"])
+    assert others <= developers
+    assert not developers & declared(PROJECT["dependencies"])
+
+
+@pytest.mark.parametrize("name", ["selenium", "mypy", "sushy-tools", "ruff", "hypothesis"])
+def test_developers_tools_are_no_dependency(name: str) -> None:
+    assert name not in declared(PROJECT["dependencies"])
+
+
+def test_everything_declared_is_pinned() -> None:
+    pinned = set(re.findall(r"^([A-Za-z0-9._-]+)==", (TREE / "requirements.lock").read_text("utf-8"), re.MULTILINE))
+    wanted = declared(PROJECT["dependencies"]) | declared(PROJECT["optional-dependencies"]["dev"])
+    assert wanted <= {normal(name) for name in pinned}
