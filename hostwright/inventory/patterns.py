@@ -29,6 +29,8 @@ def select(inventory: Inventory, pattern: str, named_sets: Mapping[str, Iterable
     """
     sets = {name: set(hosts) for name, hosts in (named_sets or {}).items()}
     chosen = _chosen(inventory, terms(pattern), sets)
+    if not inventory.hosts:
+        raise InputError("the inventory has no hosts yet: name them in its hosts.yml")
     if not chosen:
         raise InputError(f"{pattern!r} chooses no host; the inventory has {len(inventory.hosts)}", _OPTION)
     hosts = [host for name, host in inventory.hosts.items() if name in chosen]

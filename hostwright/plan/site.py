@@ -91,9 +91,8 @@ def _named() -> Site | None:
         return None
     root = expanded(named).absolute()
     if not _is_site(root):
-        raise InputError(
-            f"{root} is no site: a site holds inventory/ and tasks.py; `hostwright init` makes one", VARIABLE
-        )
+        sentence = f"{root} is no site: a site holds inventory/ and tasks.py; `hostwright init` makes one"
+        raise InputError(sentence, f"--site, {VARIABLE}")
     return Site(root)
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
 import tarfile
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from hostwright import __version__
-from tests.unit.support.package import PROJECT, build_sdist, build_wheel, copy_sources
+from tests.unit.support.package import PROJECT, build_sdist, build_wheel, copy_sources, install
 
 
 @pytest.fixture(scope="module")
@@ -63,3 +65,80 @@ def test_the_sdist_makes_the_same_wheel(sources: Path, wheel: Path, tmp_path: Pa
 def contents(wheel: Path) -> dict[str, bytes]:
     archive = zipfile.ZipFile(wheel)
     return {name: archive.read(name) for name in archive.namelist() if not name.endswith("/RECORD")}
+
+
+@pytest.fixture(scope="module")
+def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return install(wheel, tmp_path_factory.mktemp("installed") / "venv")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A directory outside of the checkout, with a home of its own, from which the installed command is called."""
+
+    folder: Path
+    programs: Path
+
+    def __call__(self, *words: str, cwd: str = "", program: tuple[str, ...] = ("hostwright",)) -> str:
+        home = self.folder / "home"
+        home.mkdir(exist_ok=True)
+        done = subprocess.run(
+            [str(self.programs / program[0]), *program[1:], *words],
+            cwd=self.folder / cwd,
+            env={"PATH": f"{self.programs}:/usr/bin:/bin", "HOME": str(home), "LC_ALL": "C.UTF-8"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def call(tmp_path: Path, programs: Path) -> Place:
+    return Place(tmp_path, programs)
+
+
+def traces(*folders: Path) -> dict[Path, float]:
+    return {path: path.stat().st_mtime for folder in folders for path in folder.rglob("*")}
+
+
+def test_an_installed_hostwright_makes_a_site_and_works_in_it(call: Place) -> None:
+    assert call("--version") == f"Hostwright {__version__}\n"
+    installed = call.programs.parent
+    before = traces(installed)
+    call("init", "ours")
+    site = call.folder / "ours"
+    (site / "inventory/hosts.yml").write_text("all: {hosts: {gpu01: {ansible_host: 192.0.2.11}}}\n")
+    (site / "roles/motd").mkdir()
+    (site / "roles/motd/__init__.py").write_text(MOTD)
+    assert "gpu01  192.0.2.11  tensorflow-2.9" in call("hosts", cwd="ours/roles")
+    assert "motd_text = 'ours'" in call("vars", "--hosts", "gpu01", "--roles", "motd", cwd="ours")
+    assert call("hosts", "--site", "ours") == call("hosts", cwd="ours")
+    assert call("hosts", cwd="ours", program=("python", "-m", "invoke")) == call("hosts", cwd="ours")
+    assert call("hosts", cwd="ours", program=("python", "-m", "hostwright")) == call("hosts", cwd="ours")
+    subprocess.run([str(site / ".ci/run")], env={"PATH": f"{call.programs}:/usr/bin:/bin"}, check=True)
+    assert traces(installed) == before, "nothing outside of the site is touched"
+    assert {path.name for path in call.folder.iterdir()} == {"home", "ours"}
+    assert not list((call.folder / "home").iterdir())
+
+
+MOTD = '''\
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hostwright.plan.model import Resource
+from hostwright.plan.role import Wanted, role
+from hostwright.resources.files.files import File
+
+
+@dataclass(frozen=True, slots=True)
+class Motd:
+    text: str = "ours"
+
+
+@role(needs=["base"])
+def motd(v: Motd, host: Wanted) -> Iterator[Resource]:
+    """A word to those who log in."""
+    yield File("/etc/motd", v.text)
+'''

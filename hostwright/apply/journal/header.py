@@ -1,4 +1,4 @@
-"""Who runs what, from which commit: the first record of a run."""
+"""Who runs what, from which commit of the site: the first record of a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from hostwright import __version__
 from hostwright.common.operator import operator
 
 GIT_TIMEOUT_S = 3.0  #: a work tree on a slow disk is left unnamed rather than waited for
-_PROJECT = Path(__file__).resolve().parents[3]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +43,10 @@ class RunHeader:
     masked: tuple[str, ...] = ()
 
     @classmethod
-    def now(cls, verb: str, hosts: Sequence[str], inventory: Path, options: Mapping[str, Any]) -> RunHeader:
-        """The header of a run that begins now, in this process."""
+    def now(
+        cls, verb: str, hosts: Sequence[str], inventory: Path, options: Mapping[str, Any], *, site: Path
+    ) -> RunHeader:
+        """The header of a run that begins now, in this process. ``site`` is the directory of the site."""
         return cls(
             run=new_run_id(),
             verb=verb,
@@ -53,7 +54,7 @@ class RunHeader:
             inventory=str(inventory.resolve()),
             options=options,
             operator=operator(),
-            commit=commit_of(_PROJECT),
+            commit=commit_of(site),
             inventory_commit=commit_of(inventory),
             argv=tuple(sys.argv),
             pid=os.getpid(),

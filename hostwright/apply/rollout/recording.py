@@ -85,7 +85,7 @@ def recorded(
 
     A journal that cannot be written is a warning: no fleet shall stay broken because a disk here is full.
     """
-    header = RunHeader.now(verb, [member.name for member in members], roster.path, options)
+    header = RunHeader.now(verb, [member.name for member in members], roster.path, options, site=roster.site.root)
     secrets = {*secrets_in(roster.inventory.hosts.values()), *connections.secrets}
     listeners: list[Emit] = []
 

@@ -102,7 +102,7 @@ def test_a_site_that_is_named_wins_over_the_working_directory(
     monkeypatch.setenv("HOSTWRIGHT_SITE", "../other")
     assert Site.find().root.resolve() == other
     monkeypatch.setenv("HOSTWRIGHT_SITE", str(tmp_path))
-    with pytest.raises(InputError, match=r"HOSTWRIGHT_SITE: .* is no site"):
+    with pytest.raises(InputError, match=r"--site, HOSTWRIGHT_SITE: .* is no site"):
         Site.find()
 
 

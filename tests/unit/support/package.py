@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -55,3 +57,16 @@ def _pip(*arguments: str) -> None:
 def _run(command: list[str], cwd: Path) -> None:
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def install(wheel: Path, folder: Path) -> Path:
+    """A virtual environment with the wheel installed, which borrows what it depends on from this interpreter's own.
+
+    Returns the folder of its programs.
+    """
+    venv.create(folder, with_pip=False, symlinks=True)
+    programs = folder / "bin"
+    (packages,) = folder.glob("lib/python*/site-packages")
+    (packages / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    _pip("--python", str(programs / "python"), "install", *_OFFLINE, str(wheel))
+    return programs

@@ -86,7 +86,7 @@ def test_the_commit_is_named_and_so_is_what_differs_from_it(tmp_path: Path):
 
 
 def test_a_header_of_this_process_says_who_and_what(tmp_path: Path):
-    header = RunHeader.now("provision", ["gpu01"], tmp_path, {"hosts": "all"})
+    header = RunHeader.now("provision", ["gpu01"], tmp_path, {"hosts": "all"}, site=tmp_path)
     assert header.pid == os.getpid()
     assert "@" in header.operator
     assert header.began.endswith("+00:00")

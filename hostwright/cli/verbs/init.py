@@ -1,0 +1,66 @@
+"""``hostwright init``: a directory for an operator's hosts, stacks, roles and checks."""
+
+from __future__ import annotations
+
+import shlex
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from rich.text import Text
+
+from hostwright import __version__
+from hostwright.apply.host.outcome import AS_DESIRED
+from hostwright.cli import console
+from hostwright.common.errors import InputError
+from hostwright.common.userpaths import expanded
+
+NEXT = """\
+{place} is a site now. What to do next:
+
+  cd {place}
+  python3 -m venv .venv && . .venv/bin/activate && pip install -r requirements.txt
+  $EDITOR inventory/hosts.yml        # your hosts
+  hostwright hosts
+  hostwright mirror                  # the stack's files, once
+  hostwright plan --hosts gpu01      # changes nothing
+
+Keep it in a repository of its own: git init, git add ., git commit."""
+
+
+def init(directory: str) -> int:
+    """``hostwright init``. Raises ``InputError`` where a file of a site is there already: nothing is written then."""
+    root = expanded(directory)
+    with as_file(files("hostwright.cli") / "skeleton") as skeleton:
+        sources = {root / _name(path.relative_to(skeleton)): path for path in sorted(skeleton.rglob("*")) if _is(path)}
+        _refuse(root, [target for target in sources if target.exists() or target.is_symlink()])
+        try:
+            for target, source in sources.items():
+                _write(target, source)
+        except OSError as error:
+            raise InputError(f"the site cannot be written: {error.strerror}", str(error.filename or root)) from error
+    console.make_console().print(Text(NEXT.format(place=shlex.quote(str(root)))), soft_wrap=True)
+    return AS_DESIRED
+
+
+def _refuse(root: Path, there: list[Path]) -> None:
+    if there:
+        names = ", ".join(str(path.relative_to(root)) for path in there)
+        raise InputError(f"there is {names} already, and nothing is overwritten: name another directory", str(root))
+
+
+def _is(path: Path) -> bool:
+    return path.is_file() and "__pycache__" not in path.parts
+
+
+def _name(path: Path) -> Path:
+    """The path in a site: what is hidden there is not hidden here, where packages would leave it out."""
+    return Path(*(f".{part.removeprefix('dot-')}" if part.startswith("dot-") else part for part in path.parts))
+
+
+def _write(target: Path, source: Path) -> None:
+    text = source.read_text("utf-8")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("x", encoding="utf-8") as file:
+        file.write(text.replace("{version}", __version__) if target.name == "requirements.txt" else text)
+    if text.startswith("#!"):
+        target.chmod(0o755)

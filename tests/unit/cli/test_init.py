@@ -1,0 +1,84 @@
+"""``hostwright init``: a site that works at once, and no file that was there before touched."""
+
+from __future__ import annotations
+
+import ast
+import os
+from pathlib import Path
+
+import pytest
+
+from hostwright import __version__
+from hostwright.cli.verbs.init import init
+from hostwright.common.errors import InputError
+from hostwright.fleet import Fleet
+from hostwright.plan.site import Site
+
+
+def files_of(root: Path) -> dict[str, str]:
+    return {str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    assert init(str(tmp_path / "our site")) == 0
+    return tmp_path / "our site"
+
+
+def test_a_site_has_a_place_for_everything(site: Path) -> None:
+    assert {name for name in files_of(site) if not name.endswith("README.md")} == {
+        ".ci/run",
+        ".gitignore",
+        "inventory/group_vars/all.yml",
+        "inventory/hosts.yml",
+        "requirements.txt",
+        "tasks.py",
+    }
+    for folder in ("inventory/stacks", "roles", "templates", "tests/layers"):
+        assert (site / folder).is_dir()
+    assert os.access(site / ".ci/run", os.X_OK)
+    assert len(ast.parse((site / "tasks.py").read_text()).body) == 3
+
+
+def test_the_version_is_pinned(site: Path) -> None:
+    lines = (site / "requirements.txt").read_text().splitlines()
+    assert [line for line in lines if not line.startswith("#")] == [f"hostwright=={__version__}"]
+
+
+def test_hosts_are_read_once_they_are_named(site: Path) -> None:
+    with pytest.raises(InputError, match=r"no hosts yet: name them in its hosts\.yml"):
+        Fleet.load(site=Site(site)).members("all")
+    hosts = site / "inventory/hosts.yml"
+    commented = hosts.read_text().partition("addresses in:\n#\n")[2]
+    hosts.write_text("".join(line.removeprefix("# ") for line in commented.splitlines(keepends=True)))
+    found = Fleet.load(site=Site(site)).members("all")
+    assert len(found) == 18
+    assert {one.stack.name for one in found} == {"tensorflow-2.9"}
+
+
+def test_what_to_do_next_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    init(str(tmp_path / "our site"))
+    said = capsys.readouterr().out
+    assert f"cd '{tmp_path}/our site'" in said
+    for step in ("pip install -r requirements.txt", "inventory/hosts.yml", "hostwright plan"):
+        assert step in said
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "tasks.py").write_text("mine")
+    with pytest.raises(InputError, match=r"there is tasks\.py already, and nothing is overwritten"):
+        init(str(tmp_path))
+    assert files_of(tmp_path) == {"tasks.py": "mine"}
+
+
+def test_a_directory_with_other_files_becomes_a_site(tmp_path: Path) -> None:
+    (tmp_path / "LICENSE").write_text("mine")
+    init(str(tmp_path))
+    assert files_of(tmp_path)["LICENSE"] == "mine"
+    assert (tmp_path / "tasks.py").exists()
+
+
+def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="the site cannot be written"):
+        init(str(tmp_path / "file" / "site"))
