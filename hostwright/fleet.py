@@ -1,13 +1,21 @@
 """The public API: load an inventory, name hosts, and look at, change or check them. What comes of it are values.
 
-    from hostwright.fleet import Fleet
+    >>> from pathlib import Path
+    >>> from hostwright.fleet import Audience, Fleet
+    >>> fleet = Fleet.load(Path("inventory"))
+    >>> members = fleet.members("@rack3,!gpu05")
+    >>> results = fleet.plan(members)
+    >>> [(plan.host, len(plan.changes)) for plan in results.values]
+    []
+    >>> [(error.host, error.sentence) for error in results.errors]
+    [('gpu03', '127.0.0.1:... refuses the connection...')]
+    >>> ended = fleet.verify(members, audience=Audience.of(lambda event: print(event.host, type(event).__name__)))
+    gpu03 HostEnded
+    >>> ended.status
+    1
 
-    fleet = Fleet.load(Path("inventory"))
-    members = fleet.members("@rack3,!gpu05")
-    for plan in fleet.plan(members).values:
-        print(plan.host, len(plan.changes))
-
-The command line (``hostwright.cli``) uses nothing else of what changes hosts or looks at them.
+No host is changed by ``plan``, ``verify``, ``audit`` and ``decide``. The command line does all that it does to hosts by
+this API, and records the same.
 """
 
 from __future__ import annotations
@@ -18,10 +26,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostwright.apply.host.variables import read_apply_variables
-from hostwright.apply.journal import check_sets, named_sets, state_root
+from hostwright.apply.journal import state_root
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
-from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions, RunOptions
+from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions, RolloutOptions, RunOptions
 from hostwright.apply.rollout.recording import NOBODY, Audience, RunResults
 from hostwright.common.errors import Mistakes
 from hostwright.inventory import Host
@@ -46,9 +54,8 @@ if TYPE_CHECKING:
     from hostwright.stack.mirroring import Mirrored, Progress
     from hostwright.verify.verifying import Verdict
 
-__all__ = ["DEFAULT_INVENTORY", "DEFAULT_STACK", "PROJECT", "Fleet", "Member", "Members"]
-
-AUDIT_SETS = ("drifted", "failing", "unread")  #: see ``history.audited_sets``
+__all__ = ["DEFAULT_INVENTORY", "DEFAULT_STACK", "PROJECT", "Audience", "ChangeOptions", "Fleet", "Member", "Members"]
+__all__ += ["RolloutOptions", "RunResults"]
 
 
 class Fleet(Roster):
@@ -74,17 +81,11 @@ class Fleet(Roster):
 
         Raises ``InputErrors`` with the mistakes of all these hosts' variables.
         """
-        sets = self._named_sets(pattern) if named_sets is None and "@" in pattern else named_sets
-        return super().members(pattern, roles, sets)
+        if named_sets is None and "@" in pattern:
+            from hostwright.audit.history import sets_of
 
-    def _named_sets(self, pattern: str) -> dict[str, set[str]]:
-        sets = named_sets(state_root(), self.path)
-        check_sets(pattern, sets, self.inventory.groups)
-        if not any(f"@{name}" in pattern for name in AUDIT_SETS):
-            return sets
-        from hostwright.audit.history import audited_sets
-
-        return {**sets, **audited_sets(state_root(), self.path)}
+            named_sets = sets_of(pattern, state_root(), self.path, self.inventory.groups)
+        return super().members(pattern, roles, named_sets)
 
     def plan(self, members: Members, *, goal: Goal = AS_WANTED, password: Secret | None = None) -> Results[Plan]:
         """What stands between hosts and what is wanted of them. Changes nothing."""

@@ -1,16 +1,27 @@
-"""The fleet: every room reads its own variables once, before any host is touched."""
+"""The fleet: every room reads its own variables once, before any host is touched; and its API, without the command
+line, with hosts that refuse the connection."""
 
 from __future__ import annotations
 
+import doctest
 import json
+import socket
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hostwright import fleet as api
+from hostwright.apply.events import Event, HostEnded
 from hostwright.apply.host.variables import read_apply_variables
+from hostwright.apply.journal import Runs, state_root
+from hostwright.apply.locking import setaside
 from hostwright.common.errors import InputError, InputErrors, Mistakes
-from hostwright.fleet import Fleet
+from hostwright.fleet import Audience, ChangeOptions, Fleet, RolloutOptions
+from hostwright.plan.locks import OperatorLock
+from hostwright.rebuild.orders import Order
 from hostwright.rebuild.ways.means import Means, read_means
 
 
@@ -66,3 +77,72 @@ def test_mistakes_are_gathered_once_each_and_other_errors_pass() -> None:
     with pytest.raises(InputErrors) as caught:
         mistakes.refuse()
     assert str(caught.value) == "one\nhosts.yml:3: two"
+
+
+# Without the command line
+
+
+@pytest.fixture
+def silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
+    """A rack of two hosts at a port where nobody listens; the current directory holds its inventory."""
+    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        where = {"ansible_host": "127.0.0.1", "ansible_port": closed.getsockname()[1]}
+        (tmp_path / "inventory").mkdir()
+        hosts = {"gpu03": {}, "gpu05": {}}
+        (tmp_path / "inventory" / "hosts.yml").write_text(json.dumps({"rack3": {"hosts": hosts, "vars": where}}))
+        yield Fleet.load(tmp_path / "inventory")
+
+
+@pytest.mark.usefixtures("silent")
+def test_the_example_of_the_documentation_runs() -> None:
+    ran = doctest.testmod(api, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    assert (ran.failed, ran.attempted > 5) == (0, True)
+
+
+def test_looks_return_what_came_of_each_host_and_are_no_runs(silent: Fleet) -> None:
+    members = silent.members("all")
+    for results in (silent.plan(members), silent.ways_back(members), silent.locks(members)):
+        assert [error.host for error in results.errors] == ["gpu03", "gpu05"]
+        assert results.values == ()
+    assert [host.status for host in silent.audit(members).hosts] == ["unread", "unread"]
+    assert {name: one.way for name, one in silent.decide(members).of.items()} == dict.fromkeys(
+        members.by_name, "hand over"
+    )
+    assert Runs(state_root()).list() == []
+
+
+def test_a_run_is_recorded_told_to_its_audience_and_named_afterwards(silent: Fleet) -> None:
+    now = datetime.now(UTC)
+    lock = OperatorLock("ada@desk", "RMA", "gpu05", now, now + timedelta(hours=1))
+    setaside.put(state_root(), silent.path, lock, now=now)
+    heard: list[Event] = []
+    change = ChangeOptions(drain=True, rollout=RolloutOptions(max_fail="10%"))
+    members = silent.members("gpu05", ["base"])
+    ended = silent.provision(members, change=change, audience=Audience.of(heard.append))
+    (error,) = ended.results.errors
+    assert (ended.status, "set aside on this machine, locked by ada@desk" in error.sentence) == (1, True)
+    assert [(event.host, event.result) for event in heard if isinstance(event, HostEnded)] == [("gpu05", "failed")]
+    (run,) = Runs(state_root()).list()
+    assert (run.run, run.header.verb, run.status) == (ended.run, "provision", 1)
+    assert run.header.options == {"hosts": "gpu05", "roles": "base", "drain": True, "max_fail": "10%"}
+    assert [member.name for member in silent.members("@failed")] == ["gpu05"]
+
+
+def test_a_removal_touches_no_host_whose_records_were_not_seen(silent: Fleet) -> None:
+    members = silent.members("all")
+    removal = silent.removal(members)
+    ended = silent.remove(members, removal)
+    assert [error.host for error in ended.results.errors] == ["gpu03", "gpu05"]
+    assert all("refuses the connection" in error.sentence for error in ended.results.errors)
+
+
+def test_what_is_wrong_with_a_run_is_told_before_it_begins(silent: Fleet) -> None:
+    members = silent.members("all")
+    with pytest.raises(InputError, match="--canary"):
+        silent.provision(members, change=ChangeOptions(rollout=RolloutOptions(canary="some")))
+    with pytest.raises(InputError, match="no BMC"):
+        silent.power(members, Order("cycle"))
+    assert Runs(state_root()).list() == []

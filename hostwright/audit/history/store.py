@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from sqlite3 import Connection
 
+from hostwright.apply.journal import check_sets, named_sets
 from hostwright.audit.history import comparing, pruning, reading, trending
 from hostwright.audit.history.items import STATUS, Item
 from hostwright.audit.history.opening import opened
@@ -90,12 +91,18 @@ class History:
             yield db, reading.inventory_id(db, inventory)
 
 
-def audited_sets(root: Path, inventory: str | Path) -> dict[str, set[str]]:
-    """What ``@drifted`` and its kin stand for: the hosts that the last audit of each found so.
+def sets_of(pattern: str, root: Path, inventory: str | Path, groups: Container[str]) -> dict[str, set[str]]:
+    """What the ``@`` terms of a ``--hosts`` pattern stand for: the hosts of the last run by what became of them
+    (``@failed`` and its kin), and hosts by what the last audit of each said of it (``@drifted`` and its kin).
 
-    Raises ``InputError`` where no audit of the inventory is recorded.
+    Raises ``InputError`` for a set that nothing is recorded of, where no group has that name.
     """
+    sets = named_sets(root, inventory)
+    check_sets(pattern, sets, groups)
+    if not any(f"@{name}" in pattern for name in AUDIT_SETS):
+        return sets
     latest = History(root).latest(inventory)
     if not latest:
         raise InputError("no audit of this inventory is recorded yet: run invoke audit first", "--hosts")
-    return {name: {host for host, now in latest.items() if now == status} for name, status in AUDIT_SETS.items()}
+    said = {name: {host for host, now in latest.items() if now == status} for name, status in AUDIT_SETS.items()}
+    return {**sets, **said}

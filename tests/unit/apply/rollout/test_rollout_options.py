@@ -1,0 +1,94 @@
+"""The options of a run: as they are recorded, and as ``--resume`` takes them up again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostwright.apply.events import HostEnded
+from hostwright.apply.journal import Journal, RunHeader
+from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions, RunOptions, resume
+from hostwright.common.errors import InputError
+from hostwright.common.secret import Secret
+from hostwright.plan.member import Roster
+from hostwright.transport import Options
+
+
+@pytest.fixture
+def roster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Roster:
+    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
+    (tmp_path / "hosts.yml").write_text(json.dumps({"all": {"hosts": {"gpu01": {}, "gpu02": {}, "gpu03": {}}}}))
+    return Roster.load(tmp_path)
+
+
+def ran(roster: Roster, options: dict[str, Any], *secrets: Secret, left: tuple[str, ...] = ("gpu02",)) -> None:
+    """A provision run with these options that left these hosts, and brought gpu01."""
+    header = RunHeader.now("provision", ("gpu01", *left), roster.path, options)
+    root = roster.path / "state"
+    with Journal.begin(root, header, secrets=secrets, on_trouble=print) as journal:
+        journal(HostEnded("gpu01", "changed"))
+        for host in left:
+            journal(HostEnded(host, "failed", "it broke"))
+
+
+FULL = RunOptions(
+    hosts="all", var=("cuda_keep_repository=false", "stack=tensorflow-2.9"), roles="base,cuda", accept_new=True,
+    force=True, drain=True, no_reboot=True, canary="1", batch="10%", max_fail="2",
+)  # fmt: skip
+
+
+def test_what_was_not_said_is_not_recorded(roster: Roster) -> None:
+    members = roster.members("gpu01,gpu02")
+    assert RunOptions.of(roster, members).recorded() == {"hosts": "gpu01,gpu02"}
+    assert RunOptions.of(roster, members).recorded(to="", boot="disk") == {"hosts": "gpu01,gpu02", "boot": "disk"}
+
+
+def test_all_that_bounds_a_run_is_recorded(roster: Roster) -> None:
+    settings = {"cuda_keep_repository": "false", "stack": "tensorflow-2.9"}
+    whole = Roster.load(roster.path, settings=settings, options=Options(host_keys="accept-new"), force=True)
+    change = ChangeOptions(drain=True, no_reboot=True, rollout=RolloutOptions("1", "10%", "2"))
+    found = RunOptions.of(whole, whole.members("all", ["base", "cuda"]), change)
+    assert found == FULL
+    assert found.change == change
+    assert json.loads(json.dumps(found.recorded()))["var"] == list(FULL.var)
+
+
+def test_what_is_not_said_again_is_taken_from_the_last_run(roster: Roster) -> None:
+    ran(roster, {**FULL.recorded(), "json": True, "inventory": "elsewhere"}, left=("gpu03", "gpu02"))
+    run, options = resume(RunOptions(batch="5", roles="base"), roster)
+    assert run
+    assert options == RunOptions(**{**vars_of(FULL), "hosts": "gpu03,gpu02", "batch": "5", "roles": "base"})
+
+
+def vars_of(options: RunOptions) -> dict[str, Any]:
+    return {name: getattr(options, name) for name in RunOptions.__slots__}
+
+
+def test_hosts_are_not_named_twice(roster: Roster) -> None:
+    with pytest.raises(InputError, match="takes the hosts from the last run"):
+        resume(RunOptions(hosts="gpu01"), roster)
+    with pytest.raises(InputError, match="nothing to resume"):
+        resume(RunOptions(), roster)
+
+
+def test_hosts_that_have_left_the_inventory_are_named(roster: Roster) -> None:
+    ran(roster, {}, left=("gpu02", "gpu09"))
+    with pytest.raises(InputError, match=r"gpu09 of the run .* are not in the inventory any more"):
+        resume(RunOptions(), roster)
+
+
+def test_an_option_that_held_a_secret_is_asked_for_again(roster: Roster) -> None:
+    ran(roster, {"var": ["token=hunter2hunter2"]}, Secret("hunter2hunter2"))
+    with pytest.raises(InputError, match="was given secrets with --var, which are not recorded: give them again"):
+        resume(RunOptions(), roster)
+    assert resume(RunOptions(var=("token=hunter2hunter2",)), roster)[1].hosts == "gpu02"
+
+
+@pytest.mark.parametrize("options", [{"drain": "perhaps"}, {"var": 7}, {"batch": ["x"]}])
+def test_a_damaged_record_is_refused_in_a_sentence(roster: Roster, options: dict[str, Any]) -> None:
+    ran(roster, options)
+    with pytest.raises(InputError, match=r"--resume: the record of the run .* is damaged: provision without it"):
+        resume(RunOptions(), roster)

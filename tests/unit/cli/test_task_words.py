@@ -1,0 +1,99 @@
+"""What is typed arrives: each option of each verb in the argument that it is meant for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from invoke import Context, Exit
+
+from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
+from hostwright.audit.auditor import AuditOptions
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.tasks import change, keep, look, restore
+from hostwright.cli.verbs import audit, changes, history, inventory, locks, power, rebuild, runs, trust, verify
+from hostwright.cli.views.reports import Outputs
+
+NAMED = {"hosts": "gpu01", "inventory": "site"}
+REACHED = {**NAMED, "ask_become_pass": True, "accept_new": True}
+WANTED = {**REACHED, "var": ["a=1", "b=2"], "roles": "cuda"}
+CHANGING = {**WANTED, "drain": True, "canary": "1", "batch": "2", "max_fail": "3"}
+SOME, ALL = Selection("gpu01", "site"), Selection("gpu01", "site", ("a=1", "b=2"), "cuda")
+CONNECTION = ConnectionOptions(ask_become_pass=True, accept_new=True)
+CHANGE = ChangeOptions(drain=True, rollout=RolloutOptions("1", "2", "3"))
+JSON = {"json": True}
+
+#: the task, what is typed, and the call that comes of it: module, function, arguments, keywords
+CASES: list[tuple[Any, dict[str, Any], Any, str, tuple[Any, ...], dict[str, Any]]] = [
+    (look.plan, {**WANTED, **JSON, "out": "f"}, changes, "plan", (ALL, CONNECTION), {"out": "f"}),
+    (look.verify, {**WANTED, **JSON}, verify, "verify", (ALL, CONNECTION), {}),
+    (
+        look.audit_fleet,
+        {**WANTED, **JSON, "csv": "c", "junit": "j", "prometheus": "p", "html": "h", "watch": "60s", "offline": True,
+         "no_sudo": True, "at_once": "7", "details": True},
+        audit, "audit",
+        (ALL, CONNECTION, Outputs("c", "j", "p", "h"), AuditOptions(sudo=False, offline=True, at_once=7)),
+        {"every": "60s", "details": True},
+    ),
+    (look.audit_history, {**NAMED, **JSON, "since": "7d"}, history, "history", (SOME,), {"since": "7d"}),
+    (look.audit_diff, {**NAMED, **JSON}, history, "diff", (SOME,), {"since": "7d"}),
+    (look.doctor, {**WANTED, **JSON, "no_sudo": True}, audit, "doctor",
+     (ALL, CONNECTION, AuditOptions(sudo=False)), {}),
+    (look.variables, {**NAMED, **JSON, "var": ["a=1", "b=2"], "roles": "cuda", "why": True}, inventory, "variables",
+     (ALL,), {"why": True}),
+    (look.hosts, JSON, inventory, "hosts", (Selection("all"),), {}),
+    (
+        change.provision,
+        {**CHANGING, **JSON, "force": True, "check": True, "plan": "f", "no_reboot": True, "resume": True},
+        changes, "provision",
+        (ALL, CONNECTION, ChangeOptions(drain=True, no_reboot=True, rollout=CHANGE.rollout)),
+        {"force": True, "check": True, "saved": "f", "resume": True},
+    ),
+    (change.remove, {**CHANGING, **JSON, "force": True, "check": True}, changes, "remove", (ALL, CONNECTION, CHANGE),
+     {"force": True, "check": True}),
+    (restore.rollback, {**CHANGING, **JSON, "to": "x"}, changes, "rollback", (ALL, CONNECTION, CHANGE),
+     {"force": False, "check": False, "to": "x"}),
+    (restore.rebuild, {**CHANGING, **JSON, "from_": "repair", "force": True}, rebuild, "rebuild",
+     (ALL, CONNECTION, CHANGE), {"force": True, "check": False, "start": "repair"}),
+    (restore.rebuild, {**WANTED, **JSON, "report": True, "since": "7d"}, rebuild, "rebuild_report", (ALL,),
+     {"since": "7d"}),
+    (restore.trust, {**NAMED, **JSON, "fingerprint": "SHA256:x", "forget": True}, trust, "trust", (SOME,),
+     {"fingerprint": "SHA256:x", "forget": True}),
+    (restore.power, {"order": "on", **REACHED, **JSON, "force": True, "boot": "media", "image": "u"}, power, "power",
+     ("on", SOME, CONNECTION), {"force": True, "boot": "media", "image": "u"}),
+    (keep.lock, {**REACHED, **JSON, "reason": "RMA", "for_": "3d", "force": True}, locks, "lock", (SOME, CONNECTION),
+     {"reason": "RMA", "lasts": "3d", "force": True}),
+    (keep.lock, {**REACHED, **JSON, "list": True}, locks, "locks", (SOME, CONNECTION), {}),
+    (keep.unlock, {**REACHED, **JSON, "force": True}, locks, "unlock", (SOME, CONNECTION), {"force": True}),
+    (keep.runs_list, {**JSON, "limit": 3}, runs, "runs", (), {"limit": 3}),
+    (keep.runs_show, {**JSON, "run": "r", "hosts": "gpu01", "steps": True}, runs, "runs_show", (),
+     {"run": "r", "hosts": "gpu01", "steps": True}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case[0].name for case in CASES])
+def test_every_word_arrives(monkeypatch: pytest.MonkeyPatch, case: tuple[Any, ...]) -> None:
+    task, typed, module, name, arguments, keywords = case
+    given: list[Any] = []
+    monkeypatch.setattr(module, name, lambda *args, **more: given.append((args, more)) or 0)
+    task(Context(), **typed)
+    assert given == [(arguments, {**keywords, "as_json": True})]
+
+
+def test_a_mirror_has_no_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+    monkeypatch.setattr(inventory, "mirror", lambda *args, **more: given.append((args, more)) or 0)
+    keep.mirror(Context(), stack="s", inventory="site", from_="d")
+    assert given == [((Selection(inventory="site"),), {"stack": "s", "source": "d"})]
+
+
+def test_what_differs_is_an_exit_status_and_bad_input_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(changes, "plan", lambda *_, **__: 3)
+    with pytest.raises(Exit) as differs:
+        look.plan(Context(), hosts="gpu01")
+    with pytest.raises(Exit) as wrong:
+        look.audit_fleet(Context(), at_once="many")
+    assert (differs.value.code, wrong.value.code) == (3, 2)
+    assert "--at-once: found 'many', expected a number of hosts" in capsys.readouterr().err
