@@ -8,11 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    from hostwright.transport.identity.hostkeys import Entry
-    from hostwright.transport.identity.keys import HostKey
+from typing import Self
 
 
 class HostwrightError(Exception):
@@ -91,27 +87,6 @@ class Unreachable(HostError):
     def __init__(self, host: str, message: str, *, passing: bool = False):
         super().__init__(host, message)
         self.passing = passing
-
-
-class HostKeyMismatch(Unreachable):
-    """The host shows another key than the one that is known; both fingerprints are in the sentence.
-
-    ``offered`` is what it shows, and ``known`` what is written down. Where a jump host on the way shows another key,
-    there is nothing to be known of the host itself: ``offered`` is ``None``.
-    """
-
-    def __init__(
-        self,
-        host: str,
-        message: str,
-        *,
-        passing: bool = False,
-        offered: HostKey | None = None,
-        known: tuple[Entry, ...] = (),
-    ):
-        super().__init__(host, message, passing=passing)
-        self.offered = offered
-        self.known = known
 
 
 class BecomeError(HostError):

@@ -18,7 +18,7 @@ from hostwright.apply.rollout.options import ChangeOptions, RunOptions
 from hostwright.apply.rollout.recording import Audience, recorded
 from hostwright.apply.rollout.rollout import Results, on_each, result_of, roll_out
 from hostwright.common.durations import Clock
-from hostwright.common.errors import HostError, HostKeyMismatch, HostwrightError, Locked
+from hostwright.common.errors import HostError, HostwrightError, Locked
 from hostwright.plan.member import Member, Members, Roster
 from hostwright.plan.release import Run
 from hostwright.rebuild.bmc import Controller, Opener
@@ -33,6 +33,7 @@ from hostwright.rebuild.ways.diagnosis import Reinstall
 from hostwright.rebuild.ways.looking import Ways
 from hostwright.rebuild.ways.means import read_means
 from hostwright.rebuild.ways.ways import Decision
+from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.identity.trusting import known, replace
 from hostwright.verify.verifying import Check, check_layers
 

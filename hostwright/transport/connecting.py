@@ -13,12 +13,13 @@ import paramiko
 from paramiko.packet import Packetizer
 from paramiko.ssh_exception import IncompatiblePeer
 
-from hostwright.common.errors import HostError, HostKeyMismatch, Unreachable
+from hostwright.common.errors import HostError, Unreachable
 from hostwright.common.userpaths import expanded
 from hostwright.transport import route
 from hostwright.transport.auth import Login
 from hostwright.transport.dialing import dial, dial_command
 from hostwright.transport.identity import hostkeys
+from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.identity.keys import HostKey
 from hostwright.transport.jumps import Lease
 from hostwright.transport.options import Options

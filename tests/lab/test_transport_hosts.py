@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.common.errors import HostKeyMismatch, Unreachable
+from hostwright.common.errors import Unreachable
 from hostwright.common.secret import Secret
 from hostwright.transport import Session, connect
+from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from tests.lab import sshd as sshds
 from tests.lab.sshd import Sshd, free_port, frozen, make_key, options, running, sshd
 

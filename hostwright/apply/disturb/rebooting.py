@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 from hostwright.apply.events import Emit, Waiting
 from hostwright.common.durations import Clock, seconds
-from hostwright.common.errors import HostError, HostKeyMismatch, InputError, Unreachable
+from hostwright.common.errors import HostError, InputError, Unreachable
 from hostwright.common.quoting import sh
 from hostwright.inventory import Host
 from hostwright.plan.probing import new_nonce
 from hostwright.transport import Session
+from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.rootshell import RootShell
 
 VARIABLE = "hostwright_reboot_timeout"

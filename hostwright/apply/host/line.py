@@ -17,8 +17,9 @@ import tenacity
 
 from hostwright.apply import events
 from hostwright.apply.events import Emit
-from hostwright.common.errors import HostKeyMismatch, HostwrightError, Unreachable
+from hostwright.common.errors import HostwrightError, Unreachable
 from hostwright.transport import Output
+from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.rootshell import RootShell
 
 T = TypeVar("T")

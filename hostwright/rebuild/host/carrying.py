@@ -16,7 +16,7 @@ from hostwright.apply import events
 from hostwright.apply.disturb import draining
 from hostwright.apply.disturb.rebooting import NotBack
 from hostwright.apply.host import applying, departure
-from hostwright.common.errors import HostError, HostKeyMismatch, HostwrightError, Locked, Refused, Stopped
+from hostwright.common.errors import HostError, HostwrightError, Locked, Refused, Stopped
 from hostwright.plan.planning import Desired, removal_of
 from hostwright.rebuild.host import freeing, powering
 from hostwright.rebuild.host.clock import Phases
@@ -26,6 +26,7 @@ from hostwright.rebuild.values import Outcome, Phase, Rebuild, Start, Way
 from hostwright.rebuild.ways.diagnosis import Diagnosis
 from hostwright.rebuild.ways.looking import Looked, look
 from hostwright.rebuild.ways.ways import Decision, decide, decide_again
+from hostwright.transport.identity.hostkeys import HostKeyMismatch
 
 MAX_WAYS = 8  #: power on, cycle twice, trust, repair, relayer, reinstall and what follows; more goes in a circle
 FRESH_S = 60.0  #: what was seen so long ago is looked at again before anything is done: the host waited for its turn

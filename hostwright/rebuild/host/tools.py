@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hostwright.apply.host.outcome import Settings
-from hostwright.common.errors import HostKeyMismatch
 from hostwright.plan.member import Member
 from hostwright.rebuild.host.clock import Phases
 from hostwright.rebuild.values import Rebuild
 from hostwright.rebuild.ways.looking import Ways
+from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.rootshell import RootShell
 from hostwright.verify.verifying import Check
 

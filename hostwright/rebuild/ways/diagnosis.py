@@ -10,11 +10,12 @@ from datetime import timedelta
 from typing import Literal
 
 from hostwright.audit.values import Finding, HostAudit
-from hostwright.common.errors import BecomeError, HostError, HostKeyMismatch, HostwrightError, InputError, Unreachable
+from hostwright.common.errors import BecomeError, HostError, HostwrightError, InputError, Unreachable
 from hostwright.inventory.model import Host
 from hostwright.plan.model import Deferred, Plan, Planned, Reboot, Refusal
 from hostwright.rebuild.values import Rebuild, Way
 from hostwright.resources.system import room
+from hostwright.transport.identity.hostkeys import HostKeyMismatch
 
 #: answers: logged in and looked at · key changed: another host key than the one that is known · silent: nothing
 #: answers at its address · refused login: it answers and lets us not in, or its key or name is not known · no root: no

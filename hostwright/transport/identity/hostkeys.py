@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from hostwright.common.errors import HostKeyMismatch
+from hostwright.common.errors import Unreachable
 from hostwright.common.quoting import sh
 from hostwright.transport.identity.keys import HostKey, fingerprint
 
@@ -57,6 +57,27 @@ class Entry:
     def fingerprint(self) -> str:
         """The key's fingerprint; that of nothing when the line is damaged."""
         return fingerprint(self.blob)
+
+
+class HostKeyMismatch(Unreachable):
+    """The host shows another key than the one that is known; both fingerprints are in the sentence.
+
+    ``offered`` is what it shows, and ``known`` what is written down. Where a jump host on the way shows another key,
+    there is nothing to be known of the host itself: ``offered`` is ``None``.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        message: str,
+        *,
+        passing: bool = False,
+        offered: HostKey | None = None,
+        known: tuple[Entry, ...] = (),
+    ):
+        super().__init__(host, message, passing=passing)
+        self.offered = offered
+        self.known = known
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,15 +18,7 @@ from hostwright.apply.events import Phase as PhaseEnded
 from hostwright.apply.host.outcome import Settings
 from hostwright.apply.jobs import jobs
 from hostwright.apply.locking import setaside
-from hostwright.common.errors import (
-    ArtifactError,
-    HostError,
-    HostKeyMismatch,
-    HostwrightError,
-    Refused,
-    StepFailed,
-    Stopped,
-)
+from hostwright.common.errors import ArtifactError, HostError, HostwrightError, Refused, StepFailed, Stopped
 from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
 from hostwright.plan import locks
 from hostwright.plan.model import Answer, Facts
@@ -40,6 +32,7 @@ from hostwright.rebuild.values import Rebuild
 from hostwright.rebuild.ways.diagnosis import Diagnosis
 from hostwright.rebuild.ways.looking import Looked, Ways
 from hostwright.resources.gpu_use import HOLDERS
+from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.verify.verifying import Check
 from tests.unit.support.rebuilds import answers, finding, silent, xid
 

@@ -14,10 +14,11 @@ from hostwright.apply.disturb import rebooting
 from hostwright.apply.disturb.rebooting import PATIENCE_S, Seen, look, patience, reboot
 from hostwright.apply.events import Event, Waiting
 from hostwright.common.durations import Clock
-from hostwright.common.errors import BecomeError, HostError, HostKeyMismatch, InputError, Stopped, Unreachable
+from hostwright.common.errors import BecomeError, HostError, InputError, Stopped, Unreachable
 from hostwright.common.yamlfile import Origin
 from hostwright.inventory import Host, Value
 from hostwright.transport import Output, rootshell
+from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.rootshell import RootShell
 from tests.unit.support.shell import program
 

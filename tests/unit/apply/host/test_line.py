@@ -11,9 +11,10 @@ import pytest
 from hostwright.apply import events
 from hostwright.apply.host import line
 from hostwright.apply.host.line import Line, Patience
-from hostwright.common.errors import HostKeyMismatch, Stopped, Unreachable
+from hostwright.common.errors import Stopped, Unreachable
 from hostwright.inventory import Host
 from hostwright.transport import Output
+from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.rootshell import RootShell
 
 REFUSED = Unreachable("gpu01", "192.0.2.1:22 refuses the connection", passing=True)

@@ -18,13 +18,14 @@ from hostwright.apply.jobs.jobs import RUNNING
 from hostwright.apply.journal import Runs, state_root
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs.power import power
-from hostwright.common.errors import HostKeyMismatch, InputError, Locked, Refused, Unreachable
+from hostwright.common.errors import InputError, Locked, Refused, Unreachable
 from hostwright.common.operator import machine_id, operator
 from hostwright.fleet import Member
 from hostwright.plan.locks import LOCK, RUN_LOCK, Holder, OperatorLock
 from hostwright.plan.model import Answer, Facts
 from hostwright.rebuild import orders
 from hostwright.resources.gpu_use import GPU_CONTAINERS, HOLDERS
+from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from tests.unit.support.redfish import PASSWORD, RESET, USER, Machine, redfish, refusal
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

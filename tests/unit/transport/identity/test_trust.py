@@ -18,9 +18,10 @@ import pytest
 from hostwright.cli.arguments import Selection
 from hostwright.cli.exits import run
 from hostwright.cli.verbs.trust import trust
-from hostwright.common.errors import HostKeyMismatch, Unreachable
+from hostwright.common.errors import Unreachable
 from hostwright.inventory import Host
 from hostwright.transport import Options, connect
+from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.identity.keys import HostKey, KeyPair, generate
 from hostwright.transport.identity.offered import offered
 from tests.unit.support.hostkeys import host_key
