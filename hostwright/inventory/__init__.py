@@ -1,8 +1,21 @@
 """Who the hosts are, how they are reached, and what is wanted of them: Ansible's inventories, read as they are."""
 
-from hostwright.inventory.binding import bind, slips
+from hostwright.inventory.binding import bind, definitions, slips
 from hostwright.inventory.loading import load
 from hostwright.inventory.model import Definition, Group, Host, Inventory, Layer, Value
 from hostwright.inventory.patterns import fold, select
 
-__all__ = ["Definition", "Group", "Host", "Inventory", "Layer", "Value", "bind", "fold", "load", "select", "slips"]
+__all__ = [
+    "Definition",
+    "Group",
+    "Host",
+    "Inventory",
+    "Layer",
+    "Value",
+    "bind",
+    "definitions",
+    "fold",
+    "load",
+    "select",
+    "slips",
+]

@@ -88,12 +88,6 @@ class Host:
         value = self.vars.get(name)
         return default if value is None else value.value
 
-    def explain(self, role: str, key: str, variables: type | None = None) -> tuple[Definition, ...]:
-        """Every definition of a role's variable, weakest first; with the role's class, its default comes first."""
-        from hostwright.inventory.binding import definitions
-
-        return definitions(self, role, key, variables)
-
     def explain_variable(self, name: str) -> tuple[Definition, ...]:
         """Every definition of a variable that belongs to no role, weakest first."""
         found = [layer.values[name] for layer in self.layers if name in layer.values]

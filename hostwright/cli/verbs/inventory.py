@@ -16,7 +16,7 @@ from hostwright.cli.opening import members_of, open_fleet
 from hostwright.cli.transfer_view import make_progress, summary
 from hostwright.common.text import count
 from hostwright.fleet import Member
-from hostwright.inventory import fold
+from hostwright.inventory import definitions, fold
 from hostwright.plan.role import Role
 
 
@@ -43,7 +43,7 @@ def _show_variables(out: Console, member: Member, role: Role, *, why: bool) -> N
     for key, value in asdict(member.variables[role.name]).items():
         out.print(Text(f"  {role.name}_{key} = {value!r}"))
         if why:
-            for definition in reversed(member.host.explain(role.name, key, role.variables)):
+            for definition in reversed(definitions(member.host, role.name, key, role.variables)):
                 out.print(Text(f"      {definition}", style="dim"))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from hostwright.common.errors import InputErrors
 from hostwright.common.secret import Secret
-from hostwright.inventory import Host, bind, load, slips
+from hostwright.inventory import Host, bind, definitions, load, slips
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def test_names_that_are_no_slips(tmp_path: Path, variables: str) -> None:
 def test_explain_names_every_definition_and_the_winner(tmp_path: Path) -> None:
     text = "all: {vars: {cuda: {jobs: 8}}}\ngpu:\n  vars: {cuda_jobs: 6}\n  hosts: {gpu01: {cuda: {prefix: /o}}}\n"
     host = host_of(tmp_path, text, cuda_jobs="2")
-    lines = host.explain("cuda", "jobs", Cuda)
+    lines = definitions(host, "cuda", "jobs", Cuda)
     rows: list[tuple[Any, ...]] = [(one.value, one.level, one.origin.line, one.wins) for one in lines]
     default = next(n for n, line in enumerate(Path(__file__).read_text().splitlines(), 1) if "jobs: int = 4" in line)
     assert rows == [
@@ -140,4 +140,4 @@ def test_explain_names_every_definition_and_the_winner(tmp_path: Path) -> None:
     ]
     assert lines[0].origin.file.endswith("test_inventory_binding.py")
     assert str(lines[2]).endswith(f"6  group gpu  {tmp_path}/hosts.yml:3")
-    assert [one.wins for one in host.explain("cuda", "keep", Cuda)] == [True]
+    assert [one.wins for one in definitions(host, "cuda", "keep", Cuda)] == [True]

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator
 
 from hostwright.common.errors import InputError, InputErrors
-from hostwright.inventory import Host, bind
+from hostwright.inventory import Host, bind, definitions
 from hostwright.rebuild.install.seeds import values as v
 
 INSTALL, REINSTALL = "hostwright_install", "hostwright_reinstall"
@@ -304,7 +304,7 @@ def _refuse(host: Host, name: str, wrong: Iterable[tuple[str, str]]) -> None:
 
 def _place(host: Host, name: str, key: str) -> str | None:
     """Where a setting was written, else the settings as a whole, else any of them."""
-    given = host.explain(name, key) if key else ()
+    given = definitions(host, name, key) if key else ()
     if given:
         return given[-1].origin.exact
     whole = host.vars.get(name) or next((one for other, one in host.vars.items() if other.startswith(f"{name}_")), None)
