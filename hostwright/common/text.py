@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
+LINE_CHARACTERS = 160  #: of one text of a host in a line
+
 
 def printable(text: str) -> str:
     """Text from a host made safe to print: a control, format or unassigned character becomes ``\\ufffd``."""
@@ -13,6 +15,12 @@ def printable(text: str) -> str:
         char if char in "\n\t" or not unicodedata.category(char).startswith("C") else "\N{REPLACEMENT CHARACTER}"
         for char in text
     )
+
+
+def short(text: str) -> str:
+    """Text of a host in one line of bounded length."""
+    line = " ".join(printable(text[: 4 * LINE_CHARACTERS]).split())
+    return line if len(line) <= LINE_CHARACTERS else line[: LINE_CHARACTERS - 1] + "…"
 
 
 def count(number: int, noun: str) -> str:

@@ -9,9 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from hostwright.audit.hardware.gpu import Gpu
-from hostwright.audit.reports.table import short
 from hostwright.audit.values import HostAudit, NotChecked, Reading
-from hostwright.common.text import printable
+from hostwright.common.text import printable, short
 
 UNKNOWN = "–"
 

@@ -10,8 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from hostwright.audit.reports.ages import Ages, since
+from hostwright.audit.reports.details import show_details
 from hostwright.audit.values import Deviation, Finding, FleetAudit, HostAudit, LayerStatus, Spread
-from hostwright.common.text import count, printable
+from hostwright.common.text import count, printable, short
 from hostwright.inventory.patterns import fold
 
 #: status → sign, word, style; in the order in which hosts are listed
@@ -36,13 +37,10 @@ WORDS: dict[LayerStatus, str] = {
     "desired": "as desired",
 }
 ABSENT = "·"  #: in the place of a layer that a host does not have
-TEXT_SIGNS = 160  #: of one value in a line
 
 
 def show_audit(audit: FleetAudit, ages: Ages, *, details: bool = False) -> RenderableType:
     """The whole audit; ``details`` adds every value that was read and every card."""
-    from hostwright.audit.reports.details import show_details
-
     parts: list[RenderableType] = [_headline(audit), Text(""), _matrix(audit, ages)]
     parts += _blocks(audit.hosts, ages)
     parts += _unread(audit.hosts)
@@ -160,9 +158,3 @@ def _stand_ins(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
     line = stand_ins(name for host in hosts for name in host.stand_ins)
     if line:
         yield from (Text(""), line)
-
-
-def short(text: str) -> str:
-    """Text of a host in one line of bounded length."""
-    line = " ".join(printable(text[: 4 * TEXT_SIGNS]).split())
-    return line if len(line) <= TEXT_SIGNS else line[: TEXT_SIGNS - 1] + "…"

@@ -6,9 +6,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from hostwright.audit.history import Changed, Diff, Event, HostHistory
-from hostwright.audit.reports.table import SHOWN, short
+from hostwright.audit.reports.table import SHOWN
 from hostwright.cli.views.shared import local_time
-from hostwright.common.text import printable
+from hostwright.common.text import printable, short
 from hostwright.inventory.patterns import fold
 
 STATUS_STYLES = {status: style for status, (_, _, style) in SHOWN.items()}

@@ -8,9 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hostwright.audit.reports.table import short
 from hostwright.cli.views.rebuilds import STYLES
-from hostwright.common.text import count, printable
+from hostwright.common.text import count, printable, short
 from hostwright.inventory.patterns import fold
 from hostwright.rebuild.report import METHOD, Summary, Times, summarise
 from hostwright.rebuild.values import TARGET_S, Outcome, Rebuild

@@ -10,8 +10,9 @@ from rich.console import Console, Group, RenderableType
 
 from hostwright.audit.reports.ages import since
 from hostwright.audit.reports.diagnosis import show_diagnosis
-from hostwright.audit.reports.table import TEXT_SIGNS, short, show_audit
+from hostwright.audit.reports.table import show_audit
 from hostwright.audit.values import Reading
+from hostwright.common.text import LINE_CHARACTERS, short
 from tests.unit.support.audits import EACH, LIAR, fleet, host
 
 DAY = datetime(2026, 11, 18, 12, tzinfo=UTC)
@@ -81,14 +82,14 @@ def test_a_liar_can_neither_move_the_cursor_nor_add_a_line():
 
 def test_a_value_of_kilobytes_is_cut():
     text = shown(show_audit(fleet(host("gpu01", readings=(Reading("base", "kernel", "x" * 9000),))), {}, details=True))
-    assert "x" * TEXT_SIGNS not in text
+    assert "x" * LINE_CHARACTERS not in text
     assert "…" in text
 
 
 @given(st.text())
 def test_short_text_is_one_bounded_printable_line(text):
     line = short(text)
-    assert len(line) <= TEXT_SIGNS
+    assert len(line) <= LINE_CHARACTERS
     assert line.isprintable() or not {unicodedata.category(char)[0] for char in line} & {"C"}
 
 
