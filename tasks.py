@@ -1,6 +1,8 @@
 """The front door: the tasks of Hostwright, and those of the lab, which this repository alone has."""
 
-from hostwright.cli.tasks import namespace
+from invoke import Collection
+
+from hostwright.cli.tasks import VERBS
 from lab.tasks import lab
 
-namespace.add_collection(lab)
+namespace = Collection(*VERBS, lab)

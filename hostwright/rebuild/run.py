@@ -193,8 +193,7 @@ class _Run:
         return done
 
     def _checks(self, member: Member) -> Sequence[Check]:
-        settings = [f"{key}={value}" for key, value in self.roster.settings.items()]
-        return check_layers(member, self.roster.path, settings, self.connections.password(member))
+        return check_layers(member, self.roster, self.connections.password(member))
 
     def _trust(self, member: Member, error: HostKeyMismatch) -> None:
         """Take the new key over where the console says that it is right; nobody can be asked in the middle of a run."""

@@ -15,14 +15,13 @@ from hostwright.verify.verifying import Verdict, check_layers
 def verify(roster: Roster, members: Members, connections: Connections, audience: Audience) -> RunResults[Verdict]:
     """Look at each host, whose plan must be empty, and carry out the checks of its layers."""
     by_name = members.by_name
-    settings = [f"{key}={value}" for key, value in roster.settings.items()]
     options = RunOptions.of(roster, members).recorded()
     with recorded("verify", roster, members, connections, audience=audience, options=options) as recording:
 
         def verified(name: str) -> Verdict:
             member = by_name[name]
             plan = connections.look(member, recording.emit)
-            return Verdict(name, plan, check_layers(member, roster.path, settings, connections.password(member)))
+            return Verdict(name, plan, check_layers(member, roster, connections.password(member)))
 
         results = on_each(tuple(by_name), verified, stop=connections.close)
         _record(recording, results)

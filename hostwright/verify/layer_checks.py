@@ -19,6 +19,7 @@ from testinfra.host import Host as TestinfraHost
 
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Roster
+from hostwright.plan.site import Site
 from hostwright.stack.stack import Stack
 from hostwright.transport.rootshell import RootShell
 from hostwright.verify.eyes import testinfra_host
@@ -28,6 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """How the parent process says which host is meant."""
     group = parser.getgroup("hostwright")
     group.addoption("--hw-host", help="inventory name of the host")
+    group.addoption("--hw-site", help="directory of the site")
     group.addoption("--hw-inventory", help="path of the inventory")
     group.addoption("--hw-set", action="append", default=[], help="key=value, as on the command line")
     group.addoption("--hw-results", help="file to which one JSON line a check is appended")
@@ -79,7 +81,8 @@ def _why(call: pytest.CallInfo[None]) -> str:
 def member(pytestconfig: pytest.Config) -> Member:
     """The host under test with its stack and bound variables."""
     settings = dict(pair.partition("=")[::2] for pair in pytestconfig.getoption("--hw-set"))
-    roster = Roster.load(Path(pytestconfig.getoption("--hw-inventory")), settings=settings)
+    site = Site(Path(pytestconfig.getoption("--hw-site")))
+    roster = Roster.load(Path(pytestconfig.getoption("--hw-inventory")), site=site, settings=settings)
     return roster.members(pytestconfig.getoption("--hw-host"))[0]
 
 

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +14,12 @@ from pydantic import TypeAdapter
 
 from hostwright.common.errors import HostError
 from hostwright.common.secret import Secret
-from hostwright.plan.member import PROJECT, Member
+from hostwright.plan.member import Member, Roster
 from hostwright.plan.model import Plan
+from hostwright.plan.role import Role
+from hostwright.plan.site import STANDARD, Site
 
-LAYERS = PROJECT / "tests" / "layers"
+CHECKS = STANDARD / "checks"
 CHECKS_TIMEOUT_S = 1800.0  #: all checks of one host
 
 
@@ -57,17 +58,23 @@ class Verdict:
         return tuple(dict.fromkeys(roles))
 
 
-def check_layers(
-    member: Member, inventory: Path, settings: Sequence[str], password: Secret | None
-) -> tuple[Check, ...]:
+def files_of(role: Role, site: Site) -> list[Path]:
+    """The checks of a role: the standard ones, where it is or extends a standard role, then those of the site."""
+    name = f"test_{role.name}.py"
+    places = [*([CHECKS / name] if role.standard else []), site.checks / name]
+    return list(dict.fromkeys(path.resolve() for path in places if path.exists()))
+
+
+def check_layers(member: Member, roster: Roster, password: Secret | None) -> tuple[Check, ...]:
     """Run the checks of a host's roles in a pytest of their own and return what became of each."""
-    files = [path for role in member.roles if (path := LAYERS / f"test_{role.name}.py").exists()]
+    files = [path for role in member.roles for path in files_of(role, roster.site)]
     with tempfile.TemporaryDirectory(prefix="hostwright-verify-") as folder:
         results = Path(folder) / "results.jsonl"
         command = [sys.executable, "-m", "pytest", *map(str, files), "-p", "hostwright.verify.layer_checks", "-q"]
-        command += ["--rootdir", str(LAYERS), "-c", str(LAYERS / "pytest.ini"), "-p", "no:cacheprovider"]
-        command += ["--hw-host", member.host.name, "--hw-inventory", str(inventory), "--hw-results", str(results)]
-        command += [word for pair in settings for word in ("--hw-set", pair)]
+        command += ["--rootdir", str(CHECKS), "-c", str(CHECKS / "pytest.ini"), "-p", "no:cacheprovider"]
+        command += ["--tb=short", "--import-mode=importlib", "--hw-site", str(roster.site.root)]
+        command += ["--hw-host", member.host.name, "--hw-inventory", str(roster.path), "--hw-results", str(results)]
+        command += [word for key, value in roster.settings.items() for word in ("--hw-set", f"{key}={value}")]
         done = _run(command, password)
         checks = (
             tuple(_CHECK.validate_python(json.loads(line)) for line in results.read_bytes().splitlines())
@@ -82,7 +89,7 @@ def check_layers(
 
 def _run(command: list[str], password: Secret | None) -> subprocess.CompletedProcess[str]:
     """Run pytest; the password, if any, waits in a pipe whose reading end the process inherits."""
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(STANDARD.parent.parent), "PYTHONDONTWRITEBYTECODE": "1"}
     if password is None:
         return subprocess.run(
             command, capture_output=True, text=True, timeout=CHECKS_TIMEOUT_S, check=False, env=environment

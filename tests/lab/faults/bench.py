@@ -150,5 +150,5 @@ def plan_of(inventory: Path, host: str, roles: tuple[str, ...]) -> Plan:
 def failed_checks(inventory: Path, host: str, layer: Layer) -> list[str]:
     """The checks of a layer that do not hold on a host, each with its reason. Raises `HostwrightError` likewise."""
     loaded = Fleet.load(inventory)
-    checks = check_layers(loaded.members(host, (layer.name,))[0], loaded.path, (), None)
+    checks = check_layers(loaded.members(host, (layer.name,))[0], loaded, None)
     return [f"{check.sentence.splitlines()[0]}: {check.why}" for check in checks if not check.passed]

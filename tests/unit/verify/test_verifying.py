@@ -1,0 +1,102 @@
+"""The checks of layers: which files they are, and what becomes of them. No host is connected to: no check here asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hostwright.common.errors import HostError
+from hostwright.plan.member import Member, Roster
+from hostwright.plan.role import discover
+from hostwright.plan.site import STANDARD, Site
+from hostwright.verify.verifying import check_layers, files_of
+
+ROLE = """\
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hostwright.plan.model import Resource
+from hostwright.plan.role import Wanted, role
+
+
+@dataclass(frozen=True, slots=True)
+class Motd:
+    text: str = "ours"
+
+
+@role()
+def {name}(v: Motd, host: Wanted) -> Iterator[Resource]:
+    yield from ()
+"""
+CHECKS = '''\
+def test_the_text_is_ours(variables):
+    """Who logs in reads our text."""
+    assert variables.text == "ours", f"it is {variables.text}"
+
+
+def test_the_stack_is_known(member):
+    """The stack has a name."""
+    assert member.stack.name
+'''
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    """A site with a role of its own, checks for it, and one host."""
+    for name, text in {
+        "inventory/hosts.yml": "all: {hosts: {gpu01: {}}}\n",
+        "tasks.py": "",
+        "roles/motd/__init__.py": ROLE.format(name="motd"),
+        "tests/layers/test_motd.py": CHECKS,
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return Site(tmp_path)
+
+
+def loaded(site: Site, **settings: str) -> tuple[Member, Roster]:
+    roster = Roster.load(site=site, settings=settings)
+    return roster.members("gpu01", ["motd"])[0], roster
+
+
+def test_checks_of_a_site_are_run_with_the_variables_of_their_role(site: Site) -> None:
+    checks = check_layers(*loaded(site), None)
+    assert [(one.role, one.sentence, one.passed, one.why) for one in checks] == [
+        ("motd", "Who logs in reads our text.", True, ""),
+        ("motd", "The stack has a name.", True, ""),
+    ]
+
+
+def test_what_does_not_hold_is_said(site: Site) -> None:
+    checks = check_layers(*loaded(site, motd_text="theirs"), None)
+    assert [one.passed for one in checks] == [False, True]
+    assert checks[0].why.startswith("it is theirs")
+
+
+def test_checks_that_cannot_be_read_are_an_error_of_the_host(site: Site) -> None:
+    (site.checks / "test_motd.py").write_text("import nothing_like_it\n")
+    with pytest.raises(HostError, match="nothing_like_it"):
+        check_layers(*loaded(site), None)
+
+
+def test_a_site_adds_checks_to_those_of_a_standard_role(site: Site) -> None:
+    own = site.checks / "test_container.py"
+    own.write_text(CHECKS)
+    (role,) = [one for one in discover(*site.role_packages) if one.name == "container"]
+    assert files_of(role, site) == [(STANDARD / "checks/test_container.py").resolve(), own]
+
+
+def test_a_role_that_takes_the_place_of_a_standard_one_has_its_own_checks_alone(site: Site) -> None:
+    own = site.checks / "test_container.py"
+    own.write_text(CHECKS)
+    (site.root / "roles/container").mkdir()
+    (site.root / "roles/container/__init__.py").write_text(ROLE.format(name="container"))
+    (role,) = [one for one in discover(*site.role_packages) if one.name == "container"]
+    assert files_of(role, site) == [own]
+
+
+def test_in_this_repository_each_check_is_run_once() -> None:
+    site = Site(Path(__file__).parents[3])
+    for role in discover(*site.role_packages):
+        assert files_of(role, site) == [site.checks / f"test_{role.name}.py"]
