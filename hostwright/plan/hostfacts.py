@@ -6,16 +6,18 @@ GPUs are read from ``/sys/bus/pci``, not from ``nvidia-smi``: a host without a d
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from hostwright.plan.model import Facts, Probe
 from hostwright.stack.rules import HostFacts
 
 OS_RELEASE = Probe("cat /etc/os-release")
 UNAME = Probe("uname -rm")
-#: vendor, class, device of each NVIDIA device, one a line: ``0x10de 0x030200 0x1eb8``
+#: vendor, class and device of each display controller (0x03…), and of bridges of no kind of their own (0x0680), as
+#: which switches between cards are seen; one a line: ``0x10de 0x030200 0x1eb8``
 PCI = Probe(
-    'for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; [ "$v" = 0x10de ] || continue; '
-    'read -r c <"$d/class"; read -r i <"$d/device"; echo "$v $c $i"; done; exit 0'
+    'for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; read -r c <"$d/class"; '
+    'case $c in 0x03*|0x0680*) read -r i <"$d/device"; echo "$v $c $i" ;; esac; done; exit 0'
 )
 AVX = Probe("grep -qw avx /proc/cpuinfo")
 #: ``path version`` of each interpreter that a venv could be made of; deadsnakes and source builds are found by name
@@ -24,7 +26,7 @@ PYTHONS = Probe(
     'f=$(command -v "$p") && t=$(readlink -f "$f") && echo "$f ${t##*/python}"; done; exit 0'
 )
 MEMORY = Probe("sed -n 's/^MemTotal: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo")
-_PCI_ROW = re.compile(r"^(0x10de) (0x[0-9a-f]{1,6}) (0x[0-9a-f]{1,4})$", re.MULTILINE)
+_PCI_ROW = re.compile(r"^(0x[0-9a-f]{1,4}) (0x[0-9a-f]{1,6}) (0x[0-9a-f]{1,4})$", re.MULTILINE)
 HOST_PROBES = (OS_RELEASE, UNAME, PCI, AVX, PYTHONS, MEMORY)
 
 
@@ -34,19 +36,22 @@ def os_release(facts: Facts) -> dict[str, str]:
     return {key: value.strip("\"'") for key, sign, value in lines if sign}
 
 
-def nvidia_devices(facts: Facts) -> tuple[tuple[int, int], ...]:
-    """``(class, device)`` of each NVIDIA device on the PCI bus, as numbers."""
-    return tuple((int(row[1], 16), int(row[2], 16)) for row in _PCI_ROW.findall(facts[PCI].text))
+class PciDevice(NamedTuple):
+    """A device on the PCI bus, by its numbers; ``kind`` is its class with the programming interface (0x030200)."""
+
+    vendor: int
+    kind: int
+    device: int
 
 
-def gpu_ids(facts: Facts) -> tuple[int, ...]:
-    """PCI device ids of the GPUs: VGA (0x0300) and 3D (0x0302) controllers."""
-    return tuple(device for pci_class, device in nvidia_devices(facts) if pci_class >> 8 in {0x0300, 0x0302})
+def pci_devices(facts: Facts) -> tuple[PciDevice, ...]:
+    """The display controllers and other bridges on the PCI bus."""
+    return tuple(PciDevice(*(int(part, 16) for part in row)) for row in _PCI_ROW.findall(facts[PCI].text))
 
 
-def nvswitches(facts: Facts) -> int:
-    """How many NVSwitches the host has: NVIDIA bridges of class 0x0680."""
-    return sum(1 for pci_class, _ in nvidia_devices(facts) if pci_class >> 8 == 0x0680)
+def display_controllers(facts: Facts) -> tuple[PciDevice, ...]:
+    """The cards that compute or draw: VGA (0x0300) and 3D (0x0302) controllers."""
+    return tuple(one for one in pci_devices(facts) if one.kind >> 8 in {0x0300, 0x0302})
 
 
 def pythons(facts: Facts) -> dict[str, str]:
@@ -74,7 +79,7 @@ def read_host(facts: Facts) -> HostFacts:
         version=release.get("VERSION_ID", release.get("VERSION_CODENAME", "unknown")),
         kernel=kernel,
         machine=machine,
-        gpus=gpu_ids(facts),
+        gpus=tuple((one.vendor, one.device) for one in display_controllers(facts)),
         avx=facts[AVX].ok,
         pythons=tuple(sorted(pythons(facts))),
         memory_bytes=memory_bytes(facts),

@@ -26,7 +26,7 @@ from hostwright.common.templates import STANDARD
 from hostwright.inventory import Host, Inventory
 from hostwright.plan.auditvalue import AuditValue
 from hostwright.plan.planning import Desired, desire
-from hostwright.plan.role import Role, Wanted, discover, sections_of
+from hostwright.plan.role import Role, Wanted, discover, rules_of, sections_of
 from hostwright.plan.site import Site
 from hostwright.stack.artifacts import Store
 from hostwright.stack.rules import check_stack
@@ -182,7 +182,7 @@ class Roster:
         """The stack of that name with the pins of its lock file; refused when its parts do not fit each other."""
         if name not in self._stacks:
             stack = self.store.pinned(load_stack(name, self.stack_dirs, self.kinds))
-            refusals = check_stack(stack)
+            refusals = check_stack(stack, rules_of(self.roles))
             if refusals:
                 raise InputErrors([InputError(str(refusal), f"stack {name}") for refusal in refusals])
             self._stacks[name] = stack

@@ -14,8 +14,9 @@ from hostwright.plan.hostfacts import HOST_PROBES, read_host
 from hostwright.plan.model import Change, Facts, Plan, Probe, Refusal, Resource, RolePlan, users_of
 from hostwright.plan.probing import ordered
 from hostwright.plan.release import RELEASE, refusal
-from hostwright.plan.role import Role, Wanted
+from hostwright.plan.role import Role, Wanted, rules_of
 from hostwright.resources.gpu_use import BUSY_PROBES, users
+from hostwright.stack.fitting import RoleRules
 from hostwright.stack.rules import check_host
 from hostwright.stack.stack import Stack
 
@@ -41,6 +42,7 @@ class Desired:
     stack: Stack
     roles: tuple[DesiredRole, ...]
     removes: bool = False  #: whether these are the states of a host from which the roles were taken away
+    rules: tuple[RoleRules, ...] = ()  #: what fits all roles of the host, also those that are not looked at now
 
     def probes(self) -> tuple[Probe, ...]:
         """Every question of every role, each once, with those that the engine itself asks."""
@@ -48,10 +50,11 @@ class Desired:
         return ordered([*ENGINE_PROBES, *asked])
 
 
-def desire(host: str, wanted: Wanted, roles: Iterable[tuple[Role, object]]) -> Desired:
+def desire(host: str, wanted: Wanted, roles: Sequence[tuple[Role, object]]) -> Desired:
     """The desired states of a host: each role called with its bound variables."""
     states = (DesiredRole(role.name, role.follows, role.resources(variables, wanted)) for role, variables in roles)
-    return Desired(host, wanted.stack, tuple(states))
+    of_host = [role for role, _ in wanted.roles or roles]
+    return Desired(host, wanted.stack, tuple(states), rules=rules_of(of_host))
 
 
 def removal_of(desired: Desired, former: Iterable[Desired] = ()) -> Desired:
@@ -143,7 +146,7 @@ def _plan_role(role: DesiredRole, needs: tuple[str, ...], facts: Facts) -> RoleP
 
 
 def _refusals(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
-    found = check_host(desired.stack, read_host(facts))
+    found = check_host(desired.stack, read_host(facts), desired.rules, {role.name for role in desired.roles})
     return tuple(Refusal(one.rule, "does not fit", "fits", one.rule, str(one)) for one in found)
 
 

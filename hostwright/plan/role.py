@@ -14,9 +14,9 @@ import pkgutil
 import sys
 import traceback
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
-from graphlib import CycleError, TopologicalSorter
+from graphlib import CycleError
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -24,7 +24,9 @@ from typing import Any, TypeVar
 from hostwright.common.errors import InputError
 from hostwright.common.templates import STANDARD, render
 from hostwright.plan.auditvalue import AuditValue
+from hostwright.plan.layers import in_sequence
 from hostwright.plan.model import Resource
+from hostwright.stack.fitting import RoleRules
 from hostwright.stack.stack import Section, Share, Stack
 
 V = TypeVar("V")
@@ -156,6 +158,16 @@ def sections_of(roles: Iterable[Role]) -> dict[str, type[Section] | None]:
     return {role.name: role.section for role in roles}
 
 
+def rules_of(roles: Iterable[Role]) -> tuple[RoleRules, ...]:
+    """What these roles bring of what fits, out of their modules ``rules``."""
+    parts = ((role.name, role.part("rules")) for role in roles)
+    return tuple(
+        RoleRules(name, *(tuple(getattr(part, kind, ())) for kind in ("RULES", "CHOICES", "GROUNDS")))
+        for name, part in parts
+        if part
+    )
+
+
 def discover(*packages: str) -> tuple[Role, ...]:
     """All roles of the packages, each after those that it needs; ties in alphabetical order.
 
@@ -193,24 +205,17 @@ def _place(error: Exception, folder: str) -> str:
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else folder
 
 
-def in_order(roles: Mapping[str, Role]) -> tuple[Role, ...]:
-    """The roles sorted so that each comes after those that go before it. An unknown need or a circle is an error.
+def in_order(roles: Mapping[str, Role], named: Sequence[str] = ()) -> tuple[Role, ...]:
+    """The roles so that each comes after those that go before it, and beyond that as they are named.
 
-    Raises ``InputError``.
+    Raises ``InputError`` for a need that there is not, and for a circle.
     """
     for one in roles.values():
         for need in one.needs:
             if need not in roles:
                 raise InputError(f"role {one.name} needs {need}, and there is no such role", f"roles/{one.name}/")
-    before = {name: sorted(other for other in roles[name].follows if other in roles) for name in sorted(roles)}
-    sorter: TopologicalSorter[str] = TopologicalSorter(before)
+    before = {name: [other for other in one.follows if other in roles] for name, one in roles.items()}
     try:
-        sorter.prepare()
+        return tuple(roles[name] for name in in_sequence(before, named))
     except CycleError as error:
         raise InputError(f"roles follow each other in a circle: {' → '.join(error.args[1])}", "roles/") from error
-    order: list[Role] = []
-    while sorter.is_active():
-        ready = sorted(sorter.get_ready())
-        order += [roles[name] for name in ready]
-        sorter.done(*ready)
-    return tuple(order)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from hostwright.plan.hostfacts import PCI, gpu_ids, nvswitches
+from hostwright.plan.hostfacts import PCI, display_controllers, pci_devices
 from hostwright.plan.model import Facts, Probe, Refusal, Resource
 from hostwright.resources.containers import DeviceLinks
+
+NVIDIA = 0x10DE  #: the vendor on the PCI bus
 
 #: ``off``, ``enrolled`` (on, and a key with which dkms signs is known to the firmware) or ``on``. The variable's fifth
 #: byte is its value, after four of attributes. MOK.der is Ubuntu's key, mok.pub that of dkms 3.
@@ -104,6 +106,16 @@ def unsigned_refused(facts: Facts) -> str:
         "driver: switch Secure Boot off in the firmware, or enrol a key (mokutil --import KEY) and confirm it at the "
         "console during a reboot"
     )
+
+
+def gpu_ids(facts: Facts) -> tuple[int, ...]:
+    """PCI device ids of NVIDIA's GPUs."""
+    return tuple(one.device for one in display_controllers(facts) if one.vendor == NVIDIA)
+
+
+def nvswitches(facts: Facts) -> int:
+    """How many NVSwitches the host has: NVIDIA's bridges of class 0x0680."""
+    return sum(1 for one in pci_devices(facts) if one.vendor == NVIDIA and one.kind >> 8 == 0x0680)
 
 
 @dataclass(frozen=True, slots=True)

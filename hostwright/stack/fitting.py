@@ -1,74 +1,38 @@
-"""The rules over the tables of ``hostwright.stack.compatibility``, and the nearest combination that breaks none.
+"""The engine of what fits: rules over named parts, and the nearest choice of versions that breaks none of them.
 
-Nothing here knows a stack or a host; ``hostwright.stack.rules`` asks with their versions.
+Nothing here knows a layer. A role brings in ``roles/NAME/rules.py``, as far as it has such:
+
+``RULES``
+    functions of named parts that say what does not fit: ``def floor(cuda: str, driver: str) -> Misfit | None``
+``CHOICES``
+    versions that a stack could choose otherwise, which are parts under the choice's name
+``GROUNDS``
+    facts of a host that would have to change where no versions fit
+
+A **part** is a chosen version (``cuda``), a fact of the host (``kernel``, ``gpus``, … of ``HostFacts``), a section of
+the stack (``cuda_section``), or the ``stack`` itself. A rule that asks for a part which is not there is skipped; a
+parameter with a default need not be there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import Any
 
-from packaging.specifiers import SpecifierSet
+from hostwright.stack.versions import version
 
-from hostwright.stack.compatibility import (
-    COMPILED_CAPABILITY,
-    CUBIN_FLOORS,
-    CUBIN_TABLE,
-    CUDA_TABLE,
-    CUDNNS,
-    DRIVER_FLOORS,
-    DRIVERS,
-    MINIMUM_CAPABILITY,
-    TENSORFLOWS,
-    TF_TABLE,
-    TOOLKIT_FOR,
-    gpus_of,
-    kernel_version,
-    series,
-    tensorflow_row,
-    version,
-)
-from hostwright.stack.gpus import Architecture, Chip
-
-
-@dataclass(frozen=True, slots=True)
-class Combination:
-    """One version of everything whose versions must fit."""
-
-    tensorflow: str
-    python: str
-    cuda: str
-    cudnn: str
-    driver: str
-
-    def __str__(self) -> str:
-        return ", ".join(f"{TITLES[part.name]} {getattr(self, part.name)}" for part in fields(self))
-
-
-TITLES = {"tensorflow": "TensorFlow", "python": "Python", "cuda": "CUDA", "cudnn": "cuDNN", "driver": "driver"}
-
-#: what this project is made for: of equally near combinations, the one closest to it is suggested
-HOUSE = Combination("2.9.0", "3.8", "11.2.2", "8.1.0.77", "470.182.03")
-
-
-@dataclass(frozen=True, slots=True)
-class Ground:
-    """What a combination stands on: a host's kernel and GPUs, where known.
-
-    ``kernels`` overrides the table for a driver version, as a stack may state for its own build.
-    """
-
-    kernel: str | None = None
-    chips: tuple[Chip, ...] = ()
-    kernels: Mapping[str, str] = field(default_factory=dict)
+Parts = Mapping[str, Any]
+Combination = Mapping[str, str]  #: one version of each choice, by the choice's name
 
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A rule that a combination, or a host with it, breaks: its name, what is wrong, who says so, and what would work.
+    """What does not fit: the rule, a sentence, and who says so.
 
-    ``nearest`` is empty as long as nobody has looked for it.
+    ``nearest`` is what would work; a rule about versions leaves it empty, and it is looked for among the choices.
     """
 
     rule: str
@@ -77,207 +41,158 @@ class Misfit:
     nearest: str = ""
 
     def __str__(self) -> str:
-        works = f"; what works: {self.nearest}" if self.nearest else ""
-        return f"{self.sentence} [{self.rule}: {self.source}]{works}"
+        return f"{self.sentence} [{self.rule}: {self.source}]; what works: {self.nearest}"
 
 
-Rule = Callable[[Combination, Ground], Misfit | None]
+Rule = Callable[..., Misfit | Iterable[Misfit] | None]
 
 
-def kernels_of(driver: str, ground: Ground) -> str | None:
-    """The kernels that a driver's module builds on, as conditions on a version; ``None`` when unknown."""
-    known = next((row.kernels for row in DRIVERS if row.version == driver), None)
-    return ground.kernels.get(driver, known)
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Something of which a stack chooses one version, with the versions that are known.
 
-
-def _tensorflow_known(one: Combination, _: Ground) -> Misfit | None:
-    if tensorflow_row(one.tensorflow):
-        return None
-    known = f"{TENSORFLOWS[0].series} to {TENSORFLOWS[-1].series}"
-    return Misfit("tensorflow", f"TensorFlow {one.tensorflow} is not in the table ({known} are)", TF_TABLE)
-
-
-def _python(one: Combination, _: Ground) -> Misfit | None:
-    row = tensorflow_row(one.tensorflow)
-    if row is None or one.python in row.pythons:
-        return None
-    have = f"{row.pythons[0]} to {row.pythons[-1]}"
-    return Misfit(
-        "tensorflow-python",
-        f"TensorFlow {one.tensorflow} has no wheel for Python {one.python} (it has for {have})",
-        TF_TABLE,
-    )
-
-
-def _cuda(one: Combination, _: Ground) -> Misfit | None:
-    row = tensorflow_row(one.tensorflow)
-    if row is None or series(one.cuda) == row.cuda:
-        return None
-    return Misfit(
-        "tensorflow-cuda",
-        f"TensorFlow {one.tensorflow} is built for CUDA {row.cuda}, not for {one.cuda}",
-        TF_TABLE,
-    )
-
-
-def _cudnn(one: Combination, _: Ground) -> Misfit | None:
-    row = tensorflow_row(one.tensorflow)
-    if row is None or series(one.cudnn) == row.cudnn:
-        return None
-    return Misfit(
-        "tensorflow-cudnn",
-        f"TensorFlow {one.tensorflow} is tested with cuDNN {row.cudnn}, not with {one.cudnn}",
-        TF_TABLE,
-    )
-
-
-def _driver_floor(one: Combination, ground: Ground) -> Misfit | None:
-    """A driver as old as the toolkit's major version runs what is compiled; PTX takes one as new as the toolkit."""
-    full = DRIVER_FLOORS.get(one.cuda)
-    if full is None:
-        known = ", ".join(DRIVER_FLOORS)
-        return Misfit("cuda", f"CUDA {one.cuda} is not in the table (there are {known})", CUDA_TABLE)
-    if version(one.driver) >= version(full):
-        return None
-    floor = CUBIN_FLOORS.get(one.cuda.partition(".")[0], full)
-    if version(one.driver) < version(floor):
-        return Misfit("cuda-driver", f"CUDA {one.cuda} needs driver {floor} or newer, not {one.driver}", CUBIN_TABLE)
-    chip = next((chip for chip in ground.chips if chip.capability > COMPILED_CAPABILITY), None)
-    if chip is None:
-        return None
-    return Misfit(
-        "cuda-driver",
-        f"on {chip.architecture} ({chip.name}) CUDA {one.cuda} needs driver {full} or newer, not {one.driver}: "
-        f"TensorFlow {one.tensorflow} has only PTX for it, and an older driver cannot compile the PTX of this toolkit",
-        CUDA_TABLE,
-    )
-
-
-def _gpu_driver(one: Combination, ground: Ground) -> Misfit | None:
-    driven = gpus_of(one.driver)
-    for chip in ground.chips:
-        if driven and not driven[0] <= chip.architecture <= driven[1]:
-            return Misfit(
-                "gpu-driver",
-                f"driver {one.driver} drives GPUs from {driven[0]} to {driven[1]}, and this is {chip.architecture} "
-                f"({chip.name})",
-                "NVIDIA's lists of supported GPUs by driver branch",
-            )
-    return None
-
-
-def _gpu_cuda(one: Combination, ground: Ground) -> Misfit | None:
-    for chip in ground.chips:
-        first = TOOLKIT_FOR.get(chip.architecture)
-        if first and version(one.cuda) < version(first):
-            return Misfit(
-                "gpu-cuda",
-                f"{chip.architecture} GPUs ({chip.name}) need CUDA {first} or newer, not {one.cuda}",
-                "CUDA release notes: new architectures",
-            )
-    return None
-
-
-def _gpu_tensorflow(one: Combination, ground: Ground) -> Misfit | None:
-    for chip in ground.chips:
-        if chip.capability < MINIMUM_CAPABILITY:
-            capability = ".".join(map(str, chip.capability))
-            return Misfit(
-                "gpu-tensorflow",
-                f"TensorFlow {one.tensorflow} has code for compute capability 3.5 and up, and {chip.name} "
-                f"has {capability}",
-                "the wheel's build_info",
-            )
-    return None
-
-
-def _kernel(one: Combination, ground: Ground) -> Misfit | None:
-    running = kernel_version(ground.kernel) if ground.kernel else None
-    kernels = kernels_of(one.driver, ground)
-    if running is None or kernels is None or SpecifierSet(kernels).contains(running):
-        return None
-    row = next((row for row in DRIVERS if row.version == one.driver), None)
-    return Misfit(
-        "driver-kernel",
-        f"the module of driver {one.driver} builds on kernels {kernels}, not on {ground.kernel}",
-        row.source if row and one.driver not in ground.kernels else "driver.kernels of the stack",
-    )
-
-
-RULES: tuple[Rule, ...] = (
-    _tensorflow_known, _python, _cuda, _cudnn, _driver_floor, _gpu_driver, _gpu_cuda, _gpu_tensorflow, _kernel,
-)  # fmt: skip
-
-
-def misfits(one: Combination, ground: Ground) -> Iterator[Misfit]:
-    """Every rule that the combination breaks on this ground."""
-    return (misfit for rule in RULES if (misfit := rule(one, ground)) is not None)
-
-
-def nearest_fit(wanted: Combination, ground: Ground) -> str:
-    """A sentence that names the combination closest to ``wanted`` that works on this ground.
-
-    When none does, the ground has to change: first the kernel, then the GPU.
+    Sentences call it ``title`` and name choices by ``rank``: what people choose first comes first. Of equally near
+    combinations the one with ``usual`` versions is suggested. ``wanted`` gives the versions in a section any of which
+    the stack takes; without it that is the section's version of this name.
     """
-    return _nearest_fit(wanted, ground.kernel, ground.chips, tuple(sorted(ground.kernels.items())))
+
+    name: str
+    title: str
+    rank: int
+    versions: tuple[str, ...]
+    usual: str = ""
+    wanted: Callable[[Any], tuple[str, ...]] | None = None
+
+    def of(self, section: Any) -> tuple[str, ...]:
+        """The versions that a section chooses, any of which will do."""
+        return self.wanted(section) if self.wanted else (section.versions()[self.name],)
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """A fact of hosts on which versions stand. ``instead`` says of a combination on which ones it would work."""
+
+    fact: str
+    instead: Callable[..., str]
+
+
+@dataclass(frozen=True, slots=True)
+class RoleRules:
+    """What one role brings of what fits."""
+
+    role: str
+    rules: tuple[Rule, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    grounds: tuple[Ground, ...] = ()
+
+
+def misfits(rules: Iterable[Rule], parts: Parts) -> Iterator[Misfit]:
+    """Every rule that these parts break; a rule that several roles bring is asked once."""
+    for rule in dict.fromkeys(rules):
+        found = _called(rule, parts)
+        yield from (found,) if isinstance(found, Misfit) else found or ()
+
+
+def names_of(rule: Callable[..., Any]) -> frozenset[str]:
+    """The parts that a rule asks for."""
+    return frozenset(_parameters(rule))
+
+
+def nearest_fit(roles: Sequence[RoleRules], wanted: Combination, parts: Parts) -> str:
+    """A sentence that names the combination closest to ``wanted`` that works with these other parts.
+
+    When none does, the host has to change: its grounds are given up one after another, in the roles' order.
+    """
+    names = {name for role in roles for rule in role.rules for name in names_of(rule)}
+    others = {name: value for name, value in parts.items() if name in names and name not in wanted}
+    return _nearest_fit(tuple(roles), tuple(wanted.items()), _Others(tuple(map(repr, others.items())), others))
+
+
+@dataclass(frozen=True, slots=True)
+class _Others:
+    """The parts that are no versions, which need not be hashable: what they print tells them apart."""
+
+    key: tuple[str, ...]
+    parts: Parts = field(compare=False)
 
 
 @lru_cache(maxsize=256)  # a fleet has few kinds of hosts, and to go through all combinations takes 5 ms
-def _nearest_fit(
-    wanted: Combination, kernel: str | None, chips: tuple[Chip, ...], kernels: tuple[tuple[str, str], ...]
-) -> str:
-    ground = Ground(kernel, chips, dict(kernels))
-    best = _best(wanted, ground)
-    if best:
-        return _said(wanted, best)
-    best = _best(wanted, replace(ground, kernel=None))
-    if best:
-        return f"{_said(wanted, best)}, on a kernel {kernels_of(best.driver, ground)}"
-    best = _best(wanted, Ground())
-    if best is None:
-        return "no combination in the table"
-    oldest, newest = gpus_of(best.driver) or (Architecture.KEPLER, Architecture.AMPERE)
-    return f"{_said(wanted, best)}, on GPUs from {oldest} to {newest}"
+def _nearest_fit(roles: tuple[RoleRules, ...], wanted: tuple[tuple[str, str], ...], others: _Others) -> str:
+    before, parts = dict(wanted), dict(others.parts)
+    choices = sorted((one for role in roles for one in role.choices if one.name in before), key=lambda one: one.rank)
+    search = _Search(tuple(choices), before, tuple(rule for role in roles for rule in role.rules))
+    best, ending = search.best(parts), ""
+    for ground in (ground for role in roles for ground in role.grounds if ground.fact in parts):
+        if best is not None:
+            break
+        del parts[ground.fact]
+        best = search.best(parts)
+        ending = f", {_called(ground.instead, {**others.parts, **best})}" if best else ""
+    return "no combination in the table" if best is None else search.said(best) + ending
 
 
-def _said(wanted: Combination, best: Combination) -> str:
-    changed = [part.name for part in fields(wanted) if getattr(wanted, part.name) != getattr(best, part.name)]
-    if not changed:
-        return str(best)
-    news = ", ".join(f"{TITLES[name]} {getattr(best, name)} instead of {getattr(wanted, name)}" for name in changed)
-    rest = ", ".join(
-        f"{TITLES[part.name]} {getattr(best, part.name)}" for part in fields(best) if part.name not in changed
-    )
-    return f"{news} (with {rest})" if rest else news
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """The way through all combinations of the choices' versions and the wanted ones."""
+
+    choices: tuple[Choice, ...]
+    wanted: Combination
+    rules: tuple[Rule, ...]
+
+    def best(self, parts: Parts) -> Combination | None:
+        """The nearest combination that breaks no rule with these other parts."""
+        return min(self._fitting({}, parts), key=self._distance, default=None)
+
+    def _fitting(self, chosen: Combination, parts: Parts) -> Iterator[Combination]:
+        """The combinations that begin with ``chosen``; each rule is asked as soon as all its versions are chosen."""
+        if len(chosen) == len(self.choices):
+            yield chosen
+            return
+        choice = self.choices[len(chosen)]
+        later = {one.name for one in self.choices[len(chosen) + 1 :]}
+        ripe = [rule for rule in self.rules if choice.name in names_of(rule) and later.isdisjoint(names_of(rule))]
+        for release in dict.fromkeys((self.wanted[choice.name], *choice.versions)):
+            one = {**chosen, choice.name: release}
+            if next(misfits(ripe, {**parts, **one}), None) is None:
+                yield from self._fitting(one, parts)
+
+    def _changed(self, one: Combination) -> list[Choice]:
+        return [choice for choice in self.choices if one[choice.name] != self.wanted[choice.name]]
+
+    def _distance(self, one: Combination) -> tuple[object, ...]:
+        """Fewest choices changed; then fewest of these to an unusual version; then the smallest steps."""
+        changed = self._changed(one)
+        strange = [choice for choice in changed if one[choice.name] != choice.usual]
+        steps = [_step(self.wanted[choice.name], one[choice.name]) for choice in changed]
+        return len(changed), len(strange), steps, self._names(one, self.choices)
+
+    def said(self, best: Combination) -> str:
+        """What would have to change, and what stays."""
+        changed = self._changed(best)
+        if not changed:
+            return self._names(best, self.choices)
+        news = ", ".join(f"{one.title} {best[one.name]} instead of {self.wanted[one.name]}" for one in changed)
+        rest = self._names(best, [one for one in self.choices if one not in changed])
+        return f"{news} (with {rest})" if rest else news
+
+    @staticmethod
+    def _names(one: Combination, choices: Iterable[Choice]) -> str:
+        return ", ".join(f"{choice.title} {one[choice.name]}" for choice in choices)
 
 
-def _best(wanted: Combination, ground: Ground) -> Combination | None:
-    fitting = (one for one in _candidates(wanted) if next(misfits(one, ground), None) is None)
-    return min(fitting, key=lambda one: _distance(wanted, one), default=None)
+@cache
+def _parameters(rule: Callable[..., Any]) -> Mapping[str, bool]:
+    """The parts that a rule asks for, and whether it cannot do without them."""
+    signature = inspect.signature(rule).parameters
+    return {name: one.default is inspect.Parameter.empty for name, one in signature.items()}
 
 
-def _candidates(wanted: Combination) -> Iterator[Combination]:
-    """All combinations of the tables' versions and the wanted ones, but for those that a row contradicts."""
-    drivers = {*(row.version for row in DRIVERS), wanted.driver}
-    for row in TENSORFLOWS:
-        tensorflow = wanted.tensorflow if series(wanted.tensorflow) == row.series else row.release
-        toolkits = {one for one in (*DRIVER_FLOORS, wanted.cuda) if series(one) == row.cuda}
-        cudnns = {one for one in (*CUDNNS, wanted.cudnn) if series(one) == row.cudnn}
-        yield from (
-            Combination(tensorflow, python, cuda, cudnn, driver)
-            for python in row.pythons
-            for cuda in toolkits
-            for cudnn in cudnns
-            for driver in drivers
-        )
-
-
-def _distance(wanted: Combination, one: Combination) -> tuple[object, ...]:
-    """Fewest components changed; then fewest of these unlike the house's; then the smallest steps."""
-    changed = [part.name for part in fields(one) if getattr(one, part.name) != getattr(wanted, part.name)]
-    strange = [name for name in changed if getattr(one, name) != getattr(HOUSE, name)]
-    steps = [_step(getattr(wanted, name), getattr(one, name)) for name in changed]
-    return len(changed), len(strange), steps, str(one)
+def _called(rule: Callable[..., Any], parts: Parts) -> Any:
+    """What a rule says of the parts that it asks for; ``None`` where one that it needs is not there."""
+    asked = _parameters(rule)
+    if any(needed and name not in parts for name, needed in asked.items()):
+        return None
+    return rule(**{name: parts[name] for name in asked if name in parts})
 
 
 def _step(before: str, after: str) -> tuple[int, ...]:

@@ -19,9 +19,9 @@ from hostwright.plan.auditvalue import (
     UnitProperty,
 )
 from hostwright.plan.role import Wanted
-from hostwright.stack.compatibility import kernel_version
-from hostwright.stack.fitting import Ground, kernels_of
+from hostwright.stack.versions import kernel_version
 from hostwright.standard.roles.driver import PERSISTENCED, Driver
+from hostwright.standard.roles.driver.rules import kernels_of
 from hostwright.standard.roles.driver.section import DriverSection
 
 MODULE = Snippet.beside(__file__, "audit.sh", "driver")
@@ -45,8 +45,7 @@ def audit_values(v: Driver, host: Wanted) -> Iterator[AuditValue]:
 
 def _fits(wanted: DriverSection, kernel: str) -> str | None:
     """Whether the module is known to build on the running kernel; no stack wants it of a host that works."""
-    own = {wanted.version: wanted.kernels} if wanted.kernels is not None else {}
-    kernels = kernels_of(wanted.version, Ground(kernels=own))
+    kernels = kernels_of(wanted.version, wanted)
     running = kernel_version(kernel)
     if running is None or kernels is None:
         return None

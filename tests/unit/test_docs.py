@@ -17,10 +17,9 @@ from hostwright.apply.host.variables import read_apply_variables
 from hostwright.common.errors import InputError
 from hostwright.fleet import PROJECT, Fleet
 from hostwright.plan.role import Wanted, discover
-from hostwright.stack.rules import check_stack
 from tasks import namespace
 from tests.unit.support.documents import NAMES, Block, anchors, blocks, links, mentions_of_invoke, text_of
-from tests.unit.support.stacks import load_stack
+from tests.unit.support.stacks import check_stack, load_stack
 
 PICTURES = sorted(PROJECT.glob("docs/images/*.svg"))
 MENTIONS = sorted({(name, words) for name in NAMES for words in mentions_of_invoke(name)})

@@ -80,7 +80,7 @@ def _stack_of(member: Member, record: Mapping[str, Any]) -> Stack:
             f"its record of {_said(record)} names a stack that this machine did not keep: roll back from the machine "
             "that provisioned it then, or set `stack` in the inventory and provision",
         )
-    refusals = check_stack(stack)
+    refusals = check_stack(stack, member.desired.rules)
     if refusals:
         raise Refused(member.name, f"the stack {stack.name} is refused: {'; '.join(map(str, refusals))}")
     return stack

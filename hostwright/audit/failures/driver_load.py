@@ -13,9 +13,9 @@ from hostwright.audit.hardware.nvsmi import NVIDIA_SMI
 from hostwright.audit.hardware.nvsmi_values import LOST
 from hostwright.audit.hardware.xids import slot
 from hostwright.audit.look import Unread
-from hostwright.plan.hostfacts import HOST_PROBES, PCI, gpu_ids
+from hostwright.plan.hostfacts import HOST_PROBES, PCI
 from hostwright.plan.model import Probe
-from hostwright.resources.gpu_use import SECURE_BOOT, unsigned_refused
+from hostwright.resources.gpu_use import SECURE_BOOT, gpu_ids, unsigned_refused
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.kernel import KERNEL_GONE, NOUVEAU, NouveauGone
 

@@ -128,7 +128,7 @@ def unfit(look: Look, rule: str) -> tuple[str, ...]:
     for probe in HOST_PROBES:
         look.answer(probe)
     running_kernel(look)  # what is none raises Unread
-    found = [one for one in check_host(look.stack, look.facts_of_host) if one.rule == rule]
+    found = [one for one in check_host(look.stack, look.facts_of_host, look.desired.rules) if one.rule == rule]
     return tuple(line for one in found for line in (one.sentence, f"what works: {one.nearest}"))
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from hostwright.audit.failures.rule import Sign
 from hostwright.audit.failures.units import FABRIC_MANAGER, JOURNALS, UNITS, journal, unit
-from hostwright.plan.hostfacts import PCI, nvswitches
+from hostwright.plan.hostfacts import PCI
+from hostwright.resources.gpu_use import nvswitches
 from hostwright.resources.packages.packages import DPKG, named_like
 
 if TYPE_CHECKING:

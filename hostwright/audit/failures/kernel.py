@@ -23,8 +23,8 @@ from hostwright.plan.model import Change, Probe
 from hostwright.resources.files.files import content_probe, stat_probe
 from hostwright.resources.packages.packages import DPKG, named_like
 from hostwright.resources.system.kernel import KERNEL_GONE, KERNEL_PACKAGES, NOUVEAU, Initramfs, KernelThere
-from hostwright.stack.compatibility import kernel_version
-from hostwright.stack.fitting import Ground, kernels_of
+from hostwright.stack.versions import kernel_version
+from hostwright.standard.roles.driver.rules import kernels_of
 
 if TYPE_CHECKING:
     from hostwright.audit.look import Look
@@ -152,8 +152,7 @@ def _numbers(kernel: str) -> tuple[int, ...]:
 def _limit(look: Look, kernel: str) -> str:
     """The kernels on which the stack's driver builds, where this one is none of them."""
     driver, version = look.stack.driver, kernel_version(kernel)
-    own = {driver.version: driver.kernels} if driver.kernels is not None else {}
-    kernels = kernels_of(driver.version, Ground(kernels=own))
+    kernels = kernels_of(driver.version, driver)
     return kernels if kernels and version and not SpecifierSet(kernels).contains(version) else ""
 
 

@@ -11,8 +11,9 @@ from hostwright.audit.failures.memory import card
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.look import Look, Unread
-from hostwright.plan.hostfacts import PCI, gpu_ids, nvidia_devices, nvswitches
+from hostwright.plan.hostfacts import PCI, pci_devices
 from hostwright.plan.model import Probe
+from hostwright.resources.gpu_use import gpu_ids, nvswitches
 
 #: ``gpu PATH`` of each card in /sys, through all bridges above it; where there are two, ``acs ADDRESS`` of each device
 #: that checks the source of what passes it; ``virtual`` alone in a virtual machine, whose bridges are not its own
@@ -152,7 +153,7 @@ def _count_of_switches(look: Look) -> int:
 def _read_bus(look: Look) -> None:
     """Whether the PCI bus could be read, each line of it: a card that is overlooked would be a lost one."""
     lines = [line for line in look.text(PCI).split("\n") if line]
-    if look.answer(PCI).truncated or len(nvidia_devices(look.facts)) != len(lines):
+    if look.answer(PCI).truncated or len(pci_devices(look.facts)) != len(lines):
         raise Unread("the list of PCI devices cannot be read")
 
 

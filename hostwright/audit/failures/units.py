@@ -11,9 +11,10 @@ from hostwright.audit.failures import docker_state
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.look import Unread
 from hostwright.common.quoting import words
-from hostwright.plan.hostfacts import PCI, nvswitches
+from hostwright.plan.hostfacts import PCI
 from hostwright.plan.model import Probe
 from hostwright.resources.containers import LINKS_UNIT
+from hostwright.resources.gpu_use import nvswitches
 from hostwright.resources.system.services import parse_show
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ import pytest
 import yaml
 
 from hostwright.common.errors import LabError
-from hostwright.stack.rules import check_stack
 from lab import stack
 from lab.config import CHECKOUT
 from lab.vendor import BUILDERS, cuda, cuda_packages, cudnn, debian, toolkit, wheels
@@ -26,7 +25,7 @@ from lab.vendor.model import (
     write_manifest,
 )
 from lab.vendor.packaging import REPACKAGED, STAND_IN, Control, write_repository
-from tests.unit.support.stacks import load_stack
+from tests.unit.support.stacks import check_stack, load_stack
 
 FINGERPRINT = "0123456789ABCDEF0123456789ABCDEF01234567"
 BY_NAME = {package.name: package for package in PACKAGES}

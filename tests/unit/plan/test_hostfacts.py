@@ -7,12 +7,12 @@ from hostwright.plan.hostfacts import (
     PCI,
     PYTHONS,
     UNAME,
-    nvswitches,
     os_release,
     pythons,
     read_host,
 )
 from hostwright.plan.model import Answer, Facts
+from hostwright.resources.gpu_use import gpu_ids, nvswitches
 
 HGX = "0x10de 0x030200 0x20b2\n" * 8 + "0x10de 0x068000 0x1af1\n" * 6 + "0x10de 0x040300 0x1aef\n"
 
@@ -33,7 +33,8 @@ def test_an_hgx_host_is_read_as_it_is():
     host = read_host(facts())
     assert (host.distribution, host.version) == ("ubuntu", "20.04")
     assert (host.kernel, host.machine) == ("5.4.0-150-generic", "x86_64")
-    assert host.gpus == (0x20B2,) * 8, "neither switches nor sound devices are GPUs"
+    assert host.gpus == ((0x10DE, 0x20B2),) * 8
+    assert gpu_ids(facts()) == (0x20B2,) * 8, "neither switches nor sound devices are GPUs"
     assert nvswitches(facts()) == 6
     assert host.pythons == ("3.10", "3.8")
     assert host.memory_bytes == 1056431876 * 1024

@@ -10,7 +10,8 @@ from hostwright.plan.model import Answer, Change, Facts, Probe, Step
 from hostwright.plan.planning import PREFLIGHT, Desired, DesiredRole, at_work, desire, disturbing, make_plan
 from hostwright.plan.role import Wanted, discover
 from hostwright.resources.gpu_use import HOLDERS
-from tests.unit.support.stacks import load_stack
+from hostwright.stack.rules import HostFacts, check_host
+from tests.unit.support.stacks import RULES, load_stack, with_values
 
 STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
 FITS = {
@@ -39,7 +40,8 @@ class Named:
 
 
 def desired(**roles: tuple[str, ...]) -> Desired:
-    return Desired("gpu01", STACK, tuple(DesiredRole(name, needs, (Named(name),)) for name, needs in roles.items()))
+    states = tuple(DesiredRole(name, needs, (Named(name),)) for name, needs in roles.items())
+    return Desired("gpu01", STACK, states, rules=RULES)
 
 
 def facts(one: Desired, wrong: set[str], changed: dict[Probe, str] | None = None) -> Facts:
@@ -65,6 +67,7 @@ class Used(Named):
 
 
 LAYERS = desired(base=(), cuda=("base",), cudnn=("cuda",))
+WHOLE = desired(base=(), driver=("base",), cuda=("base",), cudnn=("cuda",), tensorflow=("base",))
 
 
 def test_only_what_differs_is_planned():
@@ -92,14 +95,29 @@ def test_a_host_as_desired_is_not_refused_by_a_rule_that_came_later():
     ],
 )
 def test_a_host_that_does_not_fit_is_refused_with_the_nearest_that_works(changed, said):
-    plan = make_plan(LAYERS, facts(LAYERS, {"cuda"}, changed))
+    plan = make_plan(WHOLE, facts(WHOLE, {"cuda"}, changed))
     assert plan.roles[0].role == PREFLIGHT
     assert said in " ".join(plan.refusals)
 
 
 def test_a_host_without_avx_is_refused():
-    answers = dict(facts(LAYERS, {"cuda"})) | {AVX: Answer(1, "")}
-    assert "avx" in " ".join(make_plan(LAYERS, Facts(answers)).refusals).lower()
+    answers = dict(facts(WHOLE, {"cuda"})) | {AVX: Answer(1, "")}
+    assert "avx" in " ".join(make_plan(WHOLE, Facts(answers)).refusals).lower()
+
+
+def test_a_rule_is_asked_where_one_of_the_roles_that_it_is_about_is_planned():
+    """Who installs a time server needs no AVX; a kernel too new for the driver hinders nobody who leaves it alone."""
+    changed = {UNAME: "6.8.0-40-generic x86_64", PCI: "0x10de 0x030200 0x2330"}
+    for name, rules in (("base", []), ("cuda", ["gpu-cuda"]), ("driver", ["gpu-driver", "driver-kernel"])):
+        one = desired(**{name: ()})
+        answers = dict(facts(one, {name}, changed)) | {AVX: Answer(1, "")}
+        plan = make_plan(one, Facts(answers))
+        assert [change.rule for role in plan.roles for change in role.changes if role.role == PREFLIGHT] == rules
+    host = HostFacts("ubuntu", "20.04", gpus=((0x10DE, 0x20B0),))
+    old = with_values(STACK, driver={"version": "450.80.02", "fabric_manager": None})
+    for name in ("driver", "cuda", "tensorflow"):
+        assert [one.rule for one in check_host(old, host, RULES, {name})] == ["cuda-driver"]
+    assert check_host(old, host, RULES, {"base", "container"}) == []
 
 
 def test_all_roles_of_a_bare_host_ask_each_question_once():

@@ -7,14 +7,28 @@ from typing import Any
 
 import pytest
 
-from hostwright.stack.compatibility import CUDNNS, DRIVER_FLOORS, DRIVERS, TENSORFLOWS, gpus_of, kernel_version, version
-from hostwright.stack.fitting import HOUSE, Combination, Ground, misfits, nearest_fit
-from hostwright.stack.gpus import CHIPS, Architecture, chip
-from hostwright.stack.rules import HostFacts, check_host, check_stack
+from hostwright.stack.fitting import misfits, nearest_fit
+from hostwright.stack.rules import HostFacts
 from hostwright.stack.stack import Stack
-from tests.unit.support.stacks import load_stack, with_values
+from hostwright.stack.versions import kernel_version, version
+from hostwright.standard.roles.cuda.rules import DRIVER_FLOORS
+from hostwright.standard.roles.cudnn.rules import CUDNNS
+from hostwright.standard.roles.driver.chips import CHIPS, NVIDIA, Architecture, chip
+from hostwright.standard.roles.driver.rules import DRIVERS, gpus_of
+from hostwright.standard.roles.tensorflow.rules import TENSORFLOWS
+from tests.unit.support.stacks import RULES, check_host, check_stack, load_stack, with_values
 
 STACK = load_stack("tensorflow-2.9", (Path(__file__).parents[3] / "inventory" / "stacks",))
+
+#: what this project is made for
+HOUSE = {choice.name: choice.usual for role in RULES for choice in role.choices}
+ALL_RULES = [rule for role in RULES for rule in role.rules]
+
+
+def nvidia(*devices: int) -> tuple[tuple[int, int], ...]:
+    """Cards of NVIDIA's, as the PCI bus names them."""
+    return tuple((NVIDIA, device) for device in devices)
+
 
 #: a host that fits: an A100 on Ubuntu 20.04
 GOOD = HostFacts(
@@ -22,7 +36,7 @@ GOOD = HostFacts(
     version="20.04",
     kernel="5.15.0-91-generic",
     machine="x86_64",
-    gpus=(0x20B0, 0x20B0),
+    gpus=nvidia(0x20B0, 0x20B0),
     avx=True,
     pythons=("3.8",),
     memory_bytes=64_000_000_000,
@@ -110,10 +124,10 @@ H100, L40S, B200, K10, T4 = 0x2330, 0x26B9, 0x2901, 0x118F, 0x1EB8
 @pytest.mark.parametrize(
     ("facts", "rules", "works"),
     [
-        ({"gpus": (H100,)}, ["gpu-driver", "gpu-cuda"], "driver 520.61.05 instead of 470.182.03"),
-        ({"gpus": (T4, L40S)}, ["gpu-driver", "gpu-cuda"], "CUDA 11.8.0 instead of 11.2.2"),
-        ({"gpus": (B200,)}, ["gpu-driver", "gpu-cuda"], "on GPUs from Kepler to Ampere"),
-        ({"gpus": (K10,)}, ["gpu-tensorflow"], "on GPUs from Kepler to Ampere"),
+        ({"gpus": nvidia(H100)}, ["gpu-driver", "gpu-cuda"], "driver 520.61.05 instead of 470.182.03"),
+        ({"gpus": nvidia(T4, L40S)}, ["gpu-driver", "gpu-cuda"], "CUDA 11.8.0 instead of 11.2.2"),
+        ({"gpus": nvidia(B200)}, ["gpu-driver", "gpu-cuda"], "on GPUs from Kepler to Ampere"),
+        ({"gpus": nvidia(K10)}, ["gpu-tensorflow"], "on GPUs from Kepler to Ampere"),
         ({"kernel": "6.8.0-35-generic"}, ["driver-kernel"], "driver 470.239.06 instead of 470.182.03"),
         ({"kernel": "6.3.0"}, ["driver-kernel"], "driver 470.199.02 instead of 470.182.03"),
         ({"kernel": "6.5.0-14-generic"}, ["driver-kernel"], "driver 470.223.02 instead of 470.182.03"),
@@ -139,8 +153,8 @@ def test_a_driver_older_than_the_toolkit_runs_what_is_compiled_and_no_ptx(releas
     """Minor-version compatibility: a T4 has compiled code in TensorFlow's wheel, an A100 has PTX alone."""
     stack, old = driver(release), replace(GOOD, kernel="5.4.0-150-generic")
     assert check_stack(stack) == []
-    assert check_host(stack, replace(old, gpus=(T4,))) == []
-    (refusal,) = check_host(stack, replace(old, gpus=(T4, 0x20B0)))
+    assert check_host(stack, replace(old, gpus=nvidia(T4))) == []
+    (refusal,) = check_host(stack, replace(old, gpus=nvidia(T4, 0x20B0)))
     assert refusal.rule == "cuda-driver"
     assert "on Ampere (GA100) CUDA 11.2.2 needs driver 460.32.03 or newer" in refusal.sentence
     assert "driver 470.182.03 instead of" in refusal.nearest
@@ -153,7 +167,7 @@ def test_kernels_that_the_driver_builds_on(kernel: str) -> None:
 
 @pytest.mark.parametrize("gpu", [0x20B0, 0x2235, 0x25B6, T4, 0x1DB4, 0x15F8, 0x1B38, 0x102D, 0x13F2, 0xFFFF])
 def test_gpus_that_the_driver_drives_or_that_nobody_knows(gpu: int) -> None:
-    assert check_host(STACK, replace(GOOD, gpus=(gpu,))) == []
+    assert check_host(STACK, replace(GOOD, gpus=nvidia(gpu))) == []
 
 
 def test_the_stack_states_the_kernels_of_its_own_driver() -> None:
@@ -169,14 +183,16 @@ def test_a_host_without_any_python_is_left_to_the_role() -> None:
 
 
 def test_the_house_combination_and_every_suggestion_break_no_rule() -> None:
-    assert list(misfits(HOUSE, Ground())) == []
-    strange = Combination("2.9.0", "3.11", "11.4.0", "8.3.0.98", "450.51.06")
-    said = nearest_fit(strange, Ground())
+    assert list(misfits(ALL_RULES, HOUSE)) == []
+    strange = dict(tensorflow="2.9.0", python="3.11", cuda="11.4.0", cudnn="8.3.0.98", driver="450.51.06")
+    said = nearest_fit(RULES, strange, {})
     assert said == (
         "Python 3.8 instead of 3.11, CUDA 11.2.2 instead of 11.4.0, cuDNN 8.1.0.77 instead of 8.3.0.98, "
         "driver 470.182.03 instead of 450.51.06 (with TensorFlow 2.9.0)"
     )
-    assert nearest_fit(HOUSE, Ground()) == str(HOUSE)
+    assert (
+        nearest_fit(RULES, HOUSE, {}) == "TensorFlow 2.9.0, Python 3.8, CUDA 11.2.2, cuDNN 8.1.0.77, driver 470.182.03"
+    )
 
 
 def test_the_tables_agree_with_each_other() -> None:

@@ -18,7 +18,7 @@ from hostwright.resources.files.archives import Spread, Strays
 from hostwright.resources.python.python import Venv
 from hostwright.resources.system.loader import Alternative, LoaderCache
 from hostwright.resources.system.loaderconf import OneToolkitLoaded
-from hostwright.stack.rules import HostFacts, check_host, check_stack
+from hostwright.stack.rules import HostFacts
 from hostwright.stack.stack import Stack
 from hostwright.stack.stackfile import stack_names
 from hostwright.standard.roles.cudnn import Cudnn, cudnn
@@ -29,12 +29,12 @@ from hostwright.standard.roles.tensorflow import Tensorflow, tensorflow
 from tests.unit.support.auditvalues import wanted
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import ask, run
-from tests.unit.support.stacks import load_stack, with_values
+from tests.unit.support.stacks import check_host, check_stack, load_stack, with_values
 
 STACKS = Path(__file__).parents[3] / "inventory" / "stacks"
 NAMES = [name for name in stack_names([STACKS]) if not name.startswith("lab")]
 HOUSE = load_stack("tensorflow-2.9", [STACKS])
-T4, A100 = 0x1EB8, 0x20B0
+T4, A100 = (0x10DE, 0x1EB8), (0x10DE, 0x20B0)
 ROLES = discover()
 
 

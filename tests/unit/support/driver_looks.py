@@ -25,6 +25,7 @@ from hostwright.standard.roles.base import Base, base
 from hostwright.standard.roles.driver import Driver, driver
 from tests.unit.roles import test_role_base, test_role_driver
 from tests.unit.roles.test_role_driver import OTHER, T4, V, state
+from tests.unit.support import stacks
 from tests.unit.support.facts import Reply, answer
 from tests.unit.support.hostlooks import show, shown
 
@@ -94,6 +95,7 @@ def desired(stack: Stack = STACK, variables: Driver | None = None) -> Desired:
             DesiredRole("base", (), base.resources(Base(), Wanted(stack))),
             DesiredRole("driver", ("base",), driver.resources(variables or Driver(), Wanted(stack))),
         ),
+        rules=stacks.RULES,
     )
 
 

@@ -24,8 +24,9 @@ from hostwright.audit.look import Look, Unread
 from hostwright.plan.hostfacts import PCI
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import Desired
-from tests.unit.support.stacks import load_stack
+from tests.unit.support import stacks
 
+DESIRED = Desired("gpu01", stacks.load_stack("tensorflow-2.9"), (), rules=stacks.RULES)
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 GONE = FailureRule("gpu-lost", "", "a", "B", "c", sign=GPU_LOST_SIGN)
 ALL = (*XIDS, *SMI, *MEMORY, *HEALTH, *LINKS, GONE)
@@ -86,7 +87,7 @@ def look(
     if log is None:
         said[KERNEL_LOG] = Answer(1, "")
     facts = Facts({**said, **(answers or {})})
-    found = Look(Desired("gpu01", load_stack("tensorflow-2.9"), ()), {}, facts, dict.fromkeys(roles, ()), NOW)
+    found = Look(DESIRED, {}, facts, dict.fromkeys(roles, ()), NOW)
     if smi is None:
         found.__dict__["smi"] = GpuReport("470.182.03", "11.4", gpus, len(gpus), notices)
     if log is not None:

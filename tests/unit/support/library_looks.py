@@ -25,6 +25,7 @@ from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.python.python import Venv
 from hostwright.standard.roles.cuda import Cuda
 from tests.unit.roles import test_role_cuda, test_role_cudnn, test_role_environment, test_role_tensorflow
+from tests.unit.support import stacks
 from tests.unit.support.facts import NOTHING, Reply, answer, facts_for
 from tests.unit.support.shell import ask
 
@@ -42,6 +43,7 @@ DESIRED = Desired(
         DesiredRole("environment", ("cuda", "cudnn"), test_role_environment.RESOURCES),
         DesiredRole("tensorflow", ("base",), test_role_tensorflow.RESOURCES),
     ),
+    rules=stacks.RULES,
 )
 Kind = TypeVar("Kind")
 Differs = Mapping[Probe, Reply | None]

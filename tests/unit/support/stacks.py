@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hostwright.plan.role import discover, sections_of
-from hostwright.stack import stackfile
+from hostwright.plan.role import discover, in_order, rules_of, sections_of
+from hostwright.stack import rules, stackfile
+from hostwright.stack.fitting import Misfit
 from hostwright.stack.stack import Stack
 
 STACKS = Path(__file__).parents[3] / "inventory" / "stacks"
@@ -19,6 +20,11 @@ def load_stack(name: str, search_dirs: Sequence[Path] = (STACKS,)) -> Stack:
     return stackfile.load_stack(name, search_dirs, KINDS)
 
 
+#: all standard roles as a host gets them, in the order that the standard stack names
+ROLES = in_order({role.name: role for role in discover()}, load_stack("tensorflow-2.9").roles)
+RULES = rules_of(ROLES)
+
+
 def read_stack(data: Mapping[str, Any]) -> Stack:
     """A stack of plain data."""
     return stackfile.read_stack(data, KINDS)
@@ -28,3 +34,13 @@ def with_values(stack: Stack, **values: Mapping[str, Any]) -> Stack:
     """The stack with some values of some sections replaced: ``with_values(STACK, driver={"version": "470.1"})``."""
     changed = {name: stack.sections[name].model_copy(update=dict(one)) for name, one in values.items()}
     return stack.model_copy(update={"sections": {**stack.sections, **changed}})
+
+
+def check_stack(stack: Stack) -> list[Misfit]:
+    """What does not fit together for a host with all standard roles."""
+    return rules.check_stack(stack, RULES)
+
+
+def check_host(stack: Stack, facts: rules.HostFacts) -> list[Misfit]:
+    """What does not fit a host with all standard roles."""
+    return rules.check_host(stack, facts, RULES)

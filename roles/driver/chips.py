@@ -1,4 +1,4 @@
-"""Which GPU a PCI device id of NVIDIA (vendor 10de) is: chip, architecture, compute capability.
+"""Which GPU a PCI device id of NVIDIA is: chip, architecture, compute capability.
 
 Ranges are those of the PCI ID database (pci-ids.ucw.cz, file pci.ids), where each chip has its own block of ids. They
 are for telling apart what a driver or library can run on, not for naming products.
@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
+
+NVIDIA = 0x10DE  #: the vendor's id
 
 
 class Architecture(IntEnum):
@@ -94,3 +97,10 @@ def chip(device_id: int) -> Chip | None:
     'TU104'
     """
     return next((one for one in CHIPS if one.first <= device_id <= one.last), None)
+
+
+@cache
+def chips(gpus: tuple[tuple[int, int], ...]) -> tuple[Chip, ...]:
+    """The different chips among display controllers, given by their PCI ids (vendor, device)."""
+    known = (chip(device) for vendor, device in gpus if vendor == NVIDIA)
+    return tuple(dict.fromkeys(one for one in known if one is not None))

@@ -1,0 +1,33 @@
+"""Versions as rules compare them."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from packaging.version import Version
+
+
+@cache
+def version(text: str) -> Version:
+    """A version, parsed once."""
+    return Version(text)
+
+
+def series(text: str) -> str:
+    """Major and minor version.
+
+    >>> series("11.2.2")
+    '11.2'
+    """
+    return ".".join(text.split(".")[:2])
+
+
+def kernel_version(release: str) -> Version | None:
+    """The version in ``uname -r``, ``None`` where there is none.
+
+    >>> str(kernel_version("5.15.0-91-generic"))
+    '5.15.0'
+    """
+    match = re.match(r"\d+\.\d+(\.\d+)?", release)
+    return Version(match[0]) if match else None

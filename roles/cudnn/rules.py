@@ -1,0 +1,9 @@
+"""The versions of cuDNN that are known; which one goes with which framework is the framework's to say."""
+
+from hostwright.stack.fitting import Choice
+from hostwright.stack.rules import disk_is_enough
+
+CUDNNS = ("8.1.0.77", "8.6.0.163")
+
+RULES = (disk_is_enough,)
+CHOICES = (Choice("cudnn", "cuDNN", 40, CUDNNS, usual="8.1.0.77"),)
