@@ -142,12 +142,12 @@ def test_this_repository_is_a_site(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_sites_role_is_found_with_its_parts_and_its_templates(site: Site) -> None:
     write(site.root / "roles/chrony/__init__.py", CHRONY)
     write(site.root / "roles/chrony/words.py", 'PATH = "/etc/chrony.conf"\n')
-    write(site.root / "roles/chrony/rules.py", "from . import Chrony\n\nRULES = (Chrony,)\n")
+    write(site.root / "roles/chrony/further.py", "from . import Chrony\n\nRULES = (Chrony,)\n")
     write(site.root / "templates/chrony/chrony.conf.j2", "server {{ server }}\n")
     found = member(site)
     role = next(one for one in found.roles if one.name == "chrony")
     assert File("/etc/chrony.conf", "server ntp.example.org\n") in role.resources(role.variables(), found.wanted)
-    rules = role.part("rules")
+    rules = role.part("further")
     assert rules is not None
     assert (role.variables,) == rules.RULES
     assert role.part("section") is None

@@ -93,7 +93,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(originals, "RECORD", originals.RECORD.replace(originals.ORIGIN, str(tmp_path / "origin")))
     monkeypatch.setattr(jobs, "_START", jobs._START.replace("/run/systemd/system", str(tmp_path / "no-systemd")))
     monkeypatch.setattr(scripting, "LOCK_DIR", str(tmp_path / "locks"))
-    monkeypatch.setattr("hostwright.plan.planning.check_host", lambda stack, facts: [])
+    monkeypatch.setattr("hostwright.plan.planning.check_host", lambda *asked: [])
     plainly = lambda user, root, password: f"{user}\n{root}".encode()  # noqa: E731
     monkeypatch.setattr("hostwright.transport.rootshell.wrap", plainly)
     return tmp_path
