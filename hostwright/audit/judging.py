@@ -31,7 +31,7 @@ from hostwright.plan.planning import DesiredRole, notes_on
 from hostwright.plan.probing import ordered
 
 EVIDENCE_LINES = 5  #: of a finding: enough to see it, not the whole log
-EVIDENCE_SIGNS = 300  #: of each
+EVIDENCE_CHARACTERS = 300  #: of each
 NOT_ASKED = "it was not asked: an audit without sudo, or facts from before this state was desired"
 
 
@@ -120,7 +120,7 @@ def _findings(look: Look, not_checked: list[NotChecked]) -> Iterator[Finding]:
         if rule.sign is None or rule.sign.layer not in (*look.changes, GPU_LAYER):
             continue
         try:
-            evidence = tuple(line.strip()[:EVIDENCE_SIGNS] for line in _first(rule.sign.seen(look)))
+            evidence = tuple(line.strip()[:EVIDENCE_CHARACTERS] for line in _first(rule.sign.seen(look)))
         except Unread as error:
             not_checked.append(NotChecked(rule.sign.layer, rule.name, str(error)))
             continue

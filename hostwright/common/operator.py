@@ -10,7 +10,7 @@ import socket
 import subprocess
 from pathlib import Path
 
-_NAME_SIGNS = 200  #: the environment may hold anything as a user's name
+_NAME_CHARACTERS = 200  #: the environment may hold anything as a user's name
 _MACHINE_ID = Path("/etc/machine-id")
 _PROC = Path("/proc")
 _STATE, _START = 0, 19  #: fields 3 and 22 of /proc/PID/stat (proc(5)), counted after the name of the program
@@ -21,7 +21,7 @@ _BOOT_SIGNS = 8  #: of the boot id: start times are counted from the boot, so tw
 def operator() -> str:
     """``user@machine``, as locks and records name whoever runs this; behind sudo, the user who called it."""
     name = f"{_user()}@{socket.gethostname()}"
-    return "".join(sign if sign.isprintable() else "?" for sign in name)[:_NAME_SIGNS]
+    return "".join(sign if sign.isprintable() else "?" for sign in name)[:_NAME_CHARACTERS]
 
 
 def machine_id() -> str:

@@ -24,7 +24,7 @@ from hostwright.transport.rootshell import RootShell
 
 #: a lock kept on this machine, as it is now and as it was before
 Aside = tuple[OperatorLock | None, OperatorLock | None]
-REASON_SIGNS = 200  #: of a reason: it stands in one line with the rest
+REASON_CHARACTERS = 200  #: of a reason: it stands in one line with the rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +103,8 @@ def read_reason(text: str) -> str:
     reason = text.strip()
     if not reason:
         raise InputError("say why, for whoever is turned away: --reason RMA; or --list to see the locks", "--reason")
-    if len(reason) > REASON_SIGNS or printable(reason) != reason or "\n" in reason or "\t" in reason:
-        raise InputError(f"found {reason[:40]!r}…, expected one line of at most {REASON_SIGNS} signs", "--reason")
+    if len(reason) > REASON_CHARACTERS or printable(reason) != reason or "\n" in reason or "\t" in reason:
+        raise InputError(f"found {reason[:40]!r}…, expected one line of at most {REASON_CHARACTERS} signs", "--reason")
     return reason
 
 

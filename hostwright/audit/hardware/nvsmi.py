@@ -11,7 +11,7 @@ from defusedxml.ElementTree import ParseError, fromstring
 from hostwright.audit.hardware.gpu import GpuReport
 from hostwright.audit.hardware.nvsmi_gpu import read_gpu
 from hostwright.audit.hardware.nvsmi_links import with_links
-from hostwright.audit.hardware.nvsmi_values import MAX_SIGNS, MAX_SMALL_COUNT, count, said
+from hostwright.audit.hardware.nvsmi_values import MAX_CHARACTERS, MAX_SMALL_COUNT, count, said
 from hostwright.plan.model import Probe
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _open(text: str) -> tuple[Element, tuple[str, ...]]:
         raise ValueError("it is cut off before its end")
     end += len(_END)
     around = (text[: begin.start()] + "\n" + text[end:]).replace("\ufeff", "").splitlines()
-    notices = [" ".join(line[: 10 * MAX_SIGNS].split())[:MAX_SIGNS] for line in around if line.strip()]
+    notices = [" ".join(line[: 10 * MAX_CHARACTERS].split())[:MAX_CHARACTERS] for line in around if line.strip()]
     if any(line.startswith("<") for line in notices):  # so the root is the one that ends last
         raise ValueError("it stands within other XML")
     return _parsed(text[begin.start() : end]), tuple(notices[:_MAX_NOTICES])

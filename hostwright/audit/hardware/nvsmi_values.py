@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-MAX_SIGNS = 200  #: of one string; the longest that are real are command lines in process names
+MAX_CHARACTERS = 200  #: of one string; the longest that are real are command lines in process names
 MAX_COUNT = 2**63 - 1  #: NVML's "no value" is 2**64 - 1, which is no count
 MAX_SMALL_COUNT = 2**31 - 1  #: of what NVML counts in 32 bits: pages, rows, replays
 
@@ -37,10 +37,10 @@ _BUS = re.compile(r"([0-9a-fA-F]{4,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})\.([0-7]
 
 
 def line(element: Element | None, path: str = "") -> str:
-    """The text of an element, or of one below it, on one line, cut to ``MAX_SIGNS``."""
+    """The text of an element, or of one below it, on one line, cut to ``MAX_CHARACTERS``."""
     found = element.find(path) if element is not None and path else element
     text = found.text if found is not None else None
-    return " ".join((text or "")[: 10 * MAX_SIGNS].split())[:MAX_SIGNS].strip()
+    return " ".join((text or "")[: 10 * MAX_CHARACTERS].split())[:MAX_CHARACTERS].strip()
 
 
 def raw(element: Element | None, path: str = "") -> str:

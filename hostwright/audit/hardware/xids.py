@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from hostwright.audit.hardware.kernellog import KernelLine
 
-TEXT_SIGNS = 200  #: of the rest of an Xid's line
+TEXT_CHARACTERS = 200  #: of the rest of an Xid's line
 
 #: ``NVRM: Xid (PCI:0000:3b:00): 79, pid=1, …``; drivers before 2013 wrote ``(0000:3b:00)`` or ``(3b:00)``, those since
 #: Ampere name the MIG instance too. It must begin the line: other lines of the kernel's quote what programs say.
@@ -41,7 +41,7 @@ def xid_events(lines: Iterable[KernelLine]) -> tuple[XidEvent, ...]:
         bus = slot(match[1]) if match else ""
         if match is None or not bus:
             continue
-        number, text = int(match[2]), (match[3] or "").strip()[:TEXT_SIGNS]
+        number, text = int(match[2]), (match[3] or "").strip()[:TEXT_CHARACTERS]
         at = line.at.astimezone(UTC).isoformat(timespec="seconds") if line.at else ""
         before = found.get((bus, number), XidEvent(number, bus, "", "", 0))
         last = replace(before, at=at, text=text) if at >= before.at else before

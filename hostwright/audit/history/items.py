@@ -20,8 +20,8 @@ from hostwright.audit.values import GPU_LAYER, HostAudit
 STATUS, STACK, LAYER = "status", "stack", "layer"
 READING, DEVIATION, FINDING, CARD = "reading", "deviation", "finding", "card"
 
-TEXT_SIGNS = 2000  #: of any text of a host that are kept
-CARD_SIGNS = 300  #: of each value of a card: the four of them are one text
+TEXT_CHARACTERS = 2000  #: of any text of a host that are kept
+CARD_CHARACTERS = 300  #: of each value of a card: the four of them are one text
 GRAVE, WARNING = "grave", "warning"
 
 
@@ -126,11 +126,11 @@ def _items(audit: HostAudit) -> Iterator[tuple[Item, str]]:
 
 
 def _card(gpu: Gpu) -> str:
-    return json.dumps([kept(value)[:CARD_SIGNS] for value in (gpu.model, gpu.serial, gpu.uuid, gpu.vbios)])
+    return json.dumps([kept(value)[:CARD_CHARACTERS] for value in (gpu.model, gpu.serial, gpu.uuid, gpu.vbios)])
 
 
 def kept(text: str) -> str:
     """A text as it is kept: not more than so much of it, and nothing that is no Unicode."""
-    if len(text) <= TEXT_SIGNS and text.isascii():
+    if len(text) <= TEXT_CHARACTERS and text.isascii():
         return text
-    return text[:TEXT_SIGNS].encode("utf-8", "backslashreplace").decode("utf-8")[:TEXT_SIGNS]
+    return text[:TEXT_CHARACTERS].encode("utf-8", "backslashreplace").decode("utf-8")[:TEXT_CHARACTERS]

@@ -11,7 +11,7 @@ from hostwright.plan.model import Probe
 
 RELEASE_LAYER = "release"  #: what the host's record says of it; no role has this name
 
-VALUE_SIGNS = 200  #: of an answer that are kept; the program itself cuts there
+VALUE_CHARACTERS = 200  #: of an answer that are kept; the program itself cuts there
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9 ._+-]{0,99}")
 
@@ -40,7 +40,7 @@ def read_answers(text: str) -> dict[str, str]:
     """The answers in a program's output; what is no answer, and a last line that was cut, are passed over."""
     whole = text.rpartition("\n")[0]
     rows = (line.partition("=") for line in whole.split("\n"))
-    return {name: value.strip()[:VALUE_SIGNS] for name, sign, value in rows if sign and _NAME.fullmatch(name)}
+    return {name: value.strip()[:VALUE_CHARACTERS] for name, sign, value in rows if sign and _NAME.fullmatch(name)}
 
 
 def is_meant(value: AuditValue, answers: Mapping[str, str]) -> bool:

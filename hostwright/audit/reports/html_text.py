@@ -15,10 +15,10 @@ from hostwright.inventory.patterns import fold
 
 T = TypeVar("T")
 
-TEXT_SIGNS = 1000  #: of one value in the details: a long PATH fits, a host that answers megabytes does not
-LINE_SIGNS = 90  #: of what stands in one line of the matrix
+TEXT_CHARACTERS = 1000  #: of one value in the details: a long PATH fits, a host that answers megabytes does not
+LINE_CHARACTERS = 90  #: of what stands in one line of the matrix
 MARKS = 3  #: combining marks on one letter; Vietnamese needs two
-NAME_SIGNS = 120  #: of a host's or a group's name; DNS allows 63 a label
+NAME_CHARACTERS = 120  #: of a host's or a group's name; DNS allows 63 a label
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]{1,120}")
 #: what could end a script element, begin a comment or an entity; ``json.dumps`` has escaped all but ASCII before
@@ -26,7 +26,7 @@ _MARKUP = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 @lru_cache(maxsize=20_000)
-def clean(text: str, most: int = TEXT_SIGNS) -> str:
+def clean(text: str, most: int = TEXT_CHARACTERS) -> str:
     """Text of a host without control signs; what is longer than ``most`` says that it was cut."""
     if len(text) <= most:
         return _sober(text)
@@ -44,7 +44,7 @@ def _sober(text: str) -> str:
     return "".join(kept)
 
 
-def line(text: str, most: int = LINE_SIGNS) -> str:
+def line(text: str, most: int = LINE_CHARACTERS) -> str:
     """Text of a host in one line, with an ellipsis where it is longer."""
     words = " ".join(_sober(text[: 4 * most]).split())
     return words if len(words) <= most else words[: most - 1] + "…"
@@ -52,7 +52,7 @@ def line(text: str, most: int = LINE_SIGNS) -> str:
 
 def name(text: str) -> str:
     """A host's, group's or value's name in one line."""
-    return line(text, NAME_SIGNS)
+    return line(text, NAME_CHARACTERS)
 
 
 def embedded(value: object) -> str:

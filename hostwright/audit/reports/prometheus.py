@@ -13,7 +13,7 @@ from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.values import WORST_FIRST, FleetAudit, HostAudit
 from hostwright.common.text import printable
 
-VALUE_SIGNS = 120  #: of a label: each other value is another time series
+VALUE_CHARACTERS = 120  #: of a label: each other value is another time series
 
 GPU_GAUGES = (
     ("hostwright_gpu_temperature_celsius", "Temperature of the card", "temperature"),
@@ -144,4 +144,4 @@ def _xids(hosts: tuple[HostAudit, ...]) -> Metric:
 
 def _label(text: str) -> str:
     """Text of a host as a label: in one line, bounded."""
-    return " ".join(printable(text[: 2 * VALUE_SIGNS]).split())[:VALUE_SIGNS]
+    return " ".join(printable(text[: 2 * VALUE_CHARACTERS]).split())[:VALUE_CHARACTERS]

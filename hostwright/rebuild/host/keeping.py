@@ -13,7 +13,7 @@ from hostwright.rebuild.host.tools import Tools
 
 #: as long as a card takes to be replaced; whoever gets it back takes the lock off, and nobody's is for ever
 FOR = timedelta(weeks=4)
-REASON_SIGNS = 200  #: of a lock's line
+REASON_CHARACTERS = 200  #: of a lock's line
 
 
 def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
@@ -44,4 +44,4 @@ def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
 def _line(text: str) -> str:
     """The reason as a lock can hold it: one line of so many signs."""
     line = " ".join(printable(text).split())
-    return line if len(line) <= REASON_SIGNS else f"{line[: REASON_SIGNS - 1]}…"
+    return line if len(line) <= REASON_CHARACTERS else f"{line[: REASON_CHARACTERS - 1]}…"

@@ -11,7 +11,7 @@ from hostwright.common.secret import Secret
 
 #: What sshd signs with and paramiko can check: ssh-dss is gone from both.
 KEY_TYPES = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
-LINE_SIGNS = 8192  #: of one key's line; RSA with 16384 bits, the most that sshd takes, needs 2,750
+LINE_CHARACTERS = 8192  #: of one key's line; RSA with 16384 bits, the most that sshd takes, needs 2,750
 _CLOUD_INIT = ("-----BEGIN SSH HOST KEY KEYS-----", "-----END SSH HOST KEY KEYS-----")
 
 
@@ -44,8 +44,8 @@ class HostKey:
     def parse(cls, text: str) -> HostKey:
         """The key of one public key line; a comment may follow. Raises ``ValueError`` for anything else."""
         line = text.strip()
-        if len(line) > LINE_SIGNS:
-            raise ValueError(f"a public key's line has at most {LINE_SIGNS} signs, this one has {len(line)}")
+        if len(line) > LINE_CHARACTERS:
+            raise ValueError(f"a public key's line has at most {LINE_CHARACTERS} signs, this one has {len(line)}")
         if len(line.splitlines()) > 1:
             raise ValueError("expected one public key, found several lines")
         fields = line.split(None, 2)

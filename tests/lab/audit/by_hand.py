@@ -19,7 +19,7 @@ from lab.machine import exec_in
 
 FILES = ("driver", "cuda-repository", "cudnn")  #: the stack's artifacts that the articles download
 CUDA = "/usr/local/cuda-11.2"
-OUTPUT_SIGNS = 2000  #: of a command that did not do what it should
+OUTPUT_CHARACTERS = 2000  #: of a command that did not do what it should
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,4 +96,4 @@ def type_all(machine: Machine, lines: Iterable[Typed]) -> None:
         done = exec_in(machine, ["runuser", "--login", USER, "--command", one.line])
         said = f"{done.stdout}{done.stderr}"
         as_told = done.returncode == one.status and re.search(one.says, said)
-        assert as_told, f"{one.line}\nended with status {done.returncode}:\n{said[-OUTPUT_SIGNS:]}"
+        assert as_told, f"{one.line}\nended with status {done.returncode}:\n{said[-OUTPUT_CHARACTERS:]}"

@@ -88,7 +88,7 @@ def test_a_rule_that_cannot_tell_is_not_the_hosts_fault(member: Member, monkeypa
     (loud,) = found.findings
     assert len(loud.evidence) == EVIDENCE_LINES + 1
     assert loud.evidence[-1] == "… and 45 more"
-    assert max(map(len, loud.evidence)) <= judging.EVIDENCE_SIGNS
+    assert max(map(len, loud.evidence)) <= judging.EVIDENCE_CHARACTERS
 
 
 def test_a_host_that_could_not_be_reached_has_all_its_layers_unread(member: Member):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.audit.readings.answers import VALUE_SIGNS, check_lines, is_meant, meant, read_answers, value_probes
+from hostwright.audit.readings.answers import VALUE_CHARACTERS, check_lines, is_meant, meant, read_answers, value_probes
 from hostwright.audit.readings.program import package_patterns, root_program, user_program
 from hostwright.plan.auditvalue import (
     PRODUCT,
@@ -168,7 +168,7 @@ def test_no_value_passes_for_another_name(host: MadeUp):
 
 def test_a_long_value_is_cut(host: MadeUp):
     host.write("/sys/module/nvidia/version", "4" * 100_000)
-    assert answers(host)["loaded"] == "4" * VALUE_SIGNS
+    assert answers(host)["loaded"] == "4" * VALUE_CHARACTERS
 
 
 def test_files_in_the_directory_of_the_login_are_no_package_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -285,7 +285,7 @@ def test_answers_of_any_text_are_short_and_of_one_line(text: str):
     for name, value in read_answers(text).items():
         assert re.fullmatch(r"[A-Za-z0-9 ._+-]+", name)
         assert "\n" not in value
-        assert len(value) <= VALUE_SIGNS
+        assert len(value) <= VALUE_CHARACTERS
 
 
 @given(
@@ -295,7 +295,7 @@ def test_answers_of_any_text_are_short_and_of_one_line(text: str):
 )
 def test_what_is_printed_is_read(pairs: dict[str, str]):
     text = "".join(f"{name}={value}\n" for name, value in pairs.items())
-    assert read_answers(text) == {name: value.strip()[:VALUE_SIGNS] for name, value in pairs.items()}
+    assert read_answers(text) == {name: value.strip()[:VALUE_CHARACTERS] for name, value in pairs.items()}
 
 
 def test_a_line_that_was_cut_is_no_answer():

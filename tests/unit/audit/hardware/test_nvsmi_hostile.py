@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuReport
 from hostwright.audit.hardware.nvsmi import read_report
-from hostwright.audit.hardware.nvsmi_values import MAX_SIGNS, NO_VALUES
+from hostwright.audit.hardware.nvsmi_values import MAX_CHARACTERS, NO_VALUES
 from tests.unit.audit.hardware.test_nvsmi import REPORTS, T4, fixture
 
 NAMES = sorted(REPORTS)
@@ -118,14 +118,14 @@ def test_cards_processes_and_strings_are_capped():
     found = read_report(many)
     assert len(found.gpus) == 64
     assert len(found.gpus[0].processes) == 1024
-    assert (len(found.gpus[0].serial), len(found.driver)) == (MAX_SIGNS, MAX_SIGNS - 1)
+    assert (len(found.gpus[0].serial), len(found.driver)) == (MAX_CHARACTERS, MAX_CHARACTERS - 1)
     assert [gpu.index for gpu in found.gpus] == list(range(64))
 
 
 def test_lines_around_the_report_are_kept_apart_and_capped():
     found = read_report("note\n" * 99 + report("") + "x" * 999 + "\n")
     assert found.notices == ("note",) * 8
-    assert read_report("\ufeff" + report("") + "x" * 999).notices == ("x" * MAX_SIGNS,)
+    assert read_report("\ufeff" + report("") + "x" * 999).notices == ("x" * MAX_CHARACTERS,)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def check(found: GpuReport) -> None:
     for gpu in found.gpus:
         strings = [value for one in fields(Gpu) if isinstance(value := getattr(gpu, one.name), str)]
         strings += [process.name for process in gpu.processes]
-        assert all(len(one) <= MAX_SIGNS and "\n" not in one and "\x1b" not in one for one in strings)
+        assert all(len(one) <= MAX_CHARACTERS and "\n" not in one and "\x1b" not in one for one in strings)
         numbers = [value for one in fields(Gpu) if isinstance(value := getattr(gpu, one.name), int | float)]
         assert all(-500 <= number <= 2**63 for number in numbers)
 

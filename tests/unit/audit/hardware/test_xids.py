@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hostwright.audit.hardware.kernellog import KernelLine
 from hostwright.audit.hardware.xid_catalog import AZURE_FAILS_A_NODE, CATALOG, UNKNOWN, Action, Concern, meaning_of
-from hostwright.audit.hardware.xids import TEXT_SIGNS, XidEvent, loaded_at, slot, xid_events
+from hostwright.audit.hardware.xids import TEXT_CHARACTERS, XidEvent, loaded_at, slot, xid_events
 
 AT = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
 
@@ -73,7 +73,7 @@ def test_a_line_without_time_is_an_xid_without_time() -> None:
 
 
 def test_an_endless_line_is_cut() -> None:
-    assert len(event("NVRM: Xid (PCI:0000:3b:00): 62, " + "x" * 100_000)[0].text) == TEXT_SIGNS
+    assert len(event("NVRM: Xid (PCI:0000:3b:00): 62, " + "x" * 100_000)[0].text) == TEXT_CHARACTERS
 
 
 @given(st.lists(st.builds(KernelLine, st.none() | st.datetimes(timezones=st.just(UTC)), st.text())))

@@ -18,7 +18,7 @@ from hostwright.audit.reports.html import PAGE, SCRIPTS, STYLES, digest, render_
 from hostwright.audit.reports.html_charts import OTHERS, Ground, history
 from hostwright.audit.reports.html_matrix import Fold, matrix, met, tiles, worst_first
 from hostwright.audit.reports.html_spreads import comparisons
-from hostwright.audit.reports.html_text import TEXT_SIGNS, clean, embedded, folded, moment
+from hostwright.audit.reports.html_text import TEXT_CHARACTERS, clean, embedded, folded, moment
 from hostwright.audit.reports.trend import TrendPoint
 from hostwright.audit.values import Deviation, FleetAudit, HostAudit, NotChecked, Reading, Spread
 from tests.unit.support.audits import CARD, EACH, HOSTILE, LIAR, WARNING, XID, fleet, host
@@ -236,7 +236,7 @@ def test_a_value_of_64_kilobytes_is_cut_visibly():
     seen = page(host("gpu01", readings=(Reading("base", "kernel", "x" * 65536),)))
     have = seen.data["hosts"][0]["have"][0]
     assert have.endswith("… cut (65,536 signs)")
-    assert len(have) < TEXT_SIGNS + 40
+    assert len(have) < TEXT_CHARACTERS + 40
 
 
 def test_a_liar_adds_no_element_and_no_control_sign():
@@ -294,7 +294,7 @@ def test_embedded_json_is_the_same_value_and_cannot_end_its_element(value):
 @given(st.text(max_size=3000))
 def test_clean_text_is_printable_and_bounded(text):
     cleaned = clean(text)
-    assert len(cleaned) <= TEXT_SIGNS + 30
+    assert len(cleaned) <= TEXT_CHARACTERS + 30
     assert not {sign for sign in cleaned if unicodedata.category(sign).startswith("C")} - {"\n", "\t"}
 
 

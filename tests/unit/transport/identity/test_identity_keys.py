@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.transport.identity.keys import KEY_TYPES, LINE_SIGNS, HostKey, fingerprint, generate, parse_many
+from hostwright.transport.identity.keys import KEY_TYPES, LINE_CHARACTERS, HostKey, fingerprint, generate, parse_many
 from tests.unit.support.hostkeys import host_key
 
 KINDS = {
@@ -56,7 +56,7 @@ def test_each_kind_is_read_as_ssh_keygen_writes_it(tmp_path: Path, kind: str) ->
         f'command="true" {MINE.line}',
         f"@revoked {MINE.line}",
         MINE.fingerprint,
-        f"{MINE.line} {'x' * LINE_SIGNS}",
+        f"{MINE.line} {'x' * LINE_CHARACTERS}",
         "ssh-ed25519 \ud800",
         "\0",
     ],
