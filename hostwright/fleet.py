@@ -179,7 +179,7 @@ class Fleet(Roster):
     def audit(
         self, members: Members, options: AuditOptions | None = None, *, password: Secret | None = None
     ) -> FleetAudit:
-        """What hosts have and what they suffer from, remembered in the history. Changes nothing on them."""
+        """What hosts have and their known problems, kept in the history. Changes nothing on them."""
         return self.auditor(members, options, password=password).look().audit
 
     def history(self, members: Members, since: datetime | None = None) -> tuple[HostHistory, ...]:

@@ -1,1 +1,1 @@
-"""See the fleet: what each host has against what it shall have, what it suffers from, and since when."""
+"""See the fleet: what each host has and what it should have, its known problems, and since when."""

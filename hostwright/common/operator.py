@@ -21,7 +21,7 @@ _BOOT_SIGNS = 8  #: of the boot id: start times are counted from the boot, so tw
 def operator() -> str:
     """``user@machine``, as locks and records name whoever runs this; behind sudo, the user who called it."""
     name = f"{_user()}@{socket.gethostname()}"
-    return "".join(sign if sign.isprintable() else "?" for sign in name)[:_NAME_CHARACTERS]
+    return "".join(character if character.isprintable() else "?" for character in name)[:_NAME_CHARACTERS]
 
 
 def machine_id() -> str:

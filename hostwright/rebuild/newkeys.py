@@ -1,4 +1,4 @@
-"""The keys of hosts that were installed anew, written down once somebody says that they are right."""
+"""The new keys of reinstalled hosts, recorded once somebody has confirmed them."""
 
 from __future__ import annotations
 

@@ -289,7 +289,7 @@ def test_a_lying_host_runs_nothing_and_becomes_no_element(browser: Browser, tmp_
         assert browser.js("return window.owned === undefined")
         text = browser.js("return document.body.textContent")
         assert not set(text) & {"\x1b", "\u202e", "\u2066", "\x07", "\x00"}
-        assert "… cut (65,536 signs)" in text
+        assert "… cut (65,536 characters)" in text
         assert browser.js("return document.documentElement.scrollWidth <= innerWidth")
     assert browser.complaints() == []
 

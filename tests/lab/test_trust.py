@@ -1,4 +1,4 @@
-"""A host that was installed anew is refused until somebody says that its key is right; only its own line changes."""
+"""A reinstalled host is refused until somebody has confirmed its new key; only its own line changes."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def key_of(machine: Machine) -> HostKey:
 
 @pytest.fixture
 def site(trust_lab: Lab, tmp_path: Path) -> Site:
-    """What was known before the host was installed anew: its key, the jump host's, and those of others."""
+    """What was known before the host was reinstalled: its key, the jump host's, and those of others."""
     site = Site(tmp_path, trust_lab, FrontDoor(trust_lab))
     old, other = key_of(site.host), generate().public
     lines = [

@@ -19,6 +19,6 @@ def look(shell: RootShell) -> Facts:
 
 
 def left_at_work(facts: Facts) -> str:
-    """What an earlier run began on the host and still works there, as a sentence's beginning; empty for nothing."""
+    """The jobs of earlier runs that are still running on the host, as a sentence's beginning; empty without any."""
     names = ", ".join(job.id for job in jobs.running(facts)[:5])
-    return f"what an earlier run began goes on there ({names})" if names else ""
+    return f"a job from an earlier run is still running ({names})" if names else ""

@@ -281,7 +281,7 @@ class Host:
 
 def _refuse_stale(plan: Plan, expected: Plan | None) -> None:
     if expected is not None and plan != expected:
-        raise Refused(plan.host, "its facts moved since the plan was saved; make a new plan and look at it")
+        raise Refused(plan.host, "the host changed since this plan was saved; run `plan` again")
 
 
 def _names(plan: Plan) -> str:

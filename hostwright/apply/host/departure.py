@@ -33,7 +33,7 @@ for folder in {_STATE} {hostcache.CACHE.rpartition("/")[0]} /opt/hostwright/venv
 done
 """
 
-#: A root program for a host whose layers are laid again at once.
+#: A root program for a host whose layers are reprovisioned at once.
 FORGET_RELEASE = f"rm -f -- {release.PATH}"
 
 _UNMARKED = sh("%s", f"s|^{originals.FILES}||; s|[.]written$||")  #: the path of a mark, by sed

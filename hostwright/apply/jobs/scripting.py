@@ -213,7 +213,7 @@ class LogReader:
                 self._running, self._output, self._size, self._retry = int(number), [], 0, None
             case ["retry", number, _, wait_s] if self._running is not None:
                 self._retry = Retry(int(number), float(wait_s), transient.reason("\n".join(self._output)))
-                self._keep(f"hostwright: this may pass by itself; tried again after {float(wait_s):.0f} s")
+                self._keep(f"hostwright: transient failure, retrying in {float(wait_s):.0f} s")
             case ["end", number, status, duration_ms] if self._running is not None:
                 self._end(int(number), int(status), int(duration_ms) / 1000)
             case []:

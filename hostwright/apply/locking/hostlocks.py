@@ -104,7 +104,9 @@ def read_reason(text: str) -> str:
     if not reason:
         raise InputError("say why, for whoever is turned away: --reason RMA; or --list to see the locks", "--reason")
     if len(reason) > REASON_CHARACTERS or printable(reason) != reason or "\n" in reason or "\t" in reason:
-        raise InputError(f"found {reason[:40]!r}…, expected one line of at most {REASON_CHARACTERS} signs", "--reason")
+        raise InputError(
+            f"found {reason[:40]!r}…, expected one line of at most {REASON_CHARACTERS} characters", "--reason"
+        )
     return reason
 
 

@@ -40,7 +40,7 @@ for file in /var/log/kern.log.1 /var/log/kern.log; do
 done
 exit $read""",
     root=True,
-    cap_bytes=384 * 1024,  # three sources of 400 lines of 300 signs
+    cap_bytes=384 * 1024,  # three sources of 400 lines of 300 characters
 )
 
 _ISO = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:?\d\d))\s+(.*)", re.DOTALL)

@@ -40,7 +40,7 @@ NVLINKS = Probe("command -v nvidia-smi >/dev/null 2>&1 || exit 127; timeout -k 5
 _ROOT = "nvidia_smi_log"
 _BEGIN = re.compile(rf"<\?xml\b|<!DOCTYPE\b|<{_ROOT}\b")
 _END = f"</{_ROOT}>"
-#: signs that no XML may hold; the bytes of a process's name are whatever the process wrote there
+#: characters that no XML may hold; the bytes of a process's name are whatever the process wrote there
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _PROCESS_NAME = re.compile(r"^([ \t]*<process_name>)(.*)(</process_name>[ \t\r]*)$", re.MULTILINE)
 _BARE_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")
@@ -96,6 +96,6 @@ def _escaped(line: re.Match[str]) -> str:
 
 
 def _glimpse(text: str) -> str:
-    """The beginning of a text in at most 80 printable signs."""
+    """The beginning of a text in at most 80 printable characters."""
     words = " ".join(text[:4096].split())[:80]
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in words)
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in words)

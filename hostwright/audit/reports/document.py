@@ -16,7 +16,7 @@ SCHEMA_FILE = Path(__file__).with_name("audit.schema.json")
 
 
 def render_json(audit: FleetAudit) -> str:
-    """The audit as JSON, in one line: ASCII only, so that no sign of a host's can act on a terminal."""
+    """The audit as JSON, in one line: ASCII only, so that no character from a host can act on a terminal."""
     return json.dumps(asdict(audit), ensure_ascii=True)
 
 

@@ -27,10 +27,10 @@ _MARKUP = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 @lru_cache(maxsize=20_000)
 def clean(text: str, most: int = TEXT_CHARACTERS) -> str:
-    """Text of a host without control signs; what is longer than ``most`` says that it was cut."""
+    """Text of a host without control characters; text longer than ``most`` says that it was cut."""
     if len(text) <= most:
         return _sober(text)
-    return f"{_sober(text[:most])} … cut ({len(text):,} signs)"
+    return f"{_sober(text[:most])} … cut ({len(text):,} characters)"
 
 
 def _sober(text: str) -> str:
@@ -38,9 +38,9 @@ def _sober(text: str) -> str:
     if text.isascii():
         return printable(text)
     kept, marks = [], 0
-    for sign in printable(text):
-        marks = marks + 1 if unicodedata.category(sign) in ("Mn", "Me") else 0
-        kept.append(sign if marks <= MARKS else "\N{REPLACEMENT CHARACTER}" if marks == MARKS + 1 else "")
+    for character in printable(text):
+        marks = marks + 1 if unicodedata.category(character) in ("Mn", "Me") else 0
+        kept.append(character if marks <= MARKS else "\N{REPLACEMENT CHARACTER}" if marks == MARKS + 1 else "")
     return "".join(kept)
 
 
@@ -56,7 +56,7 @@ def name(text: str) -> str:
 
 
 def embedded(value: object) -> str:
-    """JSON for a script element: ASCII only, and without a sign that means something to an HTML parser."""
+    """JSON for a script element: ASCII only, and without a character that means something to an HTML parser."""
     return json.dumps(value, ensure_ascii=True, separators=(",", ":")).translate(_MARKUP)
 
 

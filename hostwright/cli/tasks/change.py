@@ -12,7 +12,7 @@ from hostwright.cli.tasks.options import CHANGING, ends, helps
     help=helps(
         *CHANGING,
         check="only show the plan (the same as `invoke plan`)",
-        plan="do exactly what this saved plan says, or nothing if the facts moved",
+        plan="apply exactly this saved plan, or nothing if the host changed since it was saved",
         no_reboot="leave a reboot that is wanted pending; the next plan still shows it",
         resume="what the last run did not bring to an end: its hosts and options, planned afresh",
     ),

@@ -90,7 +90,7 @@ def audit_fleet(
     at_once: str = "",
     details: bool = False,
 ) -> int:
-    """Show which hosts are not on their stack, since when, and what they suffer from. Changes nothing."""
+    """Show which hosts are not on their stack, since when, and their known problems. Changes nothing."""
     from hostwright.audit.auditor import AuditOptions
     from hostwright.cli.verbs import audit
     from hostwright.cli.views.reports import Outputs
@@ -142,7 +142,7 @@ def doctor(
     accept_new: bool = False,
     no_sudo: bool = False,
 ) -> int:
-    """Say what hosts suffer from: what is seen, its cause, its cure. Changes nothing."""
+    """Show known problems of hosts: symptom, cause, fix. Changes nothing."""
     from hostwright.audit.auditor import AuditOptions
     from hostwright.cli.verbs import audit
 

@@ -24,8 +24,8 @@ HELP: Mapping[str, str] = {
     "force": "change hosts whose GPUs are in use as well, ending what uses them",
     "canary": "so many hosts (or 10%) go first; if one of them fails, the others stay untouched",
     "batch": "so many hosts (or 10%) at once; as soon as one is done, the next begins",
-    "max_fail": "so many hosts (or 10%) may fail or be unreachable; one more, and no further host is begun",
-    "no_sudo": "ask only what needs no root; what needs it is said to be not read",
+    "max_fail": "stop starting hosts after more than N (or N%) have failed or were unreachable",
+    "no_sudo": "do not use sudo; root-only checks are reported as not read",
     "since": "how far back: 7d, 12w (default: all)",
 }
 NAMED = ("hosts", "inventory", "json")

@@ -39,7 +39,7 @@ def rebuild(
     report: bool = False,
     since: str = "",
 ) -> int:
-    """Bring hosts back from whatever state they are in: repaired, laid again, power cycled or reinstalled; verified."""
+    """Bring hosts back from any state: repaired, reprovisioned, power-cycled or reinstalled, then verified."""
     from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
     from hostwright.cli.verbs import rebuild as verb
 
@@ -116,7 +116,7 @@ def trust(
     fingerprint: str = "",
     forget: bool = False,
 ) -> int:
-    """Take over the key of a host that was installed anew: by its console, its fingerprint, or a question."""
+    """Accept the new key of a reinstalled host: from its console, by its fingerprint, or after asking you."""
     from hostwright.cli.verbs import trust as verb
 
     return verb.trust(Selection(hosts, inventory), fingerprint=fingerprint, forget=forget, as_json=json)

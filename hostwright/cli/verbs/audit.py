@@ -1,4 +1,4 @@
-"""``invoke audit`` and ``invoke doctor``: what hosts have, what they suffer from, and since when."""
+"""``invoke audit`` and ``invoke doctor``: what hosts have, their known problems, and since when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``invoke trust``: the key of a host that was installed anew, written down once somebody says that it is right."""
+"""``invoke trust``: accept the new key of a reinstalled host once somebody has confirmed it."""
 
 from __future__ import annotations
 

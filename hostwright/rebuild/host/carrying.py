@@ -170,7 +170,7 @@ class HostRebuild:
         return True
 
     def _require_files(self) -> None:
-        """Before anything is taken away: all files with which it is laid again are here. Raises ``ArtifactError``."""
+        """Before anything is taken away: all files for reprovisioning it are here. Raises ``ArtifactError``."""
         for artifact in self._tools.member.stack.used_artifacts:
             if not self._tools.settings.direct:
                 self._tools.settings.locate(artifact)

@@ -42,6 +42,6 @@ def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
 
 
 def _line(text: str) -> str:
-    """The reason as a lock can hold it: one line of so many signs."""
+    """The reason as a lock can hold it: one line of at most so many characters."""
     line = " ".join(printable(text).split())
     return line if len(line) <= REASON_CHARACTERS else f"{line[: REASON_CHARACTERS - 1]}…"

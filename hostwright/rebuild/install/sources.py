@@ -54,7 +54,7 @@ def read_fingerprint(text: str) -> str:
     """A fingerprint of the command line, checked. Raises ``InputError``."""
     if not _FINGERPRINT.fullmatch(text):
         raise InputError(
-            f"found {text[:80]!r}, expected SHA256: and 43 signs, as the host's console shows it "
+            f"found {text[:80]!r}, expected SHA256: and 43 characters, as the host's console shows it "
             "(ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub)",
             "--fingerprint",
         )

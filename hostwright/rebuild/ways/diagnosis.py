@@ -71,7 +71,7 @@ class Diagnosis:
     @property
     def foreign_bmc(self) -> bool:
         """Whether something answers at the host's address while its BMC says off: then it is another host's, whose
-        power must not be cut, and which must not be installed anew.
+        power must not be cut, and which must not be reinstalled.
         """
         return self.off and self.reach not in ("silent", "no way")
 

@@ -45,7 +45,7 @@ class HostKey:
         """The key of one public key line; a comment may follow. Raises ``ValueError`` for anything else."""
         line = text.strip()
         if len(line) > LINE_CHARACTERS:
-            raise ValueError(f"a public key's line has at most {LINE_CHARACTERS} signs, this one has {len(line)}")
+            raise ValueError(f"a public key's line has at most {LINE_CHARACTERS} characters, this line has {len(line)}")
         if len(line.splitlines()) > 1:
             raise ValueError("expected one public key, found several lines")
         fields = line.split(None, 2)

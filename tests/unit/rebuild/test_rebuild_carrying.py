@@ -335,7 +335,7 @@ def test_what_an_earlier_run_began_is_not_cut(start):
     assert jobs.running(world.facts or FREE)
     record = start(world)
     assert (record.outcome, world.done) == ("failed", [])
-    assert "what an earlier run began goes on there" in record.sentence
+    assert "a job from an earlier run is still running" in record.sentence
 
 
 def test_what_forbids_an_installation_locks_nobody_out(start, tmp_path: Path):

@@ -33,7 +33,7 @@ BULLSEYE = 'NAME="Debian GNU/Linux"\nVERSION_ID="11"\nID=debian\n'
 
 @dataclass
 class Bmc:
-    """A BMC whose host fetches its seed as soon as it is power cycled, unless its boot order is wrong."""
+    """A BMC whose host fetches its seed as soon as it is power-cycled, unless its boot order is wrong."""
 
     fetch: Callable[[], None]
     orders: list[str] = field(default_factory=list)

@@ -40,7 +40,7 @@ def test_a_log_reads_the_same_in_any_pieces(sizes):
         ("c", None, 0.0, 1),
     ]
     assert result.steps[0].output == "ü 1/2"
-    assert result.steps[1].output == f"{DNS}\n\nhostwright: this may pass by itself; tried again after 5 s\nanother try"
+    assert result.steps[1].output == f"{DNS}\n\nhostwright: transient failure, retrying in 5 s\nanother try"
     assert result.steps[2].output == "half\nNONCE end 9"
 
 

@@ -235,7 +235,7 @@ def test_a_host_with_thousands_of_everything_is_cut_and_says_so():
 def test_a_value_of_64_kilobytes_is_cut_visibly():
     seen = page(host("gpu01", readings=(Reading("base", "kernel", "x" * 65536),)))
     have = seen.data["hosts"][0]["have"][0]
-    assert have.endswith("… cut (65,536 signs)")
+    assert have.endswith("… cut (65,536 characters)")
     assert len(have) < TEXT_CHARACTERS + 40
 
 

@@ -163,7 +163,11 @@ def test_a_host_that_answers_and_cannot_be_asked_is_left_alone(
         ({"lock": locked_by("eve@login2")}, Locked, "locked by eve@login2 .* It is not yours"),
         ({"lock": "there\nnonsense\n"}, Locked, "its lock file .* cannot be read"),
         ({"run": run_of("another machine")}, Locked, r"eve@login2 works on it .* or --force"),
-        ({"jobs": "20261121t1100-driver {}\n"}, Refused, r"earlier run began goes on .*-driver\): wait .* --force"),
+        (
+            {"jobs": "20261121t1100-driver {}\n"},
+            Refused,
+            r"job from an earlier run is still running .*-driver\): wait .* --force",
+        ),
         ({"holders": "4711 python3\n"}, Refused, r"in use by python3 \(4711\): wait .* --force to restart it"),
         (
             {"holders": "".join(f"{pid} python3\n" for pid in range(10, 17))},

@@ -281,7 +281,7 @@ def test_forgetting_asks_no_host(tmp_path: Path, told: Callable[[], str]) -> Non
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"fingerprint": "SHA256:x"}, "expected SHA256: and 43 signs"),
+        ({"fingerprint": "SHA256:x"}, "expected SHA256: and 43 characters"),
         ({"fingerprint": OLD.fingerprint, "hosts": "gpu07,gpu08"}, "is of one host, and --hosts names 2"),
         ({"fingerprint": OLD.fingerprint, "forget": True}, "give one of --fingerprint and --forget"),
         ({"hosts": ""}, "say which hosts"),
