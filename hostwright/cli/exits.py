@@ -35,7 +35,7 @@ def run(verb: Callable[[], int]) -> int:
         return NOBODY_READS
     except KeyboardInterrupt:
         errors.print(
-            "interrupted. What runs on the hosts goes on; `invoke provision --resume`, or the same command again, "
+            "interrupted. Jobs on the hosts keep running; `invoke provision --resume`, or the same command again, "
             "re-attaches to it."
         )
         return INTERRUPTED

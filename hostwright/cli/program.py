@@ -19,7 +19,7 @@ class Hostwright(Program):
 
     def core_args(self) -> list[Argument]:
         """Invoke's own options, and ``--site``."""
-        sentence = "the site: a directory with inventory/ and tasks.py (default: the nearest from here upwards)"
+        sentence = "the site: a directory with inventory/ and tasks.py (default: the nearest one, searching upwards)"
         return [*super().core_args(), Argument(names=("site",), help=sentence)]
 
     def execute(self) -> None:

@@ -7,10 +7,12 @@ from invoke import Context, task
 from hostwright.cli.tasks.options import ends
 
 
-@task(help={"directory": "a directory, made where it is missing; no file is overwritten"}, auto_shortflags=False)
+@task(
+    help={"directory": "the directory; created if missing, and no existing file is overwritten"}, auto_shortflags=False
+)
 @ends
 def init(c: Context, directory: str) -> int:
-    """Make a site: a directory for your hosts, and for the stacks, roles and checks that are yours."""
+    """Create a site: a directory for your hosts and for your own stacks, roles and checks."""
     from hostwright.cli.verbs import init as verb
 
     return verb.init(directory)

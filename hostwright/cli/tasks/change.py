@@ -13,8 +13,8 @@ from hostwright.cli.tasks.options import CHANGING, ends, helps
         *CHANGING,
         check="only show the plan (the same as `invoke plan`)",
         plan="apply exactly this saved plan, or nothing if the host changed since it was saved",
-        no_reboot="leave a reboot that is wanted pending; the next plan still shows it",
-        resume="what the last run did not bring to an end: its hosts and options, planned afresh",
+        no_reboot="leave a needed reboot pending; the next plan still shows it",
+        resume="continue the last run: its unfinished hosts, with its options and new plans",
     ),
     iterable=["var"],
     auto_shortflags=False,
@@ -39,7 +39,7 @@ def provision(
     no_reboot: bool = False,
     resume: bool = False,
 ) -> int:
-    """Bring hosts to their stack and look again: nothing may differ afterwards."""
+    """Bring hosts to their stack, then probe again to confirm that nothing differs."""
     from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
     from hostwright.cli.verbs import changes
 
@@ -73,7 +73,7 @@ def remove(
     batch: str = "",
     max_fail: str = "",
 ) -> int:
-    """Take layers away from hosts, in reverse; what was there before and what others put there stays."""
+    """Remove layers from hosts, last one first; keep what was there before and what others added."""
     from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
     from hostwright.cli.verbs import changes
 

@@ -11,23 +11,28 @@ from hostwright.cli.tasks.options import REACHED, ends, helps
 @task(
     help=helps(
         "inventory",
-        stack="the stack whose files are wanted (inventory/stacks/NAME.yml)",
-        from_="take files from this directory first; what is missing there is fetched",
+        stack="the stack whose files to fetch (inventory/stacks/NAME.yml)",
+        from_="copy files from this directory first, and download only the missing ones",
     ),
     auto_shortflags=False,
 )
 @ends
 def mirror(c: Context, stack: str = "tensorflow-2.9", inventory: str = "", from_: str = "") -> int:
-    """Fetch the files of a stack to this machine, once, with their checksums."""
+    """Download a stack's files to this machine once, and verify their checksums."""
     from hostwright.cli.verbs import inventory as verb
 
     return verb.mirror(Selection(inventory=inventory), stack=stack, source=from_)
 
 
-@task(name="list", default=True, help=helps("json", limit="how many of the last runs; 0 is all"), auto_shortflags=False)
+@task(
+    name="list",
+    default=True,
+    help=helps("json", limit="how many of the latest runs to show; 0 shows all"),
+    auto_shortflags=False,
+)
 @ends
 def runs_list(c: Context, json: bool = False, limit: int = 20) -> int:
-    """Show the last runs: who, when, on which hosts, and what came of it."""
+    """Show the latest runs: who, when, on which hosts, with what result."""
     from hostwright.cli.verbs import runs
 
     return runs.runs(limit=limit, as_json=json)
@@ -37,15 +42,15 @@ def runs_list(c: Context, json: bool = False, limit: int = 20) -> int:
     name="show",
     help=helps(
         "json",
-        run="which run: its id, or the beginning of it; without it the last one",
-        hosts="only these: gpu01,gpu[03-09]",
-        steps="with the output of each step",
+        run="the run's id, or the beginning of it (default: the latest run)",
+        hosts="show only these hosts: gpu01,gpu[03-09]",
+        steps="also show the output of each step",
     ),
     auto_shortflags=False,
 )
 @ends
 def runs_show(c: Context, run: str = "last", hosts: str = "", steps: bool = False, json: bool = False) -> int:
-    """Show one run: what was done on each host, step by step, and how it ended."""
+    """Show a run: what was done on each host, step by step, and how it ended."""
     from hostwright.cli.verbs import runs
 
     return runs.runs_show(run=run, hosts=hosts, steps=steps, as_json=json)
@@ -54,10 +59,10 @@ def runs_show(c: Context, run: str = "last", hosts: str = "", steps: bool = Fals
 @task(
     help=helps(
         *REACHED,
-        reason="why, for the other operators: RMA, burn-in, do not touch",
-        for_="how long: 90m, 12h, 3d, 2w (default 8h)",
-        force="replace the lock of somebody else",
-        list="show the locks, and change nothing",
+        reason="the reason, shown to other operators: RMA, burn-in, do not touch",
+        for_="how long the lock lasts: 90m, 12h, 3d, 2w (default: 8h)",
+        force="replace somebody else's lock",
+        list="only show existing locks",
     ),
     auto_shortflags=False,
 )
@@ -74,7 +79,7 @@ def lock(
     force: bool = False,
     list: bool = False,
 ) -> int:
-    """Keep hosts from being changed, by anybody, for a while; looking at them stays possible."""
+    """Lock hosts: nobody can change them for a while; read-only commands still work."""
     from hostwright.cli.verbs import locks
 
     selection, connection = Selection(hosts, inventory), ConnectionOptions(ask_become_pass, accept_new)
@@ -83,7 +88,7 @@ def lock(
     return locks.lock(selection, connection, reason=reason, lasts=for_, force=force, as_json=json)
 
 
-@task(help=helps(*REACHED, force="take away the lock of somebody else"), auto_shortflags=False)
+@task(help=helps(*REACHED, force="remove somebody else's lock"), auto_shortflags=False)
 @ends
 def unlock(
     c: Context,
@@ -94,7 +99,7 @@ def unlock(
     accept_new: bool = False,
     force: bool = False,
 ) -> int:
-    """Take the lock off hosts."""
+    """Remove the lock from hosts."""
     from hostwright.cli.verbs import locks
 
     selection, connection = Selection(hosts, inventory), ConnectionOptions(ask_become_pass, accept_new)

@@ -1,4 +1,4 @@
-"""Verbs that look: at hosts, or at what is known of them. They change nothing."""
+"""Read-only verbs: they show hosts, or what is known about them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hostwright.cli.tasks.options import NAMED, WANTED, ends, helps
 
 
 @task(
-    help=helps(*WANTED, out="save the plan here, for `invoke provision --plan FILE`"),
+    help=helps(*WANTED, out="save the plan to this file, for `invoke provision --plan FILE`"),
     iterable=["var"],
     auto_shortflags=False,
 )
@@ -25,7 +25,7 @@ def plan(
     accept_new: bool = False,
     out: str = "",
 ) -> int:
-    """Show what stands between hosts and their stack: have → want, and a diff of each file. Changes nothing."""
+    """Show what would change on hosts: have → want, with a diff of each file. Changes nothing."""
     from hostwright.cli.verbs import changes
 
     selection = Selection(hosts, inventory, tuple(var or ()), roles)
@@ -44,7 +44,7 @@ def verify(
     ask_become_pass: bool = False,
     accept_new: bool = False,
 ) -> int:
-    """Check every layer of hosts with testinfra, after a look that must find nothing to change."""
+    """Confirm that nothing differs from the stack, then test every layer of hosts with testinfra."""
     from hostwright.cli.verbs import verify as verb
 
     selection = Selection(hosts, inventory, tuple(var or ()), roles)
@@ -57,15 +57,15 @@ def verify(
     help=helps(
         *WANTED,
         "no_sudo",
-        hosts="which hosts (default: all of the inventory)",
-        csv="write the audit as CSV to this file, or - for standard output",
-        junit="write it as JUnit XML for a build server, likewise",
-        prometheus="write it for node_exporter's textfile collector, likewise",
-        html="write it as one page for a browser, which needs no network, likewise",
-        watch="again and again, every 60s or 5m, until Ctrl-C",
-        offline="ask no host: judge the facts of the last audit by the stack as it is now",
-        at_once="so many hosts at a time (default: as many as this machine can hold open)",
-        details="every value and every card, not only what is not as desired",
+        hosts="which hosts (default: the whole inventory)",
+        csv="write a CSV report to this file (- for standard output)",
+        junit="write a JUnit XML report for CI servers to this file (- for standard output)",
+        prometheus="write metrics for node_exporter's textfile collector to this file (- for standard output)",
+        html="write a self-contained HTML report to this file (- for standard output)",
+        watch="repeat the audit at this interval (60s, 5m) until Ctrl-C",
+        offline="do not connect: compare the facts of the last audit with the current stack",
+        at_once="how many hosts to audit at a time (default: as many connections as this machine can open)",
+        details="show every value and every GPU, not only those that differ",
     ),
     iterable=["var"],
     auto_shortflags=False,
@@ -110,7 +110,7 @@ def audit_fleet(
 @task(name="history", help=helps(*NAMED, "since"), auto_shortflags=False)
 @ends
 def audit_history(c: Context, hosts: str = "", inventory: str = "", json: bool = False, since: str = "") -> int:
-    """Show what audits saw of hosts over time."""
+    """Show the audit history of hosts."""
     from hostwright.cli.verbs import history
 
     return history.history(Selection(hosts, inventory), since=since, as_json=json)
@@ -118,12 +118,12 @@ def audit_history(c: Context, hosts: str = "", inventory: str = "", json: bool =
 
 @task(
     name="diff",
-    help=helps(*NAMED, hosts="which hosts (default: all)", since="how far back: 7d, 12h (default 7d)"),
+    help=helps(*NAMED, hosts="which hosts (default: all)", since="how far back: 7d, 12h (default: 7d)"),
     auto_shortflags=False,
 )
 @ends
 def audit_diff(c: Context, hosts: str = "", inventory: str = "", json: bool = False, since: str = "7d") -> int:
-    """Show what changed over the fleet between an earlier audit and the last one."""
+    """Show what changed across the fleet between an earlier audit and the latest one."""
     from hostwright.cli.verbs import history
 
     return history.diff(Selection(hosts, inventory), since=since, as_json=json)
@@ -153,7 +153,7 @@ def doctor(
 
 @task(
     name="vars",
-    help=helps(*NAMED, "var", "roles", why="file and line of every definition, the winning one first"),
+    help=helps(*NAMED, "var", "roles", why="show file and line of every definition, the one in effect first"),
     iterable=["var"],
     auto_shortflags=False,
 )
@@ -167,7 +167,7 @@ def variables(
     json: bool = False,
     why: bool = False,
 ) -> int:
-    """Show the variables of each role on hosts."""
+    """Show the variables of each role for hosts."""
     from hostwright.cli.verbs import inventory as verb
 
     return verb.variables(Selection(hosts, inventory, tuple(var or ()), roles), why=why, as_json=json)
@@ -176,7 +176,7 @@ def variables(
 @task(help=helps(*NAMED), auto_shortflags=False)
 @ends
 def hosts(c: Context, hosts: str = "all", inventory: str = "", json: bool = False) -> int:
-    """Show which hosts a selection names, folded, with their address, stack and groups."""
+    """Show the hosts that a selection matches, with address, stack and groups."""
     from hostwright.cli.verbs import inventory as verb
 
     return verb.hosts(Selection(hosts, inventory), as_json=json)

@@ -1,4 +1,4 @@
-"""What the options that several verbs have mean, in the words of ``invoke --help VERB``; and how a task ends."""
+"""Help texts of the options that several verbs share, as ``invoke --help VERB`` shows them; and how a task ends."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ P = ParamSpec("P")
 
 #: options that mean the same to every verb
 HELP: Mapping[str, str] = {
-    "hosts": "which hosts: gpu01,gpu[03-09],@group,!gpu05,~regex, or all",
-    "inventory": "another inventory than inventory/: a directory, a file, or a program that answers --list",
-    "var": "a variable for this run, KEY=VALUE; may be given several times",
-    "roles": "only these layers (and nothing that they need): cuda,cudnn",
-    "json": "print one JSON document and nothing else",
-    "ask_become_pass": "ask once for the sudo password",
-    "accept_new": "write down the keys of hosts that are not known yet (a changed key is always an error)",
-    "check": "only show what would be done",
-    "drain": "where a GPU is in use: take work off the host (hostwright_drain), and wait for its end",
-    "force": "change hosts whose GPUs are in use as well, ending what uses them",
-    "canary": "so many hosts (or 10%) go first; if one of them fails, the others stay untouched",
-    "batch": "so many hosts (or 10%) at once; as soon as one is done, the next begins",
+    "hosts": "which hosts: gpu01,gpu[03-09],@group,!gpu05,~regex or all",
+    "inventory": "the inventory (default: inventory/): a directory, a file, or a program that answers --list",
+    "var": "set a variable for this run, KEY=VALUE; repeatable",
+    "roles": "only these roles, without those that they need: cuda,cudnn",
+    "json": "print a single JSON document and nothing else",
+    "ask_become_pass": "prompt once for the sudo password",
+    "accept_new": "accept and record the keys of unknown hosts (a changed key is always an error)",
+    "check": "only show what would be done; change nothing",
+    "drain": "if a GPU is in use, drain the host (hostwright_drain) and wait until its work has ended",
+    "force": "change hosts even if their GPUs are in use, killing the processes that use them",
+    "canary": "start with N (or N%) hosts; if any of them fails, do not touch the others",
+    "batch": "work on at most N (or N%) hosts at a time; start the next as soon as one is done",
     "max_fail": "stop starting hosts after more than N (or N%) have failed or were unreachable",
     "no_sudo": "do not use sudo; root-only checks are reported as not read",
     "since": "how far back: 7d, 12w (default: all)",
 }
 NAMED = ("hosts", "inventory", "json")
 REACHED = (*NAMED, "ask_become_pass", "accept_new")  #: of verbs that connect to hosts
-WANTED = (*REACHED, "var", "roles")  #: and know what they shall be
+WANTED = (*REACHED, "var", "roles")  #: and know what is wanted of them
 CHANGING = (*WANTED, "drain", "force", "canary", "batch", "max_fail")  #: and change them
 
 
@@ -40,7 +40,7 @@ def helps(*common: str, **own: str) -> dict[str, str]:
 
 
 def ends(body: Callable[P, int]) -> Callable[P, None]:
-    """A task of a function that returns an exit status: errors are told, and Invoke ends with the status."""
+    """A task of a function that returns an exit status: errors are printed, and Invoke ends with the status."""
 
     @wraps(body)
     def task_body(*args: P.args, **kwargs: P.kwargs) -> None:

@@ -11,10 +11,10 @@ from hostwright.cli.tasks.options import CHANGING, NAMED, REACHED, ends, helps
 @task(
     help=helps(
         *CHANGING,
-        check="only look, and say which way would be taken",
-        from_="begin with this way, whatever is found: repair, relayer or reinstall",
-        report="show how long rebuilds took, by phase: median and p95 over the fleet",
-        since="with --report: how far back: 7d, 12w (default: all)",
+        check="only diagnose, and show how each host would be rebuilt",
+        from_="start with this way whatever the diagnosis: repair, relayer or reinstall",
+        report="show how long rebuilds took, by phase: median and 95th percentile over the fleet",
+        since="with --report: how far back (7d, 12w; default: all)",
     ),
     iterable=["var"],
     auto_shortflags=False,
@@ -61,7 +61,7 @@ def rebuild(
     help=helps(
         *CHANGING,
         "check",
-        to="a stack's name, or how the date or digest of a release begins (default: the last one)",
+        to="a stack name, or the beginning of a release's date or digest (default: the latest release)",
     ),
     iterable=["var"],
     auto_shortflags=False,
@@ -84,7 +84,7 @@ def rollback(
     max_fail: str = "",
     to: str = "",
 ) -> int:
-    """Bring hosts back to the last release that they were verified with."""
+    """Bring hosts back to the latest release that passed verification on them."""
     from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
     from hostwright.cli.verbs import changes
 
@@ -102,8 +102,8 @@ def rollback(
 @task(
     help=helps(
         *NAMED,
-        fingerprint="the new key's, as the host's console shows it: SHA256:…",
-        forget="only take the old key out: the host is unknown afterwards",
+        fingerprint="fingerprint of the new key, as the host's console shows it: SHA256:…",
+        forget="only remove the old key: the host is unknown afterwards",
     ),
     auto_shortflags=False,
 )
@@ -126,9 +126,9 @@ def trust(
     help=helps(
         *REACHED,
         order="on, off, cycle or status",
-        force="even where it is locked or its GPUs are in use; off without asking the system first",
-        boot="boot once, at this start, from network, media (with --image) or disk (take both back)",
-        image="the URL of the image for --boot media, as the BMC reaches it",
+        force="proceed even if the host is locked or its GPUs are in use; switch off without a clean shutdown",
+        boot="for the next start only: network, media (with --image), or disk to cancel either",
+        image="URL of the image for --boot media, reachable from the BMC",
     ),
     auto_shortflags=False,
 )
@@ -145,7 +145,7 @@ def power(
     boot: str = "",
     image: str = "",
 ) -> int:
-    """Switch hosts on, off, or off and on by their BMCs, or show what those say."""
+    """Switch hosts on or off, power-cycle them, or show their power state, through their BMCs."""
     from hostwright.cli.verbs import power as verb
 
     selection, connection = Selection(hosts, inventory), ConnectionOptions(ask_become_pass, accept_new)
