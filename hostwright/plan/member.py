@@ -26,7 +26,7 @@ from hostwright.common.templates import STANDARD
 from hostwright.inventory import Host, Inventory
 from hostwright.plan.auditvalue import AuditValue
 from hostwright.plan.planning import Desired, desire
-from hostwright.plan.role import Role, Wanted, discover, rules_of, sections_of
+from hostwright.plan.role import Role, Wanted, discover, in_order, rules_of, sections_of
 from hostwright.plan.site import Site
 from hostwright.stack.artifacts import Store
 from hostwright.stack.rules import check_stack
@@ -196,7 +196,7 @@ class Roster:
         ``named_sets`` are what ``@failed`` and its kin stand for. All mistakes of all hosts' variables are raised at
         once.
         """
-        chosen = self._choose(roles)
+        chosen = self._chosen(roles)
         mistakes = Mistakes()
         members: list[Member] = []
         for host in inventories.select(self.inventory, pattern, named_sets):
@@ -205,21 +205,23 @@ class Roster:
         mistakes.refuse()
         return Members(tuple(members), pattern, tuple(roles))
 
-    def _choose(self, names: Sequence[str]) -> tuple[Role, ...]:
+    def _chosen(self, names: Sequence[str]) -> frozenset[str]:
         known = [role.name for role in self.roles]
         for name in names:
             if name not in known:
                 raise InputError(f"there is no role {name!r}; {suggestion(name, known)}", "--roles")
-        return tuple(role for role in self.roles if not names or role.name in names)
+        return frozenset(names or known)
 
-    def _member(self, host: Host, roles: tuple[Role, ...]) -> Member:
+    def _member(self, host: Host, chosen: frozenset[str]) -> Member:
         stack = self.stack(str(host.get("stack", DEFAULT_STACK)))
+        roles = in_order({role.name: role for role in self.roles}, stack.roles)
         slips = inventories.slips(host, {role.name: role.variables for role in self.roles})
         if slips:
             raise InputErrors(slips)
         variables = {role.name: inventories.bind(role.variables, role.name, host) for role in self.roles}
         self._check(host)
-        return Member(host, stack, roles, variables, self.options, self.force, self.roles, self.site.templates)
+        looked_at = tuple(role for role in roles if role.name in chosen)
+        return Member(host, stack, looked_at, variables, self.options, self.force, roles, self.site.templates)
 
     def _check(self, host: Host) -> None:
         """Raise ``InputError`` for further variables of a host that cannot be used."""

@@ -14,7 +14,7 @@ from hostwright.plan.hostfacts import HOST_PROBES, read_host
 from hostwright.plan.model import Change, Facts, Plan, Probe, Refusal, Resource, RolePlan, users_of
 from hostwright.plan.probing import ordered
 from hostwright.plan.release import RELEASE, refusal
-from hostwright.plan.role import Role, Wanted, rules_of
+from hostwright.plan.role import Role, Wanted, goes_before, rules_of
 from hostwright.resources.gpu_use import BUSY_PROBES, users
 from hostwright.stack.fitting import RoleRules
 from hostwright.stack.rules import check_host
@@ -52,7 +52,8 @@ class Desired:
 
 def desire(host: str, wanted: Wanted, roles: Sequence[tuple[Role, object]]) -> Desired:
     """The desired states of a host: each role called with its bound variables."""
-    states = (DesiredRole(role.name, role.follows, role.resources(variables, wanted)) for role, variables in roles)
+    before = goes_before(role for role, _ in roles)
+    states = (DesiredRole(role.name, before[role.name], role.resources(values, wanted)) for role, values in roles)
     of_host = [role for role, _ in wanted.roles or roles]
     return Desired(host, wanted.stack, tuple(states), rules=rules_of(of_host))
 

@@ -33,6 +33,7 @@ V = TypeVar("V")
 S = TypeVar("S", bound=Section)
 
 STANDARD_ROLES = "hostwright.standard.roles"
+EVERY = "*"  #: in ``after``: every other role of the host
 OWN_ROLES = "hostwright_site_"  #: how the names of packages begin that hold a site's own roles
 
 
@@ -133,9 +134,10 @@ def role(
 ) -> Callable[[Callable[[V, Wanted], Iterator[Resource]]], Role]:
     """Make a role of a function ``(variables, host) -> Iterator[Resource]``.
 
-    ``needs`` are roles without which it cannot be on a host, ``after`` others that go before it: none, or those of the
-    role that it ``extends``. The role's name is the function's; the type of its variables is read from the first
-    parameter's annotation, which must be a frozen dataclass whose fields all have defaults.
+    ``needs`` are roles without which it cannot be on a host, ``after`` others that go before it (``EVERY``: all that
+    are there): none, or those of the role that it ``extends``. The role's name is the function's; the type of its
+    variables is read from the first parameter's annotation, which must be a frozen dataclass whose fields all have
+    defaults.
     """
 
     def decorate(function: Callable[[V, Wanted], Iterator[Resource]]) -> Role:
@@ -169,7 +171,7 @@ def rules_of(roles: Iterable[Role]) -> tuple[RoleRules, ...]:
 
 
 def discover(*packages: str) -> tuple[Role, ...]:
-    """All roles of the packages, each after those that it needs; ties in alphabetical order.
+    """All roles of the packages, each after those that go before it.
 
     Of several with one name the last counts; without any package the standard roles. Raises ``InputError`` for a role
     of a site that cannot be imported.
@@ -205,16 +207,27 @@ def _place(error: Exception, folder: str) -> str:
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else folder
 
 
-def in_order(roles: Mapping[str, Role], named: Sequence[str] = ()) -> tuple[Role, ...]:
-    """The roles so that each comes after those that go before it, and beyond that as they are named.
+def goes_before(roles: Iterable[Role]) -> dict[str, tuple[str, ...]]:
+    """For each role the names of those that go before it; one that is not among these roles may be named as well."""
+    known = {role.name: role for role in roles}
+    last = {name for name, role in known.items() if EVERY in role.after}
+    others = {name: tuple(other for other in known if other not in last) if name in last else () for name in known}
+    return {
+        name: tuple(other for other in dict.fromkeys((*role.follows, *others[name])) if other != EVERY)
+        for name, role in known.items()
+    }
 
-    Raises ``InputError`` for a need that there is not, and for a circle.
+
+def in_order(roles: Mapping[str, Role], named: Sequence[str] = ()) -> tuple[Role, ...]:
+    """The roles, each after those that go before it, and beyond that in the order in which a stack names them.
+
+    Raises ``InputError`` for an unknown need and for roles that follow each other in a circle.
     """
     for one in roles.values():
         for need in one.needs:
             if need not in roles:
                 raise InputError(f"role {one.name} needs {need}, and there is no such role", f"roles/{one.name}/")
-    before = {name: [other for other in one.follows if other in roles] for name, one in roles.items()}
+    before = {name: [one for one in names if one in roles] for name, names in goes_before(roles.values()).items()}
     try:
         return tuple(roles[name] for name in in_sequence(before, named))
     except CycleError as error:

@@ -11,7 +11,7 @@ from hostwright.audit.readings.answers import check_lines
 from hostwright.audit.readings.program import user_program
 from hostwright.common.quoting import sh
 from hostwright.plan.model import Probe, Resource
-from hostwright.plan.role import Wanted, role
+from hostwright.plan.role import EVERY, Wanted, role
 from hostwright.resources.conditions import Answers, Script, When
 from hostwright.resources.files.files import Absent, Directory, File
 from hostwright.resources.gpu_use import ReloadTakesGpus
@@ -37,7 +37,7 @@ class Selfaudit:
     textfile_directory: str = "/var/lib/prometheus/node-exporter"  #: of node_exporter's collector; empty: no metrics
 
 
-@role(after=["container", "environment", "tensorflow"])
+@role(after=[EVERY])
 def selfaudit(v: Selfaudit, host: Wanted) -> Iterator[Resource]:
     """A timer that writes what the host has against the stack, for people and for Prometheus; off unless wanted."""
     metrics = f"{v.textfile_directory}/{METRICS}" if v.textfile_directory else ""

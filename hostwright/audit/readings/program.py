@@ -52,11 +52,10 @@ def root_program(values: Iterable[AuditValue]) -> str:
 def package_patterns(values: Iterable[AuditValue]) -> tuple[str, ...]:
     """The families of packages, and those packages that belong to none."""
     places = [place for place in _all(values) if isinstance(place, PackageVersion | PackageOf)]
-    families: dict[str, None] = {}
-    for place in places:
-        families |= dict.fromkeys(place.names if isinstance(place, PackageOf) else place.families)
+    groups = (place.names if isinstance(place, PackageOf) else place.families for place in places)
+    families = tuple(sorted({name for group in groups for name in group}))
     names = (place.name for place in places if isinstance(place, PackageVersion))
-    others = [name for name in names if not named_like(name, tuple(families))]
+    others = [name for name in names if not named_like(name, families)]
     return (*families, *dict.fromkeys(others))
 
 

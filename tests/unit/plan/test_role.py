@@ -10,9 +10,10 @@ import pytest
 from hostwright.common.errors import InputError
 from hostwright.fleet import Fleet
 from hostwright.plan.model import Resource
-from hostwright.plan.role import Role, discover, in_order, role
+from hostwright.plan.role import EVERY, Role, discover, goes_before, in_order, role
 from hostwright.resources.files.files import Absent
 from hostwright.resources.runfile import NvidiaRunfile
+from tests.unit.support.stacks import load_stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,21 @@ def test_what_a_role_comes_after_orders_it_and_may_be_absent():
     assert [one.name for one in in_order({"a": late, "b": named("b")})] == ["b", "a"]
     assert [one.name for one in in_order({"a": late})] == ["a"]
     assert late.follows == ("b", "not-here")
+
+
+def test_a_role_may_come_after_every_other():
+    last = Role("a", (), Motd, motd.function, "", after=(EVERY,))
+    too = Role("b", ("a",), Motd, motd.function, "", after=(EVERY,))
+    roles = {"b": too, "a": last, "c": named("c"), "z": named("z", "c")}
+    assert [one.name for one in in_order(roles)] == ["c", "z", "a", "b"]
+    assert goes_before(roles.values()) == {"b": ("a", "c", "z"), "a": ("c", "z"), "c": (), "z": ("c",)}
+
+
+def test_layers_stand_in_the_order_of_the_stack():
+    roles = in_order({one.name: one for one in discover()}, load_stack("tensorflow-2.9").roles)
+    assert [one.name for one in roles] == [
+        "base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container", "selfaudit",
+    ]  # fmt: skip
 
 
 def test_who_forces_is_told_to_every_role(tmp_path: Path):

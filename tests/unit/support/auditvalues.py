@@ -6,13 +6,14 @@ from typing import Any
 
 from hostwright.audit.readings.answers import all_values
 from hostwright.plan.auditvalue import AuditValue
-from hostwright.plan.role import Wanted, discover
+from hostwright.plan.role import Wanted, discover, in_order
 from hostwright.stack.stack import Stack
 
 
 def wanted(stack: Stack, *roles: str, **variables: Any) -> Wanted:
     """What is wanted of a host that has these roles, or all, with ``variables`` of some by their names."""
-    chosen = (role for role in discover() if not roles or role.name in roles)
+    known = in_order({role.name: role for role in discover()}, stack.roles)
+    chosen = (role for role in known if not roles or role.name in roles)
     return Wanted(stack, roles=tuple((role, variables.get(role.name) or role.variables()) for role in chosen))
 
 
