@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from hostwright.rebuild.run import Decisions, Rebuilt
     from hostwright.rebuild.values import Rebuild, Start
     from hostwright.stack.mirroring import Mirrored, Progress
-    from hostwright.verify.verifying import Verdict
+    from hostwright.verify.verdict import Verdict
 
 __all__ = ["DEFAULT_INVENTORY", "DEFAULT_STACK", "PROJECT", "Audience", "ChangeOptions", "Fleet", "Member", "Members"]
 __all__ += ["RolloutOptions", "RunResults"]

@@ -35,7 +35,8 @@ from hostwright.rebuild.ways.means import read_means
 from hostwright.rebuild.ways.ways import Decision
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.identity.trusting import known, replace
-from hostwright.verify.verifying import Check, check_layers
+from hostwright.verify.checking import check_layers
+from hostwright.verify.verdict import Check
 
 #: what became of a host, in the words of the journal (``events.RESULTS``)
 ENDED: Mapping[Outcome, str] = {

@@ -9,19 +9,24 @@ from hostwright.apply.rollout.options import RunOptions
 from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
 from hostwright.apply.rollout.rollout import Results, on_each, result_of
 from hostwright.plan.member import Members, Roster
-from hostwright.verify.verifying import Verdict, check_layers
+from hostwright.verify.checking import Checks
+from hostwright.verify.verdict import Verdict
 
 
 def verify(roster: Roster, members: Members, connections: Connections, audience: Audience) -> RunResults[Verdict]:
     """Look at each host, whose plan must be empty, and carry out the checks of its layers."""
     by_name = members.by_name
     options = RunOptions.of(roster, members).recorded()
-    with recorded("verify", roster, members, connections, audience=audience, options=options) as recording:
+    roles = dict.fromkeys(role for member in members for role in member.roles)
+    with (
+        recorded("verify", roster, members, connections, audience=audience, options=options) as recording,
+        Checks(roster, roles) as checks,
+    ):
 
         def verified(name: str) -> Verdict:
             member = by_name[name]
             plan = connections.look(member, recording.emit)
-            return Verdict(name, plan, check_layers(member, roster, connections.password(member)))
+            return Verdict(name, plan, checks.of(member, connections.password(member)))
 
         results = on_each(tuple(by_name), verified, stop=connections.close)
         _record(recording, results)

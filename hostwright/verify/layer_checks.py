@@ -1,15 +1,16 @@
 """The pytest plugin with which ``tests/layers`` runs on a user's host: fixtures in, one JSON line a check out.
 
-It is loaded by ``hostwright.verify.verifying`` in a process of its own, one a host. The sudo password comes through a
-pipe whose descriptor is named on the command line: it is in no argument, environment or file.
+It is loaded by ``hostwright.verify.checking`` in a process of its own, one for all hosts. Which hosts, and their sudo
+passwords, come through a pipe whose descriptor is named on the command line: a password is in no argument, environment
+or file.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
-import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,48 +24,85 @@ from hostwright.plan.site import Site
 from hostwright.stack.stack import Stack
 from hostwright.transport.rootshell import RootShell
 from hostwright.verify.eyes import testinfra_host
+from hostwright.verify.worker import Order, Worker
+
+
+@dataclass(frozen=True)
+class Host:
+    """Whose checks this process runs, and the sudo password that was given for it."""
+
+    member: Member
+    password: Secret | None
+
+
+HOST = pytest.StashKey[Host]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How the parent process says which host is meant."""
+    """How the parent process says which hosts are meant."""
     group = parser.getgroup("hostwright")
-    group.addoption("--hw-host", help="inventory name of the host")
     group.addoption("--hw-site", help="directory of the site")
     group.addoption("--hw-inventory", help="path of the inventory")
     group.addoption("--hw-set", action="append", default=[], help="key=value, as on the command line")
-    group.addoption("--hw-results", help="file to which one JSON line a check is appended")
-    group.addoption("--hw-password-fd", type=int, default=-1, help="descriptor from which the sudo password is read")
+    group.addoption("--hw-orders", type=int, help="descriptor from which hosts are read, a JSON line each")
+    group.addoption("--hw-answers", type=int, help="descriptor to which is written which hosts are done")
+    group.addoption("--hw-limit", type=float, help="seconds that all checks of a host may take")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool:
+    """Instead of running what was collected once: run it for each host, in a process of its own."""
+    if session.testsfailed:
+        raise session.Interrupted("the checks cannot be read")
+    option = session.config.getoption
+    settings = dict(pair.partition("=")[::2] for pair in option("--hw-set"))
+    roster = Roster.load(Path(option("--hw-inventory")), site=Site(Path(option("--hw-site"))), settings=settings)
+
+    def work(order: Order) -> int:
+        member = roster.members(order["host"], order["roles"])[0]
+        given = order["password"]
+        password = None if given is None else Secret(given)
+        session.config.stash[HOST] = Host(member, password)
+        session.config.pluginmanager.register(_Results(Path(order["results"])), "hostwright-results")
+        items = [item for item in session.items if _role_of(item) in order["roles"]]
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        return 0
+
+    Worker(option("--hw-orders"), option("--hw-answers"), option("--hw-limit"), work).carry_out()
+    return True
 
 
 class _Results:
-    """Writes what became of each check as it ends."""
+    """Writes what became of each check as it ends, with the time that it took, its fixtures' and its own."""
 
     def __init__(self, path: Path):
         self._path = path
+        self._took_s = 0.0
+        self._why: list[str] = []
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
         outcome: Any = yield
         report = outcome.get_result()
-        if report.when != "call" and report.passed:
-            return
+        self._took_s += call.duration
+        if not report.passed:
+            self._why.append(_why(call))
+        if report.when == "teardown":  # the last of three, and the only one that always comes
+            self._write(item)
+            self._took_s, self._why = 0.0, []
+
+    def _write(self, item: pytest.Item) -> None:
         row = {
             "role": _role_of(item),
             "check": item.name,
             "sentence": inspect.getdoc(getattr(item, "function", None)) or item.name,
-            "passed": report.passed,
-            "duration_s": round(call.duration, 3),
-            "why": "" if report.passed else _why(call),
+            "passed": not self._why,
+            "duration_s": round(self._took_s, 3),
+            "why": self._why[0] if self._why else "",
         }
         with self._path.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(row) + "\n")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Register the writer of results."""
-    path = config.getoption("--hw-results")
-    if path:
-        config.pluginmanager.register(_Results(Path(path)), "hostwright-results")
 
 
 def _role_of(item: pytest.Item) -> str:
@@ -80,25 +118,14 @@ def _why(call: pytest.CallInfo[None]) -> str:
 @pytest.fixture(scope="session")
 def member(pytestconfig: pytest.Config) -> Member:
     """The host under test with its stack and bound variables."""
-    settings = dict(pair.partition("=")[::2] for pair in pytestconfig.getoption("--hw-set"))
-    site = Site(Path(pytestconfig.getoption("--hw-site")))
-    roster = Roster.load(Path(pytestconfig.getoption("--hw-inventory")), site=site, settings=settings)
-    return roster.members(pytestconfig.getoption("--hw-host"))[0]
+    return pytestconfig.stash[HOST].member
 
 
 @pytest.fixture(scope="session")
 def shell(pytestconfig: pytest.Config, member: Member) -> Iterator[RootShell]:
     """One SSH connection for all checks of the host."""
-    with member.connect(_given(pytestconfig.getoption("--hw-password-fd"))) as opened:
+    with member.connect(pytestconfig.stash[HOST].password) as opened:
         yield opened
-
-
-def _given(descriptor: int) -> Secret | None:
-    """The sudo password, when one was given."""
-    if descriptor < 0:
-        return None
-    with os.fdopen(descriptor, encoding="utf-8") as pipe:
-        return Secret(pipe.read())
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from hostwright.cli import console
 from hostwright.cli.views.shared import errors_json, show_errors, show_stand_ins
 from hostwright.common.text import printable
 from hostwright.fleet import Member
-from hostwright.verify.verifying import Check, Verdict
+from hostwright.verify.verdict import Check, Verdict
 
 
 def show_verdicts(members: Sequence[Member], results: Results[Verdict], *, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from hostwright.rebuild.values import Rebuild
 from hostwright.rebuild.ways.looking import Ways
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.rootshell import RootShell
-from hostwright.verify.verifying import Check
+from hostwright.verify.verdict import Check
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from hostwright.fleet import Fleet
 from hostwright.plan.model import Plan
 from hostwright.plan.observing import observe
 from hostwright.plan.planning import make_plan
-from hostwright.verify.verifying import check_layers
+from hostwright.verify.checking import check_layers
 from lab import fleet, snapshots
 from lab.config import HostOptions, Lab, Machine
 from lab.machine import console, start, wait_for_ssh

@@ -33,7 +33,7 @@ from hostwright.rebuild.ways.diagnosis import Diagnosis
 from hostwright.rebuild.ways.looking import Looked, Ways
 from hostwright.resources.gpu_use import HOLDERS
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
-from hostwright.verify.verifying import Check
+from hostwright.verify.verdict import Check
 from tests.unit.support.rebuilds import answers, finding, silent, xid
 
 GOOD, BAD = Check("driver", "c", "it works", True, 0.1, ""), Check("driver", "c", "it works", False, 0.1, "no")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from hostwright.common.errors import HostError
+from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Roster
 from hostwright.plan.role import discover
 from hostwright.plan.site import STANDARD, Site
-from hostwright.verify.verifying import check_layers, files_of
+from hostwright.verify.checking import Checks, check_layers, files_of
 
 ROLE = """\
 from collections.abc import Iterator
@@ -100,3 +102,105 @@ def test_in_this_repository_each_check_is_run_once() -> None:
     site = Site(Path(__file__).parents[3])
     for role in discover(*site.role_packages):
         assert files_of(role, site) == [site.checks / f"test_{role.name}.py"]
+
+
+@pytest.fixture
+def fleet(site: Site) -> Roster:
+    """Several hosts; the checks of one never end."""
+    (site.inventory / "hosts.yml").write_text("all: {hosts: {'gpu[01:04]': {}, hung: {motd_text: hung}}}\n")
+    (site.checks / "test_motd.py").write_text(HANGING)
+    return Roster.load(site=site)
+
+
+HANGING = '''\
+import os
+import select
+
+
+def test_a_first_one(member):
+    """It ends."""
+
+
+def test_the_text_is_ours(variables, member):
+    """Who logs in reads our text."""
+    print("no answer of ours")
+    if variables.text == "hung":
+        select.select([], [], [])
+    assert False, f"{member.name} {os.getppid()}"
+'''
+
+
+def test_a_host_that_hangs_holds_up_no_other_and_is_ended(fleet: Roster) -> None:
+    """One pytest for all of them: their processes have one parent."""
+    members = fleet.members("all", ["motd"])
+    with Checks(fleet, members[0].roles, limit_s=3) as checks, ThreadPoolExecutor(5) as pool:
+        results = {member.name: pool.submit(checks.of, member, None) for member in members}
+        others = [results[member.name].result() for member in members if member.name != "hung"]
+        assert not results["hung"].done()
+        with pytest.raises(HostError, match=r"hung: its checks did not end within 3 s; .* test_a_first_one"):
+            results["hung"].result()
+    assert [[one.passed for one in found] for found in others] == [[True, False]] * 4
+    said = [found[1].why.partition("\n")[0].split() for found in others]
+    assert [name for name, _ in said] == ["gpu01", "gpu02", "gpu03", "gpu04"]
+    assert len({parent for _, parent in said}) == 1
+
+
+def test_the_seconds_of_a_check_are_those_of_its_fixtures_too(site: Site) -> None:
+    (site.checks / "test_motd.py").write_text(SLOW)
+    (check,) = check_layers(*loaded(site), None)
+    assert 0.3 <= check.duration_s < 30
+
+
+SLOW = '''\
+import select
+
+import pytest
+
+
+@pytest.fixture
+def slow():
+    select.select([], [], [], 0.2)
+    yield
+    select.select([], [], [], 0.1)
+
+
+def test_it(slow):
+    """It waits."""
+'''
+
+
+def test_a_pytest_that_dies_is_an_error_of_every_host(site: Site) -> None:
+    (site.checks / "test_motd.py").write_text("import os\n\nos._exit(3)\n")
+    member, roster = loaded(site)
+    with Checks(roster, member.roles) as checks:
+        for _ in range(2):
+            with pytest.raises(HostError, match="could not be run"):
+                checks.of(member, None)
+
+
+def test_a_password_is_given_to_the_checks_and_written_nowhere(site: Site) -> None:
+    (site.checks / "test_motd.py").write_text(PASSWORD)
+    (check,) = check_layers(*loaded(site), Secret("hunter22"))
+    assert check.passed, check.why
+
+
+PASSWORD = '''\
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from hostwright.verify.layer_checks import HOST
+
+
+def test_it(pytestconfig):
+    """Only the process that needs it knows the password."""
+    password = pytestconfig.stash[HOST].password.reveal()
+    assert password == "hunter22"
+    assert password not in " ".join([*sys.orig_argv, *os.environ.values()])
+'''
+
+
+def test_a_host_whose_roles_have_no_checks_is_not_asked(site: Site) -> None:
+    (site.checks / "test_motd.py").unlink()
+    assert check_layers(*loaded(site), None) == ()

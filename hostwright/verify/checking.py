@@ -1,0 +1,160 @@
+"""One pytest for the checks of many hosts: it reads the inventory and the checks once, and forks a process a host."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+from typing import IO, Any, Self
+
+from pydantic import TypeAdapter
+
+from hostwright.common.errors import HostError
+from hostwright.common.secret import Secret
+from hostwright.plan.member import Member, Roster
+from hostwright.plan.role import Role
+from hostwright.plan.site import STANDARD, Site
+from hostwright.verify.verdict import Check
+from hostwright.verify.worker import LATE
+
+STANDARD_CHECKS = STANDARD / "checks"
+LIMIT_S = 1800.0  #: all checks of one host
+END_S = 10.0  #: how long the pytest may take to end once it has nothing to do
+
+_CHECK = TypeAdapter(Check)
+_DIED = None  #: what is waited for when the pytest has ended
+
+
+def files_of(role: Role, site: Site) -> list[Path]:
+    """The checks of a role: the standard ones, where it is or extends a standard role, then those of the site."""
+    name = f"test_{role.name}.py"
+    places = [*([STANDARD_CHECKS / name] if role.standard else []), site.checks / name]
+    return list(dict.fromkeys(path.resolve() for path in places if path.exists()))
+
+
+class Checks:
+    """The checks of these roles, for hosts of a roster; ``of`` may be called from many threads."""
+
+    def __init__(self, roster: Roster, roles: Iterable[Role], *, limit_s: float = LIMIT_S):
+        self._roster, self._limit_s = roster, limit_s
+        names = {role.name: role for role in roles}
+        self._files = [path for role in names.values() for path in files_of(role, roster.site)]
+        self._numbers = itertools.count()
+        self._waiting: dict[int, SimpleQueue[int | None]] = {}
+        self._lock = threading.Lock()
+        self._ended = False
+
+    def __enter__(self) -> Self:
+        self._folder = tempfile.TemporaryDirectory(prefix="hostwright-verify-")
+        self._output = Path(self._folder.name) / "pytest"
+        if self._files:
+            self._start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._files:
+            self._stop(at_once=kind is not None)
+        self._folder.cleanup()
+
+    def of(self, member: Member, password: Secret | None) -> tuple[Check, ...]:
+        """Run the checks of a host's roles. Raises ``HostError`` where they cannot be run, or do not end in time."""
+        if not any(files_of(role, self._roster.site) for role in member.roles):
+            return ()
+        number = next(self._numbers)
+        results, output = (Path(self._folder.name) / f"{number}.{kind}" for kind in ("jsonl", "output"))
+        order = {
+            "number": number,
+            "host": member.name,
+            "roles": [role.name for role in member.roles],
+            "password": password.reveal() if password else None,
+            "results": str(results),
+            "output": str(output),
+        }
+        status = self._order(number, order)
+        checks = tuple(_CHECK.validate_json(line) for line in _lines(results))
+        if status == LATE:
+            last = f"; the last that ended is {checks[-1].check}" if checks else ""
+            raise HostError(member.name, f"its checks did not end within {self._limit_s:.0f} s{last}")
+        if status != 0 or not checks:
+            said = b"\n".join([*_lines(self._output), *_lines(output)][-15:]).decode("utf-8", "replace")
+            raise HostError(member.name, f"the checks of its layers could not be run:\n{said}")
+        return checks
+
+    def _order(self, number: int, order: dict[str, Any]) -> int | None:
+        """The exit status of a host's process; ``None`` where the pytest ended before it."""
+        queue: SimpleQueue[int | None] = SimpleQueue()
+        with self._lock:
+            if self._ended:
+                return _DIED
+            self._waiting[number] = queue
+            with suppress(BrokenPipeError):  # then the reader of answers comes to their end
+                self._orders.write(json.dumps(order) + "\n")
+                self._orders.flush()
+        return queue.get()
+
+    def _start(self) -> None:
+        orders, self_orders = os.pipe()
+        self_answers, answers = os.pipe()
+        with self._output.open("wb") as output:
+            self._process = subprocess.Popen(
+                self._command(orders, answers),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                pass_fds=(orders, answers),
+                env={**os.environ, "PYTHONPATH": str(STANDARD.parent.parent), "PYTHONDONTWRITEBYTECODE": "1"},
+                start_new_session=True,  # so that it can be ended with all that it has started
+            )
+        os.close(orders)
+        os.close(answers)
+        self._orders: IO[str] = os.fdopen(self_orders, "w", encoding="utf-8")
+        self._reader = threading.Thread(target=self._read, args=(self_answers,), name="checks", daemon=True)
+        self._reader.start()
+
+    def _command(self, orders: int, answers: int) -> list[str]:
+        """Passwords come with the orders, through a pipe: they are in no argument, environment or file."""
+        command = [sys.executable, "-m", "pytest", *map(str, self._files), "-p", "hostwright.verify.layer_checks"]
+        command += ["--rootdir", str(STANDARD_CHECKS), "-c", str(STANDARD_CHECKS / "pytest.ini")]
+        command += ["-q", "-s", "-p", "no:cacheprovider", "--tb=short", "--import-mode=importlib"]
+        command += ["--hw-site", str(self._roster.site.root), "--hw-inventory", str(self._roster.path)]
+        command += ["--hw-orders", str(orders), "--hw-answers", str(answers), "--hw-limit", str(self._limit_s)]
+        return [*command, *(f"--hw-set={key}={value}" for key, value in self._roster.settings.items())]
+
+    def _read(self, answers: int) -> None:
+        with os.fdopen(answers, encoding="utf-8") as lines:
+            for line in lines:
+                answer = json.loads(line)
+                self._waiting[answer["number"]].put(answer["status"])
+        with self._lock:
+            self._ended = True
+            for queue in self._waiting.values():
+                queue.put(_DIED)
+
+    def _stop(self, *, at_once: bool) -> None:
+        with suppress(BrokenPipeError):
+            self._orders.close()
+        try:
+            self._process.wait(0 if at_once else END_S)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+
+def check_layers(member: Member, roster: Roster, password: Secret | None) -> tuple[Check, ...]:
+    """Run the checks of one host's roles and return what became of each. Raises ``HostError``."""
+    with Checks(roster, member.roles) as checks:
+        return checks.of(member, password)
+
+
+def _lines(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines() if path.exists() else []
