@@ -9,7 +9,6 @@ from typing import Any
 from hostwright.audit.drift import last_good, shown
 from hostwright.audit.failures import SIGNED, FailureRule, Sign
 from hostwright.audit.hardware.gpu import Gpu
-from hostwright.audit.hardware.xids import XidEvent, xid_events
 from hostwright.audit.look import LOOK_PROBES, Look, Unread
 from hostwright.audit.readings.answers import all_values, value_probes
 from hostwright.audit.readings.host import readings
@@ -24,6 +23,7 @@ from hostwright.audit.values import (
     Reading,
     worst,
 )
+from hostwright.hardware.xids import XidEvent, xid_events
 from hostwright.plan import release
 from hostwright.plan.member import Member
 from hostwright.plan.model import Facts, Planned, Probe

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from hostwright.audit.hardware.gpu import GpuReport
-from hostwright.audit.hardware.kernellog import KERNEL_LOG, KernelLine, kernel_lines
-from hostwright.audit.hardware.nvsmi import NVIDIA_SMI, NVLINKS, read_report
+from hostwright.hardware.kernellog import KERNEL_LOG, KernelLine, kernel_lines
+from hostwright.hardware.nvsmi import NVIDIA_SMI, NVLINKS, read_report
 from hostwright.plan.hostfacts import read_host
 from hostwright.plan.model import Answer, Facts, Planned, Probe
 from hostwright.plan.planning import Desired

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
+from hostwright.hardware.xids import XidEvent
+
 from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuProcess, NvLink
-from hostwright.audit.hardware.xids import XidEvent
 from hostwright.audit.reports.trend import TrendPoint
 from hostwright.audit.values import (
     Deviation,

@@ -11,21 +11,21 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from hostwright.audit.failures.containers import CONTAINERS
-from hostwright.audit.failures.cuda import CUDA
-from hostwright.audit.failures.cudnn import CUDNN
-from hostwright.audit.failures.driver import DRIVER
-from hostwright.audit.failures.health import HEALTH
-from hostwright.audit.failures.libraries import LIBRARIES
-from hostwright.audit.failures.links import LINKS
-from hostwright.audit.failures.loader import LOADER_RULES
-from hostwright.audit.failures.memory import MEMORY
-from hostwright.audit.failures.packages import DISK, PACKAGES
-from hostwright.audit.failures.python import PYTHON
 from hostwright.audit.failures.rule import FailureRule, Sign
-from hostwright.audit.failures.smi import SMI
-from hostwright.audit.failures.variables import VARIABLES_RULES
-from hostwright.audit.failures.xids import XIDS
+from hostwright.failures.containers import CONTAINERS
+from hostwright.failures.cuda import CUDA
+from hostwright.failures.cudnn import CUDNN
+from hostwright.failures.driver import DRIVER
+from hostwright.failures.health import HEALTH
+from hostwright.failures.libraries import LIBRARIES
+from hostwright.failures.links import LINKS
+from hostwright.failures.loader import LOADER_RULES
+from hostwright.failures.memory import MEMORY
+from hostwright.failures.packages import DISK, PACKAGES
+from hostwright.failures.python import PYTHON
+from hostwright.failures.smi import SMI
+from hostwright.failures.variables import VARIABLES_RULES
+from hostwright.failures.xids import XIDS
 
 __all__ = ["RULES", "SIGNED", "Failure", "FailureRule", "Sign", "classify"]
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.apply.jobs import jobs
-from hostwright.audit.failures.driver_state import build_errors
-from hostwright.audit.failures.host import LAST_JOBS, ended
 from hostwright.audit.failures.rule import Sign
 from hostwright.audit.look import Unread
 from hostwright.common.quoting import sh
+from hostwright.failures.driver_state import build_errors
+from hostwright.failures.host import LAST_JOBS, ended
 from hostwright.plan.model import Probe
 from hostwright.resources.driver_steps import LOG
 

@@ -11,12 +11,12 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from hostwright.audit.hardware.gpu import EccCounts, Gpu
-from hostwright.audit.hardware.xid_catalog import meaning_of
-from hostwright.audit.hardware.xids import XidEvent
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.html_text import clean, first, moment, name
 from hostwright.audit.reports.table import SHOWN, WORDS
 from hostwright.audit.values import Deviation, Finding, FleetAudit, HostAudit, NotChecked, Reading
+from hostwright.hardware.xid_catalog import meaning_of
+from hostwright.hardware.xids import XidEvent
 
 T = TypeVar("T")
 

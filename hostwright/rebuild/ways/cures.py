@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hostwright.audit.hardware.xid_catalog import Action
+from hostwright.hardware.xid_catalog import Action
 from hostwright.rebuild.values import Way
 
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.audit.hardware.xid_catalog import meaning_of
 from hostwright.audit.values import Finding
+from hostwright.hardware.xid_catalog import meaning_of
 from hostwright.rebuild.values import Rebuild
 from hostwright.rebuild.ways.cures import HARDWARE, REPLACE_TOGETHER, TOGETHER, XID_CURES, XID_ELSE, Cure
 from hostwright.rebuild.ways.diagnosis import Diagnosis

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from hostwright.audit.failures.driver_state import BOOTED
-from hostwright.audit.failures.host import CLOCK
-from hostwright.audit.hardware.kernellog import KERNEL_LOG
+from hostwright.failures.driver_state import BOOTED
+from hostwright.failures.host import CLOCK
+from hostwright.hardware.kernellog import KERNEL_LOG
+
 from hostwright.plan.model import Answer, Facts, Probe
 
 Answers = Mapping[Probe, Answer]

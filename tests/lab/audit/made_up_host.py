@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures.disks import FREE, READ_ONLY
-from hostwright.audit.failures.host import CLOCK
+from hostwright.failures.disks import FREE, READ_ONLY
+from hostwright.failures.host import CLOCK
+
 from hostwright.plan.hostfacts import AVX
 from hostwright.plan.model import Answer, Facts
 from hostwright.resources.containers import SNAP_DOCKER

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures.driver_build import BUILD_TOOLS
-from hostwright.audit.failures.driver_state import DKMS_TREE
-from hostwright.audit.failures.kernel import KERNELS, OPEN_DRIVERS, UNATTENDED
+from hostwright.failures.driver_build import BUILD_TOOLS
+from hostwright.failures.driver_state import DKMS_TREE
+from hostwright.failures.kernel import KERNELS, OPEN_DRIVERS, UNATTENDED
+
 from hostwright.audit.failures.logs import INSTALLER_LOG
 from hostwright.audit.failures.units import JOURNALS, PERSISTENCED, UNITS
 from hostwright.plan.hostfacts import UNAME

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures.links import ACS
+from hostwright.failures.links import ACS
+
 from tests.lab.audit.made_up_cards import A100_MIG, REPORT
 from tests.lab.audit.made_up_case import Line, log, made_up, says, together
 from tests.lab.audit.made_up_smi import (

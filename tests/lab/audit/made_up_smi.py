@@ -9,10 +9,10 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from defusedxml.ElementTree import fromstring
+from hostwright.failures.driver_load import DEVICES
+from hostwright.hardware.nvsmi import NVIDIA_SMI, NVLINKS
 
-from hostwright.audit.failures.driver_load import DEVICES
 from hostwright.audit.failures.units import FABRIC_MANAGER, UNITS
-from hostwright.audit.hardware.nvsmi import NVIDIA_SMI, NVLINKS
 from hostwright.plan.hostfacts import PCI
 from hostwright.plan.model import Answer, Facts
 from hostwright.resources.packages.packages import DPKG

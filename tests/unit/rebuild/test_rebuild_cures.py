@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from hostwright.hardware.xid_catalog import CATALOG, Action, Concern
 
 from hostwright.audit.failures import SIGNED
-from hostwright.audit.hardware.xid_catalog import CATALOG, Action, Concern
 from hostwright.plan.model import Plan, Refusal, RolePlan
 from hostwright.rebuild.ways import hardware
 from hostwright.rebuild.ways.cures import (

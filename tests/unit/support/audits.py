@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from hostwright.hardware.xids import XidEvent
+
 from hostwright.audit.hardware.gpu import EccCounts, Gpu
-from hostwright.audit.hardware.xids import XidEvent
 from hostwright.audit.values import (
     Deviation,
     Finding,

@@ -7,12 +7,13 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
+from hostwright.failures.driver import DRIVER
+from hostwright.hardware.kernellog import KERNEL_LOG
+from hostwright.hardware.nvsmi import NVIDIA_SMI
+
 from hostwright.apply.jobs import jobs
 from hostwright.audit.failures import driver_build, driver_install, driver_load, driver_state, host, kernel, logs, units
-from hostwright.audit.failures.driver import DRIVER
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.hardware.kernellog import KERNEL_LOG
-from hostwright.audit.hardware.nvsmi import NVIDIA_SMI
 from hostwright.audit.look import LOOK_PROBES, Look, Unread
 from hostwright.plan.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Facts, Probe

@@ -8,18 +8,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from hostwright.failures.health import HEALTH
+from hostwright.failures.links import ACS, LINKS
+from hostwright.failures.lost import GPU_LOST_SIGN
+from hostwright.failures.memory import MEMORY
+from hostwright.failures.smi import SMI
+from hostwright.failures.xids import XIDS
+from hostwright.hardware.kernellog import KERNEL_LOG, KernelLine
+from hostwright.hardware.nvsmi import NVIDIA_SMI
 
-from hostwright.audit.failures.health import HEALTH
-from hostwright.audit.failures.links import ACS, LINKS
-from hostwright.audit.failures.lost import GPU_LOST_SIGN
-from hostwright.audit.failures.memory import MEMORY
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.failures.smi import SMI
 from hostwright.audit.failures.units import PERSISTENCED, UNITS
-from hostwright.audit.failures.xids import XIDS
 from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuProcess, GpuReport, NvLink
-from hostwright.audit.hardware.kernellog import KERNEL_LOG, KernelLine
-from hostwright.audit.hardware.nvsmi import NVIDIA_SMI
 from hostwright.audit.look import Look, Unread
 from hostwright.plan.hostfacts import PCI
 from hostwright.plan.model import Answer, Facts

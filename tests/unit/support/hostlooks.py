@@ -6,11 +6,12 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from hostwright.failures.docker_rules import HOOK_THERE
+from hostwright.failures.docker_state import COMMAND, INFO
+from hostwright.failures.docker_toolkit import REACHES_DRIVER
+
 from hostwright.apply.jobs import jobs
 from hostwright.audit.failures import SIGNED, apt, disks, host, units
-from hostwright.audit.failures.docker_rules import HOOK_THERE
-from hostwright.audit.failures.docker_state import COMMAND, INFO
-from hostwright.audit.failures.docker_toolkit import REACHES_DRIVER
 from hostwright.audit.look import LOOK_PROBES, Look
 from hostwright.plan.hostfacts import PCI
 from hostwright.plan.model import Answer, Facts, Probe

@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from hostwright.audit.failures.apt_sources import SOURCES
-from hostwright.audit.failures.loader_cache import LOADER
-from hostwright.audit.failures.python_state import OUTSIDE, VENVS
+from hostwright.failures.apt_sources import SOURCES
+from hostwright.failures.loader_cache import LOADER
+from hostwright.failures.python_state import OUTSIDE, VENVS
+from hostwright.failures.sonames import NAMES
+from hostwright.failures.toolkits import TOOLKITS
+from hostwright.failures.variables import VARIABLES
+
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.failures.sonames import NAMES
-from hostwright.audit.failures.toolkits import TOOLKITS
-from hostwright.audit.failures.variables import VARIABLES
 from hostwright.audit.look import Look
 from hostwright.plan.hostfacts import AVX, HOST_PROBES
 from hostwright.plan.model import Answer, Change, Facts, Probe

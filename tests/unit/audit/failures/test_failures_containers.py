@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hostwright.failures.containers import CONTAINERS
+from hostwright.failures.docker_rules import HOOK_THERE, LINKS
+from hostwright.failures.docker_state import COMMAND, INFO, SETTINGS, NotJson, options, settings
+from hostwright.failures.docker_toolkit import FORMER_SOURCES, REACHES_DRIVER
+from hostwright.hardware.nvsmi import NVIDIA_SMI
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.audit.failures import units
-from hostwright.audit.failures.containers import CONTAINERS
-from hostwright.audit.failures.docker_rules import HOOK_THERE, LINKS
-from hostwright.audit.failures.docker_state import COMMAND, INFO, SETTINGS, NotJson, options, settings
-from hostwright.audit.failures.docker_toolkit import FORMER_SOURCES, REACHES_DRIVER
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.hardware.nvsmi import NVIDIA_SMI
 from hostwright.audit.look import Unread
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.plan.release import RELEASE

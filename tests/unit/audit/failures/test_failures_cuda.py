@@ -6,14 +6,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hostwright.failures.apt_sources import SOURCES
+from hostwright.failures.cuda import CUDA
+from hostwright.failures.loader_cache import LOADER
+from hostwright.failures.toolkits import TOOLKITS, toolkits
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.audit.failures.apt_sources import SOURCES
-from hostwright.audit.failures.cuda import CUDA
-from hostwright.audit.failures.loader_cache import LOADER
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.failures.toolkits import TOOLKITS, toolkits
 from hostwright.audit.look import Unread
 from hostwright.plan.model import Answer
 from hostwright.resources.packages.packages import DPKG

@@ -6,10 +6,10 @@ import base64
 from pathlib import Path
 
 import pytest
+from hostwright.failures.apt_sources import NEW_KEY, OLD_KEY, SOURCES, TRUSTED, keys, sources
+from hostwright.failures.cuda import CUDA
 
 from hostwright.audit.failures import cuda_sources
-from hostwright.audit.failures.apt_sources import NEW_KEY, OLD_KEY, SOURCES, TRUSTED, keys, sources
-from hostwright.audit.failures.cuda import CUDA
 from hostwright.plan.model import Answer
 from hostwright.resources.packages.repositories import SourcesDisabled
 from hostwright.standard.roles.cuda import Cuda

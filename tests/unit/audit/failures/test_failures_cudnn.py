@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hostwright.failures.cudnn import CUDNN as CUDNN_RULES
+from hostwright.failures.libraries import LIBRARIES
+from hostwright.failures.loader_cache import LOADER
+from hostwright.failures.toolkits import TOOLKITS
 
-from hostwright.audit.failures.cudnn import CUDNN as CUDNN_RULES
-from hostwright.audit.failures.libraries import LIBRARIES
-from hostwright.audit.failures.loader_cache import LOADER
-from hostwright.audit.failures.toolkits import TOOLKITS
 from hostwright.resources.packages.packages import DPKG
 from tests.unit.support.library_looks import (  # fmt: skip
     CUDNN,

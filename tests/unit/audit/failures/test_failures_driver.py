@@ -7,14 +7,14 @@ from contextlib import suppress
 from datetime import timedelta
 
 import pytest
+from hostwright.hardware.kernellog import KERNEL_LOG
+from hostwright.hardware.nvsmi import NVIDIA_SMI
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.apply.jobs import jobs
 from hostwright.audit.failures import driver_build, driver_install, driver_load, driver_state, units
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.hardware.kernellog import KERNEL_LOG
-from hostwright.audit.hardware.nvsmi import NVIDIA_SMI
 from hostwright.audit.look import Unread
 from hostwright.plan.hostfacts import PCI, UNAME
 from hostwright.plan.model import Answer, Probe

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hostwright.hardware.kernellog import KERNEL_LOG
+from hostwright.hardware.nvsmi import NVIDIA_SMI
 
 from hostwright.audit.failures import driver_load
-from hostwright.audit.hardware.kernellog import KERNEL_LOG
-from hostwright.audit.hardware.nvsmi import NVIDIA_SMI
 from hostwright.plan.hostfacts import PCI
 from hostwright.plan.model import Answer
 from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE

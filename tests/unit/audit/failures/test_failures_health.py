@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hostwright.failures.health import HEALTH
+from hostwright.failures.memory import MEMORY
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.audit.failures.health import HEALTH
-from hostwright.audit.failures.memory import MEMORY
 from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.failures.units import PERSISTENCED, UNITS
 from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuProcess, NvLink

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hostwright.failures.kernel import KERNELS, OPEN_DRIVERS, PREFERENCES, UNATTENDED
 
 from hostwright.audit.failures import driver_build, driver_load, driver_state
-from hostwright.audit.failures.kernel import KERNELS, OPEN_DRIVERS, PREFERENCES, UNATTENDED
 from hostwright.audit.look import Unread
 from hostwright.plan.model import Probe
 from hostwright.resources.files.files import File, content_probe, stat_probe

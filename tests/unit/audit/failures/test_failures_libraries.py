@@ -6,17 +6,17 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hostwright.failures.cudnn import CUDNN as CUDNN_RULES
+from hostwright.failures.libraries import LIBRARIES
+from hostwright.failures.loader import LOADER_RULES
+from hostwright.failures.loader_cache import LOADER, cached
+from hostwright.failures.sonames import NAMES
+from hostwright.failures.toolkits import TOOLKITS
+from hostwright.failures.variables import VARIABLES, VARIABLES_RULES
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.audit.failures.cudnn import CUDNN as CUDNN_RULES
-from hostwright.audit.failures.libraries import LIBRARIES
-from hostwright.audit.failures.loader import LOADER_RULES
-from hostwright.audit.failures.loader_cache import LOADER, cached
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.failures.sonames import NAMES
-from hostwright.audit.failures.toolkits import TOOLKITS
-from hostwright.audit.failures.variables import VARIABLES, VARIABLES_RULES
 from hostwright.audit.look import Unread
 from hostwright.plan.model import Answer, Probe
 from hostwright.resources.packages.packages import DPKG

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hostwright.failures.driver_state import BOOTED
+from hostwright.failures.links import ACS
 
-from hostwright.audit.failures.driver_state import BOOTED
-from hostwright.audit.failures.links import ACS
 from hostwright.audit.hardware.gpu import Gpu, GpuProcess, NvLink
 from hostwright.plan.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Facts

@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
+from hostwright.failures.driver_state import DKMS_TREE
+from hostwright.failures.host import LAST_JOBS
 
 from hostwright.apply.jobs import jobs
-from hostwright.audit.failures.driver_state import DKMS_TREE
-from hostwright.audit.failures.host import LAST_JOBS
 from hostwright.audit.failures.logs import INSTALLER_LOG
 from hostwright.audit.look import Unread
 from hostwright.plan.model import Answer

@@ -13,12 +13,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from hostwright.failures.packages import DISK, PACKAGES
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.apply.jobs import jobs
 from hostwright.audit.failures import apt, disks, host
-from hostwright.audit.failures.packages import DISK, PACKAGES
 from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.look import Unread
 from hostwright.plan.model import Answer, Probe, RolePlan

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hostwright.failures.libraries import LIBRARIES
+from hostwright.failures.python import PYTHON, WHEELS
+from hostwright.failures.python_state import OUTSIDE, VENVS, outside, used
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.audit.failures.libraries import LIBRARIES
-from hostwright.audit.failures.python import PYTHON, WHEELS
-from hostwright.audit.failures.python_state import OUTSIDE, VENVS, outside, used
 from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.look import Look, Unread
 from hostwright.plan.hostfacts import AVX, PYTHONS

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hostwright.failures.docker_state import COMMAND, SETTINGS
 
 from hostwright.audit.failures import units
-from hostwright.audit.failures.docker_state import COMMAND, SETTINGS
 from hostwright.plan.hostfacts import PCI
 from hostwright.plan.model import Probe
 from hostwright.resources.containers import LINKS_UNIT

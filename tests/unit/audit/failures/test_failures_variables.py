@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
+from hostwright.failures.toolkits import TOOLKITS
+from hostwright.failures.variables import VARIABLES, VARIABLES_RULES, assignments
 
-from hostwright.audit.failures.toolkits import TOOLKITS
-from hostwright.audit.failures.variables import VARIABLES, VARIABLES_RULES, assignments
 from hostwright.audit.look import Unread
 from hostwright.plan.model import Answer
 from tests.unit.support.library_looks import LINK, OWN, Differs, asked, look_at, seen, toolkit, write

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hostwright.failures.smi import SMI
+from hostwright.hardware.kernellog import KernelLine
+from hostwright.hardware.nvsmi import NVIDIA_SMI
 
-from hostwright.audit.failures.smi import SMI
-from hostwright.audit.hardware.kernellog import KernelLine
-from hostwright.audit.hardware.nvsmi import NVIDIA_SMI
 from hostwright.plan.model import Answer, Facts
 from tests.unit.support.gpu_looks import A100, T4, all_seen, cards, line, look, only, seen, unread, xid
 

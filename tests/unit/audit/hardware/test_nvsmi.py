@@ -6,9 +6,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+from hostwright.hardware.nvsmi import NVIDIA_SMI, NVLINKS, read_report
 
 from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuProcess, GpuReport, NvLink
-from hostwright.audit.hardware.nvsmi import NVIDIA_SMI, NVLINKS, read_report
 from tests.unit.support.shell import program, run
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "nvidia-smi"

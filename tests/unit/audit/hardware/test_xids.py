@@ -5,12 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hostwright.hardware.kernellog import KernelLine
+from hostwright.hardware.xid_catalog import AZURE_FAILS_A_NODE, CATALOG, UNKNOWN, Action, Concern, meaning_of
+from hostwright.hardware.xids import TEXT_SIGNS, XidEvent, loaded_at, slot, xid_events
 from hypothesis import given
 from hypothesis import strategies as st
-
-from hostwright.audit.hardware.kernellog import KernelLine
-from hostwright.audit.hardware.xid_catalog import AZURE_FAILS_A_NODE, CATALOG, UNKNOWN, Action, Concern, meaning_of
-from hostwright.audit.hardware.xids import TEXT_CHARACTERS, XidEvent, loaded_at, slot, xid_events
 
 AT = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from hostwright.failures.toolkits import CUDNN_HEADER, LIBRARIES, TOOLKITS, LibraryFile, library_files, own
+
 from hostwright.audit.failures.rule import FailureRule, Sign
-from hostwright.audit.failures.toolkits import CUDNN_HEADER, LIBRARIES, TOOLKITS, LibraryFile, library_files, own
 from hostwright.audit.failures.wanted import wanted
 from hostwright.resources.files.archives import Strays
 from hostwright.resources.packages.packages import DPKG

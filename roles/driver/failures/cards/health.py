@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.audit.failures.memory import card
+from hostwright.failures.memory import card
+from hostwright.failures.thresholds import BRAKED, HOT
+
 from hostwright.audit.failures.rule import FailureRule, Sign
-from hostwright.audit.failures.thresholds import BRAKED, HOT
 from hostwright.audit.failures.units import PERSISTENCED, UNITS, unit
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.look import Look

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures.driver_state import (
+from hostwright.failures.driver_state import (
     DKMS_TREE,
     build_errors,
     dkms_tree,
@@ -18,6 +18,7 @@ from hostwright.audit.failures.driver_state import (
     unfit,
     wanted_version,
 )
+
 from hostwright.audit.failures.logs import BUILD_FAILED, LOG_PROBES, from_log, named, told
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.plan.hostfacts import HOST_PROBES, UNAME

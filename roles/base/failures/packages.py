@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures.apt import APT_RULES, CONFLICTING, INTERRUPTED, LOCKED
-from hostwright.audit.failures.disks import DISK_RULES, FULL
-from hostwright.audit.failures.host import HOST_RULES
+from hostwright.failures.apt import APT_RULES, CONFLICTING, INTERRUPTED, LOCKED
+from hostwright.failures.disks import DISK_RULES, FULL
+from hostwright.failures.host import HOST_RULES
+
 from hostwright.audit.failures.rule import FailureRule
 
 #: A full disk makes every tool fail in words of its own, so it is looked for before anything else.

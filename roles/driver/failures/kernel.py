@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from packaging.specifiers import SpecifierSet
-
-from hostwright.audit.failures.driver_state import (
+from hostwright.failures.driver_state import (
     DKMS_TREE,
     dkms_tree,
     library_versions,
@@ -16,6 +14,8 @@ from hostwright.audit.failures.driver_state import (
     running_kernel,
     wanted_version,
 )
+from packaging.specifiers import SpecifierSet
+
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.failures.wanted import wanted
 from hostwright.plan.hostfacts import UNAME

@@ -16,8 +16,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuProcess
-from hostwright.audit.hardware.nvsmi_values import (
+from hostwright.hardware.nvsmi_values import (
     LOST,
     MAX_SMALL_COUNT,
     NEEDS_RESET,
@@ -34,6 +33,8 @@ from hostwright.audit.hardware.nvsmi_values import (
     watts,
     yes,
 )
+
+from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuProcess
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from hostwright.audit.hardware.kernellog import KernelLine
-from hostwright.audit.hardware.xids import loaded_at
+from hostwright.hardware.kernellog import KernelLine
+from hostwright.hardware.xids import loaded_at
+
 from hostwright.audit.look import Unread
 from hostwright.plan.hostfacts import HOST_PROBES, UNAME
 from hostwright.plan.model import Answer, Facts, Probe

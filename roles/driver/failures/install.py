@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from hostwright.failures.driver_build import LOGGED, MISSING, why_unbuilt
+from hostwright.failures.driver_state import BOOTED, foreign, library_versions, matching, ours, wanted_version
+from hostwright.failures.loader import compat_first
+from hostwright.failures.loader_cache import LOADER
+
 from hostwright.apply.jobs import jobs
-from hostwright.audit.failures.driver_build import LOGGED, MISSING, why_unbuilt
-from hostwright.audit.failures.driver_state import BOOTED, foreign, library_versions, matching, ours, wanted_version
-from hostwright.audit.failures.loader import compat_first
-from hostwright.audit.failures.loader_cache import LOADER
 from hostwright.audit.failures.logs import LOG_PROBES, told
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.failures.units import PERSISTENCED, UNITS, unit

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from hostwright.audit.hardware.kernellog import KernelLine
+from hostwright.hardware.kernellog import KernelLine
 
 TEXT_CHARACTERS = 200  #: of the rest of an Xid's line
 

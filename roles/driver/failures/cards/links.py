@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from hostwright.audit.failures.driver_load import gpu_unsupported, init_failed
-from hostwright.audit.failures.lost import lost_gpus
-from hostwright.audit.failures.memory import card
+from hostwright.failures.driver_load import gpu_unsupported, init_failed
+from hostwright.failures.lost import lost_gpus
+from hostwright.failures.memory import card
+
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.look import Look, Unread

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures.docker_rules import DOCKER_RULES, HOOK_THERE, no_hook, not_json, runtime_unknown
-from hostwright.audit.failures.docker_state import INFO, SETTINGS
-from hostwright.audit.failures.docker_toolkit import REACHES_DRIVER, TOOLKIT_RULES, without_driver
+from hostwright.failures.docker_rules import DOCKER_RULES, HOOK_THERE, no_hook, not_json, runtime_unknown
+from hostwright.failures.docker_state import INFO, SETTINGS
+from hostwright.failures.docker_toolkit import REACHES_DRIVER, TOOLKIT_RULES, without_driver
+
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.failures.units import JOURNALS, UNIT_RULES, UNITS, too_often
 from hostwright.resources.packages.packages import DPKG

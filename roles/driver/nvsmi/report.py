@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, fromstring
+from hostwright.hardware.nvsmi_gpu import read_gpu
+from hostwright.hardware.nvsmi_links import with_links
+from hostwright.hardware.nvsmi_values import MAX_SIGNS, MAX_SMALL_COUNT, count, said
 
 from hostwright.audit.hardware.gpu import GpuReport
-from hostwright.audit.hardware.nvsmi_gpu import read_gpu
-from hostwright.audit.hardware.nvsmi_links import with_links
-from hostwright.audit.hardware.nvsmi_values import MAX_CHARACTERS, MAX_SMALL_COUNT, count, said
 from hostwright.plan.model import Probe
 
 if TYPE_CHECKING:

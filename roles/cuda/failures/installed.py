@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures.cuda_sources import SOURCE_RULES
-from hostwright.audit.failures.loader_cache import LOADER, cached
+from hostwright.failures.cuda_sources import SOURCE_RULES
+from hostwright.failures.loader_cache import LOADER, cached
+from hostwright.failures.toolkits import LINK, TOOLKITS, UNINSTALLER, Toolkit, own, toolkits
+
 from hostwright.audit.failures.rule import FailureRule, Sign
-from hostwright.audit.failures.toolkits import LINK, TOOLKITS, UNINSTALLER, Toolkit, own, toolkits
 from hostwright.audit.failures.wanted import wanted
 from hostwright.audit.look import Unread
 from hostwright.resources.packages.packaged import Says

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures.loader_cache import LOADER, Cached, cached
+from hostwright.failures.loader_cache import LOADER, Cached, cached
+from hostwright.failures.sonames import SONAME_RULES
+from hostwright.failures.toolkits import LIBRARIES, library_files, own, resolved
+
 from hostwright.audit.failures.rule import FailureRule, Sign
-from hostwright.audit.failures.sonames import SONAME_RULES
-from hostwright.audit.failures.toolkits import LIBRARIES, library_files, own, resolved
 from hostwright.audit.failures.wanted import wanted
 from hostwright.resources.files.files import Link
 from hostwright.resources.packages.packages import DPKG

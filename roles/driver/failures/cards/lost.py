@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from hostwright.hardware.kernellog import KernelLine
+from hostwright.hardware.nvsmi import NVIDIA_SMI
+from hostwright.hardware.nvsmi_values import LOST
+from hostwright.hardware.xids import loaded_at, slot
+
 from hostwright.audit.failures.rule import Sign
 from hostwright.audit.hardware.gpu import GpuReport
-from hostwright.audit.hardware.kernellog import KernelLine
-from hostwright.audit.hardware.nvsmi import NVIDIA_SMI
-from hostwright.audit.hardware.nvsmi_values import LOST
-from hostwright.audit.hardware.xids import loaded_at, slot
 from hostwright.audit.look import Look, Unread
 
 EXIT_LOST = 15  #: nvidia-smi's manual: "GPU has fallen off the bus or has otherwise become inaccessible"

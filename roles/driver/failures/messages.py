@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import fabric
-from hostwright.audit.failures.driver_build import (
+from hostwright.failures.driver_build import (
     BUILD_FAILED_SIGN,
     BUILD_RULES,
     MISSING_SIGN,
@@ -11,22 +10,19 @@ from hostwright.audit.failures.driver_build import (
     NO_HEADERS_SIGN,
     unbuilt_by_ours,
 )
-from hostwright.audit.failures.driver_install import (
-    INSTALL_RULES,
-    OTHER_INSTALLER_SIGN,
-    VERSION_MISMATCH_SIGN,
-    X_SERVER_SIGN,
-)
-from hostwright.audit.failures.driver_load import (
+from hostwright.failures.driver_install import INSTALL_RULES, OTHER_INSTALLER_SIGN, VERSION_MISMATCH_SIGN, X_SERVER_SIGN
+from hostwright.failures.driver_load import (
     GPU_UNSUPPORTED_SIGN,
     LOAD_RULES,
     NO_DEVICE_SIGN,
     NOT_SIGNED_SIGN,
     NOUVEAU_SIGN,
 )
-from hostwright.audit.failures.kernel import KERNEL_RULES
+from hostwright.failures.kernel import KERNEL_RULES
+from hostwright.failures.lost import GPU_LOST_SIGN
+
+from hostwright.audit.failures import fabric
 from hostwright.audit.failures.logs import in_log
-from hostwright.audit.failures.lost import GPU_LOST_SIGN
 from hostwright.audit.failures.rule import FailureRule
 
 DRIVER = (

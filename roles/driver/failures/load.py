@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures.driver_state import BOOTED, matching, ours, running_kernel, said_since_boot, unfit
-from hostwright.audit.failures.lost import lost_gpus
+from hostwright.failures.driver_state import BOOTED, matching, ours, running_kernel, said_since_boot, unfit
+from hostwright.failures.lost import lost_gpus
+from hostwright.hardware.nvsmi import NVIDIA_SMI
+from hostwright.hardware.nvsmi_values import LOST
+from hostwright.hardware.xids import slot
+
 from hostwright.audit.failures.rule import FailureRule, Sign
-from hostwright.audit.hardware.nvsmi import NVIDIA_SMI
-from hostwright.audit.hardware.nvsmi_values import LOST
-from hostwright.audit.hardware.xids import slot
 from hostwright.audit.look import Unread
 from hostwright.plan.hostfacts import HOST_PROBES, PCI
 from hostwright.plan.model import Probe

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from hostwright.failures.apt_sources import SOURCES as CUDA_SOURCES
+from hostwright.failures.cuda_sources import refused
+
 from hostwright.apply.jobs import jobs
-from hostwright.audit.failures.apt_sources import SOURCES as CUDA_SOURCES
-from hostwright.audit.failures.cuda_sources import refused
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.look import Unread
 from hostwright.common.quoting import words

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from hostwright.hardware.nvsmi import NVIDIA_SMI
+
 from hostwright.audit.failures.rule import FailureRule, Sign
-from hostwright.audit.hardware.nvsmi import NVIDIA_SMI
 from hostwright.audit.look import Unread
 from hostwright.plan import release
 from hostwright.plan.model import Answer, Probe

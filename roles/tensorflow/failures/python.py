@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures.python_state import OUTSIDE, VENVS, Used, major, outside, used
+from hostwright.failures.python_state import OUTSIDE, VENVS, Used, major, outside, used
+
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.plan.hostfacts import AVX, PYTHONS, pythons
 from hostwright.resources.python.python import Drift, Recipe

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, dropwhile
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures.apt_sources import NEW_KEY, OLD_KEY, SOURCES, TRUSTED, Source, keys, rings, sources
+from hostwright.failures.apt_sources import NEW_KEY, OLD_KEY, SOURCES, TRUSTED, Source, keys, rings, sources
+
 from hostwright.audit.failures.rule import FailureRule, Sign
 
 if TYPE_CHECKING:

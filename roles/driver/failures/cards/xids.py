@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hostwright.audit.failures.lost import lost_gpus
+from hostwright.failures.lost import lost_gpus
+from hostwright.failures.thresholds import RECENT
+from hostwright.hardware.xid_catalog import OFF_THE_BUS, POWER_CABLE, Action, Concern, meaning_of
+from hostwright.hardware.xids import XidEvent, loaded_at, slot, xid_events
+
 from hostwright.audit.failures.rule import FailureRule, Sign
-from hostwright.audit.failures.thresholds import RECENT
-from hostwright.audit.hardware.xid_catalog import OFF_THE_BUS, POWER_CABLE, Action, Concern, meaning_of
-from hostwright.audit.hardware.xids import XidEvent, loaded_at, slot, xid_events
 from hostwright.audit.look import Look, Unread
 
 TEXT_SIGNS = 80  #: of the line itself in the evidence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures.docker_state import (
+from hostwright.failures.docker_state import (
     COMMAND,
     INFO,
     SETTINGS,
@@ -16,6 +16,7 @@ from hostwright.audit.failures.docker_state import (
     said_twice,
     settings,
 )
+
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.failures.units import UNITS, masked, unit
 from hostwright.audit.look import Unread

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures.cudnn import flat, mixed
-from hostwright.audit.failures.loader import no_ptxas, not_cached
-from hostwright.audit.failures.loader_cache import LOADER
-from hostwright.audit.failures.python import no_avx, no_python, numpy_too_new, protobuf_too_new
-from hostwright.audit.failures.python_state import VENVS
+from hostwright.failures.cudnn import flat, mixed
+from hostwright.failures.loader import no_ptxas, not_cached
+from hostwright.failures.loader_cache import LOADER
+from hostwright.failures.python import no_avx, no_python, numpy_too_new, protobuf_too_new
+from hostwright.failures.python_state import VENVS
+from hostwright.failures.toolkits import TOOLKITS
+
 from hostwright.audit.failures.rule import FailureRule, Sign
-from hostwright.audit.failures.toolkits import TOOLKITS
 from hostwright.plan.hostfacts import AVX, PYTHONS
 from hostwright.resources.packages.packages import DPKG
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.audit.failures.lost import lost_gpus, smi_status
-from hostwright.audit.failures.memory import card
+from hostwright.failures.lost import lost_gpus, smi_status
+from hostwright.failures.memory import card
+from hostwright.failures.xids import sorted_xids, told
+from hostwright.hardware.nvsmi import NVIDIA_SMI
+from hostwright.hardware.nvsmi_values import LOST
+
 from hostwright.audit.failures.rule import FailureRule, Sign
-from hostwright.audit.failures.xids import sorted_xids, told
-from hostwright.audit.hardware.nvsmi import NVIDIA_SMI
-from hostwright.audit.hardware.nvsmi_values import LOST
 from hostwright.audit.look import Look, Unread
 
 EXIT_POWER_CABLE = 8

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from hostwright.failures.thresholds import CORRECTED, DRAM_CORRECTED, REMAPPED_ROWS, RETIRED_PAGES, SRAM_CORRECTED
+
 from hostwright.audit.failures.rule import FailureRule, Sign
-from hostwright.audit.failures.thresholds import CORRECTED, DRAM_CORRECTED, REMAPPED_ROWS, RETIRED_PAGES, SRAM_CORRECTED
 from hostwright.audit.hardware.gpu import EccCounts, Gpu
 from hostwright.audit.look import Look
 
