@@ -73,6 +73,12 @@ class Fleet(Roster):
             read_means(host)
         mistakes.refuse()
 
+    def explain(self, output: str) -> str:
+        """Cause and cure of what a failed step printed, where a role knows them."""
+        from hostwright.audit.failures import catalogue  # a hundred rules: only who fails waits for them
+
+        return catalogue(self.roles).explained(output)
+
     def members(
         self, pattern: str, roles: Sequence[str] = (), named_sets: Mapping[str, Iterable[str]] | None = None
     ) -> Members:

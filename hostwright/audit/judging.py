@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from hostwright.audit.drift import last_good, shown
-from hostwright.audit.failures import SIGNED, FailureRule, Sign
-from hostwright.audit.hardware.gpu import Gpu
-from hostwright.audit.look import LOOK_PROBES, Look, Unread
+from hostwright.audit.failures import Catalogue, FailureRule, Sign, catalogue
+from hostwright.audit.hardware.gpu import Gpu, GpuEvent
+from hostwright.audit.look import Cards, Look, Unread
 from hostwright.audit.readings.answers import all_values, value_probes
 from hostwright.audit.readings.host import readings
 from hostwright.audit.values import (
@@ -23,7 +23,6 @@ from hostwright.audit.values import (
     Reading,
     worst,
 )
-from hostwright.hardware.xids import XidEvent, xid_events
 from hostwright.plan import release
 from hostwright.plan.member import Member
 from hostwright.plan.model import Facts, Planned, Probe
@@ -37,10 +36,17 @@ NOT_ASKED = "it was not asked: an audit without sudo, or facts from before this 
 
 def audit_probes(member: Member, *, sudo: bool = True) -> tuple[Probe, ...]:
     """Every question of an audit of this host, each once; without ``sudo`` those that need no root."""
-    rules = (probe for rule in SIGNED if rule.sign for probe in rule.sign.probes)
+    rules = (probe for rule in catalogue(member.all_roles).signed if rule.sign for probe in rule.sign.probes)
+    seen = (probe for one in cards_of(member) for probe in one.probes)
     values = value_probes(all_values(member.stack.name, member.audit_values))
-    asked = ordered([*member.desired.probes(), *LOOK_PROBES, *values, *rules])
+    asked = ordered([*member.desired.probes(), *seen, *values, *rules])
     return asked if sudo else tuple(probe for probe in asked if not probe.root)
+
+
+def cards_of(member: Member) -> tuple[Cards, ...]:
+    """The ways in which cards are read: of every role, for a host has its cards whatever is wanted of it."""
+    parts = (role.part("gpus") for role in member.all_roles)
+    return tuple(part.CARDS for part in parts if part is not None)
 
 
 def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
@@ -55,10 +61,11 @@ def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
         found = tuple(_differences(role, facts, record, not_checked))
         changes[role.name] = tuple(change for change, _ in found)
         deviations += (deviation for _, deviation in found)
-    look = Look(member.desired, member.variables, facts, changes, at)
+    known = catalogue(member.all_roles)
+    look = Look(member.desired, member.variables, facts, changes, at, cards_of(member), known.named)
     read = readings(look, member.audit_values)
     deviations += _by_reading(member, read, deviations, record)
-    findings = tuple(_findings(look, not_checked))
+    findings = tuple(_findings(known, look, not_checked))
     layers = tuple(_layer(name, deviations, findings, not_checked) for name in (*changes, GPU_LAYER))
     return HostAudit(
         host=member.name,
@@ -71,7 +78,7 @@ def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
         findings=findings,
         not_checked=tuple(not_checked),
         gpus=_gpus(look),
-        xids=_xids(look),
+        xids=_events(look),
         record=shown(record),
         groups=member.host.groups,
         stand_ins=tuple(one.file for one in member.stack.stand_ins),
@@ -115,12 +122,12 @@ def _by_reading(
             yield Deviation(one.layer, one.name, one.have or "absent", one.want or "absent", why)
 
 
-def _findings(look: Look, not_checked: list[NotChecked]) -> Iterator[Finding]:
-    for rule in SIGNED:
+def _findings(known: Catalogue, look: Look, not_checked: list[NotChecked]) -> Iterator[Finding]:
+    for rule in known.signed:
         if rule.sign is None or rule.sign.layer not in (*look.changes, GPU_LAYER):
             continue
         try:
-            evidence = tuple(line.strip()[:EVIDENCE_CHARACTERS] for line in _first(rule.sign.seen(look)))
+            evidence = tuple(line.strip()[:EVIDENCE_CHARACTERS] for line in _first(known.evidence(rule, look)))
         except Unread as error:
             not_checked.append(NotChecked(rule.sign.layer, rule.name, str(error)))
             continue
@@ -165,16 +172,16 @@ def _notes(facts: Facts, now: datetime) -> tuple[str, ...]:
         return ()
 
 
-def _xids(look: Look) -> tuple[XidEvent, ...]:
+def _events(look: Look) -> tuple[GpuEvent, ...]:
     try:
-        return xid_events(look.kernel_log)
+        return look.gpu_events
     except Unread:
         return ()
 
 
 def _gpus(look: Look) -> tuple[Gpu, ...]:
     try:
-        return look.smi.gpus
+        return look.gpus
     except Unread:
         return ()
 

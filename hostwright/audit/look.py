@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, TypeVar, cast
 
-from hostwright.audit.hardware.gpu import GpuReport
-from hostwright.hardware.kernellog import KERNEL_LOG, KernelLine, kernel_lines
-from hostwright.hardware.nvsmi import NVIDIA_SMI, NVLINKS, read_report
+from hostwright.audit.hardware.gpu import Gpu, GpuEvent
 from hostwright.plan.hostfacts import read_host
 from hostwright.plan.model import Answer, Facts, Planned, Probe
 from hostwright.plan.planning import Desired
 from hostwright.resources.packages.packages import DPKG, Installed, dpkg_table
-from hostwright.resources.runfile import DriverState, NvidiaRunfile
 from hostwright.stack.rules import HostFacts
 from hostwright.stack.stack import Stack
 
-#: what every look of an audit asks beside the questions of roles, readings and rules
-LOOK_PROBES = (NVIDIA_SMI, NVLINKS, KERNEL_LOG)
+T = TypeVar("T")
 
 
 class Unread(Exception):
@@ -32,7 +28,9 @@ class Look:
     """The facts of one host with all that was wanted of it. ``now`` is when it was looked at (UTC).
 
     ``changes`` are what differs, by role, as ``invoke plan`` would show it. ``variables`` are the roles' bound
-    variables. Facts may be incomplete (an audit without sudo, an old look): ask with ``answer``.
+    variables. Facts may be incomplete (an audit without sudo, an old look): ask with ``answer``. ``cards`` are the ways
+    in which roles read cards. ``named`` gives the name of the known failure whose message is in a text, and the line
+    that says so.
     """
 
     desired: Desired
@@ -40,6 +38,10 @@ class Look:
     facts: Facts
     changes: Mapping[str, tuple[Planned, ...]]
     now: datetime
+    cards: tuple[Cards, ...] = ()
+    named: Callable[[str], tuple[str, str] | None] = lambda _: None
+    #: what functions marked with ``once`` have made of it
+    made: dict[Callable[[Look], Any], Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def host(self) -> str:
@@ -75,32 +77,55 @@ class Look:
         return dpkg_table(self.facts)
 
     @cached_property
-    def driver(self) -> DriverState:
-        """The state of the driver. Raises ``Unread``."""
-        runfiles = (one for role in self.desired.roles for one in role.resources if isinstance(one, NvidiaRunfile))
-        wanted = next(runfiles, None)
-        if wanted is None:
-            raise Unread("the role driver is not looked at")
-        return DriverState.read(self.text(wanted.state_probe))
-
-    @cached_property
     def facts_of_host(self) -> HostFacts:
         """Distribution, kernel, cards on the PCI bus, processor, Pythons."""
         return read_host(self.facts)
 
-    @cached_property
-    def smi(self) -> GpuReport:
-        """nvidia-smi's report. Raises ``Unread`` when it did not answer, or with what is no report."""
-        answer = self.answer(NVIDIA_SMI)
-        if not answer.ok:
-            raise Unread(f"nvidia-smi ended with status {answer.status}")
-        links = self.facts[NVLINKS].text if NVLINKS in self.facts and self.facts[NVLINKS].ok else ""
-        try:
-            return read_report(answer.text, links)
-        except ValueError as error:
-            raise Unread(f"nvidia-smi's report cannot be read: {error}") from error
+    @property
+    def gpus(self) -> tuple[Gpu, ...]:
+        """The host's cards, as their drivers describe them. Raises ``Unread`` where no driver does."""
+        return self._of_cards(lambda one: one.gpus(self))
 
-    @cached_property
-    def kernel_log(self) -> tuple[KernelLine, ...]:
-        """What the kernel said of GPUs in the last days. Raises ``Unread``."""
-        return kernel_lines(self.text(KERNEL_LOG), self.now)
+    @property
+    def gpu_events(self) -> tuple[GpuEvent, ...]:
+        """What the cards reported in the last days. Raises ``Unread`` where nobody can tell."""
+        return self._of_cards(lambda one: one.events(self))
+
+    def _of_cards(self, read: Callable[[Cards], tuple[T, ...]]) -> tuple[T, ...]:
+        """What the roles' ways of reading cards give, as far as they can."""
+        found: list[tuple[T, ...]] = []
+        reason = "no role reads cards"
+        for one in self.cards:
+            try:
+                found.append(read(one))
+            except Unread as error:
+                reason = str(error)
+        if not found:
+            raise Unread(reason)
+        return tuple(item for items in found for item in items)
+
+
+def once(read: Callable[[Look], T]) -> Callable[[Look], T]:
+    """Mark what many rules of a role are read from: it is made once of each look. Raises as ``read``."""
+
+    @wraps(read)
+    def kept(look: Look) -> T:
+        if kept not in look.made:
+            look.made[kept] = read(look)
+        return cast(T, look.made[kept])
+
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """How the cards of one vendor are read: ``CARDS`` in the module ``gpus`` of a role's folder.
+
+    ``gpus`` gives the cards as their driver describes them, ``events`` what they reported in the last days; both raise
+    ``Unread`` where they cannot tell. ``on_bus`` counts the cards that the host has, with a driver or without one.
+    """
+
+    probes: tuple[Probe, ...]
+    gpus: Callable[[Look], tuple[Gpu, ...]]
+    events: Callable[[Look], tuple[GpuEvent, ...]]
+    on_bus: Callable[[Facts], int]

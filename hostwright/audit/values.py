@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from hostwright.audit.hardware.gpu import Gpu
-from hostwright.audit.hardware.xids import XidEvent
+from hostwright.audit.hardware.gpu import Gpu, GpuEvent
 from hostwright.plan.layers import one_order
 
 #: of everything below as JSON; a field that goes or changes its meaning raises it, a new field or status does not
@@ -126,7 +125,7 @@ class HostAudit:
     findings: tuple[Finding, ...] = ()
     not_checked: tuple[NotChecked, ...] = ()
     gpus: tuple[Gpu, ...] = ()
-    xids: tuple[XidEvent, ...] = ()
+    xids: tuple[GpuEvent, ...] = ()  #: what cards reported in the last days
     record: Record | None = None
     groups: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()

@@ -49,7 +49,7 @@ class Member:
     variables: Mapping[str, Any]  #: role → its bound variables
     options: transport.Options
     force: bool = False  #: the operator's word that what uses the host may be disturbed, and ended
-    all_roles: tuple[Role, ...] = ()  #: also those that are not looked at now; empty: ``roles`` are all
+    all_roles: tuple[Role, ...] = ()  #: every role that there is, whether it is wanted of this host or not, in order
     templates: tuple[Path, ...] = (STANDARD,)  #: the folders in which templates are looked for
 
     @cached_property
@@ -222,6 +222,10 @@ class Roster:
         self._check(host)
         looked_at = tuple(role for role in roles if role.name in chosen)
         return Member(host, stack, looked_at, variables, self.options, self.force, roles, self.site.templates)
+
+    def explain(self, output: str) -> str:  # noqa: ARG002 - for those who know failures
+        """Cause and cure of what a failed step printed, as sentences; empty where nobody knows them."""
+        return ""
 
     def _check(self, host: Host) -> None:
         """Raise ``InputError`` for further variables of a host that cannot be used."""

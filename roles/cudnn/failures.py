@@ -7,12 +7,18 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from hostwright.failures.toolkits import CUDNN_HEADER, LIBRARIES, TOOLKITS, LibraryFile, library_files, own
-
-from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures import FailureRule, Sign, Tangled
 from hostwright.audit.failures.wanted import wanted
 from hostwright.resources.files.archives import Strays
 from hostwright.resources.packages.packages import DPKG
+from hostwright.standard.roles.cuda.failures.toolkits import (
+    CUDNN_HEADER,
+    LIBRARIES,
+    TOOLKITS,
+    LibraryFile,
+    library_files,
+    own,
+)
 
 if TYPE_CHECKING:
     from hostwright.audit.look import Look
@@ -89,7 +95,33 @@ def _strays(look: Look) -> list[str]:
     return [path for path in found if path.startswith("/") and not path.startswith(f"{resource.home}/")]
 
 
-CUDNN = (
+FAILURES = (
+    FailureRule(
+        "library-not-a-link",
+        r"lib\S+\.so\S* is not a symbolic link",
+        "a library was copied where a link belongs (cp without -P), which doubles it and hides later versions",
+        "Provision again: the cudnn role puts the links back",
+        "tensorflow/tensorflow#2986",
+        sign=Sign("cudnn", flat, grave=False, provision=True),
+        weight="general",
+    ),
+    FailureRule(
+        "cudnn-mixed",
+        r"Could not load library libcudnn\w*\.so|version libcudnn\w*\.so\.8 not defined",
+        "two copies of cuDNN 8 are mixed, such as apt's libcudnn8 and the tarball",
+        "Provision again: the cudnn role takes the other one out of apt and of the loader's directories; where the"
+        " message stays, the program's own variables or packages bring it",
+        "davisking/dlib#2719",
+        sign=Sign("cudnn", mixed, (DPKG,), provision=True),
+        treatment=Tangled("two copies of cuDNN are mixed"),
+    ),
+    FailureRule(
+        "cudnn-not-initialized",
+        r"CUDNN_STATUS_NOT_INITIALIZED|cuDNN failed to initialize",
+        "cuDNN found no memory on the GPU, or is not the version that TensorFlow was built for",
+        "Look at nvidia-smi for another process; set TF_FORCE_GPU_ALLOW_GROWTH=true; check for cuDNN 8.1.0",
+        "TensorFlow's issues",
+    ),
     FailureRule(
         "cudnn-other-version",
         "",

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
-from hostwright.hardware.xids import XidEvent
-
-from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuProcess, NvLink
+from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuLink, GpuProcess
 from hostwright.audit.reports.trend import TrendPoint
 from hostwright.audit.values import (
     Deviation,
@@ -22,6 +20,7 @@ from hostwright.audit.values import (
     Spread,
     worst,
 )
+from hostwright.standard.roles.driver.xids.events import event
 
 AT = "2026-11-21T10:04:31+00:00"
 STACK = "tensorflow-2.9"
@@ -64,10 +63,10 @@ UPGRADES = Finding(
     "unattended-upgrades may replace the driver's libraries beneath running work",
     "Run invoke provision, which pins them", True, "docs/failures.md#unattended-driver-upgrades",
 )  # fmt: skip
-LOST = XidEvent(
+LOST = event(
     79, "0000:87:00", "2026-11-21T08:51:17+00:00", "pid=2113, name=python3, GPU has fallen off the bus."
 )  # fmt: skip
-REMAPPED = XidEvent(
+REMAPPED = event(
     63, "0000:90:00", "2026-11-20T23:02:40+00:00",
     "pid='<unknown>', name=<unknown>, Row Remapper: New row marked for remapping", 3,
 )  # fmt: skip
@@ -86,7 +85,7 @@ def gpu(index: int, host: int, *, model: str = "NVIDIA A100-SXM4-80GB") -> Gpu:
         "92.00.45.00.03", 80 * GIB, (3 + index) * GIB, 4, 4, 16, 16, 0, True,
         EccCounts(index % 2, 0, 0, 0, index % 2, 0), EccCounts(index * 3, 0, 0, 0, index * 3, 0),
         None, None, None, 0, 0, False, False, True, False, None, (), 34 + (host + 3 * index) % 20, 89, 92,
-        61.0 + 7 * index, 400.0, "P0", tuple(NvLink(number, True) for number in range(12)),
+        61.0 + 7 * index, 400.0, "P0", tuple(GpuLink(number, True) for number in range(12)),
         (GpuProcess(4000 + host + index, "python3", "C", (3 + index) * GIB),) if index < 2 else (),
     )  # fmt: skip
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from hostwright.hardware.xids import XidEvent
-
 from hostwright.audit.hardware.gpu import Gpu, GpuProcess
 from hostwright.audit.reports.trend import TrendPoint
 from hostwright.audit.values import (
@@ -17,6 +15,7 @@ from hostwright.audit.values import (
     Record,
     Spread,
 )
+from hostwright.standard.roles.driver.xids.events import event
 
 AT = "2026-11-21T10:00:00+00:00"
 TEXTS = (
@@ -43,7 +42,7 @@ def _host(number: int, text: str) -> HostAudit:
         (NotChecked("gpu", text, text),),
         (Gpu(0, text, text, text, text, text, slowdowns=(text,), performance=text,
              processes=(GpuProcess(1, text, text),)),),
-        (XidEvent(79, text, text, text),), Record(text, text, text, text), (text[:60],), (text,), (text,),
+        (event(79, text, text, text),), Record(text, text, text, text), (text[:60],), (text,), (text,),
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hostwright.audit.failures import classify
+from hostwright.audit.failures import known as known_failures
 from hostwright.resources.python.python import Recipe
 
 #: One process, since each import of TensorFlow takes seconds. It runs as the login user without any variables set.
@@ -59,7 +59,7 @@ def python(stack, variables) -> str:
 def look(host, stack, python) -> dict[str, Any]:
     libraries = stack.tensorflow.libraries
     done = host.run("%s -c %s" + " %s" * len(libraries), python, LOOK, *libraries)
-    known = classify(done.stderr)
+    known = known_failures().classify(done.stderr)
     said = known.cause if known else " ".join(done.stderr.split("\n")[-3:]).strip()
     assert done.rc == 0, f"TensorFlow does not run: {said}"
     report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -249,7 +249,7 @@ class Host:
         result = self._runner.run(plan, [self._desired.stack.artifacts[name] for name in plan.artifacts])
         self._results.append(result)
         if result.status != 0:
-            raise failure(self.name, plan, result)
+            raise failure(self.name, plan, result, self._settings.explain)
 
     def _attach(self, job: jobs.RunningJob) -> None:
         try:

@@ -35,6 +35,8 @@ class Settings:
     undrain: bool = True  #: let work back to a host that is as desired; false: whoever asks does it later
     #: keeps the stack of a verified host on this machine, for the way back; a sentence where it cannot
     keep: Callable[[Stack], str] = lambda _: ""
+    #: cause and cure of a failed step's output, as sentences; empty where nobody has met such a failure yet
+    explain: Callable[[str], str] = lambda _: ""
     stopping: Callable[[], bool] = lambda: False  #: whether nothing new shall be begun
     patience: Patience = field(default_factory=Patience)
 

@@ -120,16 +120,13 @@ class Runner:
         return self.direct and any(url.startswith(("http://", "https://")) for url in artifact.urls)
 
 
-def failure(host: str, plan: RolePlan, result: RoleResult) -> HostError:
+def failure(host: str, plan: RolePlan, result: RoleResult, explain: Callable[[str], str]) -> HostError:
     """The error of a role that failed: which step, what it printed last, and the cause where it is known."""
     step = next((one for one in result.steps if one.status != 0), None)
     if step is None:
         return HostError(host, f"{plan.role}: the job ended with status {result.status} and no step says why")
     lines = [line for line in step.output.splitlines() if line.strip()]
-    from hostwright.audit.failures import classify  # a hundred rules: only who fails waits for them
-
-    known = classify(step.output)
-    because = f"{known.cause}. {known.cure}" if known else (lines[-1].strip() if lines else "it printed nothing")
+    because = explain(step.output) or (lines[-1].strip() if lines else "it printed nothing")
     ended = "was cut off" if step.status is None else f"ended with status {step.status}"
     tries = f" after {step.tries} tries" if step.tries > 1 else ""
     change, script = plan.steps[step.number]

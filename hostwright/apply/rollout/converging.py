@@ -77,6 +77,7 @@ class Work:
             force=self.roster.force,
             depart=self.goal.departs(member),
             keep=stackstore.keep,
+            explain=self.roster.explain,
             stopping=self.stopping.is_set,
         )
 

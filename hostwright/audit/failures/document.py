@@ -9,8 +9,9 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from hostwright.audit.failures import RULES
+from hostwright.audit.failures.catalogue import known
 from hostwright.audit.failures.rule import DOCUMENT, FailureRule, Sign
 from hostwright.audit.values import GPU_LAYER
 from hostwright.plan.member import PROJECT
@@ -30,33 +31,70 @@ A section says
 - how it is seen on a host, where it can be. A check that cannot be made (no sudo, a tool that is silent) is reported as
   such and is never held against the host;
 - whether it is grave (work fails, or will at the next occasion) or a warning, and whether `invoke provision` mends it;
-- by which message it is known in the output of an installer, apt, pip or docker: Python's regular expressions, one a
-  line, each searched for in the whole output. Where several fit, the first in the order of the code counts;
+- by which message it is known in the output of an installer, apt, pip or another tool: Python's regular expressions,
+  one a line, each searched for in the whole output. Where several fit, the first in the order of the code counts;
 - where that is known from.
 
-This page is written by `python -m hostwright.audit.failures.document` from the rules in `hostwright/failures/`.
+This page is written by `python -m hostwright.audit.failures.document` from the rules of the roles (`roles/*/failures`).
 """
 
-TOOLS = frozenset({"apt", "dkms", "docker", "dockerd", "dpkg", "ldconfig", "lspci", "pip", "systemctl", "systemd"})
+#: commands that keep their small letter at the beginning of a sentence; roles name theirs (``COMMANDS``)
+TOOLS = frozenset({"apt", "dpkg", "ldconfig", "lspci", "pip", "systemctl", "systemd"})
 BY_MESSAGE = "Known by their message alone"
 
 _ISSUE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)#(?P<first>\d+)(?P<more>(?:, #\d+)*)")
 _SPECIAL = re.compile(r"[\\*<>\[\]]|(?<!\w)_|_(?!\w)")
 
 
-def document(rules: Iterable[FailureRule]) -> str:
-    """The page that describes these rules, as Markdown."""
-    groups = _groups(tuple(rules))
-    parts = [INTRO, "## Contents\n", *(_contents(_title(layer), found) for layer, found in groups.items())]
-    for layer, found in groups.items():
-        parts.append(f"## {_title(layer)}\n")
-        parts += (_section(rule) for rule in found)
-    return "\n".join(parts)
+def document(rules: Iterable[FailureRule], commands: frozenset[str] = frozenset()) -> str:
+    """The page that describes these rules, as Markdown. ``commands`` are further words that keep a small letter."""
+    return _Page(tuple(rules), TOOLS | commands).text()
 
 
 def main() -> None:
     """Write the page."""
-    (PROJECT / DOCUMENT).write_text(document(RULES), "utf-8")
+    (PROJECT / DOCUMENT).write_text(document(known().rules, known().commands), "utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    rules: tuple[FailureRule, ...]
+    commands: frozenset[str]
+
+    def text(self) -> str:
+        groups = _groups(self.rules)
+        parts = [INTRO, "## Contents\n", *(self._contents(_title(layer), found) for layer, found in groups.items())]
+        for layer, found in groups.items():
+            parts.append(f"## {_title(layer)}\n")
+            parts += (self._section(rule) for rule in found)
+        return "\n".join(parts)
+
+    def _contents(self, title: str, rules: tuple[FailureRule, ...]) -> str:
+        """A group's part of the table of contents."""
+        lines = (f"- [{rule.name}](#{rule.name}): {self._sentence(rule.cause)}" for rule in rules)
+        return "\n".join([f"**[{title}](#{title.lower().replace(' ', '-')})**\n", *lines]) + "\n"
+
+    def _section(self, rule: FailureRule) -> str:
+        """One rule: its heading, and a paragraph for each thing that is known of it."""
+        return "\n\n".join([f"### `{rule.name}`", *self._paragraphs(rule)]) + "\n"
+
+    def _paragraphs(self, rule: FailureRule) -> Iterator[str]:
+        yield self._sentence(rule.cause)
+        yield f"**What to do:** {self._sentence(rule.cure)}"
+        if rule.sign:
+            yield f"**On a host:** {self._sentence(how_seen(rule.sign))} {_weight(rule.sign)}"
+        if rule.pattern:
+            repeated = " A step that fails for it is run again by itself." if rule.transient else ""
+            yield f"**In an output:**{repeated}"
+            yield "\n".join(["```text", *alternatives(rule.pattern), "```"])
+        yield f"**Source:** {_sources(rule.source)}"
+
+    def _sentence(self, text: str) -> str:
+        """A sentence in Markdown: with a full stop and, where it does not begin with a command, a capital letter."""
+        text = text.rstrip(".")
+        word = re.match(r"[a-z]+\b(?![-./_(])", text)
+        capital = text[:1].upper() + text[1:] if word and word[0] not in self.commands else text
+        return f"{_escaped(capital)}."
 
 
 def _groups(rules: tuple[FailureRule, ...]) -> dict[str, tuple[FailureRule, ...]]:
@@ -73,29 +111,6 @@ def _groups(rules: tuple[FailureRule, ...]) -> dict[str, tuple[FailureRule, ...]
 
 def _title(layer: str) -> str:
     return f"Layer {layer}" if layer else BY_MESSAGE
-
-
-def _contents(title: str, rules: tuple[FailureRule, ...]) -> str:
-    """A group's part of the table of contents."""
-    lines = (f"- [{rule.name}](#{rule.name}): {_sentence(rule.cause)}" for rule in rules)
-    return "\n".join([f"**[{title}](#{title.lower().replace(' ', '-')})**\n", *lines]) + "\n"
-
-
-def _section(rule: FailureRule) -> str:
-    """One rule: its heading, and a paragraph for each thing that is known of it."""
-    return "\n\n".join([f"### `{rule.name}`", *_paragraphs(rule)]) + "\n"
-
-
-def _paragraphs(rule: FailureRule) -> Iterator[str]:
-    yield _sentence(rule.cause)
-    yield f"**What to do:** {_sentence(rule.cure)}"
-    if rule.sign:
-        yield f"**On a host:** {_sentence(how_seen(rule.sign))} {_weight(rule.sign)}"
-    if rule.pattern:
-        repeated = " A step that fails for it is run again by itself." if rule.transient else ""
-        yield f"**In an output:**{repeated}"
-        yield "\n".join(["```text", *alternatives(rule.pattern), "```"])
-    yield f"**Source:** {_sources(rule.source)}"
 
 
 def how_seen(sign: Sign) -> str:
@@ -124,14 +139,6 @@ def alternatives(pattern: str) -> list[str]:
             found.append(pattern[start : match.start()])
             start = match.end()
     return [*found, pattern[start:]]
-
-
-def _sentence(text: str) -> str:
-    """A sentence in Markdown: with a full stop and, where it does not begin with a command, a capital letter."""
-    text = text.rstrip(".")
-    word = re.match(r"[a-z]+\b(?![-./_(])", text)
-    capital = text[:1].upper() + text[1:] if word and word[0] not in TOOLS else text
-    return f"{_escaped(capital)}."
 
 
 def _escaped(text: str) -> str:

@@ -1,49 +1,68 @@
-"""What installers wrote on a host, as long as it still matters: a log of a failure that was mended since is history.
+"""What jobs wrote on a host, as long as it still matters: a log of a failure that was mended since is history.
 
-Of a layer that differs from the stack these are read, and the first in which a known failure is named decides: DKMS's
-make.log where the running kernel has no module, the log of the layer's last job where that failed, and NVIDIA's
-installer's own where no job of that layer ended after it.
+Of a layer that differs from the stack its logs are read, and the first in which a known failure is named decides. A
+role may have further logs (``Texts``), such as those of an installer.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from hostwright.apply.jobs import jobs
-from hostwright.audit.failures.rule import Sign
-from hostwright.audit.look import Unread
+from hostwright.audit.look import Look, Unread
 from hostwright.common.quoting import sh
-from hostwright.failures.driver_state import build_errors
-from hostwright.failures.host import LAST_JOBS, ended
 from hostwright.plan.model import Probe
-from hostwright.resources.driver_steps import LOG
 
-if TYPE_CHECKING:
-    from hostwright.audit.look import Look
-
-#: The end of the installer's log, unless a job of the role driver has ended since: then that one's log is the news.
-INSTALLER_LOG = Probe(
-    sh('f=%s; [ -s "$f" ] || exit 0\nfor s in %s/*/status; do\n', LOG, jobs.JOBS_DIR)
-    + """  if [ "$s" -nt "$f" ] && grep -qs '"role": "driver"' "${s%status}job.json"; then exit 0; fi
-done
-tail -n 80 "$f" | tail -c 16000; exit 0""",
+JOBS_CAP_BYTES = 256 * 1024  #: forty jobs with the ends of their logs
+#: ``job ID``, the newest first; ``ID/status:N``; ``ID/job.json:{"schema": 1, "role": "ROLE``; and, with ``log ID``
+#: before it and two spaces before each line, the end of the log of each that failed.
+LAST_JOBS = Probe(
+    sh("cd %s || exit 0\n", jobs.JOBS_DIR)
+    + """ls -1t | sed 's/^/job /'
+grep -H '' -- */status
+grep -Hom1 '^{"schema": 1, "role": "[a-z0-9_-]*' -- */job.json
+for s in $(grep -LE '^0$' -- */status); do
+  j=${s%/status}; echo "log $j"; tail -n 12 "$j/log" | tail -c 4000 | sed 's/^/  /'; echo
+done; exit 0""",
     root=True,
+    cap_bytes=JOBS_CAP_BYTES,
 )
-LOG_PROBES = (INSTALLER_LOG, LAST_JOBS, jobs.RUNNING)
 
-_COMPLETE = "is now complete"  #: the installer's last words when all went well
-BUILD_FAILED = "dkms-build"  #: the rule for what the compiler said and no other rule knows
-
-When = Callable[["Look"], bool]
+_STATUS = re.compile(r"([a-z0-9][a-z0-9_.-]*)/status:(\d{1,3})", re.ASCII)
+_ROLE = re.compile(r'([a-z0-9][a-z0-9_.-]*)/job\.json:\{"schema": 1, "role": "([a-z0-9_-]+)', re.ASCII)
+_MARK = re.compile(r"\w+ (begin|end|retry) [\d. ]+", re.ASCII)
 
 
-def always(look: Look) -> bool:  # noqa: ARG001
-    """No further condition."""
-    return True
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The last job of a role: its id, exit status, and the last line of its log where it failed.
+
+    One without a status still runs, or the host went down while it ran.
+    """
+
+    role: str
+    id: str
+    status: int | None
+    said: str
+
+    def __str__(self) -> str:
+        how = "was cut off before it ended" if self.status is None else f"ended with status {self.status}"
+        return f"{self.role}: job {self.id} {how}" + (f": {self.said}" if self.said else "")
 
 
-def told(look: Look, role: str) -> tuple[str, str]:
+#: a layer's logs, the newest and most precise first, each with the rule for what is in it and no other rule knows
+Texts: TypeAlias = Callable[[Look, str], Iterator[tuple[str, str]]]
+
+
+def last_job(look: Look, role: str) -> Iterator[tuple[str, str]]:
+    """The log of a layer's last job, as the only one that it has."""
+    yield _last_job(look.text(LAST_JOBS), role), ""
+
+
+def told(look: Look, role: str, texts: Texts = last_job) -> tuple[str, str]:
     """The rule whose message is in the newest log of a layer that differs, and the line; two empty texts for none.
 
     Raises ``Unread``, also while a job is at work on the host.
@@ -53,57 +72,46 @@ def told(look: Look, role: str) -> tuple[str, str]:
         raise Unread("a job is at work on the host")
     if not look.differs(role):
         return "", ""
-    for text, otherwise in _texts(look, role):
-        if found := named(text):
+    for text, otherwise in texts(look, role):
+        if found := look.named(text):
             return found
         if otherwise:
             return otherwise, text.partition("\n")[0]
     return "", ""
 
 
-def named(text: str) -> tuple[str, str] | None:
-    """The first rule whose message is in a text, and the line that says so."""
-    from hostwright.audit.failures import classify  # it is made of the files that import this one
-
-    failure = classify(text)
-    return (failure.rule.name, failure.evidence) if failure else None
-
-
-def from_log(look: Look, role: str, name: str) -> Iterator[str]:
+def from_log(look: Look, role: str, name: str, texts: Texts = last_job) -> Iterator[str]:
     """The line by which this rule is told in the newest log of a layer that differs. Raises ``Unread``."""
-    rule, line = told(look, role)
+    rule, line = told(look, role, texts)
     if rule == name:
         yield line
 
 
-def in_log(
-    name: str, *, role: str = "driver", when: When = always, grave: bool = True, provision: bool = False
-) -> Sign:
-    """The sign of a rule that is told by its message alone, in the log of a layer that still differs."""
-
-    def seen(look: Look) -> Iterator[str]:
-        """The layer differs from the stack, and its newest log (of its last job, of the installer, or DKMS's make.log)
-        has the message.
-        """
-        line = tuple(from_log(look, role, name))
-        if line and when(look):
-            yield from line
-
-    return Sign(role, seen, LOG_PROBES, grave, provision)
-
-
-def _texts(look: Look, role: str) -> Iterator[tuple[str, str]]:
-    """The logs of a layer, the newest and most precise first, each with the rule for what none of them knows."""
-    if role == "driver" and (errors := build_errors(look)):
-        yield "\n".join(errors), BUILD_FAILED
-    yield _last_job(look.text(LAST_JOBS), role), ""
-    if role == "driver":
-        yield _installers(look.text(INSTALLER_LOG)), ""
+def ended(text: str) -> Iterator[Ended]:
+    """The last job of each role in the answer to ``LAST_JOBS``; what is no line of its is passed over."""
+    lines = text.splitlines()
+    statuses = {match[1]: int(match[2]) for line in lines if (match := _STATUS.fullmatch(line))}
+    roles = {match[1]: match[2] for line in lines if (match := _ROLE.fullmatch(line))}
+    said = _ends(lines)
+    seen: set[str] = set()
+    for line in lines:
+        job = line.removeprefix("job ")
+        role = roles.get(job, "")
+        if job != line and role and role not in seen:
+            seen.add(role)
+            yield Ended(role, job, statuses.get(job), said.get(job, ""))
 
 
-def _installers(log: str) -> str:
-    """The installer's log from its first error on; empty where it ended well."""
-    return "" if _COMPLETE in log or "ERROR: " not in log else log[log.index("ERROR: ") :]
+def _ends(lines: list[str]) -> dict[str, str]:
+    """Job → the last line of its log that is not a marker of ours."""
+    found: dict[str, str] = {}
+    job = ""
+    for line in lines:
+        if line.startswith("log "):
+            job = line.removeprefix("log ")
+        elif line.startswith("  ") and line.strip() and not _MARK.fullmatch(line.strip()):
+            found[job] = line.strip()
+    return found
 
 
 def _last_job(text: str, role: str) -> str:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from hostwright.audit.look import Unread
-
-if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+from hostwright.audit.look import Look, Unread
 
 Kind = TypeVar("Kind")
 

@@ -28,8 +28,8 @@ class GpuProcess:
 
 
 @dataclass(frozen=True, slots=True)
-class NvLink:
-    """One NVLink of a card."""
+class GpuLink:
+    """One link of a card to another card, or to a switch of cards."""
 
     number: int
     active: bool
@@ -65,14 +65,14 @@ class Gpu:
     persistence: bool | None = None
     mig: bool | None = None
     mig_instances: int | None = None
-    slowdowns: tuple[str, ...] = ()  #: active clocks event reasons, by nvidia-smi's own names without their prefix
+    slowdowns: tuple[str, ...] = ()  #: active reasons for lower clocks, by the names of the driver's tool
     temperature: int | None = None
     temperature_slowdown: int | None = None  #: from here on the hardware slows the card down
     temperature_maximum: int | None = None  #: here it shuts the card down
     power: float | None = None
     power_limit: float | None = None
     performance: str = ""  #: P0 to P12
-    links: tuple[NvLink, ...] = ()
+    links: tuple[GpuLink, ...] = ()
     processes: tuple[GpuProcess, ...] = ()
     fault: str = ""  #: what the driver says instead of values: "GPU is lost", "GPU requires reset", "Unknown Error"
     recovery: str = (
@@ -86,11 +86,17 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True)
-class GpuReport:
-    """What nvidia-smi says of a host: the driver's version and its cards."""
+class GpuEvent:
+    """Something that a card reported in the kernel's log. ``at`` is UTC, ISO 8601, or empty where the log does not say.
 
-    driver: str = ""
-    cuda: str = ""  #: the newest CUDA that the driver knows, which is not the toolkit's version
-    gpus: tuple[Gpu, ...] = ()
-    attached: int | None = None  #: cards that the driver holds, which may be more than it describes
-    notices: tuple[str, ...] = ()  #: lines around the report, such as ``WARNING: infoROM is corrupted at gpu …``
+    ``meaning`` and ``asks`` are sentences without their full stop: what the number means, and what its vendor says is
+    to be done.
+    """
+
+    number: int
+    bus: str  #: PCI address as ``0000:3b:00``
+    at: str
+    text: str  #: the line's own words: untrusted
+    count: int = 1  #: how often this number was met on this card in the time that was looked at; ``at`` is the last
+    meaning: str = ""
+    asks: str = ""

@@ -37,7 +37,7 @@ VALUES: tuple[tuple[str, Value], ...] = (
 def gpu_readings(look: Look, product: str) -> Iterator[Reading]:
     """Models and number of cards among hosts of one ``product``, and what each model has; nothing when unread."""
     try:
-        cards = look.smi.gpus
+        cards = look.gpus
     except Unread:
         return
     models = tuple(dict.fromkeys(card.model for card in cards))

@@ -10,13 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from hostwright.audit.hardware.gpu import EccCounts, Gpu
+from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuEvent
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.html_text import clean, first, moment, name
 from hostwright.audit.reports.table import SHOWN, WORDS
 from hostwright.audit.values import Deviation, Finding, FleetAudit, HostAudit, NotChecked, Reading
-from hostwright.hardware.xid_catalog import meaning_of
-from hostwright.hardware.xids import XidEvent
 
 T = TypeVar("T")
 
@@ -124,10 +122,9 @@ class Details:
         place = self._rules.place((name(one.rule), name(one.layer), one.grave, *said))
         return [place, _few(one.evidence), self._since(host, "finding", one.rule)]
 
-    def _xid(self, one: XidEvent) -> list[Any]:
+    def _xid(self, one: GpuEvent) -> list[Any]:
         """Number, card, when last, the host's words, how often, and the place of what it means and what to do."""
-        known = meaning_of(one.number)
-        told = self._shared.place((known.meaning, known.action.value))
+        told = self._shared.place((clean(one.meaning), clean(one.asks)))
         return [one.number, name(one.bus), moment(one.at) if one.at else "", clean(one.text), one.count, told]
 
     def _since(self, host: HostAudit, kind: str, what: str) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import socket
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal
 
+from hostwright.audit.failures import Treatment
 from hostwright.audit.values import Finding, HostAudit
 from hostwright.common.errors import BecomeError, HostError, HostwrightError, InputError, Unreachable
 from hostwright.inventory.model import Host
@@ -41,7 +42,8 @@ class Diagnosis:
 
     ``power`` is ``None`` where the inventory names no BMC. ``audit`` and ``plan`` are ``None`` where the host could not
     be looked at. ``history`` are the rebuilds of this host within ``LATELY``, in any order, and ``tried`` the ways that
-    this rebuild has taken already. ``seen_gpus`` are those on the PCI bus (nvidia-smi lists none without a driver).
+    this rebuild has taken already. ``seen_gpus`` are those on the PCI bus: without its driver no card is listed.
+    ``treatments`` say what is to be done about each known failure, by its name.
     """
 
     host: str
@@ -57,6 +59,7 @@ class Diagnosis:
     can_reinstall: Reinstall = ""
     expected_gpus: int | None = None
     seen_gpus: int | None = None
+    treatments: Mapping[str, Treatment] = field(default_factory=dict)
 
     @property
     def has_bmc(self) -> bool:

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import cast
 
 from hostwright.audit.auditing import ANSWERS_TIMEOUT_S, judged
-from hostwright.audit.judging import audit_probes
+from hostwright.audit.failures import catalogue
+from hostwright.audit.judging import audit_probes, cards_of
 from hostwright.common.errors import HostError, Stopped
-from hostwright.plan.hostfacts import read_host
 from hostwright.plan.member import Member
 from hostwright.plan.model import Facts, Probe
 from hostwright.plan.observing import ask
@@ -75,7 +75,8 @@ def look(
         tried=tried,
         can_reinstall=ways.reinstall,
         expected_gpus=read_expected_gpus(member.host),
-        seen_gpus=len(read_host(facts).gpus) if facts is not None else None,
+        seen_gpus=sum(one.on_bus(facts) for one in cards_of(member)) if facts is not None else None,
+        treatments=catalogue(member.all_roles).treatments,
     )
     return Looked(diagnosis, facts, error)
 

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
+from hostwright.audit.failures import ForPeople, Held, NoRoom, Stuck, Tangled
+from hostwright.audit.values import Finding
 from hostwright.rebuild.values import Way
-from hostwright.rebuild.ways.cures import FULL, HELD, NEARLY_FULL, PEOPLE, STUCK, TANGLED
 from hostwright.rebuild.ways.diagnosis import Diagnosis
 from hostwright.rebuild.ways.hardware import broken
+
+Kind = TypeVar("Kind", ForPeople, Held, NoRoom, Stuck, Tangled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,8 @@ class Rule:
 
 def people(found: Diagnosis) -> Iterator[Reason]:
     """Failures about which people must decide; each says what."""
-    for one in found.findings:
-        if one.rule in PEOPLE and one.grave:
+    for one, _ in _treated(found, ForPeople):
+        if one.grave:
             yield Reason(f"{one.cause}: {one.cure}", one.rule)
 
 
@@ -121,7 +125,7 @@ def _power_cycle(found: Diagnosis) -> Iterator[Reason]:
 def _reboot(found: Diagnosis) -> Iterator[Reason]:
     yield from (Reason(one.text, one.key) for one in broken(found))
     if "power cycle" not in found.tried:
-        yield from (Reason(HELD[one.rule], one.rule) for one in found.findings if one.rule in HELD)
+        yield from (Reason(treatment.reason, one.rule) for one, treatment in _treated(found, Held))
 
 
 def _misfit(found: Diagnosis) -> Iterator[Reason]:
@@ -132,14 +136,15 @@ def _full(found: Diagnosis) -> Iterator[Reason]:
     if "repair" in found.tried:
         return
     yield from map(Reason, found.no_room)
-    for one in found.findings:
-        if one.rule == FULL or (one.rule == NEARLY_FULL and found.differs):
+    for one, treatment in _treated(found, NoRoom):
+        if found.differs or not treatment.nearly:
             yield Reason(one.cause, one.rule)
 
 
 def _still_full(found: Diagnosis) -> Iterator[Reason]:
     yield from map(Reason, found.no_room)
-    yield from (Reason(f"{one.cause}: {one.cure}", one.rule) for one in found.findings if one.rule == FULL)
+    full = (one for one, treatment in _treated(found, NoRoom) if not treatment.nearly)
+    yield from (Reason(f"{one.cause}: {one.cure}", one.rule) for one in full)
 
 
 def _for_people(found: Diagnosis) -> Iterator[Reason]:
@@ -149,9 +154,9 @@ def _for_people(found: Diagnosis) -> Iterator[Reason]:
 
 def _tangled(found: Diagnosis) -> Iterator[Reason]:
     if "relayer" not in found.tried:
-        for one in found.findings:
-            if one.rule in TANGLED and (one.grave or found.differs):
-                yield Reason(TANGLED[one.rule], one.rule)
+        for one, treatment in _treated(found, Tangled):
+            if one.grave or found.differs:
+                yield Reason(treatment.reason, one.rule)
 
 
 def _failed_before(found: Diagnosis) -> Iterator[Reason]:
@@ -165,7 +170,7 @@ def _failed_before(found: Diagnosis) -> Iterator[Reason]:
 def _stuck(found: Diagnosis) -> Iterator[Reason]:
     """What differs is mended first: these may pass with it."""
     if "relayer" not in found.tried and (not found.differs or "repair" in found.tried):
-        yield from (Reason(STUCK[one.rule], one.rule) for one in found.findings if one.rule in STUCK and one.grave)
+        yield from (Reason(treatment.reason, one.rule) for one, treatment in _treated(found, Stuck) if one.grave)
 
 
 def _repaired_in_vain(found: Diagnosis) -> Iterator[Reason]:
@@ -205,6 +210,14 @@ def _wrong(found: Diagnosis) -> Iterator[Reason]:
     yield from (Reason(one.cause, one.rule) for one in found.findings if one.grave)
 
 
+def _treated(found: Diagnosis, kind: type[Kind]) -> Iterator[tuple[Finding, Kind]]:
+    """The failures that were recognised and ask for this kind of treatment, each with what it says of it."""
+    for one in found.findings:
+        treatment = found.treatments.get(one.rule)
+        if isinstance(treatment, kind):
+            yield one, treatment
+
+
 def _silent(found: Diagnosis) -> str:
     return f"it does not answer ({found.sentence})" if found.sentence else "it does not answer"
 
@@ -221,17 +234,17 @@ RULES: tuple[Rule, ...] = (
     Rule("silent-for-good", "hand over", SAFE, _silent_for_good, refuses=True),
     Rule("not-let-in", "nothing", SAFE, _not_let_in, refuses=True),
     Rule("unread", "nothing", SAFE, _unread, refuses=True),
-    Rule("hardware", "hand over", "cures.HARDWARE names the source of each", _hardware),
-    Rule("power-cycle", "power cycle", "cures.HARDWARE names the source of each", _power_cycle),
-    Rule("reboot", "power cycle", "cures.HARDWARE names the source of each", _reboot, gently=True),
+    Rule("hardware", "hand over", "the treatment of each failure names its source", _hardware),
+    Rule("power-cycle", "power cycle", "the treatment of each failure names its source", _power_cycle),
+    Rule("reboot", "power cycle", "the treatment of each failure names its source", _reboot, gently=True),
     Rule("misfit", "nothing", "rules.py: what fits together; a driver that does not build is worse than none", _misfit,
          refuses=True),
     Rule("full", "repair", "resources.room: what installers and repositories take", _full, cleans=True),
     Rule("still-full", "hand over", SAFE, _still_full, refuses=True),
-    Rule("tangled", "relayer", "cures.TANGLED", _tangled),
+    Rule("tangled", "relayer", "the treatments of the failures: Tangled", _tangled),
     Rule("failed-before", "relayer", "what was mended and failed is not mended the same way again", _failed_before),
-    Rule("people", "hand over", "cures.PEOPLE: the failures' own cures", _for_people, refuses=True),
-    Rule("stuck", "relayer", "cures.STUCK", _stuck),
+    Rule("people", "hand over", "the failures' own cures", _for_people, refuses=True),
+    Rule("stuck", "relayer", "the treatments of the failures: Stuck", _stuck),
     Rule("repaired-in-vain", "relayer", "the next sound way", _repaired_in_vain),
     Rule("differs", "repair", ISSUE, _differs),
     Rule("in-vain", "hand over", SAFE, _in_vain, refuses=True),

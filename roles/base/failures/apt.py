@@ -6,11 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures.apt_sources import SOURCES as CUDA_SOURCES
-from hostwright.failures.cuda_sources import refused
-
 from hostwright.apply.jobs import jobs
-from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures import FailureRule, ForPeople, Sign
 from hostwright.audit.look import Unread
 from hostwright.common.quoting import words
 from hostwright.plan.model import Probe
@@ -77,8 +74,7 @@ def locked(look: Look) -> Iterator[str]:
 
 def conflicting(look: Look) -> Iterator[str]:
     """apt says so when it reads its sources, of another repository than CUDA's, which have a rule of their own."""
-    told = [found[0].path for found in refused(look) if found[0].path]
-    yield from (line for line in _complaints(look) if _CONFLICT in line and not any(path in line for path in told))
+    yield from (line for line in _complaints(look) if _CONFLICT in line)  # CUDA's are covered by its own rule
 
 
 def unreadable(look: Look) -> Iterator[str]:
@@ -107,7 +103,7 @@ def _complaints(look: Look) -> tuple[str, ...]:
 
 INTERRUPTED = Sign("base", interrupted, (*IN_ORDER.probes(), HELD), provision=True)
 LOCKED = Sign("base", locked, (HELD, jobs.RUNNING), grave=False)
-CONFLICTING = Sign("base", conflicting, (SOURCES, CUDA_SOURCES))
+CONFLICTING = Sign("base", conflicting, (SOURCES,))
 
 APT_RULES = (
     FailureRule(
@@ -117,6 +113,7 @@ APT_RULES = (
         "Correct or remove the file that the evidence names (/etc/apt/sources.list.d), then provision again",
         "apt sourcelist.cc; sources.list(5)",
         sign=Sign("base", unreadable, (SOURCES,)),
+        treatment=ForPeople(),
     ),
     FailureRule(
         "apt-sources-twice",

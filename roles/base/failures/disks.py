@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures import FailureRule, ForPeople, Hardware, NoRoom, Sign
 from hostwright.audit.look import Unread
 from hostwright.common.quoting import sh, words
 from hostwright.plan.model import Probe
@@ -160,6 +160,7 @@ DISK_RULES = (
         " /var/cache/hostwright/artifacts comes again when it is needed",
         "leptonai/gpud disk; LBNL nhc check_fs_used",
         sign=Sign("base", nearly_full, (FREE, LEFT_BEHIND), grave=False),
+        treatment=NoRoom(nearly=True),
     ),
     FailureRule(
         "inodes-exhausted",
@@ -168,6 +169,7 @@ DISK_RULES = (
         "Find the directory that holds them (du --inodes -xd2 / | sort -n | tail) and remove them",
         "df(1); LBNL nhc check_fs_ifree",
         sign=Sign("base", no_inodes, (FREE,)),
+        treatment=ForPeople(),
     ),
     FailureRule(
         "mounted-read-only",
@@ -176,5 +178,8 @@ DISK_RULES = (
         "Read dmesg for the disk's errors, replace the disk if it has any, check the filesystem (fsck) and reboot",
         "ext4(5), errors=remount-ro",
         sign=Sign("base", read_only, (READ_ONLY,)),
+        treatment=Hardware(
+            "hand over", "ext4(5), errors=remount-ro: the disk failed, and a new system on it would too", tries=0
+        ),
     ),
 )

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hostwright.apply.jobs import jobs
+from hostwright.audit.failures.logs import LAST_JOBS, ended
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.look import Unread
-from hostwright.common.quoting import sh
 from hostwright.plan import release
 from hostwright.plan.model import Probe
 from hostwright.plan.release import RELEASE
@@ -21,42 +19,6 @@ if TYPE_CHECKING:
 CLOCK = Probe("date +%s")
 AHEAD_S = 60  #: more cannot be explained by the question's way
 BEHIND_S = 150  #: the host was asked before ``Look.now``, by as long as all its answers may take at the most (75 s)
-
-JOBS_CAP_BYTES = 256 * 1024  #: forty jobs with the ends of their logs
-#: ``job ID``, the newest first; ``ID/status:N``; ``ID/job.json:{"schema": 1, "role": "ROLE``; and, with ``log ID``
-#: before it and two spaces before each line, the end of the log of each that failed.
-LAST_JOBS = Probe(
-    sh("cd %s || exit 0\n", jobs.JOBS_DIR)
-    + """ls -1t | sed 's/^/job /'
-grep -H '' -- */status
-grep -Hom1 '^{"schema": 1, "role": "[a-z0-9_-]*' -- */job.json
-for s in $(grep -LE '^0$' -- */status); do
-  j=${s%/status}; echo "log $j"; tail -n 12 "$j/log" | tail -c 4000 | sed 's/^/  /'; echo
-done; exit 0""",
-    root=True,
-    cap_bytes=JOBS_CAP_BYTES,
-)
-
-_STATUS = re.compile(r"([a-z0-9][a-z0-9_.-]*)/status:(\d{1,3})", re.ASCII)
-_ROLE = re.compile(r'([a-z0-9][a-z0-9_.-]*)/job\.json:\{"schema": 1, "role": "([a-z0-9_-]+)', re.ASCII)
-_MARK = re.compile(r"\w+ (begin|end|retry) [\d. ]+", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """The last job of a role: its id, exit status, and the last line of its log where it failed.
-
-    One without a status still runs, or the host went down while it ran.
-    """
-
-    role: str
-    id: str
-    status: int | None
-    said: str
-
-    def __str__(self) -> str:
-        how = "was cut off before it ended" if self.status is None else f"ended with status {self.status}"
-        return f"{self.role}: job {self.id} {how}" + (f": {self.said}" if self.said else "")
 
 
 def clock_off(look: Look) -> Iterator[str]:
@@ -84,33 +46,6 @@ def job_failed(look: Look) -> Iterator[str]:
     for job in ended(look.text(LAST_JOBS)):
         if job.status != 0 and job.id not in at_work and look.differs(job.role):
             yield str(job)
-
-
-def ended(text: str) -> Iterator[Ended]:
-    """The last job of each role in the answer to ``LAST_JOBS``; what is no line of its is passed over."""
-    lines = text.splitlines()
-    statuses = {match[1]: int(match[2]) for line in lines if (match := _STATUS.fullmatch(line))}
-    roles = {match[1]: match[2] for line in lines if (match := _ROLE.fullmatch(line))}
-    said = _ends(lines)
-    seen: set[str] = set()
-    for line in lines:
-        job = line.removeprefix("job ")
-        role = roles.get(job, "")
-        if job != line and role and role not in seen:
-            seen.add(role)
-            yield Ended(role, job, statuses.get(job), said.get(job, ""))
-
-
-def _ends(lines: list[str]) -> dict[str, str]:
-    """Job → the last line of its log that is not a marker of ours."""
-    found: dict[str, str] = {}
-    job = ""
-    for line in lines:
-        if line.startswith("log "):
-            job = line.removeprefix("log ")
-        elif line.startswith("  ") and line.strip() and not _MARK.fullmatch(line.strip()):
-            found[job] = line.strip()
-    return found
 
 
 HOST_RULES = (

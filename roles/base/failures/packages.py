@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from hostwright.failures.apt import APT_RULES, CONFLICTING, INTERRUPTED, LOCKED
-from hostwright.failures.disks import DISK_RULES, FULL
-from hostwright.failures.host import HOST_RULES
-
-from hostwright.audit.failures.rule import FailureRule
+from hostwright.audit.failures import FailureRule, ForPeople, NoRoom
+from hostwright.standard.roles.base.failures.apt import APT_RULES, CONFLICTING, INTERRUPTED, LOCKED
+from hostwright.standard.roles.base.failures.disks import DISK_RULES, FULL
+from hostwright.standard.roles.base.failures.host import HOST_RULES
 
 #: A full disk makes every tool fail in words of its own, so it is looked for before anything else.
 DISK = (
@@ -17,6 +16,8 @@ DISK = (
         "Free space (df -h names the filesystem; apt-get clean is a start) and provision again",
         "dpkg, apt, pip",
         sign=FULL,
+        treatment=NoRoom(),
+        weight="root cause",
     ),
     *DISK_RULES,
 )
@@ -41,20 +42,6 @@ PACKAGES = (
         sign=INTERRUPTED,
     ),
     FailureRule(
-        "driver-dragged-in",
-        r"hostwright: apt would also install:",
-        "the packages asked for depend on packages that the stack keeps out, such as another driver",
-        "Install cuda-toolkit-X-Y and never cuda or cuda-X-Y; look for a second CUDA repository on the host",
-        "NVIDIA/TensorRT#1741",
-    ),
-    FailureRule(
-        "cuda-key-rotated",
-        r"NO_PUBKEY A4B469963BF863CC",
-        "NVIDIA's network repository is signed with the key of April 2022, and the host knows only the older one",
-        "Remove that repository from the host (the stack installs from the local one), or install cuda-keyring_1.1-1",
-        "NVIDIA/cuda-repo-management#4",
-    ),
-    FailureRule(
         "no-public-key",
         r"NO_PUBKEY|repository .* is not signed",
         "an apt repository is signed with a key that the host does not have",
@@ -68,6 +55,7 @@ PACKAGES = (
         "Delete the older of the two lists in /etc/apt/sources.list.d",
         "NVIDIA/nvidia-docker#1631",
         sign=CONFLICTING,
+        treatment=ForPeople(),
     ),
     FailureRule(
         "repository-date",

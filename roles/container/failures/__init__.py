@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from hostwright.failures.docker_rules import DOCKER_RULES, HOOK_THERE, no_hook, not_json, runtime_unknown
-from hostwright.failures.docker_state import INFO, SETTINGS
-from hostwright.failures.docker_toolkit import REACHES_DRIVER, TOOLKIT_RULES, without_driver
-
-from hostwright.audit.failures.rule import FailureRule, Sign
-from hostwright.audit.failures.units import JOURNALS, UNIT_RULES, UNITS, too_often
+from hostwright.audit.failures import FailureRule, Sign, Stuck
 from hostwright.resources.packages.packages import DPKG
+from hostwright.standard.roles.container.failures.docker import (
+    DOCKER_RULES,
+    HOOK_THERE,
+    no_hook,
+    not_json,
+    runtime_unknown,
+)
+from hostwright.standard.roles.container.failures.state import INFO, SETTINGS
+from hostwright.standard.roles.container.failures.toolkit import REACHES_DRIVER, TOOLKIT_RULES, without_driver
+from hostwright.standard.roles.container.failures.units import UNIT_RULES, UNITS, too_often
 
-CONTAINERS = (
+COMMANDS = ("docker", "dockerd")  #: with which sentences begin
+
+FAILURES = (
     FailureRule(
         "no-gpu-in-docker",
         r"could not select device driver .* with capabilities: \[\[gpu\]\]",
@@ -25,7 +32,7 @@ CONTAINERS = (
         "Docker's daemon.json does not name the nvidia runtime, or Docker was not restarted since",
         "Provision again: the container role merges the runtime into daemon.json and restarts Docker",
         "GoogleCloudPlatform/gcsfuse#1364",
-        sign=Sign("container", runtime_unknown, (DPKG, *SETTINGS, UNITS, INFO), provision=True),
+        sign=Sign("container", runtime_unknown, (DPKG, *SETTINGS, UNITS.states, INFO), provision=True),
     ),
     FailureRule(
         "container-without-driver",
@@ -35,6 +42,7 @@ CONTAINERS = (
         " /etc/nvidia-container-runtime/config.toml, or LD_LIBRARY_PATH (nvidia-container-cli -d /dev/tty info tells)",
         "NVIDIA/nvidia-docker#1393",
         sign=Sign("container", without_driver, (REACHES_DRIVER,)),
+        treatment=Stuck("the container toolkit finds no driver"),
     ),
     FailureRule(
         "container-lost-gpu",
@@ -57,7 +65,8 @@ CONTAINERS = (
         "a unit failed so often that systemd no longer starts it",
         "Read its journal (journalctl -u UNIT), mend the cause, then systemctl reset-failed UNIT and start it",
         "systemd.unit(5)",
-        sign=Sign("container", too_often, (UNITS, JOURNALS)),
+        sign=Sign("container", too_often, (UNITS.states, UNITS.journals)),
+        treatment=Stuck("a unit failed too often to be started again"),
     ),
     *DOCKER_RULES,
     *TOOLKIT_RULES,

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures.docker_state import (
+from hostwright.audit.failures import FailureRule, ForPeople, Sign
+from hostwright.audit.look import Unread
+from hostwright.plan import release
+from hostwright.plan.model import Probe
+from hostwright.plan.release import RELEASE
+from hostwright.resources.containers import DAEMON_JSON, SNAP_DOCKER, DeviceLinks
+from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.system.services import Disturbing, Fresh
+from hostwright.standard.roles.container.failures.state import (
     COMMAND,
     INFO,
     SETTINGS,
@@ -16,16 +24,7 @@ from hostwright.failures.docker_state import (
     said_twice,
     settings,
 )
-
-from hostwright.audit.failures.rule import FailureRule, Sign
-from hostwright.audit.failures.units import UNITS, masked, unit
-from hostwright.audit.look import Unread
-from hostwright.plan import release
-from hostwright.plan.model import Probe
-from hostwright.plan.release import RELEASE
-from hostwright.resources.containers import DAEMON_JSON, SNAP_DOCKER, DeviceLinks
-from hostwright.resources.packages.packages import DPKG
-from hostwright.resources.system.services import Disturbing, Fresh
+from hostwright.standard.roles.container.failures.units import UNITS, masked
 
 if TYPE_CHECKING:
     from hostwright.audit.look import Look
@@ -52,7 +51,7 @@ def gone(look: Look) -> Iterator[str]:
 
 def stopped(look: Look) -> Iterator[str]:
     """Docker is installed, its unit may be started, and it is inactive and not about to be started."""
-    shown = unit(look, UNIT)
+    shown = UNITS.unit(look, UNIT)
     startable = shown.load == "loaded" and not shown.queued and not any(masked(look))
     if engine_package(look) and startable and shown.active == "inactive":
         yield str(shown)
@@ -95,7 +94,7 @@ def runtime_unknown(look: Look) -> Iterator[str]:
         return
     if not (isinstance(named, dict) and RUNTIME in named):
         yield f"{DAEMON_JSON} names no runtime {RUNTIME}"
-    if unit(look, UNIT).active == "active" and RUNTIME not in engine(look).runtimes:
+    if UNITS.unit(look, UNIT).active == "active" and RUNTIME not in engine(look).runtimes:
         yield f"Docker knows the runtimes {', '.join(engine(look).runtimes)}"
 
 
@@ -123,7 +122,7 @@ def _in_order(look: Look, fresh: Fresh) -> bool:
 
 def _failed(look: Look) -> Iterator[str]:
     """Docker's state where that has come of it already."""
-    if UNITS in look.facts and (shown := unit(look, UNIT)).failed:
+    if UNITS.states in look.facts and (shown := UNITS.unit(look, UNIT)).failed:
         yield str(shown)
 
 
@@ -142,6 +141,7 @@ DOCKER_RULES = (
         "Move its data and remove it (snap remove docker), then provision again: the container role installs another",
         "NVIDIA/nvidia-docker#1034, #1243",
         sign=Sign("container", snap, (SNAP_DOCKER,)),
+        treatment=ForPeople(),
     ),
     FailureRule(
         "docker-gone",
@@ -157,7 +157,7 @@ DOCKER_RULES = (
         "Docker was stopped, or never started since boot",
         "Provision again: the container role enables and starts it; when it is meant to stand still, lock the host",
         "systemctl(1)",
-        sign=Sign("container", stopped, (DPKG, UNITS), provision=True),
+        sign=Sign("container", stopped, (DPKG, UNITS.states), provision=True),
     ),
     FailureRule(
         "daemon-json-twice",
@@ -167,6 +167,7 @@ DOCKER_RULES = (
         "Take the key out of /etc/docker/daemon.json, or the option out of the unit (systemctl edit docker)",
         "moby/moby#25471, #37871",
         sign=Sign("container", doubled, (*SETTINGS, COMMAND)),
+        treatment=ForPeople(),
     ),
     FailureRule(
         "docker-restart-due",

@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.hardware.nvsmi import NVIDIA_SMI
-
-from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures import FailureRule, Sign, Stuck
 from hostwright.audit.look import Unread
 from hostwright.plan import release
 from hostwright.plan.model import Answer, Probe
@@ -16,6 +14,7 @@ from hostwright.plan.release import RELEASE
 from hostwright.resources.containers import OLD_PACKAGES, OLD_SOURCES
 from hostwright.resources.packages.packages import DPKG, Installed
 from hostwright.resources.packages.repositories import SourcesDisabled
+from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 
 if TYPE_CHECKING:
     from hostwright.audit.look import Look
@@ -135,5 +134,6 @@ TOOLKIT_RULES = (
         " libnvidia-container1=VERSION, the one that dpkg -l says) and provision again, which holds them",
         "NVIDIA/libnvidia-container",
         sign=Sign("container", fails, (REACHES_DRIVER, NVIDIA_SMI)),
+        treatment=Stuck("the container toolkit fails"),
     ),
 )

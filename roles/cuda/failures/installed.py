@@ -6,15 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures.cuda_sources import SOURCE_RULES
-from hostwright.failures.loader_cache import LOADER, cached
-from hostwright.failures.toolkits import LINK, TOOLKITS, UNINSTALLER, Toolkit, own, toolkits
-
-from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures import FailureRule, Sign, Tangled
 from hostwright.audit.failures.wanted import wanted
 from hostwright.audit.look import Unread
 from hostwright.resources.packages.packaged import Says
 from hostwright.resources.packages.packages import DPKG, Debs, Installed
+from hostwright.standard.roles.cuda.failures.toolkits import LINK, TOOLKITS, UNINSTALLER, Toolkit, own, toolkits
+from hostwright.standard.roles.driver.failures.loader_cache import LOADER, cached
 
 if TYPE_CHECKING:
     from hostwright.audit.look import Look
@@ -111,6 +109,7 @@ CUDA = (
         " install cuda-toolkit-X-Y only",
         "NVIDIA/TensorRT#1741",
         sign=Sign("cuda", brought_driver, (DPKG,), provision=True),
+        treatment=Tangled("a meta package brought the distribution's driver"),
     ),
     FailureRule(
         "cuda-link-other-release",
@@ -162,5 +161,4 @@ CUDA = (
         "NVIDIA's CUDA installation guide",
         sign=Sign("cuda", from_runfile, (TOOLKITS, DPKG), grave=False, provision=True),
     ),
-    *SOURCE_RULES,
 )

@@ -11,9 +11,17 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, dropwhile
 from typing import TYPE_CHECKING
 
-from hostwright.failures.apt_sources import NEW_KEY, OLD_KEY, SOURCES, TRUSTED, Source, keys, rings, sources
-
-from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures import Covers, FailureRule, Sign
+from hostwright.standard.roles.cuda.failures.apt_sources import (
+    NEW_KEY,
+    OLD_KEY,
+    SOURCES,
+    TRUSTED,
+    Source,
+    keys,
+    rings,
+    sources,
+)
 
 if TYPE_CHECKING:
     from hostwright.audit.look import Look
@@ -41,6 +49,11 @@ def conflicting(look: Look) -> Iterator[str]:
 def refused(look: Look) -> tuple[tuple[Source, ...], ...]:
     """The lines of each CUDA repository that apt refuses to read, and with it all others. Raises ``Unread``."""
     return tuple(found for found in _repositories((*_network(look), *_own(look))) if _conflict(found))
+
+
+def _refused_paths(look: Look) -> tuple[str, ...]:
+    """The directories of those repositories, by which apt's own words name them."""
+    return tuple(found[0].path for found in refused(look) if found[0].path)
 
 
 def _repositories(found: Iterable[Source]) -> Iterator[tuple[Source, ...]]:
@@ -124,6 +137,7 @@ SOURCE_RULES = (
         " older list",
         "NVIDIA/nvidia-docker#1631",
         sign=Sign("cuda", conflicting, (SOURCES,), provision=True),
+        covers=Covers("signed-by-conflict", _refused_paths),
     ),
     FailureRule(
         "cuda-two-sources",

@@ -6,10 +6,18 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures.driver_state import (
+from hostwright.audit.failures import FailureRule, ForPeople, Sign, Tangled, logs
+from hostwright.plan.hostfacts import HOST_PROBES, UNAME
+from hostwright.plan.model import Probe
+from hostwright.resources.packages.packages import DPKG
+from hostwright.resources.runfile import DriverState
+from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE
+from hostwright.standard.roles.driver.failures.logs import BUILD_FAILED, LOG_PROBES, from_log, told
+from hostwright.standard.roles.driver.failures.state import (
     DKMS_TREE,
     build_errors,
     dkms_tree,
+    driver_of,
     foreign,
     library_versions,
     ours,
@@ -18,14 +26,6 @@ from hostwright.failures.driver_state import (
     unfit,
     wanted_version,
 )
-
-from hostwright.audit.failures.logs import BUILD_FAILED, LOG_PROBES, from_log, named, told
-from hostwright.audit.failures.rule import FailureRule, Sign
-from hostwright.plan.hostfacts import HOST_PROBES, UNAME
-from hostwright.plan.model import Probe
-from hostwright.resources.packages.packages import DPKG
-from hostwright.resources.runfile import DriverState
-from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE
 
 if TYPE_CHECKING:
     from hostwright.audit.look import Look
@@ -70,12 +70,12 @@ def why_unbuilt(look: Look) -> str:
         (NO_HEADERS, lambda: not look.answer(HEADERS).ok),
         (NO_COMPILER, lambda: look.text(BUILD_TOOLS).strip()),
     )
-    return next((name for name, holds in reasons if holds()), "") or _why_failed(build_errors(look))
+    return next((name for name, holds in reasons if holds()), "") or _why_failed(look, build_errors(look))
 
 
-def _why_failed(errors: tuple[str, ...]) -> str:
+def _why_failed(look: Look, errors: tuple[str, ...]) -> str:
     """The rule that knows what a compiler said."""
-    found = named("\n".join(errors))
+    found = look.named("\n".join(errors))
     if errors and found is None:
         return BUILD_FAILED
     return found[0] if found and found[0] in LOGGED else MISSING  # a disk that was full then is not the reason now
@@ -85,7 +85,7 @@ def kernel_unsupported(look: Look) -> Iterator[str]:
     """The running kernel is none of those on which this driver release builds (the stack's driver.kernels, else the
     table of releases), and there is no module of the stack's version for it.
     """
-    if look.driver.module != wanted_version(look) and not look.text(KERNEL_GONE).strip():
+    if driver_of(look).module != wanted_version(look) and not look.text(KERNEL_GONE).strip():
         said = unfit(look, "driver-kernel")
         yield from (*said, *build_errors(look)[:1]) if said else ()
 
@@ -94,7 +94,7 @@ def kernel_untested(look: Look) -> Iterator[str]:
     """The running kernel is none of those on which this driver release builds (the stack's driver.kernels, else the
     table of releases), and yet its module is there.
     """
-    if look.driver.module == wanted_version(look):
+    if driver_of(look).module == wanted_version(look):
         yield from unfit(look, "driver-kernel")
 
 
@@ -104,8 +104,8 @@ def no_headers(look: Look) -> Iterator[str]:
     """
     if why_unbuilt(look) == NO_HEADERS:
         yield f"/lib/modules/{running_kernel(look)}/build/Makefile is not there"
-    elif look.driver.absent and not look.answer(HEADERS).ok:
-        yield from from_log(look, "base", NO_HEADERS)
+    elif driver_of(look).absent and not look.answer(HEADERS).ok:
+        yield from logs.from_log(look, "base", NO_HEADERS)
 
 
 def no_compiler(look: Look) -> Iterator[str]:
@@ -121,10 +121,10 @@ def build_failed(look: Look) -> Iterator[str]:
     why = why_unbuilt(look)
     if why == BUILD_FAILED:
         errors = build_errors(look)
-        found = named("\n".join(errors))
+        found = look.named("\n".join(errors))
         yield found[1] if found else errors[0]
-    elif why == MISSING and told(look, "driver")[0] == BUILD_FAILED:
-        yield from from_log(look, "driver", BUILD_FAILED)
+    elif why == MISSING and told(look)[0] == BUILD_FAILED:
+        yield from from_log(look, BUILD_FAILED)
     else:
         return
     if older := _older_compiler(look):
@@ -138,7 +138,7 @@ def module_missing(look: Look) -> Iterator[str]:
     state = ours(look)
     if state is None or state.module or state.cut or why_unbuilt(look) != MISSING:
         return
-    if told(look, "driver")[0] in LOGGED:
+    if told(look)[0] in LOGGED:
         return
     versions = ", ".join(sorted({one for one in library_versions(state) if one}))
     yield f"no module nvidia for the running kernel {running_kernel(look)}" + (
@@ -203,6 +203,7 @@ BUILD_RULES = (
         " state its own driver.kernels",
         "Ubuntu's changelog of nvidia-graphics-drivers-470; Gentoo's ebuilds; joanbm/nvidia-470xx-linux-mainline",
         sign=Sign("driver", kernel_unsupported, BUILD_PROBES),
+        treatment=ForPeople(),
     ),
     FailureRule(
         "kernel-untested",
@@ -227,5 +228,6 @@ BUILD_RULES = (
         "Run dkms remove -m nvidia -v VERSION --all with the version that the evidence names",
         "dkms(8); negativo17/nvidia-driver#56",
         sign=Sign("driver", other_in_tree, (DKMS_TREE, DPKG), grave=False),
+        treatment=Tangled("DKMS builds another driver too"),
     ),
 )

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.audit.failures.rule import Sign
-from hostwright.audit.failures.units import FABRIC_MANAGER, JOURNALS, UNITS, journal, unit
 from hostwright.plan.hostfacts import PCI
 from hostwright.resources.gpu_use import nvswitches
 from hostwright.resources.packages.packages import DPKG, named_like
+from hostwright.standard.roles.driver.failures.state import driver_of
+from hostwright.standard.roles.driver.failures.units import FABRIC_MANAGER, UNITS
 
 if TYPE_CHECKING:
     from hostwright.audit.look import Look
@@ -22,7 +23,7 @@ def other_version(look: Look) -> Iterator[str]:
     """The host has NVSwitches, and Fabric Manager's package is not of the version of the driver in the kernel (where
     none is loaded, of the module on the disk).
     """
-    driver = look.driver.loaded or look.driver.module
+    driver = driver_of(look).loaded or driver_of(look).module
     if _switches(look) and driver:
         yield from (f"{name} {version}, driver {driver}" for name, version in _others(look, driver))
 
@@ -31,9 +32,9 @@ def not_running(look: Look) -> Iterator[str]:
     """The host has NVSwitches, the driver is loaded, and nvidia-fabricmanager.service is not active, not failed, and
     not just starting.
     """
-    if not _switches(look) or not look.driver.loaded or _others(look, look.driver.loaded):
+    if not _switches(look) or not driver_of(look).loaded or _others(look, driver_of(look).loaded):
         return
-    manager = unit(look, FABRIC_MANAGER)
+    manager = UNITS.unit(look, FABRIC_MANAGER)
     if manager.failed or manager.active in {"active", "activating", "reloading"}:
         return
     yield str(manager) if manager.load == "loaded" else f"{FABRIC_MANAGER}: {manager.load}"
@@ -41,11 +42,11 @@ def not_running(look: Look) -> Iterator[str]:
 
 def nothing_to_do(look: Look) -> Iterator[str]:
     """The host has no NVSwitches, and nvidia-fabricmanager.service runs or failed."""
-    manager = unit(look, FABRIC_MANAGER)
+    manager = UNITS.unit(look, FABRIC_MANAGER)
     if _switches(look) or not (manager.failed or manager.active == "active"):
         return
     yield str(manager)
-    yield from [line for line in journal(look, FABRIC_MANAGER) if _NOTHING in line][-1:]
+    yield from [line for line in UNITS.journal(look, FABRIC_MANAGER) if _NOTHING in line][-1:]
 
 
 def _switches(look: Look) -> int:
@@ -60,5 +61,5 @@ def _others(look: Look, driver: str) -> list[tuple[str, str]]:
 
 
 VERSION_SIGN = Sign("driver", other_version, (PCI, DPKG), provision=True)
-NOT_READY_SIGN = Sign("driver", not_running, (PCI, DPKG, UNITS), provision=True)
-NOTHING_SIGN = Sign("driver", nothing_to_do, (PCI, UNITS, JOURNALS), grave=False)
+NOT_READY_SIGN = Sign("driver", not_running, (PCI, DPKG, UNITS.states), provision=True)
+NOTHING_SIGN = Sign("driver", nothing_to_do, (PCI, UNITS.states, UNITS.journals), grave=False)

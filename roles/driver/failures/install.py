@@ -6,15 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures.driver_build import LOGGED, MISSING, why_unbuilt
-from hostwright.failures.driver_state import BOOTED, foreign, library_versions, matching, ours, wanted_version
-from hostwright.failures.loader import compat_first
-from hostwright.failures.loader_cache import LOADER
-
 from hostwright.apply.jobs import jobs
-from hostwright.audit.failures.logs import LOG_PROBES, told
-from hostwright.audit.failures.rule import FailureRule, Sign
-from hostwright.audit.failures.units import PERSISTENCED, UNITS, unit
+from hostwright.audit.failures import FailureRule, Sign, Tangled
 from hostwright.audit.failures.wanted import wanted
 from hostwright.plan.model import Probe, Refusal
 from hostwright.resources.driver_steps import INSTALLING
@@ -23,6 +16,19 @@ from hostwright.resources.gpu_use import DISPLAY, display, unsigned_refused
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.runfile import DriverState, NvidiaRunfile
 from hostwright.resources.system.kernel import KERNEL_GONE, NOUVEAU
+from hostwright.standard.roles.driver.failures.build import LOGGED, MISSING, why_unbuilt
+from hostwright.standard.roles.driver.failures.loader_cache import LOADER, compat_first
+from hostwright.standard.roles.driver.failures.logs import LOG_PROBES, told
+from hostwright.standard.roles.driver.failures.state import (
+    BOOTED,
+    driver_of,
+    foreign,
+    library_versions,
+    matching,
+    ours,
+    wanted_version,
+)
+from hostwright.standard.roles.driver.failures.units import PERSISTENCED, UNITS
 
 if TYPE_CHECKING:
     from hostwright.audit.look import Look
@@ -77,9 +83,9 @@ def mixed(look: Look) -> Iterator[str]:
 def cut(look: Look) -> Iterator[str]:
     """/var/lib/hostwright/driver.installing is there, no job runs, and no log tells why the installer ended."""
     look.answer(jobs.RUNNING)
-    if jobs.running(look.facts) or not look.driver.cut or foreign(look):
+    if jobs.running(look.facts) or not driver_of(look).cut or foreign(look):
         return
-    if why_unbuilt(look) in {"", MISSING} and told(look, "driver")[0] not in LOGGED:
+    if why_unbuilt(look) in {"", MISSING} and told(look)[0] not in LOGGED:
         yield f"{INSTALLING} is there"
 
 
@@ -108,7 +114,7 @@ def persistenced_stopped(look: Look) -> Iterator[str]:
     state = ours(look)
     if state is None or state.loaded != wanted_version(look):
         return
-    daemon = unit(look, PERSISTENCED)
+    daemon = UNITS.unit(look, PERSISTENCED)
     if daemon.failed or daemon.active in {"active", "activating", "reloading"}:
         return
     yield f"{daemon}" if daemon.load == "loaded" else f"{PERSISTENCED}: {daemon.load}"
@@ -134,6 +140,7 @@ INSTALL_RULES = (
         "Provision again: the driver role puts libraries and module at one version",
         "NVIDIA's driver README, chapter on installed components; shine-cluster#50",
         sign=Sign("driver", mixed, (*_WHOLE, LOADER), provision=True),
+        treatment=Tangled("the driver's files are of several versions"),
     ),
     FailureRule(
         "driver-files-lost",
@@ -175,6 +182,6 @@ INSTALL_RULES = (
         "nvidia-persistenced does not run: the driver lets a GPU go when its last program ends, and starts are slow",
         "Provision again: the driver role enables and starts it",
         "NVIDIA driver persistence",
-        sign=Sign("driver", persistenced_stopped, (UNITS, DPKG), grave=False, provision=True),
+        sign=Sign("driver", persistenced_stopped, (UNITS.states, DPKG), grave=False, provision=True),
     ),
 )

@@ -6,14 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures.driver_state import (
-    DKMS_TREE,
-    dkms_tree,
-    library_versions,
-    ours,
-    running_kernel,
-    wanted_version,
-)
 from packaging.specifiers import SpecifierSet
 
 from hostwright.audit.failures.rule import FailureRule, Sign
@@ -24,6 +16,14 @@ from hostwright.resources.files.files import content_probe, stat_probe
 from hostwright.resources.packages.packages import DPKG, named_like
 from hostwright.resources.system.kernel import KERNEL_GONE, KERNEL_PACKAGES, NOUVEAU, Initramfs, KernelThere
 from hostwright.stack.versions import kernel_version
+from hostwright.standard.roles.driver.failures.state import (
+    DKMS_TREE,
+    dkms_tree,
+    library_versions,
+    ours,
+    running_kernel,
+    wanted_version,
+)
 from hostwright.standard.roles.driver.rules import kernels_of
 
 if TYPE_CHECKING:

@@ -6,19 +6,28 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures.driver_state import BOOTED, matching, ours, running_kernel, said_since_boot, unfit
-from hostwright.failures.lost import lost_gpus
-from hostwright.hardware.nvsmi import NVIDIA_SMI
-from hostwright.hardware.nvsmi_values import LOST
-from hostwright.hardware.xids import slot
-
-from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures import FailureRule, Hardware, Sign, Stuck
 from hostwright.audit.look import Unread
 from hostwright.plan.hostfacts import HOST_PROBES, PCI
 from hostwright.plan.model import Probe
 from hostwright.resources.gpu_use import SECURE_BOOT, gpu_ids, unsigned_refused
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.kernel import KERNEL_GONE, NOUVEAU, NouveauGone
+from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
+from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE
+from hostwright.standard.roles.driver.failures.state import (
+    BOOTED,
+    driver_of,
+    matching,
+    ours,
+    running_kernel,
+    said_since_boot,
+    unfit,
+)
+from hostwright.standard.roles.driver.gpus import kernel_log, smi
+from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
+from hostwright.standard.roles.driver.nvsmi.values import LOST
+from hostwright.standard.roles.driver.xids.events import slot
 
 if TYPE_CHECKING:
     from hostwright.audit.look import Look
@@ -63,12 +72,12 @@ def not_signed(look: Look) -> Iterator[str]:
     """The module is not loaded, Secure Boot is on and no key of DKMS's is enrolled; or the kernel's log says since the
     boot that it refuses a module for its signature.
     """
-    if look.driver.loaded:
+    if driver_of(look).loaded:
         return
     look.answer(SECURE_BOOT)
     if unsigned_refused(look.facts):
         yield "Secure Boot is on, and no key with which DKMS signs modules is enrolled"
-    if look.driver.module:
+    if driver_of(look).module:
         yield from said_since_boot(look, _REFUSED)[-1:]
 
 
@@ -80,7 +89,7 @@ def gpu_unsupported(look: Look) -> Iterator[str]:
         yield from said
         return
     named = said_since_boot(look, _UNSUPPORTED_CARD.pattern)
-    if named and any("is not supported by" in line.text for line in look.kernel_log):
+    if named and any("is not supported by" in line.text for line in kernel_log(look)):
         yield from _of_silent_cards(look, named, _UNSUPPORTED_CARD).values()
 
 
@@ -164,7 +173,7 @@ def _lost(look: Look) -> bool:
 def _of_silent_cards(look: Look, lines: tuple[str, ...], pattern: re.Pattern[str]) -> dict[str, str]:
     """Of these lines those that name a card which nvidia-smi does not describe, by the card's slot."""
     try:
-        here = {slot(gpu.bus) for gpu in look.smi.gpus if gpu.fault != LOST}
+        here = {slot(gpu.bus) for gpu in smi(look).gpus if gpu.fault != LOST}
     except Unread:
         here = set()
     found = {slot(match[1]): line for line in lines if (match := pattern.search(line))}
@@ -201,6 +210,7 @@ LOAD_RULES = (
         " not setuid",
         "NVIDIA's CUDA installation guide for Linux, device node verification; nvidia-modprobe(1)",
         sign=Sign("driver", devices_missing, (DEVICES, *LOAD_PROBES)),
+        treatment=Stuck("the driver's device files are not there"),
     ),
     FailureRule(
         "gpu-init-failed",
@@ -209,5 +219,6 @@ LOAD_RULES = (
         "Drain the host and cycle its power; where it stays, check the card's seat and power, then have it replaced",
         "nvidia.ko, RmInitAdapter",
         sign=Sign("gpu", init_failed, (BOOTED, NVIDIA_SMI)),
+        treatment=Hardware("power cycle", CYCLE, tries=1, layer="driver"),
     ),
 )

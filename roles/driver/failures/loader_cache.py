@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,13 @@ def cached(look: Look) -> tuple[Cached, ...]:
     real = {row[1]: row[2] for row in rows if len(row) == 3 and row[0] == "directory" and row[2].startswith("/")}
     entries = (row for row in rows if len(row) == 3 and row[0] == "entry" and row[2].startswith("/"))
     return tuple(Cached(name, path, _real(path, real)) for _, name, path in entries)
+
+
+def compat_first(look: Look) -> Iterator[str]:
+    """The first ``libcuda.so.1`` of the loader's cache lies in a toolkit's directory ``compat``."""
+    first = next((entry for entry in cached(look) if entry.name == "libcuda.so.1"), None)
+    if first and "/compat/" in first.real:
+        yield str(first)
 
 
 def _real(path: str, real: dict[str, str]) -> str:

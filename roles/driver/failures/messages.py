@@ -1,31 +1,29 @@
-"""Failures of the NVIDIA driver, its installer, its module and Fabric Manager."""
+"""Failures that the driver's installer, its module, a compiler or Fabric Manager tell by a message."""
 
 from __future__ import annotations
 
-from hostwright.failures.driver_build import (
+from hostwright.audit.failures import FailureRule, ForPeople, Hardware, Held, Stuck, Tangled
+from hostwright.audit.failures.treatment import FEWER_CARDS
+from hostwright.standard.roles.driver.failures import fabric
+from hostwright.standard.roles.driver.failures.build import (
     BUILD_FAILED_SIGN,
-    BUILD_RULES,
     MISSING_SIGN,
     NO_COMPILER_SIGN,
     NO_HEADERS_SIGN,
     unbuilt_by_ours,
 )
-from hostwright.failures.driver_install import INSTALL_RULES, OTHER_INSTALLER_SIGN, VERSION_MISMATCH_SIGN, X_SERVER_SIGN
-from hostwright.failures.driver_load import (
+from hostwright.standard.roles.driver.failures.cards.lost import GPU_LOST_SIGN
+from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, GPUD
+from hostwright.standard.roles.driver.failures.install import OTHER_INSTALLER_SIGN, VERSION_MISMATCH_SIGN, X_SERVER_SIGN
+from hostwright.standard.roles.driver.failures.load import (
     GPU_UNSUPPORTED_SIGN,
-    LOAD_RULES,
     NO_DEVICE_SIGN,
     NOT_SIGNED_SIGN,
     NOUVEAU_SIGN,
 )
-from hostwright.failures.kernel import KERNEL_RULES
-from hostwright.failures.lost import GPU_LOST_SIGN
+from hostwright.standard.roles.driver.failures.logs import in_log
 
-from hostwright.audit.failures import fabric
-from hostwright.audit.failures.logs import in_log
-from hostwright.audit.failures.rule import FailureRule
-
-DRIVER = (
+MESSAGES = (
     FailureRule(
         "nouveau-in-use",
         r"Nouveau kernel driver is currently in use",
@@ -41,6 +39,7 @@ DRIVER = (
         "Stop the display manager (systemctl isolate multi-user.target) and provision again",
         "nvidia-installer misc.c",
         sign=X_SERVER_SIGN,
+        treatment=ForPeople(),
     ),
     FailureRule(
         "module-in-use",
@@ -50,6 +49,7 @@ DRIVER = (
         "End what holds /dev/nvidia* (fuser -v /dev/nvidia*), or reboot the host, then provision again",
         "nvidia-installer kernel.c",
         sign=in_log("module-in-use"),
+        treatment=Held("the loaded driver is in use and cannot be unloaded"),
     ),
     FailureRule(
         "no-headers",
@@ -78,6 +78,7 @@ DRIVER = (
         "Install the gcc that /proc/version names (gcc-12 for Ubuntu 22.04's 6.x kernels) and make it cc",
         "pop-os/pop#3117, GoogleCloudPlatform/compute-gpu-installation#15",
         sign=in_log("compiler-too-old", when=unbuilt_by_ours),
+        treatment=ForPeople(),
     ),
     FailureRule(
         "compiler-mismatch",
@@ -86,6 +87,7 @@ DRIVER = (
         "Pass --no-cc-version-check (the driver role does); when the build then fails, install the kernel's own gcc",
         "GoogleCloudPlatform/compute-gpu-installation#15",
         sign=in_log("compiler-mismatch", when=unbuilt_by_ours),
+        treatment=Stuck("the driver's last build failed"),
     ),
     FailureRule(
         "gpl-only-symbol",
@@ -94,6 +96,7 @@ DRIVER = (
         "Boot an older kernel of the series, or name a newer R470 release in the stack",
         "void-linux/void-packages#48504",
         sign=in_log("gpl-only-symbol", when=unbuilt_by_ours),
+        treatment=ForPeople(),
     ),
     FailureRule(
         "module-not-signed",
@@ -103,6 +106,7 @@ DRIVER = (
         " console during the next boot",
         "nvidia-installer kernel.c",
         sign=NOT_SIGNED_SIGN,
+        treatment=ForPeople(),
     ),
     FailureRule(
         "stale-dkms",
@@ -119,6 +123,7 @@ DRIVER = (
         "Purge them and remove /usr/lib/nvidia/alternate-install-present (the base role does both)",
         "nvidia-installer misc.c",
         sign=OTHER_INSTALLER_SIGN,
+        treatment=Tangled("the distribution's driver packages are, or were, there"),
     ),
     FailureRule(
         "flag-unknown",
@@ -127,6 +132,7 @@ DRIVER = (
         "Look at the driver role's flags: R470 has neither --rebuild-initramfs nor --kernel-module-type",
         "nvidia-installer option_table.h",
         sign=in_log("flag-unknown"),
+        treatment=Stuck("the driver's last installation failed"),
     ),
     FailureRule(
         "dkms-build",
@@ -136,6 +142,7 @@ DRIVER = (
         "Read /var/lib/dkms/nvidia/VERSION/build/make.log; then boot an older kernel or name a newer R470 release",
         "nvidia-installer misc.c",
         sign=BUILD_FAILED_SIGN,
+        treatment=Tangled("DKMS's tree is broken"),
     ),
     FailureRule(
         "gpu-unsupported",
@@ -144,6 +151,7 @@ DRIVER = (
         "Choose a stack whose driver supports this GPU",
         "NVIDIA/nvtrust#55",
         sign=GPU_UNSUPPORTED_SIGN,
+        treatment=ForPeople(),
     ),
     FailureRule(
         "no-device",
@@ -152,6 +160,7 @@ DRIVER = (
         "Read dmesg | grep NVRM and lspci -nnk -d 10de: on the host",
         "nvidia-installer kernel.c",
         sign=NO_DEVICE_SIGN,
+        treatment=Hardware("power cycle", CYCLE, tries=1, layer="driver"),
     ),
     FailureRule(
         "version-mismatch",
@@ -176,6 +185,9 @@ DRIVER = (
         "Drain the host and cycle its power; when it comes again, have the card replaced",
         "NVIDIA Xid catalog, Xid 79",
         sign=GPU_LOST_SIGN,
+        treatment=Hardware(
+            "power cycle", f"NVIDIA's Xid catalog: 79 RESTART_BM; {GPUD}", explains=("no-gpu", FEWER_CARDS)
+        ),
     ),
     FailureRule(
         "fabric-manager-version",
@@ -201,8 +213,4 @@ DRIVER = (
         "leptonai/gpud fabric-manager",
         sign=fabric.NOTHING_SIGN,
     ),
-    *BUILD_RULES,
-    *LOAD_RULES,
-    *INSTALL_RULES,
-    *KERNEL_RULES,
 )

@@ -7,20 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from hostwright.hardware.kernellog import KernelLine
-from hostwright.hardware.xids import loaded_at
-
-from hostwright.audit.look import Unread
+from hostwright.audit.failures.wanted import wanted
+from hostwright.audit.look import Look, Unread, once
 from hostwright.plan.hostfacts import HOST_PROBES, UNAME
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.resources.packages.packages import DPKG
-from hostwright.resources.runfile import DriverState, driver_packages
+from hostwright.resources.runfile import DriverState, NvidiaRunfile, driver_packages
 from hostwright.stack.rules import check_host
-
-if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+from hostwright.standard.roles.driver.gpus import kernel_log
+from hostwright.standard.roles.driver.xids.events import loaded_at
+from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
 #: ``tree VERSION`` of each nvidia in DKMS's tree, ``built VERSION KERNEL``, and of a build that failed and was left
 #: lying ``log VERSION`` with make.log's first line, ``error VERSION`` with lines of it that tell what is wrong.
@@ -63,6 +60,12 @@ class DkmsTree:
     errors: tuple[tuple[str, str], ...]  #: version and what the compiler said
 
 
+@once
+def driver_of(look: Look) -> DriverState:
+    """The state of the driver. Raises ``Unread``."""
+    return DriverState.read(look.text(wanted(look, "driver", NvidiaRunfile).state_probe))
+
+
 def dkms_tree(look: Look) -> DkmsTree:
     """DKMS's tree. Raises ``Unread``."""
     lines = look.text(DKMS_TREE).splitlines()
@@ -100,7 +103,8 @@ def _foreign(dpkg: str) -> tuple[str, ...]:
 
 def ours(look: Look) -> DriverState | None:
     """The driver's state where there is a driver and no distribution's packages beside it. Raises ``Unread``."""
-    return None if look.driver.absent or foreign(look) else look.driver
+    state = driver_of(look)
+    return None if state.absent or foreign(look) else state
 
 
 def library_versions(state: DriverState) -> tuple[str, ...]:
@@ -110,7 +114,7 @@ def library_versions(state: DriverState) -> tuple[str, ...]:
 
 def unbuilt(look: Look) -> bool:
     """Whether the user space of a driver is there, and no module of its version for the running kernel."""
-    state = look.driver
+    state = driver_of(look)
     if state.absent:
         return False
     return not state.module or (state.linked(wanted_version(look)) and state.module != wanted_version(look))
@@ -138,7 +142,7 @@ def since_boot(look: Look) -> Iterator[KernelLine]:
 
     Lines without a time are passed over: nobody can say that they are not history. Raises ``Unread``.
     """
-    lines = look.kernel_log
+    lines = kernel_log(look)
     begin = max(loaded_at(lines) or _booted(look), _booted(look))
     return (line for line in lines if line.at is not None and line.at >= begin)
 

@@ -16,7 +16,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.hardware.nvsmi_values import (
+from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuProcess
+from hostwright.standard.roles.driver.nvsmi.values import (
     LOST,
     MAX_SMALL_COUNT,
     NEEDS_RESET,
@@ -33,8 +34,6 @@ from hostwright.hardware.nvsmi_values import (
     watts,
     yes,
 )
-
-from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuProcess
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

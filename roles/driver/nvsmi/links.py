@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hostwright.audit.hardware.gpu import Gpu, NvLink
+from hostwright.audit.hardware.gpu import Gpu, GpuLink
 
 MAX_LINKS = 64  #: of one card; Blackwell has 18
 _MAX_LINES = 16_384  #: 64 cards with all their links and as many lines of other kinds
@@ -26,7 +26,7 @@ def with_links(gpus: Sequence[Gpu], status: str) -> tuple[Gpu, ...]:
     return tuple(replace(gpu, links=links.get(gpu.uuid) or links.get(str(gpu.index), ())) for gpu in gpus)
 
 
-def _read(status: str) -> Mapping[str, tuple[NvLink, ...]]:
+def _read(status: str) -> Mapping[str, tuple[GpuLink, ...]]:
     """Links by the card's UUID, or by its index as text."""
     cards: dict[str, dict[int, bool]] = {}
     links: dict[int, bool] = {}
@@ -37,4 +37,4 @@ def _read(status: str) -> Mapping[str, tuple[NvLink, ...]]:
             links = cards.setdefault(uuid[1] if uuid else str(int(card[1])), {})
         elif (link := _LINK.fullmatch(text)) and int(link[1]) < MAX_LINKS:
             links[int(link[1])] = bool(link[2]) and float(link[2]) > 0
-    return {card: tuple(NvLink(number, found[number]) for number in sorted(found)) for card, found in cards.items()}
+    return {card: tuple(GpuLink(number, found[number]) for number in sorted(found)) for card, found in cards.items()}

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, fromstring
-from hostwright.hardware.nvsmi_gpu import read_gpu
-from hostwright.hardware.nvsmi_links import with_links
-from hostwright.hardware.nvsmi_values import MAX_SIGNS, MAX_SMALL_COUNT, count, said
 
-from hostwright.audit.hardware.gpu import GpuReport
+from hostwright.audit.hardware.gpu import Gpu
 from hostwright.plan.model import Probe
+from hostwright.standard.roles.driver.nvsmi.gpu import read_gpu
+from hostwright.standard.roles.driver.nvsmi.links import with_links
+from hostwright.standard.roles.driver.nvsmi.values import MAX_CHARACTERS, MAX_SMALL_COUNT, count, said
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -44,6 +45,17 @@ _END = f"</{_ROOT}>"
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _PROCESS_NAME = re.compile(r"^([ \t]*<process_name>)(.*)(</process_name>[ \t\r]*)$", re.MULTILINE)
 _BARE_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")
+
+
+@dataclass(frozen=True, slots=True)
+class GpuReport:
+    """What nvidia-smi says of a host: the driver's version and its cards."""
+
+    driver: str = ""
+    cuda: str = ""  #: the newest CUDA that the driver knows, which is not the toolkit's version
+    gpus: tuple[Gpu, ...] = ()
+    attached: int | None = None  #: cards that the driver holds, which may be more than it describes
+    notices: tuple[str, ...] = ()  #: lines around the report, such as ``WARNING: infoROM is corrupted at gpu …``
 
 
 def read_report(xml: str, links: str = "") -> GpuReport:

@@ -1,16 +1,18 @@
 """Xids: what NVIDIA's driver reports in the kernel log when something goes wrong on a GPU. Pure.
 
-What each number means stands in ``hostwright.audit.hardware.xid_catalog``.
+What each number means stands in ``hostwright.standard.roles.driver.xids.catalog``.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from hostwright.hardware.kernellog import KernelLine
+from hostwright.audit.hardware.gpu import GpuEvent
+from hostwright.standard.roles.driver.xids.catalog import meaning_of
+from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
 TEXT_CHARACTERS = 200  #: of the rest of an Xid's line
 
@@ -22,20 +24,15 @@ _ADDRESS = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.[0-
 _LOADING = ("Nvlink Core is being initialized", "NVRM: loading NVIDIA UNIX")
 
 
-@dataclass(frozen=True, slots=True)
-class XidEvent:
-    """One Xid in the kernel log. ``at`` is UTC, ISO 8601, or empty where the log does not say."""
-
-    number: int
-    bus: str  #: PCI address as ``0000:3b:00``
-    at: str
-    text: str  #: the rest of the line: untrusted
-    count: int = 1  #: how often this number was met on this card in the time that was looked at; ``at`` is the last
+def event(number: int, bus: str, at: str, text: str, count: int = 1) -> GpuEvent:
+    """One Xid in the kernel log, with what it means and what NVIDIA says is to be done."""
+    xid = meaning_of(number)
+    return GpuEvent(number, bus, at, text, count, xid.meaning, xid.action.value)
 
 
-def xid_events(lines: Iterable[KernelLine]) -> tuple[XidEvent, ...]:
+def xid_events(lines: Iterable[KernelLine]) -> tuple[GpuEvent, ...]:
     """The Xids in these lines, one for each card and number, in the order in which they were first met."""
-    found: dict[tuple[str, int], XidEvent] = {}
+    found: dict[tuple[str, int], GpuEvent] = {}
     for line in lines:
         match = _XID.fullmatch(line.text)
         bus = slot(match[1]) if match else ""
@@ -43,7 +40,7 @@ def xid_events(lines: Iterable[KernelLine]) -> tuple[XidEvent, ...]:
             continue
         number, text = int(match[2]), (match[3] or "").strip()[:TEXT_CHARACTERS]
         at = line.at.astimezone(UTC).isoformat(timespec="seconds") if line.at else ""
-        before = found.get((bus, number), XidEvent(number, bus, "", "", 0))
+        before = found.get((bus, number), event(number, bus, "", "", 0))
         last = replace(before, at=at, text=text) if at >= before.at else before
         found[bus, number] = replace(last, count=before.count + 1)
     return tuple(found.values())

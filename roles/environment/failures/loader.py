@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures.loader_cache import LOADER, Cached, cached
-from hostwright.failures.sonames import SONAME_RULES
-from hostwright.failures.toolkits import LIBRARIES, library_files, own, resolved
-
-from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures import FailureRule, Sign, Tangled
 from hostwright.audit.failures.wanted import wanted
 from hostwright.resources.files.files import Link
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.loader import LoaderCache
+from hostwright.standard.roles.cuda.failures.toolkits import LIBRARIES, library_files, own, resolved
+from hostwright.standard.roles.driver.failures.loader_cache import LOADER, Cached, cached, compat_first
 
 if TYPE_CHECKING:
     from hostwright.audit.look import Look
@@ -43,13 +41,6 @@ def copy_behind(look: Look) -> Iterator[str]:
         explained = _is_cudnn_of_its_own(entry) or (told and entry.real.startswith(DISTRIBUTION_LIBRARIES))
         if entry.name in there and not entry.below(look.stack.cuda.prefix) and not explained:
             yield str(entry)
-
-
-def compat_first(look: Look) -> Iterator[str]:
-    """The first ``libcuda.so.1`` of the loader's cache lies in a toolkit's directory ``compat``."""
-    first = next((entry for entry in cached(look) if entry.name == "libcuda.so.1"), None)
-    if first and "/compat/" in first.real:
-        yield str(first)
 
 
 def no_profiler(look: Look) -> Iterator[str]:
@@ -128,6 +119,7 @@ LOADER_RULES = (
         "Remove the file that names that directory (grep -r . /etc/ld.so.conf.d) or its package, and run ldconfig",
         "ldconfig(8)",
         sign=Sign("environment", another_first, (LOADER,)),
+        treatment=Tangled("another toolkit's libraries come first"),
     ),
     FailureRule(
         "cuda-twice-in-loader",
@@ -145,6 +137,7 @@ LOADER_RULES = (
         "Remove the cuda-compat package, or the file in /etc/ld.so.conf.d that names its directory, and run ldconfig",
         "NVIDIA's CUDA compatibility guide",
         sign=Sign("environment", compat_first, (LOADER,)),
+        treatment=Tangled("another driver library comes first"),
     ),
     FailureRule(
         "cupti-not-found",
@@ -172,5 +165,4 @@ LOADER_RULES = (
         "Debian and Ubuntu, package nvidia-cuda-toolkit",
         sign=Sign("environment", cuda_of_distribution, (DPKG, LOADER), grave=False),
     ),
-    *SONAME_RULES,
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures import FailureRule, Sign, Tangled
 from hostwright.audit.look import Unread
 from hostwright.plan.model import Probe
 
@@ -74,5 +74,6 @@ SONAME_RULES = (
         "Remove the link or the file, run ldconfig, and provision again: what belongs there comes back",
         "tensorflow/tensorflow#45200",
         sign=Sign("environment", another_library, (NAMES,)),
+        treatment=Tangled("a library's name leads to another library"),
     ),
 )

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hostwright.failures.toolkits import LINK, TOOLKITS, Toolkit, toolkits
-
 from hostwright.audit.failures.homes import LOOK_S, homes_probe
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.look import Unread
+from hostwright.standard.roles.cuda.failures.toolkits import LINK, TOOLKITS, Toolkit, toolkits
 
 if TYPE_CHECKING:
     from hostwright.audit.look import Look

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.failures.python_state import OUTSIDE, VENVS, Used, major, outside, used
-
-from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures import FailureRule, Sign, Tangled
 from hostwright.plan.hostfacts import AVX, PYTHONS, pythons
 from hostwright.resources.python.python import Drift, Recipe
+from hostwright.standard.roles.tensorflow.failures.state import OUTSIDE, VENVS, Used, major, outside, used
 
 if TYPE_CHECKING:
     from hostwright.audit.look import Look
@@ -186,6 +185,7 @@ PYTHON = (
         "Take it out (PATH/bin/python -m pip uninstall NAME), then provision again: TensorFlow itself comes back whole",
         "PyPI, tensorflow-gpu",
         sign=Sign("tensorflow", second_tensorflow, (VENVS,)),
+        treatment=Tangled("two packages share TensorFlow's files"),
     ),
     FailureRule(
         "nvidia-wheels",

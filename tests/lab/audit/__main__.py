@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Sequence
 
-from hostwright.audit.failures import SIGNED
 from lab import fleet, snapshots
 from lab.config import HostOptions
 from lab.records import find_machine, open_lab
@@ -21,6 +20,7 @@ from tests.lab.audit.bench import Bench, Score, score
 from tests.lab.audit.planting import Plant
 from tests.lab.audit.plants import PLANTS
 from tests.lab.conftest import FrontDoor
+from tests.unit.support.known import SIGNED
 
 LAB = "audits"
 OPTIONS = HostOptions(profile="small")

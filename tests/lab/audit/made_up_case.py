@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from hostwright.failures.driver_state import BOOTED
-from hostwright.failures.host import CLOCK
-from hostwright.hardware.kernellog import KERNEL_LOG
-
 from hostwright.plan.model import Answer, Facts, Probe
+from hostwright.standard.roles.base.failures.host import CLOCK
+from hostwright.standard.roles.driver.failures.state import BOOTED
+from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG
 
 Answers = Mapping[Probe, Answer]
 Change = Callable[[Facts], Answers]

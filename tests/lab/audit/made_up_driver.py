@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures.units import FABRIC_MANAGER, JOURNALS
+from hostwright.standard.roles.driver.failures.units import FABRIC_MANAGER, UNITS
 from tests.lab.audit.made_up_cards import REPORT
 from tests.lab.audit.made_up_case import log, made_up, says, together
 from tests.lab.audit.made_up_links import NOBODY
@@ -20,7 +20,7 @@ DRIVER = (
             "fabric-not-ready"),
     made_up("Fabric Manager of another version", together(hgx(), fabric_manager(version=OTHER)),
             "fabric-manager-version"),
-    made_up("Fabric Manager without NVSwitches", together(fabric_manager("failed"), says(JOURNALS, NOTHING)),
+    made_up("Fabric Manager without NVSwitches", together(fabric_manager("failed"), says(UNITS.journals, NOTHING)),
             "fabric-nothing-to-do"),
     made_up("a card that the driver does not find", together(NOBODY, on_bus(T4)), "no-device", REPORT),
     made_up("cards without their device files", together(own(times(4)), device_files(1)), "device-files-missing"),

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from hostwright.failures.driver_build import BUILD_TOOLS
-from hostwright.failures.driver_state import DKMS_TREE
-from hostwright.failures.kernel import KERNELS, OPEN_DRIVERS, UNATTENDED
-
-from hostwright.audit.failures.logs import INSTALLER_LOG
-from hostwright.audit.failures.units import JOURNALS, PERSISTENCED, UNITS
 from hostwright.plan.hostfacts import UNAME
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.resources.driver_steps import INSTALLING
 from hostwright.resources.gpu_use import DISPLAY, SECURE_BOOT
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE
+from hostwright.standard.roles.driver.failures.build import BUILD_TOOLS
+from hostwright.standard.roles.driver.failures.kernel import KERNELS, OPEN_DRIVERS, UNATTENDED
+from hostwright.standard.roles.driver.failures.logs import INSTALLER_LOG
+from hostwright.standard.roles.driver.failures.state import DKMS_TREE
+from hostwright.standard.roles.driver.failures.units import PERSISTENCED, UNITS
 from tests.lab.audit.made_up_cards import REPORT
 from tests.lab.audit.made_up_case import Answers, Change, log, made_up, says, together
 from tests.lab.audit.made_up_smi import fails
@@ -22,6 +21,8 @@ VERSION = "470.182.03"  #: of the clean host's driver
 UNKNOWN = "2.6.32-5-amd64"  #: a kernel of none of the series that the lab's stack names
 SILENT = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"
 CHECK = "The compiler used to build the kernel does not exactly match"
+
+SYSLOG = f"{PERSISTENCED}: nvidia-persistenced failed to initialize. Check syslog.\n"
 
 
 def driver(**values: str) -> Change:
@@ -72,9 +73,9 @@ def persistenced(active: str, sub: str, result: str = "success") -> Change:
     shown = f"Id={PERSISTENCED}\nLoadState=loaded\nActiveState={active}\nSubState={sub}\nResult={result}"
 
     def change(facts: Facts) -> Answers:
-        blocks = facts[UNITS].text.rstrip("\n").split("\n\n")
+        blocks = facts[UNITS.states].text.rstrip("\n").split("\n\n")
         units = [shown if f"Id={PERSISTENCED}\n" in f"{block}\n" else block for block in blocks]
-        return {UNITS: Answer(0, "\n\n".join(units) + "\n")}
+        return {UNITS.states: Answer(0, "\n\n".join(units) + "\n")}
 
     return change
 
@@ -139,6 +140,6 @@ KERNEL = (
     made_up("persistence mode by hand, its daemon stopped", persistenced("inactive", "dead"), "persistenced-stopped"),
     made_up("a persistence daemon that ends with an error",
             together(persistenced("failed", "failed", "exit-code"),
-                     says(JOURNALS, f"{PERSISTENCED}: nvidia-persistenced failed to initialize. Check syslog.\n")),
+                     says(UNITS.journals, SYSLOG)),
             "driver-unit-failed"),
 )  # fmt: skip

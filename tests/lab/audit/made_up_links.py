@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.failures.links import ACS
-
+from hostwright.standard.roles.driver.failures.cards.links import ACS
 from tests.lab.audit.made_up_cards import A100_MIG, REPORT
 from tests.lab.audit.made_up_case import Line, log, made_up, says, together
 from tests.lab.audit.made_up_smi import (

@@ -9,14 +9,14 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from defusedxml.ElementTree import fromstring
-from hostwright.failures.driver_load import DEVICES
-from hostwright.hardware.nvsmi import NVIDIA_SMI, NVLINKS
 
-from hostwright.audit.failures.units import FABRIC_MANAGER, UNITS
 from hostwright.plan.hostfacts import PCI
 from hostwright.plan.model import Answer, Facts
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.services import Service
+from hostwright.standard.roles.driver.failures.load import DEVICES
+from hostwright.standard.roles.driver.failures.units import FABRIC_MANAGER, UNITS
+from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, NVLINKS
 from tests.lab.audit.made_up_case import Answers, Change, says, together
 
 SAMPLES = Path(__file__).parents[2] / "fixtures" / "nvidia-smi"
@@ -141,11 +141,11 @@ def fabric_manager(active: str = "active", version: str = "") -> Change:
     def change(facts: Facts) -> Answers:
         driver = _root(facts).findtext("driver_version", "")
         shown = f"Id={FABRIC_MANAGER}\nLoadState=loaded\nActiveState={active}\nSubState={sub}\nResult=success"
-        blocks = facts[UNITS].text.rstrip("\n").split("\n\n")
+        blocks = facts[UNITS.states].text.rstrip("\n").split("\n\n")
         units = [shown if f"Id={FABRIC_MANAGER}\n" in f"{block}\n" else block for block in blocks]
         return {
             DPKG: Answer(0, f"{facts[DPKG].text}nvidia-fabricmanager-{driver[:3]}\t{version or driver}-1\thi \n"),
-            UNITS: Answer(0, "\n\n".join(units) + "\n"),
+            UNITS.states: Answer(0, "\n\n".join(units) + "\n"),
             service: Answer(0, f"LoadState=loaded\nActiveState={active}\nUnitFileState=enabled\n"),
         }
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hostwright.failures.links import ACS
-from hostwright.hardware.nvsmi import NVLINKS
-
+from hostwright.standard.roles.driver.failures.cards.links import ACS
+from hostwright.standard.roles.driver.nvsmi.report import NVLINKS
 from tests.lab.audit.made_up_cards import A100_MIG, DOUBLE, ECC, LIFE, NAMES, ROWS, SINGLE
 from tests.lab.audit.made_up_case import log, made_up, says, together, xid
 from tests.lab.audit.made_up_links import GENERATION, SOUND, TWO_PATHS, V100_SXM2

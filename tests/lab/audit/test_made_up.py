@@ -7,7 +7,6 @@ from datetime import datetime
 import pytest
 
 from hostwright.audit.auditing import audit_host
-from hostwright.audit.failures import SIGNED
 from hostwright.audit.judging import judge
 from hostwright.audit.values import GPU_LAYER, HostAudit
 from hostwright.fleet import Member
@@ -16,6 +15,7 @@ from lab.config import Machine
 from tests.lab.audit.made_up import MADE_UP, MadeUp
 from tests.lab.conftest import FrontDoor, on
 from tests.lab.telling import tell
+from tests.unit.support.known import SIGNED
 
 Clean = tuple[Facts, datetime]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hostwright.audit import judging
 from hostwright.audit.auditing import fleet_audit, judged
-from hostwright.audit.failures import FailureRule, Sign
+from hostwright.audit.failures import Catalogue, FailureRule, Sign
 from hostwright.audit.judging import EVIDENCE_LINES, NOT_ASKED, audit_probes, judge, unread
 from hostwright.audit.look import Unread
 from hostwright.audit.reports.document import read_json, render_json
@@ -82,7 +82,8 @@ def test_a_rule_that_cannot_tell_is_not_the_hosts_fault(member: Member, monkeypa
     def many(look):
         yield from (f"line {number} " + "x" * 1000 for number in range(50))
 
-    monkeypatch.setattr(judging, "SIGNED", (rule("blind", cannot), rule("loud", many)))
+    rules = (rule("blind", cannot), rule("loud", many))
+    monkeypatch.setattr(judging, "catalogue", lambda roles: Catalogue(rules))
     found = judge(member, answered(member, Answer(1, "")), AT)
     assert [(one.check, one.reason) for one in found.not_checked] == [("blind", "nvidia-smi is silent")]
     (loud,) = found.findings
@@ -101,7 +102,7 @@ def test_a_defect_of_ours_is_said_and_ends_no_audit(member: Member, monkeypatch:
     def broken(look):
         raise RuntimeError("oops")
 
-    monkeypatch.setattr(judging, "SIGNED", (rule("broken", broken),))
+    monkeypatch.setattr(judging, "catalogue", lambda roles: Catalogue((rule("broken", broken),)))
     found = judged(member, answered(member, Answer(0, "")), AT)
     assert found.status == "unread"
     assert "RuntimeError: oops" in found.sentence

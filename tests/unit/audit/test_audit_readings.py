@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.audit.hardware.gpu import Gpu, GpuReport
+from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.look import Look
 from hostwright.audit.readings.answers import meant, value_probes
 from hostwright.audit.readings.host import readings
@@ -19,7 +19,10 @@ from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import desire
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.base.audit import MACHINE
+from hostwright.standard.roles.driver.gpus import smi
+from hostwright.standard.roles.driver.nvsmi.report import GpuReport
 from tests.unit.support.auditvalues import values, wanted
+from tests.unit.support.known import CARDS
 from tests.unit.support.madeup import DISTS, VENV
 from tests.unit.support.stacks import load_stack, with_values
 
@@ -55,9 +58,9 @@ def look(
     desired = desire("gpu01", wanted(stack), chosen)
     answers = zip(value_probes(values(stack)), (user, root), strict=True)
     facts = Facts({probe: answer for probe, answer in answers if answer})
-    found = Look(desired, {}, facts, {role.name: () for role, _ in chosen}, NOW)
+    found = Look(desired, {}, facts, {role.name: () for role, _ in chosen}, NOW, CARDS)
     if gpus is not None:
-        found.__dict__["smi"] = GpuReport(gpus=gpus)
+        found.made[smi] = GpuReport(gpus=gpus)
     return found
 
 

@@ -1,43 +1,36 @@
-"""The tables of cures name failures that there are, and leave none out."""
+"""Failures carry what a rebuild does about them, and none that needs it is left out."""
 
 from __future__ import annotations
 
 import pytest
-from hostwright.hardware.xid_catalog import CATALOG, Action, Concern
 
-from hostwright.audit.failures import SIGNED
+from hostwright.audit.failures import Hardware
+from hostwright.audit.failures.treatment import FEWER_CARDS
 from hostwright.plan.model import Plan, Refusal, RolePlan
 from hostwright.rebuild.ways import hardware
-from hostwright.rebuild.ways.cures import (
-    FULL,
-    HARDWARE,
-    HELD,
-    NEARLY_FULL,
-    PEOPLE,
-    REPLACE_TOGETHER,
-    STUCK,
-    TANGLED,
-    XID_CURES,
-    XID_ELSE,
-)
 from hostwright.resources.system.room import Room
 from hostwright.stack.stack import Share
+from hostwright.standard.roles.driver.failures.cards.xids import OTHERWISE, REPLACE_TOGETHER
+from hostwright.standard.roles.driver.failures.cards.xids import TREATMENTS as BY_ACTION
+from hostwright.standard.roles.driver.xids.catalog import CATALOG, Action, Concern
 from tests.unit.support.facts import changes_of
-from tests.unit.support.rebuilds import RULES, answers, xid
+from tests.unit.support.known import BY_NAME, SIGNED, TREATMENTS
+from tests.unit.support.rebuilds import answers, xid
 
-TABLES = (set(HARDWARE), set(TANGLED), set(STUCK), set(PEOPLE), set(HELD), {FULL, NEARLY_FULL})
-
-
-def test_every_name_is_one_of_a_failure_that_is_recognised_and_stands_once():
-    names = [name for table in TABLES for name in table]
-    assert set(names) <= set(RULES)
-    assert len(set(names)) == len(names)
-    assert {hardware.XID_RULE, hardware.LOST_RULE, hardware.NONE_RULE} <= set(HARDWARE)
+HARDWARE = {name: one for name, one in TREATMENTS.items() if isinstance(one, Hardware)}
 
 
-def test_every_grave_failure_that_provision_does_not_mend_has_its_cure():
+def test_every_treatment_is_that_of_a_failure_that_is_recognised():
+    assert set(TREATMENTS) <= {rule.name for rule in SIGNED}
+    for one in HARDWARE.values():
+        assert set(one.explains) <= {*HARDWARE, FEWER_CARDS}
+        assert not one.layer or one.layer == BY_NAME["no-device"].sign.layer
+    assert set(HARDWARE["gpu-lost"].explains) == {"no-gpu", FEWER_CARDS}
+
+
+def test_every_grave_failure_that_provision_does_not_mend_has_its_treatment():
     wanted = {rule.name for rule in SIGNED if rule.sign and rule.sign.grave and not rule.sign.provision}
-    assert wanted - set().union(*TABLES) == set()
+    assert wanted - set(TREATMENTS) == set()
 
 
 def test_every_failure_of_the_cards_that_stops_work_counts_as_hardware_but_for_settings():
@@ -46,7 +39,7 @@ def test_every_failure_of_the_cards_that_stops_work_counts_as_hardware_but_for_s
 
 
 def test_every_cure_says_where_it_comes_from_and_is_a_way_of_hardware():
-    for cure in (*HARDWARE.values(), *XID_CURES.values(), XID_ELSE):
+    for cure in (*HARDWARE.values(), *BY_ACTION.values(), OTHERWISE, hardware.FEWER):
         assert cure.source
         assert cure.way in ("power cycle", "hand over")
         assert (cure.way == "hand over") == (cure.tries == 0)
@@ -58,7 +51,7 @@ def test_every_xid_that_fails_a_host_has_its_cure(number: int):
     assert found.key == f"xid-{number}"
     by_hand = CATALOG[number].action is Action.CHECK_MECHANICALS
     assert found.cure.way == ("hand over" if by_hand else "power cycle")
-    assert found.cure.gently == (CATALOG[number].action not in XID_CURES)
+    assert found.cure.gently == (CATALOG[number].action not in BY_ACTION)
 
 
 def test_the_pair_that_means_a_broken_card_is_in_the_catalog():

@@ -8,13 +8,13 @@ from typing import get_args
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostwright.audit.failures import SIGNED
+from hostwright.audit.failures import Hardware
 from hostwright.rebuild.values import OUTCOMES, STARTS, WAYS, Rebuild
-from hostwright.rebuild.ways.cures import HARDWARE
 from hostwright.rebuild.ways.diagnosis import Diagnosis, Power, Reach, Reinstall
 from hostwright.rebuild.ways.hardware import broken
 from hostwright.rebuild.ways.ways import Decision, decide, decide_again
 from tests.unit.support.audits import LIAR, host
+from tests.unit.support.known import SIGNED, TREATMENTS
 from tests.unit.support.rebuilds import NOW, finding, plan, xid
 
 NAMES = [rule.name for rule in SIGNED]
@@ -57,8 +57,10 @@ diagnoses = st.builds(
     can_reinstall=st.sampled_from(get_args(Reinstall)),
     expected_gpus=counts,
     seen_gpus=counts,
+    treatments=st.just(TREATMENTS),
 )
 starts = st.sampled_from([None, *WAYS])
+AT_ONCE = sorted(name for name, one in TREATMENTS.items() if isinstance(one, Hardware) and one.tries == 0)
 
 
 def sound(found: Diagnosis, decision: Decision) -> None:
@@ -92,7 +94,7 @@ def test_only_a_silent_host_is_reinstalled_unasked(found: Diagnosis):
 
 
 @settings(max_examples=400)
-@given(diagnoses, st.sampled_from(sorted(name for name, cure in HARDWARE.items() if cure.tries == 0)))
+@given(diagnoses, st.sampled_from(AT_ONCE))
 def test_broken_hardware_is_handed_over_unless_another_way_is_asked_for(found: Diagnosis, name: str):
     found = replace(found, reach="answers", audit=host("gpu07", findings=(finding(name),)), tried=())
     assert broken(found)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from hostwright.hardware.xids import XidEvent
-
 from hostwright.audit.hardware.gpu import EccCounts, Gpu
 from hostwright.audit.values import (
     Deviation,
@@ -18,6 +16,7 @@ from hostwright.audit.values import (
     Spread,
     Status,
 )
+from hostwright.standard.roles.driver.xids.events import event
 
 AT = "2026-11-21T10:00:00+00:00"
 LAYERS = ("base", "driver", "cuda", "gpu")
@@ -58,7 +57,7 @@ def fleet(*hosts: HostAudit) -> FleetAudit:
     return FleetAudit(AT, "inventory", hosts or EACH, (spread,), 1.5)
 
 
-LOST = XidEvent(79, "0000:3b:00", AT, "lost")
+LOST = event(79, "0000:3b:00", AT, "lost")
 SILENT = NotChecked("gpu", "ecc", "nvidia-smi is silent")
 
 EACH = (
@@ -86,7 +85,7 @@ LIAR = host(
     deviations=(Deviation("driver", HOSTILE, HOSTILE, HOSTILE, "drift"),),
     findings=(Finding("xid-fatal", "gpu", True, (HOSTILE,), "cause", "cure", False, "docs/failures.md#xid-fatal"),),
     gpus=(Gpu(0, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE),),
-    xids=(XidEvent(13, HOSTILE, "", HOSTILE),),
+    xids=(event(13, HOSTILE, "", HOSTILE),),
     not_checked=(NotChecked("gpu", "ecc", HOSTILE),),
     notes=(HOSTILE,),
 )  # fmt: skip

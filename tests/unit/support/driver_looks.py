@@ -7,14 +7,10 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
-from hostwright.failures.driver import DRIVER
-from hostwright.hardware.kernellog import KERNEL_LOG
-from hostwright.hardware.nvsmi import NVIDIA_SMI
-
 from hostwright.apply.jobs import jobs
-from hostwright.audit.failures import driver_build, driver_install, driver_load, driver_state, host, kernel, logs, units
+from hostwright.audit.failures.logs import LAST_JOBS
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.look import LOOK_PROBES, Look, Unread
+from hostwright.audit.look import Look, Unread
 from hostwright.plan.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.plan.planning import Desired, DesiredRole
@@ -24,17 +20,32 @@ from hostwright.resources.runfile import NvidiaRunfile
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.base import Base, base
 from hostwright.standard.roles.driver import Driver, driver
+from hostwright.standard.roles.driver.failures import build as driver_build
+from hostwright.standard.roles.driver.failures import install as driver_install
+from hostwright.standard.roles.driver.failures import kernel, logs, units
+from hostwright.standard.roles.driver.failures import load as driver_load
+from hostwright.standard.roles.driver.failures import state as driver_state
+from hostwright.standard.roles.driver.failures.build import BUILD_RULES
+from hostwright.standard.roles.driver.failures.install import INSTALL_RULES
+from hostwright.standard.roles.driver.failures.kernel import KERNEL_RULES
+from hostwright.standard.roles.driver.failures.load import LOAD_RULES
+from hostwright.standard.roles.driver.failures.messages import MESSAGES
+from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
+from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG
 from tests.unit.roles import test_role_base, test_role_driver
 from tests.unit.roles.test_role_driver import OTHER, T4, V, state
 from tests.unit.support import stacks
 from tests.unit.support.facts import Reply, answer
 from tests.unit.support.hostlooks import show, shown
+from tests.unit.support.known import CARD_PROBES, CARDS, KNOWN
 
+STATES = units.UNITS.states
 STACK = test_role_driver.STACK
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 BOOT = NOW - timedelta(days=1)
 KERNEL = test_role_base.KERNEL
 LIB = "/usr/lib/x86_64-linux-gnu"
+DRIVER = (*MESSAGES, *BUILD_RULES, *LOAD_RULES, *INSTALL_RULES, *KERNEL_RULES)
 RULES: tuple[FailureRule, ...] = tuple(rule for rule in DRIVER if rule.sign)
 STATE = next(one for one in test_role_driver.RESOURCES if isinstance(one, NvidiaRunfile)).state_probe
 NO_FABRIC = show("nvidia-fabricmanager.service", "inactive", "dead", load="not-found")
@@ -103,7 +114,7 @@ def desired(stack: Stack = STACK, variables: Driver | None = None) -> Desired:
 def healthy(of: Desired) -> dict[Probe, Answer]:
     """Every answer of a host that is as desired."""
     found = {probe: Answer(0, "") for rule in RULES if rule.sign for probe in rule.sign.probes}
-    found |= {probe: Answer(0, "") for probe in LOOK_PROBES}
+    found |= {probe: Answer(0, "") for probe in CARD_PROBES}
     found |= dict(test_role_driver.host(of.roles[1].resources))
     found |= dict(test_role_base.host(of.roles[0].resources))
     replies: dict[Probe, Reply] = {
@@ -117,9 +128,9 @@ def healthy(of: Desired) -> dict[Probe, Answer]:
         NVIDIA_SMI: SMI,
         KERNEL_LOG: log(),
         jobs.RUNNING: "",
-        host.LAST_JOBS: "",
+        LAST_JOBS: "",
         logs.INSTALLER_LOG: "",
-        units.UNITS: shown(fabricmanager=NO_FABRIC),
+        STATES: shown(fabricmanager=NO_FABRIC),
         driver_state.DKMS_TREE: tree(f"tree {V}", f"built {V} {KERNEL}"),
         driver_state.BOOTED: f"{BOOT.timestamp():.0f}\n",
         driver_build.COMPILERS: COMPILER + "10.2.1\n",
@@ -161,7 +172,7 @@ def look_at(differs: Differs | None = None, *, stack: Stack = STACK, variables: 
         )
         for role in wanted.roles
     }
-    return Look(wanted, {"base": Base(), "driver": variables or Driver()}, facts, changes, NOW)
+    return Look(wanted, {"base": Base(), "driver": variables or Driver()}, facts, changes, NOW, CARDS, KNOWN.named)
 
 
 def evidence(name: str, differs: Differs | None = None, **more: object) -> list[str]:

@@ -8,23 +8,26 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hostwright.failures.health import HEALTH
-from hostwright.failures.links import ACS, LINKS
-from hostwright.failures.lost import GPU_LOST_SIGN
-from hostwright.failures.memory import MEMORY
-from hostwright.failures.smi import SMI
-from hostwright.failures.xids import XIDS
-from hostwright.hardware.kernellog import KERNEL_LOG, KernelLine
-from hostwright.hardware.nvsmi import NVIDIA_SMI
 
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.failures.units import PERSISTENCED, UNITS
-from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuProcess, GpuReport, NvLink
+from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuLink, GpuProcess
 from hostwright.audit.look import Look, Unread
 from hostwright.plan.hostfacts import PCI
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import Desired
+from hostwright.standard.roles.driver.failures.cards.health import HEALTH
+from hostwright.standard.roles.driver.failures.cards.links import ACS, LINKS
+from hostwright.standard.roles.driver.failures.cards.lost import GPU_LOST_SIGN
+from hostwright.standard.roles.driver.failures.cards.memory import MEMORY
+from hostwright.standard.roles.driver.failures.cards.smi import SMI
+from hostwright.standard.roles.driver.failures.cards.xids import XIDS
+from hostwright.standard.roles.driver.failures.units import PERSISTENCED, UNITS
+from hostwright.standard.roles.driver.gpus import kernel_log
+from hostwright.standard.roles.driver.gpus import smi as smi_report
+from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, GpuReport
+from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG, KernelLine
 from tests.unit.support import stacks
+from tests.unit.support.known import CARDS, KNOWN
 
 DESIRED = Desired("gpu01", stacks.load_stack("tensorflow-2.9"), (), rules=stacks.RULES)
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -45,7 +48,7 @@ A100 = Gpu(
     remapped_corrected=0, remapped_uncorrected=0, remap_pending=False, remap_failed=False, persistence=True, mig=False,
     mig_instances=0, slowdowns=("sw_power_cap", "applications_clocks_setting", "sync_boost"), temperature=71,
     temperature_slowdown=89, temperature_maximum=92, power=398.2, power_limit=400.0, performance="P0",
-    links=tuple(NvLink(number, True) for number in range(12)), processes=(GpuProcess(7, "python3", "C", 2**30),),
+    links=tuple(GpuLink(number, True) for number in range(12)), processes=(GpuProcess(7, "python3", "C", 2**30),),
 )  # fmt: skip
 DAEMON = Answer(0, f"Id={PERSISTENCED}\nLoadState=loaded\nActiveState=active\nSubState=running\nResult=success\n")
 SILENT = Gpu(0, "0000:3b:00.0")  # says N/A to everything
@@ -83,15 +86,15 @@ def look(
         "0x10de 0x030200 0x1eb8\n" * (len(gpus) or 2 if on_bus is None else on_bus)
         + "0x10de 0x068000 0x1af1\n" * switches
     )
-    said = {PCI: Answer(0, bus), NVIDIA_SMI: smi or Answer(0, "<a report>"), ACS: Answer(0, ""), UNITS: DAEMON}
+    said = {PCI: Answer(0, bus), NVIDIA_SMI: smi or Answer(0, "<a report>"), ACS: Answer(0, ""), UNITS.states: DAEMON}
     if log is None:
         said[KERNEL_LOG] = Answer(1, "")
     facts = Facts({**said, **(answers or {})})
-    found = Look(DESIRED, {}, facts, dict.fromkeys(roles, ()), NOW)
+    found = Look(DESIRED, {}, facts, dict.fromkeys(roles, ()), NOW, CARDS, KNOWN.named)
     if smi is None:
-        found.__dict__["smi"] = GpuReport("470.182.03", "11.4", gpus, len(gpus), notices)
+        found.made[smi_report] = GpuReport("470.182.03", "11.4", gpus, len(gpus), notices)
     if log is not None:
-        found.__dict__["kernel_log"] = tuple(log)
+        found.made[kernel_log] = tuple(log)
     return found
 
 

@@ -6,23 +6,28 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from hostwright.failures.docker_rules import HOOK_THERE
-from hostwright.failures.docker_state import COMMAND, INFO
-from hostwright.failures.docker_toolkit import REACHES_DRIVER
-
 from hostwright.apply.jobs import jobs
-from hostwright.audit.failures import SIGNED, apt, disks, host, units
-from hostwright.audit.look import LOOK_PROBES, Look
+from hostwright.audit.failures.logs import LAST_JOBS
+from hostwright.audit.look import Look
 from hostwright.plan.hostfacts import PCI
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.plan.planning import Desired, desire
 from hostwright.plan.release import RELEASE, Run, renewed
 from hostwright.plan.role import Wanted
+from hostwright.resources.containers import LINKS_UNIT
 from hostwright.resources.packages.packages import DPKG
 from hostwright.standard.roles.base import Base, base
+from hostwright.standard.roles.base.failures import apt, disks, host
 from hostwright.standard.roles.container import Container, container
+from hostwright.standard.roles.container.failures.docker import HOOK_THERE
+from hostwright.standard.roles.container.failures.state import COMMAND, INFO
+from hostwright.standard.roles.container.failures.toolkit import REACHES_DRIVER
+from hostwright.standard.roles.container.failures.units import DOCKER, SOCKET, UNITS
+from hostwright.standard.roles.driver.failures.units import FABRIC_MANAGER, PERSISTENCED
+from hostwright.standard.roles.driver.failures.units import UNITS as DAEMONS
 from tests.unit.roles import test_role_base, test_role_container
 from tests.unit.support.facts import Reply, answer, facts_for
+from tests.unit.support.known import BY_NAME, CARD_PROBES, CARDS, KNOWN, SIGNED
 
 STACK = test_role_container.STACK
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
@@ -42,7 +47,7 @@ def show(
 def shown(**differs: str) -> str:
     """``systemctl show`` of all units of the stack; ``differs`` are texts of some, by a word of their names."""
     words = {"docker": 0, "containerd": 1, "persistenced": 2, "fabricmanager": 3, "dev_char": 4}
-    texts = [show(name) for name in units.ALL]
+    texts = [show(name) for name in (*DOCKER, PERSISTENCED, FABRIC_MANAGER, LINKS_UNIT, SOCKET)]
     for word, text in differs.items():
         texts[words[word]] = text
     return "\n".join(texts)
@@ -70,7 +75,7 @@ def healthy() -> dict[Probe, Answer]:
     found: dict[Probe, Answer] = dict(test_role_base.host(DESIRED.roles[0].resources))
     found |= facts_for(DESIRED.roles[1].resources, test_role_container.GREEN)
     asked = [probe for rule in SIGNED if rule.sign for probe in rule.sign.probes]
-    found = {probe: Answer(0, "") for probe in (*asked, *LOOK_PROBES)} | found
+    found = {probe: Answer(0, "") for probe in (*asked, *CARD_PROBES)} | found
     replies: dict[Probe, Reply] = {
         DPKG: test_role_base.PROVISIONED + test_role_container.DPKG,
         RELEASE: _record(DESIRED),
@@ -80,14 +85,15 @@ def healthy() -> dict[Probe, Answer]:
         COMMAND: EXEC,
         HOOK_THERE: "/usr/bin/nvidia-container-runtime-hook\n",
         REACHES_DRIVER: "NVRM version:   470.182.03\n",
-        units.UNITS: shown(),
+        UNITS.states: shown(),
+        DAEMONS.states: shown(),
         disks.FREE: FREE,
         disks.LEFT_BEHIND: "900000\t/var/cache/hostwright/artifacts\n",
         disks.READ_ONLY: "mount /snap/core/1 squashfs ro,nodev\nfstab / errors=remount-ro\n",
         apt.HELD: "",
         apt.SOURCES: "",
         host.CLOCK: f"{NOW.timestamp():.0f}\n",
-        host.LAST_JOBS: "",
+        LAST_JOBS: "",
     }
     return found | {probe: answer(reply) for probe, reply in replies.items()}
 
@@ -105,7 +111,7 @@ def look_at(differs: Differs | None = None, *, desired: Desired = DESIRED) -> Lo
         role.name: tuple(change for one in role.resources if _asked(one, facts) and (change := one.plan(facts)))
         for role in desired.roles
     }
-    return Look(desired, {}, facts, changes, NOW)
+    return Look(desired, {}, facts, changes, NOW, CARDS, KNOWN.named)
 
 
 def _asked(resource: object, facts: Facts) -> bool:
@@ -114,6 +120,4 @@ def _asked(resource: object, facts: Facts) -> bool:
 
 def evidence(name: str, differs: Differs | None = None) -> list[str]:
     """What a rule's sign sees on such a host. Raises ``Unread``."""
-    sign = next(rule.sign for rule in SIGNED if rule.name == name)
-    assert sign is not None
-    return list(sign.seen(look_at(differs)))
+    return KNOWN.evidence(BY_NAME[name], look_at(differs))

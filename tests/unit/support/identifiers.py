@@ -21,7 +21,6 @@ import yaml
 from hostwright.apply import events
 from hostwright.apply.events import Event
 from hostwright.apply.journal.records import kind_of
-from hostwright.audit.failures import RULES as FAILURES
 from hostwright.audit.readings.answers import all_values
 from hostwright.audit.readings.cards import VALUES as CARD_VALUES
 from hostwright.audit.values import GPU_LAYER, LayerStatus, Why
@@ -32,6 +31,7 @@ from hostwright.plan.model import Answer, Facts, Planned, Refusal, Resource
 from hostwright.plan.planning import PREFLIGHT, make_plan, removal_of
 from hostwright.plan.release import Run, renewed, versions_of
 from hostwright.rebuild.ways.rules import RULES as REBUILD_RULES
+from tests.unit.support.known import RULES as FAILURES
 from tests.unit.support.standard import members
 
 PROJECT = Path(__file__).parents[3]

@@ -7,13 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from hostwright.failures.apt_sources import SOURCES
-from hostwright.failures.loader_cache import LOADER
-from hostwright.failures.python_state import OUTSIDE, VENVS
-from hostwright.failures.sonames import NAMES
-from hostwright.failures.toolkits import TOOLKITS
-from hostwright.failures.variables import VARIABLES
-
 from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.look import Look
 from hostwright.plan.hostfacts import AVX, HOST_PROBES
@@ -25,6 +18,12 @@ from hostwright.resources.packages.packaged import PackagedTree, Says
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.python.python import Venv
 from hostwright.standard.roles.cuda import Cuda
+from hostwright.standard.roles.cuda.failures.apt_sources import SOURCES
+from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
+from hostwright.standard.roles.driver.failures.loader_cache import LOADER
+from hostwright.standard.roles.environment.failures.sonames import NAMES
+from hostwright.standard.roles.environment.failures.variables import VARIABLES
+from hostwright.standard.roles.tensorflow.failures.state import OUTSIDE, VENVS
 from tests.unit.roles import test_role_cuda, test_role_cudnn, test_role_environment, test_role_tensorflow
 from tests.unit.support import stacks
 from tests.unit.support.facts import NOTHING, Reply, answer, facts_for

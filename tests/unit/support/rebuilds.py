@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from hostwright.audit.failures import SIGNED
 from hostwright.audit.values import Finding
 from hostwright.plan.model import Change, Plan, Reboot, Refusal, RolePlan, Step
 from hostwright.rebuild.values import Outcome, Phase, Rebuild, Way
 from hostwright.rebuild.ways.diagnosis import Diagnosis
 from tests.unit.support.audits import host
+from tests.unit.support.known import BY_NAME, TREATMENTS
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
-RULES = {rule.name: rule for rule in SIGNED}
+RULES = BY_NAME
 
 
 def finding(name: str, *evidence: str) -> Finding:
@@ -42,7 +42,12 @@ def plan(*roles: str, refusal: str = "", what: str = "something", reboot: str = 
 
 def answers(*findings: Finding, differs: tuple[str, ...] = (), **more) -> Diagnosis:
     """A host that answers, with these failures, whose plan changes these roles."""
-    values = {"audit": host("gpu07", findings=findings), "plan": plan(*differs), "power": "on"}
+    values = {
+        "audit": host("gpu07", findings=findings),
+        "plan": plan(*differs),
+        "power": "on",
+        "treatments": TREATMENTS,
+    }
     return Diagnosis("gpu07", **{"reach": "answers", **values, **more})
 
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.failures.memory import card
-from hostwright.failures.thresholds import BRAKED, HOT
-
-from hostwright.audit.failures.rule import FailureRule, Sign
-from hostwright.audit.failures.units import PERSISTENCED, UNITS, unit
+from hostwright.audit.failures import FailureRule, ForPeople, Sign
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.look import Look
+from hostwright.standard.roles.driver.failures.cards.memory import card
+from hostwright.standard.roles.driver.failures.cards.thresholds import BRAKED, HOT
+from hostwright.standard.roles.driver.failures.units import PERSISTENCED, UNITS
+from hostwright.standard.roles.driver.gpus import smi
 
 
 def _hot(look: Look) -> Iterator[str]:
     """A card is as warm as its own slowdown temperature, or heat is among the active reasons for its clocks
     (hw_thermal_slowdown, sw_thermal_slowdown).
     """
-    for gpu in look.smi.gpus:
+    for gpu in smi(look).gpus:
         reasons, limit = _among(gpu, HOT), gpu.temperature_slowdown
         warm = gpu.temperature is not None and limit is not None and 0 < limit <= gpu.temperature
         if reasons or warm:
@@ -28,7 +28,7 @@ def _hot(look: Look) -> Iterator[str]:
 
 def _braked(look: Look) -> Iterator[str]:
     """The hardware brakes a card's clocks (hw_power_brake_slowdown, or hw_slowdown without heat)."""
-    for gpu in look.smi.gpus:
+    for gpu in smi(look).gpus:
         reasons = _among(gpu, BRAKED)
         if "hw_power_brake_slowdown" in reasons or (reasons and not _among(gpu, HOT)):
             power = "" if gpu.power is None or gpu.power_limit is None else f" {gpu.power} of {gpu.power_limit} W"
@@ -37,16 +37,16 @@ def _braked(look: Look) -> Iterator[str]:
 
 def _persistence_off(look: Look) -> Iterator[str]:
     """nvidia-smi reports persistence mode as off, although nvidia-persistenced runs."""
-    if unit(look, PERSISTENCED).active != "active":  # then the unit is what is wrong
+    if UNITS.unit(look, PERSISTENCED).active != "active":  # then the unit is what is wrong
         return
-    for gpu in look.smi.gpus:
+    for gpu in smi(look).gpus:
         if gpu.persistence is False:
             yield f"{card(gpu)}: persistence mode is off"
 
 
 def _mig_empty(look: Look) -> Iterator[str]:
     """A card is in MIG mode and has no GPU instance."""
-    for gpu in look.smi.gpus:
+    for gpu in smi(look).gpus:
         if gpu.mig and gpu.mig_instances == 0:
             yield f"{card(gpu)}: MIG is on with 0 instances"
 
@@ -54,7 +54,7 @@ def _mig_empty(look: Look) -> Iterator[str]:
 def _vbios_differs(look: Look) -> Iterator[str]:
     """Cards of one model have different VBIOS versions on one host."""
     found: dict[str, dict[str, list[str]]] = {}
-    for gpu in look.smi.gpus:
+    for gpu in smi(look).gpus:
         if gpu.model and gpu.vbios:
             found.setdefault(gpu.model, {}).setdefault(gpu.vbios, []).append(card(gpu))
     for model, versions in found.items():
@@ -99,7 +99,7 @@ HEALTH = (
         "Restart nvidia-persistenced (systemctl restart nvidia-persistenced), which switches it on; where that is not"
         " there or stopped, provision again",
         "NVIDIA driver persistence; Azure/azurehpc-health-checks azure_gpu_persistence.nhc",
-        sign=Sign("gpu", _persistence_off, (UNITS,), grave=False),
+        sign=Sign("gpu", _persistence_off, (UNITS.states,), grave=False),
     ),
     FailureRule(
         "mig-without-instances",
@@ -109,6 +109,7 @@ HEALTH = (
         " (nvidia-smi -mig 0 -i N) and reset the card or reboot",
         "NVIDIA/gpu-operator#132, NVIDIA/mig-parted#182",
         sign=Sign("gpu", _mig_empty),
+        treatment=ForPeople(),
     ),
     FailureRule(
         "vbios-differs",

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from hostwright.failures.driver_load import gpu_unsupported, init_failed
-from hostwright.failures.lost import lost_gpus
-from hostwright.failures.memory import card
-
-from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures import FailureRule, Hardware, Sign
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.look import Look, Unread
 from hostwright.plan.hostfacts import PCI, pci_devices
 from hostwright.plan.model import Probe
 from hostwright.resources.gpu_use import gpu_ids, nvswitches
+from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
+from hostwright.standard.roles.driver.failures.cards.memory import card
+from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE
+from hostwright.standard.roles.driver.failures.load import gpu_unsupported, init_failed
+from hostwright.standard.roles.driver.gpus import smi
 
 #: ``gpu PATH`` of each card in /sys, through all bridges above it; where there are two, ``acs ADDRESS`` of each device
 #: that checks the source of what passes it; ``virtual`` alone in a virtual machine, whose bridges are not its own
@@ -40,7 +41,7 @@ _DEVICE = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 def _width(look: Look) -> Iterator[str]:
     """nvidia-smi reports fewer PCIe lanes in use than card and slot have."""
-    for gpu in look.smi.gpus:
+    for gpu in smi(look).gpus:
         if gpu.pcie_width and gpu.pcie_width_max and gpu.pcie_width < gpu.pcie_width_max:
             yield f"{card(gpu)}: PCIe x{gpu.pcie_width} of x{gpu.pcie_width_max}{_replays(gpu)}"
 
@@ -49,7 +50,7 @@ def _generation(look: Look) -> Iterator[str]:
     """A card that computes (state P0, not idle, with a process) uses an older PCIe generation than card and slot have.
     Idle cards lower it to save power.
     """
-    for gpu in look.smi.gpus:
+    for gpu in smi(look).gpus:
         low = gpu.pcie_generation and gpu.pcie_generation_max and gpu.pcie_generation < gpu.pcie_generation_max
         if low and _works(gpu):
             generations = f"{gpu.pcie_generation} of {gpu.pcie_generation_max}"
@@ -67,14 +68,14 @@ def _replays(gpu: Gpu) -> str:
 def _nvlink_down(look: Look) -> Iterator[str]:
     """The host has NVSwitches, and an NVLink of a card that is not in MIG mode is inactive."""
     if _count_of_switches(look):
-        yield from (_links(gpu) for gpu in look.smi.gpus if _inactive(gpu) and not gpu.mig)
+        yield from (_links(gpu) for gpu in smi(look).gpus if _inactive(gpu) and not gpu.mig)
 
 
 def _nvlink_partial(look: Look) -> Iterator[str]:
     """The host has no NVSwitches, and a card that is not in MIG mode has inactive NVLinks beside active ones. A card
     without any active link has no bridge, and an H100 PCIe or NVL with all its bridges has 12 of 18.
     """
-    gpus = look.smi.gpus
+    gpus = smi(look).gpus
     if any(gpu.links for gpu in gpus) and not _count_of_switches(look):
         yield from (_links(gpu) for gpu in gpus if 0 < len(gpu.links) - len(_inactive(gpu)) < _usable(gpu))
 
@@ -101,7 +102,7 @@ def _missing(look: Look) -> Iterator[str]:
     """nvidia-smi lists fewer cards than the PCI bus has NVIDIA GPUs, without those that fell off the bus, that the
     driver could not start, or, where there is any, that it does not support.
     """
-    bus, cards = len(_gpus_on_bus(look)), look.smi.gpus
+    bus, cards = len(_gpus_on_bus(look)), smi(look).gpus
     lost, failed = len(lost_gpus(look)), len(_told_by(init_failed, look))
     if len(cards) + lost + failed < bus and not _told_by(gpu_unsupported, look):
         off = f", {lost} fell off the bus" if lost else ""
@@ -168,6 +169,7 @@ LINKS = (
         f"{SEAT}; look at its power and the firmware's settings for the slot, and whether it is the right host",
         "the role driver refuses such a host",
         sign=Sign("gpu", _none),
+        treatment=Hardware("hand over", "Azure/azurehpc-health-checks azure_gpu_count.nhc", tries=0),
     ),
     FailureRule(
         "gpu-missing",
@@ -177,6 +179,7 @@ LINKS = (
         " host and cycle its power, and have the card replaced when it stays away",
         "Azure/azurehpc-health-checks azure_gpu_count.nhc; facebookresearch/gcm check-nvidia-smi",
         sign=Sign("gpu", _missing),
+        treatment=Hardware("power cycle", CYCLE, tries=1, layer="driver"),
     ),
     FailureRule(
         "pcie-width",
@@ -203,6 +206,7 @@ LINKS = (
         " power, and have the board checked when it stays",
         "Azure/azurehpc-health-checks azure_gpu_nvlink.nhc",
         sign=Sign("gpu", _nvlink_down),
+        treatment=Hardware("power cycle", CYCLE, tries=1),
     ),
     FailureRule(
         "nvlink-partial",

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from hostwright.hardware.kernellog import KernelLine
-from hostwright.hardware.nvsmi import NVIDIA_SMI
-from hostwright.hardware.nvsmi_values import LOST
-from hostwright.hardware.xids import loaded_at, slot
-
 from hostwright.audit.failures.rule import Sign
-from hostwright.audit.hardware.gpu import GpuReport
 from hostwright.audit.look import Look, Unread
+from hostwright.standard.roles.driver.gpus import kernel_log, smi
+from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, GpuReport
+from hostwright.standard.roles.driver.nvsmi.values import LOST
+from hostwright.standard.roles.driver.xids.events import loaded_at, slot
+from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
 EXIT_LOST = 15  #: nvidia-smi's manual: "GPU has fallen off the bus or has otherwise become inaccessible"
 
@@ -63,14 +62,14 @@ GPU_LOST_SIGN = Sign("gpu", gpu_lost)
 
 def _log(look: Look) -> tuple[KernelLine, ...] | None:
     try:
-        return look.kernel_log
+        return kernel_log(look)
     except Unread:
         return None
 
 
 def _report(look: Look) -> GpuReport | None:
     try:
-        return look.smi
+        return smi(look)
     except Unread:
         return None
 

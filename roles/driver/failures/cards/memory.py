@@ -5,11 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hostwright.failures.thresholds import CORRECTED, DRAM_CORRECTED, REMAPPED_ROWS, RETIRED_PAGES, SRAM_CORRECTED
-
-from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures import FailureRule, Hardware, Sign
 from hostwright.audit.hardware.gpu import EccCounts, Gpu
 from hostwright.audit.look import Look
+from hostwright.standard.roles.driver.failures.cards.thresholds import (
+    CORRECTED,
+    DRAM_CORRECTED,
+    REMAPPED_ROWS,
+    RETIRED_PAGES,
+    SRAM_CORRECTED,
+)
+from hostwright.standard.roles.driver.failures.cards.treatments import REBOOT, RMA
+from hostwright.standard.roles.driver.gpus import smi
 
 #: cards for games and workstations come with ECC off, where they have it; whoever wants it there switches it on
 _FOR_DESKS = re.compile(r"\b(?:GeForce|Quadro|RTX|TITAN)\b", re.IGNORECASE)
@@ -22,21 +29,21 @@ def card(gpu: Gpu) -> str:
 
 def _remap_pending(look: Look) -> Iterator[str]:
     """nvidia-smi reports a row remapping as pending."""
-    for gpu in look.smi.gpus:
+    for gpu in smi(look).gpus:
         if gpu.remap_pending:
             yield f"{card(gpu)}: a row remapping is pending{_rows(gpu)}"
 
 
 def _remap_failed(look: Look) -> Iterator[str]:
     """nvidia-smi reports that a row remapping failed."""
-    for gpu in look.smi.gpus:
+    for gpu in smi(look).gpus:
         if gpu.remap_failed:
             yield f"{card(gpu)}: a row remapping failed{_rows(gpu)}"
 
 
 def _remapped_many(look: Look) -> Iterator[str]:
     """nvidia-smi reports more than 512 rows as remapped for uncorrectable errors."""
-    for gpu in look.smi.gpus:
+    for gpu in smi(look).gpus:
         if (gpu.remapped_uncorrected or 0) > REMAPPED_ROWS:
             yield (
                 f"{card(gpu)}: {gpu.remapped_uncorrected} rows are remapped for uncorrectable errors, "
@@ -46,7 +53,7 @@ def _remapped_many(look: Look) -> Iterator[str]:
 
 def _uncorrected(look: Look) -> Iterator[str]:
     """nvidia-smi counts uncorrected ECC errors since the driver was loaded (volatile)."""
-    for gpu in look.smi.gpus:
+    for gpu in smi(look).gpus:
         ecc = gpu.ecc_volatile
         counts = {"in all": ecc.uncorrected, "SRAM": ecc.sram_uncorrected, "DRAM": ecc.dram_uncorrected}
         seen = [f"{count} {where}" for where, count in counts.items() if count]
@@ -56,7 +63,7 @@ def _uncorrected(look: Look) -> Iterator[str]:
 
 def _sram_threshold(look: Look) -> Iterator[str]:
     """nvidia-smi reports that the threshold of uncorrectable SRAM errors is exceeded."""
-    for gpu in look.smi.gpus:
+    for gpu in smi(look).gpus:
         if gpu.sram_threshold_exceeded:
             count = gpu.ecc_aggregate.sram_uncorrected
             seen = "" if count is None else f": {count} in its life"
@@ -67,7 +74,7 @@ def _corrected(look: Look) -> Iterator[str]:
     """nvidia-smi counts more than 10 000 corrected ECC errors in SRAM, 20 000 000 in DRAM, or 50 000 000 in all, since
     the driver was loaded or in the card's life.
     """
-    for gpu in look.smi.gpus:
+    for gpu in smi(look).gpus:
         for since, ecc in (("since the driver was loaded", gpu.ecc_volatile), ("in its life", gpu.ecc_aggregate)):
             for where, count, limit in _limits(ecc):
                 if (count or 0) > limit:
@@ -84,14 +91,14 @@ def _limits(ecc: EccCounts) -> tuple[tuple[str, int | None, int], ...]:
 
 def _retirement_pending(look: Look) -> Iterator[str]:
     """nvidia-smi reports the retirement of a memory page as pending."""
-    for gpu in look.smi.gpus:
+    for gpu in smi(look).gpus:
         if gpu.retirement_pending:
             yield f"{card(gpu)}: the retirement of a page is pending ({_pages(gpu)} retired)"
 
 
 def _retired_many(look: Look) -> Iterator[str]:
     """nvidia-smi counts more than 10 retired memory pages on a card."""
-    for gpu in look.smi.gpus:
+    for gpu in smi(look).gpus:
         if _pages(gpu) > RETIRED_PAGES:
             yield (
                 f"{card(gpu)}: {_pages(gpu)} pages are retired, {gpu.retired_double_bit or 0} of them for double-bit "
@@ -103,7 +110,7 @@ def _ecc_off(look: Look) -> Iterator[str]:
     """nvidia-smi reports ECC as switched off on a card that NVIDIA delivers with ECC on: one of a data centre, whose
     model has none of the words GeForce, Quadro, RTX and TITAN.
     """
-    for gpu in look.smi.gpus:
+    for gpu in smi(look).gpus:
         if gpu.ecc is False and not _FOR_DESKS.search(gpu.model):
             later = ", and will be on after the next reset" if gpu.ecc_pending else ""
             yield f"{card(gpu)}: ECC is switched off ({gpu.model or 'model unknown'}){later}"
@@ -131,6 +138,7 @@ MEMORY = (
         "Drain the host and have the card replaced",
         f"{AZURE}; NVIDIA GPU memory error management",
         sign=Sign("gpu", _remap_failed),
+        treatment=Hardware("hand over", RMA, tries=0),
     ),
     FailureRule(
         "row-remap-pending",
@@ -139,6 +147,7 @@ MEMORY = (
         f"Drain the host and {RESET}",
         f"{AZURE}; NVIDIA GPU memory error management",
         sign=Sign("gpu", _remap_pending),
+        treatment=Hardware("power cycle", REBOOT, gently=True),
     ),
     FailureRule(
         "rows-remapped-many",
@@ -147,6 +156,7 @@ MEMORY = (
         "Drain the host and have the card replaced",
         AZURE,
         sign=Sign("gpu", _remapped_many),
+        treatment=Hardware("hand over", "Azure/azurehpc-health-checks azure_gpu_ecc.nhc, NHC2007", tries=0),
     ),
     FailureRule(
         "ecc-uncorrected",
@@ -155,14 +165,16 @@ MEMORY = (
         f"Drain the host and {RESET}; then run dcgmi diag -r 3, and have the card replaced when it comes again",
         f"{GCM}; {AZURE}",
         sign=Sign("gpu", _uncorrected),
+        treatment=Hardware("power cycle", REBOOT, gently=True),
     ),
     FailureRule(
         "sram-threshold-exceeded",
         "",
         "a card's SRAM met more errors that ECC could not correct than NVIDIA tolerates",
         "Drain the host and have the card replaced",
-        "NVIDIA GPU memory error management, RMA criteria",
+        RMA,
         sign=Sign("gpu", _sram_threshold),
+        treatment=Hardware("hand over", RMA, tries=0),
     ),
     FailureRule(
         "ecc-corrected-many",
@@ -179,6 +191,7 @@ MEMORY = (
         f"Drain the host and {RESET}",
         f"{GCM}; NVIDIA dynamic page retirement",
         sign=Sign("gpu", _retirement_pending),
+        treatment=Hardware("power cycle", REBOOT, gently=True),
     ),
     FailureRule(
         "pages-retired-many",

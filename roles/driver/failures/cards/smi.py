@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.failures.lost import lost_gpus, smi_status
-from hostwright.failures.memory import card
-from hostwright.failures.xids import sorted_xids, told
-from hostwright.hardware.nvsmi import NVIDIA_SMI
-from hostwright.hardware.nvsmi_values import LOST
-
-from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures import FailureRule, Hardware, Sign
 from hostwright.audit.look import Look, Unread
+from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus, smi_status
+from hostwright.standard.roles.driver.failures.cards.memory import card
+from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, REBOOT
+from hostwright.standard.roles.driver.failures.cards.xids import sorted_xids, told
+from hostwright.standard.roles.driver.gpus import smi
+from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
+from hostwright.standard.roles.driver.nvsmi.values import LOST
 
 EXIT_POWER_CABLE = 8
 EXIT_INTERRUPT = 10
@@ -62,7 +63,7 @@ def _interrupt(look: Look) -> Iterator[str]:
 def _inforom(look: Look) -> Iterator[str]:
     """nvidia-smi ends with status 14, or warns beside its report that an infoROM is corrupted."""
     try:
-        notices = look.smi.notices
+        notices = smi(look).notices
     except Unread:
         notices = tuple(look.answer(NVIDIA_SMI).text.split("\n"))
     warnings = [line.strip() for line in notices if "inforom is corrupted" in line.lower()]
@@ -71,7 +72,7 @@ def _inforom(look: Look) -> Iterator[str]:
 
 def _needs_reset(look: Look) -> Iterator[str]:
     """nvidia-smi says of a card that it requires a reset, asks for another recovery, or cannot read its memory."""
-    for gpu in look.smi.gpus:
+    for gpu in smi(look).gpus:
         words = [word for word in (gpu.fault, gpu.recovery and f"recovery action {gpu.recovery}") if word]
         if words and gpu.fault != LOST:
             yield f"{card(gpu)}: {', '.join(words)}"
@@ -86,6 +87,7 @@ SMI = (
         " cycle the power where the reboot hangs too",
         "leptonai/gpud; NVIDIA's GPU debug guidelines",
         sign=Sign("gpu", _silent),
+        treatment=Hardware("power cycle", "the failure's own cure: a reboot may hang as well, so cut the power"),
     ),
     FailureRule(
         "power-cable",
@@ -94,6 +96,7 @@ SMI = (
         "Drain the host, switch it off, and check the card's power cables and the supply's rating",
         f"{MANUAL}: 8; NVIDIA's Xid catalog, Xid 54",
         sign=Sign("gpu", _power_cable),
+        treatment=Hardware("hand over", "NVIDIA's Xid catalog: CHECK_MECHANICALS", tries=0),
     ),
     FailureRule(
         "gpu-interrupts",
@@ -103,6 +106,7 @@ SMI = (
         " noapic on the kernel's command line, and update the firmware where it stays",
         f"{MANUAL}: 10",
         sign=Sign("gpu", _interrupt),
+        treatment=Hardware("power cycle", CYCLE, tries=1),
     ),
     FailureRule(
         "inforom-corrupted",
@@ -111,6 +115,7 @@ SMI = (
         "Drain the host and cycle its power; where it stays, have the card replaced (its vendor can flash it)",
         f"{MANUAL}: 14",
         sign=Sign("gpu", _inforom),
+        treatment=Hardware("power cycle", CYCLE, tries=1),
     ),
     FailureRule(
         "gpu-needs-reset",
@@ -120,5 +125,6 @@ SMI = (
         " help, or the recovery action says so, reboot",
         "nvidia-smi's manual, GPU reset status and GPU recovery action; NVML_ERROR_RESET_REQUIRED",
         sign=Sign("gpu", _needs_reset),
+        treatment=Hardware("power cycle", REBOOT, gently=True),
     ),
 )

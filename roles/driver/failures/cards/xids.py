@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hostwright.failures.lost import lost_gpus
-from hostwright.failures.thresholds import RECENT
-from hostwright.hardware.xid_catalog import OFF_THE_BUS, POWER_CABLE, Action, Concern, meaning_of
-from hostwright.hardware.xids import XidEvent, loaded_at, slot, xid_events
-
-from hostwright.audit.failures.rule import FailureRule, Sign
+from hostwright.audit.failures import Case, FailureRule, Hardware, Sign
+from hostwright.audit.hardware.gpu import GpuEvent
 from hostwright.audit.look import Look, Unread
+from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
+from hostwright.standard.roles.driver.failures.cards.thresholds import RECENT
+from hostwright.standard.roles.driver.failures.cards.treatments import GPUD
+from hostwright.standard.roles.driver.gpus import kernel_log, smi
+from hostwright.standard.roles.driver.xids.catalog import OFF_THE_BUS, POWER_CABLE, Action, Concern, meaning_of
+from hostwright.standard.roles.driver.xids.events import loaded_at, slot, xid_events
 
-TEXT_SIGNS = 80  #: of the line itself in the evidence
+TEXT_CHARACTERS = 80  #: of the line itself in the evidence
 ECHO = timedelta(minutes=10)  #: what a card reports so near to a fatal Xid, and is only noted, belongs to that
+_TOLD = re.compile(r"Xid (\d{1,3}) on ")  #: how ``told`` begins; what follows is the host's own text
 CLEANED_UP = 45  #: work was removed because of an error before
 
 
@@ -23,10 +27,10 @@ CLEANED_UP = 45  #: work was removed because of an error before
 class SortedXids:
     """The Xids of one look. ``cables`` have a rule of their own; those of a lost card are left to ``gpu-lost``."""
 
-    standing: tuple[XidEvent, ...] = ()  #: fatal, and nothing says that they had their cure; and their echoes
-    past: tuple[XidEvent, ...] = ()  #: fatal, and cured since or without need of it; and their echoes
-    program: tuple[XidEvent, ...] = ()  #: concern a program
-    cables: tuple[XidEvent, ...] = ()
+    standing: tuple[GpuEvent, ...] = ()  #: fatal, and nothing says that they had their cure; and their echoes
+    past: tuple[GpuEvent, ...] = ()  #: fatal, and cured since or without need of it; and their echoes
+    program: tuple[GpuEvent, ...] = ()  #: concern a program
+    cables: tuple[GpuEvent, ...] = ()
 
 
 def sorted_xids(look: Look) -> SortedXids:
@@ -35,9 +39,9 @@ def sorted_xids(look: Look) -> SortedXids:
     Azure fails a node also on some for which NVIDIA wants nothing or the program restarted: these count as long as
     Azure looks back.
     """
-    lost, loaded = lost_gpus(look), loaded_at(look.kernel_log)
-    found: dict[str, list[XidEvent]] = {"standing": [], "past": [], "program": [], "cables": []}
-    for event in xid_events(look.kernel_log):
+    lost, loaded = lost_gpus(look), loaded_at(kernel_log(look))
+    found: dict[str, list[GpuEvent]] = {"standing": [], "past": [], "program": [], "cables": []}
+    for event in xid_events(kernel_log(look)):
         xid, at = meaning_of(event.number), _time(event)
         mild = xid.action in {Action.IGNORE, Action.RESTART_APP}
         if xid.concern is Concern.NOBODY or event.bus in lost:
@@ -53,7 +57,7 @@ def sorted_xids(look: Look) -> SortedXids:
     return SortedXids(**{name: tuple(events) for name, events in found.items()})
 
 
-def _join(source: list[XidEvent], into: list[XidEvent]) -> None:
+def _join(source: list[GpuEvent], into: list[GpuEvent]) -> None:
     """Move what only follows from an event in ``into`` beside it: one cause is one finding."""
     fatal = tuple(into)
     for event in tuple(source):
@@ -63,19 +67,19 @@ def _join(source: list[XidEvent], into: list[XidEvent]) -> None:
             into.append(event)
 
 
-def _near(one: XidEvent, other: XidEvent) -> bool:
+def _near(one: GpuEvent, other: GpuEvent) -> bool:
     first, second = _time(one), _time(other)
     return bool(first and second and abs(first - second) <= ECHO)
 
 
-def told(look: Look, event: XidEvent) -> str:
+def told(look: Look, event: GpuEvent) -> str:
     """One Xid as evidence: card, number, how often and when, what it means, NVIDIA's action, the line's own words."""
     xid = meaning_of(event.number)
     often = "once" if event.count == 1 else f"{event.count} times"
     when = f", last at {event.at}" if event.at else ""
     return (
         f"Xid {event.number} on {_card(look, event.bus)}, {often}{when}: {xid.meaning}; "
-        f"{xid.action.name}: {xid.action.value}; {event.text[:TEXT_SIGNS]}"
+        f"{xid.action.name}: {xid.action.value}; {event.text[:TEXT_CHARACTERS]}"
     )
 
 
@@ -105,19 +109,41 @@ def _program(look: Look) -> Iterator[str]:
 
 def _card(look: Look, bus: str) -> str:
     try:
-        found = [gpu.index for gpu in look.smi.gpus if slot(gpu.bus) == bus]
+        found = [gpu.index for gpu in smi(look).gpus if slot(gpu.bus) == bus]
     except Unread:
         found = []
     return f"card {found[0]} ({bus})" if found else bus
 
 
-def _time(event: XidEvent) -> datetime | None:
+def _time(event: GpuEvent) -> datetime | None:
     return datetime.fromisoformat(event.at) if event.at else None
 
 
 def _old(at: datetime | None, now: datetime) -> bool:
     return at is not None and now - at > RECENT
 
+
+def by_number(evidence: tuple[str, ...]) -> Iterator[Case]:
+    """The Xids in the evidence of ``xid-fatal``, each once, with what a rebuild does about it."""
+    numbers = list(dict.fromkeys(int(match[1]) for line in evidence if (match := _TOLD.match(line))))
+    for number in numbers:
+        xid = meaning_of(number)
+        treatment = TREATMENTS.get(xid.action, OTHERWISE)
+        if number in REPLACE_TOGETHER and set(numbers) >= REPLACE_TOGETHER:
+            treatment = TOGETHER
+        yield Case(f"xid-{number}", f"Xid {number}: {xid.meaning}", treatment)
+
+
+#: what NVIDIA's catalog asks for an Xid → what a rebuild does about it; every other action that still stands on a host
+#: that is to be rebuilt is answered by a reboot, which ends its report
+TREATMENTS: Mapping[Action, Hardware] = {
+    Action.RESTART_BM: Hardware("power cycle", f"NVIDIA's Xid catalog: RESTART_BM; {GPUD}"),
+    Action.CHECK_MECHANICALS: Hardware("hand over", "NVIDIA's Xid catalog: CHECK_MECHANICALS", tries=0),
+}
+OTHERWISE = Hardware("power cycle", f"NVIDIA's Xid catalog: reset the GPU; {GPUD}", gently=True)
+#: Xids that mean a broken card when both stand: an error that ECC did not correct, and no spare row for it
+REPLACE_TOGETHER = frozenset((48, 64))
+TOGETHER = Hardware("hand over", "NVIDIA's Xid catalog: WORKFLOW_XID_48, with 64 the card is replaced", tries=0)
 
 CATALOG = "NVIDIA's Xid catalog; Azure/azurehpc-health-checks azure_gpu_xid.nhc"
 
@@ -130,6 +156,7 @@ XIDS = (
         " module again, ends this report, and a card that reports the same again is to be replaced",
         CATALOG,
         sign=Sign("gpu", _standing),
+        treatment=Hardware("power cycle", f"NVIDIA's Xid catalog; {GPUD}", gently=True, cases=by_number),
     ),
     FailureRule(
         "xid-past",

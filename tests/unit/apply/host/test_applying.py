@@ -24,6 +24,7 @@ from hostwright.plan.planning import Desired, DesiredRole
 from hostwright.resources import originals
 from hostwright.transport import Output
 from hostwright.transport.rootshell import RootShell
+from tests.unit.support.known import KNOWN
 from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
@@ -104,7 +105,7 @@ def host(
 ) -> Host:
     desired = Desired("gpu01", STACK, tuple(DesiredRole(name, needs, (flag,)) for name, (needs, flag) in roles.items()))
     given = {"emit": said.append, **(more or {})}
-    settings = Settings(run=release.Run("run"), locate=lambda artifact: Path(), **given)
+    settings = Settings(run=release.Run("run"), locate=lambda artifact: Path(), explain=KNOWN.explained, **given)
     return Host(lambda: RootShell(session or LocalSession()), desired, settings)
 
 

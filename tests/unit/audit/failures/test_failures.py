@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hostwright.apply.jobs.transient import is_transient
-from hostwright.audit.failures import RULES, classify
+from tests.unit.support.known import KNOWN, RULES
 
 SAMPLES = {
     "nouveau-in-use": "ERROR: The Nouveau kernel driver is currently in use by your system.",
@@ -115,7 +115,7 @@ def test_every_rule_is_recognised_somewhere_and_has_a_name_of_its_own() -> None:
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))
 def test_the_message_is_recognised(name: str) -> None:
-    failure = classify(f"Reading package lists...\n{SAMPLES[name]}\nand more\n")
+    failure = KNOWN.classify(f"Reading package lists...\n{SAMPLES[name]}\nand more\n")
     assert failure is not None
     assert failure.rule.name == name
     assert failure.evidence in SAMPLES[name]
@@ -130,32 +130,54 @@ def test_cause_and_cure_are_sentences_without_their_full_stop(rule: object) -> N
 
 
 def test_what_nobody_has_met_is_not_guessed() -> None:
-    assert classify("Segmentation fault") is None
-    assert classify("") is None
+    assert KNOWN.classify("Segmentation fault") is None
+    assert KNOWN.classify("") is None
 
 
 def test_the_cause_in_make_log_wins_over_the_installers_own_words() -> None:
     output = f"{SAMPLES['dkms-build']}\n--- make.log ---\n{SAMPLES['compiler-too-old']}\n"
-    failure = classify(output)
+    failure = KNOWN.classify(output)
     assert failure is not None
     assert failure.rule.name == "compiler-too-old"
 
 
 def test_a_full_disk_wins_over_everything_that_follows_from_it() -> None:
-    failure = classify(f"{SAMPLES['dpkg-interrupted']}\n{SAMPLES['dkms-build']}\n{SAMPLES['no-space']}")
+    failure = KNOWN.classify(f"{SAMPLES['dpkg-interrupted']}\n{SAMPLES['dkms-build']}\n{SAMPLES['no-space']}")
     assert failure is not None
     assert failure.rule.name == "no-space"
 
 
+def test_a_network_that_is_away_wins_over_what_pip_says_of_the_package() -> None:
+    failure = KNOWN.classify(f"{SAMPLES['download-interrupted']}\n{SAMPLES['no-wheel']}")
+    assert failure is not None
+    assert failure.rule.name == "download-interrupted"
+
+
+@pytest.mark.parametrize("noise", ["library-not-a-link", "library-not-found"])
+@pytest.mark.parametrize("name", sorted({*SAMPLES} - {"library-not-a-link", "library-not-found", "no-wheel"}))
+def test_what_good_installations_print_too_explains_only_what_nothing_else_does(noise: str, name: str) -> None:
+    failure = KNOWN.classify(f"{SAMPLES[noise]}\n{SAMPLES[name]}")
+    assert failure is not None
+    assert failure.rule.name == name
+
+
+def test_a_layer_knows_its_failures_better_than_the_layers_below_it() -> None:
+    places = {rule.name: number for number, rule in enumerate(RULES)}
+    assert places["no-space"] == 0
+    assert places["cuda-key-rotated"] < places["no-public-key"]
+    assert places["no-headers"] < places["package-unknown"]
+    assert places["container-without-driver"] < places["module-missing"]
+
+
 def test_the_evidence_is_the_one_line_that_says_so() -> None:
-    failure = classify("one\n  E: dpkg was interrupted, you must\nthree")
+    failure = KNOWN.classify("one\n  E: dpkg was interrupted, you must\nthree")
     assert failure is not None
     assert failure.evidence == "E: dpkg was interrupted, you must"
 
 
 def test_ordinary_output_of_a_good_installation_is_no_failure() -> None:
     assert (
-        classify(
+        KNOWN.classify(
             "Verifying archive integrity... OK\nUncompressing NVIDIA Accelerated Graphics Driver for Linux-x86_64\n"
             "Setting up nvidia-fabricmanager-470 (470.182.03-1) ...\nSuccessfully installed numpy-1.22.4"
         )

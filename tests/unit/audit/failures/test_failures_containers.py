@@ -11,15 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hostwright.failures.containers import CONTAINERS
-from hostwright.failures.docker_rules import HOOK_THERE, LINKS
-from hostwright.failures.docker_state import COMMAND, INFO, SETTINGS, NotJson, options, settings
-from hostwright.failures.docker_toolkit import FORMER_SOURCES, REACHES_DRIVER
-from hostwright.hardware.nvsmi import NVIDIA_SMI
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.audit.failures import units
 from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.look import Unread
 from hostwright.plan.model import Answer, Facts, Probe
@@ -27,10 +21,17 @@ from hostwright.plan.release import RELEASE
 from hostwright.resources.containers import SNAP_DOCKER
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.services import Disturbing, Fresh
+from hostwright.standard.roles.container.failures import FAILURES as CONTAINERS
+from hostwright.standard.roles.container.failures import units
+from hostwright.standard.roles.container.failures.docker import HOOK_THERE, LINKS
+from hostwright.standard.roles.container.failures.state import COMMAND, INFO, SETTINGS, NotJson, options, settings
+from hostwright.standard.roles.container.failures.toolkit import FORMER_SOURCES, REACHES_DRIVER
+from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from tests.unit.roles import test_role_base, test_role_container
 from tests.unit.support.hostlooks import DESIRED, EXEC, STACK, evidence, look_at, show, shown
 from tests.unit.support.shell import program, run
 
+STATES = units.UNITS.states
 SIGNED = [rule for rule in CONTAINERS if rule.sign]
 WANTED = STACK.container.toolkit.version
 BASE, DOCKER = test_role_base.PROVISIONED, test_role_container.DPKG
@@ -87,18 +88,18 @@ def test_a_docker_that_was_removed_is_missed_only_where_it_was() -> None:
     ],
 )
 def test_a_stopped_docker_is_seen(text: str, seen: list[str]) -> None:
-    assert evidence("docker-stopped", {units.UNITS: shown(docker=text)}) == seen
+    assert evidence("docker-stopped", {STATES: shown(docker=text)}) == seen
 
 
 @pytest.mark.parametrize("job, seen", [("72", False), ("0", True), ("", True)])
 def test_a_docker_that_waits_for_its_turn_at_boot_has_not_stopped(job: str, seen: bool) -> None:
     text = shown(docker=show("docker.service", "inactive", "dead") + f"Job={job}\n")
-    assert bool(evidence("docker-stopped", {units.UNITS: text})) is seen
+    assert bool(evidence("docker-stopped", {STATES: text})) is seen
 
 
 def test_a_host_without_docker_has_none_that_stands_still() -> None:
     text = shown(docker=show("docker.service", "inactive", "dead", load="not-found"))
-    assert evidence("docker-stopped", {units.UNITS: text, DPKG: NO_DOCKER}) == []
+    assert evidence("docker-stopped", {STATES: text, DPKG: NO_DOCKER}) == []
 
 
 @pytest.mark.parametrize("text", ['{"runtimes": ', "[]", '"x"', '{"debug": NaN}'])
@@ -160,7 +161,7 @@ def test_a_runtime_that_docker_does_not_know_yet_is_seen() -> None:
 
 
 def test_a_docker_that_does_not_run_knows_nothing() -> None:
-    stopped = {INFO: Answer(3, ""), units.UNITS: shown(docker=show("docker.service", "inactive", "dead"))}
+    stopped = {INFO: Answer(3, ""), STATES: shown(docker=show("docker.service", "inactive", "dead"))}
     assert evidence("runtime-unknown", stopped) == []
     with pytest.raises(Unread):
         evidence("runtime-unknown", {INFO: Answer(124, "")})

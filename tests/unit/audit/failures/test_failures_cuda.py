@@ -6,10 +6,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hostwright.failures.apt_sources import SOURCES
-from hostwright.failures.cuda import CUDA
-from hostwright.failures.loader_cache import LOADER
-from hostwright.failures.toolkits import TOOLKITS, toolkits
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +13,11 @@ from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.look import Unread
 from hostwright.plan.model import Answer
 from hostwright.resources.packages.packages import DPKG
+from hostwright.standard.roles.cuda.failures.apt_sources import SOURCES
+from hostwright.standard.roles.cuda.failures.installed import CUDA as INSTALLED
+from hostwright.standard.roles.cuda.failures.sources import SOURCE_RULES
+from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS, toolkits
+from hostwright.standard.roles.driver.failures.loader_cache import LOADER
 from tests.unit.support.library_looks import (
     ALL,
     LINK,
@@ -35,6 +36,7 @@ from tests.unit.support.library_looks import (
     write,
 )
 
+CUDA = (*INSTALLED, *SOURCE_RULES)
 RULES = {rule.name: rule for rule in CUDA}
 OTHER = toolkit("/usr/local/cuda-11.4")
 

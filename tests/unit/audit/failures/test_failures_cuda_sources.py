@@ -6,15 +6,17 @@ import base64
 from pathlib import Path
 
 import pytest
-from hostwright.failures.apt_sources import NEW_KEY, OLD_KEY, SOURCES, TRUSTED, keys, sources
-from hostwright.failures.cuda import CUDA
 
-from hostwright.audit.failures import cuda_sources
 from hostwright.plan.model import Answer
 from hostwright.resources.packages.repositories import SourcesDisabled
 from hostwright.standard.roles.cuda import Cuda
+from hostwright.standard.roles.cuda.failures import sources as cuda_sources
+from hostwright.standard.roles.cuda.failures.apt_sources import NEW_KEY, OLD_KEY, SOURCES, TRUSTED, keys, sources
+from hostwright.standard.roles.cuda.failures.installed import CUDA as INSTALLED
+from hostwright.standard.roles.cuda.failures.sources import SOURCE_RULES
 from tests.unit.support.library_looks import SOURCE_LINE, STACK, Differs, asked, look_at, resource, seen, write
 
+CUDA = (*INSTALLED, *SOURCE_RULES)
 RULES = {rule.name: rule for rule in CUDA}
 OTHER_KEY = "0123456789ABCDEF"
 DIRECTORY = STACK.cuda.repository.directory

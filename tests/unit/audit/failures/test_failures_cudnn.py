@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hostwright.failures.cudnn import CUDNN as CUDNN_RULES
-from hostwright.failures.libraries import LIBRARIES
-from hostwright.failures.loader_cache import LOADER
-from hostwright.failures.toolkits import TOOLKITS
 
 from hostwright.resources.packages.packages import DPKG
+from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
+from hostwright.standard.roles.cudnn.failures import FAILURES
+from hostwright.standard.roles.driver.failures.loader_cache import LOADER
 from tests.unit.support.library_looks import (  # fmt: skip
     CUDNN,
     LIB,
@@ -27,7 +26,7 @@ from tests.unit.support.library_looks import (  # fmt: skip
     tree,
 )
 
-RULES = [*CUDNN_RULES, *(rule for rule in LIBRARIES if rule.sign and rule.sign.layer == "cudnn")]
+RULES = [rule for rule in FAILURES if rule.sign]
 WITHOUT_CUDNN = {TREE: tree(SONAMES), LOADER: loader(names=SONAMES)}
 
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.audit.failures import RULES, SIGNED
 from hostwright.audit.failures.document import alternatives, document, how_seen
 from hostwright.audit.failures.rule import DOCUMENT, FailureRule, Sign
 from hostwright.fleet import PROJECT
 from tests.unit.support.documents import anchors, text_of
+from tests.unit.support.known import KNOWN, RULES, SIGNED
 
 if TYPE_CHECKING:
     from hostwright.audit.look import Look
@@ -46,7 +46,7 @@ def section(page: str, name: str) -> str:
 
 
 def test_the_committed_page_is_what_the_rules_say() -> None:
-    assert text_of(DOCUMENT) == document(RULES), "run python -m hostwright.audit.failures.document"
+    assert text_of(DOCUMENT) == document(RULES, KNOWN.commands), "run python -m hostwright.audit.failures.document"
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)

@@ -7,13 +7,10 @@ from contextlib import suppress
 from datetime import timedelta
 
 import pytest
-from hostwright.hardware.kernellog import KERNEL_LOG
-from hostwright.hardware.nvsmi import NVIDIA_SMI
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.apply.jobs import jobs
-from hostwright.audit.failures import driver_build, driver_install, driver_load, driver_state, units
 from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.look import Unread
 from hostwright.plan.hostfacts import PCI, UNAME
@@ -22,6 +19,13 @@ from hostwright.resources.gpu_use import DISPLAY, SECURE_BOOT
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.kernel import HEADERS, NOUVEAU
 from hostwright.standard.roles.driver import Driver
+from hostwright.standard.roles.driver.failures import build as driver_build
+from hostwright.standard.roles.driver.failures import install as driver_install
+from hostwright.standard.roles.driver.failures import load as driver_load
+from hostwright.standard.roles.driver.failures import state as driver_state
+from hostwright.standard.roles.driver.failures import units
+from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
+from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG
 from tests.unit.roles.test_role_driver import BARE, FM, NVSWITCH, OTHER, T4, V, state
 from tests.unit.support.driver_looks import (
     ADDED,
@@ -54,6 +58,9 @@ from tests.unit.support.driver_looks import (
 )
 from tests.unit.support.hostlooks import show, shown
 
+STATES = units.UNITS.states
+JOURNALS = units.UNITS.journals
+
 
 def test_a_host_that_is_as_desired_has_no_failure() -> None:
     assert not any(look_at().changes.values())
@@ -70,7 +77,7 @@ def test_a_bare_host_is_new_and_has_no_failures() -> None:
         driver_state.DKMS_TREE: "",
         driver_load.DEVICES: "cards 0\n",
         NVIDIA_SMI: Answer(127, ""),
-        units.UNITS: shown(
+        STATES: shown(
             fabricmanager=NO_FABRIC, persistenced=show(units.PERSISTENCED, "inactive", "dead", load="not-found")
         ),
     }
@@ -265,7 +272,7 @@ ONE = {
         MISMATCH,
     ),
     "no persistence daemon": (
-        {units.UNITS: shown(fabricmanager=NO_FABRIC, persistenced=show(units.PERSISTENCED, "inactive", "dead"))},
+        {STATES: shown(fabricmanager=NO_FABRIC, persistenced=show(units.PERSISTENCED, "inactive", "dead"))},
         "persistenced-stopped",
         "nvidia-persistenced.service is inactive (dead)",
     ),
@@ -276,7 +283,7 @@ ONE = {
     ),
     "a kernel that runs with it all the same": (TOO_NEW, "kernel-untested", None),
     "Fabric Manager where nothing is": (
-        {units.UNITS: shown(), PCI: T4},
+        {STATES: shown(), PCI: T4},
         "fabric-nothing-to-do",
         "nvidia-fabricmanager.service is active (running)",
     ),
@@ -289,13 +296,17 @@ ONE = {
         {
             PCI: T4 + NVSWITCH,
             DPKG: PACKAGES + FM,
-            units.UNITS: shown(fabricmanager=show(units.FABRIC_MANAGER, "inactive", "dead")),
+            STATES: shown(fabricmanager=show(units.FABRIC_MANAGER, "inactive", "dead")),
         },
         "fabric-not-ready",
         "nvidia-fabricmanager.service is inactive (dead)",
     ),
     "a Fabric Manager of another version": (
-        {PCI: T4 + NVSWITCH, DPKG: PACKAGES + FM.replace(V, "470.199.02"), units.UNITS: shown(fabricmanager=NO_FABRIC)},
+        {
+            PCI: T4 + NVSWITCH,
+            DPKG: PACKAGES + FM.replace(V, "470.199.02"),
+            STATES: shown(fabricmanager=NO_FABRIC),
+        },
         "fabric-manager-version",
         f"nvidia-fabricmanager-470 470.199.02-1, driver {V}",
     ),
@@ -344,25 +355,25 @@ def test_an_installer_that_runs_now_was_not_cut() -> None:
 
 
 def test_a_daemon_that_does_not_run_is_the_failure_whatever_the_cards_say() -> None:
-    stopped = {units.UNITS: shown(persistenced=show(units.PERSISTENCED, "inactive", "dead"))}
+    stopped = {STATES: shown(persistenced=show(units.PERSISTENCED, "inactive", "dead"))}
     assert evidence("persistenced-stopped", stopped)
     assert evidence("persistenced-stopped", {**stopped, NVIDIA_SMI: SMI.replace("Enabled", "Disabled")})
-    failed = {units.UNITS: shown(persistenced=show(units.PERSISTENCED, "failed", "failed", result="exit-code"))}
+    failed = {STATES: shown(persistenced=show(units.PERSISTENCED, "failed", "failed", result="exit-code"))}
     assert evidence("persistenced-stopped", failed) == []
 
 
 def test_what_fabric_manager_said_is_told_where_nothing_is() -> None:
     said = "WARNING Nothing to do [NV_WARN_NOTHING_TO_DO]"
     differs: dict[Probe, str | Answer | None] = {
-        units.UNITS: shown(fabricmanager=show(units.FABRIC_MANAGER, "failed", "failed", result="exit-code")),
-        units.JOURNALS: f"{units.FABRIC_MANAGER}: {said}\n",
+        STATES: shown(fabricmanager=show(units.FABRIC_MANAGER, "failed", "failed", result="exit-code")),
+        JOURNALS: f"{units.FABRIC_MANAGER}: {said}\n",
     }
     assert evidence("fabric-nothing-to-do", differs)[1] == said
-    assert evidence("fabric-nothing-to-do", {units.UNITS: shown(fabricmanager=NO_FABRIC)}) == []
+    assert evidence("fabric-nothing-to-do", {STATES: shown(fabricmanager=NO_FABRIC)}) == []
 
 
 def test_a_host_with_nvswitches_and_fabric_manager_has_no_failure() -> None:
-    hgx = {PCI: T4 + NVSWITCH, DPKG: PACKAGES + FM, units.UNITS: shown()}
+    hgx = {PCI: T4 + NVSWITCH, DPKG: PACKAGES + FM, STATES: shown()}
     assert findings(hgx) == {}
     assert evidence("fabric-nothing-to-do", hgx) == []
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hostwright.hardware.kernellog import KERNEL_LOG
-from hostwright.hardware.nvsmi import NVIDIA_SMI
 
-from hostwright.audit.failures import driver_load
 from hostwright.plan.hostfacts import PCI
 from hostwright.plan.model import Answer
 from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE
+from hostwright.standard.roles.driver.failures import load as driver_load
+from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
+from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG
 from tests.unit.roles.test_role_driver import BARE, OTHER, T4, V, state
 from tests.unit.support.driver_looks import (
     BOOT,

@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hostwright.failures.health import HEALTH
-from hostwright.failures.memory import MEMORY
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.failures.units import PERSISTENCED, UNITS
-from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuProcess, NvLink
+from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuLink, GpuProcess
 from hostwright.plan.model import Answer, Facts
+from hostwright.standard.roles.driver.failures.cards.health import HEALTH
+from hostwright.standard.roles.driver.failures.cards.memory import MEMORY
+from hostwright.standard.roles.driver.failures.units import PERSISTENCED, UNITS
 from tests.unit.support.gpu_looks import A100, ALL, SILENT, T4, all_seen, cards, look, only, seen, unread
 
 CARD = "card 1 (0000:3c:00.0)"
@@ -174,7 +174,7 @@ ANY_GPU = st.builds(
     pcie_generation=COUNT, pcie_generation_max=COUNT, ecc_volatile=ECC, ecc_aggregate=ECC, remapped_uncorrected=COUNT,
     retired_single_bit=COUNT, retired_double_bit=COUNT, temperature=COUNT, temperature_slowdown=COUNT,
     mig=st.none() | st.booleans(), mig_instances=COUNT, slowdowns=st.tuples(WORDS), fault=WORDS, recovery=WORDS,
-    links=st.lists(st.builds(NvLink, st.integers(0, 20), st.booleans())).map(tuple),
+    links=st.lists(st.builds(GpuLink, st.integers(0, 20), st.booleans())).map(tuple),
     processes=st.lists(st.builds(GpuProcess, st.integers(), WORDS, WORDS)).map(tuple),
 )  # fmt: skip
 
@@ -189,4 +189,4 @@ def test_a_daemon_that_does_not_run_is_no_failure_of_the_card() -> None:
     stopped = Answer(0, f"Id={PERSISTENCED}\nLoadState=loaded\nActiveState=inactive\nSubState=dead\nResult=success\n")
     off = replace(T4, persistence=False)
     assert seen("persistence-off", look(off))
-    assert seen("persistence-off", look(off, answers={UNITS: stopped})) == []
+    assert seen("persistence-off", look(off, answers={UNITS.states: stopped})) == []

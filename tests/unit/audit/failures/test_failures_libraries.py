@@ -6,13 +6,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hostwright.failures.cudnn import CUDNN as CUDNN_RULES
-from hostwright.failures.libraries import LIBRARIES
-from hostwright.failures.loader import LOADER_RULES
-from hostwright.failures.loader_cache import LOADER, cached
-from hostwright.failures.sonames import NAMES
-from hostwright.failures.toolkits import TOOLKITS
-from hostwright.failures.variables import VARIABLES, VARIABLES_RULES
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +13,13 @@ from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.look import Unread
 from hostwright.plan.model import Answer, Probe
 from hostwright.resources.packages.packages import DPKG
+from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
+from hostwright.standard.roles.cudnn.failures import FAILURES as CUDNN_RULES
+from hostwright.standard.roles.driver.failures.loader_cache import LOADER, cached
 from hostwright.standard.roles.environment import COMMAND
+from hostwright.standard.roles.environment.failures import FAILURES
+from hostwright.standard.roles.environment.failures.sonames import NAMES, SONAME_RULES
+from hostwright.standard.roles.environment.failures.variables import VARIABLES
 from tests.unit.support.library_looks import (
     CUDNN,
     LIB,
@@ -42,9 +41,7 @@ from tests.unit.support.library_looks import (
 )
 from tests.unit.support.shell import ask, program
 
-LAYERS = {"cudnn", "environment"}
-SIGNED = [rule for rule in LIBRARIES if rule.sign and rule.sign.layer in LAYERS]
-RULES = [*CUDNN_RULES, *SIGNED, *LOADER_RULES, *VARIABLES_RULES]
+RULES = [rule for rule in (*CUDNN_RULES, *FAILURES) if rule.sign]
 DISTRIBUTION = f"{PACKAGES}nvidia-cuda-toolkit\t11.2.2-3\tii \n"
 
 
@@ -254,7 +251,7 @@ def test_links_and_what_files_call_themselves_are_read(tmp_path: Path) -> None:
     readelf = program(tmp_path, "reader", READELF)
     script = NAMES.script.replace("readelf", str(readelf)).replace("/bin/sh", str(folder / "libcublas.so.11.4.1"))
     answer = asked(Probe(script), tmp_path, "/usr/l")
-    assert seen(LOADER_RULES[-1], look_at({NAMES: answer})) == [
+    assert seen(SONAME_RULES[-1], look_at({NAMES: answer})) == [
         "/usr/lib/libcuda.so leads to /usr/local/cuda-11.2/lib64/libcudnn.so.8",
         "/usr/lib/libcudart.so.11.0 calls itself libcublas.so.11",
     ]
@@ -267,7 +264,7 @@ def test_a_toolkit_that_has_two_names_is_looked_at_once(tmp_path: Path) -> None:
     (tmp_path / "usr/local/cuda-11").symlink_to("cuda-11.2")
     (tmp_path / "usr/local/cuda").symlink_to("cuda-11.2")
     answer = asked(NAMES, tmp_path, "/usr/l")
-    assert seen(LOADER_RULES[-1], look_at({NAMES: answer})) == [f"{LIB}/libcusolver.so.10 leads to libcusolver.so.11"]
+    assert seen(SONAME_RULES[-1], look_at({NAMES: answer})) == [f"{LIB}/libcusolver.so.10 leads to libcusolver.so.11"]
 
 
 def test_without_binutils_names_alone_are_looked_at(tmp_path: Path) -> None:

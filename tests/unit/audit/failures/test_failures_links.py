@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hostwright.failures.driver_state import BOOTED
-from hostwright.failures.links import ACS
 
-from hostwright.audit.hardware.gpu import Gpu, GpuProcess, NvLink
+from hostwright.audit.hardware.gpu import Gpu, GpuLink, GpuProcess
 from hostwright.plan.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Facts
+from hostwright.standard.roles.driver.failures.cards.links import ACS
+from hostwright.standard.roles.driver.failures.state import BOOTED
 from tests.unit.support.gpu_looks import A100, NOW, T4, all_seen, cards, line, look, only, seen, unread
 from tests.unit.support.shell import program
 
@@ -26,7 +26,7 @@ HOST = {
     PYTHONS: Answer(0, "/usr/bin/python3 3.8\n"),
     MEMORY: Answer(0, "67108864\n"),
 }
-DEAD = tuple(NvLink(number, number not in {3, 7}) for number in range(12))
+DEAD = tuple(GpuLink(number, number not in {3, 7}) for number in range(12))
 BUSY = replace(T4, performance="P0", slowdowns=(), processes=(GpuProcess(7, "python3", "C"),))
 
 
@@ -67,7 +67,7 @@ def test_beside_nvswitches_every_link_counts() -> None:
 
 
 def test_without_nvswitches_a_card_may_have_no_bridge_but_not_half_of_one() -> None:
-    bare = replace(A100, links=tuple(NvLink(number, False) for number in range(12)))
+    bare = replace(A100, links=tuple(GpuLink(number, False) for number in range(12)))
     assert all_seen(look(bare)) == {}
     half = replace(A100, links=DEAD)
     assert only(look(half), "nvlink-partial") == "card 0 (0000:3b:00.0): 2 of 12 NVLinks inactive: 3, 7"
@@ -75,7 +75,7 @@ def test_without_nvswitches_a_card_may_have_no_bridge_but_not_half_of_one() -> N
 
 @pytest.mark.parametrize("model", ["NVIDIA H100 PCIe", "NVIDIA H100 NVL"])
 def test_an_h100_card_has_more_links_than_its_bridges_take(model: str) -> None:
-    bridged = tuple(NvLink(number, number not in {4, 5, 10, 11, 16, 17}) for number in range(18))
+    bridged = tuple(GpuLink(number, number not in {4, 5, 10, 11, 16, 17}) for number in range(18))
     card = replace(A100, model=model)
     assert all_seen(look(replace(card, links=bridged))) == {}
     assert all_seen(look(replace(card, links=bridged[:17]))) == {}

@@ -13,17 +13,18 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hostwright.failures.packages import DISK, PACKAGES
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.apply.jobs import jobs
-from hostwright.audit.failures import apt, disks, host
+from hostwright.audit.failures import logs
 from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.look import Unread
 from hostwright.plan.model import Answer, Probe, RolePlan
 from hostwright.plan.release import RELEASE
 from hostwright.resources.packages.packages import DPKG
+from hostwright.standard.roles.base.failures import apt, disks, host
+from hostwright.standard.roles.base.failures.packages import DISK, PACKAGES
 from tests.unit.roles import test_role_base, test_role_container
 from tests.unit.support.facts import Reply
 from tests.unit.support.hostlooks import NOW, df, evidence, look_at
@@ -310,22 +311,22 @@ def last_jobs(tmp_path: Path) -> str:
     a_job(tmp_path / "r2-container-c", "container", 0, "fine\n", 30)
     a_job(tmp_path / "r1-container-d", "container", 4, "E: long ago\n", 40)
     a_job(tmp_path / "r4-cuda-e", "cuda", None, "still running\n", 5)
-    status, text = ask(host.LAST_JOBS.script.replace(jobs.JOBS_DIR, str(tmp_path)))
+    status, text = ask(logs.LAST_JOBS.script.replace(jobs.JOBS_DIR, str(tmp_path)))
     assert status == 0
     return text
 
 
 def test_the_last_job_of_each_role_is_read(last_jobs: str) -> None:
-    assert list(host.ended(last_jobs)) == [
-        host.Ended("cuda", "r4-cuda-e", None, ""),
-        host.Ended("base", "r3-base-a", 1, "E: no room"),
-        host.Ended("container", "r2-container-c", 0, ""),
+    assert list(logs.ended(last_jobs)) == [
+        logs.Ended("cuda", "r4-cuda-e", None, ""),
+        logs.Ended("base", "r3-base-a", 1, "E: no room"),
+        logs.Ended("container", "r2-container-c", 0, ""),
     ]
 
 
 def test_a_job_that_failed_is_seen_while_its_layer_differs(last_jobs: str) -> None:
-    assert evidence("job-failed", {host.LAST_JOBS: last_jobs}) == []
-    differing = {host.LAST_JOBS: last_jobs, UPDATES: "0001\n"}
+    assert evidence("job-failed", {logs.LAST_JOBS: last_jobs}) == []
+    differing = {logs.LAST_JOBS: last_jobs, UPDATES: "0001\n"}
     assert evidence("job-failed", differing) == ["base: job r3-base-a ended with status 1: E: no room"]
 
 
@@ -335,9 +336,9 @@ def test_a_job_that_failed_is_seen_while_its_layer_differs(last_jobs: str) -> No
 def test_a_job_that_was_cut_off_is_told_from_one_that_runs(last_jobs: str, running: str, seen: list[str]) -> None:
     newest = 'job r9-base-x\nr9-base-x/job.json:{"schema": 1, "role": "base\n' + last_jobs
     alive = f"{running} {json.dumps({**RUNS, 'role': 'base'})}\n" if running else ""
-    assert evidence("job-failed", {host.LAST_JOBS: newest, jobs.RUNNING: alive, UPDATES: "0001\n"}) == seen
+    assert evidence("job-failed", {logs.LAST_JOBS: newest, jobs.RUNNING: alive, UPDATES: "0001\n"}) == seen
 
 
 def test_a_host_without_jobs_has_none(tmp_path: Path) -> None:
-    assert ask(host.LAST_JOBS.script.replace(jobs.JOBS_DIR, str(tmp_path / "none"))) == (0, "")
-    assert ask(host.LAST_JOBS.script.replace(jobs.JOBS_DIR, str(tmp_path))) == (0, "")
+    assert ask(logs.LAST_JOBS.script.replace(jobs.JOBS_DIR, str(tmp_path / "none"))) == (0, "")
+    assert ask(logs.LAST_JOBS.script.replace(jobs.JOBS_DIR, str(tmp_path))) == (0, "")

@@ -1,8 +1,8 @@
 """Every failure that can be recognised is planted: on a lab host, or in made-up facts where hardware is due."""
 
-from hostwright.audit.failures import SIGNED
 from tests.lab.audit.made_up import MADE_UP
 from tests.lab.audit.plants import PLANTS
+from tests.unit.support.known import SIGNED
 
 PLANTED = {rule for one in (*PLANTS, *MADE_UP) for rule in one.rules}
 

@@ -7,9 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hostwright.failures.libraries import LIBRARIES
-from hostwright.failures.python import PYTHON, WHEELS
-from hostwright.failures.python_state import OUTSIDE, VENVS, outside, used
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,12 +16,15 @@ from hostwright.plan.hostfacts import AVX, PYTHONS
 from hostwright.plan.model import Answer
 from hostwright.plan.planning import Desired, DesiredRole
 from hostwright.resources.python.python import Recipe, Venv
+from hostwright.standard.roles.tensorflow.failures.python import PYTHON, WHEELS
+from hostwright.standard.roles.tensorflow.failures.state import OUTSIDE, VENVS, outside, used
 from tests.unit.roles.test_role_tensorflow import LINK, recipe
 from tests.unit.roles.test_role_tensorflow import found as audited
+from tests.unit.support.known import with_message
 from tests.unit.support.library_looks import DESIRED, STACK, VENV, Differs, asked, look_at, resource, seen
 from tests.unit.support.stacks import with_values
 
-RULES = [*PYTHON, *(rule for rule in LIBRARIES if rule.sign and rule.sign.layer == "tensorflow")]
+RULES = [*PYTHON, *with_message("tensorflow")]
 HOME = recipe().home
 
 

@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hostwright.failures.docker_state import COMMAND, SETTINGS
 
-from hostwright.audit.failures import units
 from hostwright.plan.hostfacts import PCI
 from hostwright.plan.model import Probe
 from hostwright.resources.containers import LINKS_UNIT
+from hostwright.standard.roles.container.failures import units
+from hostwright.standard.roles.container.failures.state import COMMAND, SETTINGS
+from hostwright.standard.roles.driver.failures import units as daemons
+from hostwright.standard.roles.driver.failures.units import UNITS as DAEMONS
 from tests.unit.support.hostlooks import evidence, show, shown
 from tests.unit.support.shell import program, run
 
+STATES = units.UNITS.states
+JOURNALS = units.UNITS.journals
 EXITED = {"active": "failed", "sub": "failed", "result": "exit-code"}
 JSON = SETTINGS[1]
 
@@ -25,15 +29,15 @@ def journal(unit: str, *lines: str) -> str:
 
 def test_a_masked_docker_is_seen() -> None:
     text = shown(docker=show("docker.service", "inactive", "dead", load="masked"))
-    assert evidence("docker-masked", {units.UNITS: text}) == ["docker.service is masked"]
+    assert evidence("docker-masked", {STATES: text}) == ["docker.service is masked"]
 
 
 def test_a_docker_whose_socket_is_masked_cannot_be_started() -> None:
     masked = show(units.SOCKET, "inactive", "dead", load="masked")
     text = shown(docker=show("docker.service", "inactive", "dead")).replace(show(units.SOCKET), masked)
-    assert evidence("docker-masked", {units.UNITS: text}) == ["docker.socket is masked"]
-    assert evidence("docker-masked", {units.UNITS: shown().replace(show(units.SOCKET), masked)}) == [], "it needs none"
-    assert evidence("docker-stopped", {units.UNITS: text}) == []
+    assert evidence("docker-masked", {STATES: text}) == ["docker.socket is masked"]
+    assert evidence("docker-masked", {STATES: shown().replace(show(units.SOCKET), masked)}) == [], "it needs none"
+    assert evidence("docker-stopped", {STATES: text}) == []
 
 
 def test_a_failed_unit_says_what_its_program_said_last() -> None:
@@ -44,7 +48,7 @@ def test_a_failed_unit_says_what_its_program_said_last() -> None:
         "docker.service: Main process exited, code=exited, status=1/FAILURE",
         "Failed to start Docker Application Container Engine.",
     )
-    given_ = {units.UNITS: shown(docker=show("docker.service", **EXITED)), units.JOURNALS: said}
+    given_ = {STATES: shown(docker=show("docker.service", **EXITED)), JOURNALS: said}
     assert evidence("container-unit-failed", given_) == [
         "docker.service is failed (failed, exit-code)",
         "failed to start daemon: no space left on device",
@@ -54,7 +58,7 @@ def test_a_failed_unit_says_what_its_program_said_last() -> None:
 
 def test_a_failed_unit_is_seen_without_its_journal() -> None:
     text = shown(containerd=show("containerd.service", **EXITED))
-    assert evidence("container-unit-failed", {units.UNITS: text, units.JOURNALS: None}) == [
+    assert evidence("container-unit-failed", {STATES: text, JOURNALS: None}) == [
         "containerd.service is failed (failed, exit-code)"
     ]
 
@@ -74,12 +78,12 @@ def test_a_unit_that_is_restarted_has_failed_and_one_that_starts_has_not(
     sub: str, result: str, restarts: str, seen: list[str]
 ) -> None:
     text = shown(docker=show("docker.service", "activating", sub, result=result) + f"NRestarts={restarts}\n")
-    assert evidence("container-unit-failed", {units.UNITS: text}) == seen
+    assert evidence("container-unit-failed", {STATES: text}) == seen
 
 
 def test_a_unit_that_runs_again_has_not_failed() -> None:
     text = shown(docker=show("docker.service") + "NRestarts=3\n")
-    assert evidence("container-unit-failed", {units.UNITS: text}) == []
+    assert evidence("container-unit-failed", {STATES: text}) == []
 
 
 def test_what_a_program_said_at_an_earlier_start_is_no_evidence() -> None:
@@ -94,7 +98,7 @@ def test_what_a_program_said_at_an_earlier_start_is_no_evidence() -> None:
         f"{LINKS_UNIT}: Main process exited, code=exited, status=203/EXEC",
         f"{LINKS_UNIT}: Failed with result 'exit-code'.",
     )
-    given_ = {units.UNITS: shown(dev_char=show(LINKS_UNIT, **EXITED)), units.JOURNALS: said}
+    given_ = {STATES: shown(dev_char=show(LINKS_UNIT, **EXITED)), JOURNALS: said}
     assert evidence("dev-char-unit-failed", given_) == [
         f"{LINKS_UNIT} is failed (failed, exit-code)",
         f"{LINKS_UNIT}: Failed at step EXEC spawning /usr/bin/nvidia-ctk: No such file or directory",
@@ -111,7 +115,7 @@ def test_the_start_limit_is_seen_once() -> None:
         "docker.service: Start request repeated too quickly.",
         "Failed to start Docker Application Container Engine.",
     )
-    failed = {units.UNITS: shown(docker=show("docker.service", **EXITED)), units.JOURNALS: said}
+    failed = {STATES: shown(docker=show("docker.service", **EXITED)), JOURNALS: said}
     assert evidence("start-limit", failed) == [
         "docker.service: Start request repeated too quickly.",
         "unknown flag: --no-such-option",
@@ -127,8 +131,8 @@ def test_a_docker_that_refuses_its_settings_is_one_finding(text: str, rule: str)
     said = journal("docker.service", "docker.service: Start request repeated too quickly.")
     failed: dict[Probe, Any] = {
         JSON: text,
-        units.UNITS: shown(docker=show("docker.service", **EXITED)),
-        units.JOURNALS: said,
+        STATES: shown(docker=show("docker.service", **EXITED)),
+        JOURNALS: said,
     }
     assert evidence(rule, failed)[-1] == "docker.service is failed (failed, exit-code)"
     for other in ("start-limit", "container-unit-failed"):
@@ -138,23 +142,23 @@ def test_a_docker_that_refuses_its_settings_is_one_finding(text: str, rule: str)
 
 def test_the_start_limit_of_yesterday_is_history() -> None:
     said = journal("docker.service", "docker.service: Start request repeated too quickly.")
-    assert evidence("start-limit", {units.JOURNALS: said}) == []
+    assert evidence("start-limit", {JOURNALS: said}) == []
 
 
 def test_the_unit_of_the_links_is_a_warning_of_its_own() -> None:
     text = shown(dev_char=show(LINKS_UNIT, **EXITED))
-    assert evidence("dev-char-unit-failed", {units.UNITS: text})
-    assert evidence("container-unit-failed", {units.UNITS: text}) == []
+    assert evidence("dev-char-unit-failed", {STATES: text})
+    assert evidence("container-unit-failed", {STATES: text}) == []
 
 
 def test_fabric_manager_may_fail_where_there_is_no_nvswitch() -> None:
-    text = shown(fabricmanager=show(units.FABRIC_MANAGER, **EXITED))
-    assert evidence("driver-unit-failed", {units.UNITS: text}) == []
-    assert evidence("driver-unit-failed", {units.UNITS: text, PCI: "0x10de 0x068000 0x1af1\n"})
-    assert evidence("driver-unit-failed", {units.UNITS: shown(persistenced=show(units.PERSISTENCED, **EXITED))})
+    text = shown(fabricmanager=show(daemons.FABRIC_MANAGER, **EXITED))
+    assert evidence("driver-unit-failed", {DAEMONS.states: text}) == []
+    assert evidence("driver-unit-failed", {DAEMONS.states: text, PCI: "0x10de 0x068000 0x1af1\n"})
+    assert evidence("driver-unit-failed", {DAEMONS.states: shown(persistenced=show(daemons.PERSISTENCED, **EXITED))})
 
 
 def test_only_failed_units_are_asked_for_their_journals(tmp_path: Path) -> None:
     program(tmp_path, "systemctl", 'echo "containerd.service loaded failed failed containerd"')
     program(tmp_path, "journalctl", 'echo "of $3: & / lost"')
-    assert run(units.JOURNALS.script, path=tmp_path).stdout == b"containerd.service: of containerd.service: & / lost\n"
+    assert run(JOURNALS.script, path=tmp_path).stdout == b"containerd.service: of containerd.service: & / lost\n"

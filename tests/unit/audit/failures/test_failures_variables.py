@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
-from hostwright.failures.toolkits import TOOLKITS
-from hostwright.failures.variables import VARIABLES, VARIABLES_RULES, assignments
 
 from hostwright.audit.look import Unread
 from hostwright.plan.model import Answer
+from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
+from hostwright.standard.roles.environment.failures.variables import VARIABLES, VARIABLES_RULES, assignments
 from tests.unit.support.library_looks import LINK, OWN, Differs, asked, look_at, seen, toolkit, write
 
 RULES = {rule.name: rule for rule in VARIABLES_RULES}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hostwright.failures.smi import SMI
-from hostwright.hardware.kernellog import KernelLine
-from hostwright.hardware.nvsmi import NVIDIA_SMI
 
 from hostwright.plan.model import Answer, Facts
+from hostwright.standard.roles.driver.failures.cards.smi import SMI
+from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
+from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 from tests.unit.support.gpu_looks import A100, T4, all_seen, cards, line, look, only, seen, unread, xid
 
 LOADING = "nvidia-nvlink: Nvlink Core is being initialized, major device number 234"

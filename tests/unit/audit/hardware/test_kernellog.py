@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hostwright.hardware.kernellog import KERNEL_LOG, MAX_LINES, WINDOW, KernelLine, kernel_lines
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG, MAX_LINES, WINDOW, KernelLine, kernel_lines
 from tests.unit.support.shell import program
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

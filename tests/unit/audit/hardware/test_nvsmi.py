@@ -6,9 +6,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
-from hostwright.hardware.nvsmi import NVIDIA_SMI, NVLINKS, read_report
 
-from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuProcess, GpuReport, NvLink
+from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuLink, GpuProcess
+from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, NVLINKS, GpuReport, read_report
 from tests.unit.support.shell import program, run
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "nvidia-smi"
@@ -203,14 +203,14 @@ def _all() -> list[Gpu]:
 
 def test_links_are_told_by_uuid_whatever_the_order():
     first, second = read_report(fixture("v100-sxm2-450.80.02"), LINKS).gpus
-    assert first.links == (NvLink(0, True), NvLink(5, False)), "no bandwidth is no link"
-    assert second.links == (NvLink(0, True), NvLink(1, False))
+    assert first.links == (GpuLink(0, True), GpuLink(5, False)), "no bandwidth is no link"
+    assert second.links == (GpuLink(0, True), GpuLink(1, False))
 
 
 def test_links_are_told_by_index_where_there_is_no_uuid():
     text = "GPU 1: Tesla V100-SXM2-32GB\n   Link 1: <inactive>\n   Link 0: 26.562 GB/s\nGPU 9: other\n Link 0: 1 GB/s\n"
     first, second = read_report(fixture("v100-sxm2-450.80.02"), text).gpus
-    assert (first.links, second.links) == ((), (NvLink(0, True), NvLink(1, False)))
+    assert (first.links, second.links) == ((), (GpuLink(0, True), GpuLink(1, False)))
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ import re
 from dataclasses import fields, replace
 
 import pytest
-from hostwright.hardware.nvsmi import read_report
-from hostwright.hardware.nvsmi_values import MAX_SIGNS, NO_VALUES
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuReport
+from hostwright.audit.hardware.gpu import EccCounts, Gpu
+from hostwright.standard.roles.driver.nvsmi.report import GpuReport, read_report
+from hostwright.standard.roles.driver.nvsmi.values import MAX_CHARACTERS, NO_VALUES
 from tests.unit.audit.hardware.test_nvsmi import REPORTS, T4, fixture
 
 NAMES = sorted(REPORTS)

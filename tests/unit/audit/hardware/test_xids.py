@@ -5,16 +5,26 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hostwright.hardware.kernellog import KernelLine
-from hostwright.hardware.xid_catalog import AZURE_FAILS_A_NODE, CATALOG, UNKNOWN, Action, Concern, meaning_of
-from hostwright.hardware.xids import TEXT_SIGNS, XidEvent, loaded_at, slot, xid_events
 from hypothesis import given
 from hypothesis import strategies as st
+
+from hostwright.audit.hardware.gpu import GpuEvent
+from hostwright.standard.roles.driver.xids.catalog import (
+    AZURE_FAILS_A_NODE,
+    CATALOG,
+    UNKNOWN,
+    Action,
+    Concern,
+    meaning_of,
+)
+from hostwright.standard.roles.driver.xids.events import TEXT_CHARACTERS, loaded_at, slot, xid_events
+from hostwright.standard.roles.driver.xids.events import event as xid
+from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
 AT = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
 
 
-def event(text: str, at: datetime | None = AT) -> tuple[XidEvent, ...]:
+def event(text: str, at: datetime | None = AT) -> tuple[GpuEvent, ...]:
     return xid_events((KernelLine(at, text),))
 
 
@@ -35,7 +45,7 @@ def event(text: str, at: datetime | None = AT) -> tuple[XidEvent, ...]:
     ],
 )
 def test_every_form_is_read(text: str, number: int, rest: str) -> None:
-    assert event(text) == (XidEvent(number, "0000:3b:00", "2026-11-21T11:00:00+00:00", rest),)
+    assert event(text) == (xid(number, "0000:3b:00", "2026-11-21T11:00:00+00:00", rest),)
 
 
 @pytest.mark.parametrize(
@@ -61,9 +71,9 @@ def test_they_are_grouped_by_card_and_number_with_the_last_time() -> None:
         for bus, number, hours in rows
     )
     assert found == (
-        XidEvent(31, "0000:3b:00", "2026-11-21T10:00:00+00:00", "1 h", 3),
-        XidEvent(13, "0000:3b:00", "2026-11-21T09:00:00+00:00", "2 h", 1),
-        XidEvent(31, "0000:5e:00", "2026-11-21T11:00:00+00:00", "0 h", 1),
+        xid(31, "0000:3b:00", "2026-11-21T10:00:00+00:00", "1 h", 3),
+        xid(13, "0000:3b:00", "2026-11-21T09:00:00+00:00", "2 h", 1),
+        xid(31, "0000:5e:00", "2026-11-21T11:00:00+00:00", "0 h", 1),
     )
 
 
@@ -151,7 +161,7 @@ def test_every_action_is_used_and_its_sentence_is_its_own() -> None:
 
 
 def test_no_number_is_told_twice() -> None:
-    from hostwright.audit.hardware import xid_catalog
+    from hostwright.standard.roles.driver.xids import catalog as xid_catalog
 
     numbers = [number for row in xid_catalog._ROWS for number in row[0]]
     assert len(numbers) == len(set(numbers)) == len(CATALOG)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.audit.hardware.gpu import Gpu, GpuProcess, NvLink
+from hostwright.audit.hardware.gpu import Gpu, GpuLink, GpuProcess
 from hostwright.audit.reports import html_charts, html_data
 from hostwright.audit.reports.html import PAGE, SCRIPTS, STYLES, digest, render_html
 from hostwright.audit.reports.html_charts import OTHERS, Ground, history
@@ -208,7 +208,7 @@ def test_equal_values_are_kept_once():
 
 
 def test_a_card_is_a_row_of_its_fields():
-    card = replace(CARD, links=(NvLink(0, True), NvLink(1, False)), processes=(GpuProcess(7, "python3", "C", 5),))
+    card = replace(CARD, links=(GpuLink(0, True), GpuLink(1, False)), processes=(GpuProcess(7, "python3", "C", 5),))
     row = dict(zip(html_data.GPU_FIELDS, html_data.gpu_row(card), strict=True))
     assert row["model"] == "Tesla T4"
     assert row["volatile"] == [0, 0]

@@ -1,0 +1,88 @@
+"""Docker's units, and the one that makes the links in /dev/char: those that failed, are masked, or give up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hostwright.audit.failures import FailureRule, ForPeople, Sign, Stuck
+from hostwright.audit.failures.units import Units
+from hostwright.audit.look import Look, Unread
+from hostwright.resources.containers import LINKS_UNIT
+from hostwright.standard.roles.container.failures import state
+
+DOCKER = ("docker.service", "containerd.service")
+SOCKET = "docker.socket"  #: docker.service requires it
+UNITS = Units((*DOCKER, LINKS_UNIT, SOCKET))
+
+
+def too_often(look: Look) -> Iterator[str]:
+    """docker.service or containerd.service is failed, and its journal says that systemd no longer starts it."""
+    for name in DOCKER:
+        if (said := UNITS.limited(look, name)) and not _explained(look, name):
+            yield said
+            yield from UNITS.last_words(look, name)
+
+
+def masked(look: Look) -> Iterator[str]:
+    """docker.service or containerd.service is masked, or docker.socket is and Docker, which needs it, does not run."""
+    runs = UNITS.unit(look, DOCKER[0]).active == "active"
+    for name in DOCKER if runs else (*DOCKER, SOCKET):
+        if UNITS.unit(look, name).load == "masked":
+            yield f"{name} is masked"
+
+
+def container_units_failed(look: Look) -> Iterator[str]:
+    """docker.service or containerd.service failed, or is restarted again and again, and daemon.json is not why."""
+    for one in (UNITS.unit(look, name) for name in DOCKER):
+        if one.failed and not UNITS.limited(look, one.name) and not _explained(look, one.name):
+            yield str(one)
+            yield from UNITS.last_words(look, one.name)
+
+
+def links_unit_failed(look: Look) -> Iterator[str]:
+    """The unit that makes the links in /dev/char at boot is failed."""
+    links = UNITS.unit(look, LINKS_UNIT)
+    if links.failed:
+        yield str(links)
+        yield from UNITS.last_words(look, LINKS_UNIT)
+
+
+def _explained(look: Look, name: str) -> bool:
+    """Whether a failure of its own says why Docker does not start: dockerd refuses its daemon.json."""
+    try:
+        return name == state.UNIT and bool(state.said_twice(look))
+    except state.NotJson:
+        return True
+    except Unread:
+        return False
+
+
+UNIT_RULES = (
+    FailureRule(
+        "container-unit-failed",
+        "",
+        "Docker or containerd was started and ended with an error",
+        "Read its journal (journalctl -u UNIT -n 50), mend the cause, then systemctl restart UNIT",
+        "systemd.service(5)",
+        sign=Sign("container", container_units_failed, (UNITS.states, UNITS.journals)),
+        treatment=Stuck("Docker or containerd failed"),
+    ),
+    FailureRule(
+        "docker-masked",
+        "",
+        "somebody masked a unit of Docker's, so that nothing can start it, a provisioning run neither",
+        "Ask who did it and why, then systemctl unmask UNIT and provision again",
+        "systemctl(1)",
+        sign=Sign("container", masked, (UNITS.states,)),
+        treatment=ForPeople(),
+    ),
+    FailureRule(
+        "dev-char-unit-failed",
+        "",
+        "the links in /dev/char, which keep the GPUs in containers, were not made at the last boot",
+        "Read its journal (journalctl -u hostwright-nvidia-dev-char), mostly the driver was not loaded yet;"
+        " then systemctl restart hostwright-nvidia-dev-char",
+        "NVIDIA/nvidia-container-toolkit#48",
+        sign=Sign("container", links_unit_failed, (UNITS.states, UNITS.journals), grave=False),
+    ),
+)

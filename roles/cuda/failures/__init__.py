@@ -1,0 +1,26 @@
+"""Failures of the CUDA toolkit, of where it comes from, and of what came with it."""
+
+from __future__ import annotations
+
+from hostwright.audit.failures import FailureRule
+from hostwright.standard.roles.cuda.failures.installed import CUDA
+from hostwright.standard.roles.cuda.failures.sources import SOURCE_RULES
+
+FAILURES = (
+    FailureRule(
+        "driver-dragged-in",
+        r"hostwright: apt would also install:",
+        "the packages asked for depend on packages that the stack keeps out, such as another driver",
+        "Install cuda-toolkit-X-Y and never cuda or cuda-X-Y; look for a second CUDA repository on the host",
+        "NVIDIA/TensorRT#1741",
+    ),
+    FailureRule(
+        "cuda-key-rotated",
+        r"NO_PUBKEY A4B469963BF863CC",
+        "NVIDIA's network repository is signed with the key of April 2022, and the host knows only the older one",
+        "Remove that repository from the host (the stack installs from the local one), or install cuda-keyring_1.1-1",
+        "NVIDIA/cuda-repo-management#4",
+    ),
+    *CUDA,
+    *SOURCE_RULES,
+)

@@ -1,0 +1,23 @@
+"""Failures of the NVIDIA driver, its installer, its module, its daemons, and of the cards."""
+
+from __future__ import annotations
+
+from hostwright.standard.roles.driver.failures.build import BUILD_RULES
+from hostwright.standard.roles.driver.failures.cards.health import HEALTH
+from hostwright.standard.roles.driver.failures.cards.links import LINKS
+from hostwright.standard.roles.driver.failures.cards.memory import MEMORY
+from hostwright.standard.roles.driver.failures.cards.smi import SMI
+from hostwright.standard.roles.driver.failures.cards.xids import XIDS
+from hostwright.standard.roles.driver.failures.install import INSTALL_RULES
+from hostwright.standard.roles.driver.failures.kernel import KERNEL_RULES
+from hostwright.standard.roles.driver.failures.load import LOAD_RULES
+from hostwright.standard.roles.driver.failures.messages import MESSAGES
+from hostwright.standard.roles.driver.failures.units import UNIT_RULES
+
+#: what a compiler says stands before what the installer around it says, and a driver that does not run before its cards
+FAILURES = (
+    *MESSAGES, *BUILD_RULES, *LOAD_RULES, *INSTALL_RULES, *KERNEL_RULES, *UNIT_RULES,
+    *XIDS, *SMI, *MEMORY, *HEALTH, *LINKS,
+)  # fmt: skip
+
+COMMANDS = ("dkms",)  #: with which sentences begin

@@ -1,0 +1,79 @@
+"""What a build of the driver's module and its installer wrote on a host, as long as the layer differs from the stack.
+
+DKMS's make.log is read where the running kernel has no module, then the log of the layer's last job where that failed,
+and NVIDIA's installer's own where no job of that layer ended after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from hostwright.apply.jobs import jobs
+from hostwright.audit.failures import Sign, logs
+from hostwright.audit.failures.logs import LAST_JOBS
+from hostwright.audit.look import Look
+from hostwright.common.quoting import sh
+from hostwright.plan.model import Probe
+from hostwright.resources.driver_steps import LOG
+from hostwright.standard.roles.driver.failures.state import build_errors
+
+LAYER = "driver"
+
+#: The end of the installer's log, unless a job of the role driver has ended since: then that one's log is the news.
+INSTALLER_LOG = Probe(
+    sh('f=%s; [ -s "$f" ] || exit 0\nfor s in %s/*/status; do\n', LOG, jobs.JOBS_DIR)
+    + """  if [ "$s" -nt "$f" ] && grep -qs '"role": "driver"' "${s%status}job.json"; then exit 0; fi
+done
+tail -n 80 "$f" | tail -c 16000; exit 0""",
+    root=True,
+)
+LOG_PROBES = (INSTALLER_LOG, LAST_JOBS, jobs.RUNNING)
+
+_COMPLETE = "is now complete"  #: the installer's last words when all went well
+BUILD_FAILED = "dkms-build"  #: the rule for what the compiler said and no other rule knows
+
+When = Callable[[Look], bool]
+
+
+def always(look: Look) -> bool:  # noqa: ARG001
+    """No further condition."""
+    return True
+
+
+def told(look: Look) -> tuple[str, str]:
+    """The rule whose message is in the newest log of the driver's layer, where that differs, and the line; two empty
+    texts for none. Raises ``Unread``, also while a job is at work on the host.
+    """
+    return logs.told(look, LAYER, _texts)
+
+
+def from_log(look: Look, name: str) -> Iterator[str]:
+    """The line by which this rule is told in the newest log of the layer, where that differs. Raises ``Unread``."""
+    return logs.from_log(look, LAYER, name, _texts)
+
+
+def in_log(name: str, *, when: When = always, grave: bool = True, provision: bool = False) -> Sign:
+    """The sign of a rule that is told by its message alone, in the log of a layer that still differs."""
+
+    def seen(look: Look) -> Iterator[str]:
+        """The layer differs from the stack, and its newest log (of its last job, of the installer, or DKMS's make.log)
+        has the message.
+        """
+        line = tuple(from_log(look, name))
+        if line and when(look):
+            yield from line
+
+    return Sign(LAYER, seen, LOG_PROBES, grave, provision)
+
+
+def _texts(look: Look, role: str) -> Iterator[tuple[str, str]]:
+    """The layer's logs, the newest and most precise first, each with the rule for what no other rule knows."""
+    if errors := build_errors(look):
+        yield "\n".join(errors), BUILD_FAILED
+    yield from logs.last_job(look, role)
+    yield _installers(look.text(INSTALLER_LOG)), ""
+
+
+def _installers(log: str) -> str:
+    """The installer's log from its first error on; empty where it ended well."""
+    return "" if _COMPLETE in log or "ERROR: " not in log else log[log.index("ERROR: ") :]

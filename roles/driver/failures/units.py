@@ -1,0 +1,42 @@
+"""The driver's daemons: nvidia-persistenced, and Fabric Manager on a host with NVSwitches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hostwright.audit.failures import FailureRule, Sign, Stuck
+from hostwright.audit.failures.units import Units
+from hostwright.audit.look import Look, Unread
+from hostwright.plan.hostfacts import PCI
+from hostwright.resources.gpu_use import nvswitches
+
+PERSISTENCED = "nvidia-persistenced.service"
+FABRIC_MANAGER = "nvidia-fabricmanager.service"
+UNITS = Units((PERSISTENCED, FABRIC_MANAGER))
+
+
+def driver_units_failed(look: Look) -> Iterator[str]:
+    """nvidia-persistenced is failed, or Fabric Manager on a host with NVSwitches."""
+    look.answer(PCI)
+    try:
+        switches = nvswitches(look.facts)
+    except ValueError:
+        raise Unread("the PCI bus cannot be read") from None
+    for name in (PERSISTENCED, FABRIC_MANAGER) if switches else (PERSISTENCED,):
+        one = UNITS.unit(look, name)
+        if one.failed:
+            yield str(one)
+            yield from UNITS.last_words(look, name)
+
+
+UNIT_RULES = (
+    FailureRule(
+        "driver-unit-failed",
+        "",
+        "one of the driver's daemons was started and ended with an error",
+        "Read its journal (journalctl -u UNIT -n 50), mend the cause, then systemctl restart UNIT",
+        "systemd.service(5)",
+        sign=Sign("driver", driver_units_failed, (UNITS.states, UNITS.journals, PCI)),
+        treatment=Stuck("a daemon of the driver failed"),
+    ),
+)

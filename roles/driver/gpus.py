@@ -1,0 +1,46 @@
+"""How NVIDIA's cards are read: from nvidia-smi's report, from the kernel's log of the last days, and on the PCI bus."""
+
+from __future__ import annotations
+
+from hostwright.audit.hardware.gpu import Gpu, GpuEvent
+from hostwright.audit.look import Cards, Look, Unread, once
+from hostwright.plan.hostfacts import PCI
+from hostwright.plan.model import Facts
+from hostwright.resources.gpu_use import gpu_ids
+from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, NVLINKS, GpuReport, read_report
+from hostwright.standard.roles.driver.xids.events import xid_events
+from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG, KernelLine, kernel_lines
+
+
+@once
+def smi(look: Look) -> GpuReport:
+    """nvidia-smi's report. Raises ``Unread`` when it did not answer, or with what is no report."""
+    answer = look.answer(NVIDIA_SMI)
+    if not answer.ok:
+        raise Unread(f"nvidia-smi ended with status {answer.status}")
+    links = look.facts[NVLINKS].text if NVLINKS in look.facts and look.facts[NVLINKS].ok else ""
+    try:
+        return read_report(answer.text, links)
+    except ValueError as error:
+        raise Unread(f"nvidia-smi's report cannot be read: {error}") from error
+
+
+@once
+def kernel_log(look: Look) -> tuple[KernelLine, ...]:
+    """What the kernel said of GPUs in the last days. Raises ``Unread``."""
+    return kernel_lines(look.text(KERNEL_LOG), look.now)
+
+
+def _gpus(look: Look) -> tuple[Gpu, ...]:
+    return smi(look).gpus
+
+
+def _events(look: Look) -> tuple[GpuEvent, ...]:
+    return xid_events(kernel_log(look))
+
+
+def _on_bus(facts: Facts) -> int:
+    return len(gpu_ids(facts))
+
+
+CARDS = Cards((NVIDIA_SMI, NVLINKS, KERNEL_LOG, PCI), _gpus, _events, _on_bus)

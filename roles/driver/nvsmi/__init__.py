@@ -1,0 +1,1 @@
+"""What nvidia-smi says of a host's cards, whatever driver generation wrote it."""

@@ -1,0 +1,33 @@
+"""Failures of what programs find without any variable, and of the variables that people set."""
+
+from __future__ import annotations
+
+from hostwright.audit.failures import FailureRule, Sign
+from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
+from hostwright.standard.roles.driver.failures.loader_cache import LOADER
+from hostwright.standard.roles.environment.failures.loader import LOADER_RULES, no_ptxas, not_cached
+from hostwright.standard.roles.environment.failures.sonames import SONAME_RULES
+from hostwright.standard.roles.environment.failures.variables import VARIABLES_RULES
+
+FAILURES = (
+    FailureRule(
+        "library-not-found",
+        r"Could not load dynamic library '|Cannot dlopen some GPU libraries",
+        "the loader does not find one of the libraries that TensorFlow opens, so it runs without the GPU",
+        "Provision again: the environment role lists them in /etc/ld.so.conf.d, which needs no variable",
+        "tensorflow/tensorflow#56413, #45930",
+        sign=Sign("environment", not_cached, (LOADER,), provision=True),
+        weight="general",
+    ),
+    FailureRule(
+        "ptxas-not-found",
+        r"Couldn't get ptxas version|ptxas not found|Can't find libdevice",
+        "the CUDA toolkit's bin directory is not on PATH",
+        "Provision again: the environment role puts it there",
+        "tensorflow/tensorflow#33375, #58681",
+        sign=Sign("environment", no_ptxas, (TOOLKITS,), provision=True),
+    ),
+    *LOADER_RULES,
+    *SONAME_RULES,
+    *VARIABLES_RULES,
+)
