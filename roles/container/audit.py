@@ -15,6 +15,7 @@ from hostwright.plan.auditvalue import (
 )
 from hostwright.plan.role import Wanted
 from hostwright.standard.roles.container import DOCKER, Container
+from hostwright.standard.roles.container.section import ContainerSection
 
 SETTINGS = Snippet.beside(__file__, "audit.sh", "container")
 INFO = Snippet.beside(__file__, "audit_root.sh", "docker", root=True)
@@ -24,7 +25,7 @@ FAMILIES = ("nvidia-*", "libnvidia-*")
 
 def audit_values(v: Container, host: Wanted) -> Iterator[AuditValue]:
     """Docker, its runtimes, and the toolkit's packages with their holds."""
-    wanted = host.stack.container.toolkit
+    wanted = host.section(ContainerSection).toolkit
     yield AuditValue("docker", PackageOf(("docker.io", "docker-ce"), named=True), among=DISTRIBUTION)
     yield AuditValue("docker service", UnitProperty(DOCKER), "active")
     for name in wanted.packages:

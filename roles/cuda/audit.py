@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from hostwright.plan.auditvalue import DISTRIBUTION, AuditValue, PackageHold, PackageVersion, Snippet
 from hostwright.plan.role import Wanted
 from hostwright.standard.roles.cuda import Cuda
+from hostwright.standard.roles.cuda.section import CudaSection
 
 TOOLKITS = Snippet.beside(__file__, "audit.sh", "cuda")
 
@@ -16,7 +17,7 @@ FAMILIES = ("cuda*", "libcub*", "libcud*", "libcuf*", "libcura*", "libcus*", "li
 
 def audit_values(v: Cuda, host: Wanted) -> Iterator[AuditValue]:
     """The compiler, the toolkit's packages and their holds, the link, and what else of CUDA is on the host."""
-    wanted = host.stack.cuda
+    wanted = host.section(CudaSection)
     yield AuditValue("nvcc", TOOLKITS.line(f"nvcc {wanted.series}"), wanted.nvcc)
     packages = {"toolkit": (wanted.package, wanted.package_version)}
     packages |= {name: (name, version) for name, version in wanted.components.items()}

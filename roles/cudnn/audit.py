@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from hostwright.plan.auditvalue import AuditValue, Snippet
 from hostwright.plan.role import Wanted
+from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn import Cudnn
+from hostwright.standard.roles.cudnn.section import CudnnSection
 
 FILES = Snippet.beside(__file__, "audit.sh", "cudnn")
 
@@ -21,7 +23,7 @@ LIBRARIES = {
 
 def audit_values(v: Cudnn, host: Wanted) -> Iterator[AuditValue]:
     """Every library and the header in the toolkit, and that there is no second one of the same major version."""
-    series, version = host.stack.cuda.series, host.stack.cudnn.library_version
+    series, version = host.section(CudaSection).series, host.section(CudnnSection).library_version
     major = version.partition(".")[0]
     for library in LIBRARIES.get(major, ("libcudnn",)):
         yield AuditValue(library, FILES.line(f"{series} {library}.so.{major}"), version)

@@ -30,7 +30,7 @@ LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 
 def audit_values(v: Driver, host: Wanted) -> Iterator[AuditValue]:
     """One version everywhere: in the kernel, on the disk, built by DKMS, and in the libraries."""
-    wanted = host.stack.driver
+    wanted = host.section(DriverSection)
     yield AuditValue("loaded", FileLine("/sys/module/nvidia/version"), wanted.version)
     yield AuditValue("module", MODULE.line("module"), wanted.version)
     yield AuditValue("dkms", MODULE.line("dkms module"), wanted.version)

@@ -8,6 +8,7 @@ from hostwright.plan.auditvalue import DISTRIBUTION, AuditValue, VenvPython, Ven
 from hostwright.plan.role import Wanted
 from hostwright.resources.python.python import Recipe
 from hostwright.standard.roles.tensorflow import Tensorflow
+from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 #: beside TensorFlow itself: the packages whose newer versions break its import
 PACKAGES = ("numpy", "protobuf", "keras", "tensorboard")
@@ -15,7 +16,7 @@ PACKAGES = ("numpy", "protobuf", "keras", "tensorboard")
 
 def audit_values(v: Tensorflow, host: Wanted) -> Iterator[AuditValue]:
     """Its Python, its own version, and the packages that it stands or falls with."""
-    wanted = host.stack.tensorflow
+    wanted = host.section(TensorflowSection)
     venv = wanted.home(v.path)
     python = VenvPython(venv)
     yield AuditValue("python", python, among=DISTRIBUTION)
