@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hostwright import __version__
+from tests.unit.support.documents import blocks
 from tests.unit.support.package import PROJECT, build_sdist, build_wheel, copy_sources, install
 
 
@@ -110,10 +111,14 @@ def test_an_installed_hostwright_makes_a_site_and_works_in_it(call: Place) -> No
     call("init", "ours")
     site = call.folder / "ours"
     (site / "inventory/hosts.yml").write_text("all: {hosts: {gpu01: {ansible_host: 192.0.2.11}}}\n")
-    (site / "roles/motd").mkdir()
-    (site / "roles/motd/__init__.py").write_text(MOTD)
+    for block in blocks("docs/roles.md"):  # to the letter
+        if block.language == "python" and block.file:
+            (site / block.file).parent.mkdir(parents=True, exist_ok=True)
+            (site / block.file).write_text(block.text)
     assert "gpu01  192.0.2.11  tensorflow-2.9" in call("hosts", cwd="ours/roles")
-    assert "motd_text = 'ours'" in call("vars", "--hosts", "gpu01", "--roles", "motd", cwd="ours")
+    assert "motd_text = 'This host is kept" in call("vars", "--hosts", "gpu01", "--roles", "motd", cwd="ours")
+    tested = call("-q", "-p", "no:cacheprovider", "tests/unit", cwd="ours", program=("python", "-B", "-m", "pytest"))
+    assert "2 passed" in tested
     assert call("hosts", "--site", "ours") == call("hosts", cwd="ours")
     assert call("hosts", cwd="ours", program=("python", "-m", "invoke")) == call("hosts", cwd="ours")
     assert call("hosts", cwd="ours", program=("python", "-m", "hostwright")) == call("hosts", cwd="ours")
@@ -121,24 +126,3 @@ def test_an_installed_hostwright_makes_a_site_and_works_in_it(call: Place) -> No
     assert traces(installed) == before, "nothing outside of the site is touched"
     assert {path.name for path in call.folder.iterdir()} == {"home", "ours"}
     assert not list((call.folder / "home").iterdir())
-
-
-MOTD = '''\
-from collections.abc import Iterator
-from dataclasses import dataclass
-
-from hostwright.plan.model import Resource
-from hostwright.plan.role import Wanted, role
-from hostwright.resources.files.files import File
-
-
-@dataclass(frozen=True, slots=True)
-class Motd:
-    text: str = "ours"
-
-
-@role(needs=["base"])
-def motd(v: Motd, host: Wanted) -> Iterator[Resource]:
-    """A word to those who log in."""
-    yield File("/etc/motd", v.text)
-'''

@@ -1,48 +1,5 @@
-"""Answers for resources under test: which question gets which answer, told by a part of its script.
+"""Answers for resources under test, as those who write roles have them too."""
 
-``facts_for(resources, {"dpkg-query": "bash 5.1 ii", "readlink": Answer(1, "")})``: the longest key that occurs in a
-probe's script wins; a probe that no key matches gets ``default``.
-"""
+from hostwright.plan.testing import NOTHING, Replies, Reply, answer, changes_of, facts_for, reply_to
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
-
-from hostwright.plan.model import Answer, Change, Facts, Probe, Resource
-
-NOTHING = Answer(1, "")
-
-Reply: TypeAlias = str | Answer
-Replies: TypeAlias = Mapping[str, Reply] | Callable[[Probe], Reply | None]
-
-
-def answer(reply: Reply) -> Answer:
-    """A plain text as the output of a script that succeeded."""
-    return Answer(0, reply) if isinstance(reply, str) else reply
-
-
-def reply_to(probe: Probe, replies: Replies, default: Answer = NOTHING) -> Answer:
-    """The answer to one probe."""
-    if callable(replies):
-        found = replies(probe)
-        return default if found is None else answer(found)
-    keys = [key for key in replies if key in probe.script]
-    return answer(replies[max(keys, key=len)]) if keys else default
-
-
-def facts_for(
-    resources: Resource | Iterable[Resource], replies: Replies | None = None, *, default: Answer = NOTHING
-) -> Facts:
-    """Facts that answer every probe of these resources."""
-    many = [resources] if isinstance(resources, Resource) else list(resources)
-    return Facts({probe: reply_to(probe, replies or {}, default) for one in many for probe in one.probes()})
-
-
-def changes_of(
-    resources: Resource | Iterable[Resource], replies: Replies | None = None, *, default: Answer = NOTHING
-) -> tuple[Change, ...]:
-    """What these resources plan, given these answers."""
-    many = [resources] if isinstance(resources, Resource) else list(resources)
-    facts = facts_for(many, replies, default=default)
-    return tuple(change for one in many if (change := one.plan(facts)) is not None)
+__all__ = ["NOTHING", "Replies", "Reply", "answer", "changes_of", "facts_for", "reply_to"]
