@@ -26,7 +26,7 @@ def roster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Roster:
 
 def ran(roster: Roster, options: dict[str, Any], *secrets: Secret, left: tuple[str, ...] = ("gpu02",)) -> None:
     """A provision run with these options that left these hosts, and brought gpu01."""
-    header = RunHeader.now("provision", ("gpu01", *left), roster.path, options)
+    header = RunHeader.now("provision", ("gpu01", *left), roster.path, options, site=roster.path)
     root = roster.path / "state"
     with Journal.begin(root, header, secrets=secrets, on_trouble=print) as journal:
         journal(HostEnded("gpu01", "changed"))
