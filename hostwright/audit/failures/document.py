@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from hostwright.audit.failures.catalogue import known
 from hostwright.audit.failures.rule import DOCUMENT, FailureRule, Sign
 from hostwright.audit.values import GPU_LAYER
-from hostwright.plan.member import PROJECT
-from hostwright.plan.role import discover
+from hostwright.plan.member import DEFAULT_INVENTORY, DEFAULT_STACK, PROJECT
+from hostwright.plan.role import discover, in_order, sections_of
+from hostwright.stack.stackfile import load_stack
 
 INTRO = """\
 # Known failures
@@ -97,10 +98,17 @@ class _Page:
         return f"{_escaped(capital)}."
 
 
+def _layers() -> list[str]:
+    """The standard roles, in the order of the standard stack."""
+    roles = discover()
+    stack = load_stack(DEFAULT_STACK, [DEFAULT_INVENTORY / "stacks"], sections_of(roles))
+    return [role.name for role in in_order({role.name: role for role in roles}, stack.roles)]
+
+
 def _groups(rules: tuple[FailureRule, ...]) -> dict[str, tuple[FailureRule, ...]]:
     """The rules by layer, from the bottom up; at last, under the empty name, those that no host shows."""
     named = {rule.sign.layer if rule.sign else "" for rule in rules}
-    first = [*(role.name for role in discover()), GPU_LAYER]
+    first = [*_layers(), GPU_LAYER]
     order = [*first, *sorted(named - {*first, ""}), ""]
     return {
         layer: tuple(rule for rule in rules if (rule.sign.layer if rule.sign else "") == layer)
