@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from hostwright.apply.host.applying import Host
+from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import Settings
 from hostwright.common.errors import Refused
 from hostwright.fleet import Fleet, Member
@@ -42,7 +42,7 @@ def test_a_second_provision_changes_nothing(provisioned: FrontDoor, gpu01: Machi
 def test_a_green_host_costs_one_exec_channel(provisioned: FrontDoor, member: Member):
     with member.connect() as shell:
         settings = Settings(run=Run("count"), emit=lambda _: None, locate=lambda _: Path("/nowhere"))
-        outcome = Host(lambda: shell, member.desired, settings).converge()
+        outcome = HostApply(lambda: shell, member.desired, settings).converge()
         assert not outcome.changed
         assert shell.session.execs == 1
 
@@ -107,7 +107,7 @@ def test_a_stale_plan_value_is_refused_by_the_engine(provisioned: FrontDoor, mem
         green = make_plan(member.desired, observe(shell, member.desired))
         on(gpu01, "rm /etc/profile.d/cuda.sh")
         settings = Settings(run=Run("stale"), emit=lambda _: None, locate=lambda _: Path("/nowhere"))
-        host = Host(lambda: shell, member.desired, settings)
+        host = HostApply(lambda: shell, member.desired, settings)
         try:
             host.converge(green)
         except Refused as error:

@@ -35,7 +35,7 @@ MAX_ROUNDS = 6  #: blacklist → reboot → driver → reboot → what was known
 MAX_LOST = 3  #: how often a host may go down in the middle of a job before that is taken for what the job does to it
 
 
-class Host:
+class HostApply:
     """One host under work: the line to it, its lock, and what was done so far."""
 
     def __init__(self, connect: Callable[[], RootShell], desired: Desired, settings: Settings):

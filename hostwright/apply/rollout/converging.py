@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from hostwright.apply.events import Emit, HostEnded, Note
-from hostwright.apply.host.applying import Host
+from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED, Outcome, Settings
 from hostwright.apply.host.variables import read_apply_variables
 from hostwright.apply.journal import state_root
@@ -53,7 +53,7 @@ class Work:
         if refused := setaside.refusal(state_root(), self.roster.path, name, datetime.now(UTC)):
             raise Locked(name, refused)
         member = self.members[name]
-        host = Host(lambda: self.connections.connect(member), self.goal.desired(member), self.settings(member))
+        host = HostApply(lambda: self.connections.connect(member), self.goal.desired(member), self.settings(member))
         try:
             outcome = host.converge(self.saved.get(name))
         finally:

@@ -197,7 +197,7 @@ class HostRebuild:
             self._emit(event)
 
         settings = replace(self._tools.settings, emit=emit, undrain=False, depart=False)
-        host = applying.Host(self._tools.connect, desired, settings)
+        host = applying.HostApply(self._tools.connect, desired, settings)
         try:
             with self._phases.phase(phase):
                 try:

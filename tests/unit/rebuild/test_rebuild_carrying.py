@@ -112,7 +112,7 @@ def start(member: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
         monkeypatch.setattr(carrying, "look", world.look)
         monkeypatch.setattr(occupied, "ask", world.ask)
         monkeypatch.setattr(freeing, "ask", world.ask)
-        monkeypatch.setattr(carrying.applying, "Host", Host)
+        monkeypatch.setattr(carrying.applying, "HostApply", Host)
         monkeypatch.setattr(carrying.powering, "switch", lambda _t, _p, way, by_bmc, boot_id: world.do(way))
         monkeypatch.setattr(carrying.departure, "clean", lambda *_: world.do("clean"))
         monkeypatch.setattr(draining, "drain", lambda *_: world.do("drain"))

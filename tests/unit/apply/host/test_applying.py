@@ -12,7 +12,7 @@ from hostwright import inventory
 from hostwright.apply import events
 from hostwright.apply.disturb import draining
 from hostwright.apply.host import applying
-from hostwright.apply.host.applying import Host
+from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import Settings
 from hostwright.apply.jobs import jobs, scripting
 from hostwright.common.errors import Locked, NotConverged, Refused, SeveralFailed, StepFailed, Stopped, Unreachable
@@ -102,11 +102,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def host(
     said: list[events.Event], session: LocalSession | None = None, more=None, **roles: tuple[tuple[str, ...], Flag]
-) -> Host:
+) -> HostApply:
     desired = Desired("gpu01", STACK, tuple(DesiredRole(name, needs, (flag,)) for name, (needs, flag) in roles.items()))
     given = {"emit": said.append, **(more or {})}
     settings = Settings(run=release.Run("run"), locate=lambda artifact: Path(), explain=KNOWN.explained, **given)
-    return Host(lambda: RootShell(session or LocalSession()), desired, settings)
+    return HostApply(lambda: RootShell(session or LocalSession()), desired, settings)
 
 
 def touch(path: Path, **more: str) -> Flag:
@@ -272,11 +272,11 @@ def test_a_run_that_is_told_to_stop_ends_what_runs_and_begins_nothing(place: Pat
     assert not (place / "b").exists()
 
 
-def removing(place: Path, said: list[events.Event], more: dict[str, object]) -> tuple[Host, list[str]]:
+def removing(place: Path, said: list[events.Event], more: dict[str, object]) -> tuple[HostApply, list[str]]:
     """A host with nothing left to take away, and what happens to it, in order."""
     desired = Desired("gpu01", STACK, (DesiredRole("base", (), (touch(place / "a"),)),), removes=True)
     given = {"emit": said.append, "depart": True, **more}
-    one = Host(
+    one = HostApply(
         lambda: RootShell(LocalSession()),
         desired,
         Settings(run=release.Run("run"), locate=lambda artifact: Path(), **given),

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostwright.apply import events
-from hostwright.apply.host.applying import Host
+from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import Settings
 from hostwright.apply.jobs.scripting import Progress
 from hostwright.apply.rollout.silence import AGAIN_AFTER_S, CONTACT, NAMED_AFTER_S, TICKS, Silence
@@ -154,7 +154,7 @@ def test_contact_is_what_a_run_waits_for_when_it_connects_and_asks():
             waits.append(event.what)
 
     with pytest.raises(HostError, match="no sense"):
-        one = Host(
+        one = HostApply(
             lambda: RootShell(Deaf()), Desired("gpu01", STACK, ()), Settings(run=Run("run"), emit=emit, locate=Path)
         )
         one.observe()
