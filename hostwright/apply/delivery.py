@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from hostwright.common.errors import ArtifactError, HostError, ProtocolError
 from hostwright.common.quoting import sh, words
-from hostwright.stack.artifacts import Artifact, sha256_of
+from hostwright.stack.artifacts import AnyArtifact, sha256_of
 from hostwright.stack.hostcache import CACHE
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _ROOM_BYTES = 64 * 1024 * 1024  #: free space that is left to the host
 _NOTIFY_BYTES = 4 * 1024 * 1024  #: how often a transfer tells how far it is
 _READ_BYTES = 1024 * 1024
 
-Notify = Callable[[Artifact, int, int], None]  #: called with (artifact, bytes there, bytes in total)
+Notify = Callable[[AnyArtifact, int, int], None]  #: called with (artifact, bytes there, bytes in total)
 
 #: openssl has the processor's instructions for it, Debian's sha256sum has not: 2 to 4 times as fast
 _HASH = "hash=sha256sum; if command -v openssl >/dev/null; then hash='openssl dgst -sha256 -r'; fi"
@@ -104,7 +104,7 @@ sync .
 """
 
 
-def fetch_script(artifact: Artifact, cache: str = CACHE) -> str:
+def fetch_script(artifact: AnyArtifact, cache: str = CACHE) -> str:
     """A root program by which the host fetches the file from its vendor (``artifacts: direct``).
 
     It can be run again after any interruption. Raises ``ArtifactError`` for a file that cannot be had in this way.
@@ -124,7 +124,7 @@ def fetch_script(artifact: Artifact, cache: str = CACHE) -> str:
 class _Item:
     """One file to be delivered; ``start`` is how much of it the host has."""
 
-    artifact: Artifact
+    artifact: AnyArtifact
     path: Path
     sha256: str
     size: int
@@ -133,7 +133,7 @@ class _Item:
 
 def deliver(
     shell: RootShell,
-    artifacts: Sequence[tuple[Artifact, Path]],
+    artifacts: Sequence[tuple[AnyArtifact, Path]],
     *,
     progress: Notify,
     cache: str = CACHE,
@@ -151,7 +151,7 @@ def deliver(
         delivery.send(item)
 
 
-def _item(artifact: Artifact, path: Path) -> _Item:
+def _item(artifact: AnyArtifact, path: Path) -> _Item:
     if artifact.sha256 is None:
         raise ArtifactError(f"{artifact.name}: no checksum of {artifact.file} is known yet: run invoke mirror")
     try:

@@ -27,7 +27,7 @@ STORE_VARIABLE = "HOSTWRIGHT_ARTIFACTS"
 _LOCK_HEADER = "# Checksums that nobody publishes, pinned at first sight by `invoke mirror`. Commit this file.\n"
 
 
-class Artifact(Protocol):
+class AnyArtifact(Protocol):
     """What is read of a stack's artifact."""
 
     @property
@@ -97,7 +97,7 @@ class Store:
         """Where a file with this checksum is, or would be."""
         return self.root / sha256[:2] / sha256 / file
 
-    def locate(self, artifact: Artifact) -> Path:
+    def locate(self, artifact: AnyArtifact) -> Path:
         """The file of an artifact. Raises ``ArtifactError`` when it is not there; its content is not read."""
         if artifact.sha256 is None:
             raise ArtifactError(f"{artifact.name}: no checksum of {artifact.file} is known yet: run invoke mirror")

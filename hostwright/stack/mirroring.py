@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from hostwright.common.errors import ArtifactError
-from hostwright.stack.artifacts import Artifact, Pin, Store, locked, read_pins, settle, sha256_of, write_pin
+from hostwright.stack.artifacts import AnyArtifact, Pin, Store, locked, read_pins, settle, sha256_of, write_pin
 from hostwright.stack.fetching import discard, fetch, make_session
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Mirrored:
 
 
 def mirror(
-    artifacts: Iterable[Artifact], store: Store, *, lock: Path, source_dir: Path | None = None, progress: Progress
+    artifacts: Iterable[AnyArtifact], store: Store, *, lock: Path, source_dir: Path | None = None, progress: Progress
 ) -> list[Mirrored]:
     """Bring files into the store: what is there is checked, then ``source_dir`` is searched, then the URLs are tried.
 
@@ -82,7 +82,7 @@ class _Run:
         self._progress = progress
         self._session: requests.Session | None = None
 
-    def obtain(self, artifact: Artifact) -> Mirrored:
+    def obtain(self, artifact: AnyArtifact) -> Mirrored:
         """Bring one file; only one process at a time does so."""
         pin = read_pins(self._lock).get(artifact.name)
         if artifact.sha256 is None and pin is not None and pin.file == artifact.file:
@@ -97,7 +97,7 @@ class _Run:
                 with suppress(OSError):  # not empty: there is a part to go on with
                     folder.rmdir()
 
-    def _obtain(self, artifact: Artifact, wanted: str | None, part: Path) -> Mirrored:
+    def _obtain(self, artifact: AnyArtifact, wanted: str | None, part: Path) -> Mirrored:
         if wanted is not None and self._is_there(artifact, wanted):
             discard(part)
             return self._done(artifact, wanted, "was there", pinned=False)
@@ -116,7 +116,7 @@ class _Run:
             write_pin(self._lock, artifact.name, Pin(artifact.file, found, size))
         return self._done(artifact, found, came, pinned=wanted is None)
 
-    def _is_there(self, artifact: Artifact, wanted: str) -> bool:
+    def _is_there(self, artifact: AnyArtifact, wanted: str) -> bool:
         """Whether the store has the file. It is read: ``mirror`` is the cure for a damaged store."""
         path = self._store.path(wanted, artifact.file)
         if not path.exists():
@@ -128,7 +128,7 @@ class _Run:
         path.unlink()
         return False
 
-    def _find(self, artifact: Artifact) -> Path | None:
+    def _find(self, artifact: AnyArtifact) -> Path | None:
         """The user's own copy: in the directory itself, else anywhere below it."""
         if self._source_dir is None:
             return None
@@ -140,7 +140,7 @@ class _Run:
         )
         return next(below, None)
 
-    def _take(self, artifact: Artifact, own: Path, part: Path) -> None:
+    def _take(self, artifact: AnyArtifact, own: Path, part: Path) -> None:
         """Link the user's file, or copy it where it lies on another disk."""
         discard(part)
         size = own.stat().st_size
@@ -151,7 +151,7 @@ class _Run:
             shutil.copyfile(own, part)
         self._progress.show(artifact.file, size, size)
 
-    def _fetch(self, artifact: Artifact, wanted: str | None, part: Path) -> str:
+    def _fetch(self, artifact: AnyArtifact, wanted: str | None, part: Path) -> str:
         if not artifact.urls:
             raise ArtifactError(
                 f"nobody may hand out {artifact.file}: download it yourself and run invoke mirror --from DIR"
@@ -173,7 +173,7 @@ class _Run:
                 failures.append(str(error))
         raise ArtifactError("; ".join(failures))
 
-    def _check(self, artifact: Artifact, wanted: str | None, part: Path, origin: str) -> str:
+    def _check(self, artifact: AnyArtifact, wanted: str | None, part: Path, origin: str) -> str:
         """The checksum of a part that is the file that is wanted; another one is removed."""
         size = part.stat().st_size
         if artifact.size is not None and size != artifact.size:
@@ -187,7 +187,7 @@ class _Run:
         return found
 
     def _done(
-        self, artifact: Artifact, found: str, came: Literal["was there", "taken", "fetched"], *, pinned: bool
+        self, artifact: AnyArtifact, found: str, came: Literal["was there", "taken", "fetched"], *, pinned: bool
     ) -> Mirrored:
         path = self._store.path(found, artifact.file)
         self._progress.end(artifact.file, came + (", pinned" if pinned else ""))
