@@ -96,7 +96,7 @@ class AtWork:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class DrainDecision:
     """Whether running work may be disturbed: at once, after draining and waiting, or, with a sentence, not at all."""
 
     drain: bool = False
@@ -139,29 +139,29 @@ def _wrong(name: str, value: Any) -> str:
     return ""
 
 
-def decide(disturbs: str, at_work: AtWork, *, hooks: Hooks | None, drain: bool, force: bool) -> Decision:
+def decide(disturbs: str, at_work: AtWork, *, hooks: Hooks | None, drain: bool, force: bool) -> DrainDecision:
     """Whether and how what runs on a host may be disturbed; ``drain`` and ``force`` are the operator's options.
 
     ``disturbs`` says what is about to be done to it (``Plan.disturbs``), and is empty where nobody would notice.
     Where there are hooks they are used on an idle host too: a scheduler may start work at any moment.
     """
     if force or not disturbs:
-        return Decision()
+        return DrainDecision()
     if not at_work.everyone:
-        return Decision(drain=hooks is not None)
+        return DrainDecision(drain=hooks is not None)
     if drain and hooks is not None:
-        return Decision(drain=True)
+        return DrainDecision(drain=True)
     due = disturbs.replace("; ", " and ")
     what = "that" if set(at_work.others).issuperset(at_work.gpus) else "the GPU"
     begin = f"what is due {due}, and {what} is in use by {_named(at_work.everyone)}"
     configured = f"{DRAIN} and {UNDRAIN} in the inventory"
     if drain:
-        return Decision(
+        return DrainDecision(
             refusal=f"{begin}: --drain needs commands, and none are configured: set {configured}, or --force"
         )
     first = "--drain" if hooks is not None else f"--drain, with {configured},"
     how = f"say {first} to take work off the host and wait, or --force to disturb it"
-    return Decision(refusal=f"{begin}: wait until that has ended, {how}")
+    return DrainDecision(refusal=f"{begin}: wait until that has ended, {how}")
 
 
 def _named(users: tuple[str, ...]) -> str:

@@ -166,7 +166,7 @@ class HostApply:
             left = ", ".join(one.role for one in plan.roles)
             raise Stopped(self.name, f"stopped by the operator; left to do: {left}")
 
-    def _decide(self, plan: Plan) -> draining.Decision:
+    def _decide(self, plan: Plan) -> draining.DrainDecision:
         settings = self._settings
         due = plan if settings.allow_reboot else plan.without_reboots()
         hit = at_work(disturbing(self._desired, self._facts), self._facts)

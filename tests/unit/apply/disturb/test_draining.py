@@ -18,7 +18,7 @@ from hostwright.apply.disturb.draining import (
     DRAINED,
     AtWork,
     Context,
-    Decision,
+    DrainDecision,
     Drained,
     Hooks,
     drain,
@@ -103,7 +103,7 @@ def test_all_mistakes_are_told_at_once() -> None:
 IDLE: tuple[str, ...] = ()
 BUSY = tuple(f"python3 ({pid})" for pid in range(7))
 HOOKS = Hooks("d", "u")
-GO, DRAIN = Decision(), Decision(drain=True)
+GO, DRAIN = DrainDecision(), DrainDecision(drain=True)
 
 
 def plan(busy: tuple[str, ...] = IDLE, **more: str) -> Plan:
@@ -113,7 +113,7 @@ def plan(busy: tuple[str, ...] = IDLE, **more: str) -> Plan:
     return Plan("gpu01", "stack", (RolePlan("driver", (), tuple(changes)),), busy)
 
 
-def decide(one: Plan, **options: Any) -> Decision:
+def decide(one: Plan, **options: Any) -> DrainDecision:
     """What is decided of a plan where all who are at work use a GPU."""
     return draining.decide(one.disturbs, AtWork(one.busy), **options)
 
@@ -131,7 +131,7 @@ DRIVER = {"disturbs": "replaces the driver"}
     ],
 )  # fmt: skip
 def test_what_disturbs_goes_ahead_or_is_drained_for(
-    more: dict[str, str], busy: tuple[str, ...], has: Hooks | None, options: str, wanted: Decision
+    more: dict[str, str], busy: tuple[str, ...], has: Hooks | None, options: str, wanted: DrainDecision
 ) -> None:
     asked = {name: name in options.split() for name in ("drain", "force")}
     assert decide(plan(busy, **more), hooks=has, **asked) == wanted
