@@ -17,7 +17,7 @@ DIGEST_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AuditEntry:
     """An audit as it is to be written. Making it touches no file."""
 
     audit: FleetAudit
@@ -26,15 +26,15 @@ class Entry:
     hosts: Mapping[str, tuple[HostAudit, Sight]]  #: by the name under which a host is kept
 
 
-def entry(audit: FleetAudit) -> Entry:
+def entry(audit: FleetAudit) -> AuditEntry:
     """Prepare an audit. Raises ``ValueError`` for one that asked no host, and for a time that is none."""
     if audit.offline:
         raise ValueError("an audit of stored facts saw nothing, and is no part of the history")
     hosts = {kept(host.host): (host, sight(host)) for host in audit.hosts}
-    return Entry(audit, epoch(audit.at), place_of(audit.inventory), hosts)
+    return AuditEntry(audit, epoch(audit.at), place_of(audit.inventory), hosts)
 
 
-def write(db: sqlite3.Connection, new: Entry) -> int:
+def write(db: sqlite3.Connection, new: AuditEntry) -> int:
     """Write an audit within a transaction; return its number."""
     db.execute("INSERT INTO inventory (place) VALUES (?) ON CONFLICT DO NOTHING", (new.place,))
     (inventory,) = db.execute("SELECT id FROM inventory WHERE place = ?", (new.place,)).fetchone()
