@@ -11,7 +11,7 @@ from hostwright.apply.rollout.rollout import on_each
 from hostwright.common.errors import HostError, InputError, Mistakes
 from hostwright.plan.member import Member, Members
 from hostwright.rebuild.install.sources import Confirmed, Sources, confirm, read_console_command
-from hostwright.transport.identity.hostkeys import Entry
+from hostwright.transport.identity.hostkeys import KnownHost
 from hostwright.transport.identity.keys import HostKey
 from hostwright.transport.identity.offered import offered
 from hostwright.transport.identity.trusting import Replaced, known, refuse_revoked, replace
@@ -23,7 +23,7 @@ class Looked:
 
     host: str
     offered: HostKey
-    before: tuple[Entry, ...]
+    before: tuple[KnownHost, ...]
     confirmed: Confirmed | None = None
 
     @property

@@ -15,7 +15,7 @@ from hostwright.apply.disturb import hooks
 from hostwright.common.errors import InputError, InputErrors, Refused
 from hostwright.common.validation import describe, unknown_name
 from hostwright.inventory import Host
-from hostwright.transport.identity.hostkeys import Entry
+from hostwright.transport.identity.hostkeys import KnownHost
 from hostwright.transport.identity.keys import HostKey, parse_many
 
 VARIABLE = "hostwright_host_keys"
@@ -85,7 +85,7 @@ def _wrong(name: str, value: Any) -> str:
     return ""
 
 
-def confirm(host: Host, offered: HostKey, before: Sequence[Entry], sources: Sources) -> Confirmed:
+def confirm(host: Host, offered: HostKey, before: Sequence[KnownHost], sources: Sources) -> Confirmed:
     """Learn whether the key that a host shows is its own; ``before`` is what is written down for it.
 
     Raises ``Refused`` when it is not, or when there is nobody to ask; both fingerprints are in the sentence.
@@ -133,7 +133,7 @@ def console_keys(host: Host, command: str) -> tuple[HostKey, ...]:
     return keys
 
 
-def _asked(host: Host, offered: HostKey, before: Sequence[Entry], ask: Callable[[str], str] | None) -> Confirmed:
+def _asked(host: Host, offered: HostKey, before: Sequence[KnownHost], ask: Callable[[str], str] | None) -> Confirmed:
     facts = f"the host shows {offered}; {_written(before)}"
     if ask is None:
         raise Refused(
@@ -148,7 +148,7 @@ def _asked(host: Host, offered: HostKey, before: Sequence[Entry], ask: Callable[
     return Confirmed((offered,), OPERATOR)
 
 
-def _written(before: Sequence[Entry]) -> str:
+def _written(before: Sequence[KnownHost]) -> str:
     """What is written down, for a sentence."""
     if not before:
         return "no key of it is written down"

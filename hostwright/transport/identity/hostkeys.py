@@ -30,7 +30,7 @@ _MARKERS = ("@revoked", "@cert-authority")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class KnownHost:
     """One line of a ``known_hosts`` file: ``names`` as written, the key's type and its base64."""
 
     path: Path
@@ -73,7 +73,7 @@ class HostKeyMismatch(Unreachable):
         *,
         passing: bool = False,
         offered: HostKey | None = None,
-        known: tuple[Entry, ...] = (),
+        known: tuple[KnownHost, ...] = (),
     ):
         super().__init__(host, message, passing=passing)
         self.offered = offered
@@ -84,9 +84,9 @@ class HostKeyMismatch(Unreachable):
 class KnownHosts:
     """The lines of one file, arranged by how their names are found."""
 
-    plain: dict[str, list[Entry]] = field(default_factory=dict)
-    patterns: list[Entry] = field(default_factory=list)
-    hashed: list[tuple[bytes, bytes, Entry]] = field(default_factory=list)
+    plain: dict[str, list[KnownHost]] = field(default_factory=dict)
+    patterns: list[KnownHost] = field(default_factory=list)
+    hashed: list[tuple[bytes, bytes, KnownHost]] = field(default_factory=list)
 
     @classmethod
     def read(cls, path: Path) -> KnownHosts:
@@ -103,7 +103,7 @@ class KnownHosts:
                 found._add(entry)
         return found
 
-    def _add(self, entry: Entry) -> None:
+    def _add(self, entry: KnownHost) -> None:
         if entry.names.startswith("|"):
             salted = _salted(entry.names)
             if salted:
@@ -114,7 +114,7 @@ class KnownHosts:
             for name in entry.names.lower().split(","):
                 self.plain.setdefault(name, []).append(entry)
 
-    def lookup(self, name: str) -> Iterator[Entry]:
+    def lookup(self, name: str) -> Iterator[KnownHost]:
         """The lines for a name as it is written in such files (``host``, or ``[host]:port``), lower-case."""
         yield from self.plain.get(name, ())
         yield from (entry for entry in self.patterns if _matches(entry.names.lower(), name))
@@ -124,12 +124,12 @@ class KnownHosts:
                 yield entry
 
 
-def _entry(path: Path, number: int, line: str) -> Entry | None:
+def _entry(path: Path, number: int, line: str) -> KnownHost | None:
     fields = line.split(None, 4)
     marker = fields.pop(0) if fields and fields[0] in _MARKERS else ""
     if len(fields) < 3 or fields[0].startswith(("#", "@")):
         return None
-    return Entry(path, number, marker, fields[0], fields[1], fields[2])
+    return KnownHost(path, number, marker, fields[0], fields[1], fields[2])
 
 
 def _salted(names: str) -> tuple[bytes, bytes] | None:
@@ -163,8 +163,8 @@ class Known:
     a key (OpenSSH does), not to call it changed."""
 
     name: str
-    entries: tuple[Entry, ...] = ()
-    portless: tuple[Entry, ...] = ()
+    entries: tuple[KnownHost, ...] = ()
+    portless: tuple[KnownHost, ...] = ()
 
     @property
     def key_types(self) -> tuple[str, ...]:
@@ -176,18 +176,18 @@ class Known:
         """Whether this key is known for the server."""
         return any(entry.blob == blob for entry in (*self.entries, *self.portless) if not entry.marker)
 
-    def revoked(self, blob: bytes) -> Entry | None:
+    def revoked(self, blob: bytes) -> KnownHost | None:
         """The line that revokes this key, if one does."""
         marked = (entry for entry in (*self.entries, *self.portless) if entry.marker == "@revoked")
         return next((entry for entry in marked if entry.blob == blob), None)
 
-    def expected(self, key_type: str) -> Entry | None:
+    def expected(self, key_type: str) -> KnownHost | None:
         """The line that another key contradicts: one of the same type before any other."""
         keys = [entry for entry in self.entries if not entry.marker]
         return next((entry for entry in keys if entry.key_type == key_type), keys[0] if keys else None)
 
     @property
-    def by_authority(self) -> Entry | None:
+    def by_authority(self) -> KnownHost | None:
         """A ``@cert-authority`` line for the server; paramiko cannot check host certificates."""
         return next((entry for entry in self.entries if entry.marker == "@cert-authority"), None)
 
@@ -195,8 +195,8 @@ class Known:
 def find(host: str, port: int, paths: Iterable[Path], files: FileCache[KnownHosts]) -> Known:
     """Look a server up in several files; those that do not exist are passed over."""
     name = entry_name(host, port)
-    entries: list[Entry] = []
-    portless: tuple[Entry, ...] = ()
+    entries: list[KnownHost] = []
+    portless: tuple[KnownHost, ...] = ()
     found: list[KnownHosts] = []
     for path in paths:
         try:

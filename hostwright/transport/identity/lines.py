@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hostwright.transport.identity.hostkeys import Entry, KnownHosts
+from hostwright.transport.identity.hostkeys import KnownHost, KnownHosts
 from hostwright.transport.identity.keys import HostKey
 
 _NAMES = re.compile(r"(\s*)(\S+)(.*)", re.DOTALL)
@@ -27,8 +27,8 @@ class Edit:
     pattern) whose key is none of the new ones: they cannot be changed for one host alone."""
 
     content: bytes
-    gone: tuple[Entry, ...]
-    in_the_way: tuple[Entry, ...] = ()
+    gone: tuple[KnownHost, ...]
+    in_the_way: tuple[KnownHost, ...] = ()
 
 
 def fits(name: str) -> bool:
@@ -36,7 +36,7 @@ def fits(name: str) -> bool:
     return bool(name) and not _UNFIT.search(name)
 
 
-def contradicting(path: Path, content: bytes, name: str, keys: Collection[HostKey]) -> tuple[Entry, ...]:
+def contradicting(path: Path, content: bytes, name: str, keys: Collection[HostKey]) -> tuple[KnownHost, ...]:
     """The lines that give a server a key which is none of ``keys``. Marked lines (``@revoked``) give none."""
     wanted = {key.blob for key in keys}
     found = KnownHosts.parse(path, content).lookup(name)
@@ -46,8 +46,8 @@ def contradicting(path: Path, content: bytes, name: str, keys: Collection[HostKe
 
 def without(path: Path, content: bytes, name: str, keys: Collection[HostKey]) -> Edit:
     """The file without the lines that give the server another key than one of ``keys``."""
-    gone: list[Entry] = []
-    in_the_way: list[Entry] = []
+    gone: list[KnownHost] = []
+    in_the_way: list[KnownHost] = []
     lines: list[bytes | None] = [*content.split(b"\n")]
     for entry in contradicting(path, content, name, keys):
         if _by_pattern(entry, name):
@@ -71,13 +71,13 @@ def _other_names(names: str, name: str) -> str:
     return ",".join(rest) if any(one and not one.startswith("!") for one in rest) else ""
 
 
-def is_for(entry: Entry, name: str, names: str = "") -> bool:
+def is_for(entry: KnownHost, name: str, names: str = "") -> bool:
     """Whether a line is for a server; with ``names``, whether it would be if it had these names."""
     line = f"{names or entry.names} {entry.key_type} {entry.encoded}".encode()
     return any(KnownHosts.parse(entry.path, line).lookup(name))
 
 
-def _by_pattern(entry: Entry, name: str) -> bool:
+def _by_pattern(entry: KnownHost, name: str) -> bool:
     """Whether a line is for the server even without its name: by a pattern beside it."""
     rest = _other_names(entry.names, name)
     return bool(rest) and is_for(entry, name, rest)

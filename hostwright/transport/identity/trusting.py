@@ -19,7 +19,7 @@ from pathlib import Path
 from hostwright.common.errors import HostError, Refused
 from hostwright.transport import Options, Target
 from hostwright.transport.identity import hostkeys, lines
-from hostwright.transport.identity.hostkeys import Entry
+from hostwright.transport.identity.hostkeys import KnownHost
 from hostwright.transport.identity.keys import HostKey
 from hostwright.transport.route import endpoint_of
 
@@ -31,7 +31,7 @@ class Replaced:
     """What was written down for a host before, which keys are now, and the files that changed."""
 
     host: str
-    before: tuple[Entry, ...]
+    before: tuple[KnownHost, ...]
     now: tuple[HostKey, ...]
     files: tuple[Path, ...]
 
@@ -53,7 +53,7 @@ class _Server:
         return (*self.own, *self.system)
 
 
-def known(host: Target, options: Options) -> tuple[Entry, ...]:
+def known(host: Target, options: Options) -> tuple[KnownHost, ...]:
     """The lines that give the host a key, those for its name without the port too where there are no others.
 
     Raises ``Unreachable`` for a configuration that cannot be understood, and ``HostError`` for a file that cannot be
@@ -124,7 +124,7 @@ def _refuse_what_cannot_be_written(server: _Server) -> None:
             raise Refused(server.host, f"{path} is no ordinary file and keeps no keys: name another one {hint}")
 
 
-def _refuse_what_would_stay(server: _Server, keys: Sequence[HostKey], portless: Sequence[Entry]) -> None:
+def _refuse_what_would_stay(server: _Server, keys: Sequence[HostKey], portless: Sequence[KnownHost]) -> None:
     """Raise for the first line that would go on giving the host another key. Of the lines in ``portless``, those for
     its name without the port count as well."""
     for path, content in _contents(server, server.own):
@@ -138,7 +138,7 @@ def _refuse_what_would_stay(server: _Server, keys: Sequence[HostKey], portless: 
             raise _stays(server, entry, server.address, f"it also counts for {server.name}; take it out by hand")
 
 
-def _stays(server: _Server, entry: Entry, whom: str, what: str) -> Refused:
+def _stays(server: _Server, entry: KnownHost, whom: str, what: str) -> Refused:
     key = f"{entry.key_type} {entry.fingerprint}"
     return Refused(server.host, f"{entry.where} gives {whom} the key {key}, and {what}; nothing was changed")
 

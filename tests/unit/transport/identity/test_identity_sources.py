@@ -23,13 +23,13 @@ from hostwright.rebuild.install.sources import (
     read_console_command,
     read_fingerprint,
 )
-from hostwright.transport.identity.hostkeys import Entry
+from hostwright.transport.identity.hostkeys import KnownHost
 from hostwright.transport.identity.keys import HostKey
 from tests.unit.support.hostkeys import host_key
 
 OLD, NEW, RSA_LIKE = (host_key(number) for number in range(3))
 HOST = Host("gpu07", address="10.0.0.7")
-BEFORE = (Entry(Path("known_hosts"), 3, "", "10.0.0.7", *OLD.line.split()),)
+BEFORE = (KnownHost(Path("known_hosts"), 3, "", "10.0.0.7", *OLD.line.split()),)
 
 
 def having(**variables: Any) -> Host:

@@ -99,8 +99,8 @@ def test_forgetting_takes_the_old_key_out_and_makes_no_file(tmp_path: Path, opti
     assert replace(HOST, options, []).files == ()
 
 
-def _entries(path: Path, line: str) -> tuple[hostkeys.Entry, ...]:
-    return (hostkeys.Entry(path, 1, "", "10.0.0.7", *line.split()),)
+def _entries(path: Path, line: str) -> tuple[hostkeys.KnownHost, ...]:
+    return (hostkeys.KnownHost(path, 1, "", "10.0.0.7", *line.split()),)
 
 
 def test_another_port_is_another_server(options: Options, write: Write) -> None:
