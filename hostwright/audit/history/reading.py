@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from hostwright.audit.history.items import CARD, DEVIATION, FINDING, STATUS, Item
 from hostwright.audit.history.moving import VALUES, Move, moves, shown
-from hostwright.audit.history.values import Event, HostHistory
+from hostwright.audit.history.values import HistoryEvent, HostHistory
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.values import Status
 from hostwright.common.places import place_of
@@ -125,10 +125,10 @@ def _times(db: sqlite3.Connection, host: int, audits: Iterable[int]) -> dict[int
     return {audit: moment(at) for audit, at in rows}
 
 
-def _event(at: datetime, move: Move, note: str) -> Event:
+def _event(at: datetime, move: Move, note: str) -> HistoryEvent:
     item = move.item
     said = item.more if item.kind == DEVIATION else note
-    return Event(at, item.kind, item.layer, item.name, shown(move.before), shown(move.after), item.want, said)
+    return HistoryEvent(at, item.kind, item.layer, item.name, shown(move.before), shown(move.after), item.want, said)
 
 
 def latest(db: sqlite3.Connection, inventory: int | None) -> dict[str, str]:

@@ -12,7 +12,7 @@ NOTHING = "nothing"  #: how an empty value is written
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class HistoryEvent:
     """Something that was otherwise when a host was looked at than it had been the time before. ``at`` is UTC.
 
     ``kind`` is status, stack, layer, reading, deviation, finding or card; ``name`` the reading's, the state's, the
@@ -63,12 +63,12 @@ class HostHistory:
     status: Status | None = None
     first: datetime | None = None
     last: datetime | None = None
-    events: tuple[Event, ...] = ()
+    events: tuple[HistoryEvent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The same change on some hosts. Values as in ``Event``."""
+    """The same change on some hosts. Values as in ``HistoryEvent``."""
 
     kind: str
     layer: str

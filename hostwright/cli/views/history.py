@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from hostwright.audit.history import Changed, Diff, Event, HostHistory
+from hostwright.audit.history import Changed, Diff, HistoryEvent, HostHistory
 from hostwright.audit.reports.table import SHOWN
 from hostwright.cli.views.shared import local_time
 from hostwright.common.text import printable, short
@@ -27,7 +27,7 @@ def timeline(one: HostHistory) -> RenderableType:
     return Group(head, *(events or [Text("  nothing has changed", style="dim")]))
 
 
-def _style(event: Event) -> str:
+def _style(event: HistoryEvent) -> str:
     if event.kind == "status":
         return next((style for status, style in STATUS_STYLES.items() if status == event.after), "")
     return "red" if event.kind == "finding" and event.after is not None else ""
