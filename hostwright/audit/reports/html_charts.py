@@ -62,7 +62,7 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class ChartGround:
     """The plane of a chart: days from left to right, hosts from the bottom up."""
 
     start: date
@@ -84,7 +84,7 @@ class Ground:
         return round(HEIGHT - BOTTOM - hosts * (HEIGHT - TOP - BOTTOM) / self.top, 2)
 
     @classmethod
-    def of(cls, days: Sequence[date], most: int) -> Ground:
+    def of(cls, days: Sequence[date], most: int) -> ChartGround:
         """A plane for these days and at most so many hosts; marks are at round numbers, four at the most."""
         step = next(
             digit * 10**power for power in range(12) for digit in (1, 2, 5) if digit * 10**power * 4 >= max(most, 1)
@@ -150,7 +150,7 @@ def _states(days: Sequence[date], points: Sequence[TrendPoint]) -> Iterable[Char
 
 def _stack(title: str, days: Sequence[date], points: Sequence[TrendPoint], statuses: Sequence[str]) -> Chart:
     totals = [sum(point.counts.get(status, 0) for status in statuses) for point in points]
-    ground = Ground.of(days, max(totals))
+    ground = ChartGround.of(days, max(totals))
     shapes: list[Shape] = []
     for day, point in zip(days, points, strict=True):
         width = min(BAR, ground.slot * 0.8)
@@ -194,7 +194,7 @@ def _movement(points: Sequence[TrendPoint], reading: str) -> int:
 
 def _versions(days: Sequence[date], points: Sequence[TrendPoint], reading: str) -> Chart:
     series = _series(points, reading)
-    ground = Ground.of(days, max(max(hosts) for hosts in series.values()))
+    ground = ChartGround.of(days, max(max(hosts) for hosts in series.values()))
     lines = tuple(
         Line(f"k{number}", _steps(ground, days, hosts), line(value, 40) or "nothing", hosts[-1])
         for number, (value, hosts) in enumerate(series.items())
@@ -218,14 +218,14 @@ def _series(points: Sequence[TrendPoint], reading: str) -> Mapping[str, list[int
     return found
 
 
-def _steps(ground: Ground, days: Sequence[date], hosts: Sequence[int]) -> str:
+def _steps(ground: ChartGround, days: Sequence[date], hosts: Sequence[int]) -> str:
     """A path that stays at a day's number until the next day with an audit."""
     path = [f"M{ground.x(days[0])} {ground.y(hosts[0])}"]
     path += [f"H{ground.x(day)}V{ground.y(number)}" for day, number in zip(days[1:], hosts[1:], strict=True)]
     return "".join([*path, f"H{WIDTH - RIGHT}"])
 
 
-def _day(ground: Ground, day: date, series: Mapping[str, Sequence[int]], number: int) -> Shape:
+def _day(ground: ChartGround, day: date, series: Mapping[str, Sequence[int]], number: int) -> Shape:
     """An invisible bar over a day that says its numbers."""
     said = [
         f"{line(value, 40) or 'nothing'}: {_hosts(hosts[number])}" for value, hosts in series.items() if hosts[number]

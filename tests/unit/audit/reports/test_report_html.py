@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hostwright.audit.hardware.gpu import Gpu, GpuLink, GpuProcess
 from hostwright.audit.reports import html_charts, html_data
 from hostwright.audit.reports.html import PAGE, SCRIPTS, STYLES, digest, render_html
-from hostwright.audit.reports.html_charts import OTHERS, Ground, history
+from hostwright.audit.reports.html_charts import OTHERS, ChartGround, history
 from hostwright.audit.reports.html_matrix import Fold, matrix, met, tiles, worst_first
 from hostwright.audit.reports.html_spreads import comparisons
 from hostwright.audit.reports.html_text import TEXT_CHARACTERS, clean, embedded, folded, moment
@@ -396,7 +396,7 @@ def test_days_that_are_none_are_left_out_and_the_others_sorted():
 @given(st.integers(0, 10**6), st.integers(1, 800))
 def test_axes_have_few_round_marks_that_hold_every_value(most, days):
     first = DAY.date()
-    ground = Ground.of([first, first.fromordinal(first.toordinal() + days - 1)], most)
+    ground = ChartGround.of([first, first.fromordinal(first.toordinal() + days - 1)], most)
     assert ground.top >= most
     assert 2 <= len(ground.host_marks()) <= 5
     assert 1 <= len(ground.day_marks()) <= 4
