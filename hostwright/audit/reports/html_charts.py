@@ -103,7 +103,7 @@ class ChartGround:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class HistoryChart:
     """All charts: of states, and of the readings with several values; ``steady`` are those that always had one."""
 
     days: tuple[TrendPoint, ...]
@@ -123,15 +123,15 @@ def short_day(day: date) -> str:
     return f"{day.day} {day:%b}"
 
 
-def history(trend: Iterable[TrendPoint]) -> History:
+def history(trend: Iterable[TrendPoint]) -> HistoryChart:
     """The charts of a history; nothing is drawn of a single day."""
     by_day = {day: point for point in trend if (day := day_of(point.day))}
     days = sorted(by_day)
     points = tuple(by_day[day] for day in days)
     if len(days) < 2:
-        return History(points, (), (), (), ())
+        return HistoryChart(points, (), (), (), ())
     changed, steady = _readings(points)
-    return History(
+    return HistoryChart(
         points,
         tuple(_states(days, points)),
         tuple(_versions(days, points, reading) for reading in changed[:CHARTS]),
