@@ -39,7 +39,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChartLine:
     """One value's hosts over time as an SVG path in steps; ``colour`` names its class, which also sets its dashes."""
 
     colour: str
@@ -55,7 +55,7 @@ class Chart:
     title: str
     summary: str
     shapes: tuple[Shape, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[ChartLine, ...]
     legend: tuple[tuple[str, str, str], ...]
     days: tuple[Mark, ...]
     marks: tuple[Mark, ...]
@@ -196,7 +196,7 @@ def _versions(days: Sequence[date], points: Sequence[TrendPoint], reading: str) 
     series = _series(points, reading)
     ground = ChartGround.of(days, max(max(hosts) for hosts in series.values()))
     lines = tuple(
-        Line(f"k{number}", _steps(ground, days, hosts), line(value, 40) or "nothing", hosts[-1])
+        ChartLine(f"k{number}", _steps(ground, days, hosts), line(value, 40) or "nothing", hosts[-1])
         for number, (value, hosts) in enumerate(series.items())
     )
     shapes = tuple(_day(ground, day, series, number) for number, day in enumerate(days))
