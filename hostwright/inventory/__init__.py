@@ -2,7 +2,7 @@
 
 from hostwright.inventory.binding import bind, definitions, slips
 from hostwright.inventory.loading import load
-from hostwright.inventory.model import Definition, Group, Host, Inventory, Layer, Value
+from hostwright.inventory.model import Definition, Group, Host, Inventory, Value, VariableLayer
 from hostwright.inventory.patterns import fold, select
 
 __all__ = [
@@ -10,8 +10,8 @@ __all__ = [
     "Group",
     "Host",
     "Inventory",
-    "Layer",
     "Value",
+    "VariableLayer",
     "bind",
     "definitions",
     "fold",

@@ -19,7 +19,7 @@ from hostwright.common.errors import InputError, InputErrors
 from hostwright.common.nearest import nearest
 from hostwright.common.validation import describe, explain, names_at, unknown_name
 from hostwright.common.yamlfile import Origin, Vaulted, Where
-from hostwright.inventory.model import COMMAND_LINE, ROLE_DEFAULT, Definition, Host, Layer, Value
+from hostwright.inventory.model import COMMAND_LINE, ROLE_DEFAULT, Definition, Host, Value, VariableLayer
 
 T = TypeVar("T")
 
@@ -88,7 +88,9 @@ def _own(host: Host) -> frozenset[str]:
     return frozenset(map(str, names)) if isinstance(names, (list, tuple)) else frozenset()
 
 
-def _of_layer(role: str, layer: Layer, own: frozenset[str], mistakes: list[InputError]) -> Iterator[tuple[str, Value]]:
+def _of_layer(
+    role: str, layer: VariableLayer, own: frozenset[str], mistakes: list[InputError]
+) -> Iterator[tuple[str, Value]]:
     """What one layer gives for a role, by field: out of the mapping, then flat."""
     prefix = f"{role}_"
     seen: dict[str, Value] = {}

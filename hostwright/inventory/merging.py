@@ -16,7 +16,17 @@ from hostwright.common.nearest import suggestion
 from hostwright.common.yamlfile import Origin, parse_document
 from hostwright.inventory.connection import Connection
 from hostwright.inventory.draft import Draft, GroupDraft, concealed, group_level
-from hostwright.inventory.model import ALL, COMMAND_LINE, HOST_LEVEL, UNGROUPED, Group, Host, Inventory, Layer, Value
+from hostwright.inventory.model import (
+    ALL,
+    COMMAND_LINE,
+    HOST_LEVEL,
+    UNGROUPED,
+    Group,
+    Host,
+    Inventory,
+    Value,
+    VariableLayer,
+)
 
 _PRIORITY = "ansible_group_priority"
 
@@ -26,7 +36,7 @@ class _Ancestry:
     """The merged variables of one set of groups: computed once, shared by all hosts in exactly these groups."""
 
     groups: tuple[str, ...]
-    layers: tuple[Layer, ...]
+    layers: tuple[VariableLayer, ...]
     vars: Mapping[str, Value]
 
 
@@ -119,7 +129,7 @@ class _Tree:
                 waiting += self._parents.get(name, [])
         groups = tuple(sorted(found, key=self._order.__getitem__))
         layers = tuple(
-            Layer(group_level(name), values) for name in groups for values in self._draft.groups[name].layers
+            VariableLayer(group_level(name), values) for name in groups for values in self._draft.groups[name].layers
         )
         return _Ancestry(groups, layers, _merged(layers))
 
@@ -131,7 +141,7 @@ class _Tree:
             raise InputError(f"{_PRIORITY}: expected a whole number", given[-1].origin.exact) from error
 
 
-def _merged(layers: Iterable[Layer]) -> dict[str, Value]:
+def _merged(layers: Iterable[VariableLayer]) -> dict[str, Value]:
     merged: dict[str, Value] = {}
     for layer in layers:
         merged.update(layer.values)
@@ -142,10 +152,10 @@ def _host(
     name: str,
     ancestry: _Ancestry,
     own: Iterable[Mapping[str, Value]],
-    strongest: Layer | None,
+    strongest: VariableLayer | None,
     notes: dict[str, None],
 ) -> Host:
-    layers = tuple(Layer(HOST_LEVEL, values) for values in own)
+    layers = tuple(VariableLayer(HOST_LEVEL, values) for values in own)
     layers += (strongest,) if strongest else ()
     variables = {**ancestry.vars, **_merged(layers)}
     connection = Connection(name, variables)
@@ -161,10 +171,10 @@ def _host(
     )
 
 
-def _command_line(extra: Mapping[str, str]) -> Layer | None:
+def _command_line(extra: Mapping[str, str]) -> VariableLayer | None:
     """The strongest layer. Values are text; one that begins like a list or mapping is read as YAML."""
     values = {}
     for name, text in extra.items():
         data = parse_document(text, f"{COMMAND_LINE}, {name}").data if text[:1] in ("[", "{") else text
         values[name] = Value(concealed(name, data), Origin(COMMAND_LINE), COMMAND_LINE)
-    return Layer(COMMAND_LINE, values) if values else None
+    return VariableLayer(COMMAND_LINE, values) if values else None

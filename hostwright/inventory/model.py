@@ -35,7 +35,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class VariableLayer:
     """The variables that one place gives; later layers of a host win over earlier ones."""
 
     level: str
@@ -79,7 +79,7 @@ class Host:
     host_keys: str | None = None
     connect_timeout: float | None = None
     groups: tuple[str, ...] = ()
-    layers: tuple[Layer, ...] = field(default=(), repr=False)
+    layers: tuple[VariableLayer, ...] = field(default=(), repr=False)
     vars: Mapping[str, Value] = field(default_factory=dict, repr=False)
     mistakes: tuple[InputError, ...] = field(default=(), repr=False)
 

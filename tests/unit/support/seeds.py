@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hostwright.common.yamlfile import Origin
-from hostwright.inventory import Host, Layer, Value
+from hostwright.inventory import Host, Value, VariableLayer
 from hostwright.rebuild.install.seeds.settings import Install, read_install
 from hostwright.transport.identity.keys import KeyPair, generate
 
@@ -51,7 +51,7 @@ def host(install: Any, *, name: str = "gpu07.example", user: str | None = "ops",
     values = {
         key: Value(value, Origin("hosts.yml", line, 3), "host") for line, (key, value) in enumerate(given.items(), 1)
     }
-    return Host(name, user=user, layers=(Layer("host", values),), vars=values)
+    return Host(name, user=user, layers=(VariableLayer("host", values),), vars=values)
 
 
 def install(**changes: Any) -> Install:

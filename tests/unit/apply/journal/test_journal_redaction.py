@@ -26,7 +26,7 @@ from hostwright.common.places import place_of
 from hostwright.common.secret import Secret
 from hostwright.common.yamlfile import Origin
 from hostwright.inventory import Host, Value
-from hostwright.inventory.model import Layer
+from hostwright.inventory.model import VariableLayer
 from hostwright.plan.model import (
     Answer,
     Change,
@@ -327,7 +327,9 @@ def test_every_secret_of_the_inventory_is_found():
     shared = value({"users": [{"password": Secret("deep")}], "x": 1})
     hosts = [
         Host("a", password=Secret("login"), become_password=Secret("sudo"), vars={"shared": shared, "pin": value(5)}),
-        Host("b", layers=(Layer("group x", {"shared": shared, "weaker": value(Secret("hidden by a stronger"))}),)),
+        Host(
+            "b", layers=(VariableLayer("group x", {"shared": shared, "weaker": value(Secret("hidden by a stronger"))}),)
+        ),
         Host("c", become_password=Secret("")),
     ]
     found = {secret.reveal() for secret in secrets_in(hosts)}
