@@ -23,7 +23,7 @@ _LINES = 15  #: of what a failed script printed last on standard error, kept
 _LINE_CHARACTERS = 300  #: of each of these lines
 
 
-class Limits(TypedDict, total=False):
+class ProgramLimits(TypedDict, total=False):
     """What bounds a program beside its time, and who hears its output: see ``Session.run``."""
 
     idle_s: float | None
@@ -48,7 +48,7 @@ class RootShell:
         """The host's inventory name."""
         return self.session.host.name
 
-    def run(self, script: str, *, timeout_s: float, failure: str, **limits: Unpack[Limits]) -> Output:
+    def run(self, script: str, *, timeout_s: float, failure: str, **limits: Unpack[ProgramLimits]) -> Output:
         """Run a program that has to succeed.
 
         ``failure`` begins the sentence of the error when it does not ("its lock cannot be changed"); the last line of
@@ -59,7 +59,7 @@ class RootShell:
             raise self.failed(failure, output)
         return output
 
-    def attempt(self, script: str, *, timeout_s: float, as_user: str = "", **limits: Unpack[Limits]) -> Output:
+    def attempt(self, script: str, *, timeout_s: float, as_user: str = "", **limits: Unpack[ProgramLimits]) -> Output:
         """Run a program whose exit status the caller judges; the program ``as_user`` runs before it as the login user.
 
         Both get an empty standard input. The status is that of the root part, where there is one. Raises
@@ -69,7 +69,7 @@ class RootShell:
         return self._checked(self.session.run("/bin/sh", stdin=program, timeout_s=timeout_s, **limits))
 
     def stream(
-        self, script: str, *arguments: object, stdin: Readable, timeout_s: float, **limits: Unpack[Limits]
+        self, script: str, *arguments: object, stdin: Readable, timeout_s: float, **limits: Unpack[ProgramLimits]
     ) -> Output:
         """Run a program of one line that reads ``stdin``, with ``arguments`` as ``$1``…; the caller judges its status.
 
