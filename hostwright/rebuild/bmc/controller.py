@@ -16,7 +16,7 @@ import sushy
 from hostwright.common.durations import Clock
 from hostwright.rebuild.bmc.errors import BmcDenied, BmcError, BmcRefused, BmcStuck, said
 from hostwright.rebuild.bmc.explaining import explained
-from hostwright.rebuild.bmc.link import CONNECT_S, Link
+from hostwright.rebuild.bmc.link import CONNECT_S, BmcLink
 from hostwright.rebuild.bmc.media import Drive, drives
 from hostwright.rebuild.bmc.settings import Bmc
 
@@ -60,7 +60,7 @@ class Status:
 class Controller:
     """An open BMC. Each method raises ``BmcError`` with a sentence, within ``Bmc.timeout_s`` for each order in it."""
 
-    def __init__(self, bmc: Bmc, link: Link, system: Any, clock: Clock):
+    def __init__(self, bmc: Bmc, link: BmcLink, system: Any, clock: Clock):
         self.bmc = bmc
         self._link, self._system, self._clock = link, system, clock
 

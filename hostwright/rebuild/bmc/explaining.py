@@ -9,12 +9,12 @@ from typing import Any
 from sushy import exceptions as sushy_errors
 
 from hostwright.rebuild.bmc.errors import BmcError, BmcRefused, said
-from hostwright.rebuild.bmc.link import Link
+from hostwright.rebuild.bmc.link import BmcLink
 from hostwright.rebuild.bmc.settings import Bmc
 
 
 @contextmanager
-def explained(bmc: Bmc, link: Link, what: str) -> Iterator[None]:
+def explained(bmc: Bmc, link: BmcLink, what: str) -> Iterator[None]:
     """Turn whatever sushy raises over an answer into a ``BmcError``."""
     place = f"the BMC at {bmc.url}"
     try:
@@ -31,7 +31,7 @@ def explained(bmc: Bmc, link: Link, what: str) -> Iterator[None]:
         raise BmcError(bmc.host, f"{place} was to {what}, and its answer is not Redfish ({kind})") from None
 
 
-def _messages(error: Any, link: Link) -> str:
+def _messages(error: Any, link: BmcLink) -> str:
     """A BMC's own words about a request that it refuses: the extended ones tell more than the general one."""
     extended = error.extended_info if isinstance(error.extended_info, list) else [error.extended_info]
     texts = [one.get("Message") for one in extended if isinstance(one, dict)]

@@ -37,7 +37,7 @@ _BAD, _DENIED, _FORBIDDEN = 400, 401, 403
 _CHUNK_BYTES = 64 * 1024
 
 
-class Link:
+class BmcLink:
     """The connection to one BMC. ``deadline_s``, by the clock, bounds whatever is asked."""
 
     def __init__(self, bmc: Bmc, password: Secret, clock: Clock):

@@ -10,7 +10,7 @@ from hostwright.common.durations import Clock
 from hostwright.rebuild.bmc.controller import NAMED, Controller
 from hostwright.rebuild.bmc.errors import BmcDenied, BmcError, said
 from hostwright.rebuild.bmc.explaining import explained
-from hostwright.rebuild.bmc.link import Link, quiet
+from hostwright.rebuild.bmc.link import BmcLink, quiet
 from hostwright.rebuild.bmc.passwords import password_of
 from hostwright.rebuild.bmc.settings import SYSTEM, Bmc
 
@@ -19,7 +19,7 @@ def open_bmc(bmc: Bmc, clock: Clock | None = None) -> Controller:
     """Log in to a BMC and find its system. Raises ``BmcError``. Close it, or use it as a context manager."""
     quiet()
     clock = clock or Clock()
-    link = Link(bmc, password_of(bmc), clock)
+    link = BmcLink(bmc, password_of(bmc), clock)
     try:
         with explained(bmc, link, "show its systems"):
             link.log_in()
@@ -52,7 +52,7 @@ class Opener:
 
 
 class _LoggedIn:
-    """sushy's notion of authentication, with nothing left to do: see ``Link``."""
+    """sushy's notion of authentication, with nothing left to do: see ``BmcLink``."""
 
     def set_context(self, root: object, connector: object) -> None:
         """Called once by sushy."""
