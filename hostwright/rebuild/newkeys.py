@@ -18,7 +18,7 @@ from hostwright.transport.identity.trusting import Replaced, known, refuse_revok
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class OfferedKey:
     """What a host shows and what is written down for it; ``confirmed`` once somebody said that it is right."""
 
     host: str
@@ -77,7 +77,7 @@ def trust(
         raise InputError(f"is of one host, and --hosts names {len(members)}: trust them one by one", "--fingerprint")
     by_name, commands = members.by_name, read_console_commands(members)
 
-    def look(name: str) -> Looked:
+    def look(name: str) -> OfferedKey:
         return _look(by_name[name], Sources(fingerprint, commands[name]))
 
     looked = on_each(tuple(by_name), look, stop=lambda: None)
@@ -114,22 +114,22 @@ def read_console_commands(members: Members) -> dict[str, str]:
     return found
 
 
-def _look(member: Member, sources: Sources) -> Looked:
+def _look(member: Member, sources: Sources) -> OfferedKey:
     """Ask a host for its key, and those sources that answer without a person."""
     before = known(member.host, member.options)
-    looked = Looked(member.name, offered(member.host, member.options), before)
+    looked = OfferedKey(member.name, offered(member.host, member.options), before)
     refuse_revoked(member.host, member.options, [looked.offered])
     unasked = looked.as_known or not sources.console
     if unasked and not sources.fingerprint:
         return looked
-    return Looked(member.name, looked.offered, before, confirm(member.host, looked.offered, before, sources))
+    return OfferedKey(member.name, looked.offered, before, confirm(member.host, looked.offered, before, sources))
 
 
 def _forget(member: Member) -> Told:
     return Told("forgotten", replace(member.host, member.options, ()))
 
 
-def _settle(member: Member, looked: Looked, ask: Callable[[str], str] | None) -> Told:
+def _settle(member: Member, looked: OfferedKey, ask: Callable[[str], str] | None) -> Told:
     """Ask the operator where nobody else has answered, and write the key down."""
     if looked.as_known:
         return Told("known", Replaced(member.name, looked.before, (looked.offered,), ()))
