@@ -18,7 +18,7 @@ from hostwright.common.errors import InputError
 from hostwright.common.nearest import suggestion
 from hostwright.common.yamlfile import Where
 from hostwright.stack.stackdata import digest_of, plain
-from hostwright.stack.stackvalues import ArtifactName, FileName, Fingerprint, Name, Part, Url, marked
+from hostwright.stack.stackvalues import ArtifactName, FileName, Fingerprint, Name, StackPart, Url, marked
 
 if TYPE_CHECKING:  # until every room asks for sections by their kind
     from hostwright.standard.roles.container.section import ContainerSection
@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # until every room asks for sections by their kind
     from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 
-class Artifact(Part):
+class Artifact(StackPart):
     """One file of the stack: where it comes from and what it must be.
 
     ``sha256`` and ``size`` (bytes) are absent where nobody has published them: then what is seen first is pinned.
@@ -43,7 +43,7 @@ class Artifact(Part):
     stand_in: bool = False
 
 
-class Requirements(Part):
+class Requirements(StackPart):
     """What a host must have before it is touched. Sizes are bytes.
 
     ``free_bytes`` is wanted on each of ``/``, ``/var`` and ``/tmp``.
@@ -55,7 +55,7 @@ class Requirements(Part):
     memory_bytes: Annotated[int, Field(ge=0)] = 0
 
 
-class AptRepository(Part):
+class AptRepository(StackPart):
     """A signed apt repository; ``key`` is an artifact.
 
     ``uri`` and ``suite`` may hold ``{distribution}`` and ``{codename}``, the host's ID and VERSION_CODENAME.
@@ -97,7 +97,7 @@ def taken(part: str, unless: str, percents: Mapping[str, int]) -> tuple[Share, .
     return tuple(Share(part, unless, directory, percent) for directory, percent in percents.items())
 
 
-class Section(Part):
+class Section(StackPart):
     """A role's own part of a stack, which stands in a stack's file under the role's name.
 
     Artifacts that it names and texts that it reads are found by their marks (``stackvalues``).
@@ -124,7 +124,7 @@ class Section(Part):
 S = TypeVar("S", bound=Section)
 
 
-class StackHead(Part):
+class StackHead(StackPart):
     """What every stack says, whatever its roles are; ``distributions`` maps os-release's ID to its VERSION_IDs.
 
     ``roles`` are those of a host that names none, in order.

@@ -62,7 +62,7 @@ class TextFile:
     """Marks a text that a stack's file does not hold but names: the text of a file beside it."""
 
 
-class Part(BaseModel):
+class StackPart(BaseModel):
     """A part of a stack: a frozen value without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -91,7 +91,7 @@ def marked(kind: Any, value: Any, mark: type, way: tuple[str | int, ...] = ()) -
 def _inside(kind: Any, value: Any) -> Iterator[tuple[str | int, Any, Any]]:
     """What a mapping, a list or a part holds: the key of each value, its annotation, and the value."""
     inner = typing.get_args(kind)
-    if isinstance(kind, type) and issubclass(kind, Part) and isinstance(value, (Mapping, Part)):
+    if isinstance(kind, type) and issubclass(kind, StackPart) and isinstance(value, (Mapping, StackPart)):
         held = value if isinstance(value, Mapping) else dict(value)
         yield from ((name, hint, held[name]) for name, hint in _hints(kind).items() if name in held)
     elif len(inner) == 2 and isinstance(value, Mapping):
@@ -101,6 +101,6 @@ def _inside(kind: Any, value: Any) -> Iterator[tuple[str | int, Any, Any]]:
 
 
 @cache
-def _hints(kind: type[Part]) -> Mapping[str, Any]:
+def _hints(kind: type[StackPart]) -> Mapping[str, Any]:
     hints = typing.get_type_hints(kind, include_extras=True)
     return {name: hints[name] for name in kind.model_fields}

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import Literal
 
 from hostwright.stack.stack import AptRepository, Section, Share, Stack, taken
-from hostwright.stack.stackvalues import DebianVersion, Name, Part
+from hostwright.stack.stackvalues import DebianVersion, Name, StackPart
 
 
-class DockerCe(Part):
+class DockerCe(StackPart):
     """Docker's own packages, used when ``container.docker`` says ``docker-ce``."""
 
     packages: tuple[Name, ...]
     repository: AptRepository
 
 
-class ContainerToolkit(Part):
+class ContainerToolkit(StackPart):
     """NVIDIA's container toolkit: all packages at one version."""
 
     version: DebianVersion

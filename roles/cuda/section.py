@@ -16,12 +16,12 @@ from hostwright.stack.stackvalues import (
     FileName,
     Fingerprint,
     Name,
-    Part,
+    StackPart,
     WithoutNulls,
 )
 
 
-class LocalRepository(Part):
+class LocalRepository(StackPart):
     """CUDA's repository in a ``.deb``, which unpacks to ``directory`` and carries its own ``key`` there.
 
     ``pin`` is the artifact that becomes ``pin_file`` (apt preferences).

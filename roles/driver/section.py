@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from hostwright.stack.stack import Section, Share, Stack, taken
-from hostwright.stack.stackvalues import ArtifactName, DebianVersion, ExactVersion, Kernels, Name, Part
+from hostwright.stack.stackvalues import ArtifactName, DebianVersion, ExactVersion, Kernels, Name, StackPart
 
 
-class FabricManager(Part):
+class FabricManager(StackPart):
     """NVIDIA Fabric Manager, for hosts with NVSwitches; always exactly the driver's version."""
 
     package: Name

@@ -12,14 +12,14 @@ from hostwright.plan.role import discover
 from hostwright.stack import stackfile
 from hostwright.stack.stack import AptRepository, Section, Stack
 from hostwright.stack.stackdata import plain
-from hostwright.stack.stackvalues import ArtifactName, ExactVersion, Part, TextFile, WithoutNulls
+from hostwright.stack.stackvalues import ArtifactName, ExactVersion, StackPart, TextFile, WithoutNulls
 from hostwright.standard.roles.cuda.section import CudaSection
 from tests.unit.support.stacks import KINDS, STACKS, load_stack
 
 HOUSE = load_stack("tensorflow-2.9")
 
 
-class Mirror(Part):
+class Mirror(StackPart):
     key: Annotated[str, ArtifactName] | None = None
 
 
