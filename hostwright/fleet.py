@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from hostwright.rebuild.orders import Order, Powered
     from hostwright.rebuild.run import Decisions, Rebuilt
     from hostwright.rebuild.values import Rebuild, Start
-    from hostwright.stack.mirroring import Mirrored, Progress
+    from hostwright.stack.mirroring import Mirrored, TransferProgress
     from hostwright.verify.verdict import Verdict
 
 __all__ = ["DEFAULT_INVENTORY", "DEFAULT_STACK", "PROJECT", "Audience", "ChangeOptions", "Fleet", "Member", "Members"]
@@ -237,7 +237,7 @@ class Fleet(Roster):
 
         return Records(state_root(), self.path).all(since)
 
-    def mirror(self, stack: str, source: Path | None = None, *, progress: Progress) -> list[Mirrored]:
+    def mirror(self, stack: str, source: Path | None = None, *, progress: TransferProgress) -> list[Mirrored]:
         """Bring the files of a stack to this machine, those that are in the directory ``source`` from there."""
         from hostwright.stack.mirroring import mirror
 

@@ -19,7 +19,7 @@ from rich.progress import Progress as Bars
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from hostwright.stack.mirroring import Mirrored, Progress
+    from hostwright.stack.mirroring import Mirrored, TransferProgress
 
 
 class BarProgress:
@@ -65,7 +65,7 @@ class LineProgress:
 
 
 @contextmanager
-def make_progress(console: Console) -> Iterator[Progress]:
+def make_progress(console: Console) -> Iterator[TransferProgress]:
     """Bars where there is a terminal, else lines."""
     if not console.is_terminal:
         yield LineProgress(console)

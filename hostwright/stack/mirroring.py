@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import requests
 
 
-class Progress(Protocol):
+class TransferProgress(Protocol):
     """Where the state of a transfer is shown."""
 
     def show(self, file: str, done: int, total: int | None) -> None:
@@ -46,7 +46,12 @@ class Mirrored:
 
 
 def mirror(
-    artifacts: Iterable[AnyArtifact], store: Store, *, lock: Path, source_dir: Path | None = None, progress: Progress
+    artifacts: Iterable[AnyArtifact],
+    store: Store,
+    *,
+    lock: Path,
+    source_dir: Path | None = None,
+    progress: TransferProgress,
 ) -> list[Mirrored]:
     """Bring files into the store: what is there is checked, then ``source_dir`` is searched, then the URLs are tried.
 
@@ -75,7 +80,7 @@ def mirror(
 class _Run:
     """What all files of one ``mirror`` share."""
 
-    def __init__(self, store: Store, lock: Path, source_dir: Path | None, progress: Progress):
+    def __init__(self, store: Store, lock: Path, source_dir: Path | None, progress: TransferProgress):
         self._store = store
         self._lock = lock
         self._source_dir = source_dir
