@@ -12,7 +12,7 @@ from hostwright.resources.files.files import Absent, File
 from hostwright.resources.packages.packages import Debs, DebsAbsent, DpkgInOrder
 from hostwright.resources.runfile import DRIVER_PACKAGES, NOT_DRIVER
 from hostwright.resources.system.kernel import UPDATE_INITRAMFS, Initramfs, KernelPackages, KernelThere, NouveauGone
-from hostwright.resources.system.room import Room
+from hostwright.resources.system.room import FreeSpace
 from hostwright.resources.system.services import Disturbing
 
 PREFERENCES = "base/no-other-driver.pref.j2"
@@ -37,7 +37,7 @@ class Base:
 @role()
 def base(v: Base, host: Wanted) -> Iterator[Resource]:
     """The host can build a kernel module, and nothing but this stack ever brings a driver or a kernel to it."""
-    yield Room(host.stack.requirements.free_bytes, host.shares())
+    yield FreeSpace(host.stack.requirements.free_bytes, host.shares())
     yield DpkgInOrder()
 
     yield File("/etc/apt/apt.conf.d/52hostwright", host.render("base/unattended.conf.j2", never=v.never_unattended))

@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"[0-9]{1,15}")
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class FreeSpace:
     """Enough free space on each filesystem for the shares that are still due; else the host is refused.
 
     ``total_bytes`` is what a bare host needs for everything. Directories on one filesystem are added up.

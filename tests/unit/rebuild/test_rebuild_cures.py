@@ -8,7 +8,7 @@ from hostwright.audit.failures import Hardware
 from hostwright.audit.failures.treatment import FEWER_CARDS
 from hostwright.plan.model import Plan, Refusal, RolePlan
 from hostwright.rebuild.ways import hardware
-from hostwright.resources.system.room import Room
+from hostwright.resources.system.room import FreeSpace
 from hostwright.stack.stack import Share
 from hostwright.standard.roles.driver.failures.cards.xids import OTHERWISE, REPLACE_TOGETHER
 from hostwright.standard.roles.driver.failures.cards.xids import TREATMENTS as BY_ACTION
@@ -59,7 +59,7 @@ def test_the_pair_that_means_a_broken_card_is_in_the_catalog():
 
 
 def test_room_on_the_disk_is_told_by_the_rule_of_its_resource():
-    room = Room(10**9, (Share("CUDA", "/usr/local/cuda/bin/nvcc", "/usr", 100),))
+    room = FreeSpace(10**9, (Share("CUDA", "/usr/local/cuda/bin/nvcc", "/usr", 100),))
     full = "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 1 1 0 100% /\n"
     (change,) = changes_of([room], {"df -Pk": full, "for p in": ""})
     assert isinstance(change, Refusal)

@@ -15,7 +15,7 @@ from hostwright.resources.files.files import Absent, File
 from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, PATIENTLY
 from hostwright.resources.runfile import DRIVER_PACKAGES, NOT_DRIVER
 from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE, NOUVEAU, NouveauGone
-from hostwright.resources.system.room import GB, Room
+from hostwright.resources.system.room import GB, FreeSpace
 from hostwright.stack.stack import Share
 from hostwright.standard.roles.base import NOUVEAU_OFF, Base, base
 from tests.unit.support.facts import NOTHING, facts_for
@@ -270,7 +270,7 @@ def test_a_kernel_counts_as_removed_only_when_another_one_could_be_booted(
 
 def test_little_disk_refuses_a_bare_host_and_not_a_finished_one() -> None:
     little = DF + "/dev/sda1 1 1 3000000 99% /\n" * 4
-    room = Room(20 * GB, Wanted(STACK).shares())
+    room = FreeSpace(20 * GB, Wanted(STACK).shares())
     change = room.plan(facts_for(room, {"df -Pk": little, "for p in": ""}))
     assert isinstance(change, Refusal)
     assert "/ has 3.1 GB free and 20.0 GB are needed" in change.sentence
@@ -280,7 +280,9 @@ def test_little_disk_refuses_a_bare_host_and_not_a_finished_one() -> None:
 
 
 def test_each_filesystem_is_asked_for_what_goes_there() -> None:
-    room = Room(10 * GB, (Share("a", "/a", "/usr", 50), Share("b", "/b", "/var", 30), Share("c", "/c", "/opt", 20)))
+    room = FreeSpace(
+        10 * GB, (Share("a", "/a", "/usr", 50), Share("b", "/b", "/var", 30), Share("c", "/c", "/opt", 20))
+    )
     rows = "tmpfs 1 1 2100000 1% /opt\n/dev/sda1 1 1 9000000 1% /\n/dev/sdb1 1 1 1000000 1% /var\n"
     change = room.plan(facts_for(room, {"df -Pk": DF + rows, "for p in": "/a\n"}))
     assert change is not None
