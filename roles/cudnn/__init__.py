@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
 from hostwright.plan.role import Wanted, role
-from hostwright.resources.files.archives import Part, Spread, Strays
+from hostwright.resources.files.archives import ArchiveUnpacked, Part, Strays
 from hostwright.resources.packages.packages import DebsAbsent
 
 SECOND = "two cuDNN 8 in one process: libcudnn_ops_infer.so.8 not defined"
@@ -33,7 +33,7 @@ def cudnn(v: Cudnn, host: Wanted) -> Iterator[Resource]:
     right = (f"*.so.{major}", f"*.so.{wanted.library_version}")
     yield DebsAbsent((f"libcudnn{major}", f"libcudnn{major}-*", "nvidia-cudnn"), SECOND)
     yield Strays(libraries, f"{target}/lib", right, v.loader_directories, SECOND)
-    yield Spread(
+    yield ArchiveUnpacked(
         wanted.record,
         wanted.version,
         stack.artifact(wanted.artifact),

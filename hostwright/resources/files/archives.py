@@ -86,7 +86,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class ArchiveUnpacked:
     """The files and links of an archive's directories, each link as a link, in directories shared with others.
 
     The archive is unpacked into ``scratch``, which must be on the filesystem of all parts, and every file is renamed to

@@ -12,7 +12,7 @@ import pytest
 
 from hostwright.plan.model import Answer, Change, Facts, Resource
 from hostwright.resources.files import archives
-from hostwright.resources.files.archives import Delivered, Part, Spread, Strays
+from hostwright.resources.files.archives import ArchiveUnpacked, Delivered, Part, Strays
 from hostwright.stack import hostcache
 from hostwright.stack.stack import Artifact
 from tests.unit.support.facts import changes_of
@@ -35,7 +35,7 @@ def pack(path: Path, files: dict[str, str], links: dict[str, str]) -> None:
 
 
 @pytest.fixture
-def spread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Spread:
+def spread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArchiveUnpacked:
     """An archive that lies where the engine would have put it, and the directories that it goes to."""
     monkeypatch.setattr(archives, "RECORDS", str(tmp_path / "records"))
     monkeypatch.setattr(archives, "SET_ASIDE", str(tmp_path / "aside"))
@@ -43,13 +43,13 @@ def spread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Spread:
     return version(tmp_path, "8.1", FILES, LINKS)
 
 
-def version(folder: Path, number: str, files: dict[str, str], links: dict[str, str]) -> Spread:
+def version(folder: Path, number: str, files: dict[str, str], links: dict[str, str]) -> ArchiveUnpacked:
     artifact = Artifact(name="x", file="x.tgz", sha256=number.replace(".", "").ljust(64, "0"))
     place = Path(hostcache.host_path(artifact, str(folder / "cache")))
     place.parent.mkdir(parents=True)
     pack(place, files, links)
     parts = (Part("top/include", str(folder / "inc")), Part("top/lib64", str(folder / "lib")))
-    return Spread("x", number, artifact, parts, str(folder / "scratch"))
+    return ArchiveUnpacked("x", number, artifact, parts, str(folder / "scratch"))
 
 
 def plan(resource: Resource) -> Change | None:
@@ -67,7 +67,7 @@ def apply(resource: Resource) -> Change:
     return change
 
 
-def test_links_stay_links_and_everything_arrives(spread: Spread, tmp_path: Path) -> None:
+def test_links_stay_links_and_everything_arrives(spread: ArchiveUnpacked, tmp_path: Path) -> None:
     change = apply(spread)
     assert (change.have, change.want, change.artifacts) == ("no record of its files", "8.1", ("x",))
     for name, text in FILES.items():
@@ -76,14 +76,14 @@ def test_links_stay_links_and_everything_arrives(spread: Spread, tmp_path: Path)
     assert not (tmp_path / "scratch").exists()
 
 
-def test_files_of_others_stay(spread: Spread, tmp_path: Path) -> None:
+def test_files_of_others_stay(spread: ArchiveUnpacked, tmp_path: Path) -> None:
     (tmp_path / "inc").mkdir()
     (tmp_path / "inc/cuda.h").write_text("other")
     apply(spread)
     assert (tmp_path / "inc/cuda.h").read_text() == "other"
 
 
-def test_flattened_links_of_a_host_done_by_hand_become_links(spread: Spread, tmp_path: Path) -> None:
+def test_flattened_links_of_a_host_done_by_hand_become_links(spread: ArchiveUnpacked, tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
     for name in ("libx.so", "libx.so.8", "libx.so.8.1"):
         (tmp_path / "lib" / name).write_text("eight")
@@ -92,7 +92,9 @@ def test_flattened_links_of_a_host_done_by_hand_become_links(spread: Spread, tmp
 
 
 @pytest.mark.parametrize("damage", ["turned", "gone", "flattened"])
-def test_a_damaged_link_is_mended_alone_and_without_the_archive(spread: Spread, tmp_path: Path, damage: str) -> None:
+def test_a_damaged_link_is_mended_alone_and_without_the_archive(
+    spread: ArchiveUnpacked, tmp_path: Path, damage: str
+) -> None:
     apply(spread)
     link = tmp_path / "lib/libx.so.8"
     link.unlink()
@@ -108,7 +110,7 @@ def test_a_damaged_link_is_mended_alone_and_without_the_archive(spread: Spread, 
 
 
 @pytest.mark.parametrize("name", ["inc/a b$(id).h", "lib/libx.so.8.1"])
-def test_a_damaged_file_is_mended_alone(spread: Spread, tmp_path: Path, name: str) -> None:
+def test_a_damaged_file_is_mended_alone(spread: ArchiveUnpacked, tmp_path: Path, name: str) -> None:
     apply(spread)
     other = (tmp_path / "inc/a.h").stat()
     (tmp_path / name).write_text("damaged")
@@ -117,14 +119,14 @@ def test_a_damaged_file_is_mended_alone(spread: Spread, tmp_path: Path, name: st
     assert (tmp_path / "inc/a.h").stat() == other
 
 
-def test_bytes_of_the_same_number_written_later_are_found(spread: Spread, tmp_path: Path) -> None:
+def test_bytes_of_the_same_number_written_later_are_found(spread: ArchiveUnpacked, tmp_path: Path) -> None:
     apply(spread)
     (tmp_path / "lib/libx.so.8.1").write_text("wrong")
     apply(spread)
     assert (tmp_path / "lib/libx.so.8.1").read_text() == "eight"
 
 
-def test_another_version_takes_the_files_of_the_one_before_with_it(spread: Spread, tmp_path: Path) -> None:
+def test_another_version_takes_the_files_of_the_one_before_with_it(spread: ArchiveUnpacked, tmp_path: Path) -> None:
     apply(spread)
     files = {"include/a.h": "1", "lib64/libx.so.8.2": "newer"}
     newer = version(tmp_path, "8.2", files, {"lib64/libx.so.8": "libx.so.8.2"})
@@ -132,7 +134,7 @@ def test_another_version_takes_the_files_of_the_one_before_with_it(spread: Sprea
     assert sorted(path.name for path in (tmp_path / "lib").iterdir()) == ["libx.so.8", "libx.so.8.2"]
 
 
-def test_cut_anywhere_it_is_whole_after_the_next_run(spread: Spread, tmp_path: Path) -> None:
+def test_cut_anywhere_it_is_whole_after_the_next_run(spread: ArchiveUnpacked, tmp_path: Path) -> None:
     change = plan(spread)
     assert change is not None
     lines = change.steps[0].script.splitlines()
@@ -145,7 +147,7 @@ def test_cut_anywhere_it_is_whole_after_the_next_run(spread: Spread, tmp_path: P
     assert str((tmp_path / "lib/libx.so").readlink()) == "libx.so.8"
 
 
-def test_an_archive_of_another_shape_leaves_no_record(spread: Spread, tmp_path: Path) -> None:
+def test_an_archive_of_another_shape_leaves_no_record(spread: ArchiveUnpacked, tmp_path: Path) -> None:
     wrong = replace(spread, parts=(Part("elsewhere", str(tmp_path / "inc")),))
     change = plan(wrong)
     assert change is not None

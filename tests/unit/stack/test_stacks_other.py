@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 from hostwright.common.templates import render
 from hostwright.plan.model import Answer, Change, Resource
 from hostwright.plan.role import Wanted, discover
-from hostwright.resources.files.archives import Spread, Strays
+from hostwright.resources.files.archives import ArchiveUnpacked, Strays
 from hostwright.resources.python.python import Venv
 from hostwright.resources.system.loader import Alternative, LoaderCache
 from hostwright.resources.system.loaderconf import OneToolkitLoaded
@@ -152,7 +152,7 @@ def test_for_the_present_stack_everything_lies_where_it_did() -> None:
         on, wanted(HOUSE, tensorflow=Tensorflow(path=path))
     )
     assert [one.unless for one in Wanted(HOUSE).shares() if one.part == "TensorFlow"] == [f"{path}/bin/python"] * 2
-    spread = next(one for one in cudnn.resources(Cudnn(), Wanted(HOUSE)) if isinstance(one, Spread))
+    spread = next(one for one in cudnn.resources(Cudnn(), Wanted(HOUSE)) if isinstance(one, ArchiveUnpacked))
     assert (spread.name, [part.inside for part in spread.parts]) == ("cudnn", ["cuda/include", "cuda/lib64"])
 
 
@@ -226,7 +226,7 @@ def test_the_cudnn_of_the_toolkit_before_stays_in_it() -> None:
     """One record for both would take away the files that only the earlier one names."""
     spreads = [
         one for name in ("tensorflow-2.9", "tensorflow-2.12")
-        for one in cudnn.resources(Cudnn(), Wanted(stack(name))) if isinstance(one, Spread)
+        for one in cudnn.resources(Cudnn(), Wanted(stack(name))) if isinstance(one, ArchiveUnpacked)
     ]  # fmt: skip
     assert spreads[0].record != spreads[1].record
     assert {part.into for part in spreads[0].parts}.isdisjoint(part.into for part in spreads[1].parts)
@@ -237,7 +237,7 @@ def test_the_cudnn_of_the_toolkit_before_stays_in_it() -> None:
 
 def test_the_archive_of_8_6_has_its_own_layout() -> None:
     wanted = stack("tensorflow-2.12")
-    (spread,) = (one for one in cudnn.resources(Cudnn(), Wanted(wanted)) if isinstance(one, Spread))
+    (spread,) = (one for one in cudnn.resources(Cudnn(), Wanted(wanted)) if isinstance(one, ArchiveUnpacked))
     top = "cudnn-linux-x86_64-8.6.0.163_cuda11-archive"
     assert [part.inside for part in spread.parts] == [f"{top}/include", f"{top}/lib"]
     assert wanted.artifact("cudnn").file == f"{top}.tar.xz"
