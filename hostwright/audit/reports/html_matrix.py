@@ -32,7 +32,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MatrixRow:
     """One host. ``index`` is its place in the embedded data, ``fold`` the row that it is folded into (0: none)."""
 
     index: int
@@ -53,7 +53,7 @@ class Fold:
     hosts: str
     status: LayerStatus
     cells: tuple[Cell, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[MatrixRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,25 +84,25 @@ def _natural(host: HostAudit) -> list[tuple[int, str]]:
     return [(int(part), "") if _NUMBER.fullmatch(part) else (0, part) for part in _NUMBER.split(host.host)]
 
 
-def matrix(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages) -> list[Row | Fold]:
+def matrix(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages) -> list[MatrixRow | Fold]:
     """The rows of the matrix; ``hosts`` are the audit's in the page's order."""
     stacks = {host.stack for host in hosts}
     layers = audit.layers
-    alike: dict[tuple[object, ...], list[Row]] = {}
+    alike: dict[tuple[object, ...], list[MatrixRow]] = {}
     for index, host in enumerate(hosts):
         row = _row(index, host, layers, ages, stack=name(host.stack) if len(stacks) > 1 else "")
         alike.setdefault(_likeness(row, host, index), []).append(row)
     return list(_fold_healthy(alike.values()))
 
 
-def _likeness(row: Row, host: HostAudit, index: int) -> tuple[object, ...]:
+def _likeness(row: MatrixRow, host: HostAudit, index: int) -> tuple[object, ...]:
     """Equal for hosts that fold into one row: as desired in each layer, and nothing to be said of them."""
     statuses = tuple(cell.status for cell in row.cells)
     calm = {"desired", "absent"}.issuperset(statuses) and host.status == "desired"
     return ("calm", row.stack, statuses) if calm and not (host.findings or host.notes) else (index,)
 
 
-def _fold_healthy(groups: Iterable[list[Row]]) -> Iterator[Row | Fold]:
+def _fold_healthy(groups: Iterable[list[MatrixRow]]) -> Iterator[MatrixRow | Fold]:
     number = 0
     for rows in groups:
         if len(rows) < FOLD_FROM:
@@ -110,17 +110,18 @@ def _fold_healthy(groups: Iterable[list[Row]]) -> Iterator[Row | Fold]:
             continue
         number += 1
         members = tuple(
-            Row(row.index, row.host, row.status, row.cells, row.stack, row.what, row.since, number) for row in rows
+            MatrixRow(row.index, row.host, row.status, row.cells, row.stack, row.what, row.since, number)
+            for row in rows
         )
         yield Fold(number, folded([row.host for row in rows]), "desired", rows[0].cells, members)
 
 
-def _row(index: int, host: HostAudit, layers: Sequence[str], ages: Ages, *, stack: str) -> Row:
+def _row(index: int, host: HostAudit, layers: Sequence[str], ages: Ages, *, stack: str) -> MatrixRow:
     found: dict[str, CellStatus] = {layer.name: layer.status for layer in host.layers}
     cells = tuple(_cell(layer, found.get(layer, "absent")) for layer in layers)
     since = ages.get((host.host, "status", "")) if host.status != "desired" else None
     lasting = since.date().isoformat() if since else ""
-    return Row(index, name(host.host), host.status, cells, stack, _what(host), lasting)
+    return MatrixRow(index, name(host.host), host.status, cells, stack, _what(host), lasting)
 
 
 def _cell(layer: str, status: CellStatus) -> Cell:
