@@ -28,7 +28,7 @@ from hostwright.apply.journal.factfiles import load_facts
 from hostwright.apply.journal.header import RunHeader, commit_of, new_run_id
 from hostwright.apply.journal.reading import Runs, RunSummary
 from hostwright.apply.journal.redaction import Redactor, secrets_in
-from hostwright.apply.journal.runs import HostRun, RoleRun, Run
+from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
 from hostwright.apply.journal.selecting import SETS, Resume, check_sets, named_sets, to_resume
 from hostwright.apply.journal.writing import Journal
 from hostwright.common.places import state_root
@@ -37,10 +37,10 @@ __all__ = [
     "SETS",
     "HostRun",
     "Journal",
+    "RecordedRun",
     "Redactor",
     "Resume",
     "RoleRun",
-    "Run",
     "RunHeader",
     "RunSummary",
     "Runs",

@@ -15,7 +15,7 @@ from typing import Any
 from hostwright.apply.journal.header import RunHeader
 from hostwright.apply.journal.records import INTERRUPTED, RUNNING, ending_of, header_of
 from hostwright.apply.journal.results import parsed, results_of, scan
-from hostwright.apply.journal.runs import Run, read_run
+from hostwright.apply.journal.runs import RecordedRun, read_run
 from hostwright.common.errors import InputError
 from hostwright.common.nearest import suggestion
 from hostwright.common.places import JOURNAL, runs_dir
@@ -76,7 +76,7 @@ class Runs:
             raise InputError(f"there is no run {name!r}; {suggestion(name, [one.run for one in runs])}", "--run")
         return found[0]
 
-    def load(self, name: str) -> Run:
+    def load(self, name: str) -> RecordedRun:
         """All that is recorded of a run; ``name`` as for ``find``."""
         summary = self.find(name)
         return read_run(summary.folder, summary.header, running=summary.state == RUNNING)

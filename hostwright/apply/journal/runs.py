@@ -48,7 +48,7 @@ class HostRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RecordedRun:
     """A recorded run. ``said`` are records of no host. ``damaged`` counts the lines that are no record; a torn last
     one is not damage."""
 
@@ -72,7 +72,7 @@ class _Draft:
     said: list[Mapping[str, Any]] = field(default_factory=list)
 
 
-def read_run(folder: Path, header: RunHeader, *, running: bool = False) -> Run:
+def read_run(folder: Path, header: RunHeader, *, running: bool = False) -> RecordedRun:
     """Everything that is recorded of a run; what is damaged is counted and passed over."""
     drafts: dict[str, _Draft] = {}
     said: list[Mapping[str, Any]] = []
@@ -88,7 +88,7 @@ def read_run(folder: Path, header: RunHeader, *, running: bool = False) -> Run:
     ended = {host: draft.result for host, draft in drafts.items() if draft.ended}
     results = results_of(header.hosts, drafts, ended, running=running)
     hosts = tuple(_host(host, result, drafts.get(host, _Draft())) for host, result in results.items())
-    return Run(folder.name, header, hosts, tuple(said), damaged)
+    return RecordedRun(folder.name, header, hosts, tuple(said), damaged)
 
 
 def _records(journal: Path) -> Iterator[dict[str, Any] | None]:

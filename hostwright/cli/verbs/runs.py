@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from rich.text import Text
 
 from hostwright.apply.host.outcome import AS_DESIRED
-from hostwright.apply.journal import Run, Runs, state_root
+from hostwright.apply.journal import RecordedRun, Runs, state_root
 from hostwright.apply.journal.reading import LAST
 from hostwright.apply.journal.selecting import sets_in
 from hostwright.cli.console import make_console, printable
@@ -49,7 +49,7 @@ def runs_show(*, run: str = LAST, hosts: str = "", steps: bool = False, as_json:
     return AS_DESIRED
 
 
-def _narrowed(run: Run, pattern: str) -> Run:
+def _narrowed(run: RecordedRun, pattern: str) -> RecordedRun:
     """The run with only the hosts that a selection names; ``@failed`` and its like are this run's own."""
     if not pattern:
         return run

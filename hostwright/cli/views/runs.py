@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hostwright.apply.journal import HostRun, RoleRun, Run, RunSummary
+from hostwright.apply.journal import HostRun, RecordedRun, RoleRun, RunSummary
 from hostwright.cli.console import count, printable
 from hostwright.cli.views.shared import local_time
 from hostwright.inventory import fold
@@ -44,14 +44,14 @@ def runs_table(found: Iterable[RunSummary]) -> Table:
     return table
 
 
-def show_run(out: Console, summary: RunSummary, run: Run, *, outputs: bool) -> None:
+def show_run(out: Console, summary: RunSummary, run: RecordedRun, *, outputs: bool) -> None:
     """One run: its head, and each host; ``outputs``: with the output of each step."""
     _show_head(out, summary, run)
     for host in run.hosts:
         _show_host(out, host, outputs=outputs)
 
 
-def _show_head(out: Console, summary: RunSummary, run: Run) -> None:
+def _show_head(out: Console, summary: RunSummary, run: RecordedRun) -> None:
     header = run.header
     title = Text.assemble((printable(summary.run), "bold"), f"  {printable(header.verb)}  exit ", _exit(summary))
     out.print(title.append(f"  {printable(summary.sentence)}" if summary.sentence else ""))
