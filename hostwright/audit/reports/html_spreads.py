@@ -13,7 +13,7 @@ BUTTONS = 12  #: hosts of one value that can be opened one by one
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ValueShare:
     """One value and its hosts. ``share`` is a percentage; ``openable`` are hosts with their place in the data."""
 
     value: str
@@ -32,7 +32,7 @@ class Comparison:
     layer: str
     reading: str
     among: str
-    shares: tuple[Share, ...]
+    shares: tuple[ValueShare, ...]
     hosts: int
     outliers: int
     more_values: int = 0
@@ -58,14 +58,14 @@ def alike(spreads: Iterable[Spread]) -> list[tuple[str, str, str, int]]:
 def _comparison(one: Spread, places: Mapping[str, int]) -> Comparison:
     total = sum(len(hosts) for _, hosts in one.values)
     shown, more = first(one.values, VALUES)
-    shares: list[Share] = []
+    shares: list[ValueShare] = []
     start = 0.0
     for value, hosts in shown:
         share = 100 * len(hosts) / total if total else 0.0
         major = bool(one.majority) and value == one.majority
         role = "majority" if major else "outlier" if one.majority else ""
         few = () if major else _openable(hosts, places)
-        shares.append(Share(line(value) or "nothing", len(hosts), share, start, folded(hosts), role, few))
+        shares.append(ValueShare(line(value) or "nothing", len(hosts), share, start, folded(hosts), role, few))
         start += share
     return Comparison(name(one.layer), name(one.name), name(one.among), tuple(shares), total, len(one.outliers), more)
 
