@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
+from hostwright.audit.history.hosthistory import Changed, Diff
 from hostwright.audit.history.items import READING, STATUS, Item
 from hostwright.audit.history.moving import VALUES, Key, moves, shown
 from hostwright.audit.history.pruning import DAY_S
 from hostwright.audit.history.reading import moment
-from hostwright.audit.history.values import Changed, Diff
 from hostwright.audit.outliers import OWN
 
 UNSEEN_DAYS = 30  #: a host that nobody had looked at for so long had left the fleet before

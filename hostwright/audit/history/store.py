@@ -10,9 +10,9 @@ from sqlite3 import Connection
 
 from hostwright.apply.journal import check_sets, named_sets
 from hostwright.audit.history import comparing, pruning, reading, trending
+from hostwright.audit.history.hosthistory import Diff, HostHistory
 from hostwright.audit.history.items import STATUS, Item
 from hostwright.audit.history.opening import opened
-from hostwright.audit.history.values import Diff, HostHistory
 from hostwright.audit.history.writing import entry, write
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.trend import TrendPoint

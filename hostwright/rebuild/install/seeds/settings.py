@@ -16,7 +16,7 @@ from pydantic import BeforeValidator
 
 from hostwright.common.errors import InputError, InputErrors
 from hostwright.inventory import Host, bind, definitions
-from hostwright.rebuild.install.seeds import values as v
+from hostwright.rebuild.install.seeds import fields as v
 
 INSTALL, REINSTALL = "hostwright_install", "hostwright_reinstall"
 #: Servers with much memory take up to 10 minutes from power-on to the boot loader; the installer needs 8 to 20 with a
