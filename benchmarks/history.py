@@ -23,9 +23,9 @@ from pathlib import Path
 from random import Random
 from statistics import median
 
+from hostwright.audit.fleetaudit import Deviation, Finding, FleetAudit, HostAudit, Layer, LayerStatus, Reading, worst
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.history import History
-from hostwright.audit.values import Deviation, Finding, FleetAudit, HostAudit, Layer, LayerStatus, Reading, worst
 
 INVENTORY = "inventory"
 START = datetime(2026, 1, 1, 6, tzinfo=UTC)

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from hostwright.apply.rollout.rollback import WayBack
     from hostwright.apply.rollout.rollout import Results
     from hostwright.audit.auditor import AuditOptions, Auditor
+    from hostwright.audit.fleetaudit import FleetAudit
     from hostwright.audit.history import Diff, HostHistory
-    from hostwright.audit.values import FleetAudit
     from hostwright.common.secret import Secret
     from hostwright.plan.model import Plan
     from hostwright.rebuild.newkeys import KeyResults, Told

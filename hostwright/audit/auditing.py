@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from hostwright.apply.events import Event
+from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.audit.judging import audit_probes, judge, unread
 from hostwright.audit.outliers import spreads
-from hostwright.audit.values import FleetAudit, HostAudit
 from hostwright.common.errors import HostError, Stopped
 from hostwright.plan.member import Member
 from hostwright.plan.model import Facts

@@ -11,10 +11,10 @@ from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.recording import Audience
 from hostwright.apply.rollout.rollout import on_each
 from hostwright.audit.auditing import Audited, audit_host, fleet_audit, judged, now
+from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.audit.judging import unread
 from hostwright.audit.memory import Memory
 from hostwright.audit.reports.ages import Ages
-from hostwright.audit.values import FleetAudit, HostAudit
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Members, Roster
 

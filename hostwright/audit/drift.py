@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hostwright.audit.values import Record, Why
+from hostwright.audit.fleetaudit import Record, Why
 from hostwright.plan.model import Resource
 from hostwright.plan.planning import DesiredRole
 from hostwright.plan.release import desired_sha256, state_sha256

@@ -8,11 +8,7 @@ from typing import Any
 
 from hostwright.audit.drift import last_good, shown
 from hostwright.audit.failures import Catalogue, FailureRule, Sign, catalogue
-from hostwright.audit.hardware.gpu import Gpu, GpuEvent
-from hostwright.audit.look import Cards, Look, Unread
-from hostwright.audit.readings.answers import all_values, value_probes
-from hostwright.audit.readings.host import readings
-from hostwright.audit.values import (
+from hostwright.audit.fleetaudit import (
     GPU_LAYER,
     Deviation,
     Finding,
@@ -23,6 +19,10 @@ from hostwright.audit.values import (
     Reading,
     worst,
 )
+from hostwright.audit.hardware.gpu import Gpu, GpuEvent
+from hostwright.audit.look import Cards, Look, Unread
+from hostwright.audit.readings.answers import all_values, value_probes
+from hostwright.audit.readings.host import readings
 from hostwright.plan import release
 from hostwright.plan.member import Member
 from hostwright.plan.model import Facts, Planned, Probe

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from hostwright.audit.values import HostAudit, Reading, Spread
+from hostwright.audit.fleetaudit import HostAudit, Reading, Spread
 
 #: what is each host's own, so that a difference means nothing
 OWN = frozenset({("base", "product"), ("release", "at")})

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
-from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuLink, GpuProcess
-from hostwright.audit.reports.trend import TrendPoint
-from hostwright.audit.values import (
+from hostwright.audit.fleetaudit import (
     Deviation,
     Finding,
     FleetAudit,
@@ -20,6 +18,8 @@ from hostwright.audit.values import (
     Spread,
     worst,
 )
+from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuLink, GpuProcess
+from hostwright.audit.reports.trend import TrendPoint
 from hostwright.standard.roles.driver.xids.events import event
 
 AT = "2026-11-21T10:04:31+00:00"

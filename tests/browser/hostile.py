@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.audit.hardware.gpu import Gpu, GpuProcess
-from hostwright.audit.reports.trend import TrendPoint
-from hostwright.audit.values import (
+from hostwright.audit.fleetaudit import (
     Deviation,
     Finding,
     FleetAudit,
@@ -15,6 +13,8 @@ from hostwright.audit.values import (
     Record,
     Spread,
 )
+from hostwright.audit.hardware.gpu import Gpu, GpuProcess
+from hostwright.audit.reports.trend import TrendPoint
 from hostwright.standard.roles.driver.xids.events import event
 
 AT = "2026-11-21T10:00:00+00:00"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from hostwright.audit.fleetaudit import FleetAudit
 from hostwright.audit.reports.html import render_html
-from hostwright.audit.values import FleetAudit
 from tests.browser.conftest import DESKTOP, PHONE, SMALLEST, Browser, Keys
 from tests.browser.fleets import ages, fleet, trend
 from tests.browser.hostile import hostile_fleet

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from hostwright.audit.fleetaudit import Status
 from hostwright.audit.history.items import CARD, DEVIATION, FINDING, READING, STATUS
-from hostwright.audit.values import Status
 
 NOTHING = "nothing"  #: how an empty value is written
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
+from hostwright.audit.fleetaudit import GPU_LAYER, HostAudit
 from hostwright.audit.hardware.gpu import Gpu
-from hostwright.audit.values import GPU_LAYER, HostAudit
 
 STATUS, STACK, LAYER = "status", "stack", "layer"
 READING, DEVIATION, FINDING, CARD = "reading", "deviation", "finding", "card"

@@ -13,11 +13,11 @@ from typing import cast
 
 from pydantic import TypeAdapter
 
+from hostwright.audit.fleetaudit import Status
 from hostwright.audit.history.hosthistory import HistoryEvent, HostHistory
 from hostwright.audit.history.items import CARD, DEVIATION, FINDING, STATUS, Item
 from hostwright.audit.history.moving import VALUES, Move, moves, shown
 from hostwright.audit.reports.ages import Ages
-from hostwright.audit.values import Status
 from hostwright.common.places import place_of
 
 _LAYERS, _KEPT = TypeAdapter(list[str]), TypeAdapter(list[int])

@@ -9,6 +9,7 @@ from pathlib import Path
 from sqlite3 import Connection
 
 from hostwright.apply.journal import check_sets, named_sets
+from hostwright.audit.fleetaudit import FleetAudit
 from hostwright.audit.history import comparing, pruning, reading, trending
 from hostwright.audit.history.hosthistory import Diff, HostHistory
 from hostwright.audit.history.items import STATUS, Item
@@ -16,7 +17,6 @@ from hostwright.audit.history.opening import opened
 from hostwright.audit.history.writing import entry, write
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.trend import TrendPoint
-from hostwright.audit.values import FleetAudit
 from hostwright.common.errors import InputError
 
 FILE = "history.sqlite"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 
+from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.audit.history.items import Item, Sight, kept, sight
-from hostwright.audit.values import FleetAudit, HostAudit
 from hostwright.common.places import place_of
 
 DIGEST_BYTES = 16

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from hostwright.audit.fleetaudit import GPU_LAYER, Reading
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.look import Look, Unread
-from hostwright.audit.values import GPU_LAYER, Reading
 
 Value = Callable[[Gpu], str]
 

@@ -8,8 +8,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from hostwright.audit.fleetaudit import HostAudit, NotChecked, Reading
 from hostwright.audit.hardware.gpu import Gpu
-from hostwright.audit.values import HostAudit, NotChecked, Reading
 from hostwright.common.text import printable, short
 
 UNKNOWN = "–"

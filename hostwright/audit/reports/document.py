@@ -1,6 +1,7 @@
 """An audit as one JSON document, and the schema that it keeps to (``audit.schema.json``).
 
-``python -m hostwright.audit.reports.document`` writes the schema anew from the types of ``hostwright.audit.values``.
+``python -m hostwright.audit.reports.document`` writes the schema anew from the types of
+``hostwright.audit.fleetaudit``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hostwright.audit.values import SCHEMA, FleetAudit
+from hostwright.audit.fleetaudit import SCHEMA, FleetAudit
 
 SCHEMA_FILE = Path(__file__).with_name("audit.schema.json")
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.html_charts import HEIGHT, WIDTH, history
 from hostwright.audit.reports.html_data import details
@@ -24,7 +25,6 @@ from hostwright.audit.reports.html_spreads import alike, comparisons
 from hostwright.audit.reports.html_text import embedded, folded, moment, name
 from hostwright.audit.reports.table import SHOWN, WORDS
 from hostwright.audit.reports.trend import TrendPoint
-from hostwright.audit.values import FleetAudit, HostAudit
 
 PAGE = Path(__file__).with_name("page")
 STYLES = tuple(f"styles/{name}.css" for name in ("colours", "page", "matrix", "panel", "charts", "print"))

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from hostwright.audit.fleetaudit import WORST_FIRST, FleetAudit, HostAudit, LayerStatus
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.html_text import folded, line, name
 from hostwright.audit.reports.table import ABSENT, SHOWN, WORDS
-from hostwright.audit.values import WORST_FIRST, FleetAudit, HostAudit, LayerStatus
 
 FOLD_FROM = 3  #: alike hosts; two rows are read faster than a row that must be opened
 CHIPS = 12  #: known failures that are offered for filtering

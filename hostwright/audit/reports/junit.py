@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
 
-from hostwright.audit.values import FleetAudit, HostAudit, Layer
+from hostwright.audit.fleetaudit import FleetAudit, HostAudit, Layer
 from hostwright.common.text import printable
 
 

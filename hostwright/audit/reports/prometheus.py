@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from hostwright.audit.fleetaudit import WORST_FIRST, FleetAudit, HostAudit
 from hostwright.audit.hardware.gpu import Gpu
-from hostwright.audit.values import WORST_FIRST, FleetAudit, HostAudit
 from hostwright.common.text import printable
 
 VALUE_CHARACTERS = 120  #: of a label: each other value is another time series

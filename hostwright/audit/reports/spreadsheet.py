@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterator
 
-from hostwright.audit.values import FleetAudit, HostAudit
+from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.common.text import printable
 
 COLUMNS = ("host", "status", "kind", "layer", "name", "have", "want", "verdict", "at")

@@ -9,9 +9,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from hostwright.audit.fleetaudit import Deviation, Finding, FleetAudit, HostAudit, LayerStatus, Spread
 from hostwright.audit.reports.ages import Ages, since
 from hostwright.audit.reports.details import show_details
-from hostwright.audit.values import Deviation, Finding, FleetAudit, HostAudit, LayerStatus, Spread
 from hostwright.common.text import count, printable, short
 from hostwright.inventory.patterns import fold
 

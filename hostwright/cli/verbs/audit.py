@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 
 from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED
 from hostwright.audit.auditor import AuditOptions, Auditor
-from hostwright.audit.values import SCHEMA, FleetAudit, HostAudit
+from hostwright.audit.fleetaudit import SCHEMA, FleetAudit, HostAudit
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 
+from hostwright.audit.fleetaudit import FleetAudit
 from hostwright.audit.memory import Memory
 from hostwright.audit.reports.ages import Ages
-from hostwright.audit.values import FleetAudit
 from hostwright.common.errors import InputError
 
 STDOUT = "-"

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Literal
 
 from hostwright.audit.failures import Treatment
-from hostwright.audit.values import Finding, HostAudit
+from hostwright.audit.fleetaudit import Finding, HostAudit
 from hostwright.common.errors import BecomeError, HostError, HostwrightError, InputError, Unreachable
 from hostwright.inventory.model import Host
 from hostwright.plan.model import Deferred, Plan, Planned, Reboot, Refusal

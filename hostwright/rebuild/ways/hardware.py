@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hostwright.audit.failures import Hardware
 from hostwright.audit.failures.treatment import FEWER_CARDS
-from hostwright.audit.values import Finding
+from hostwright.audit.fleetaudit import Finding
 from hostwright.rebuild.values import Rebuild
 from hostwright.rebuild.ways.diagnosis import Diagnosis
 

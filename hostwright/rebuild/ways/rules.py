@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from hostwright.audit.failures import ForPeople, Held, NoRoom, Stuck, Tangled
-from hostwright.audit.values import Finding
+from hostwright.audit.fleetaudit import Finding
 from hostwright.rebuild.values import Way
 from hostwright.rebuild.ways.diagnosis import Diagnosis
 from hostwright.rebuild.ways.hardware import broken

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from hostwright.audit.fleetaudit import Finding, HostAudit
 from hostwright.audit.reports.document import read_json
-from hostwright.audit.values import Finding, HostAudit
 from hostwright.fleet import Fleet
 from lab.config import Lab, Machine
 from lab.machine import start, wait_for_ssh

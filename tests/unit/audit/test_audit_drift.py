@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.audit.drift import last_good, shown
-from hostwright.audit.values import WORST_FIRST, worst
+from hostwright.audit.fleetaudit import WORST_FIRST, worst
 from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.plan.planning import Desired, DesiredRole
 from hostwright.plan.release import Run, renewed

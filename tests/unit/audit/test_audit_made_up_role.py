@@ -16,6 +16,7 @@ import pytest
 from rich.console import Console
 
 from hostwright.audit.auditing import fleet_audit
+from hostwright.audit.fleetaudit import FleetAudit
 from hostwright.audit.judging import audit_probes, judge
 from hostwright.audit.readings.answers import all_values, value_probes
 from hostwright.audit.reports.document import render_json
@@ -24,7 +25,6 @@ from hostwright.audit.reports.junit import render_junit
 from hostwright.audit.reports.prometheus import render_prometheus
 from hostwright.audit.reports.spreadsheet import render_csv
 from hostwright.audit.reports.table import show_audit
-from hostwright.audit.values import FleetAudit
 from hostwright.fleet import Fleet
 from hostwright.plan.member import Member
 from hostwright.plan.model import Answer, Facts

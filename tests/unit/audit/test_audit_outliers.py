@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostwright.audit.fleetaudit import HostAudit, Reading, Spread, Status
 from hostwright.audit.outliers import spreads
-from hostwright.audit.values import HostAudit, Reading, Spread, Status
 
 LIKE = "Debian 11"
 

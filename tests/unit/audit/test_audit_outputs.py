@@ -10,7 +10,7 @@ import pytest
 from rich.text import Text
 
 from hostwright.audit.auditing import Audited
-from hostwright.audit.values import Layer
+from hostwright.audit.fleetaudit import Layer
 from hostwright.cli.verbs.audit import exit_status
 from hostwright.cli.views import progress
 from hostwright.cli.views.progress import Counting, watch

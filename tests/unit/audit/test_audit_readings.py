@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostwright.audit.fleetaudit import Reading
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.look import Look
 from hostwright.audit.readings.answers import meant, value_probes
 from hostwright.audit.readings.host import readings
-from hostwright.audit.values import Reading
 from hostwright.plan.auditvalue import DISTRIBUTION, KERNEL, PRODUCT, FileLine, PackageOf, VenvPython, VenvVersion
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import desire

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from hostwright.audit.fleetaudit import FleetAudit, HostAudit, Layer, Reading
 from hostwright.audit.reports.prometheus import render_prometheus
-from hostwright.audit.values import FleetAudit, HostAudit, Layer, Reading
 from hostwright.plan.model import Answer
 from hostwright.resources.files.files import File
 from hostwright.standard.roles.selfaudit import METRICS, PROGRAM, RESULT, SERVICE, TIMER, UNITS, Selfaudit, selfaudit

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.audit.hardware.gpu import EccCounts, Gpu
-from hostwright.audit.values import (
+from hostwright.audit.fleetaudit import (
     Deviation,
     Finding,
     FleetAudit,
@@ -16,6 +15,7 @@ from hostwright.audit.values import (
     Spread,
     Status,
 )
+from hostwright.audit.hardware.gpu import EccCounts, Gpu
 from hostwright.standard.roles.driver.xids.events import event
 
 AT = "2026-11-21T10:00:00+00:00"

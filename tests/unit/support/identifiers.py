@@ -21,9 +21,9 @@ import yaml
 from hostwright.apply import events
 from hostwright.apply.events import Event
 from hostwright.apply.journal.records import kind_of
+from hostwright.audit.fleetaudit import GPU_LAYER, LayerStatus, Why
 from hostwright.audit.readings.answers import all_values
 from hostwright.audit.readings.cards import VALUES as CARD_VALUES
-from hostwright.audit.values import GPU_LAYER, LayerStatus, Why
 from hostwright.common.errors import InputError
 from hostwright.fleet import Fleet, Member
 from hostwright.plan.hostfacts import OS_RELEASE, PCI, PYTHONS, UNAME

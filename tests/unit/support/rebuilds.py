@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from hostwright.audit.values import Finding
+from hostwright.audit.fleetaudit import Finding
 from hostwright.plan.model import Change, Plan, Reboot, Refusal, RolePlan, Step
 from hostwright.rebuild.values import Outcome, Phase, Rebuild, Way
 from hostwright.rebuild.ways.diagnosis import Diagnosis

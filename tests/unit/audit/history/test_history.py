@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from hostwright.audit.fleetaudit import Deviation, Finding, FleetAudit, HostAudit, Layer, NotChecked, Reading, Status
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.history import History, Item
 from hostwright.audit.history.items import CARD, READING
 from hostwright.audit.judging import NOT_ASKED
-from hostwright.audit.values import Deviation, Finding, FleetAudit, HostAudit, Layer, NotChecked, Reading, Status
 
 FIRST = datetime(2026, 11, 1, 6, tzinfo=UTC)
 LAYERS = ("driver", "cuda", "gpu")

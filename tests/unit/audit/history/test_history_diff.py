@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from hostwright.audit.fleetaudit import Reading
 from hostwright.audit.history import Changed, Diff, History
-from hostwright.audit.values import Reading
 from tests.unit.audit.history.test_history import CARD_1, CUDA, LINK, XID, audit, driver, filled, host, on, unread
 
 OLD = (driver("470.182.03"), CUDA)

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
+from hostwright.audit.fleetaudit import Reading
 from hostwright.audit.reports.document import SCHEMA_FILE, json_schema, read_json, render_json
 from hostwright.audit.reports.junit import render_junit
 from hostwright.audit.reports.prometheus import render_prometheus
 from hostwright.audit.reports.spreadsheet import COLUMNS, FORMULA, render_csv
-from hostwright.audit.values import Reading
 from tests.unit.support.audits import EACH, LIAR, fleet, host
 
 EVERYTHING = fleet(*EACH, LIAR)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostwright.audit.fleetaudit import Deviation, FleetAudit, HostAudit, NotChecked, Reading, Spread
 from hostwright.audit.hardware.gpu import Gpu, GpuLink, GpuProcess
 from hostwright.audit.reports import html_charts, html_data
 from hostwright.audit.reports.html import PAGE, SCRIPTS, STYLES, digest, render_html
@@ -20,7 +21,6 @@ from hostwright.audit.reports.html_matrix import Fold, matrix, met, tiles, worst
 from hostwright.audit.reports.html_spreads import comparisons
 from hostwright.audit.reports.html_text import TEXT_CHARACTERS, clean, embedded, folded, moment
 from hostwright.audit.reports.trend import TrendPoint
-from hostwright.audit.values import Deviation, FleetAudit, HostAudit, NotChecked, Reading, Spread
 from tests.unit.support.audits import CARD, EACH, HOSTILE, LIAR, WARNING, XID, fleet, host
 
 DAY = datetime(2026, 11, 18, 12, tzinfo=UTC)

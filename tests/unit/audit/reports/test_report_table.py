@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, Group, RenderableType
 
+from hostwright.audit.fleetaudit import Reading
 from hostwright.audit.reports.ages import since
 from hostwright.audit.reports.diagnosis import show_diagnosis
 from hostwright.audit.reports.table import show_audit
-from hostwright.audit.values import Reading
 from hostwright.common.text import LINE_CHARACTERS, short
 from tests.unit.support.audits import EACH, LIAR, fleet, host
 
