@@ -5,9 +5,9 @@ This package is the only importer of Fabric and paramiko, and imports them at th
 
 from __future__ import annotations
 
+from hostwright.transport.exchange import Output, Target
 from hostwright.transport.options import Options
 from hostwright.transport.session import Readable, Session
-from hostwright.transport.values import Output, Target
 
 __all__ = ["Options", "Output", "Readable", "Session", "Target", "connect"]
 

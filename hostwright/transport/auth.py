@@ -11,8 +11,8 @@ import paramiko
 from hostwright.common.errors import Unreachable
 from hostwright.common.secret import Secret
 from hostwright.transport.cache import FileCache
+from hostwright.transport.exchange import Deadline
 from hostwright.transport.sshconfig import Endpoint
-from hostwright.transport.values import Deadline
 
 _Attempt = tuple[str, Callable[[paramiko.Transport], object]]
 

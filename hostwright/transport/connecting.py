@@ -18,6 +18,7 @@ from hostwright.common.userpaths import expanded
 from hostwright.transport import route
 from hostwright.transport.auth import Login
 from hostwright.transport.dialing import dial, dial_command
+from hostwright.transport.exchange import Deadline, Target
 from hostwright.transport.identity import hostkeys
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.identity.keys import HostKey
@@ -25,7 +26,6 @@ from hostwright.transport.jumps import Lease
 from hostwright.transport.options import Options
 from hostwright.transport.session import Session
 from hostwright.transport.sshconfig import Endpoint
-from hostwright.transport.values import Deadline, Target
 
 #: What the way to a server, or the server itself, may raise before the login.
 FAILURES = (OSError, EOFError, paramiko.SSHException)

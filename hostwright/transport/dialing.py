@@ -11,7 +11,7 @@ from contextlib import suppress
 from math import ceil
 from typing import Any
 
-from hostwright.transport.values import Deadline
+from hostwright.transport.exchange import Deadline
 
 _QUICKACK = getattr(socket, "TCP_QUICKACK", 0)  #: Linux only
 #: How long macOS sends again what is not acknowledged, in seconds: its netinet/tcp.h; Python has no name for it.

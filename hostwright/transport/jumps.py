@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import fabric
 
-    from hostwright.transport.values import Deadline
+    from hostwright.transport.exchange import Deadline
 
 
 @dataclass(slots=True, eq=False)

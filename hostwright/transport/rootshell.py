@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from hostwright.common.errors import ScriptFailed, Unreachable
 from hostwright.transport.become import check_become, root_command, wrap
-from hostwright.transport.values import UNKNOWN_STATUS
+from hostwright.transport.exchange import UNKNOWN_STATUS
 
 if TYPE_CHECKING:
     from hostwright.common.secret import Secret

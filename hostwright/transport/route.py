@@ -7,9 +7,9 @@ from dataclasses import replace
 from hostwright.common.errors import InputError, Unreachable
 from hostwright.common.userpaths import expanded
 from hostwright.transport import sshconfig
+from hostwright.transport.exchange import Target
 from hostwright.transport.options import Options
 from hostwright.transport.sshconfig import Asked, Endpoint
-from hostwright.transport.values import Target
 
 _MAX_HOPS = 8
 

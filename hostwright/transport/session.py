@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
 from hostwright.common.errors import Unreachable
-from hostwright.transport.values import UNKNOWN_STATUS, Deadline, Output, Target
+from hostwright.transport.exchange import UNKNOWN_STATUS, Deadline, Output, Target
 
 if TYPE_CHECKING:
     import fabric

@@ -5,9 +5,9 @@ from __future__ import annotations
 import fabric
 
 from hostwright.transport.connecting import FAILURES, Opening, make_transport
+from hostwright.transport.exchange import Target
 from hostwright.transport.identity.keys import HostKey
 from hostwright.transport.options import Options
-from hostwright.transport.values import Target
 
 
 def offered(host: Target, options: Options) -> HostKey:
