@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from hostwright.plan.model import Plan
     from hostwright.rebuild.newkeys import KeyResults, Told
     from hostwright.rebuild.orders import Order, Powered
+    from hostwright.rebuild.rebuild import Rebuild, Start
     from hostwright.rebuild.run import Decisions, Rebuilt
-    from hostwright.rebuild.values import Rebuild, Start
     from hostwright.stack.mirroring import Mirrored, TransferProgress
     from hostwright.verify.verdict import Verdict
 

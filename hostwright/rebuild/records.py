@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from hostwright.audit.history.sqlitefile import SqliteFile
 from hostwright.common.errors import InputError
 from hostwright.common.places import place_of
-from hostwright.rebuild.values import Rebuild
+from hostwright.rebuild.rebuild import Rebuild
 
 FILE = "rebuilds.sqlite"
 VERSION = 1  #: of the form below, kept as SQLite's user_version

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from hostwright.rebuild.values import OUTCOMES, PHASES, TARGET_S, Outcome, Rebuild
+from hostwright.rebuild.rebuild import OUTCOMES, PHASES, TARGET_S, Outcome, Rebuild
 
 SCHEMA = 1  #: of ``document``
 FEW = 20  #: with fewer values p95 is the slowest

@@ -27,8 +27,8 @@ from hostwright.rebuild.host.tools import Tools
 from hostwright.rebuild.install.installing import Installer
 from hostwright.rebuild.install.serving import SeedServers
 from hostwright.rebuild.install.sources import Sources, confirm
+from hostwright.rebuild.rebuild import Outcome, Rebuild, Start
 from hostwright.rebuild.records import Records
-from hostwright.rebuild.values import Outcome, Rebuild, Start
 from hostwright.rebuild.ways.diagnosis import Reinstall
 from hostwright.rebuild.ways.looking import Ways
 from hostwright.rebuild.ways.means import read_means

@@ -17,8 +17,8 @@ from hostwright.cli.views.rebuildtimes import times_table
 from hostwright.common.errors import InputError
 from hostwright.plan.locks import read_duration
 from hostwright.rebuild import report
+from hostwright.rebuild.rebuild import STARTS, Start
 from hostwright.rebuild.run import Decisions
-from hostwright.rebuild.values import STARTS, Start
 
 
 def rebuild(

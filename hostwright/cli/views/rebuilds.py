@@ -16,8 +16,8 @@ from hostwright.cli.views.shared import errors_json, show_errors, show_stand_ins
 from hostwright.common.text import printable
 from hostwright.fleet import Member
 from hostwright.inventory.patterns import fold
+from hostwright.rebuild.rebuild import Outcome, Rebuild
 from hostwright.rebuild.run import Decisions, Rebuilt
-from hostwright.rebuild.values import Outcome, Rebuild
 from hostwright.rebuild.ways.ways import Decision
 
 STYLES: Mapping[Outcome, str] = {"rebuilt": "green", "as desired": "green", "failed": "red", "handed over": "yellow"}

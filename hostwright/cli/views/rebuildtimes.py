@@ -11,8 +11,8 @@ from rich.text import Text
 from hostwright.cli.views.rebuilds import STYLES
 from hostwright.common.text import count, printable, short
 from hostwright.inventory.patterns import fold
+from hostwright.rebuild.rebuild import TARGET_S, Outcome, Rebuild
 from hostwright.rebuild.report import METHOD, Summary, Times, summarise
-from hostwright.rebuild.values import TARGET_S, Outcome, Rebuild
 
 
 def times_table(records: Iterable[Rebuild]) -> RenderableType:

@@ -22,7 +22,7 @@ from hostwright.rebuild.host import freeing, powering
 from hostwright.rebuild.host.clock import Phases
 from hostwright.rebuild.host.keeping import keep_locked
 from hostwright.rebuild.host.tools import Tools
-from hostwright.rebuild.values import Outcome, Phase, Rebuild, Start, Way
+from hostwright.rebuild.rebuild import Outcome, Phase, Rebuild, Start, Way
 from hostwright.rebuild.ways.diagnosis import Diagnosis
 from hostwright.rebuild.ways.looking import Looked, look
 from hostwright.rebuild.ways.ways import Decision, decide, decide_again

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from hostwright.common.durations import Clock
-from hostwright.rebuild.values import PHASES, Phase
+from hostwright.rebuild.rebuild import PHASES, Phase
 
 _CLOCK = Clock()
 

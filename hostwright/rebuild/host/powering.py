@@ -7,7 +7,7 @@ from hostwright.apply.disturb import rebooting
 from hostwright.common.errors import HostError
 from hostwright.rebuild.host.clock import Phases
 from hostwright.rebuild.host.tools import Tools
-from hostwright.rebuild.values import Way
+from hostwright.rebuild.rebuild import Way
 
 
 class OrderFailed(HostError):

@@ -9,7 +9,7 @@ from pathlib import Path
 from hostwright.apply.host.outcome import Settings
 from hostwright.plan.member import Member
 from hostwright.rebuild.host.clock import Phases
-from hostwright.rebuild.values import Rebuild
+from hostwright.rebuild.rebuild import Rebuild
 from hostwright.rebuild.ways.looking import Ways
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.rootshell import RootShell

@@ -14,7 +14,7 @@ from hostwright.audit.fleetaudit import Finding, HostAudit
 from hostwright.common.errors import BecomeError, HostError, HostwrightError, InputError, Unreachable
 from hostwright.inventory.model import Host
 from hostwright.plan.model import Deferred, Plan, Planned, Reboot, Refusal
-from hostwright.rebuild.values import Rebuild, Way
+from hostwright.rebuild.rebuild import Rebuild, Way
 from hostwright.resources.system import room
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hostwright.audit.failures import Hardware
 from hostwright.audit.failures.treatment import FEWER_CARDS
 from hostwright.audit.fleetaudit import Finding
-from hostwright.rebuild.values import Rebuild
+from hostwright.rebuild.rebuild import Rebuild
 from hostwright.rebuild.ways.diagnosis import Diagnosis
 
 #: fewer cards on the PCI bus than the inventory says

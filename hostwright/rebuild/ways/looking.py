@@ -17,7 +17,7 @@ from hostwright.plan.observing import ask
 from hostwright.plan.planning import make_plan
 from hostwright.plan.probing import ordered
 from hostwright.rebuild.bmc import Controller
-from hostwright.rebuild.values import Rebuild, Way
+from hostwright.rebuild.rebuild import Rebuild, Way
 from hostwright.rebuild.ways.diagnosis import LATELY, Diagnosis, Power, Reinstall, reach_of, read_expected_gpus
 from hostwright.transport.rootshell import RootShell
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from hostwright.audit.failures import ForPeople, Held, NoRoom, Stuck, Tangled
 from hostwright.audit.fleetaudit import Finding
-from hostwright.rebuild.values import Way
+from hostwright.rebuild.rebuild import Way
 from hostwright.rebuild.ways.diagnosis import Diagnosis
 from hostwright.rebuild.ways.hardware import broken
 

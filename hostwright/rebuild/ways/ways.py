@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hostwright.rebuild.values import STARTS, Way
+from hostwright.rebuild.rebuild import STARTS, Way
 from hostwright.rebuild.ways.diagnosis import Diagnosis
 from hostwright.rebuild.ways.hardware import broken
 from hostwright.rebuild.ways.rules import RULES, Reason, Rule, people

@@ -10,8 +10,8 @@ from rich.console import Console
 from hostwright.apply.rollout.limits import Limits
 from hostwright.apply.rollout.rollout import roll_out
 from hostwright.cli.views.rebuilds import decisions_table, rebuilds_table
+from hostwright.rebuild.rebuild import OUTCOMES
 from hostwright.rebuild.run import ENDED
-from hostwright.rebuild.values import OUTCOMES
 from hostwright.rebuild.ways.ways import decide
 from tests.unit.support.rebuilds import rebuild, silent
 

@@ -28,7 +28,7 @@ from hostwright.rebuild.host.carrying import HostRebuild
 from hostwright.rebuild.host.clock import Phases
 from hostwright.rebuild.host.powering import OrderFailed
 from hostwright.rebuild.host.tools import Tools
-from hostwright.rebuild.values import Rebuild
+from hostwright.rebuild.rebuild import Rebuild
 from hostwright.rebuild.ways.diagnosis import Diagnosis
 from hostwright.rebuild.ways.looking import Looked, Ways
 from hostwright.resources.gpu_use import HOLDERS

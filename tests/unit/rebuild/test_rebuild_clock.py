@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hostwright.common.durations import Clock
 from hostwright.rebuild.host.clock import Phases
-from hostwright.rebuild.values import PHASES, Phase
+from hostwright.rebuild.rebuild import PHASES, Phase
 
 
 def ticking(*steps: float) -> Clock:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostwright.audit.failures import Hardware
-from hostwright.rebuild.values import OUTCOMES, STARTS, WAYS, Rebuild
+from hostwright.rebuild.rebuild import OUTCOMES, STARTS, WAYS, Rebuild
 from hostwright.rebuild.ways.diagnosis import Diagnosis, Power, Reach, Reinstall
 from hostwright.rebuild.ways.hardware import broken
 from hostwright.rebuild.ways.ways import Decision, decide, decide_again

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from hostwright.audit.history import sqlitefile
 from hostwright.common.errors import HostwrightError, InputError
 from hostwright.rebuild import records
+from hostwright.rebuild.rebuild import OUTCOMES, PHASES, WAYS, Rebuild
 from hostwright.rebuild.records import Records
-from hostwright.rebuild.values import OUTCOMES, PHASES, WAYS, Rebuild
 from tests.unit.support.audits import HOSTILE
 from tests.unit.support.rebuilds import NOW, rebuild
 

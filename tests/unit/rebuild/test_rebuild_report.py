@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from hostwright.cli.views.rebuildtimes import times_table
+from hostwright.rebuild.rebuild import TARGET_S, Rebuild
 from hostwright.rebuild.report import FEW, document, summarise, times
-from hostwright.rebuild.values import TARGET_S, Rebuild
 from tests.unit.support.audits import HOSTILE
 from tests.unit.support.rebuilds import rebuild
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hostwright.rebuild.values import Way
+from hostwright.rebuild.rebuild import Way
 from hostwright.rebuild.ways.diagnosis import Diagnosis
 from hostwright.rebuild.ways.rules import RULES
 from hostwright.rebuild.ways.ways import CLEAN, HUNG, decide, decide_again

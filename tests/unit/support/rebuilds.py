@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from hostwright.audit.fleetaudit import Finding
 from hostwright.plan.model import Change, Plan, Reboot, Refusal, RolePlan, Step
-from hostwright.rebuild.values import Outcome, Phase, Rebuild, Way
+from hostwright.rebuild.rebuild import Outcome, Phase, Rebuild, Way
 from hostwright.rebuild.ways.diagnosis import Diagnosis
 from tests.unit.support.audits import host
 from tests.unit.support.known import BY_NAME, TREATMENTS
