@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+from hostwright.rebuild.install.seeds.fields import endpoint
 from hostwright.rebuild.install.seeds.rendering import Seed
 from hostwright.rebuild.install.seeds.serving import SeedServer
 from hostwright.rebuild.install.seeds.settings import Install, Reinstall
-from hostwright.rebuild.install.seeds.values import endpoint
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import pytest
 from hostwright.common.errors import InputError
 from hostwright.common.secret import Secret
 from hostwright.inventory import load
+from hostwright.rebuild.install.seeds.fields import endpoint
 from hostwright.rebuild.install.seeds.settings import Disk, Network, read_install, read_reinstall, reinstall_environment
-from hostwright.rebuild.install.seeds.values import endpoint
 from tests.unit.support.seeds import FIXED, HASH, MINIMUM, USER_KEY, host, install
 
 
