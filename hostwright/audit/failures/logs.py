@@ -37,7 +37,7 @@ _MARK = re.compile(r"\w+ (begin|end|retry) [\d. ]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedJob:
     """The last job of a role: its id, exit status, and the last line of its log where it failed.
 
     One without a status still runs, or the host went down while it ran.
@@ -87,7 +87,7 @@ def from_log(look: Look, role: str, name: str, texts: Texts = last_job) -> Itera
         yield line
 
 
-def ended(text: str) -> Iterator[Ended]:
+def ended(text: str) -> Iterator[EndedJob]:
     """The last job of each role in the answer to ``LAST_JOBS``; what is no line of its is passed over."""
     lines = text.splitlines()
     statuses = {match[1]: int(match[2]) for line in lines if (match := _STATUS.fullmatch(line))}
@@ -99,7 +99,7 @@ def ended(text: str) -> Iterator[Ended]:
         role = roles.get(job, "")
         if job != line and role and role not in seen:
             seen.add(role)
-            yield Ended(role, job, statuses.get(job), said.get(job, ""))
+            yield EndedJob(role, job, statuses.get(job), said.get(job, ""))
 
 
 def _ends(lines: list[str]) -> dict[str, str]:

@@ -318,9 +318,9 @@ def last_jobs(tmp_path: Path) -> str:
 
 def test_the_last_job_of_each_role_is_read(last_jobs: str) -> None:
     assert list(logs.ended(last_jobs)) == [
-        logs.Ended("cuda", "r4-cuda-e", None, ""),
-        logs.Ended("base", "r3-base-a", 1, "E: no room"),
-        logs.Ended("container", "r2-container-c", 0, ""),
+        logs.EndedJob("cuda", "r4-cuda-e", None, ""),
+        logs.EndedJob("base", "r3-base-a", 1, "E: no room"),
+        logs.EndedJob("container", "r2-container-c", 0, ""),
     ]
 
 
