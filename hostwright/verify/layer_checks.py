@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from testinfra.backend.base import CommandResult
-from testinfra.host import Host as TestinfraHost
+from testinfra.host import CheckedHost as TestinfraHost
 
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Roster
@@ -28,14 +28,14 @@ from hostwright.verify.worker import Order, Worker
 
 
 @dataclass(frozen=True)
-class Host:
+class CheckedHost:
     """Whose checks this process runs, and the sudo password that was given for it."""
 
     member: Member
     password: Secret | None
 
 
-HOST = pytest.StashKey[Host]()
+HOST = pytest.StashKey[CheckedHost]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -62,7 +62,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
         member = roster.members(order["host"], order["roles"])[0]
         given = order["password"]
         password = None if given is None else Secret(given)
-        session.config.stash[HOST] = Host(member, password)
+        session.config.stash[HOST] = CheckedHost(member, password)
         session.config.pluginmanager.register(_Results(Path(order["results"])), "hostwright-results")
         items = [item for item in session.items if _role_of(item) in order["roles"]]
         for item, following in zip(items, [*items[1:], None], strict=True):
