@@ -25,8 +25,8 @@ from hostwright.standard.roles.driver.failures.state import (
     unfit,
 )
 from hostwright.standard.roles.driver.gpus import kernel_log, smi
+from hostwright.standard.roles.driver.nvsmi.fields import LOST
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
-from hostwright.standard.roles.driver.nvsmi.values import LOST
 from hostwright.standard.roles.driver.xids.events import slot
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuProcess
-from hostwright.standard.roles.driver.nvsmi.values import (
+from hostwright.standard.roles.driver.nvsmi.fields import (
     LOST,
     MAX_SMALL_COUNT,
     NEEDS_RESET,

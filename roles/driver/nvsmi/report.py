@@ -11,9 +11,9 @@ from defusedxml.ElementTree import ParseError, fromstring
 
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.plan.model import Probe
+from hostwright.standard.roles.driver.nvsmi.fields import MAX_CHARACTERS, MAX_SMALL_COUNT, count, said
 from hostwright.standard.roles.driver.nvsmi.gpu import read_gpu
 from hostwright.standard.roles.driver.nvsmi.links import with_links
-from hostwright.standard.roles.driver.nvsmi.values import MAX_CHARACTERS, MAX_SMALL_COUNT, count, said
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from hostwright.audit.failures.rule import Sign
 from hostwright.audit.look import Look, Unread
 from hostwright.standard.roles.driver.gpus import kernel_log, smi
+from hostwright.standard.roles.driver.nvsmi.fields import LOST
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, GpuReport
-from hostwright.standard.roles.driver.nvsmi.values import LOST
 from hostwright.standard.roles.driver.xids.events import loaded_at, slot
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 

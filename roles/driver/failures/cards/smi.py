@@ -15,8 +15,8 @@ from hostwright.standard.roles.driver.failures.cards.memory import card
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, REBOOT
 from hostwright.standard.roles.driver.failures.cards.xids import sorted_xids, told
 from hostwright.standard.roles.driver.gpus import smi
+from hostwright.standard.roles.driver.nvsmi.fields import LOST
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
-from hostwright.standard.roles.driver.nvsmi.values import LOST
 
 EXIT_POWER_CABLE = 8
 EXIT_INTERRUPT = 10

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.audit.hardware.gpu import EccCounts, Gpu
+from hostwright.standard.roles.driver.nvsmi.fields import MAX_CHARACTERS, NO_VALUES
 from hostwright.standard.roles.driver.nvsmi.report import GpuReport, read_report
-from hostwright.standard.roles.driver.nvsmi.values import MAX_CHARACTERS, NO_VALUES
 from tests.unit.audit.hardware.test_nvsmi import REPORTS, T4, fixture
 
 NAMES = sorted(REPORTS)
