@@ -63,9 +63,9 @@ def checkout(provisioned: FrontDoor, lab: Lab, tmp_path: Path) -> Path:
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.split("\0")
     for name in names:
-        if name and (PROJECT / name).is_file():
+        if name and (PROJECT / name).exists():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(PROJECT / name, copy / name)
+            shutil.copy2(PROJECT / name, copy / name, follow_symlinks=False)  # links to folders stay links
     (copy / ".venv").symlink_to(sys.prefix)
     subprocess.run(["git", "init", "--quiet"], cwd=copy, check=True)
     _lend_lab(lab, copy / "inventory")
@@ -122,6 +122,7 @@ def test_the_commands_of_a_document_run(
     """In the order in which they stand, each with the exit status that the document states."""
     for block in blocks(document):
         if block.language == "python":
+            (checkout / block.file).parent.mkdir(parents=True, exist_ok=True)
             (checkout / block.file).write_text(block.text)
     for command in commands(document):
         if command in DISTINCT.values() and command.text not in ELSEWHERE:
