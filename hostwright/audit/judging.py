@@ -26,7 +26,7 @@ from hostwright.audit.readings.host import readings
 from hostwright.plan import release
 from hostwright.plan.member import Member
 from hostwright.plan.model import Facts, Planned, Probe
-from hostwright.plan.planning import DesiredRole, notes_on
+from hostwright.plan.planning import DesiredRole, notes_on, off_roles
 from hostwright.plan.probing import ordered
 
 EVIDENCE_LINES = 5  #: of a finding: enough to see it, not the whole log
@@ -82,7 +82,7 @@ def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
         record=shown(record),
         groups=member.host.groups,
         stand_ins=tuple(one.file for one in member.stack.stand_ins),
-        notes=_notes(facts, at),
+        notes=_notes(member, facts, at),
     )
 
 
@@ -165,11 +165,12 @@ def _layer(
     return Layer(name, next((status for status, so in order if so), "desired"))
 
 
-def _notes(facts: Facts, now: datetime) -> tuple[str, ...]:
+def _notes(member: Member, facts: Facts, now: datetime) -> tuple[str, ...]:
+    off = off_roles(member.desired, facts)
     try:
-        return notes_on(facts, now)
+        return (*notes_on(facts, now), *off)
     except KeyError:  # its locks were not asked for
-        return ()
+        return off
 
 
 def _events(look: Look) -> tuple[GpuEvent, ...]:

@@ -10,8 +10,8 @@ installation is read by those who do such things, from ``member.host``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, overload
@@ -25,6 +25,7 @@ from hostwright.common.secret import Secret
 from hostwright.common.templates import STANDARD
 from hostwright.inventory import Host, Inventory
 from hostwright.plan.auditvalue import AuditValue
+from hostwright.plan.hostroles import enabled_is_gone, host_roles
 from hostwright.plan.planning import Desired, desire
 from hostwright.plan.role import Role, Wanted, discover, in_order, rules_of, sections_of
 from hostwright.plan.site import Site
@@ -51,6 +52,7 @@ class Member:
     force: bool = False  #: the operator's word that what uses the host may be disturbed, and ended
     all_roles: tuple[Role, ...] = ()  #: every role that there is, whether it is wanted of this host or not, in order
     templates: tuple[Path, ...] = (STANDARD,)  #: the folders in which templates are looked for
+    of_host: tuple[Role, ...] = ()  #: the host's roles, also those that are not looked at now; empty: ``roles`` are all
 
     @cached_property
     def kinds(self) -> Kinds:
@@ -65,7 +67,7 @@ class Member:
     @cached_property
     def wanted(self) -> Wanted:
         """What its roles are told of it."""
-        return Wanted(self.stack, self.force, self._bound(self.all_roles or self.roles), self.templates)
+        return Wanted(self.stack, self.force, self._bound(self.of_host or self.roles), self.templates)
 
     @cached_property
     def desired(self) -> Desired:
@@ -182,11 +184,15 @@ class Roster:
         """The stack of that name with the pins of its lock file; refused when its parts do not fit each other."""
         if name not in self._stacks:
             stack = self.store.pinned(load_stack(name, self.stack_dirs, self.kinds))
-            refusals = check_stack(stack, rules_of(self.roles))
-            if refusals:
-                raise InputErrors([InputError(str(refusal), f"stack {name}") for refusal in refusals])
+            self._fits(stack, stack.roles)
             self._stacks[name] = stack
         return self._stacks[name]
+
+    def _fits(self, stack: Stack, names: Collection[str]) -> None:
+        """Raise ``InputErrors`` where the parts of a stack do not fit each other for a host with these roles."""
+        refusals = check_stack(stack, rules_of(role for role in self.roles if role.name in names))
+        if refusals:
+            raise InputErrors([InputError(str(refusal), f"stack {stack.name}") for refusal in refusals])
 
     def members(
         self, pattern: str, roles: Sequence[str] = (), named_sets: Mapping[str, Iterable[str]] | None = None
@@ -212,16 +218,34 @@ class Roster:
                 raise InputError(f"there is no role {name!r}; {suggestion(name, known)}", "--roles")
         return frozenset(names or known)
 
+    def also(self, member: Member, names: Collection[str]) -> Member:
+        """The host with further roles, which its list does not name: for taking them away."""
+        off = tuple(role for role in self.roles if role.name in names and role not in member.of_host)
+        if not off:
+            return member
+        bound = {role.name: inventories.bind(role.variables, role.name, member.host) for role in off}
+        return replace(
+            member,
+            roles=(*member.roles, *off),
+            of_host=(*member.of_host, *off),
+            variables={**member.variables, **bound},
+        )
+
     def _member(self, host: Host, chosen: frozenset[str]) -> Member:
         stack = self.stack(str(host.get("stack", DEFAULT_STACK)))
-        roles = in_order({role.name: role for role in self.roles}, stack.roles)
         slips = inventories.slips(host, {role.name: role.variables for role in self.roles})
+        slips += enabled_is_gone(host, self.roles)
         if slips:
             raise InputErrors(slips)
-        variables = {role.name: inventories.bind(role.variables, role.name, host) for role in self.roles}
+        of_host = host_roles(host, stack, self.roles)
+        if {role.name for role in of_host} != set(stack.roles):
+            self._fits(stack, [role.name for role in of_host])
+        variables = {role.name: inventories.bind(role.variables, role.name, host) for role in of_host}
         self._check(host)
-        looked_at = tuple(role for role in roles if role.name in chosen)
-        return Member(host, stack, looked_at, variables, self.options, self.force, roles, self.site.templates)
+        roles = tuple(role for role in of_host if role.name in chosen)
+        every = in_order({role.name: role for role in self.roles}, stack.roles)
+        templates = self.site.templates
+        return Member(host, stack, roles, variables, self.options, self.force, every, templates, of_host)
 
     def explain(self, output: str) -> str:  # noqa: ARG002 - for those who know failures
         """Cause and cure of what a failed step printed, as sentences; empty where nobody knows them."""

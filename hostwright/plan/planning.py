@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,7 +14,7 @@ from hostwright.plan import locks
 from hostwright.plan.hostfacts import HOST_PROBES, read_host
 from hostwright.plan.model import Change, Facts, Plan, Probe, Refusal, Resource, RolePlan, users_of
 from hostwright.plan.probing import ordered
-from hostwright.plan.release import RELEASE, refusal
+from hostwright.plan.release import RELEASE, read, refusal
 from hostwright.plan.role import Role, Wanted, goes_before, rules_of
 from hostwright.resources.gpu_use import BUSY_PROBES, users
 from hostwright.stack.fitting import RoleRules
@@ -22,6 +23,7 @@ from hostwright.stack.stack import Stack
 
 #: What the engine itself asks of every host: what the rules are about, who works on it, and what it says that it is.
 ENGINE_PROBES = (*HOST_PROBES, jobs.RUNNING, locks.LOCK, locks.RUN_LOCK, draining.DRAINED, RELEASE, *BUSY_PROBES)
+_ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: a host's record is untrusted text
 PREFLIGHT = "preflight"  #: the name under which a host's refusals stand in its plan
 
 
@@ -43,6 +45,7 @@ class Desired:
     roles: tuple[DesiredRole, ...]
     removes: bool = False  #: whether these are the states of a host from which the roles were taken away
     rules: tuple[RoleRules, ...] = ()  #: what fits all roles of the host, also those that are not looked at now
+    of_host: tuple[str, ...] = ()  #: the names of all roles of the host; empty where that is not known
 
     def probes(self) -> tuple[Probe, ...]:
         """Every question of every role, each once, with those that the engine itself asks."""
@@ -55,7 +58,9 @@ def desire(host: str, wanted: Wanted, roles: Sequence[tuple[Role, object]]) -> D
     before = goes_before(role for role, _ in roles)
     states = (DesiredRole(role.name, before[role.name], role.resources(values, wanted)) for role, values in roles)
     of_host = [role for role, _ in wanted.roles or roles]
-    return Desired(host, wanted.stack, tuple(states), rules=rules_of(of_host))
+    return Desired(
+        host, wanted.stack, tuple(states), rules=rules_of(of_host), of_host=tuple(role.name for role in of_host)
+    )
 
 
 def removal_of(desired: Desired, former: Iterable[Desired] = ()) -> Desired:
@@ -96,7 +101,7 @@ def make_plan(desired: Desired, facts: Facts, now: datetime | None = None) -> Pl
     refused = _record_refused(facts) + (_refusals(desired, facts) if busy and not desired.removes else ())
     if refused:
         busy = (RolePlan(PREFLIGHT, (), refused), *busy)
-    plan = Plan(desired.host, desired.stack.name, busy, notes=notes_on(facts, now))
+    plan = Plan(desired.host, desired.stack.name, busy, notes=(*notes_on(facts, now), *off_roles(desired, facts)))
     return replace(plan, busy=at_work(disturbing(desired, facts), facts).everyone) if plan.disturbs else plan
 
 
@@ -130,6 +135,21 @@ def notes_on(facts: Facts, now: datetime | None) -> tuple[str, ...]:
         lock = None
     found = (lock, locks.run_lock(facts), draining.drained(facts))
     return tuple(str(one) for one in found if one is not None)
+
+
+def off_roles(desired: Desired, facts: Facts) -> tuple[str, ...]:
+    """Roles that the host's record names and its list no longer does: what they brought is on the host still."""
+    if not desired.of_host or desired.removes or RELEASE not in facts:
+        return ()
+    roles = read(facts).get("roles", {})
+    # An entry without a hash is from an earlier version, whose roles were on every host.
+    told = (name for name, entry in roles.items() if isinstance(entry, dict) and entry.get("desired"))
+    recorded = (name for name in told if _ROLE.fullmatch(name))
+    off = sorted(set(recorded) - set(desired.of_host))
+    return tuple(
+        f"the role {name} was provisioned here and is off now: `invoke remove --roles {name}` takes it away"
+        for name in off
+    )
 
 
 def _all_needs(roles: Sequence[DesiredRole]) -> dict[str, tuple[str, ...]]:

@@ -13,7 +13,7 @@ from hostwright.common.quoting import sh
 from hostwright.plan.model import Probe, Resource
 from hostwright.plan.role import EVERY, Wanted, role
 from hostwright.resources.conditions import Answers, Script, When
-from hostwright.resources.files.files import Absent, Directory, File
+from hostwright.resources.files.files import Directory, File
 from hostwright.resources.gpu_use import ReloadTakesGpus
 from hostwright.resources.system.services import Disturbing, Service
 
@@ -23,7 +23,6 @@ METRICS = "hostwright.prom"
 SERVICE, TIMER = "hostwright-selfaudit.service", "hostwright-selfaudit.timer"
 UNITS = "/etc/systemd/system"
 STAMP = f"/var/lib/systemd/timers/stamp-{TIMER}"  #: of the timer's last run, so that one that was missed is made up for
-KNOWN = Answers(Probe(sh("test -e %s || systemctl is-active --quiet %s", f"{UNITS}/{TIMER}", TIMER)))
 CALENDAR = "sed -n 's/^OnCalendar=//p' %s | xargs -d '\\n' env SYSTEMD_COLORS=0 systemd-analyze calendar"
 
 
@@ -31,7 +30,6 @@ CALENDAR = "sed -n 's/^OnCalendar=//p' %s | xargs -d '\\n' env SYSTEMD_COLORS=0 
 class Selfaudit:
     """Variables of the role ``selfaudit``."""
 
-    enabled: bool = False  #: false: nothing of it is on the host
     on_calendar: str = "daily"  #: when, in systemd's words: hourly, daily, "Mon *-*-* 04:00"
     randomized_delay: str = "1h"  #: at most so much later, so that not all hosts do it at one moment
     textfile_directory: str = "/var/lib/prometheus/node-exporter"  #: of node_exporter's collector; empty: no metrics
@@ -39,15 +37,8 @@ class Selfaudit:
 
 @role(after=[EVERY])
 def selfaudit(v: Selfaudit, host: Wanted) -> Iterator[Resource]:
-    """A timer that writes what the host has against the stack, for people and for Prometheus; off unless wanted."""
+    """A timer that writes what the host has against the stack, for people and for Prometheus."""
     metrics = f"{v.textfile_directory}/{METRICS}" if v.textfile_directory else ""
-    if not v.enabled:
-        yield _reloads(When(KNOWN, Service(TIMER, running=False)))
-        ours = (f"{UNITS}/{TIMER}", f"{UNITS}/{SERVICE}", STAMP, PROGRAM, RESULT, metrics)
-        for path in filter(None, ours):
-            yield Absent(path, "the host is not to audit itself")
-        return
-
     values = host.audit_values
     program = partial(
         host.render, "selfaudit/selfaudit.sh.j2", stack=host.stack.name, checks=check_lines(values),

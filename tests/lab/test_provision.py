@@ -21,7 +21,7 @@ from hostwright.plan.release import Run
 from lab.config import HostOptions, Lab, Machine
 from tests.lab.conftest import FrontDoor, Guest, on
 
-LAYERS = {"base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container", "selfaudit"}
+LAYERS = {"base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container"}
 
 
 def test_every_layer_of_both_hosts_is_verified(provisioned: FrontDoor):

@@ -95,7 +95,7 @@ def test_the_record_on_the_host_names_the_run(provisioned: FrontDoor, inventory:
     done = run(provisioned, inventory, 0, "provision", "--hosts", "gpu01")
     record = json.loads(on(gpu01, "cat /var/lib/hostwright/release.json"))
     assert record["run"] == done["run"]
-    layers = {"base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container", "selfaudit"}
+    layers = {"base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container"}
     assert set(record["roles"]) == layers
     assert record["artifacts"]["driver"]["stand_in"] is True
     again = run(provisioned, inventory, 0, "provision", "--hosts", "gpu01")

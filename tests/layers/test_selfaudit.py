@@ -28,10 +28,8 @@ LAST = (
 
 
 @pytest.fixture(scope="module")
-def result(host: Host, variables: Any) -> dict[str, Any]:
-    """What the host said of itself last; nothing where it is not to."""
-    if not variables.enabled:
-        return {}
+def result(host: Host) -> dict[str, Any]:
+    """What the host said of itself last."""
     done = host.run("cat %s", RESULT)
     try:
         found = json.loads(done.stdout)
@@ -41,35 +39,21 @@ def result(host: Host, variables: Any) -> dict[str, Any]:
     return found
 
 
-def test_the_timer_is_as_wanted(host: Host, variables: Any) -> None:
-    """The timer waits for its next stroke and comes back at boot; or nothing of it is there, where it is not wanted."""
+def test_the_timer_is_as_wanted(host: Host) -> None:
+    """The timer waits for its next stroke and comes back at boot."""
     active = host.run("systemctl is-active %s", TIMER).stdout.strip()
     enabled = host.run("systemctl is-enabled %s", TIMER).stdout.strip()
-    if variables.enabled:
-        assert (active, enabled) == ("active", "enabled"), f"{TIMER} is {active}, {enabled}"
-    else:
-        assert active not in {"active", "activating"}, f"{TIMER} is {active}"
-        assert enabled != "enabled", f"{TIMER} is {enabled}"
+    assert (active, enabled) == ("active", "enabled"), f"{TIMER} is {active}, {enabled}"
 
 
-def test_nothing_is_left_where_it_is_not_wanted(host: Host, variables: Any) -> None:
-    """A host that is not to audit itself has neither the program and its units nor a result that grows old."""
-    paths = [f"/etc/systemd/system/{SERVICE}", f"/etc/systemd/system/{TIMER}", RESULT]
-    paths += ["/usr/local/lib/hostwright/selfaudit", f"{variables.textfile_directory}/hostwright.prom"]
-    there = host.run("ls -d" + " %s" * len(paths), *paths).stdout.split()
-    assert variables.enabled or not there, f"left behind: {', '.join(there)}"
-
-
-def test_its_last_run_came_to_its_end(host: Host, variables: Any) -> None:
+def test_its_last_run_came_to_its_end(host: Host) -> None:
     """The service has not failed, so that its result is that of the last stroke."""
     state = host.run("systemctl is-failed %s", SERVICE).stdout.strip()
-    assert not variables.enabled or state != "failed", f"journalctl -u {SERVICE} says why it failed"
+    assert state != "failed", f"journalctl -u {SERVICE} says why it failed"
 
 
-def test_the_result_is_whole_and_recent(result: dict[str, Any], root_run: Run, stack: Stack, variables: Any) -> None:
+def test_the_result_is_whole_and_recent(result: dict[str, Any], root_run: Run, stack: Stack) -> None:
     """The result is about this stack, holds checks with what is and what shall be, and is that of the last stroke."""
-    if not variables.enabled:
-        return
     assert (result.get("schema"), result.get("stack")) == (1, stack.name), "it is not about this stack"
     checks = result.get("checks")
     assert isinstance(checks, list) and checks, "it holds no checks"
@@ -83,7 +67,7 @@ def test_the_result_is_whole_and_recent(result: dict[str, Any], root_run: Run, s
 
 def test_the_metrics_are_those_of_the_result(host: Host, result: dict[str, Any], variables: Any) -> None:
     """What node_exporter hands to Prometheus is what the result says."""
-    if not variables.enabled or not variables.textfile_directory:
+    if not variables.textfile_directory:
         return
     done = host.run("cat %s", f"{variables.textfile_directory}/hostwright.prom")
     lines = [line for line in done.stdout.splitlines() if line and not line.startswith("#")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from hostwright.apply.rollout.connections import CUT, Connections
 from hostwright.apply.rollout.rollout import on_each
@@ -27,6 +28,7 @@ class Former:
     desired: tuple[Desired, ...] = ()
     known: bool = True  #: whether this machine kept all of its stacks
     notes: tuple[str, ...] = ()
+    off: tuple[str, ...] = ()  #: roles to be taken away that its record names and its list no longer does
 
 
 @dataclass(frozen=True)
@@ -45,35 +47,37 @@ class Formers:
 
 @dataclass(frozen=True)
 class Removal:
-    """The goal of a run that takes away the roles of its members. ``roles`` are all that there are."""
+    """The goal of a run that takes away the roles of its members, and those that were on them and are off now."""
 
-    roles: tuple[Role, ...]
+    roster: Roster
     formers: Formers
     notes: tuple[str, ...] = ()  #: what the operator should know before anything is done
 
     def desired(self, member: Member) -> Desired:
         """The host without these roles, and without what earlier stacks brought with them."""
-        return removal_of(member.desired, self.formers.of(member.name).desired)
+        former = self.formers.of(member.name)
+        return removal_of(self.roster.also(member, former.off).desired, former.desired)
 
     def departs(self, member: Member) -> bool:
         """Whether every role is taken away, and all stacks that the host had are known."""
-        return whole(self.roles, member) and self.formers.of(member.name).known
+        return whole(member) and self.formers.of(member.name).known
 
 
 def removal(roster: Roster, members: Members, connections: Connections) -> Removal:
     """The goal of a removal of the members' roles, from the records of all hosts."""
-    formers = look_back(members, connections)
-    going = members[0].roles if members else ()
+    formers = look_back(roster, members, connections)
+    going = [role for role in roster.roles if any(role in member.roles for member in members)]
     seen = tuple(note for former in formers.found.values() for note in former.notes)
-    return Removal(roster.roles, formers, (*what_stays(roster.roles, going), *seen))
+    there = [role for role in roster.roles if any(role in member.of_host for member in members)]
+    return Removal(roster, formers, (*what_stays(there, going), *seen))
 
 
-def whole(roles: Sequence[Role], member: Member) -> bool:
-    """Whether every role that there is was named for this host."""
-    return {role.name for role in roles} == {role.name for role in member.roles}
+def whole(member: Member) -> bool:
+    """Whether every role of this host was named."""
+    return {role.name for role in member.of_host} == {role.name for role in member.roles}
 
 
-def look_back(members: Sequence[Member], connections: Connections) -> Formers:
+def look_back(roster: Roster, members: Members, connections: Connections) -> Formers:
     """What hosts were before."""
     by_name = {member.name: member for member in members}
 
@@ -83,13 +87,18 @@ def look_back(members: Sequence[Member], connections: Connections) -> Formers:
         if sentence := release.refusal(facts):
             raise Refused(name, sentence)
         records = [record for record in (release.read(facts), *release.formers(facts)) if record]
-        return _former(by_name[name], records)
+        member = by_name[name]
+        named = members.roles or [role.name for role in roster.roles]
+        here = {role.name for role in member.of_host}
+        recorded = {role for record in records for role in record.get("roles", {})}
+        off = tuple(role for role in named if role in recorded and role not in here)
+        return replace(_former(roster.also(member, off), records), off=off)
 
     results = on_each(tuple(by_name), look, stop=connections.close)
     return Formers({one.name: one for one in results.values}, {error.host: error for error in results.errors})
 
 
-def _former(member: Member, records: Sequence[Mapping[str, object]]) -> Former:
+def _former(member: Member, records: Sequence[Mapping[str, Any]]) -> Former:
     """What a host with these records was before."""
     digests = {release.digest_of(one): one for one in records if not release.about(one, member.stack)}
     try:

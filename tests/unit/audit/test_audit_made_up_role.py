@@ -71,7 +71,9 @@ def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
     (folder / "__init__.py").write_text(ROLE)
     (folder / "audit.py").write_text(AUDIT)
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {ansible_host: 192.0.2.1}}}")
+    (tmp_path / "hosts.yml").write_text(
+        "all: {hosts: {gpu01: {ansible_host: 192.0.2.1, hostwright_roles: [base, driver, cuda, widget]}}}"
+    )
     found = Fleet.load(tmp_path / "hosts.yml")
     role = import_module("made_up_site.widget").widget
     found.roles = in_order({one.name: one for one in (*found.roles, role)})
@@ -140,7 +142,7 @@ def test_every_view_of_an_audit_has_it(audit: FleetAudit):
 
 
 def test_a_host_that_audits_itself_compares_it_too(member: Member):
-    states = selfaudit.resources(Selfaudit(enabled=True), member.wanted)
+    states = selfaudit.resources(Selfaudit(), member.wanted)
     text = next(one.content for one in states if isinstance(one, File) and one.path == PROGRAM)
     assert "widget\tlibrary\tlibrary libwidget.so.2\t\t\t2.8.4\n" in text
 

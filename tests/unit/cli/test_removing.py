@@ -163,8 +163,9 @@ STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
 def member(name: str, roles: Sequence[str] = ("base", "cuda")) -> Any:
     """A host of a fleet that has the roles base and cuda."""
     named = tuple(SimpleNamespace(name=role) for role in roles)
+    every = tuple(SimpleNamespace(name=role) for role in ("base", "cuda"))
     shell = closing(io.BytesIO())
-    return SimpleNamespace(name=name, stack=STACK, kinds=KINDS, roles=named, connect=lambda _: shell)
+    return SimpleNamespace(name=name, stack=STACK, kinds=KINDS, roles=named, of_host=every, connect=lambda _: shell)
 
 
 def looked(monkeypatch: pytest.MonkeyPatch, name: str, record: dict[str, Any] | Exception) -> removal.Formers:
@@ -176,7 +177,8 @@ def looked(monkeypatch: pytest.MonkeyPatch, name: str, record: dict[str, Any] | 
         return Facts({release.RELEASE: Answer(0, json.dumps(record)), release.FORMERS: Answer(0, "")})
 
     monkeypatch.setattr(removal, "ask", ask)
-    return removal.look_back([member(name)], Connections())
+    fleet = SimpleNamespace(roles=member(name).roles, also=lambda member, _: member)
+    return removal.look_back(fleet, Members((member(name),)), Connections())  # type: ignore[arg-type]
 
 
 def test_a_host_whose_former_stacks_were_not_seen_is_not_touched(monkeypatch: pytest.MonkeyPatch):
@@ -210,9 +212,8 @@ def test_a_host_with_the_record_of_a_newer_version_is_not_touched(monkeypatch: p
 
 
 def test_every_layer_was_named_only_where_every_role_was():
-    roles = member("gpu01").roles
-    assert removal.whole(roles, member("gpu01", ["cuda", "base"]))
-    assert not removal.whole(roles, member("gpu01", ["cuda"]))
+    assert removal.whole(member("gpu01", ["cuda", "base"]))
+    assert not removal.whole(member("gpu01", ["cuda"]))
 
 
 class Verb:
@@ -223,13 +224,17 @@ class Verb:
         self.goal: Any = None
         found = {"gpu01": removal.Former("gpu01", (), known=known)}
         errors = {"gpu02": Unreachable("gpu02", "no answer")}
-        monkeypatch.setattr(removal, "look_back", lambda members, connections: removal.Formers(found, errors))
+        monkeypatch.setattr(removal, "look_back", lambda *_: removal.Formers(found, errors))
         monkeypatch.setattr(removal, "removal_of", lambda desired, former: "gone")
         self.roles = tuple(SimpleNamespace(name=name, needs=()) for name in roles)
         monkeypatch.setattr(changes, "open_fleet", lambda *_, **__: self)
         monkeypatch.setattr(changes, "members_of", lambda *_: self.members)
         for one in self.members:
             one.desired = "here"  # type: ignore[misc]
+            one.of_host = self.roles  # type: ignore[misc]
+
+    def also(self, member: Any, _: object) -> Any:
+        return member
 
     def removal(self, members: Members) -> removal.Removal:
         return removal.removal(self, members, Connections())  # type: ignore[arg-type]

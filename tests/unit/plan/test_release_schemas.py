@@ -21,7 +21,7 @@ from hostwright.apply.rollout.rollback import way_back
 from hostwright.audit.drift import last_good
 from hostwright.audit.judging import audit_probes, judge
 from hostwright.common.errors import Refused
-from hostwright.fleet import Member
+from hostwright.fleet import Fleet, Member
 from hostwright.plan import release
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import PREFLIGHT, make_plan, removal_of
@@ -40,10 +40,12 @@ SENTENCE = "was written by a newer Hostwright than this one: upgrade Hostwright 
 
 
 @pytest.fixture(scope="module")
-def member() -> Member:
-    """The host that the earlier version provisioned, with the stack as it was then."""
+def member(tmp_path_factory: pytest.TempPathFactory) -> Member:
+    """The host that the earlier version provisioned, with its stack as it was then, and with all roles of then."""
+    folder = tmp_path_factory.mktemp("inventory")
+    (folder / "hosts.yml").write_text(f"all: {{hosts: {{gpu01: {{hostwright_roles: {sorted(EARLIER['roles'])}}}}}}}")
     stack = read_stack(json.loads((FIXTURES / "stack-schema-1.json").read_bytes()))
-    return replace(next(one for one in members() if one.name == "tensorflow-2.9"), stack=stack)
+    return replace(Fleet.load(folder).members("all")[0], stack=stack)
 
 
 @pytest.fixture
@@ -85,6 +87,15 @@ def test_its_host_reads_as_desired(member: Member) -> None:
     assert "release-record-lost" not in {one.rule for one in found.findings}
     assert found.record is not None
     assert (found.record.stack, found.record.at) == ("tensorflow-2.9", EARLIER["at"])
+
+
+@pytest.mark.usefixtures("in_place")
+def test_a_role_that_was_on_everywhere_then_and_is_off_now_is_no_finding() -> None:
+    """Earlier versions had the role selfaudit on every host, where it saw to it that nothing of it was there."""
+    host = next(one for one in members() if one.name == "tensorflow-2.9")
+    assert "selfaudit" not in {role.name for role in host.roles}
+    facts = carried(host, EARLIER)
+    assert make_plan(host.desired, facts).notes == judge(host, facts, AT).notes == ()
 
 
 def test_what_differs_on_it_is_neither_called_drift_nor_intent(member: Member) -> None:

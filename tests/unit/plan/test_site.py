@@ -140,6 +140,7 @@ def test_this_repository_is_a_site(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_sites_role_is_found_with_its_parts_and_its_templates(site: Site) -> None:
+    write(site.inventory / "hosts.yml", "all: {hosts: {gpu01: {hostwright_roles: [base, chrony]}}}\n")
     write(site.root / "roles/chrony/__init__.py", CHRONY)
     write(site.root / "roles/chrony/words.py", 'PATH = "/etc/chrony.conf"\n')
     write(site.root / "roles/chrony/further.py", "from . import Chrony\n\nRULES = (Chrony,)\n")

@@ -22,8 +22,9 @@ from tests.unit.support.madeup import MadeUp, bare, provisioned
 from tests.unit.support.stacks import load_stack, with_values
 
 STACK = load_stack("tensorflow-2.9")
-ON = Selfaudit(enabled=True)
+ON = Selfaudit()
 RESOURCES = selfaudit.resources(ON, wanted(STACK))
+GONE = [state for one in reversed(RESOURCES) for state in one.removal()]  # what `invoke remove` brings
 METRICS_FILE = f"{ON.textfile_directory}/{METRICS}"
 
 
@@ -66,14 +67,21 @@ def test_a_host_that_audits_itself_plans_nothing():
 
 
 def test_a_host_that_never_had_it_plans_nothing():
-    assert changes_of(selfaudit.resources(Selfaudit(), wanted(STACK))) == ()
+    assert changes_of(GONE) == ()
 
 
 def test_a_host_that_had_it_loses_timer_and_files():
-    there = {"systemctl show": GREEN["systemctl show"], "test -e": ""}
-    changes = changes_of(selfaudit.resources(Selfaudit(), wanted(STACK)), there)
-    assert changes[0].what == f"service {TIMER}"
-    assert "disable --now" in changes[0].steps[0].script
+    """With ``invoke remove``: the role is off where ``hostwright_roles`` does not name it."""
+    shown = f"{GREEN['systemctl show']}FragmentPath={UNITS}/{TIMER}\n"
+    there = {
+        "systemctl show": shown,
+        "test -e": "",
+        "origin/units": "ActiveState=inactive\n",
+        "look /": "there written\n",
+    }
+    changes = changes_of(GONE, there)
+    timer = next(change for change in changes if change.what == f"service {TIMER}")
+    assert timer.steps[0].script == f"systemctl disable -- {TIMER}\nsystemctl stop -- {TIMER}"
     assert {f"file {path}" for path in (*files(), RESULT, METRICS_FILE)} < {change.what for change in changes}
 
 

@@ -13,7 +13,7 @@ from hostwright.stack.stackfile import stack_names
 
 #: what the roles yield only where it is asked for
 SWITCHED = {
-    "selfaudit_enabled": True,
+    "hostwright_roles": ["base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container", "selfaudit"],
     "cuda_keep_repository": False,
     "container_default_runtime": True,
 }

@@ -13,14 +13,13 @@ from hostwright.plan.model import Answer, Facts, Probe, Resource
 from hostwright.plan.planning import desire, make_plan, removal_of
 from hostwright.plan.role import Wanted, discover
 from hostwright.standard.roles.cuda import Cuda
-from hostwright.standard.roles.selfaudit import Selfaudit
 from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
 DESIRED = desire("gpu01", Wanted(STACK), [(role, role.variables()) for role in discover()])
 ODD = [
     one
-    for role, variables in (("cuda", Cuda(keep_repository=False)), ("selfaudit", Selfaudit(enabled=True)))
+    for role, variables in (("cuda", Cuda(keep_repository=False)),)
     for found in discover()
     if found.name == role
     for one in found.resources(variables, Wanted(STACK))
@@ -68,11 +67,7 @@ def test_a_host_that_has_nothing_of_ours_has_nothing_to_remove() -> None:
 def test_each_role_names_something_that_goes(role: str) -> None:
     (found,) = (
         one
-        for one in removal_of(desire("a", Wanted(STACK), [(r, _variables(r)) for r in discover()])).roles
+        for one in removal_of(desire("a", Wanted(STACK), [(r, r.variables()) for r in discover()])).roles
         if one.name == role
     )
     assert found.resources
-
-
-def _variables(role: object) -> object:
-    return Selfaudit(enabled=True) if getattr(role, "name", "") == "selfaudit" else role.variables()  # type: ignore[attr-defined]

@@ -1,0 +1,62 @@
+"""Which roles a host has: those that its inventory names (``hostwright_roles``), else those of its stack. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hostwright.common.errors import InputError, InputErrors
+from hostwright.common.nearest import suggestion
+from hostwright.common.validation import names_at
+from hostwright.inventory import Host, definitions
+from hostwright.plan.role import Role, in_order
+from hostwright.stack.stack import Stack
+
+VARIABLE = "hostwright_roles"
+
+
+def host_roles(host: Host, stack: Stack, known: Sequence[Role]) -> tuple[Role, ...]:
+    """The roles of a host, each after those that go before it, and beyond that in the order in which they are named.
+
+    Raises ``InputErrors`` with all that is wrong with the list, where it stands.
+    """
+    given = host.vars.get(VARIABLE)
+    place = given.origin.exact if given else f"stack {stack.name}"
+    roles = {role.name: role for role in known}
+    names = stack.roles if given is None else _names(given.value, place)
+    mistakes = list(_mistakes(names, roles, stack, place))
+    if mistakes:
+        raise InputErrors(mistakes)
+    return in_order({name: roles[name] for name in names}, names)
+
+
+def enabled_is_gone(host: Host, known: Sequence[Role]) -> Iterator[InputError]:
+    """Variables that switched a role on or off before ``hostwright_roles`` did."""
+    for role in known:
+        if "enabled" not in names_at(role.variables, ()):
+            instead = f"a host has the role where {VARIABLE} names it: [base, …, {role.name}]"
+            for given in definitions(host, role.name, "enabled"):
+                yield InputError(f"{role.name}.enabled is gone: {instead}", given.origin.exact)
+
+
+def _names(value: Any, place: str) -> tuple[str, ...]:
+    """A list of names; on the command line, one text with commas."""
+    names = [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise InputErrors([InputError(f"{VARIABLE}: expected a list of roles, such as [base, driver]", place)])
+    return tuple(dict.fromkeys(names))
+
+
+def _mistakes(names: Sequence[str], known: Mapping[str, Role], stack: Stack, place: str) -> Iterator[InputError]:
+    for name in names:
+        role = known.get(name)
+        if role is None:
+            yield InputError(f"{VARIABLE}: there is no role {name!r}; {suggestion(name, known)}", place)
+            continue
+        for need in role.needs:
+            if need not in names:
+                sentence = f"{VARIABLE}: the role {name} needs the role {need}, which is not named: name it too"
+                yield InputError(sentence, place)
+        if role.section is not None and name not in stack.sections:
+            sentence = f"{VARIABLE}: the stack {stack.name} has no section {name!r}, which the role {name} needs"
+            yield InputError(sentence, place)
