@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from hostwright.audit.history import Diff, HostHistory
     from hostwright.common.secret import Secret
     from hostwright.plan.model import Plan
+    from hostwright.plan.stacklist import ListedStack
     from hostwright.rebuild.newkeys import KeyResults, Told
     from hostwright.rebuild.orders import Order, Powered
     from hostwright.rebuild.rebuild import Rebuild, Start
@@ -236,6 +237,12 @@ class Fleet(Roster):
         from hostwright.rebuild.records import Records
 
         return Records(state_root(), self.path).all(since)
+
+    def stacks(self) -> tuple[ListedStack, ...]:
+        """The stacks that can be found, each with what it pins and what was tried with it. No host is asked."""
+        from hostwright.plan.stacklist import list_stacks
+
+        return list_stacks(self)
 
     def mirror(self, stack: str, source: Path | None = None, *, progress: TransferProgress) -> list[Mirrored]:
         """Bring the files of a stack to this machine, those that are in the directory ``source`` from there."""

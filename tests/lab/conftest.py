@@ -19,6 +19,7 @@ from lab.config import HostOptions, Lab, Machine
 from lab.image import ensure_programs
 from lab.machine import console
 from lab.records import find_machine
+from tests.lab import recording
 from tests.lab.ownlab import own_lab
 from tests.lab.telling import Telling
 
@@ -35,6 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError("the lab tests need root: say `make test`, which uses sudo")
     config.addinivalue_line("markers", f"{SHARED}: works on the hosts of the lab `tests`, which many tests share")
     config.pluginmanager.register(Telling())
+    config.pluginmanager.register(recording)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -55,7 +57,10 @@ class FrontDoor:
     ) -> subprocess.CompletedProcess[str]:
         """Run one verb and return its exit status, standard output and standard error."""
         verb, *rest = words
-        return self.bare(verb, "--inventory", inventory or str(self.lab.inventory.parent), *rest, **environment)
+        place = inventory or str(self.lab.inventory.parent)
+        done = self.bare(verb, "--inventory", place, *rest, **environment)
+        recording.note(self.lab, words, place, done.returncode)
+        return done
 
     def bare(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run one verb that knows no inventory, likewise."""

@@ -12,7 +12,7 @@ from hostwright.cli.tasks import change, keep, look, restore
 VERBS = (
     *(look.plan, change.provision, look.verify, change.remove, restore.rebuild, restore.rollback),
     Collection("audit", look.audit_fleet, look.audit_history, look.audit_diff),
-    *(look.doctor, look.variables, look.hosts, keep.mirror),
+    *(look.doctor, look.variables, look.hosts, look.stacks, keep.mirror),
     Collection("runs", keep.runs_list, keep.runs_show),
     *(keep.lock, keep.unlock, restore.trust, restore.power),
 )

@@ -11,7 +11,7 @@ from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
 from hostwright.audit.auditor import AuditOptions
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.tasks import change, keep, look, restore
-from hostwright.cli.verbs import audit, changes, history, inventory, locks, power, rebuild, runs, trust, verify
+from hostwright.cli.verbs import audit, changes, history, inventory, locks, power, rebuild, runs, stacks, trust, verify
 from hostwright.cli.views.reports import Outputs
 
 NAMED = {"hosts": "gpu01", "inventory": "site"}
@@ -42,6 +42,7 @@ CASES: list[tuple[Any, dict[str, Any], Any, str, tuple[Any, ...], dict[str, Any]
     (look.variables, {**NAMED, **JSON, "var": ["a=1", "b=2"], "roles": "cuda", "why": True}, inventory, "variables",
      (ALL,), {"why": True}),
     (look.hosts, JSON, inventory, "hosts", (Selection("all"),), {}),
+    (look.stacks, {"inventory": "site", **JSON}, stacks, "stacks", (Selection(inventory="site"),), {}),
     (
         change.provision,
         {**CHANGING, **JSON, "force": True, "check": True, "plan": "f", "no_reboot": True, "resume": True},

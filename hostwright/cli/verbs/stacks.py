@@ -1,0 +1,15 @@
+"""``invoke stacks``: what a host can be brought to, and what was tried where."""
+
+from __future__ import annotations
+
+from hostwright.apply.host.outcome import AS_DESIRED, BAD_INPUT
+from hostwright.cli.arguments import Selection
+from hostwright.cli.opening import open_fleet
+from hostwright.cli.views.stacks import show_stacks
+
+
+def stacks(selection: Selection, *, as_json: bool = False) -> int:
+    """``invoke stacks``; a stack that cannot be used is bad input."""
+    listed = open_fleet(selection).stacks()
+    show_stacks(listed, as_json=as_json)
+    return BAD_INPUT if any(one.problem for one in listed) else AS_DESIRED

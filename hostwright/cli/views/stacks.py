@@ -1,0 +1,120 @@
+"""Stacks: what each pins, for which distributions, and what was tried where."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from hostwright.cli import console
+from hostwright.common.text import printable
+from hostwright.plan.stacklist import ListedStack
+from hostwright.stack.stack import Stack
+from hostwright.stack.tried import Cell, Trial, by_release
+
+STYLES = {"tried": "green", "planned": "yellow", "not tried": "dim"}
+
+
+def show_stacks(listed: Sequence[ListedStack], *, as_json: bool) -> None:
+    """All stacks, one below the other."""
+    if as_json:
+        print(json.dumps({"stacks": [stack_json(one) for one in listed]}))
+        return
+    out = console.make_console()
+    for one in listed:
+        out.print(stack_view(one))
+
+
+def stack_json(listed: ListedStack) -> dict[str, Any]:
+    """One stack as JSON values; of one that cannot be used, the problem."""
+    head = {"name": listed.name, "file": str(listed.file), "standard": listed.standard, "problem": listed.problem}
+    stack = listed.stack
+    if stack is None:
+        return head
+    return {
+        **head,
+        "description": stack.description,
+        "versions": stack.versions(),
+        "distributions": {name: list(releases) for name, releases in stack.distributions.items() if releases},
+        "roles": list(stack.roles),
+        "stand_ins": [artifact.name for artifact in stack.stand_ins],
+        "matrix": [_cell_json(cell) for cell in listed.matrix],
+    }
+
+
+def _cell_json(cell: Cell) -> dict[str, Any]:
+    trials = [
+        one.model_dump(mode="json", include={"host", "verbs", "stand_ins", "tests", "date"}) for one in cell.trials
+    ]
+    return {
+        "distribution": cell.distribution,
+        "release": cell.release,
+        "role": cell.role,
+        "state": cell.state,
+        "trials": trials,
+    }
+
+
+def stack_view(listed: ListedStack) -> RenderableType:
+    """One stack as text."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, style="dim")
+    table.add_column(overflow="fold")
+    for label, text in _rows(listed):
+        table.add_row(label, text)
+    return Group(Text(printable(listed.name), style="bold"), table, Text())
+
+
+def _rows(listed: ListedStack) -> Iterator[tuple[str, Text]]:
+    if listed.stack:
+        yield "  what", Text(printable(listed.stack.description))
+    yield "  file", Text(f"{printable(str(listed.file))} ({'standard' if listed.standard else 'of this site'})")
+    if listed.stack is None:
+        yield "  problem", Text(printable(listed.problem), style="red")
+        return
+    yield from ((f"  {label}", Text(printable(text))) for label, text in _pinned(listed.stack))
+    for row in by_release(listed.matrix):
+        yield f"  {printable(row[0].distribution)} {printable(row[0].release)}", _tried(row)
+
+
+def _pinned(stack: Stack) -> Iterator[tuple[str, str]]:
+    yield "pins", ", ".join(f"{name} {version}" for name, version in stack.versions().items())
+    yield "for", ", ".join(f"{name} {release}" for name, all_of in stack.distributions.items() for release in all_of)
+    yield "roles", ", ".join(stack.roles)
+    yield "stand-ins", ", ".join(artifact.file for artifact in stack.stand_ins) or "none"
+
+
+def _tried(row: Sequence[Cell]) -> Text:
+    """What is known of one release: a line for all roles, or one for those of which the same is known."""
+    known = sorted(row, key=_sentence)
+    groups = [(sentence, list(some)) for sentence, some in groupby(known, key=_sentence)]
+    lines = Text()
+    for sentence, some in sorted(groups, key=lambda group: row.index(group[1][0])):
+        lines.append("\n" if lines else "")
+        names = "" if len(groups) == 1 else ", ".join(cell.role for cell in some) + ": "
+        lines.append(printable(names + sentence), style=STYLES[some[0].state])
+    return lines
+
+
+def _sentence(cell: Cell) -> str:
+    return "; ".join(_trial(trial) for trial in _telling(cell.trials)) or "not tried"
+
+
+def _telling(trials: Iterable[Trial]) -> list[Trial]:
+    """Without the plans from made-up facts, where something was tried on hosts."""
+    every = list(trials)
+    return [one for one in every if one.state == "tried"] or every
+
+
+def _trial(trial: Trial) -> str:
+    if trial.host == "facts":
+        return "planned from made-up facts; no host took part"
+    verbs = "planned" if trial.state == "planned" else ", ".join(trial.verbs)
+    day = f"recorded {trial.date}" if trial.date else "no run recorded"
+    stand_ins = f"; stand-ins for {', '.join(trial.stand_ins)}" if trial.stand_ins else ""
+    return f"{verbs} on lab hosts ({day}{stand_ins})"

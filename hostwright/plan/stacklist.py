@@ -1,0 +1,47 @@
+"""The stacks that can be found, each with its file, what it pins, and what was tried with it. No host is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hostwright.common.errors import InputError
+from hostwright.plan.site import STANDARD
+from hostwright.stack.stackfile import stack_names
+from hostwright.stack.tried import TRIED_FILE, Cell, cells, read_trials
+
+if TYPE_CHECKING:
+    from hostwright.plan.member import Roster
+    from hostwright.stack.stack import Stack
+
+
+@dataclass(frozen=True, slots=True)
+class ListedStack:
+    """A stack that can be found. One that cannot be used has a ``problem`` and no ``stack``."""
+
+    name: str
+    file: Path
+    standard: bool  #: whether the package brings it
+    stack: Stack | None = None
+    matrix: tuple[Cell, ...] = ()  #: each release that it is for, with each role
+    problem: str = ""
+
+
+def list_stacks(roster: Roster) -> tuple[ListedStack, ...]:
+    """All stacks by name; of several with one name that which is found first, as hosts get it.
+
+    Raises ``InputError`` for records of trials that cannot be read.
+    """
+    return tuple(_listed(roster, name) for name in stack_names(roster.stack_dirs))
+
+
+def _listed(roster: Roster, name: str) -> ListedStack:
+    file = next(path for path in (folder / f"{name}.yml" for folder in roster.stack_dirs) if path.exists())
+    standard = file.parent.resolve() == (STANDARD / "stacks").resolve()
+    trials = read_trials(file.with_name(TRIED_FILE))
+    try:
+        stack = roster.stack(name)
+    except InputError as error:
+        return ListedStack(name, file, standard, problem=str(error))
+    return ListedStack(name, file, standard, stack, cells(stack, trials))

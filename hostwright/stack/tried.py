@@ -1,0 +1,136 @@
+"""What was tried where: the records that tests keep of stacks, in ``tried.json`` beside the files of these stacks.
+
+A record counts for a stack as long as that pins the same versions: what was tried with others says nothing of it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from hostwright.common.errors import InputError
+from hostwright.stack.stack import Stack
+from hostwright.stack.stackvalues import Part
+
+TRIED_FILE = "tried.json"
+State = Literal["tried", "planned", "not tried"]
+
+
+class Trial(Part):
+    """Verbs that ended well with some roles of a stack on hosts of one release of a distribution.
+
+    ``host`` says what took part: ``lab`` hosts, or ``facts`` that a test made up, from which there is only a plan.
+    ``stand_ins`` are the artifacts that were not the vendor's own. ``tests`` are the files of the tests. ``date`` is
+    the day of the last recorded run; without it the tests do this, and no run of them was recorded.
+    """
+
+    stack: str
+    versions: Mapping[str, str]
+    distribution: str
+    release: str
+    host: Literal["lab", "facts"] = "lab"
+    roles: tuple[str, ...]
+    verbs: tuple[str, ...]
+    stand_ins: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    date: datetime.date | None = None
+
+    @property
+    def state(self) -> State:
+        """What it proves: a plan alone is not a trial."""
+        return "planned" if self.host == "facts" or set(self.verbs) <= {"plan"} else "tried"
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Records that are equal in this are one."""
+        return self.stack, self.distribution, self.release, self.host, self.roles, self.stand_ins
+
+    def covers(self, other: Trial) -> bool:
+        """Whether ``other`` says nothing beyond this: some of its roles and verbs, all else equal."""
+        alike = all(getattr(self, name) == getattr(other, name) for name in _ALIKE)
+        return alike and {*other.roles} <= {*self.roles} and {*other.verbs} <= {*self.verbs}
+
+    def merged(self, other: Trial) -> Trial:
+        """Both as one: a record of the same key, with the verbs and tests of both where the versions are the same."""
+        if dict(self.versions) != dict(other.versions):
+            return other
+        dates = [date for date in (self.date, other.date) if date]
+        return self.model_copy(
+            update={
+                "verbs": tuple(sorted({*self.verbs, *other.verbs})),
+                "tests": tuple(sorted({*self.tests, *other.tests})),
+                "date": max(dates, default=None),
+            }
+        )
+
+
+_ALIKE = ("stack", "versions", "distribution", "release", "host", "stand_ins")
+_TRIALS = TypeAdapter(tuple[Trial, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One role of a stack on one release of a distribution: what was tried, the most telling first."""
+
+    distribution: str
+    release: str
+    role: str
+    trials: tuple[Trial, ...] = ()
+
+    @property
+    def state(self) -> State:
+        """The most that is known of it."""
+        return self.trials[0].state if self.trials else "not tried"
+
+
+def read_trials(file: Path) -> tuple[Trial, ...]:
+    """The records of a file, none where there is no file. Raises ``InputError`` for one that cannot be used."""
+    try:
+        return _TRIALS.validate_json(file.read_bytes())
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValidationError) as error:
+        raise InputError(f"the records of what was tried cannot be read: {error}", str(file)) from error
+
+
+def trials_text(trials: Iterable[Trial]) -> str:
+    """The text of a file of these records: merged, sorted, and a record a line, so that changes can be read.
+
+    What another record covers is left out.
+    """
+    found: dict[tuple[object, ...], Trial] = {}
+    for trial in trials:
+        found[trial.key] = found[trial.key].merged(trial) if trial.key in found else trial
+    left = [one for one in found.values() if not any(more.covers(one) for more in found.values() if more is not one)]
+    lines = (json.dumps(one.model_dump(mode="json")) for one in sorted(left, key=lambda one: str(one.key)))
+    return "[\n" + ",\n".join(f" {line}" for line in lines) + "\n]\n"
+
+
+def cells(stack: Stack, trials: Sequence[Trial]) -> tuple[Cell, ...]:
+    """The matrix of a stack: each release that it is for, with each of its default roles and others that were tried."""
+    versions = stack.versions()
+    counted = [trial for trial in trials if trial.stack == stack.name and dict(trial.versions) == versions]
+    roles = dict.fromkeys((*stack.roles, *(role for trial in counted for role in trial.roles)))
+    return tuple(
+        Cell(distribution, release, role, _of(counted, distribution, release, role))
+        for distribution, releases in stack.distributions.items()
+        for release in releases
+        for role in roles
+    )
+
+
+def _of(trials: Sequence[Trial], distribution: str, release: str, role: str) -> tuple[Trial, ...]:
+    found = [one for one in trials if (one.distribution, one.release) == (distribution, release) and role in one.roles]
+    return tuple(sorted(found, key=lambda one: one.state != "tried"))
+
+
+def by_release(matrix: Iterable[Cell]) -> tuple[tuple[Cell, ...], ...]:
+    """The cells of each release, together."""
+    return tuple(tuple(group) for _, group in groupby(matrix, key=lambda cell: (cell.distribution, cell.release)))

@@ -1,0 +1,102 @@
+"""Writes down what lab tests try: with ``HOSTWRIGHT_RECORD_TRIED=1`` each verb that ended well is a record in
+``inventory/stacks/tried.json``, with the distribution, the stack and the roles of its hosts.
+
+The lab's stacks stand for the standard ones of the same versions; their files that are not the vendor's are named.
+Nothing is written where a test failed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from hostwright.common.errors import HostwrightError
+from hostwright.fleet import DEFAULT_STACK, Fleet, Member
+from hostwright.stack.stack import Stack
+from hostwright.stack.stackfile import stack_names
+from hostwright.stack.tried import TRIED_FILE, Trial, read_trials, trials_text
+from lab.config import CHECKOUT, Lab
+from lab.locking import locked
+from lab.records import give_to_user, read_records, write_atomically
+
+VARIABLE = "HOSTWRIGHT_RECORD_TRIED"
+STACKS = CHECKOUT / "inventory" / "stacks"
+FILE = STACKS / TRIED_FILE
+RELEASES = {"bullseye": ("debian", "11"), "bookworm": ("debian", "12"), "trixie": ("debian", "13")}
+#: the verbs that say something of a stack on a host, and the exit statuses of those that ended well
+VERBS = dict.fromkeys(("provision", "verify", "remove", "rollback", "rebuild", "audit", "doctor"), (0,)) | {
+    "plan": (0, 3)
+}
+LOOKING = ("--check", "--offline", "--report", "--resume")  #: with these a verb does not do what its name says
+
+_recorded: list[Trial] = []
+
+
+def note(lab: Lab, words: Sequence[str], inventory: str, status: int) -> None:
+    """Remember a call of ``invoke`` on hosts of a lab, where it ended well and records are asked for."""
+    if os.environ.get(VARIABLE) and status in VERBS.get(words[0], ()) and not set(words) & set(LOOKING):
+        with suppress(HostwrightError):  # a selection that only the call itself could read: nothing is recorded of it
+            _recorded.extend(trials_of(lab, words, inventory))
+
+
+def trials_of(lab: Lab, words: Sequence[str], inventory: str) -> list[Trial]:
+    """What a call of ``invoke`` that ended well has shown, host by host."""
+    given = [(words[at], words[at + 1]) for at in range(1, len(words) - 1)]
+    settings = dict(value.split("=", 1) for option, value in given if option == "--var")
+    options = dict(given)
+    fleet = Fleet.load(Path(inventory), settings=settings)
+    hosts, roles = options.get("--hosts", "all"), options.get("--roles", "")
+    distros = {name: str(record.options["distro"]) for name, record in read_records(lab).items()}
+    members = fleet.members(hosts, [role for role in roles.split(",") if role])
+    found = [_trial(member, words[0], distros[member.name]) for member in members if member.name in distros]
+    return [trial for trial in found if trial]
+
+
+def _trial(member: Member, verb: str, distro: str) -> Trial | None:
+    distribution, release = RELEASES[distro]
+    name = stands_for(member.stack, distribution, release)
+    if name is None:
+        return None
+    named = [role.name for role in member.roles if role.name in member.stack.roles]
+    return Trial(
+        stack=name,
+        versions=member.stack.versions(),
+        distribution=distribution,
+        release=release,
+        roles=tuple(role for role in member.stack.roles if role in named),
+        verbs=(verb,),
+        stand_ins=tuple(sorted(artifact.name for artifact in member.stack.stand_ins)),
+        tests=(os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0],),
+        date=datetime.now(UTC).date(),
+    )
+
+
+def stands_for(stack: Stack, distribution: str, release: str) -> str | None:
+    """The standard stack of the same versions that is for this release, else ``None``."""
+    fleet = Fleet.load(CHECKOUT / "inventory")
+    names = [name for name in stack_names([STACKS]) if not name.startswith("lab")]
+    names.sort(key=lambda name: name != DEFAULT_STACK)
+    for name in names:
+        one = fleet.stack(name)
+        if one.versions() == stack.versions() and release in one.distributions.get(distribution, ()):
+            return name
+    return None
+
+
+def write(file: Path, trials: Sequence[Trial]) -> None:
+    """Merge records into a file; those of the same key that are older stand for verbs that this run did not try."""
+    with locked("tried"):
+        write_atomically(file, trials_text([*read_trials(file), *trials]))
+    give_to_user(file)
+
+
+def pytest_sessionfinish(exitstatus: int) -> None:
+    """Write what was remembered, where all tests passed."""
+    if _recorded and exitstatus == pytest.ExitCode.OK:
+        write(FILE, _recorded)
+        _recorded.clear()

@@ -1,0 +1,59 @@
+"""Plans of every standard stack for every release that it is for, from made-up facts of a bare host that fits."""
+
+from __future__ import annotations
+
+from hostwright.fleet import Member
+from hostwright.plan.hostfacts import AVX, OS_RELEASE, PCI, PYTHONS, UNAME
+from hostwright.plan.model import Answer, Facts, Plan
+from hostwright.plan.planning import make_plan
+from hostwright.stack.tried import Trial
+from tests.unit.support.standard import members
+
+#: release → its kernel, and the Pythons that it has or that its archive brings
+HOSTS = {
+    ("ubuntu", "18.04"): ("4.15.0-213-generic", ("3.7", "3.8")),
+    ("ubuntu", "20.04"): ("5.4.0-150-generic", ("3.8", "3.9")),
+    ("ubuntu", "22.04"): ("5.15.0-91-generic", ("3.10",)),
+    ("debian", "11"): ("5.10.0-26-amd64", ("3.9",)),
+}
+TEST = "tests/unit/stack/test_tried.py"
+
+
+def plan_of(member: Member, distribution: str, release: str) -> Plan:
+    """The plan of a host that has nothing of its stack yet."""
+    kernel, pythons = HOSTS[distribution, release]
+    texts = {
+        OS_RELEASE: f"ID={distribution}\nVERSION_ID={release}\n",
+        UNAME: f"{kernel} x86_64\n",
+        PCI: "0x10de 0x030200 0x1eb8\n",
+        AVX: "",
+        PYTHONS: "".join(f"/usr/bin/python{python} {python}\n" for python in pythons),
+    }
+    probes = member.desired.probes()
+    return make_plan(
+        member.desired, Facts({one: Answer(0, texts[one]) if one in texts else Answer(1, "") for one in probes})
+    )
+
+
+def releases(member: Member) -> list[tuple[str, str]]:
+    """The releases that a member's stack is for."""
+    return [(name, release) for name, all_of in member.stack.distributions.items() for release in all_of]
+
+
+def planned_trials() -> list[Trial]:
+    """The records of these plans."""
+    return [
+        Trial(
+            stack=member.stack.name,
+            versions=member.stack.versions(),
+            distribution=distribution,
+            release=release,
+            host="facts",
+            roles=member.stack.roles,
+            verbs=("plan",),
+            tests=(TEST,),
+        )
+        for member in members()
+        if member.name == member.stack.name
+        for distribution, release in releases(member)
+    ]
