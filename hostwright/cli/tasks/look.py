@@ -185,7 +185,7 @@ def hosts(c: Context, hosts: str = "all", inventory: str = "", json: bool = Fals
 @task(help=helps("inventory", "json"), auto_shortflags=False)
 @ends
 def stacks(c: Context, inventory: str = "", json: bool = False) -> int:
-    """Show the stacks that there are: what each pins, for which distributions, and what was tried where."""
+    """Show the available stacks: what each pins, for which distributions, and what was tried where."""
     from hostwright.cli.verbs import stacks as verb
 
     return verb.stacks(Selection(inventory=inventory), as_json=json)
