@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hostwright.common.errors import InputError
 from hostwright.plan.site import STANDARD
 from hostwright.stack.stackfile import stack_names
-from hostwright.stack.tried import TRIED_FILE, Cell, cells, read_trials
+from hostwright.stack.tried import TRIED_FILE, TriedRole, cells, read_trials
 
 if TYPE_CHECKING:
     from hostwright.plan.member import Roster
@@ -24,7 +24,7 @@ class ListedStack:
     file: Path
     standard: bool  #: whether the package brings it
     stack: Stack | None = None
-    matrix: tuple[Cell, ...] = ()  #: each release that it is for, with each role
+    matrix: tuple[TriedRole, ...] = ()  #: each release that it is for, with each role
     problem: str = ""
 
 

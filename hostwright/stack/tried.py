@@ -17,13 +17,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from hostwright.common.errors import InputError
 from hostwright.stack.stack import Stack
-from hostwright.stack.stackvalues import Part
+from hostwright.stack.stackvalues import StackPart
 
 TRIED_FILE = "tried.json"
 State = Literal["tried", "planned", "not tried"]
 
 
-class Trial(Part):
+class Trial(StackPart):
     """Verbs that ended well with some roles of a stack on hosts of one release of a distribution.
 
     ``host`` says what took part: ``lab`` hosts, or ``facts`` that a test made up, from which there is only a plan.
@@ -76,7 +76,7 @@ _TRIALS = TypeAdapter(tuple[Trial, ...])
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TriedRole:
     """One role of a stack on one release of a distribution: what was tried, the most telling first."""
 
     distribution: str
@@ -113,13 +113,13 @@ def trials_text(trials: Iterable[Trial]) -> str:
     return "[\n" + ",\n".join(f" {line}" for line in lines) + "\n]\n"
 
 
-def cells(stack: Stack, trials: Sequence[Trial]) -> tuple[Cell, ...]:
+def cells(stack: Stack, trials: Sequence[Trial]) -> tuple[TriedRole, ...]:
     """The matrix of a stack: each release that it is for, with each of its default roles and others that were tried."""
     versions = stack.versions()
     counted = [trial for trial in trials if trial.stack == stack.name and dict(trial.versions) == versions]
     roles = dict.fromkeys((*stack.roles, *(role for trial in counted for role in trial.roles)))
     return tuple(
-        Cell(distribution, release, role, _of(counted, distribution, release, role))
+        TriedRole(distribution, release, role, _of(counted, distribution, release, role))
         for distribution, releases in stack.distributions.items()
         for release in releases
         for role in roles
@@ -131,6 +131,6 @@ def _of(trials: Sequence[Trial], distribution: str, release: str, role: str) -> 
     return tuple(sorted(found, key=lambda one: one.state != "tried"))
 
 
-def by_release(matrix: Iterable[Cell]) -> tuple[tuple[Cell, ...], ...]:
+def by_release(matrix: Iterable[TriedRole]) -> tuple[tuple[TriedRole, ...], ...]:
     """The cells of each release, together."""
     return tuple(tuple(group) for _, group in groupby(matrix, key=lambda cell: (cell.distribution, cell.release)))

@@ -15,7 +15,7 @@ from hostwright.cli import console
 from hostwright.common.text import printable
 from hostwright.plan.stacklist import ListedStack
 from hostwright.stack.stack import Stack
-from hostwright.stack.tried import Cell, Trial, by_release
+from hostwright.stack.tried import Trial, TriedRole, by_release
 
 STYLES = {"tried": "green", "planned": "yellow", "not tried": "dim"}
 
@@ -47,7 +47,7 @@ def stack_json(listed: ListedStack) -> dict[str, Any]:
     }
 
 
-def _cell_json(cell: Cell) -> dict[str, Any]:
+def _cell_json(cell: TriedRole) -> dict[str, Any]:
     trials = [
         one.model_dump(mode="json", include={"host", "verbs", "stand_ins", "tests", "date"}) for one in cell.trials
     ]
@@ -89,7 +89,7 @@ def _pinned(stack: Stack) -> Iterator[tuple[str, str]]:
     yield "stand-ins", ", ".join(artifact.file for artifact in stack.stand_ins) or "none"
 
 
-def _tried(row: Sequence[Cell]) -> Text:
+def _tried(row: Sequence[TriedRole]) -> Text:
     """What is known of one release: a line for all roles, or one for those of which the same is known."""
     known = sorted(row, key=_sentence)
     groups = [(sentence, list(some)) for sentence, some in groupby(known, key=_sentence)]
@@ -101,7 +101,7 @@ def _tried(row: Sequence[Cell]) -> Text:
     return lines
 
 
-def _sentence(cell: Cell) -> str:
+def _sentence(cell: TriedRole) -> str:
     return "; ".join(_trial(trial) for trial in _telling(cell.trials)) or "not tried"
 
 
