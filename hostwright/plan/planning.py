@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from hostwright.apply.disturb import draining
-from hostwright.apply.disturb.draining import AtWork
-from hostwright.apply.jobs import jobs
 from hostwright.plan import locks
+from hostwright.plan.host import drained as hostdrained
+from hostwright.plan.host import jobs
+from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.hostfacts import HOST_PROBES, read_host
 from hostwright.plan.model import Change, Facts, Plan, Probe, Refusal, Resource, RolePlan, users_of
 from hostwright.plan.probing import ordered
@@ -22,7 +22,7 @@ from hostwright.stack.rules import check_host
 from hostwright.stack.stack import Stack
 
 #: What the engine itself asks of every host: what the rules are about, who works on it, and what it says that it is.
-ENGINE_PROBES = (*HOST_PROBES, jobs.RUNNING, locks.LOCK, locks.RUN_LOCK, draining.DRAINED, RELEASE, *BUSY_PROBES)
+ENGINE_PROBES = (*HOST_PROBES, jobs.RUNNING, locks.LOCK, locks.RUN_LOCK, hostdrained.DRAINED, RELEASE, *BUSY_PROBES)
 _ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: a host's record is untrusted text
 PREFLIGHT = "preflight"  #: the name under which a host's refusals stand in its plan
 
@@ -133,7 +133,7 @@ def notes_on(facts: Facts, now: datetime | None) -> tuple[str, ...]:
     lock = locks.operator_lock(facts)
     if lock is not None and now is not None and lock.expired(now):
         lock = None
-    found = (lock, locks.run_lock(facts), draining.drained(facts))
+    found = (lock, locks.run_lock(facts), hostdrained.drained(facts))
     return tuple(str(one) for one in found if one is not None)
 
 

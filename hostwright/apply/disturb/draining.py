@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
@@ -21,16 +21,12 @@ from hostwright.apply.events import Emit, Waiting
 from hostwright.common.durations import Clock, seconds
 from hostwright.common.errors import FailedStep, HostError, InputError, InputErrors, StepFailed
 from hostwright.common.quoting import sh
-from hostwright.common.untrusted import json_object
 from hostwright.common.validation import describe, unknown_name
 from hostwright.inventory import Host
-from hostwright.plan.model import Facts, Probe
+from hostwright.plan.host.atwork import AtWork
+from hostwright.plan.host.drained import PATH, SCHEMA, Drained, one_line
 from hostwright.resources.files.files import write_script
 from hostwright.transport.rootshell import RootShell
-
-PATH = "/var/lib/hostwright/drained.json"
-SCHEMA = 1
-DRAINED = Probe(sh("cat -- %s", PATH), root=True, cap_bytes=8192)
 
 DRAIN, UNDRAIN, WHERE, TIMEOUT = (
     "hostwright_drain",
@@ -45,7 +41,6 @@ NAMED = 5  #: who is at work, that a sentence names
 _MARK_TIMEOUT_S = 60.0
 #: Ansible would fill these in. Other braces may be meant for kubectl or docker.
 _TEMPLATE = re.compile(r"\{\{\s*(inventory_hostname|ansible_)\w*.*?\}\}")
-_FIELD_CHARACTERS = 300  #: of what a host's file says, kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,33 +61,6 @@ class Context:
     reason: str
     run: str
     operator: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Drained:
-    """What a host says about having been drained by Hostwright; a field that cannot be read is empty."""
-
-    run: str = ""
-    operator: str = ""
-    reason: str = ""
-    since: str = ""  #: ISO 8601, UTC
-
-    def __str__(self) -> str:
-        who = f"{self.operator or 'somebody'} (run {self.run or 'unknown'})"
-        return f"drained by {who} since {self.since or 'an unknown time'}: {self.reason or 'no reason is given'}"
-
-
-@dataclass(frozen=True, slots=True)
-class AtWork:
-    """Who is at work on a host and would be hit: ``gpus`` use a GPU, ``others`` are named by a state that changes."""
-
-    gpus: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
-
-    @property
-    def everyone(self) -> tuple[str, ...]:
-        """Each of them once."""
-        return tuple(dict.fromkeys([*self.gpus, *self.others]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,26 +137,6 @@ def _named(users: tuple[str, ...]) -> str:
     return ", ".join(users[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def drained(facts: Facts) -> Drained | None:
-    """Who drained the host, or ``None`` where nobody did. Only Hostwright writes the file, so its being there counts,
-    whatever it says."""
-    answer = facts[DRAINED]
-    if not answer.ok:
-        return None
-    said = json_object(answer.text) or {}
-    fields: Mapping[str, Any] = said if said.get("schema") == SCHEMA else {}
-    return Drained(*(_text(fields.get(name)) for name in ("run", "operator", "reason", "since")))
-
-
-def _text(value: object) -> str:
-    """Text from a host or for an environment, on one line and without control characters."""
-    return (
-        "".join(char if char.isprintable() else " " for char in value)[:_FIELD_CHARACTERS]
-        if isinstance(value, str)
-        else ""
-    )
-
-
 def drain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
     """Write down that the host is drained, and run the drain command.
 
@@ -196,7 +144,7 @@ def drain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
     """
     emit(Waiting(context.host, "the drain command"))
     mark = Drained(
-        context.run, context.operator, _text(context.reason), datetime.now(UTC).isoformat(timespec="seconds")
+        context.run, context.operator, one_line(context.reason), datetime.now(UTC).isoformat(timespec="seconds")
     )
     text = json.dumps({"schema": SCHEMA, **asdict(mark)}) + "\n"
     script = write_script(PATH, text, mode="644", owner="root:root", check="", backup=False)
@@ -241,7 +189,7 @@ def _run(shell: RootShell, hooks: Hooks, name: str, context: Context, otherwise:
     environment = {
         "HOSTWRIGHT_HOST": context.host,
         "HOSTWRIGHT_ADDRESS": shell.session.host.address or context.host,
-        "HOSTWRIGHT_REASON": _text(context.reason),
+        "HOSTWRIGHT_REASON": one_line(context.reason),
         "HOSTWRIGHT_RUN": context.run,
     }
     if hooks.where == "host":

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hostwright.apply.jobs import jobs
 from hostwright.plan import locks
+from hostwright.plan.host import jobs
 from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask
 from hostwright.resources.gpu_use import BUSY_PROBES

@@ -20,10 +20,11 @@ from hostwright.apply.host.line import Line
 from hostwright.apply.host.outcome import Outcome, Settings
 from hostwright.apply.host.running import JobLost, Runner, failure
 from hostwright.apply.host.scheduling import run_in_order
-from hostwright.apply.jobs import jobs
 from hostwright.apply.locking.holding import HostLock
 from hostwright.common.errors import Locked, NotConverged, Refused, SeveralFailed, Stopped
 from hostwright.plan import locks
+from hostwright.plan.host import drained as hostdrained
+from hostwright.plan.host import jobs
 from hostwright.plan.model import Facts, Plan, RolePlan, RoleResult
 from hostwright.plan.observing import ask, observe
 from hostwright.plan.planning import Desired, at_work, disturbing, make_plan
@@ -131,7 +132,7 @@ class HostApply:
     def _done(self, first: Plan, left: Plan) -> Outcome:
         """The host is as desired: work comes back to it, and its records say what it is."""
         settings, stack = self._settings, self._desired.stack
-        drained = self._drained or draining.drained(self._facts) is not None
+        drained = self._drained or hostdrained.drained(self._facts) is not None
         if self._desired.removes:
             self._hold()  # what it kept shall not go while another run provisions
             self._books.note_removal(self._facts, depart=settings.depart)

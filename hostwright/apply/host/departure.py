@@ -6,9 +6,9 @@ aside and could not be put back. What a host did before is still in the journal 
 
 from __future__ import annotations
 
-from hostwright.apply.jobs import jobs
 from hostwright.common.quoting import sh, words
 from hostwright.plan import locks, release
+from hostwright.plan.host import jobs
 from hostwright.resources import originals
 from hostwright.resources.files.archives_gone import RECORDS, SET_ASIDE
 from hostwright.resources.python.python import HOMES

@@ -18,6 +18,7 @@ from hostwright.apply.jobs import jobs
 from hostwright.apply.jobs.scripting import LogReader
 from hostwright.common.errors import FailedStep, HostError, StepFailed
 from hostwright.plan import probing
+from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.model import RolePlan, RoleResult
 from hostwright.stack.stack import Artifact
 from hostwright.transport.rootshell import RootShell
@@ -67,7 +68,7 @@ class Runner:
         self.emit(events.RoleStarted(self.host, plan.role, len(plan.steps), job.id))
         return self.follow(job.id, plan.role, [change.what for change, _ in plan.steps], job.nonce)
 
-    def attach(self, job: jobs.RunningJob) -> RoleResult:
+    def attach(self, job: hostjobs.RunningJob) -> RoleResult:
         """Follow a job that an earlier run left running."""
         self.emit(events.Attached(self.host, job.role, len(job.steps), job.id, job.run, job.operator))
         return self.follow(job.id, job.role, job.steps, job.nonce)

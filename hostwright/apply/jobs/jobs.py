@@ -18,48 +18,16 @@ import json
 import re
 import tarfile
 from dataclasses import asdict, dataclass
-from typing import Annotated, Literal
-
-from pydantic import Field, TypeAdapter, ValidationError
 
 from hostwright.apply.jobs.scripting import files
 from hostwright.common.quoting import sh
-from hostwright.plan.model import Facts, Probe, RolePlan
+from hostwright.plan.host.jobs import ALIVE, JobRecord, filled, is_job_id
+from hostwright.plan.model import RolePlan
 
-JOBS_DIR = "/var/lib/hostwright/jobs"
 KEEP_JOBS = 40  #: jobs kept on a host; of those that do not run the oldest are removed when a new one starts
 KEEP_BYTES = 64 << 20  #: of all jobs together, likewise; but see the next line
 KEEP_ALWAYS = 8  #: the last jobs stay, whatever their size: one run's roles, whose logs somebody may be reading now
 SHUTDOWN_WAIT_S = 300  #: the running step's time to end when the host shuts down: dpkg shall not be cut in two
-_RECORD_CAP_BYTES = 64 * 1024  #: of one ``job.json``; that of a role with 200 steps has 12 KiB
-_RUNNING_CAP_BYTES = 512 * 1024
-
-#: Whether the job $1 runs: of this boot, without a status, and its process lives and is really it, since process ids
-#: come again. One without a process runs when its unit does: it is just being started. Otherwise it never began.
-_ALIVE = """\
-alive() {
-  [ -d "{jobs}/$1" ] && [ ! -e "{jobs}/$1/status" ] || return 1
-  if [ -s "{jobs}/$1/pid" ]; then
-    [ "$(cat "{jobs}/$1/boot" 2>/dev/null)" = "$(cat /proc/sys/kernel/random/boot_id)" ] &&
-      grep -qsF -- "{jobs}/$1/wrapper" "/proc/$(cat "{jobs}/$1/pid")/cmdline"
-  else
-    [ -d /run/systemd/system ] && systemctl is-active --quiet "hostwright-$1.service"
-  fi
-}
-"""
-
-#: One line for each job that runs: its directory's name, a space, its ``job.json``.
-_RUNNING = (
-    _ALIVE
-    + """\
-cd {jobs} 2>/dev/null || exit 0
-for job in *; do
-  alive "$job" || continue
-  printf '%s ' "$job"; head -c {record} "$job/job.json" 2>/dev/null | tr -d '\\n'; echo
-done
-exit 0
-"""
-)
 
 #: The job's own wrapper: who I am, run, and the status written last and whole. It runs the program in its own shell:
 #: the process that systemd tells to stop is then the one that begins the steps. sh runs a trap when the running step
@@ -153,16 +121,6 @@ ended "$(cat "$JOB/status" 2>/dev/null || echo lost)"
 """
 
 
-def _filled(text: str, **values: object) -> str:
-    """Constant shell text with its own constants in: paths and numbers, none of which needs quoting."""
-    for name, value in {"jobs": JOBS_DIR, **values}.items():
-        text = text.replace(f"{{{name}}}", str(value))
-    return text
-
-
-RUNNING = Probe(_filled(_RUNNING, record=_RECORD_CAP_BYTES), root=True, cap_bytes=_RUNNING_CAP_BYTES)
-
-
 @dataclass(frozen=True, slots=True)
 class Job:
     """One role's program on one host. ``id`` is its directory's name; ``nonce`` marks its steps in the log.
@@ -182,35 +140,8 @@ class Job:
     def to_json(self) -> str:
         """The job's record: one line."""
         steps = tuple(change.what for change, _ in self.plan.steps)
-        record = _Record(1, self.plan.role, self.nonce, self.run, self.operator, steps)
+        record = JobRecord(1, self.plan.role, self.nonce, self.run, self.operator, steps)
         return json.dumps(asdict(record)) + "\n"  # with json's own spaces: failure rules look for it with grep
-
-
-@dataclass(frozen=True, slots=True)
-class _Record:
-    """What a job's directory says of it to those who find it: ``job.json``."""
-
-    schema: Literal[1]
-    role: str
-    nonce: Annotated[str, Field(pattern="^[A-Za-z0-9]{1,64}$")]
-    run: str
-    operator: str
-    steps: tuple[str, ...]
-
-
-_RECORD = TypeAdapter(_Record)
-
-
-@dataclass(frozen=True, slots=True)
-class RunningJob:
-    """A job that runs on a host. Where its record is missing or damaged, only ``id`` is known."""
-
-    id: str
-    role: str = ""
-    nonce: str = ""
-    run: str = ""
-    operator: str = ""
-    steps: tuple[str, ...] = ()
 
 
 def start_script(job: Job) -> str:
@@ -219,8 +150,8 @@ def start_script(job: Job) -> str:
     They exit with 0 when the job is there and was begun, now or before; else they say why not on standard error.
     """
     contents = {**files(job.plan, job.nonce), "job.json": job.to_json(), "log": "", "wrapper": _WRAPPER}
-    text = _filled(
-        _ALIVE + _START,
+    text = filled(
+        ALIVE + _START,
         keep=KEEP_JOBS,
         keep_kib=KEEP_BYTES // 1024,
         always=KEEP_ALWAYS,
@@ -237,7 +168,7 @@ def watch_script(job_id: str, nonce: str, from_byte: int = 1) -> str:
     The log goes to standard output; a sign of life every 2 s and the status go to standard error (``status_in``).
     """
     _require_id(job_id)
-    return sh("ID=%s; WATCH=%s; FROM=%s\n", job_id, nonce, from_byte) + _filled(_ALIVE + _WATCH)
+    return sh("ID=%s; WATCH=%s; FROM=%s\n", job_id, nonce, from_byte) + filled(ALIVE + _WATCH)
 
 
 def status_in(stderr: bytes, nonce: str) -> int | None:
@@ -246,26 +177,8 @@ def status_in(stderr: bytes, nonce: str) -> int | None:
     return None if match is None or match[1] == b"lost" else int(match[1])
 
 
-def running(facts: Facts) -> tuple[RunningJob, ...]:
-    """The jobs of earlier runs that still run on the host."""
-    lines = (line.partition(" ") for line in facts[RUNNING].text.split("\n"))
-    return tuple(_running(name, record) for name, _, record in lines if _is_id(name))
-
-
-def _running(name: str, record: str) -> RunningJob:
-    try:
-        said = _RECORD.validate_json(record)
-    except ValidationError:
-        return RunningJob(name)
-    return RunningJob(name, said.role, said.nonce, said.run, said.operator, said.steps)
-
-
-def _is_id(name: str) -> bool:
-    return re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,120}", name) is not None and not name.endswith(".new")
-
-
 def _require_id(name: str) -> None:
-    if not _is_id(name):
+    if not is_job_id(name):
         raise ValueError(f"not a job id: {name!r}")
 
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from hostwright.apply.jobs import jobs
 from hostwright.audit.look import Look, Unread
 from hostwright.common.quoting import sh
+from hostwright.plan.host import jobs
 from hostwright.plan.model import Probe
 
 JOBS_CAP_BYTES = 256 * 1024  #: forty jobs with the ends of their logs

@@ -17,6 +17,7 @@ from hostwright.apply.disturb import draining
 from hostwright.apply.disturb.rebooting import NotBack
 from hostwright.apply.host import applying, departure
 from hostwright.common.errors import HostError, HostwrightError, Locked, Refused, Stopped
+from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.planning import Desired, removal_of
 from hostwright.rebuild.host import freeing, powering
 from hostwright.rebuild.host.clock import Phases
@@ -237,7 +238,7 @@ class HostRebuild:
         """Let work back to the host: always after a change, since whoever gives work may have noticed its absence."""
         hooks = self._tools.settings.hooks
         facts = self._looked.facts if self._looked else None
-        drained = facts is not None and draining.drained(facts) is not None
+        drained = facts is not None and hostdrained.drained(facts) is not None
         if hooks is None or not (changed or drained):
             return
         with self._phases.phase("undrain"), self._tools.connect() as shell:

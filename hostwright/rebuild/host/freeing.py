@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from hostwright.apply.disturb import draining, occupied
 from hostwright.common.errors import Locked, Refused, Stopped
 from hostwright.plan import locks
+from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask
 from hostwright.rebuild.host.clock import Phases
@@ -44,7 +45,7 @@ def free(tools: Tools, phases: Phases, effect: str) -> None:
     left = occupied.left_at_work(facts)
     if left and not settings.force:
         raise Refused(name, f"{left}, and what is due {effect}: wait, or --force")
-    hit = draining.AtWork(gpus=users(facts))
+    hit = AtWork(gpus=users(facts))
     decision = draining.decide(effect, hit, hooks=settings.hooks, drain=settings.drain, force=settings.force)
     if decision.refusal:
         raise Refused(name, decision.refusal)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.apply.jobs import jobs
 from hostwright.audit.failures import FailureRule, ForPeople, Sign
 from hostwright.audit.look import Unread
 from hostwright.common.quoting import words
+from hostwright.plan.host import jobs
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.packages import DpkgInOrder
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.apply.jobs import jobs
 from hostwright.audit.failures.logs import LAST_JOBS, ended
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.look import Unread
 from hostwright.plan import release
+from hostwright.plan.host import jobs
 from hostwright.plan.model import Probe
 from hostwright.plan.release import RELEASE
 

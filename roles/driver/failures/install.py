@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hostwright.apply.jobs import jobs
 from hostwright.audit.failures import FailureRule, Sign, Tangled
 from hostwright.audit.failures.wanted import wanted
+from hostwright.plan.host import jobs
 from hostwright.plan.model import Probe, Refusal
 from hostwright.resources.driver_steps import INSTALLING
 from hostwright.resources.files.files import Absent

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from hostwright.apply.jobs.jobs import JOBS_DIR
+from hostwright.plan.host.jobs import JOBS_DIR
 
 
 def named(role: str, number: int, what: str) -> str:

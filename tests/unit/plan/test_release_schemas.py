@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from hostwright.apply.disturb.draining import DRAINED
 from hostwright.apply.host.bookkeeping import Books
 from hostwright.apply.rollout.rollback import way_back
 from hostwright.audit.drift import last_good
@@ -23,6 +22,7 @@ from hostwright.audit.judging import audit_probes, judge
 from hostwright.common.errors import Refused
 from hostwright.fleet import Fleet, Member
 from hostwright.plan import release
+from hostwright.plan.host.drained import DRAINED
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import PREFLIGHT, make_plan, removal_of
 from hostwright.plan.release import FORMERS, RELEASE, Run, about, former_name, read, reduced, renewed, state_sha256

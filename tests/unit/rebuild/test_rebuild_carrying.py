@@ -16,11 +16,12 @@ from hostwright.apply.disturb.rebooting import NotBack
 from hostwright.apply.events import Event, Note, Rebooted
 from hostwright.apply.events import Phase as PhaseEnded
 from hostwright.apply.host.outcome import Settings
-from hostwright.apply.jobs import jobs
 from hostwright.apply.locking import setaside
 from hostwright.common.errors import ArtifactError, HostError, HostwrightError, Refused, StepFailed, Stopped
 from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
 from hostwright.plan import locks
+from hostwright.plan.host import drained as hostdrained
+from hostwright.plan.host import jobs
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.release import Run
 from hostwright.rebuild.host import carrying, freeing
@@ -37,7 +38,7 @@ from hostwright.verify.verdict import Check
 from tests.unit.support.rebuilds import answers, finding, silent, xid
 
 GOOD, BAD = Check("driver", "c", "it works", True, 0.1, ""), Check("driver", "c", "it works", False, 0.1, "no")
-FREE = Facts({probe: Answer(0, "") for probe in occupied.QUESTIONS} | {draining.DRAINED: Answer(1, "")})
+FREE = Facts({probe: Answer(0, "") for probe in occupied.QUESTIONS} | {hostdrained.DRAINED: Answer(1, "")})
 LOCK = locks.OperatorLock("bo@desk", "RMA", "gpu07", datetime(2026, 1, 1, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC))
 LOCKED = Facts({**FREE, locks.LOCK: Answer(0, f"there\n{LOCK.to_json()}\n")})
 
@@ -171,7 +172,7 @@ def test_a_host_as_desired_is_verified_and_left_alone(start):
 
 
 def test_a_host_as_desired_that_is_drained_is_given_back(start):
-    world = World([answers()], facts=Facts({**FREE, draining.DRAINED: Answer(0, "{}")}))
+    world = World([answers()], facts=Facts({**FREE, hostdrained.DRAINED: Answer(0, "{}")}))
     assert start(world, hooks=HOOKS).outcome == "as desired"
     assert world.done == ["verify", "undrain"]
 

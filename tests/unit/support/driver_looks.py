@@ -7,10 +7,10 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
-from hostwright.apply.jobs import jobs
 from hostwright.audit.failures.logs import LAST_JOBS
 from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.look import Look, Unread
+from hostwright.plan.host import jobs
 from hostwright.plan.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.plan.planning import Desired, DesiredRole

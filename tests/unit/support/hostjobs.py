@@ -13,12 +13,13 @@ import pytest
 from hostwright.apply.jobs import jobs, scripting
 from hostwright.apply.jobs.scripting import LogReader
 from hostwright.common.quoting import sh
+from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.model import Answer, Change, Facts, RolePlan, Step
 
 
 def lay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Jobs and locks below ``tmp_path``, no systemd, and a shorter patience with what does not start."""
-    monkeypatch.setattr(jobs, "JOBS_DIR", str(tmp_path / "jobs"))
+    monkeypatch.setattr(hostjobs, "JOBS_DIR", str(tmp_path / "jobs"))
     monkeypatch.setattr(scripting, "LOCK_DIR", str(tmp_path / "locks"))
     monkeypatch.setattr(jobs, "_START", jobs._START.replace("/run/systemd/system", str(tmp_path / "no-systemd")))
     monkeypatch.setattr(jobs, "_WATCH", jobs._WATCH.replace("-le 100", "-le 5"))
@@ -58,11 +59,11 @@ def until(condition: Callable[[], object], what: str, seconds: float = 20) -> No
         time.sleep(0.01)
 
 
-def ask(place: Path, systemd: Path | None = None) -> tuple[jobs.RunningJob, ...]:
-    script = jobs.RUNNING.script.replace("/var/lib/hostwright/jobs", str(place))
+def ask(place: Path, systemd: Path | None = None) -> tuple[hostjobs.RunningJob, ...]:
+    script = hostjobs.RUNNING.script.replace("/var/lib/hostwright/jobs", str(place))
     script = script.replace("/run/systemd/system", str(systemd or place.parent / "no-systemd"))
     path = f"PATH={systemd}:$PATH\n" if systemd else ""
-    return jobs.running(Facts({jobs.RUNNING: Answer(0, shell(path + script).stdout.decode())}))
+    return hostjobs.running(Facts({hostjobs.RUNNING: Answer(0, shell(path + script).stdout.decode())}))
 
 
 def processes(session: int) -> list[str]:

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from hostwright.apply.jobs import jobs
 from hostwright.audit.failures.logs import LAST_JOBS
 from hostwright.audit.look import Look
+from hostwright.plan.host import jobs
 from hostwright.plan.hostfacts import PCI
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.plan.planning import Desired, desire

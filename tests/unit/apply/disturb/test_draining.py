@@ -14,24 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.apply.disturb import draining
-from hostwright.apply.disturb.draining import (
-    DRAINED,
-    AtWork,
-    Context,
-    DrainDecision,
-    Drained,
-    Hooks,
-    drain,
-    drained,
-    read_hooks,
-    undrain,
-)
+from hostwright.apply.disturb.draining import Context, DrainDecision, Hooks, drain, read_hooks, undrain
 from hostwright.apply.events import Event, Waiting
 from hostwright.common.durations import Clock
 from hostwright.common.errors import HostError, InputError, InputErrors, StepFailed, Unreachable
 from hostwright.common.secret import Secret
 from hostwright.common.yamlfile import Origin
 from hostwright.inventory import Host, Value
+from hostwright.plan.host.atwork import AtWork
+from hostwright.plan.host.drained import DRAINED, Drained, drained
 from hostwright.plan.model import Answer, Change, Facts, Plan, Planned, Reboot, RolePlan, Step
 from hostwright.transport import Output, rootshell
 from hostwright.transport.rootshell import RootShell

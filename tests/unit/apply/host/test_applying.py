@@ -10,7 +10,6 @@ import pytest
 
 from hostwright import inventory
 from hostwright.apply import events
-from hostwright.apply.disturb import draining
 from hostwright.apply.host import applying
 from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import Settings
@@ -19,6 +18,8 @@ from hostwright.common.errors import Locked, NotConverged, Refused, SeveralFaile
 from hostwright.common.quoting import sh
 from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.plan import planning, release
+from hostwright.plan.host import drained as hostdrained
+from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Step
 from hostwright.plan.planning import Desired, DesiredRole
 from hostwright.resources import originals
@@ -82,10 +83,10 @@ class LocalSession:
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Jobs and locks below ``tmp_path``, no sudo, no systemd, and rules that refuse nothing."""
-    monkeypatch.setattr(jobs, "JOBS_DIR", str(tmp_path / "var" / "jobs"))
-    running = Probe(jobs.RUNNING.script.replace(jobs.JOBS_DIR, str(tmp_path / "var" / "jobs")))
-    engine = (*planning.HOST_PROBES, running, planning.locks.LOCK, planning.locks.RUN_LOCK, draining.DRAINED)
-    monkeypatch.setattr(jobs, "RUNNING", running)
+    monkeypatch.setattr(hostjobs, "JOBS_DIR", str(tmp_path / "var" / "jobs"))
+    running = Probe(hostjobs.RUNNING.script.replace(hostjobs.JOBS_DIR, str(tmp_path / "var" / "jobs")))
+    engine = (*planning.HOST_PROBES, running, planning.locks.LOCK, planning.locks.RUN_LOCK, hostdrained.DRAINED)
+    monkeypatch.setattr(hostjobs, "RUNNING", running)
     monkeypatch.setattr(planning, "ENGINE_PROBES", (*engine, release.RELEASE, *planning.BUSY_PROBES))
     monkeypatch.setattr(
         planning, "users", lambda facts: ()

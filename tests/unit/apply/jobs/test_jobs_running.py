@@ -12,6 +12,7 @@ import pytest
 
 from hostwright.apply.jobs import jobs
 from hostwright.apply.jobs.scripting import LogReader
+from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.model import Answer, Change, Facts, RolePlan, Step
 from tests.unit.support.hostjobs import ask, entry, lay, make, start, systemd, until, waiting, watch
 
@@ -28,7 +29,7 @@ def test_a_running_job_is_found_with_all_that_is_needed_to_follow_it(place, tmp_
     start(job)
     until((place / job.id / "pid").exists, "the process")
     [found] = ask(place)
-    assert found == jobs.RunningJob(job.id, "cuda", "NONCE", "run1", "jane@laptop", ("thing 0", "thing 1"))
+    assert found == hostjobs.RunningJob(job.id, "cuda", "NONCE", "run1", "jane@laptop", ("thing 0", "thing 1"))
     (tmp_path / "go").touch()
     reader = LogReader(found.role, found.steps, found.nonce)
     reader.feed(watch(job)[0])
@@ -54,7 +55,7 @@ def test_only_a_job_of_this_boot_whose_process_is_its_own_runs(place, tmp_path):
     found = ask(place)
     for process in (lives, other_boot):
         process.communicate()
-    assert found == (jobs.RunningJob("lives"),)
+    assert found == (hostjobs.RunningJob("lives"),)
 
 
 @pytest.mark.parametrize("active", [True, False])
@@ -85,13 +86,15 @@ GOOD = json.loads(make("true").to_json())
     ids=range(11),
 )
 def test_a_job_with_a_damaged_record_is_found_without_it(record):
-    assert jobs.running(Facts({jobs.RUNNING: Answer(0, f"job-1 {record}\n")})) == (jobs.RunningJob("job-1"),)
+    assert hostjobs.running(Facts({hostjobs.RUNNING: Answer(0, f"job-1 {record}\n")})) == (
+        hostjobs.RunningJob("job-1"),
+    )
 
 
 def test_a_record_is_one_line_whatever_its_steps_say():
     change = Change("ü\n\u2028run-2 {}", "", "", (Step("true"), Step("true")))
     job = jobs.Job("job-1", RolePlan("cuda", (), (change,)), "NONCE")
-    [found] = jobs.running(Facts({jobs.RUNNING: Answer(0, f"job-1 {job.to_json()}")}))
+    [found] = hostjobs.running(Facts({hostjobs.RUNNING: Answer(0, f"job-1 {job.to_json()}")}))
     assert found.steps == (change.what, change.what)
     assert found.operator == ""
 
@@ -103,7 +106,7 @@ def test_a_name_that_is_no_job_is_refused(name):
     with pytest.raises(ValueError, match="not a job id"):
         jobs.watch_script(name, "W")
     answer = Answer(0, f"good-1 {{}}\n{name} {{}}\n")
-    assert {job.id for job in jobs.running(Facts({jobs.RUNNING: answer}))} <= {"good-1", "a"}
+    assert {job.id for job in hostjobs.running(Facts({hostjobs.RUNNING: answer}))} <= {"good-1", "a"}
 
 
 # What is kept

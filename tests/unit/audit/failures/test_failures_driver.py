@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.apply.jobs import jobs
 from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.look import Unread
+from hostwright.plan.host import jobs
 from hostwright.plan.hostfacts import PCI, UNAME
 from hostwright.plan.model import Answer, Probe
 from hostwright.resources.gpu_use import DISPLAY, SECURE_BOOT

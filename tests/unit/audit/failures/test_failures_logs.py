@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.apply.jobs import jobs
 from hostwright.audit.failures.logs import LAST_JOBS
 from hostwright.audit.look import Unread
+from hostwright.plan.host import jobs
 from hostwright.plan.model import Answer
 from hostwright.resources.driver_steps import LOG
 from hostwright.resources.packages.packages import DPKG

@@ -20,6 +20,7 @@ from hostwright.apply.jobs import jobs
 from hostwright.audit.failures import logs
 from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.look import Unread
+from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.model import Answer, Probe, RolePlan
 from hostwright.plan.release import RELEASE
 from hostwright.resources.packages.packages import DPKG
@@ -87,7 +88,7 @@ def test_who_holds_the_lock_is_named() -> None:
 
 
 def test_our_own_run_may_hold_the_lock_for_long() -> None:
-    ours = {apt.HELD: HELD.format(1500), jobs.RUNNING: f"run1-cuda-aa {json.dumps(RUNS)}\n"}
+    ours = {apt.HELD: HELD.format(1500), hostjobs.RUNNING: f"run1-cuda-aa {json.dumps(RUNS)}\n"}
     assert evidence("apt-lock", ours) == []
 
 
@@ -311,7 +312,7 @@ def last_jobs(tmp_path: Path) -> str:
     a_job(tmp_path / "r2-container-c", "container", 0, "fine\n", 30)
     a_job(tmp_path / "r1-container-d", "container", 4, "E: long ago\n", 40)
     a_job(tmp_path / "r4-cuda-e", "cuda", None, "still running\n", 5)
-    status, text = ask(logs.LAST_JOBS.script.replace(jobs.JOBS_DIR, str(tmp_path)))
+    status, text = ask(logs.LAST_JOBS.script.replace(hostjobs.JOBS_DIR, str(tmp_path)))
     assert status == 0
     return text
 
@@ -336,9 +337,9 @@ def test_a_job_that_failed_is_seen_while_its_layer_differs(last_jobs: str) -> No
 def test_a_job_that_was_cut_off_is_told_from_one_that_runs(last_jobs: str, running: str, seen: list[str]) -> None:
     newest = 'job r9-base-x\nr9-base-x/job.json:{"schema": 1, "role": "base\n' + last_jobs
     alive = f"{running} {json.dumps({**RUNS, 'role': 'base'})}\n" if running else ""
-    assert evidence("job-failed", {logs.LAST_JOBS: newest, jobs.RUNNING: alive, UPDATES: "0001\n"}) == seen
+    assert evidence("job-failed", {logs.LAST_JOBS: newest, hostjobs.RUNNING: alive, UPDATES: "0001\n"}) == seen
 
 
 def test_a_host_without_jobs_has_none(tmp_path: Path) -> None:
-    assert ask(logs.LAST_JOBS.script.replace(jobs.JOBS_DIR, str(tmp_path / "none"))) == (0, "")
-    assert ask(logs.LAST_JOBS.script.replace(jobs.JOBS_DIR, str(tmp_path))) == (0, "")
+    assert ask(logs.LAST_JOBS.script.replace(hostjobs.JOBS_DIR, str(tmp_path / "none"))) == (0, "")
+    assert ask(logs.LAST_JOBS.script.replace(hostjobs.JOBS_DIR, str(tmp_path))) == (0, "")

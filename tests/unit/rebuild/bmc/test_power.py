@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from hostwright.apply.jobs.jobs import RUNNING
 from hostwright.apply.journal import Runs, state_root
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs.power import power
 from hostwright.common.errors import InputError, Locked, Refused, Unreachable
 from hostwright.common.operator import machine_id, operator
 from hostwright.fleet import Member
+from hostwright.plan.host.jobs import RUNNING
 from hostwright.plan.locks import LOCK, RUN_LOCK, Holder, OperatorLock
 from hostwright.plan.model import Answer, Facts
 from hostwright.rebuild import orders

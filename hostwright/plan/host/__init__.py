@@ -1,0 +1,1 @@
+"""What every host is asked, whatever its roles are: its jobs, and whether it is drained."""

@@ -1,0 +1,50 @@
+"""Whether Hostwright drained a host, as the host itself tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hostwright.common.quoting import sh
+from hostwright.common.untrusted import json_object
+from hostwright.plan.model import Facts, Probe
+
+PATH = "/var/lib/hostwright/drained.json"
+SCHEMA = 1
+DRAINED = Probe(sh("cat -- %s", PATH), root=True, cap_bytes=8192)
+_FIELD_CHARACTERS = 300  #: of what a host's file says, kept
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """What a host says about having been drained by Hostwright; a field that cannot be read is empty."""
+
+    run: str = ""
+    operator: str = ""
+    reason: str = ""
+    since: str = ""  #: ISO 8601, UTC
+
+    def __str__(self) -> str:
+        who = f"{self.operator or 'somebody'} (run {self.run or 'unknown'})"
+        return f"drained by {who} since {self.since or 'an unknown time'}: {self.reason or 'no reason is given'}"
+
+
+def drained(facts: Facts) -> Drained | None:
+    """Who drained the host, or ``None`` where nobody did. Only Hostwright writes the file, so its being there counts,
+    whatever it says."""
+    answer = facts[DRAINED]
+    if not answer.ok:
+        return None
+    said = json_object(answer.text) or {}
+    fields: Mapping[str, Any] = said if said.get("schema") == SCHEMA else {}
+    return Drained(*(one_line(fields.get(name)) for name in ("run", "operator", "reason", "since")))
+
+
+def one_line(value: object) -> str:
+    """Text from a host or for an environment, on one line and without control characters."""
+    return (
+        "".join(char if char.isprintable() else " " for char in value)[:_FIELD_CHARACTERS]
+        if isinstance(value, str)
+        else ""
+    )
