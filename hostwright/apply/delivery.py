@@ -193,7 +193,7 @@ class _Delivery:
             ]
             free = int(free_kib) * 1024
         except (ValueError, IndexError) as error:
-            raise ProtocolError(self._shell.host, f"its answer about {self._cache} makes no sense") from error
+            raise ProtocolError(self._shell.host, f"its answer about {self._cache} cannot be parsed") from error
         wanted = sum(item.size - item.start for item in missing)
         if missing and wanted + _ROOM_BYTES > free:
             raise self._failure(
@@ -210,7 +210,7 @@ class _Delivery:
                 self._progress(item.artifact, item.size, item.size)
                 return
             if said == "short":
-                raise ArtifactError(f"{item.path} became shorter while it was sent: run invoke mirror again")
+                raise ArtifactError(f"{item.path} was truncated while it was sent: run invoke mirror again")
             found = rest[0] if rest else "unknown"
         if sha256_of(item.path) != item.sha256:
             raise ArtifactError(f"{item.path} is damaged on this machine: run invoke mirror again")

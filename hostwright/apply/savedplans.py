@@ -60,7 +60,7 @@ def load_for(hosts: Iterable[str], path: Path) -> dict[str, Plan]:
     plans = load(path)
     missing = [host for host in hosts if host not in plans]
     if missing:
-        raise InputError(f"holds no plan for {', '.join(missing)}", str(path))
+        raise InputError(f"contains no plan for {', '.join(missing)}", str(path))
     return plans
 
 

@@ -28,7 +28,7 @@ def open_fleet(selection: Selection, connection: ConnectionOptions | None = None
 def members_of(fleet: Fleet, selection: Selection) -> Members:
     """The hosts that were named, narrowed to ``--roles``."""
     if not selection.hosts:
-        raise InputError("say which hosts: --hosts gpu01,gpu02, --hosts @group or --hosts all", "--hosts")
+        raise InputError("name the hosts: --hosts gpu01,gpu02, --hosts @group or --hosts all", "--hosts")
     roles = [name.strip() for name in selection.roles.split(",") if name.strip()]
     return fleet.members(selection.hosts, roles)
 

@@ -29,7 +29,9 @@ def state_root() -> Path:
     try:
         return Path.home() / ".local" / "state" / "hostwright"
     except RuntimeError as error:
-        raise InputError("there is no home directory: say where runs shall be kept", STATE_VARIABLE) from error
+        raise InputError(
+            "there is no home directory: set this to a directory for the records of runs", STATE_VARIABLE
+        ) from error
 
 
 def runs_dir(root: Path) -> Path:

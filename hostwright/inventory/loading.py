@@ -58,13 +58,13 @@ def _collector_resting() -> Iterator[None]:
 def _files(path: Path) -> list[Path]:
     if not path.exists():
         raise InputError(
-            "there is no such inventory; name one with --inventory, or write inventory/hosts.yml", str(path)
+            "there is no such inventory; name one with --inventory, or create inventory/hosts.yml", str(path)
         )
     if not path.is_dir():
         return [path]
     found = [file for file in sorted(path.iterdir()) if file.is_file() and _is_inventory(file)]
     if not found:
-        raise InputError("has no inventory in it; write a hosts.yml there", str(path))
+        raise InputError("contains no inventory; create a hosts.yml there", str(path))
     return found
 
 

@@ -85,7 +85,7 @@ def _depths(draft: Draft) -> dict[str, int]:
     except CycleError as error:
         circle: list[str] = error.args[1]
         origin = draft.groups[circle[0]].children.get(circle[1]) or draft.groups[circle[1]].children[circle[0]]
-        draft.fail(origin, f"groups are children of each other in a circle: {' → '.join(circle)}")
+        draft.fail(origin, f"groups contain each other in a circle: {' → '.join(circle)}")
     return depths
 
 

@@ -32,7 +32,7 @@ def select(inventory: Inventory, pattern: str, named_sets: Mapping[str, Iterable
     if not inventory.hosts:
         raise InputError("the inventory has no hosts yet: name them in its hosts.yml")
     if not chosen:
-        raise InputError(f"{pattern!r} chooses no host; the inventory has {len(inventory.hosts)}", _OPTION)
+        raise InputError(f"{pattern!r} matches no host; the inventory has {len(inventory.hosts)}", _OPTION)
     hosts = [host for name, host in inventory.hosts.items() if name in chosen]
     mistakes = {str(mistake): mistake for host in hosts for mistake in host.mistakes}
     if mistakes:
@@ -140,7 +140,7 @@ def _unfold(term: str) -> list[str]:
     for first, last in _SPAN.findall(term):
         size *= max(1, int(last) - int(first) + 1)
     if size > MAX_NAMES:
-        raise InputError(f"{term!r} stands for {size} names; the most is {MAX_NAMES}", _OPTION)
+        raise InputError(f"{term!r} expands to {size} names; at most {MAX_NAMES} are allowed", _OPTION)
     try:
         return list(NodeSet(_SPAN.sub(r"\1-\2", term), resolver=RESOLVER_NOGROUP))
     except NodeSetException as error:

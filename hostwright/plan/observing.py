@@ -22,5 +22,5 @@ def ask(shell: RootShell, probes: Sequence[Probe], *, timeout_s: float = probing
     user, root = probing.programs(probes, nonce)
     output = shell.attempt(root, as_user=user, timeout_s=timeout_s, cap_bytes=probing.cap_bytes(probes))
     if output.truncated:
-        raise ProtocolError(shell.host, "it sent far more than was asked for; its answers were thrown away")
+        raise ProtocolError(shell.host, "it sent far more output than expected; its answers were discarded")
     return probing.parse(probes, nonce, output.stdout, shell.host)

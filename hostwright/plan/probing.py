@@ -65,7 +65,10 @@ def parse(probes: Sequence[Probe], nonce: str, output: bytes, host: str) -> Fact
     for match in pattern.finditer(output):
         number = int(match[1])
         if number >= len(probes) or probes[number] in answers:
-            raise ProtocolError(host, "its answers to the probes are not in order; is something rewriting its output?")
+            raise ProtocolError(
+                host,
+                "its answers to the probes are out of order; check whether something on it rewrites command output",
+            )
         probe = probes[number]
         text = match[2].decode("utf-8", errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
         answers[probe] = Answer(int(match[3] or 255), text, truncated=len(match[2]) >= probe.cap_bytes)

@@ -226,9 +226,9 @@ def in_order(roles: Mapping[str, Role], named: Sequence[str] = ()) -> tuple[Role
     for one in roles.values():
         for need in one.needs:
             if need not in roles:
-                raise InputError(f"role {one.name} needs {need}, and there is no such role", f"roles/{one.name}/")
+                raise InputError(f"role {one.name} needs {need}, but there is no such role", f"roles/{one.name}/")
     before = {name: [one for one in names if one in roles] for name, names in goes_before(roles.values()).items()}
     try:
         return tuple(roles[name] for name in in_sequence(before, named))
     except CycleError as error:
-        raise InputError(f"roles follow each other in a circle: {' → '.join(error.args[1])}", "roles/") from error
+        raise InputError(f"roles depend on each other in a circle: {' → '.join(error.args[1])}", "roles/") from error

@@ -74,7 +74,9 @@ def trust(
     ``tell`` is called with each host as soon as its key is settled.
     """
     if fingerprint and len(members) != 1:
-        raise InputError(f"is of one host, and --hosts names {len(members)}: trust them one by one", "--fingerprint")
+        raise InputError(
+            f"belongs to one host, but --hosts names {len(members)}: trust them one by one", "--fingerprint"
+        )
     by_name, commands = members.by_name, read_console_commands(members)
 
     def look(name: str) -> OfferedKey:

@@ -211,12 +211,12 @@ def refuse(host: str, facts: Facts, order: str, now: datetime) -> None:
         raise Locked(host, f"{locks.held_by(run)}; or --force")
     left = occupied.left_at_work(facts)
     if left:
-        raise Refused(host, f"{left}: wait until that has ended, or say --force to {_words(order)} it")
+        raise Refused(host, f"{left}: wait until that has ended, or give --force to {_words(order)} it")
     users = gpu_use.users(facts)
     if users:
         named = ", ".join(users[:5]) + (f" and {len(users) - 5} more" if len(users) > 5 else "")
         raise Refused(
-            host, f"the GPU is in use by {named}: wait until that has ended, or say --force to {_words(order)} it"
+            host, f"the GPU is in use by {named}: wait until that has ended, or give --force to {_words(order)} it"
         )
 
 

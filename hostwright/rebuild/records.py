@@ -70,8 +70,8 @@ def _prepare(db: sqlite3.Connection) -> None:
     found = db.execute("PRAGMA user_version").fetchone()[0]
     if found > VERSION:
         raise InputError(
-            f"was written by a newer Hostwright (version {found} of its form; this one knows {VERSION}): use that one, "
-            "or name another directory in HOSTWRIGHT_STATE"
+            f"was written by a newer Hostwright (schema {found}; this one reads up to {VERSION}): upgrade Hostwright "
+            "here, or set HOSTWRIGHT_STATE to another directory"
         )
     if found < VERSION:
         _give_form(db)
@@ -80,7 +80,7 @@ def _prepare(db: sqlite3.Connection) -> None:
 
 def _give_form(db: sqlite3.Connection) -> None:
     if db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        raise InputError("holds no rebuilds, but another program's data: move it away, and new records begin")
+        raise InputError("is not a database of rebuilds but another program's: move it away, and a new one is created")
     db.execute("PRAGMA journal_mode=WAL")  # readers and one writer do not wait for each other
     db.execute("BEGIN IMMEDIATE")
     for statement in _FORM:

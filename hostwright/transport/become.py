@@ -95,7 +95,7 @@ def check_become(host: str, output: _Answered) -> None:
     for pattern, sentence in _REASONS:
         if re.search(pattern, said):
             raise BecomeError(host, sentence)
-    raise BecomeError(host, f"sudo failed: {said or 'it said nothing'}")
+    raise BecomeError(host, f"sudo failed: {said or '(no error output)'}")
 
 
 def root_command(script: str, *arguments: object, password: Secret | None) -> tuple[str, bytes]:

@@ -126,7 +126,7 @@ def _read_into(stanzas: list[Stanza], path: Path, depth: int) -> None:
             continue
         keyword, value = _keyword(text)
         if not keyword:
-            raise InputError(f"this is not a setting: {text!r}", f"{path}:{number}")
+            raise InputError(f"{text!r} is not a setting", f"{path}:{number}")
         try:
             if keyword == "include":
                 enclosing = stanzas[-1].header

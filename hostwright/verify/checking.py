@@ -83,7 +83,7 @@ class Checks:
         checks = tuple(_CHECK.validate_json(line) for line in _lines(results))
         if status == LATE:
             last = f"; the last that ended is {checks[-1].check}" if checks else ""
-            raise HostError(member.name, f"its checks did not end within {self._limit_s:.0f} s{last}")
+            raise HostError(member.name, f"its checks did not finish within {self._limit_s:.0f} s{last}")
         if status != 0 or not checks:
             said = b"\n".join([*_lines(self._output), *_lines(output)][-15:]).decode("utf-8", "replace")
             raise HostError(member.name, f"the checks of its layers could not be run:\n{said}")

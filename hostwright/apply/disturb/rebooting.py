@@ -137,7 +137,7 @@ def look(session: Session) -> Seen:
     text = output.stdout.decode("utf-8", errors="replace")
     boot = re.search(rf"^{mark} ([0-9a-f-]{{36}})$", text, re.MULTILINE)
     if not boot:
-        raise Unreachable(session.host.name, "it answers, and does not tell its boot id", passing=True)
+        raise Unreachable(session.host.name, "it answers but does not report its boot id", passing=True)
     state = re.search(r"^state ([a-z]+)$", text, re.MULTILINE)
     jobs = re.findall(r"^job (\S+) (\S+)$", text, re.MULTILINE)
     return Seen(boot[1], state[1] if state else "", tuple(f"{kind} {unit}" for kind, unit in jobs))

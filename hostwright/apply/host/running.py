@@ -125,7 +125,7 @@ def failure(host: str, plan: RolePlan, result: RoleResult, explain: Callable[[st
     """The error of a role that failed: which step, what it printed last, and the cause where it is known."""
     step = next((one for one in result.steps if one.status != 0), None)
     if step is None:
-        return HostError(host, f"{plan.role}: the job ended with status {result.status} and no step says why")
+        return HostError(host, f"{plan.role}: the job ended with status {result.status}, and no step reported an error")
     lines = [line for line in step.output.splitlines() if line.strip()]
     because = explain(step.output) or (lines[-1].strip() if lines else "it printed nothing")
     ended = "was cut off" if step.status is None else f"ended with status {step.status}"

@@ -80,7 +80,7 @@ def load_facts(path: Path) -> tuple[Facts, datetime]:
     except OSError as error:  # gzip's own complaint about a file that is none is one as well
         raise InputError(f"cannot be read: {error.strerror or error}", str(path)) from error
     except (ValueError, EOFError, zlib.error) as error:
-        raise InputError("does not hold the facts of a host, or is damaged", str(path)) from error
+        raise InputError("does not contain the facts of a host, or is damaged", str(path)) from error
     facts = {
         Probe(row.script, row.root, row.cap_bytes): Answer(row.status, row.text, row.truncated) for row in kept.facts
     }

@@ -54,7 +54,9 @@ def check_sets(pattern: str, sets: Mapping[str, object], groups: Container[str])
     for term in terms(pattern):
         name = term.lstrip("!& ").removeprefix("@")
         if term.endswith(f"@{name}") and name in SETS and name not in sets and name not in groups:
-            raise InputError(f"@{name} are hosts of the last run, and no run on this inventory is recorded", "--hosts")
+            raise InputError(
+                f"@{name} selects hosts of the last run, but no run on this inventory is recorded", "--hosts"
+            )
 
 
 def to_resume(root: Path, inventory: str | Path) -> Resume:
@@ -67,7 +69,7 @@ def to_resume(root: Path, inventory: str | Path) -> Resume:
         raise InputError(f"there is nothing to resume: no provision run on {inventory} is recorded", "--resume")
     if last.state == RUNNING:
         who = f"process {last.header.pid} of {last.header.operator}"
-        raise InputError(f"the run {last.run} still goes on ({who}); end it first, or wait for it", "--resume")
+        raise InputError(f"the run {last.run} is still in progress ({who}); wait for it, or stop it first", "--resume")
     left = tuple(host for host, result in _results(last).items() if result not in AS_DESIRED)
     if not left:
         raise InputError(f"there is nothing to resume: the run {last.run} left every host as desired", "--resume")

@@ -106,7 +106,10 @@ class HostLock:
     def check(self) -> None:
         """Raise ``HostError`` when the lock is lost, so that nothing is begun without it."""
         if self.lost:
-            raise HostError(self._keeper.host, f"its lock was lost ({self._keeper.why}): nothing is begun without it")
+            raise HostError(
+                self._keeper.host,
+                f"its lock was lost ({self._keeper.why}): nothing more is started here; run again",
+            )
 
     def release(self) -> None:
         """Give the lock back and wait shortly until the host has it. Doing so twice does nothing; it never raises."""
@@ -253,7 +256,7 @@ def _change_lock(shell: RootShell, who: str, script: Callable[[Facts], str], *, 
             return before
         if output.status != locks.MOVED_STATUS:
             raise shell.failed("its lock cannot be changed", output)
-    raise Locked(shell.host, "other operators change its lock all the time; look at it with `invoke lock --list`")
+    raise Locked(shell.host, "other operators keep changing its lock; see `invoke lock --list`")
 
 
 def _now_s() -> float:

@@ -102,7 +102,9 @@ def read_reason(text: str) -> str:
     """A reason for a lock, as ``--reason`` gives it. Raises ``InputError`` for none, and for what is not one line."""
     reason = text.strip()
     if not reason:
-        raise InputError("say why, for whoever is turned away: --reason RMA; or --list to see the locks", "--reason")
+        raise InputError(
+            "give a reason for other operators to see (--reason RMA), or --list to show existing locks", "--reason"
+        )
     if len(reason) > REASON_CHARACTERS or printable(reason) != reason or "\n" in reason or "\t" in reason:
         raise InputError(
             f"found {reason[:40]!r}…, expected one line of at most {REASON_CHARACTERS} characters", "--reason"

@@ -106,7 +106,7 @@ def _read(path: Path) -> OperatorLock | None:
         raise InputError(f"cannot be read: {error.strerror or error}", str(path)) from error
     except ValidationError as error:
         raise InputError(
-            "keeps a host locked and is damaged: see by its time and owner whose it is, then remove it with "
+            "is a lock on a host and is damaged: find out whose it is by its time and owner, then remove it with "
             "`invoke unlock --force` for the host that is meant, or delete the file",
             str(path),
         ) from error

@@ -93,7 +93,7 @@ def resume(given: RunOptions, roster: Roster) -> tuple[str, RunOptions]:
     last = to_resume(state_root(), roster.path)
     gone = [host for host in last.hosts if host not in roster.inventory.hosts]
     if gone:
-        raise InputError(f"{', '.join(gone)} of the run {last.run} are not in the inventory any more", "--resume")
+        raise InputError(f"{', '.join(gone)} of the run {last.run} are no longer in the inventory", "--resume")
     unsaid = [one.name for one in fields(given) if one.name != "hosts" and not getattr(given, one.name)]
     missing = [name for name in last.masked if name in unsaid]
     if missing:
@@ -105,6 +105,8 @@ def resume(given: RunOptions, roster: Roster) -> tuple[str, RunOptions]:
     try:
         former = _OPTIONS.validate_python(last.options)
     except ValidationError as error:
-        raise InputError(f"the record of the run {last.run} is damaged: provision without it", "--resume") from error
+        raise InputError(
+            f"the record of the run {last.run} is damaged: provision without --resume", "--resume"
+        ) from error
     taken: dict[str, Any] = {name: getattr(former, name) for name in unsaid}
     return last.run, replace(given, **taken, hosts=",".join(last.hosts))

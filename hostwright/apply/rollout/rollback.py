@@ -77,7 +77,7 @@ def _stack_of(member: Member, record: Mapping[str, Any]) -> Stack:
     if stack is None:
         raise Refused(
             member.name,
-            f"its record of {_said(record)} names a stack that this machine did not keep: roll back from the machine "
+            f"its record of {_said(record)} names a stack that this machine does not have: roll back from the machine "
             "that provisioned it then, or set `stack` in the inventory and provision",
         )
     refusals = check_stack(stack, member.desired.rules)

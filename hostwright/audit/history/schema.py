@@ -62,14 +62,16 @@ def migrate(db: sqlite3.Connection) -> None:
         return
     if found > len(MIGRATIONS):
         raise InputError(
-            f"this history was written by a newer Hostwright (version {found} of its form; this one knows "
-            f"{len(MIGRATIONS)}): use that one here too, or name another directory in HOSTWRIGHT_STATE"
+            f"this history was written by a newer Hostwright (schema {found}; this one reads up to "
+            f"{len(MIGRATIONS)}): upgrade Hostwright here, or set HOSTWRIGHT_STATE to another directory"
         )
     db.execute("PRAGMA journal_mode=WAL")  # readers and one writer do not wait for each other
     db.execute("BEGIN IMMEDIATE")
     found = version_of(db)  # another process may have been quicker
     if found == 0 and db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        raise InputError("this is no history of audits, but another program's: move it away, and a new one begins")
+        raise InputError(
+            "this is not an audit history but another program's database: move it away, and a new history is created"
+        )
     for statements in MIGRATIONS[found:]:
         for statement in statements:
             db.execute(statement)

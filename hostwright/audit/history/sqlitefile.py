@@ -76,11 +76,11 @@ class SqliteFile:
         """What the operator should know and do. The lower byte of SQLite's code is the kind, the others tell more."""
         match getattr(error, "sqlite_errorcode", 0) & 0xFF:
             case sqlite3.SQLITE_FULL:
-                return HostwrightError(f"{path}: there is no room left on its disk; free some, then try again")
+                return HostwrightError(f"{path}: its disk is full; free some space, then try again")
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
                 return HostwrightError(f"{path}: another process has been writing to it for {BUSY_S:.0f} s; try again")
             case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM | sqlite3.SQLITE_IOERR:
-                return HostwrightError(f"{path}: cannot be read or written ({error}); see its owner, mode and disk")
+                return HostwrightError(f"{path}: cannot be read or written ({error}); check its owner, mode and disk")
         return self._damaged(path, error)
 
     def _damaged(self, path: Path, error: Exception) -> InputError:

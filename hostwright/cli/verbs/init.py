@@ -45,7 +45,7 @@ def init(directory: str) -> int:
 def _refuse(root: Path, there: list[Path]) -> None:
     if there:
         names = ", ".join(str(path.relative_to(root)) for path in there)
-        raise InputError(f"there is {names} already, and nothing is overwritten: name another directory", str(root))
+        raise InputError(f"already there: {names}; nothing is overwritten, so name another directory", str(root))
 
 
 def _is(path: Path) -> bool:

@@ -20,7 +20,7 @@ def trust(selection: Selection, *, fingerprint: str = "", forget: bool = False, 
     fleet = open_fleet(selection)
     members = members_of(fleet, selection)
     if wanted and forget:
-        raise InputError("forgetting a key needs no fingerprint: give one of --fingerprint and --forget", "--forget")
+        raise InputError("--forget takes no fingerprint: give either --fingerprint or --forget", "--forget")
 
     def settled(told: Told) -> None:
         if not as_json:

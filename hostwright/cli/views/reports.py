@@ -49,7 +49,9 @@ class Outputs:
         if len(taken) + as_json > 1:
             raise InputError("only one report can go to standard output; name a file for the others", f"--{taken[-1]}")
         if taken and watched:
-            raise InputError("a screen that is drawn anew leaves no room for a report; name a file", f"--{taken[0]}")
+            raise InputError(
+                "--watch redraws the screen, so no report can go to standard output; name a file", f"--{taken[0]}"
+            )
         for name, file in self.files.items():
             if file != STDOUT and not (folder := Path(file).absolute().parent).is_dir():
                 raise InputError(f"there is no directory {folder}", f"--{name}")

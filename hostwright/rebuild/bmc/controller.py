@@ -126,7 +126,7 @@ class Controller:
             self._override("the network", sushy.BootSource.PXE, sushy.BootSource.UEFI_HTTP)
             return
         if not image_url.startswith(("http://", "https://")):
-            raise BmcError(self.bmc.host, "to boot from an image, its URL is needed, as http:// or https://")
+            raise BmcError(self.bmc.host, "booting from an image needs its URL, starting with http:// or https://")
         drive = self._drive()
         self._eject(drive)
         with self._asking("insert the image"):
@@ -187,7 +187,7 @@ class Controller:
             kind = next((kind for kind in kinds if kind in known), None)
             if kind is None:
                 names = ", ".join(sorted(one.value for one in known))
-                raise BmcRefused(self.bmc.host, f"the BMC at {self.bmc.url} cannot {order}: it knows {names}")
+                raise BmcRefused(self.bmc.host, f"the BMC at {self.bmc.url} cannot {order}: it supports {names}")
             self._system.reset_system(kind)
 
     def _await(self, wanted: Power, order: str) -> None:

@@ -191,8 +191,8 @@ class BmcLink:
                 if len(content) > CAP_BYTES:
                     raise BmcError(
                         self._bmc.host,
-                        f"the BMC at {self._bmc.url} sends more than {CAP_BYTES >> 20} MiB where some lines are "
-                        "expected; its answer was thrown away",
+                        f"the BMC at {self._bmc.url} sent more than {CAP_BYTES >> 20} MiB where a few lines were "
+                        "expected; its answer was discarded",
                     )
         # sushy finds it read, as it would be without ``stream``; of errors, sushy writes down every word
         answer._content = bytes(content) if answer.ok else self._scrubbed(bytes(content))
@@ -200,7 +200,7 @@ class BmcLink:
             target = said(answer.headers.get("Location", ""))
             raise BmcError(
                 self._bmc.host,
-                f"the BMC at {self._bmc.url} sends us on to {target}: if it is to be found there, say so",
+                f"the BMC at {self._bmc.url} redirects to {target}: if that is its address, set it",
             )
         return answer
 

@@ -80,4 +80,4 @@ def _system(bmc: Bmc, root: Any) -> Any:
     begin = f"the BMC at {bmc.url} has no system {bmc.system!r}" if bmc.system else f"the BMC at {bmc.url} has several"
     if not ids:
         raise BmcError(bmc.host, f"the BMC at {bmc.url} has no system at all")
-    raise BmcError(bmc.host, f"{begin}: it has {names}; say which in {SYSTEM}")
+    raise BmcError(bmc.host, f"{begin}: it has {names}; name one of them in {SYSTEM}")

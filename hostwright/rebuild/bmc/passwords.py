@@ -25,7 +25,7 @@ def password_of(bmc: Bmc, timeout_s: float = TIMEOUT_S) -> Secret:
     line = out.partition("\n")[0].removesuffix("\r")
     if status == 0 and line and len(line) <= LONGEST and not _CONTROL.search(line):
         return Secret(line)
-    raise BmcError(bmc.host, f"the command of {PASSWORD_COMMAND} gives no password: {_why(status, line, err)}")
+    raise BmcError(bmc.host, f"the command of {PASSWORD_COMMAND} printed no password: {_why(status, line, err)}")
 
 
 def _why(status: int | None, line: str, err: str) -> str:

@@ -107,7 +107,7 @@ class HostRebuild:
             if self._took(decision):
                 return ("as desired" if self._taken == ["nothing"] else "rebuilt"), ""
             decision = decide_again(first, self._look(), self._start, went_down=self._went_down)
-        raise HostError(self.name, f"after {', '.join(self._taken)} it is still not as desired; look at its console")
+        raise HostError(self.name, f"after {', '.join(self._taken)} it is still not as desired; check its console")
 
     def _as_it_is_now(self, shown: Decision) -> Decision:
         """The same decision from a fresh look, or that nothing is to be done any more. Raises ``Refused`` for a host
@@ -215,7 +215,9 @@ class HostRebuild:
         if bad:
             first = bad[0]
             more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-            raise HostError(self.name, f"it is as planned, and a check of {first.role} fails: {first.sentence}{more}")
+            raise HostError(
+                self.name, f"nothing differs from its stack, but a check of {first.role} fails: {first.sentence}{more}"
+            )
 
     def _power(self, way: Way, decision: Decision) -> None:
         """Give or cut the power, or reboot where that does, and wait until the host answers in another boot."""
@@ -231,7 +233,7 @@ class HostRebuild:
     def _trust(self) -> None:
         error = self._looked.error if self._looked else None
         if not isinstance(error, HostKeyMismatch):
-            raise HostError(self.name, "its host key is the one that is known")
+            raise HostError(self.name, "its host key is the recorded one; there is nothing to accept")
         self._tools.trust(error)
 
     def _back_to_work(self, *, changed: bool) -> None:

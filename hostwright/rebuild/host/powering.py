@@ -45,7 +45,7 @@ def _reboot(tools: Tools) -> None:
 def _order(tools: Tools, way: Way) -> None:
     """Give the BMC its order, and wait for the power state that it leads to."""
     if tools.ways.open_bmc is None:
-        raise HostError(tools.member.name, "the inventory names no BMC for it (hostwright_bmc): switch it by hand")
+        raise HostError(tools.member.name, "the inventory names no BMC for it (hostwright_bmc): power-cycle it by hand")
     tools.settings.emit(events.Waiting(tools.member.name, "its BMC"))
     try:
         with tools.ways.open_bmc() as bmc:

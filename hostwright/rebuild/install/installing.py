@@ -69,7 +69,7 @@ class Installer:
         elif reinstall := self.means.reinstall:
             self._by_command(reinstall, reason, phases, begun)
         else:
-            raise HostError(self.member.name, "no reinstall is configured for it (hostwright_install)")
+            raise HostError(self.member.name, "no way to reinstall it is configured (set hostwright_install)")
 
     def _by_seed(self, install: Install, phases: Phases, begun: Callable[[], None]) -> None:
         keys, name = generate(), self.member.name
@@ -202,7 +202,7 @@ class Installer:
             if self.clock.now_s() >= end_s:
                 raise HostError(
                     name,
-                    f"the installation did not end within {timeout_s:.0f} s; last seen: {last}. Look at its console",
+                    f"the installation did not finish within {timeout_s:.0f} s; last seen: {last}. Check its console",
                 )
             self.clock.sleep(pause_s)
         replaced = replace(self.member.host, options, keys)
@@ -215,8 +215,8 @@ class Installer:
         if not command:
             raise HostError(
                 self.member.name,
-                f"the new system shows {shown}, and nothing says that this is right: give hostwright_host_keys, or "
-                f"look at its console and say `invoke trust --hosts {self.member.name} --fingerprint …`",
+                f"the new system presents {shown}, and nothing confirms that key: set hostwright_host_keys, or "
+                f"look at its console and run `invoke trust --hosts {self.member.name} --fingerprint …`",
             )
         try:
             keys = list(console_keys(self.member.host, command))

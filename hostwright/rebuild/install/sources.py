@@ -94,7 +94,7 @@ def confirm(host: Host, offered: HostKey, before: Sequence[KnownHost], sources: 
         if sources.fingerprint != offered.fingerprint:
             raise Refused(
                 host.name,
-                f"the fingerprint that was given is {sources.fingerprint}, and the host shows {offered}; "
+                f"you gave the fingerprint {sources.fingerprint}, but the host presents {offered}; "
                 f"{_written(before)}. Look at the fingerprint of its {offered.key_type} key on the console: if it is "
                 "not the one that is shown, someone may be between you and the host. Nothing was changed",
             )
@@ -126,10 +126,10 @@ def console_keys(host: Host, command: str) -> tuple[HostKey, ...]:
         keys = parse_many("\n".join(ended.lines))
     except ValueError as error:
         raise Refused(
-            host.name, f"the command of {VARIABLE} prints something else than keys, {error}; {otherwise}"
+            host.name, f"the command of {VARIABLE} printed something other than keys ({error}); {otherwise}"
         ) from error
     if not keys:
-        raise Refused(host.name, f"the command of {VARIABLE} prints no key; {otherwise}")
+        raise Refused(host.name, f"the command of {VARIABLE} printed no key; {otherwise}")
     return keys
 
 

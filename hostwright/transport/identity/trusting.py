@@ -121,7 +121,7 @@ def _refuse_what_cannot_be_written(server: _Server) -> None:
         raise Refused(server.host, f"there is no known_hosts file of your own, only {found}: name one {hint}")
     for path in server.own:
         if path.exists() and not path.is_file():
-            raise Refused(server.host, f"{path} is no ordinary file and keeps no keys: name another one {hint}")
+            raise Refused(server.host, f"{path} is not a regular file and cannot store keys: name another file {hint}")
 
 
 def _refuse_what_would_stay(server: _Server, keys: Sequence[HostKey], portless: Sequence[KnownHost]) -> None:

@@ -89,9 +89,9 @@ def test_an_installation_without_end_leaves_the_host_locked(bench: Bench, told: 
     bench.tell("an installation that never ends", ENDLESS, told)
     assert (told.status, told.rebuilds[ENDLESS]["outcome"]) == (1, "failed")
     assert told.way(ENDLESS) == "reinstall"
-    assert "did not end within 60 s" in told.rebuilds[ENDLESS]["sentence"]
+    assert "did not finish within 60 s" in told.rebuilds[ENDLESS]["sentence"]
     locks = bench.locks([FINE, ENDLESS])
-    assert "did not end within 60 s" in locks[ENDLESS]
+    assert "did not finish within 60 s" in locks[ENDLESS]
     assert locks[FINE] == ""
 
 

@@ -59,7 +59,7 @@ def test_a_file_that_cannot_be_written_or_read_is_named(tmp_path: Path):
 
 
 def test_a_host_without_a_saved_plan_is_named(tmp_path: Path):
-    with pytest.raises(InputError, match="holds no plan for gpu02"):
+    with pytest.raises(InputError, match="contains no plan for gpu02"):
         read(save(tmp_path, text_of(PLAN)), "gpu01", "gpu02")
 
 

@@ -248,7 +248,7 @@ def test_a_release_that_it_does_not_have_is_named_with_those_that_it_has(member:
 
 
 def test_a_digest_that_this_machine_did_not_keep_is_refused(member: Member) -> None:
-    with pytest.raises(Refused, match="names a stack that this machine did not keep"):
+    with pytest.raises(Refused, match="names a stack that this machine does not have"):
         way_back(member, facts(record(member, OLD, "2026-11-02T08:00:00Z")))
 
 

@@ -272,7 +272,7 @@ def test_ranges_and_names_that_are_mistakes(pattern: str, sentence: str) -> None
         ("gpu:\n  hosts: {gpu01: 3}", "hosts.yml:2:18: found '3', expected variables as a mapping"),
         ("- gpu01", "hosts.yml:1:1: found a list, expected an inventory of groups"),
         ("gpu: {hosts: {gpu01: , gpu01: }}", "'gpu01' is given twice"),
-        ("a: {children: {b: {children: {a: }}}}", "children of each other in a circle: "),
+        ("a: {children: {b: {children: {a: }}}}", "groups contain each other in a circle: "),
         ("plugin: amazon.aws.aws_ec2", "plugin; put beside it an executable"),
         ("gpu: {vars: {ansible_group_priority: high}, hosts: {a: }}", "expected a whole number"),
         ("g p u: {hosts: {gpu01: }}", "'g p u' cannot be a group's name"),
@@ -301,7 +301,7 @@ def test_all_mistakes_of_all_files_at_once(tmp_path: Path) -> None:
 def test_no_inventory(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such inventory"):
         load(tmp_path / "none.yml")
-    with pytest.raises(InputError, match=r"write a hosts\.yml there"):
+    with pytest.raises(InputError, match=r"create a hosts\.yml there"):
         load(tmp_path)
 
 

@@ -80,9 +80,9 @@ def test_a_missing_answer_names_the_probe():
 
 def test_doubled_and_unasked_answers_are_refused():
     output = b"N 0 begin\na\nN 0 end 0\n"
-    with pytest.raises(ProtocolError, match="not in order"):
+    with pytest.raises(ProtocolError, match="out of order"):
         parse((Probe("echo a"),), "N", output * 2, "gpu01")
-    with pytest.raises(ProtocolError, match="not in order"):
+    with pytest.raises(ProtocolError, match="out of order"):
         parse((), "N", output, "gpu01")
 
 

@@ -55,7 +55,7 @@ def test_the_installers_own_key_is_waited_out(world):
 )
 def test_an_installation_that_does_not_end_leaves_the_known_key_as_it_is(world, shows, said):
     one = world([shows])
-    with pytest.raises(HostError, match=f"did not end within .* s; last seen: .*{said}"):
+    with pytest.raises(HostError, match=f"did not finish within .* s; last seen: .*{said}"):
         one.install()
     assert one.written == []
     assert one.bmc.orders == ["boot network", "cycle"]
@@ -71,7 +71,7 @@ def test_the_wait_for_the_installer_is_part_of_the_time_that_an_installation_has
             one.fetch()
 
     one.sleep = fetches_late
-    with pytest.raises(HostError, match="did not end within 600 s"):
+    with pytest.raises(HostError, match="did not finish within 600 s"):
         one.install()
     assert one.now_s == 600
 
@@ -246,14 +246,14 @@ def test_what_the_console_said_last_is_told_when_the_time_is_over(world, tmp_pat
     one = world([OLD, None, INSTALLERS], settings)
     with pytest.raises(HostError) as error:
         one.install(bmc=False)
-    assert f"did not end within 20 s; last seen: {said}" in str(error.value)
+    assert f"did not finish within 20 s; last seen: {said}" in str(error.value)
     assert "Nothing was changed" not in str(error.value)
     assert one.written == []
 
 
 def test_without_a_console_nobody_vouches_for_the_new_system(world, tmp_path: Path):
     one = world([OLD, None, OTHER], OWN.format(place=tmp_path / "said", then="true", more="timeout: 60"))
-    with pytest.raises(HostError, match="nothing says that this is right: give hostwright_host_keys"):
+    with pytest.raises(HostError, match="nothing confirms that key: set hostwright_host_keys"):
         one.install(bmc=False)
     assert one.written == []
 

@@ -127,7 +127,11 @@ def test_only_stanzas_that_can_match_are_handed_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("Port x", "not a number"), ("nonsense", r"config:1: this is not a setting"), ('Host "a', "No closing quotation")],
+    [
+        ("Port x", "not a number"),
+        ("nonsense", r"config:1: 'nonsense' is not a setting"),
+        ('Host "a', "No closing quotation"),
+    ],
 )
 def test_mistakes_are_named(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):

@@ -211,7 +211,7 @@ def _wanted(host: Host, name: str) -> bool:
     given = {one: _written(host, one) for one in (INSTALL, REINSTALL)}
     if given[INSTALL] and given[REINSTALL]:
         raise InputError(
-            f"{REINSTALL} and {INSTALL} are both given, and only one of them can install the host: take one away",
+            f"{REINSTALL} and {INSTALL} are both set, but only one of them can install the host: remove one",
             _place(host, REINSTALL, ""),
         )
     return given[name]

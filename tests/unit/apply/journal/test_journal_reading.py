@@ -109,7 +109,7 @@ def test_a_run_that_goes_on_is_told_from_one_that_was_killed(tmp_path: Path):
             running = Runs(tmp_path).find("last")
             assert (running.state, running.status, running.results) == ("running", None, {"running": 1, "waiting": 1})
             assert named_sets(tmp_path, INVENTORY) == {}, "its results are not in yet"
-            with pytest.raises(InputError, match="still goes on"):
+            with pytest.raises(InputError, match="still in progress"):
                 to_resume(tmp_path, INVENTORY)
         finally:
             process.kill()

@@ -76,7 +76,7 @@ def test_hosts_are_not_named_twice(roster: Roster) -> None:
 
 def test_hosts_that_have_left_the_inventory_are_named(roster: Roster) -> None:
     ran(roster, {}, left=("gpu02", "gpu09"))
-    with pytest.raises(InputError, match=r"gpu09 of the run .* are not in the inventory any more"):
+    with pytest.raises(InputError, match=r"gpu09 of the run .* are no longer in the inventory"):
         resume(RunOptions(), roster)
 
 
@@ -90,5 +90,5 @@ def test_an_option_that_held_a_secret_is_asked_for_again(roster: Roster) -> None
 @pytest.mark.parametrize("options", [{"drain": "perhaps"}, {"var": 7}, {"batch": ["x"]}])
 def test_a_damaged_record_is_refused_in_a_sentence(roster: Roster, options: dict[str, Any]) -> None:
     ran(roster, options)
-    with pytest.raises(InputError, match=r"--resume: the record of the run .* is damaged: provision without it"):
+    with pytest.raises(InputError, match=r"--resume: the record of the run .* is damaged: provision without --resume"):
         resume(RunOptions(), roster)

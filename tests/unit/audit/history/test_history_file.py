@@ -127,7 +127,7 @@ def test_a_full_disk_is_said_and_leaves_the_history_as_it_was(tmp_path: Path, mo
     many = host(readings=[driver(f"{number}" * 200) for number in range(500)])
     with monkeypatch.context() as patch:
         patch.setattr(sqlitefile.SqliteFile, "_connect", small)
-        with pytest.raises(HostwrightError, match="no room left"):
+        with pytest.raises(HostwrightError, match="its disk is full"):
             history.add(audit(1, many))
     assert told(history) == ["0 status: desired"]
     assert history.add(audit(1, many)) == 2
@@ -187,7 +187,7 @@ def test_a_newer_form_is_not_touched(tmp_path: Path):
     with raw(history.path) as db:
         db.execute("PRAGMA user_version=99")
     for call in (lambda: history.add(audit(1, host())), lambda: history.latest("inventory")):
-        with pytest.raises(InputError, match=r"history\.sqlite: .*newer Hostwright \(version 99 .*HOSTWRIGHT_STATE"):
+        with pytest.raises(InputError, match=r"history\.sqlite: .*newer Hostwright \(schema 99.*HOSTWRIGHT_STATE"):
             call()
 
 

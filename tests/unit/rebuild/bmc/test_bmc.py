@@ -199,7 +199,7 @@ def test_an_image_that_never_shows_is_noticed() -> None:
 
 @pytest.mark.parametrize("url", ["", "install.iso", "ftp://images.example/x.iso"])
 def test_an_image_needs_a_url_for_the_web(url: str) -> None:
-    with pytest.raises(BmcError, match="its URL is needed"), opened(Machine()) as controller:
+    with pytest.raises(BmcError, match="needs its URL"), opened(Machine()) as controller:
         controller.boot_once("media", image_url=url)
 
 
@@ -228,7 +228,7 @@ def test_the_status_is_what_the_bmc_says_made_printable() -> None:
 
 def test_of_several_systems_the_inventory_names_one() -> None:
     machine = Machine(systems=("1", "2"))
-    assert "has several: it has 1, 2; say which in hostwright_bmc_system" in str(failure(machine))
+    assert "has several: it has 1, 2; name one of them in hostwright_bmc_system" in str(failure(machine))
     assert "has no system '3': it has 1, 2" in str(failure(machine, system="3"))
     for name in ("2", "node2"):
         with opened(machine, system=name) as controller:

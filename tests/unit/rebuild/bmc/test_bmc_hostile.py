@@ -135,7 +135,7 @@ def test_more_than_is_good_is_not_read() -> None:
     machine = Machine()
     sent = redfish.answer(200, {"Id": "1", "x": "a" * (5 << 20)})
     machine.overrides["GET", SYSTEM] = lambda *_: sent
-    assert "sends more than 4 MiB" in str(failure(machine))
+    assert "sent more than 4 MiB" in str(failure(machine))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_nobody_else_is_shown_the_token_or_the_password(method: str) -> None:
     with redfish.redfish(other) as elsewhere:
         path = SYSTEM if method == "GET" else SESSIONS
         machine.overrides[method, path] = lambda *_: (307, {"Location": elsewhere + path}, b"")
-        assert f"sends us on to {elsewhere}" in str(failure(machine))
+        assert f"redirects to {elsewhere}" in str(failure(machine))
         del machine.overrides[method, path]
         machine.base = elsewhere
         assert "leads to another server" in str(failure(machine))

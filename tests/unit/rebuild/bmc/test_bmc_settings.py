@@ -198,7 +198,7 @@ def test_the_first_line_of_the_command_is_the_password() -> None:
     ],
 )
 def test_a_command_without_a_password(text: str, why: str) -> None:
-    with pytest.raises(BmcError, match="hostwright_bmc_password_command gives no password") as caught:
+    with pytest.raises(BmcError, match="hostwright_bmc_password_command printed no password") as caught:
         password_of(command(text))
     assert why in str(caught.value)
 

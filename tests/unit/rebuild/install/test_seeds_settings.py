@@ -105,7 +105,7 @@ all:
         ({"user": "root"}, "'root' cannot be made by an installer"),
         ({"user": "Ops"}, "expected a user's name"),
         ({"hostname": "gpu_07"}, "expected a host's name without its domain"),
-        ({"network": {"interface": "eno1", "mac": "0c:42:a1:00:00:07"}}, "interface and mac are both given"),
+        ({"network": {"interface": "eno1", "mac": "0c:42:a1:00:00:07"}}, "interface and mac are both set"),
         ({"network": {"address": "10.0.0.7/24"}}, "a fixed address needs the interface that gets it"),
         ({"network": {**FIXED, "address": "10.0.0.7"}}, "expected an address with its prefix"),
         ({"network": {**FIXED, "address": "10.0.0.0/24"}}, "expected an address with its prefix"),
@@ -199,7 +199,7 @@ def test_only_one_way_may_be_given() -> None:
     both = host(MINIMUM, hostwright_reinstall={"command": "x"})
     for read in (read_install, read_reinstall):
         with pytest.raises(
-            InputError, match=r"hosts\.yml:2:3: hostwright_reinstall and hostwright_install are both given"
+            InputError, match=r"hosts\.yml:2:3: hostwright_reinstall and hostwright_install are both set"
         ):
             read(both)
 

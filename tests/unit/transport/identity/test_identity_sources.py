@@ -81,8 +81,8 @@ def test_the_command_knows_which_host_it_is_for(tmp_path: Path) -> None:
         ("exit 1", "ended with status 1 and printed nothing"),
         ("kill -9 $$", "ended with status -9"),
         ("sleep 60", "did not end within 0 s"),
-        ("true", "prints no key"),
-        (f"echo login: ; echo {NEW.line}", "prints something else than keys, line 1"),
+        ("true", "printed no key"),
+        (f"echo login: ; echo {NEW.line}", "printed something other than keys (line 1"),
     ],
     ids=("fails", "silent", "killed", "slow", "empty", "chatty"),
 )

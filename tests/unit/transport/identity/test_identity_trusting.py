@@ -164,7 +164,7 @@ def test_what_is_no_ordinary_file_is_not_replaced_by_one(tmp_path: Path, kind: s
     else:
         os.mkfifo(path)
     before = path.stat()
-    with pytest.raises(Refused, match=rf"{path} is no ordinary file .*hostwright_known_hosts"):
+    with pytest.raises(Refused, match=rf"{path} is not a regular file .*hostwright_known_hosts"):
         replace(Host("gpu07", known_hosts=str(path)), Options(ssh_config=Path(os.devnull)), [NEW])
     assert os.path.samestat(path.stat(), before)
 

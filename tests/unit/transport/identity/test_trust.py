@@ -282,9 +282,9 @@ def test_forgetting_asks_no_host(tmp_path: Path, told: Callable[[], str]) -> Non
     ("options", "said"),
     [
         ({"fingerprint": "SHA256:x"}, "expected SHA256: and 43 characters"),
-        ({"fingerprint": OLD.fingerprint, "hosts": "gpu07,gpu08"}, "is of one host, and --hosts names 2"),
-        ({"fingerprint": OLD.fingerprint, "forget": True}, "give one of --fingerprint and --forget"),
-        ({"hosts": ""}, "say which hosts"),
+        ({"fingerprint": OLD.fingerprint, "hosts": "gpu07,gpu08"}, "belongs to one host, but --hosts names 2"),
+        ({"fingerprint": OLD.fingerprint, "forget": True}, "give either --fingerprint or --forget"),
+        ({"hosts": ""}, "name the hosts"),
     ],
 )
 def test_bad_options_change_nothing(site: Site, told: Callable[[], str], options: dict[str, Any], said: str) -> None:
