@@ -105,7 +105,7 @@ all:
         ({"user": "root"}, "'root' cannot be made by an installer"),
         ({"user": "Ops"}, "expected a user's name"),
         ({"hostname": "gpu_07"}, "expected a host's name without its domain"),
-        ({"network": {"interface": "eno1", "mac": "0c:42:a1:00:00:07"}}, "interface and mac are both set"),
+        ({"network": {"interface": "eno1", "mac": "0c:42:a1:00:00:07"}}, "interface and mac are both given"),
         ({"network": {"address": "10.0.0.7/24"}}, "a fixed address needs the interface that gets it"),
         ({"network": {**FIXED, "address": "10.0.0.7"}}, "expected an address with its prefix"),
         ({"network": {**FIXED, "address": "10.0.0.0/24"}}, "expected an address with its prefix"),
