@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from testinfra.backend.base import CommandResult
-from testinfra.host import CheckedHost as TestinfraHost
+from testinfra.host import Host as TestinfraHost
 
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Roster
