@@ -100,6 +100,10 @@ def call(tmp_path: Path, programs: Path) -> Place:
     return Place(tmp_path, programs)
 
 
+#: a host with a role of the site; its stack names the standard ones alone
+HOSTS = "all: {hosts: {gpu01: {ansible_host: 192.0.2.11, hostwright_roles: [base, motd]}}}\n"
+
+
 def traces(*folders: Path) -> dict[Path, float]:
     return {path: path.stat().st_mtime for folder in folders for path in folder.rglob("*")}
 
@@ -110,7 +114,7 @@ def test_an_installed_hostwright_makes_a_site_and_works_in_it(call: Place) -> No
     before = traces(installed)
     call("init", "ours")
     site = call.folder / "ours"
-    (site / "inventory/hosts.yml").write_text("all: {hosts: {gpu01: {ansible_host: 192.0.2.11}}}\n")
+    (site / "inventory/hosts.yml").write_text(HOSTS)
     for block in blocks("docs/roles.md"):  # to the letter
         if block.language == "python" and block.file:
             (site / block.file).parent.mkdir(parents=True, exist_ok=True)
