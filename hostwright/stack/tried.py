@@ -50,7 +50,7 @@ class Trial(StackPart):
     @property
     def key(self) -> tuple[object, ...]:
         """Records that are equal in this are one."""
-        return self.stack, self.distribution, self.release, self.host, self.roles, self.stand_ins
+        return self.stack, self.distribution, self.release, self.host, tuple(sorted(self.roles)), self.stand_ins
 
     def covers(self, other: Trial) -> bool:
         """Whether ``other`` says nothing beyond this: some of its roles and verbs, all else equal."""

@@ -114,6 +114,10 @@ def test_records_of_the_same_are_merged_and_the_last_day_counts() -> None:
     assert '"tests": ["a", "b"], "date": "2026-01-02"' in text
 
 
+def test_roles_in_another_order_are_the_same_record() -> None:
+    assert trials_text([trial(roles=("cuda", "base")), trial()]).count('"roles"') == 1
+
+
 def test_a_record_that_another_covers_is_left_out() -> None:
     text = trials_text([trial(roles=("cuda",)), trial(verbs=("plan", "verify")), trial(roles=("cudnn",))])
     assert text.count('"roles"') == 2
