@@ -26,6 +26,7 @@ from hostwright.common.templates import STANDARD
 from hostwright.inventory import Host, Inventory
 from hostwright.plan.auditvalue import AuditValue
 from hostwright.plan.hostroles import enabled_is_gone, host_roles
+from hostwright.plan.occupancy import Occupancies, occupancies_of
 from hostwright.plan.planning import Desired, desire
 from hostwright.plan.role import Role, Wanted, discover, in_order, rules_of, sections_of
 from hostwright.plan.site import Site
@@ -72,7 +73,12 @@ class Member:
     @cached_property
     def desired(self) -> Desired:
         """The desired states of the roles that are looked at."""
-        return desire(self.name, self.wanted, self._bound(self.roles))
+        return replace(desire(self.name, self.wanted, self._bound(self.roles)), occupancy=self.occupancy)
+
+    @cached_property
+    def occupancy(self) -> Occupancies:
+        """How its users are known, by every role that there is."""
+        return occupancies_of(self.all_roles or self.roles)
 
     @cached_property
     def audit_values(self) -> tuple[AuditValue, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from hostwright.plan import locks
@@ -13,16 +13,16 @@ from hostwright.plan.host import jobs
 from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.hostfacts import HOST_PROBES, read_host
 from hostwright.plan.model import Change, Facts, Plan, Probe, Refusal, Resource, RolePlan, users_of
+from hostwright.plan.occupancy import Occupancies, standard_occupancies
 from hostwright.plan.probing import ordered
 from hostwright.plan.release import RELEASE, read, refusal
 from hostwright.plan.role import Role, Wanted, goes_before, rules_of
-from hostwright.resources.gpu_use import BUSY_PROBES, users
 from hostwright.stack.fitting import RoleRules
 from hostwright.stack.rules import check_host
 from hostwright.stack.stack import Stack
 
-#: What the engine itself asks of every host: what the rules are about, who works on it, and what it says that it is.
-ENGINE_PROBES = (*HOST_PROBES, jobs.RUNNING, locks.LOCK, locks.RUN_LOCK, hostdrained.DRAINED, RELEASE, *BUSY_PROBES)
+#: What the engine itself asks of every host, beside who uses it: what the rules are about, and what it says that it is.
+ENGINE_PROBES = (*HOST_PROBES, jobs.RUNNING, locks.LOCK, locks.RUN_LOCK, hostdrained.DRAINED, RELEASE)
 _ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: a host's record is untrusted text
 PREFLIGHT = "preflight"  #: the name under which a host's refusals stand in its plan
 
@@ -46,11 +46,13 @@ class Desired:
     removes: bool = False  #: whether these are the states of a host from which the roles were taken away
     rules: tuple[RoleRules, ...] = ()  #: what fits all roles of the host, also those that are not looked at now
     of_host: tuple[str, ...] = ()  #: the names of all roles of the host; empty where that is not known
+    #: how its users are known, whatever is wanted of it
+    occupancy: Occupancies = field(default_factory=standard_occupancies)
 
     def probes(self) -> tuple[Probe, ...]:
         """Every question of every role, each once, with those that the engine itself asks."""
         asked = (probe for role in self.roles for resource in role.resources for probe in resource.probes())
-        return ordered([*ENGINE_PROBES, *asked])
+        return ordered([*ENGINE_PROBES, *self.occupancy.probes, *asked])
 
 
 def desire(host: str, wanted: Wanted, roles: Sequence[tuple[Role, object]]) -> Desired:
@@ -78,7 +80,7 @@ def removal_of(desired: Desired, former: Iterable[Desired] = ()) -> Desired:
         )
         for role in reversed(desired.roles)
     )
-    return Desired(desired.host, desired.stack, tuple(roles), removes=True)
+    return Desired(desired.host, desired.stack, tuple(roles), removes=True, occupancy=desired.occupancy)
 
 
 def _taken_away(name: str, stacks: Iterable[Desired]) -> Iterator[Resource]:
@@ -102,7 +104,7 @@ def make_plan(desired: Desired, facts: Facts, now: datetime | None = None) -> Pl
     if refused:
         busy = (RolePlan(PREFLIGHT, (), refused), *busy)
     plan = Plan(desired.host, desired.stack.name, busy, notes=(*notes_on(facts, now), *off_roles(desired, facts)))
-    return replace(plan, busy=at_work(disturbing(desired, facts), facts).everyone) if plan.disturbs else plan
+    return replace(plan, busy=at_work(desired, disturbing(desired, facts), facts).everyone) if plan.disturbs else plan
 
 
 def disturbing(desired: Desired, facts: Facts) -> tuple[Resource, ...]:
@@ -111,12 +113,14 @@ def disturbing(desired: Desired, facts: Facts) -> tuple[Resource, ...]:
     return tuple(one for one in resources if _hit(one, facts))
 
 
-def at_work(resources: Iterable[Resource], facts: Facts) -> AtWork:
+def at_work(desired: Desired, resources: Iterable[Resource], facts: Facts) -> AtWork:
     """Who uses a GPU, and who would be hit by a change of these states.
 
-    Reads ``BUSY_PROBES`` and the states' own probes.
+    Reads the probes of the host's occupancy and the states' own.
     """
-    return AtWork(users(facts), tuple(dict.fromkeys(name for one in resources for name in _hit(one, facts))))
+    return AtWork(
+        desired.occupancy.users(facts), tuple(dict.fromkeys(name for one in resources for name in _hit(one, facts)))
+    )
 
 
 def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:

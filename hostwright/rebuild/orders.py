@@ -23,7 +23,6 @@ from hostwright.plan.model import Facts
 from hostwright.rebuild.bmc import Bmc, Controller, Power, Status, open_bmc
 from hostwright.rebuild.bmc.settings import ADDRESS
 from hostwright.rebuild.ways.means import read_means
-from hostwright.resources import gpu_use
 
 ORDERS = ("on", "off", "cycle", "status")
 DISTURBING = ("off", "cycle")
@@ -185,14 +184,14 @@ def _allowed(connections: Connections, member: Member, order: str) -> tuple[str,
     """
     try:
         with connections.connect(member) as shell:
-            facts = occupied.look(shell)
+            facts = occupied.look(shell, member.occupancy)
     except Unreachable as error:
         if error.passing:
             return (f"who uses it was not looked at, for it does not answer: {error.sentence}",)
         raise _unseen(member, error, order) from error
     except HostError as error:
         raise _unseen(member, error, order) from error
-    refuse(member.name, facts, order, datetime.now(UTC))
+    refuse(member.name, facts, member.occupancy.users(facts), order, datetime.now(UTC))
     return ()
 
 
@@ -201,7 +200,7 @@ def _unseen(member: Member, error: HostError, order: str) -> Refused:
     return Refused(member.name, sentence)
 
 
-def refuse(host: str, facts: Facts, order: str, now: datetime) -> None:
+def refuse(host: str, facts: Facts, users: tuple[str, ...], order: str, now: datetime) -> None:
     """Raise ``Locked`` or ``Refused`` where somebody's lock, a run or work on a GPU forbids an order for a host."""
     forbidden = locks.forbids(locks.operator_lock(facts), operator(), now)
     if forbidden:
@@ -212,7 +211,6 @@ def refuse(host: str, facts: Facts, order: str, now: datetime) -> None:
     left = occupied.left_at_work(facts)
     if left:
         raise Refused(host, f"{left}: wait until that has ended, or give --force to {_words(order)} it")
-    users = gpu_use.users(facts)
     if users:
         named = ", ".join(users[:5]) + (f" and {len(users) - 5} more" if len(users) > 5 else "")
         raise Refused(

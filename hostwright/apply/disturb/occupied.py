@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from hostwright.plan import locks
 from hostwright.plan.host import jobs
-from hostwright.plan.model import Facts
+from hostwright.plan.model import Facts, Probe
 from hostwright.plan.observing import ask
-from hostwright.resources.gpu_use import BUSY_PROBES
+from hostwright.plan.occupancy import Occupancies
 from hostwright.transport.rootshell import RootShell
 
-QUESTIONS = (locks.LOCK, locks.RUN_LOCK, jobs.RUNNING, *BUSY_PROBES)
+QUESTIONS = (locks.LOCK, locks.RUN_LOCK, jobs.RUNNING)  #: who keeps and changes it
 LOOK_TIMEOUT_S = 30.0  #: for a few short questions; one that hangs is what a power cycle is for
 
 
-def look(shell: RootShell) -> Facts:
+def questions(occupancy: Occupancies) -> tuple[Probe, ...]:
+    """What is asked of a host whose users are known in these ways."""
+    return (*QUESTIONS, *occupancy.probes)
+
+
+def look(shell: RootShell, occupancy: Occupancies) -> Facts:
     """Ask a host who keeps, changes and uses it. Raises ``HostError`` where it does not say."""
-    return ask(shell, QUESTIONS, timeout_s=LOOK_TIMEOUT_S)
+    return ask(shell, questions(occupancy), timeout_s=LOOK_TIMEOUT_S)
 
 
 def left_at_work(facts: Facts) -> str:

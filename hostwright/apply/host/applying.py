@@ -29,7 +29,6 @@ from hostwright.plan.model import Facts, Plan, RolePlan, RoleResult
 from hostwright.plan.observing import ask, observe
 from hostwright.plan.planning import Desired, at_work, disturbing, make_plan
 from hostwright.plan.probing import ordered
-from hostwright.resources.gpu_use import BUSY_PROBES
 from hostwright.transport.rootshell import RootShell
 
 MAX_ROUNDS = 6  #: blacklist → reboot → driver → reboot → what was known after: four; more means it does not converge
@@ -170,7 +169,7 @@ class HostApply:
     def _decide(self, plan: Plan) -> draining.DrainDecision:
         settings = self._settings
         due = plan if settings.allow_reboot else plan.without_reboots()
-        hit = at_work(disturbing(self._desired, self._facts), self._facts)
+        hit = at_work(self._desired, disturbing(self._desired, self._facts), self._facts)
         return draining.decide(due.disturbs, hit, hooks=settings.hooks, drain=settings.drain, force=settings.force)
 
     def _make_room(self, plan: Plan) -> None:
@@ -188,8 +187,8 @@ class HostApply:
         """Who is at work now that the plan would disturb; no other question is asked again."""
         self._go_on(plan)
         states = disturbing(self._desired, self._facts)
-        probes = ordered([*BUSY_PROBES, *(probe for one in states for probe in one.probes())])
-        return at_work(states, self._line.use(lambda shell: ask(shell, probes))).everyone
+        probes = ordered([*self._desired.occupancy.probes, *(probe for one in states for probe in one.probes())])
+        return at_work(self._desired, states, self._line.use(lambda shell: ask(shell, probes))).everyone
 
     def _undrain(self) -> None:
         hooks = self._settings.hooks

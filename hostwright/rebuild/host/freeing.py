@@ -15,7 +15,6 @@ from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask
 from hostwright.rebuild.host.clock import Phases
 from hostwright.rebuild.host.tools import Tools
-from hostwright.resources.gpu_use import BUSY_PROBES, users
 
 
 def refuse_locked(tools: Tools, facts: Facts) -> None:
@@ -30,7 +29,7 @@ def refuse_locked(tools: Tools, facts: Facts) -> None:
 def look_again(tools: Tools, phases: Phases) -> Facts:
     """Who keeps, changes and uses the host now. Raises ``Locked``, and ``HostError`` where it does not answer."""
     with phases.phase("diagnose"), tools.connect() as shell:
-        facts = occupied.look(shell)
+        facts = occupied.look(shell, tools.member.occupancy)
     refuse_locked(tools, facts)
     return facts
 
@@ -45,7 +44,7 @@ def free(tools: Tools, phases: Phases, effect: str) -> None:
     left = occupied.left_at_work(facts)
     if left and not settings.force:
         raise Refused(name, f"{left}, and what is due {effect}: wait, or --force")
-    hit = AtWork(gpus=users(facts))
+    hit = AtWork(gpus=tools.member.occupancy.users(facts))
     decision = draining.decide(effect, hit, hooks=settings.hooks, drain=settings.drain, force=settings.force)
     if decision.refusal:
         raise Refused(name, decision.refusal)
@@ -74,5 +73,6 @@ def context(tools: Tools, reason: str) -> draining.Context:
 def _users(tools: Tools) -> tuple[str, ...]:
     if tools.settings.stopping():
         raise Stopped(tools.member.name, "stopped by the operator while work on it was ending; it stays drained")
+    occupancy = tools.member.occupancy
     with tools.connect() as shell:
-        return users(ask(shell, BUSY_PROBES, timeout_s=occupied.LOOK_TIMEOUT_S))
+        return occupancy.users(ask(shell, occupancy.probes, timeout_s=occupied.LOOK_TIMEOUT_S))

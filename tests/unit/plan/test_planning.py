@@ -136,4 +136,4 @@ def test_who_would_be_hit_is_asked_of_the_gpu_and_of_the_changes():
     states = disturbing(one, facts_now)
     assert states == (Used("venv"),)
     later = facts(one, {"venv", "idle", "plain"}, {Probe("cat venv.users"): "python3"})
-    assert at_work(states, later).everyone == ("python3",)
+    assert at_work(one, states, later).everyone == ("python3",)

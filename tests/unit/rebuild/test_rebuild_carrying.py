@@ -23,6 +23,7 @@ from hostwright.plan import locks
 from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import jobs
 from hostwright.plan.model import Answer, Facts
+from hostwright.plan.occupancy import standard_occupancies
 from hostwright.plan.release import Run
 from hostwright.rebuild.host import carrying, freeing
 from hostwright.rebuild.host.carrying import HostRebuild
@@ -38,7 +39,8 @@ from hostwright.verify.verdict import Check
 from tests.unit.support.rebuilds import answers, finding, silent, xid
 
 GOOD, BAD = Check("driver", "c", "it works", True, 0.1, ""), Check("driver", "c", "it works", False, 0.1, "no")
-FREE = Facts({probe: Answer(0, "") for probe in occupied.QUESTIONS} | {hostdrained.DRAINED: Answer(1, "")})
+ASKED = occupied.questions(standard_occupancies())
+FREE = Facts({probe: Answer(0, "") for probe in ASKED} | {hostdrained.DRAINED: Answer(1, "")})
 LOCK = locks.OperatorLock("bo@desk", "RMA", "gpu07", datetime(2026, 1, 1, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC))
 LOCKED = Facts({**FREE, locks.LOCK: Answer(0, f"there\n{LOCK.to_json()}\n")})
 

@@ -21,6 +21,7 @@ from hostwright.plan import planning, release
 from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Step
+from hostwright.plan.occupancy import Occupancies
 from hostwright.plan.planning import Desired, DesiredRole
 from hostwright.resources import originals
 from hostwright.transport import Output
@@ -87,10 +88,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     running = Probe(hostjobs.RUNNING.script.replace(hostjobs.JOBS_DIR, str(tmp_path / "var" / "jobs")))
     engine = (*planning.HOST_PROBES, running, planning.locks.LOCK, planning.locks.RUN_LOCK, hostdrained.DRAINED)
     monkeypatch.setattr(hostjobs, "RUNNING", running)
-    monkeypatch.setattr(planning, "ENGINE_PROBES", (*engine, release.RELEASE, *planning.BUSY_PROBES))
-    monkeypatch.setattr(
-        planning, "users", lambda facts: ()
-    )  # this machine's own GPUs and containers are not at work here
+    monkeypatch.setattr(planning, "ENGINE_PROBES", (*engine, release.RELEASE))
+    # this machine's own GPUs and containers are not at work here
+    monkeypatch.setattr(Occupancies, "users", lambda self, facts: ())
     monkeypatch.setattr(release, "renewed", lambda desired, before, run: None)
     monkeypatch.setattr(originals, "RECORD", originals.RECORD.replace(originals.ORIGIN, str(tmp_path / "origin")))
     monkeypatch.setattr(jobs, "_START", jobs._START.replace("/run/systemd/system", str(tmp_path / "no-systemd")))

@@ -23,6 +23,7 @@ from hostwright.fleet import Member
 from hostwright.plan.host.jobs import RUNNING
 from hostwright.plan.locks import LOCK, RUN_LOCK, Holder, OperatorLock
 from hostwright.plan.model import Answer, Facts
+from hostwright.plan.occupancy import standard_occupancies
 from hostwright.rebuild import orders
 from hostwright.resources.gpu_use import GPU_CONTAINERS, HOLDERS
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
@@ -76,6 +77,10 @@ def answers(**changed: str) -> Facts:
     """A host that nobody has locked and nobody uses, unless a test says otherwise."""
     probes = {"lock": LOCK, "run": RUN_LOCK, "jobs": RUNNING, "holders": HOLDERS, "containers": GPU_CONTAINERS}
     return Facts({probe: Answer(0, changed.get(name, "")) for name, probe in probes.items()})
+
+
+def refuse(facts: Facts, order: str) -> None:
+    orders.refuse("gpu01", facts, standard_occupancies().users(facts), order, NOW)
 
 
 def locked_by(owner: str) -> str:
@@ -179,7 +184,7 @@ def test_a_host_that_answers_and_cannot_be_asked_is_left_alone(
 )
 def test_work_and_locks_of_others_are_not_disturbed(changed: dict[str, str], error: type, sentence: str) -> None:
     with pytest.raises(error, match=sentence):
-        orders.refuse("gpu01", answers(**changed), "cycle", NOW)
+        refuse(answers(**changed), "cycle")
 
 
 @pytest.mark.parametrize(
@@ -195,10 +200,10 @@ def test_a_host_that_answers_is_looked_at_first(
 
 
 def test_ones_own_lock_and_a_run_that_is_dead_stand_in_nobodys_way() -> None:
-    orders.refuse("gpu01", answers(), "off", NOW)
-    orders.refuse("gpu01", answers(lock=locked_by(operator())), "off", NOW)
-    orders.refuse("gpu01", answers(run=run_of(machine_id())), "off", NOW)  # no such process here
-    orders.refuse("gpu01", answers(holders="77 nvidia-persiste\n"), "off", NOW)
+    refuse(answers(), "off")
+    refuse(answers(lock=locked_by(operator())), "off")
+    refuse(answers(run=run_of(machine_id())), "off")  # no such process here
+    refuse(answers(holders="77 nvidia-persiste\n"), "off")
 
 
 def test_an_unknown_order_and_a_host_without_a_bmc_touch_nobody(site: Site) -> None:

@@ -1,0 +1,55 @@
+"""Who uses the accelerators of a host: asked of every host, whether the role that knows it is wanted there or not.
+
+What is wanted of a host says nothing of who works on it: a host that keeps its driver and is looked at for one layer
+alone has its users, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+
+from hostwright.plan.model import Facts, Probe
+from hostwright.plan.probing import ordered
+from hostwright.plan.role import Role, discover
+
+PART = "occupancy"  #: the module of a role's folder that has one, as ``OCCUPANCY``
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """How the users of one kind of accelerator are known: ``users`` names them in the words of a sentence, such as
+    ``python3 (4711)``, from the answers to ``probes``.
+    """
+
+    probes: tuple[Probe, ...]
+    users: Callable[[Facts], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancies:
+    """All kinds together."""
+
+    each: tuple[Occupancy, ...] = ()
+
+    @property
+    def probes(self) -> tuple[Probe, ...]:
+        """What a change that disturbs running work must know."""
+        return ordered(probe for one in self.each for probe in one.probes)
+
+    def users(self, facts: Facts) -> tuple[str, ...]:
+        """Who uses an accelerator, each once. Reads ``probes``."""
+        return tuple(dict.fromkeys(name for one in self.each for name in one.users(facts)))
+
+
+def occupancies_of(roles: Iterable[Role]) -> Occupancies:
+    """What these roles know of users."""
+    parts = (role.part(PART) for role in roles)
+    return Occupancies(tuple(part.OCCUPANCY for part in parts if part is not None))
+
+
+@cache
+def standard_occupancies() -> Occupancies:
+    """What the standard roles know of users."""
+    return occupancies_of(discover())

@@ -1,0 +1,8 @@
+"""Who uses NVIDIA's cards: processes that hold a device file open, and containers that have them."""
+
+from __future__ import annotations
+
+from hostwright.plan.occupancy import Occupancy
+from hostwright.resources.gpu_use import BUSY_PROBES, users
+
+OCCUPANCY = Occupancy(BUSY_PROBES, users)

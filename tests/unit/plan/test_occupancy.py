@@ -1,0 +1,38 @@
+"""Who uses a host's accelerators is asked of every host, whatever is wanted of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hostwright.fleet import Fleet
+from hostwright.plan.model import Answer, Facts, Probe
+from hostwright.plan.occupancy import Occupancies, Occupancy, standard_occupancies
+from hostwright.plan.planning import Desired, removal_of
+from hostwright.resources.gpu_use import BUSY_PROBES
+from tests.unit.support.stacks import load_stack
+
+ONE, OTHER = Probe("cat one"), Probe("cat other")
+
+
+def words(probe: Probe) -> Occupancy:
+    return Occupancy((probe,), lambda facts: tuple(facts[probe].text.split()))
+
+
+def test_a_host_of_which_nothing_is_wanted_is_asked_for_its_users_all_the_same() -> None:
+    desired = Desired("gpu01", load_stack("tensorflow-2.9"), ())
+    assert set(desired.probes()) >= {*BUSY_PROBES}
+    assert set(removal_of(desired).probes()) >= {*BUSY_PROBES}
+
+
+def test_a_look_at_one_layer_asks_for_the_users_that_other_roles_know(tmp_path: Path) -> None:
+    (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {ansible_host: 192.0.2.1}}}")
+    (member,) = Fleet.load(tmp_path).members("gpu01", roles=["base"])
+    assert [role.name for role in member.desired.roles] == ["base"]
+    assert member.desired.occupancy == standard_occupancies()
+
+
+def test_users_of_several_kinds_are_named_each_once() -> None:
+    both = Occupancies((words(ONE), words(OTHER), words(ONE)))
+    assert both.probes == (ONE, OTHER)
+    assert both.users(Facts({ONE: Answer(0, "a b"), OTHER: Answer(0, "b c")})) == ("a", "b", "c")
+    assert Occupancies().users(Facts({})) == ()
