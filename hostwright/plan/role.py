@@ -69,7 +69,9 @@ class Wanted:
 
     def shares(self) -> tuple[Share, ...]:
         """The disk space that the layers of the host take."""
-        return tuple(share for section in self.stack.sections.values() for share in section.shares(self.stack))
+        of_host = [role.name for role, _ in self.roles] or list(self.stack.sections)
+        sections = [section for name, section in self.stack.sections.items() if name in of_host]
+        return tuple(share for section in sections for share in section.shares(self.stack))
 
     def render(self, template: str, /, **values: Any) -> str:
         """The text of a template (``cuda/ld.conf.j2``) with these values; mistakes are an ``InputError``."""

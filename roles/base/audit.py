@@ -35,6 +35,4 @@ def audit_values(v: Base, host: Wanted) -> Iterator[AuditValue]:
     yield AuditValue("microcode", MACHINE.line("microcode"), among=cpu)
     yield AuditValue("memory", MACHINE.line("memory"), among=PRODUCT)
     yield AuditValue("dkms", PackageVersion("dkms"), among=DISTRIBUTION)
-    yield AuditValue("nouveau", MACHINE.line("nouveau"), "gone")
-    yield AuditValue("driver pins", FileThere("/etc/apt/preferences.d/hostwright-no-other-driver"), "yes")
     yield AuditValue("upgrades blacklist", FileThere("/etc/apt/apt.conf.d/52hostwright"), "yes")

@@ -14,6 +14,7 @@ from hostwright.resources.packages.debfile import DebFile
 from hostwright.resources.runfile import NvidiaRunfile, WithDriver
 from hostwright.resources.system.accounts import SystemUser
 from hostwright.resources.system.services import Disturbing, Fresh, Service
+from hostwright.standard.roles.driver.others import no_other_driver
 
 USER = "nvidia-persistenced"
 PERSISTENCED = "nvidia-persistenced.service"
@@ -35,6 +36,7 @@ def driver(v: Driver, host: Wanted) -> Iterator[Resource]:
     stack, wanted = host.stack, host.stack.driver
     runfile = NvidiaRunfile(stack.artifact(wanted.artifact), wanted.version, v.flags, v.force or host.force)
     yield GpuPresent()
+    yield from no_other_driver(host)
     yield File("/etc/modules-load.d/hostwright-nvidia.conf", host.render("driver/modules.conf.j2"))
     yield runfile
 

@@ -24,7 +24,7 @@ LIB = f"{CUDA}/targets/x86_64-linux/lib"
 VENV = "/opt/tensorflow-2.9"
 
 DAMAGES = (
-    Damage("pin against other drivers deleted", "base", "rm /etc/apt/preferences.d/hostwright-no-other-driver"),
+    Damage("pin against other drivers deleted", "driver", "rm /etc/apt/preferences.d/hostwright-no-other-driver"),
     Damage(
         "package cut off while it was unpacked",
         "base",

@@ -126,7 +126,7 @@ def _agree(state: DriverState) -> bool:
 
 
 X_SERVER_SIGN = Sign("driver", x_server, (DISPLAY, KERNEL_GONE, NOUVEAU))
-OTHER_INSTALLER_SIGN = Sign("base", other_installer, (DPKG,), provision=True)
+OTHER_INSTALLER_SIGN = Sign("driver", other_installer, (DPKG,), provision=True)
 VERSION_MISMATCH_SIGN = Sign("driver", reboot_pending, (DPKG,), provision=True)
 
 _WHOLE: tuple[Probe, ...] = (DPKG, *LOG_PROBES)
@@ -164,7 +164,7 @@ INSTALL_RULES = (
         "a distribution's driver left its mark behind, at which NVIDIA's installer, run by hand, gives up",
         "Provision again: the base role removes the file",
         "nvidia-installer misc.c",
-        sign=Sign("base", marker_left, (MARKED, DPKG), grave=False, provision=True),
+        sign=Sign("driver", marker_left, (MARKED, DPKG), grave=False, provision=True),
     ),
     FailureRule(
         "foreign-driver-library",

@@ -96,9 +96,9 @@ def next_without_driver(look: Look) -> Iterator[str]:
 
 def nouveau_not_blocked(look: Look) -> Iterator[str]:
     """No open driver has a card, and the running kernel's nouveau, nova_core or nova_drm may be loaded (modprobe -c
-    shows no blacklist of it), or the initramfs is older than the base role's blacklist.
+    shows no blacklist of it), or the initramfs is older than the role's blacklist.
     """
-    initramfs = wanted(look, "base", Initramfs)
+    initramfs = wanted(look, "driver", Initramfs)
     for probe in initramfs.probes():
         look.answer(probe)
     said = look.text(OPEN_DRIVERS).splitlines()
@@ -140,7 +140,7 @@ def not_pinned(look: Look) -> Iterator[str]:
     for probe in (stat_probe(PREFERENCES), content_probe(PREFERENCES)):
         look.answer(probe)
     if ours(look) is not None:
-        changes = (one for one in look.changes.get("base", ()) if isinstance(one, Change) and one.diff)
+        changes = (one for one in look.changes.get("driver", ()) if isinstance(one, Change) and one.diff)
         yield from (f"{PREFERENCES}: {one.have}" for one in changes if one.what == f"file {PREFERENCES}")
 
 
@@ -180,7 +180,7 @@ KERNEL_RULES = (
         "nothing keeps nouveau, or its successor nova, from taking the cards at the next boot",
         "Provision again: the base role writes the blacklist and rebuilds the initramfs",
         "nvidia-installer misc.c; joanbm/nvidia-470xx-linux-mainline",
-        sign=Sign("base", nouveau_not_blocked, (OPEN_DRIVERS, NOUVEAU, DPKG), grave=False, provision=True),
+        sign=Sign("driver", nouveau_not_blocked, (OPEN_DRIVERS, NOUVEAU, DPKG), grave=False, provision=True),
     ),
     FailureRule(
         "kernel-not-held",
@@ -205,6 +205,6 @@ KERNEL_RULES = (
         "apt may bring a distribution's driver beside the one from the .run, as somebody's dependency",
         "Provision again: the base role writes the pins",
         "shine-cluster#50; apt_preferences(5)",
-        sign=Sign("base", not_pinned, (DPKG,), grave=False, provision=True),
+        sign=Sign("driver", not_pinned, (DPKG,), grave=False, provision=True),
     ),
 )

@@ -180,7 +180,7 @@ def _of_silent_cards(look: Look, lines: tuple[str, ...], pattern: re.Pattern[str
     return {bus: line for bus, line in found.items() if bus and bus not in here}
 
 
-NOUVEAU_SIGN = Sign("base", nouveau_in_use, (NOUVEAU,), provision=True)
+NOUVEAU_SIGN = Sign("driver", nouveau_in_use, (NOUVEAU,), provision=True)
 NOT_SIGNED_SIGN = Sign("driver", not_signed, (SECURE_BOOT, BOOTED))
 GPU_UNSUPPORTED_SIGN = Sign("driver", gpu_unsupported, (*HOST_PROBES, NVIDIA_SMI, BOOTED))
 NO_DEVICE_SIGN = Sign("driver", no_device, LOAD_PROBES)

@@ -73,7 +73,7 @@ BASE = (
         states=("packages build-essential",),
     ),
     plant(
-        "pin against other drivers deleted", "base", "rm /etc/apt/preferences.d/hostwright-no-other-driver",
+        "pin against other drivers deleted", "driver", "rm /etc/apt/preferences.d/hostwright-no-other-driver",
         rules="driver-not-pinned", states=("file /etc/apt/preferences.d/hostwright-no-other-driver",), quick=True,
     ),
     plant(
@@ -115,15 +115,15 @@ BASE = (
         rules="apt-sources-twice", cure=f"rm {LISTS}/debian.list", quick=True,
     ),
     plant(
-        "nouveau no longer blacklisted", "base", "rm /etc/modprobe.d/hostwright-nouveau.conf",
+        "nouveau no longer blacklisted", "driver", "rm /etc/modprobe.d/hostwright-nouveau.conf",
         states=("file /etc/modprobe.d/hostwright-nouveau.conf",), quick=True,
     ),
     plant(
-        "nouveau may take the card at the next boot", "base", NOUVEAU,
+        "nouveau may take the card at the next boot", "driver", NOUVEAU,
         rules="nouveau-not-blocked", states=("file /etc/modprobe.d/hostwright-nouveau.conf",),
     ),
     plant(
-        "nouveau has the card", "base",
+        "nouveau has the card", "driver",
         "ln -sfn ../../../../bus/pci/drivers/nouveau /run/hostwright-lab/hardware/pci/0000:3b:00.0/driver",
         rules="nouveau-in-use", states=("open NVIDIA drivers",),
     ),

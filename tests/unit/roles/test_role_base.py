@@ -17,13 +17,16 @@ from hostwright.resources.runfile import DRIVER_PACKAGES, NOT_DRIVER
 from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE, NOUVEAU, NouveauGone
 from hostwright.resources.system.room import GB, FreeSpace
 from hostwright.stack.stack import Share
-from hostwright.standard.roles.base import NOUVEAU_OFF, Base, base
+from hostwright.standard.roles.base import Base, base
+from hostwright.standard.roles.driver.others import NOUVEAU_OFF, no_other_driver
 from tests.unit.support.facts import NOTHING, facts_for
 from tests.unit.support.shell import program, run
 from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9")
-RESOURCES = base.resources(Base(), Wanted(STACK))
+#: with the states against other drivers, which the role driver has
+ITS, OTHERS = base.resources(Base(), Wanted(STACK)), tuple(no_other_driver(Wanted(STACK)))
+RESOURCES = (*ITS[:3], *OTHERS[:3], *ITS[3:], *OTHERS[3:])
 KERNEL = "5.10.0-28-amd64"
 
 DF = "Filesystem 1024-blocks Used Available Capacity Mounted on\n"

@@ -15,11 +15,20 @@ from hostwright.resources.runfile import DriverState
 from hostwright.resources.system.services import Disturbing
 from hostwright.stack.hostcache import host_path
 from hostwright.standard.roles.driver import Driver, driver
+from hostwright.standard.roles.driver.others import no_other_driver
 from tests.unit.support.facts import facts_for
 from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9")
-RESOURCES = driver.resources(Driver(), Wanted(STACK))
+OTHERS = tuple(no_other_driver(Wanted(STACK)))  # which test_role_base is about
+
+
+def resources_of(variables: Driver) -> tuple[Resource, ...]:
+    """The states of the role, but for those against other drivers."""
+    return tuple(one for one in driver.resources(variables, Wanted(STACK)) if one not in OTHERS)
+
+
+RESOURCES = resources_of(Driver())
 
 V = "470.182.03"
 OTHER = "470.256.02"
@@ -77,7 +86,7 @@ def host(resources: Iterable[Resource], **differs: str | Answer) -> Facts:
 
 
 def plan(variables: Driver | None = None, **differs: str | Answer) -> list[Change]:
-    resources = RESOURCES if variables is None else driver.resources(variables, Wanted(STACK))
+    resources = RESOURCES if variables is None else resources_of(variables)
     facts = host(resources, **differs)
     return [change for one in resources if (change := one.plan(facts)) is not None]
 

@@ -31,6 +31,7 @@ from hostwright.standard.roles.driver.failures.kernel import KERNEL_RULES
 from hostwright.standard.roles.driver.failures.load import LOAD_RULES
 from hostwright.standard.roles.driver.failures.messages import MESSAGES
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
+from hostwright.standard.roles.driver.others import no_other_driver
 from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG
 from tests.unit.roles import test_role_base, test_role_driver
 from tests.unit.roles.test_role_driver import OTHER, T4, V, state
@@ -116,7 +117,7 @@ def healthy(of: Desired) -> dict[Probe, Answer]:
     found = {probe: Answer(0, "") for rule in RULES if rule.sign for probe in rule.sign.probes}
     found |= {probe: Answer(0, "") for probe in CARD_PROBES}
     found |= dict(test_role_driver.host(of.roles[1].resources))
-    found |= dict(test_role_base.host(of.roles[0].resources))
+    found |= dict(test_role_base.host((*of.roles[0].resources, *no_other_driver(Wanted(of.stack)))))
     replies: dict[Probe, Reply] = {
         DPKG: PACKAGES,
         PCI: T4,

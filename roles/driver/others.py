@@ -1,0 +1,31 @@
+"""Other drivers, those of a distribution and nouveau: away from a host that has this role, and let be on others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hostwright.plan.model import Probe, Resource
+from hostwright.plan.role import Wanted
+from hostwright.resources.conditions import Answers
+from hostwright.resources.files.files import Absent, File
+from hostwright.resources.packages.packages import DebsAbsent
+from hostwright.resources.runfile import DRIVER_PACKAGES, NOT_DRIVER
+from hostwright.resources.system.kernel import UPDATE_INITRAMFS, Initramfs, NouveauGone
+from hostwright.resources.system.services import Disturbing
+
+PREFERENCES = "/etc/apt/preferences.d/hostwright-no-other-driver"
+NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"
+DRIVER_LOADED = Probe("test -d /sys/module/nvidia")
+
+
+def no_other_driver(host: Wanted) -> Iterator[Resource]:
+    """Nothing but this stack ever brings a driver to the host, and nouveau holds no card."""
+    pinned = [name for name in DRIVER_PACKAGES if name != "libnvidia-*"]  # a glob would take the container toolkit's
+    yield File(PREFERENCES, host.render("driver/no-other-driver.pref.j2", packages=pinned))
+    other = DebsAbsent(DRIVER_PACKAGES, "the driver comes from the .run, and two drivers break each other", NOT_DRIVER)
+    yield Disturbing(other, "removes a driver", Answers(DRIVER_LOADED))
+    yield Absent("/usr/lib/nvidia/alternate-install-present", "left by a distribution's driver; stops the installer")
+
+    yield File(NOUVEAU_OFF, host.render("driver/nouveau-off.conf.j2"), then=(UPDATE_INITRAMFS,))
+    yield Initramfs(after=NOUVEAU_OFF)
+    yield NouveauGone()
