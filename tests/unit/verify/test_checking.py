@@ -47,7 +47,7 @@ def test_the_stack_is_known(member):
 def site(tmp_path: Path) -> Site:
     """A site with a role of its own, checks for it, and one host."""
     for name, text in {
-        "inventory/hosts.yml": "all: {hosts: {gpu01: {}}}\n",
+        "inventory/hosts.yml": "all: {hosts: {gpu01: {hostwright_roles: [motd]}}}\n",
         "tasks.py": "",
         "roles/motd/__init__.py": ROLE.format(name="motd"),
         "tests/layers/test_motd.py": CHECKS,
@@ -107,7 +107,9 @@ def test_in_this_repository_each_check_is_run_once() -> None:
 @pytest.fixture
 def fleet(site: Site) -> Roster:
     """Several hosts; the checks of one never end."""
-    (site.inventory / "hosts.yml").write_text("all: {hosts: {'gpu[01:04]': {}, hung: {motd_text: hung}}}\n")
+    (site.inventory / "hosts.yml").write_text(
+        "all: {hosts: {'gpu[01:04]': {}, hung: {motd_text: hung}}, vars: {hostwright_roles: [motd]}}\n"
+    )
     (site.checks / "test_motd.py").write_text(HANGING)
     return Roster.load(site=site)
 
