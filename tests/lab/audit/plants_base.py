@@ -128,7 +128,7 @@ BASE = (
         rules="nouveau-in-use", states=("open NVIDIA drivers",),
     ),
     plant(
-        "trace of a distribution's driver", "base",
+        "trace of a distribution's driver", "driver",
         "mkdir -p /usr/lib/nvidia; touch /usr/lib/nvidia/alternate-install-present",
         rules="alternate-install-left", states=("file /usr/lib/nvidia/alternate-install-present",), quick=True,
     ),
