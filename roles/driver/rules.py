@@ -89,7 +89,8 @@ def builds_on_the_kernel(driver: str, kernel: str, driver_section: DriverSection
     running, kernels = kernel_version(kernel), kernels_of(driver, driver_section)
     if running is None or kernels is None or SpecifierSet(kernels).contains(running):
         return None
-    by_table = next((row.source for row in DRIVERS if row.version == driver and row.kernels == kernels), None)
+    stated = driver_section is not None and driver_section.kernels is not None and driver_section.version == driver
+    by_table = next((row.source for row in DRIVERS if row.version == driver and not stated), None)
     return Misfit(
         "driver-kernel",
         f"the module of driver {driver} builds on kernels {kernels}, not on {kernel}",
