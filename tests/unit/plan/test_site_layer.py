@@ -10,7 +10,7 @@ from hostwright.plan.site import Site
 
 FILES = {
     "tasks.py": "",
-    "inventory/hosts.yml": "all: {hosts: {gpu01: {stack: ours}}}\n",
+    "inventory/hosts.yml": "all: {hosts: {gpu01: {stack: ours, hostwright_roles: [base, driver, cuda, nccl]}}}\n",
     "inventory/stacks/ours.yml": "extends: tensorflow-2.9\ndescription: with NCCL\nnccl: {version: 2.8.4}\n",
     "roles/nccl/__init__.py": """\
 from collections.abc import Iterator
