@@ -25,7 +25,7 @@ from statistics import median
 
 import yaml
 
-from hostwright.audit.judging import audit_probes
+from hostwright.audit.judging.judging import audit_probes
 from hostwright.fleet import PROJECT, Fleet
 from hostwright.plan import probing
 from tests.lab.sshd import Sshd, running

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from hostwright.rebuild.orders import Order, Powered
     from hostwright.rebuild.rebuild import Rebuild, Start
     from hostwright.rebuild.run import Decisions, Rebuilt
-    from hostwright.stack.mirroring import Mirrored, TransferProgress
+    from hostwright.stack.store.mirroring import Mirrored, TransferProgress
     from hostwright.verify.verdict import Verdict
 
 __all__ = ["DEFAULT_INVENTORY", "DEFAULT_STACK", "PROJECT", "Audience", "ChangeOptions", "Fleet", "Member", "Members"]
@@ -246,7 +246,7 @@ class Fleet(Roster):
 
     def mirror(self, stack: str, source: Path | None = None, *, progress: TransferProgress) -> list[Mirrored]:
         """Bring the files of a stack to this machine, those that are in the directory ``source`` from there."""
-        from hostwright.stack.mirroring import mirror
+        from hostwright.stack.store.mirroring import mirror
 
         wanted, store = self.stack(stack), self.store
         lock = store.lock_file(wanted.name)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from hostwright.common.errors import ArtifactError, HostError, ProtocolError
 from hostwright.common.quoting import sh, words
-from hostwright.stack.artifacts import AnyArtifact, sha256_of
-from hostwright.stack.hostcache import CACHE
+from hostwright.stack.store.artifacts import AnyArtifact, sha256_of
+from hostwright.stack.store.hostcache import CACHE
 
 if TYPE_CHECKING:
-    from hostwright.transport.rootshell import RootShell
+    from hostwright.transport.root.rootshell import RootShell
 
 _LOOK_TIMEOUT_S = 60.0
 _IDLE_S = 60.0  #: a host that reads or syncs a big file still gives a sign of life every 5 s

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 
 from hostwright.apply.events import Event
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
-from hostwright.audit.judging import audit_probes, judge, unread
-from hostwright.audit.outliers import spreads
+from hostwright.audit.judging.judging import audit_probes, judge, unread
+from hostwright.audit.judging.outliers import spreads
 from hostwright.common.errors import HostError, Stopped
 from hostwright.plan.member import Member
 from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 
 #: for all answers of a host: nvidia-smi may take its own 30 s twice on a sick card, before it is given up
 ANSWERS_TIMEOUT_S = 120.0

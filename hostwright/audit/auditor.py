@@ -12,7 +12,7 @@ from hostwright.apply.rollout.recording import Audience
 from hostwright.apply.rollout.rollout import on_each
 from hostwright.audit.auditing import Audited, audit_host, fleet_audit, judged, now
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
-from hostwright.audit.judging import unread
+from hostwright.audit.judging.judging import unread
 from hostwright.audit.memory import Memory
 from hostwright.audit.reports.ages import Ages
 from hostwright.common.secret import Secret

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hostwright.audit.hardware.gpu import Gpu, GpuEvent
-from hostwright.plan.layers import one_order
+from hostwright.plan.roles.layers import one_order
 
 #: of everything below as JSON; a field that goes or changes its meaning raises it, a new field or status does not
 SCHEMA = 1

@@ -25,7 +25,7 @@ class Hostwright(Program):
     def execute(self) -> None:
         """Run the verbs. The site that was named is an environment variable, so that all that is started knows it."""
         if self.args.site.value:
-            from hostwright.plan.site import VARIABLE
+            from hostwright.plan.roles.site import VARIABLE
 
             os.environ[VARIABLE] = self.args.site.value
         super().execute()

@@ -19,7 +19,7 @@ from rich.progress import Progress as Bars
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from hostwright.stack.mirroring import Mirrored, TransferProgress
+    from hostwright.stack.store.mirroring import Mirrored, TransferProgress
 
 
 class BarProgress:

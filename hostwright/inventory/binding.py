@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from hostwright.common.errors import InputError, InputErrors
-from hostwright.common.nearest import nearest
-from hostwright.common.validation import describe, explain, names_at, unknown_name
-from hostwright.common.yamlfile import Origin, Vaulted, Where
+from hostwright.common.input.nearest import nearest
+from hostwright.common.input.validation import describe, explain, names_at, unknown_name
+from hostwright.common.input.yamlfile import Origin, Vaulted, Where
 from hostwright.inventory.model import COMMAND_LINE, ROLE_DEFAULT, Definition, Host, Value, VariableLayer
 
 T = TypeVar("T")

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from hostwright.common.errors import InputError
+from hostwright.common.input.validation import describe
+from hostwright.common.input.yamlfile import Vaulted
 from hostwright.common.secret import Secret
-from hostwright.common.validation import describe
-from hostwright.common.yamlfile import Vaulted
 from hostwright.inventory.model import Value
 
 _JUMP = re.compile(r"[A-Za-z0-9\[][A-Za-z0-9._@:\[\]%-]*(,[A-Za-z0-9\[][A-Za-z0-9._@:\[\]%-]*)*")

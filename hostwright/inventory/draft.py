@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hostwright.common.errors import InputError
+from hostwright.common.input.yamlfile import Origin
 from hostwright.common.secret import Secret
-from hostwright.common.yamlfile import Origin
 from hostwright.inventory.model import ALL, HOST_LEVEL, UNGROUPED, Value
 from hostwright.inventory.ranges import expand
 

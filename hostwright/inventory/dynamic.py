@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from hostwright.common.errors import InputError
-from hostwright.common.validation import describe
-from hostwright.common.yamlfile import Origin
+from hostwright.common.input.validation import describe
+from hostwright.common.input.yamlfile import Origin
 from hostwright.inventory.draft import Draft, Values, concealed, group_level
 from hostwright.inventory.model import ALL, HOST_LEVEL, Value
 

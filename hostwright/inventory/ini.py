@@ -11,7 +11,7 @@ import re
 import shlex
 from typing import Any
 
-from hostwright.common.yamlfile import Origin
+from hostwright.common.input.yamlfile import Origin
 from hostwright.inventory.draft import Draft, GroupDraft, concealed, group_level
 from hostwright.inventory.model import HOST_LEVEL, UNGROUPED, Value
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hostwright.common.errors import InputError, InputErrors
-from hostwright.common.yamlfile import read_text
+from hostwright.common.input.yamlfile import read_text
 from hostwright.inventory.draft import Draft
 from hostwright.inventory.dynamic import read_executable
 from hostwright.inventory.ini import read_ini

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from hostwright.common.errors import InputError, InputErrors
-from hostwright.common.nearest import suggestion
-from hostwright.common.yamlfile import Origin, parse_document
+from hostwright.common.input.nearest import suggestion
+from hostwright.common.input.yamlfile import Origin, parse_document
 from hostwright.inventory.connection import Connection
 from hostwright.inventory.draft import Draft, GroupDraft, concealed, group_level
 from hostwright.inventory.model import (

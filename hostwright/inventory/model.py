@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hostwright.common.errors import InputError
+from hostwright.common.input.yamlfile import Origin, Where
 from hostwright.common.secret import Secret
-from hostwright.common.yamlfile import Origin, Where
 
 ALL, UNGROUPED = "all", "ungrouped"  #: the groups that every inventory has
 HOST_LEVEL, COMMAND_LINE, ROLE_DEFAULT = "host", "command line", "role default"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from hostwright.common.errors import InputError, InputErrors
-from hostwright.common.nearest import suggestion
+from hostwright.common.input.nearest import suggestion
 from hostwright.inventory.model import Host, Inventory
 
 MAX_NAMES = 100_000  #: that one term may stand for

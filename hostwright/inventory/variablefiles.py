@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from hostwright.common.errors import InputError
-from hostwright.common.nearest import suggestion
-from hostwright.common.yamlfile import read_text
+from hostwright.common.input.nearest import suggestion
+from hostwright.common.input.yamlfile import read_text
 from hostwright.inventory.draft import Draft, Values, group_level
 from hostwright.inventory.model import HOST_LEVEL
 from hostwright.inventory.yaml_dialect import read_variables

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import yaml
 
-from hostwright.common.nearest import suggestion
-from hostwright.common.yamlfile import Origin, Reader, Where, compose
+from hostwright.common.input.nearest import suggestion
+from hostwright.common.input.yamlfile import Origin, Reader, Where, compose
 from hostwright.inventory.draft import Draft, GroupDraft, Values, concealed, group_level
 from hostwright.inventory.model import HOST_LEVEL, Value
 

@@ -20,21 +20,21 @@ import hostwright
 from hostwright import inventory as inventories
 from hostwright import transport
 from hostwright.common.errors import InputError, InputErrors, Mistakes
-from hostwright.common.nearest import suggestion
+from hostwright.common.input.nearest import suggestion
 from hostwright.common.secret import Secret
 from hostwright.common.templates import STANDARD
 from hostwright.inventory import Host, Inventory
-from hostwright.plan.auditvalue import AuditValue
-from hostwright.plan.hostroles import enabled_is_gone, host_roles
-from hostwright.plan.occupancy import Occupancies, occupancies_of
+from hostwright.plan.host.occupancy import Occupancies, occupancies_of
 from hostwright.plan.planning import Desired, desire
-from hostwright.plan.role import Role, Wanted, discover, in_order, rules_of, sections_of
-from hostwright.plan.site import Site
-from hostwright.stack.artifacts import Store
+from hostwright.plan.roles.auditvalue import AuditValue
+from hostwright.plan.roles.hostroles import enabled_is_gone, host_roles
+from hostwright.plan.roles.role import Role, Wanted, discover, in_order, rules_of, sections_of
+from hostwright.plan.roles.site import Site
 from hostwright.stack.rules import check_stack
 from hostwright.stack.stack import Stack
 from hostwright.stack.stackfile import Kinds, load_stack
-from hostwright.transport.rootshell import RootShell
+from hostwright.stack.store.artifacts import Store
+from hostwright.transport.root.rootshell import RootShell
 
 PROJECT = Path(hostwright.__file__).resolve().parent.parent
 DEFAULT_INVENTORY = PROJECT / "inventory"

@@ -8,7 +8,7 @@ from hostwright.common.errors import ProtocolError
 from hostwright.plan import probing
 from hostwright.plan.model import Facts, Probe
 from hostwright.plan.planning import Desired
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 
 
 def observe(shell: RootShell, desired: Desired) -> Facts:

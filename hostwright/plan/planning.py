@@ -7,16 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from hostwright.plan import locks
 from hostwright.plan.host import drained as hostdrained
-from hostwright.plan.host import jobs
+from hostwright.plan.host import jobs, locks
 from hostwright.plan.host.atwork import AtWork
-from hostwright.plan.hostfacts import HOST_PROBES, read_host
+from hostwright.plan.host.hostfacts import HOST_PROBES, read_host
+from hostwright.plan.host.occupancy import Occupancies, standard_occupancies
+from hostwright.plan.host.release import RELEASE, read, refusal
 from hostwright.plan.model import Change, Facts, Plan, Probe, Refusal, Resource, RolePlan, users_of
-from hostwright.plan.occupancy import Occupancies, standard_occupancies
 from hostwright.plan.probing import ordered
-from hostwright.plan.release import RELEASE, read, refusal
-from hostwright.plan.role import Role, Wanted, goes_before, rules_of
+from hostwright.plan.roles.role import Role, Wanted, goes_before, rules_of
 from hostwright.stack.fitting import RoleRules
 from hostwright.stack.rules import check_host
 from hostwright.stack.stack import Stack

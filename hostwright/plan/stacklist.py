@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostwright.common.errors import InputError
-from hostwright.plan.site import STANDARD
+from hostwright.plan.roles.site import STANDARD
 from hostwright.stack.stackfile import stack_names
 from hostwright.stack.tried import TRIED_FILE, TriedRole, cells, read_trials
 

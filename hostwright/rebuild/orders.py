@@ -15,9 +15,9 @@ from hostwright.apply.rollout.options import RunOptions
 from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
 from hostwright.apply.rollout.rollout import Results, on_each, result_of
 from hostwright.common.errors import HostError, InputError, Locked, Mistakes, Refused, Unreachable
-from hostwright.common.nearest import suggestion
+from hostwright.common.input.nearest import suggestion
 from hostwright.common.operator import operator
-from hostwright.plan import locks
+from hostwright.plan.host import locks
 from hostwright.plan.member import Member, Members, Roster
 from hostwright.plan.model import Facts
 from hostwright.rebuild.bmc import Bmc, Controller, Power, Status, open_bmc

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from hostwright.audit.history.sqlitefile import SqliteFile
+from hostwright.apply.journal.sqlitefile import SqliteFile
 from hostwright.common.errors import InputError
 from hostwright.common.places import place_of
 from hostwright.rebuild.rebuild import Rebuild

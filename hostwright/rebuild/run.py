@@ -19,8 +19,8 @@ from hostwright.apply.rollout.recording import Audience, recorded
 from hostwright.apply.rollout.rollout import Results, on_each, result_of, roll_out
 from hostwright.common.durations import Clock
 from hostwright.common.errors import HostError, HostwrightError, Locked
+from hostwright.plan.host.release import Run
 from hostwright.plan.member import Member, Members, Roster
-from hostwright.plan.release import Run
 from hostwright.rebuild.bmc import Controller, Opener
 from hostwright.rebuild.host.carrying import HostRebuild
 from hostwright.rebuild.host.tools import Tools

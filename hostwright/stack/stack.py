@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from pydantic import Field, SerializeAsAny, SerializerFunctionWrapHandler, field_validator, model_serializer
 
 from hostwright.common.errors import InputError
-from hostwright.common.nearest import suggestion
-from hostwright.common.yamlfile import Where
+from hostwright.common.input.nearest import suggestion
+from hostwright.common.input.yamlfile import Where
 from hostwright.stack.stackdata import digest_of, plain
 from hostwright.stack.stackvalues import ArtifactName, FileName, Fingerprint, Name, StackPart, Url, marked
 

@@ -9,9 +9,9 @@ from typing import Any
 from pydantic import Field, ValidationError, create_model
 
 from hostwright.common.errors import InputError, InputErrors
-from hostwright.common.nearest import suggestion
-from hostwright.common.validation import explain
-from hostwright.common.yamlfile import Document, Origin, Where, load_document, read_text
+from hostwright.common.input.nearest import suggestion
+from hostwright.common.input.validation import explain
+from hostwright.common.input.yamlfile import Document, Origin, Where, load_document, read_text
 from hostwright.stack.stack import Section, Stack, StackHead, safe_stack_name
 from hostwright.stack.stackvalues import TextFile, marked
 

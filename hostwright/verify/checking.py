@@ -21,8 +21,8 @@ from pydantic import TypeAdapter
 from hostwright.common.errors import HostError
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Roster
-from hostwright.plan.role import Role
-from hostwright.plan.site import STANDARD, Site
+from hostwright.plan.roles.role import Role
+from hostwright.plan.roles.site import STANDARD, Site
 from hostwright.verify.verdict import Check
 from hostwright.verify.worker import LATE
 

@@ -7,7 +7,7 @@ from typing import Any
 from testinfra.backend.base import BaseBackend, CommandResult
 from testinfra.host import Host as TestinfraHost
 
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 
 CHECK_TIMEOUT_S = 300.0  #: one command of a check; training a small model on the CPU of a slow host takes a minute
 

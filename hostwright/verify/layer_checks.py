@@ -20,9 +20,9 @@ from testinfra.host import Host as TestinfraHost
 
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Roster
-from hostwright.plan.site import Site
+from hostwright.plan.roles.site import Site
 from hostwright.stack.stack import Stack
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 from hostwright.verify.eyes import testinfra_host
 from hostwright.verify.worker import Order, Worker
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
-from hostwright.plan.role import Wanted, role
+from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.files.files import File
 from hostwright.resources.packages.packages import Debs, DpkgInOrder
 from hostwright.resources.system.kernel import KernelPackages, KernelThere

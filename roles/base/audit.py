@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.plan.auditvalue import (
+from hostwright.plan.roles.auditvalue import (
     DISTRIBUTION,
     KERNEL,
     PRODUCT,
@@ -14,7 +14,7 @@ from hostwright.plan.auditvalue import (
     PackageVersion,
     Snippet,
 )
-from hostwright.plan.role import Wanted
+from hostwright.plan.roles.role import Wanted
 from hostwright.standard.roles.base import Base
 
 MACHINE = Snippet.beside(__file__, "audit.sh", "base")

@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hostwright.plan.model import Resource
-from hostwright.plan.role import Wanted, role
-from hostwright.resources.containers import (
+from hostwright.plan.roles.role import Wanted, role
+from hostwright.resources.files.files import JsonMerged
+from hostwright.resources.packages.packages import Debs
+from hostwright.resources.system.services import Disturbing, Fresh, Running, Service
+from hostwright.standard.roles.container.engine import (
     DAEMON_JSON,
     VALIDATE,
     DeviceLinks,
@@ -19,9 +22,6 @@ from hostwright.resources.containers import (
     links_at_boot,
     signed_repository,
 )
-from hostwright.resources.files.files import JsonMerged
-from hostwright.resources.packages.packages import Debs
-from hostwright.resources.system.services import Disturbing, Fresh, Running, Service
 
 DOCKER = "docker.service"
 RESTARTS = "restarts Docker"  #: which ends its containers

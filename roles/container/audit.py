@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hostwright.plan.auditvalue import (
+from hostwright.plan.roles.auditvalue import (
     DISTRIBUTION,
     AuditValue,
     PackageHold,
@@ -13,7 +13,7 @@ from hostwright.plan.auditvalue import (
     Snippet,
     UnitProperty,
 )
-from hostwright.plan.role import Wanted
+from hostwright.plan.roles.role import Wanted
 from hostwright.standard.roles.container import DOCKER, Container
 from hostwright.standard.roles.container.section import ContainerSection
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
-from hostwright.plan.role import Wanted, role
+from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.conditions import Differs, When
 from hostwright.resources.files.archives import Delivered
 from hostwright.resources.files.files import Link

@@ -21,7 +21,7 @@ from hostwright.standard.roles.cuda.failures.toolkits import (
 )
 
 if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+    from hostwright.audit.judging.look import Look
 
 _REAL = re.compile(r"libcudnn\w*\.so\.((\d+)\.\d+\.\d+)")
 

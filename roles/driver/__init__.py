@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
-from hostwright.plan.role import Wanted, role
+from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.conditions import When
 from hostwright.resources.files.files import File
-from hostwright.resources.gpu_use import GpuPresent, HasNvSwitch, ReloadTakesGpus
 from hostwright.resources.packages.debfile import DebFile
-from hostwright.resources.runfile import NvidiaRunfile, WithDriver
 from hostwright.resources.system.accounts import SystemUser
 from hostwright.resources.system.services import Disturbing, Fresh, Service
+from hostwright.standard.roles.driver.gpu_use import GpuPresent, HasNvSwitch, ReloadTakesGpus
 from hostwright.standard.roles.driver.others import no_other_driver
+from hostwright.standard.roles.driver.runfile import NvidiaRunfile, WithDriver
 
 USER = "nvidia-persistenced"
 PERSISTENCED = "nvidia-persistenced.service"

@@ -7,7 +7,7 @@ from functools import partial
 
 from packaging.specifiers import SpecifierSet
 
-from hostwright.plan.auditvalue import (
+from hostwright.plan.roles.auditvalue import (
     KERNEL,
     PRODUCT,
     AuditValue,
@@ -18,7 +18,7 @@ from hostwright.plan.auditvalue import (
     Snippet,
     UnitProperty,
 )
-from hostwright.plan.role import Wanted
+from hostwright.plan.roles.role import Wanted
 from hostwright.stack.versions import kernel_version
 from hostwright.standard.roles.base.audit import MACHINE
 from hostwright.standard.roles.driver import PERSISTENCED, Driver

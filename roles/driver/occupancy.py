@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.plan.occupancy import Occupancy
-from hostwright.resources.gpu_use import BUSY_PROBES, users
+from hostwright.plan.host.occupancy import Occupancy
+from hostwright.standard.roles.driver.gpu_use import BUSY_PROBES, users
 
 OCCUPANCY = Occupancy(BUSY_PROBES, users)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hostwright.plan.model import Probe, Resource
-from hostwright.plan.role import Wanted
+from hostwright.plan.roles.role import Wanted
 from hostwright.resources.conditions import Answers
 from hostwright.resources.files.files import Absent, File
 from hostwright.resources.packages.packages import DebsAbsent
-from hostwright.resources.runfile import DRIVER_PACKAGES, NOT_DRIVER
 from hostwright.resources.system.kernel import UPDATE_INITRAMFS, Initramfs, NouveauGone
 from hostwright.resources.system.services import Disturbing
+from hostwright.standard.roles.driver.runfile import DRIVER_PACKAGES, NOT_DRIVER
 
 PREFERENCES = "/etc/apt/preferences.d/hostwright-no-other-driver"
 NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"

@@ -11,11 +11,11 @@ from hostwright.audit.readings.answers import check_lines
 from hostwright.audit.readings.program import user_program
 from hostwright.common.quoting import sh
 from hostwright.plan.model import Probe, Resource
-from hostwright.plan.role import EVERY, Wanted, role
+from hostwright.plan.roles.role import EVERY, Wanted, role
 from hostwright.resources.conditions import Answers, Script, When
 from hostwright.resources.files.files import Directory, File
-from hostwright.resources.gpu_use import ReloadTakesGpus
 from hostwright.resources.system.services import Disturbing, Service
+from hostwright.standard.roles.driver.gpu_use import ReloadTakesGpus
 
 PROGRAM = "/usr/local/lib/hostwright/selfaudit"
 RESULT = "/var/lib/hostwright/selfaudit.json"

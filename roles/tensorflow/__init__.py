@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
-from hostwright.plan.role import Wanted, role
+from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.python.interpreters import VenvPackage
 from hostwright.resources.python.python import Recipe, Venv
 from hostwright.stack.stack import Stack

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.audit.fleetaudit import FleetAudit
-from hostwright.audit.reports.html import render_html
+from hostwright.audit.reports.html.html import render_html
 from tests.browser.conftest import DESKTOP, PHONE, SMALLEST, Browser, Keys
 from tests.browser.fleets import ages, fleet, trend
 from tests.browser.hostile import hostile_fleet

@@ -14,7 +14,7 @@ import yaml
 
 from hostwright.audit.auditing import audit_host
 from hostwright.fleet import Member
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 from lab.config import Lab, Machine
 from lab.image import ensure_programs
 from lab.records import find_machine

@@ -16,10 +16,10 @@ import pytest
 from hostwright.apply.delivery import deliver
 from hostwright.common.errors import BecomeError, Unreachable
 from hostwright.common.secret import Secret
-from hostwright.stack.hostcache import host_path
+from hostwright.stack.store.hostcache import host_path
 from hostwright.transport import Output, Session, connect
-from hostwright.transport.become import check_become, wrap
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.become import check_become, wrap
+from hostwright.transport.root.rootshell import RootShell
 from tests.lab import sshd
 from tests.lab.sshd import Sshd, options, running
 from tests.unit.stack.test_artifacts import Artifact

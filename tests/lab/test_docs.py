@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from hostwright.fleet import PROJECT
-from hostwright.stack.artifacts import Store
+from hostwright.stack.store.artifacts import Store
 from lab.config import Lab
 from lab.records import find_machine
 from tests.lab.conftest import FrontDoor, on

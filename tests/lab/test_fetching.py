@@ -17,9 +17,9 @@ import pytest
 
 from hostwright.apply.delivery import fetch_script
 from hostwright.common.errors import ArtifactError
-from hostwright.stack.artifacts import Store
-from hostwright.stack.hostcache import host_path
-from hostwright.stack.mirroring import Mirrored, mirror
+from hostwright.stack.store.artifacts import Store
+from hostwright.stack.store.hostcache import host_path
+from hostwright.stack.store.mirroring import Mirrored, mirror
 from tests.unit.stack.test_artifacts import Artifact, Quiet, sum_of
 
 CONTENT = os.urandom(3_000_000)

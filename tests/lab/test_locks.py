@@ -27,8 +27,8 @@ from hostwright.cli.verbs import locks as verbs
 from hostwright.common.errors import HostError, Locked
 from hostwright.common.secret import Secret
 from hostwright.fleet import PROJECT, Fleet, Member
-from hostwright.plan import locks
-from hostwright.plan.locks import Holder, OperatorLock
+from hostwright.plan.host import locks
+from hostwright.plan.host.locks import Holder, OperatorLock
 from lab.config import HostOptions, Lab, Machine
 from lab.machine import exec_in, power_off, start, wait_for_ssh
 from lab.network import cut_network, restore_network
@@ -41,7 +41,7 @@ CONTROLLER = """\
 import sys, time
 from datetime import UTC, datetime
 from pathlib import Path
-from hostwright.plan import locks
+from hostwright.plan.host import locks
 from hostwright.fleet import Fleet
 from hostwright.apply.locking.holding import HostLock
 member = Fleet.load(Path(sys.argv[1])).members(sys.argv[2])[0]

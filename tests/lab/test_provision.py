@@ -15,9 +15,9 @@ from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import Settings
 from hostwright.common.errors import Refused
 from hostwright.fleet import Fleet, Member
+from hostwright.plan.host.release import Run
 from hostwright.plan.observing import observe
 from hostwright.plan.planning import make_plan
-from hostwright.plan.release import Run
 from lab.config import HostOptions, Lab, Machine
 from tests.lab.conftest import FrontDoor, Guest, on
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hostwright.plan.release import FORMER
+from hostwright.plan.host.release import FORMER
 from lab import fleet as lab_fleet
 from lab.config import Lab, Machine
 from lab.records import find_machine

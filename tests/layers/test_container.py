@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from hostwright.resources.containers import DAEMON_JSON, OLD_PACKAGES
+from hostwright.standard.roles.container.engine import DAEMON_JSON, OLD_PACKAGES
 
 #: An image of the libraries that the host's nvidia-smi and libnvidia-ml need, and of nothing of NVIDIA's: whatever a
 #: container finds of the driver, the toolkit has brought. /etc/debian_version tells the toolkit where libraries go.

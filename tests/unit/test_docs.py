@@ -16,7 +16,7 @@ from invoke.parser import Parser
 from hostwright.apply.host.variables import read_apply_variables
 from hostwright.common.errors import InputError
 from hostwright.fleet import PROJECT, Fleet
-from hostwright.plan.role import Wanted, discover
+from hostwright.plan.roles.role import Wanted, discover
 from tasks import namespace
 from tests.unit.support.documents import NAMES, Block, anchors, blocks, links, mentions_of_invoke, text_of
 from tests.unit.support.stacks import check_stack, load_stack

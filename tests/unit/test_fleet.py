@@ -20,7 +20,7 @@ from hostwright.apply.journal import Runs, state_root
 from hostwright.apply.locking import setaside
 from hostwright.common.errors import InputError, InputErrors, Mistakes
 from hostwright.fleet import Audience, ChangeOptions, Fleet, RolloutOptions
-from hostwright.plan.locks import OperatorLock
+from hostwright.plan.host.locks import OperatorLock
 from hostwright.rebuild.orders import Order
 from hostwright.rebuild.ways.means import Means, read_means
 

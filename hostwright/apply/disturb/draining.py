@@ -20,13 +20,13 @@ from hostwright.apply.disturb import hooks as commands
 from hostwright.apply.events import Emit, Waiting
 from hostwright.common.durations import Clock, seconds
 from hostwright.common.errors import FailedStep, HostError, InputError, InputErrors, StepFailed
+from hostwright.common.input.validation import describe, unknown_name
 from hostwright.common.quoting import sh
-from hostwright.common.validation import describe, unknown_name
 from hostwright.inventory import Host
 from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.host.drained import PATH, SCHEMA, Drained, one_line
 from hostwright.resources.files.files import write_script
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 
 DRAIN, UNDRAIN, WHERE, TIMEOUT = (
     "hostwright_drain",

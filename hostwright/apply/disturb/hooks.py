@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from hostwright.common.quoting import sh
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 
 CAP_BYTES = 64 * 1024  #: of what a command printed last
 LINES = 15  #: of these, shown to the operator

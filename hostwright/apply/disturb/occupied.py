@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from hostwright.plan import locks
-from hostwright.plan.host import jobs
+from hostwright.plan.host import jobs, locks
+from hostwright.plan.host.occupancy import Occupancies
 from hostwright.plan.model import Facts, Probe
 from hostwright.plan.observing import ask
-from hostwright.plan.occupancy import Occupancies
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 
 QUESTIONS = (locks.LOCK, locks.RUN_LOCK, jobs.RUNNING)  #: who keeps and changes it
 LOOK_TIMEOUT_S = 30.0  #: for a few short questions; one that hangs is what a power cycle is for

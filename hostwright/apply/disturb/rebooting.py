@@ -19,7 +19,7 @@ from hostwright.inventory import Host
 from hostwright.plan.probing import new_nonce
 from hostwright.transport import Session
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 
 VARIABLE = "hostwright_reboot_timeout"
 #: bare metal takes up to half an hour through its firmware; the 600 s of Ansible's reboot module are too few for it

@@ -22,14 +22,13 @@ from hostwright.apply.host.running import JobLost, Runner, failure
 from hostwright.apply.host.scheduling import run_in_order
 from hostwright.apply.locking.holding import HostLock
 from hostwright.common.errors import Locked, NotConverged, Refused, SeveralFailed, Stopped
-from hostwright.plan import locks
 from hostwright.plan.host import drained as hostdrained
-from hostwright.plan.host import jobs
+from hostwright.plan.host import jobs, locks
 from hostwright.plan.model import Facts, Plan, RolePlan, RoleResult
 from hostwright.plan.observing import ask, observe
 from hostwright.plan.planning import Desired, at_work, disturbing, make_plan
 from hostwright.plan.probing import ordered
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 
 MAX_ROUNDS = 6  #: blacklist → reboot → driver → reboot → what was known after: four; more means it does not converge
 MAX_LOST = 3  #: how often a host may go down in the middle of a job before that is taken for what the job does to it

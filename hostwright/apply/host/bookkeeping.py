@@ -8,10 +8,10 @@ from typing import Any
 from hostwright.apply.host import departure
 from hostwright.apply.host.line import Line
 from hostwright.common.errors import Refused
-from hostwright.plan import release
+from hostwright.plan.host import release
+from hostwright.plan.host.release import Run
 from hostwright.plan.model import Facts
 from hostwright.plan.planning import Desired
-from hostwright.plan.release import Run
 from hostwright.resources import originals
 
 TIMEOUT_S = 60.0

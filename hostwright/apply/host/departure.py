@@ -7,14 +7,13 @@ aside and could not be put back. What a host did before is still in the journal 
 from __future__ import annotations
 
 from hostwright.common.quoting import sh, words
-from hostwright.plan import locks, release
-from hostwright.plan.host import jobs
+from hostwright.plan.host import jobs, locks, release
 from hostwright.resources import originals
 from hostwright.resources.files.archives_gone import RECORDS, SET_ASIDE
 from hostwright.resources.python.python import HOMES
-from hostwright.stack import hostcache
 from hostwright.stack.stack import Stack
-from hostwright.transport.rootshell import RootShell
+from hostwright.stack.store import hostcache
+from hostwright.transport.root.rootshell import RootShell
 
 CLEAN_TIMEOUT_S = 300.0
 

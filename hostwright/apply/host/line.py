@@ -20,7 +20,7 @@ from hostwright.apply.events import Emit
 from hostwright.common.errors import HostwrightError, Unreachable
 from hostwright.transport import Output
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 
 T = TypeVar("T")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from hostwright.apply.disturb.draining import Hooks
 from hostwright.apply.events import Emit
 from hostwright.apply.host.line import Patience
-from hostwright.plan.locks import Holder
+from hostwright.plan.host.locks import Holder
+from hostwright.plan.host.release import Run
 from hostwright.plan.model import Plan, RoleResult
-from hostwright.plan.release import Run
 from hostwright.stack.stack import Artifact, Stack
 
 AS_DESIRED, FAILED, BAD_INPUT, DIFFERS, INTERRUPTED = 0, 1, 2, 3, 130  #: exit statuses

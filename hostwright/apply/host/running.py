@@ -21,7 +21,7 @@ from hostwright.plan import probing
 from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.model import RolePlan, RoleResult
 from hostwright.stack.stack import Artifact
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 
 TAIL_LINES = 15  #: of a failed step's output, shown to the operator
 JOB_TIMEOUT_S = 6 * 3600.0  #: a watch ends then; the steps have their own, shorter limits on the host

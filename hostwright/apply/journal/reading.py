@@ -17,7 +17,7 @@ from hostwright.apply.journal.records import INTERRUPTED, RUNNING, ending_of, he
 from hostwright.apply.journal.results import parsed, results_of, scan
 from hostwright.apply.journal.runs import RecordedRun, read_run
 from hostwright.common.errors import InputError
-from hostwright.common.nearest import suggestion
+from hostwright.common.input.nearest import suggestion
 from hostwright.common.places import JOURNAL, runs_dir
 
 LAST = "last"

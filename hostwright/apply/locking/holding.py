@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from hostwright.common.errors import HostError, Locked, Unreachable
-from hostwright.plan import locks, probing
-from hostwright.plan.locks import LAPSES_S, Holder, OperatorLock
+from hostwright.plan import probing
+from hostwright.plan.host import locks
+from hostwright.plan.host.locks import LAPSES_S, Holder, OperatorLock
 from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 
 BEAT_S = 4.0  #: between two signs of life: three may come late before the lock lapses
 MARGIN_S = 1.0  #: the lock counts as lost so long before it lapses, for what is begun at the last moment

@@ -16,11 +16,11 @@ from hostwright.apply.rollout.rollout import Results, on_each
 from hostwright.common.errors import InputError, Unreachable
 from hostwright.common.operator import operator
 from hostwright.common.text import printable
-from hostwright.plan import locks
-from hostwright.plan.locks import Holder, OperatorLock
+from hostwright.plan.host import locks
+from hostwright.plan.host.locks import Holder, OperatorLock
 from hostwright.plan.member import Members
 from hostwright.plan.model import Facts
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 
 #: a lock kept on this machine, as it is now and as it was before
 Aside = tuple[OperatorLock | None, OperatorLock | None]

@@ -16,8 +16,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from hostwright.common.errors import HostwrightError, InputError, Locked
 from hostwright.common.places import PRIVATE_DIR, place_of
-from hostwright.plan.locks import OperatorLock, forbids
-from hostwright.stack.artifacts import locked, settle
+from hostwright.plan.host.locks import OperatorLock, forbids
+from hostwright.stack.store.artifacts import locked, settle
 
 FOLDER = "set-aside"
 CAP_BYTES = 8 * 1024  #: what our own files hold is a tenth of it

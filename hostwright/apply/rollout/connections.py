@@ -13,7 +13,7 @@ from hostwright.plan.member import Member
 from hostwright.plan.model import Plan
 from hostwright.plan.observing import observe
 from hostwright.plan.planning import Desired, make_plan
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 
 CUT = "the run was interrupted; what runs on the host goes on"
 

@@ -19,10 +19,10 @@ from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions, RunOption
 from hostwright.apply.rollout.recording import Audience, RunResults, recorded
 from hostwright.apply.rollout.rollout import Results, roll_out
 from hostwright.common.errors import Locked
-from hostwright.plan import locks
+from hostwright.plan.host import locks
+from hostwright.plan.host.release import Run
 from hostwright.plan.member import Member, Members, Roster
 from hostwright.plan.model import Plan
-from hostwright.plan.release import Run
 from hostwright.stack import stackstore
 
 STOPPING = (

@@ -12,8 +12,8 @@ from hostwright.apply.journal import Journal, RunHeader, secrets_in, state_root
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.rollout import Results
 from hostwright.apply.rollout.silence import Silence
+from hostwright.plan.host.release import Run
 from hostwright.plan.member import Member, Roster
-from hostwright.plan.release import Run
 
 T = TypeVar("T")
 

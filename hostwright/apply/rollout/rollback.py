@@ -10,7 +10,7 @@ from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.rollout import Results, on_each
 from hostwright.common.errors import InputError, Refused
 from hostwright.common.text import printable
-from hostwright.plan import release
+from hostwright.plan.host import release
 from hostwright.plan.member import Member
 from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask

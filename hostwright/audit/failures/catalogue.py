@@ -17,9 +17,9 @@ from typing import get_args
 
 from hostwright.audit.failures.rule import Covers, Failure, FailureRule, Weight
 from hostwright.audit.failures.treatment import Treatment
-from hostwright.audit.look import Look
+from hostwright.audit.judging.look import Look
 from hostwright.common.errors import InputError
-from hostwright.plan.role import Role, discover
+from hostwright.plan.roles.role import Role, discover
 
 #: the module of a role's folder that has them, as a tuple ``FAILURES``; ``COMMANDS`` are names of commands with which
 #: their sentences begin

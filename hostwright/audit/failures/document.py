@@ -15,7 +15,7 @@ from hostwright.audit.failures.catalogue import known
 from hostwright.audit.failures.rule import DOCUMENT, FailureRule, Sign
 from hostwright.audit.fleetaudit import GPU_LAYER
 from hostwright.plan.member import DEFAULT_INVENTORY, DEFAULT_STACK, PROJECT
-from hostwright.plan.role import discover, in_order, sections_of
+from hostwright.plan.roles.role import discover, in_order, sections_of
 from hostwright.stack.stackfile import load_stack
 
 INTRO = """\

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from hostwright.audit.look import Look, Unread
+from hostwright.audit.judging.look import Look, Unread
 from hostwright.common.quoting import sh
 from hostwright.plan.host import jobs
 from hostwright.plan.model import Probe

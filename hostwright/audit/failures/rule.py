@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hostwright.audit.failures.treatment import Treatment
-from hostwright.audit.look import Look
+from hostwright.audit.judging.look import Look
 from hostwright.plan.model import Probe
 
 DOCUMENT = "docs/failures.md"  #: where every rule has a section of its name; generated from the rules

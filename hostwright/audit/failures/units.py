@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from hostwright.audit.look import Look, Unread
+from hostwright.audit.judging.look import Look, Unread
 from hostwright.common.quoting import words
 from hostwright.plan.model import Probe
 from hostwright.resources.system.services import parse_show

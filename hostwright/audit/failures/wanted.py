@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from hostwright.audit.look import Look, Unread
+from hostwright.audit.judging.look import Look, Unread
 
 Kind = TypeVar("Kind")
 

@@ -12,7 +12,7 @@ from hostwright.audit.history.items import READING, STATUS, Item
 from hostwright.audit.history.moving import VALUES, Key, moves, shown
 from hostwright.audit.history.pruning import DAY_S
 from hostwright.audit.history.reading import moment
-from hostwright.audit.outliers import OWN
+from hostwright.audit.judging.outliers import OWN
 
 UNSEEN_DAYS = 30  #: a host that nobody had looked at for so long had left the fleet before
 

@@ -87,7 +87,7 @@ class Sight:
 
 def sight(audit: HostAudit) -> Sight:
     """What an audit of a host has for the history."""
-    from hostwright.audit.judging import NOT_ASKED  # it brings all roles with it, which a reader does not need
+    from hostwright.audit.judging.judging import NOT_ASKED  # it brings all roles with it, which a reader does not need
 
     if not _could_be_read(audit):
         return Sight({Item(STATUS, "", "", audit.status): kept(audit.sentence)})

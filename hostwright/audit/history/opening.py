@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
+from hostwright.apply.journal.sqlitefile import SqliteFile
 from hostwright.audit.history.schema import migrate
-from hostwright.audit.history.sqlitefile import SqliteFile
 
 CACHE_KIB = 64 * 1024  #: of pages in memory: adding an audit reads what is so on every host
 

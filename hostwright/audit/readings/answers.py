@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from hostwright.audit.readings.program import root_program, user_program
-from hostwright.plan.auditvalue import PRODUCT, AuditValue, Snippet
 from hostwright.plan.model import Probe
+from hostwright.plan.roles.auditvalue import PRODUCT, AuditValue, Snippet
 
 RELEASE_LAYER = "release"  #: what the host's record says of it; no role has this name
 

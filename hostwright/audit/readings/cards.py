@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from hostwright.audit.fleetaudit import GPU_LAYER, Reading
 from hostwright.audit.hardware.gpu import Gpu
-from hostwright.audit.look import Look, Unread
+from hostwright.audit.judging.look import Look, Unread
 
 Value = Callable[[Gpu], str]
 

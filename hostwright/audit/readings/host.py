@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hostwright.audit.fleetaudit import GPU_LAYER, Reading
-from hostwright.audit.look import Look, Unread
+from hostwright.audit.judging.look import Look, Unread
 from hostwright.audit.readings.answers import RELEASE_LAYER, all_values, meant, read_answers, value_probes
 from hostwright.audit.readings.cards import gpu_readings
 from hostwright.audit.readings.program import COMPLETE
-from hostwright.plan.auditvalue import PRODUCT, AuditValue
 from hostwright.plan.model import Probe
+from hostwright.plan.roles.auditvalue import PRODUCT, AuditValue
 
 Answers = dict[str, str]
 

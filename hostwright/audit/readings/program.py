@@ -14,7 +14,7 @@ from functools import lru_cache
 from importlib.resources import files
 
 from hostwright.common.quoting import sh, words
-from hostwright.plan.auditvalue import (
+from hostwright.plan.roles.auditvalue import (
     AuditValue,
     FileLine,
     FileThere,

@@ -17,7 +17,7 @@ from hostwright.cli.transfer_view import make_progress, summary
 from hostwright.common.text import count
 from hostwright.fleet import Member
 from hostwright.inventory import definitions, fold
-from hostwright.plan.role import Role
+from hostwright.plan.roles.role import Role
 
 
 def variables(selection: Selection, *, why: bool = False, as_json: bool = False) -> int:

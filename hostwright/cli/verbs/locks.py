@@ -8,7 +8,7 @@ from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.locks import show_locks
-from hostwright.plan.locks import DEFAULT_FOR, read_duration
+from hostwright.plan.host.locks import DEFAULT_FOR, read_duration
 
 
 def lock(

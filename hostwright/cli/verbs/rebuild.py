@@ -15,7 +15,7 @@ from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.rebuilds import announce, show_decisions, show_rebuilt
 from hostwright.cli.views.rebuildtimes import times_table
 from hostwright.common.errors import InputError
-from hostwright.plan.locks import read_duration
+from hostwright.plan.host.locks import read_duration
 from hostwright.rebuild import report
 from hostwright.rebuild.rebuild import STARTS, Start
 from hostwright.rebuild.run import Decisions

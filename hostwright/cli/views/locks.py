@@ -13,7 +13,7 @@ from hostwright.apply.rollout.rollout import Results
 from hostwright.cli import console
 from hostwright.cli.views.shared import errors_json, show_errors
 from hostwright.common.text import printable
-from hostwright.plan.locks import OperatorLock
+from hostwright.plan.host.locks import OperatorLock
 
 
 def show_locks(results: Results[HostLocks], *, as_json: bool) -> None:

@@ -75,7 +75,7 @@ class Outputs:
 
 def _render(name: str, audit: FleetAudit, ages: Ages, memory: Memory) -> str:
     if name == HTML:
-        from hostwright.audit.reports.html import render_html
+        from hostwright.audit.reports.html.html import render_html
 
         return render_html(audit, memory.trend(), ages)
     module, _, function = RENDERERS[name].partition(".")

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from hostwright.common.durations import seconds
 from hostwright.common.errors import InputError, InputErrors
+from hostwright.common.input.validation import describe, unknown_name
+from hostwright.common.input.yamlfile import Vaulted
 from hostwright.common.secret import Secret
-from hostwright.common.validation import describe, unknown_name
-from hostwright.common.yamlfile import Vaulted
 from hostwright.inventory import Host
 
 ADDRESS = "hostwright_bmc"

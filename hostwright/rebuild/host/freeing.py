@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from hostwright.apply.disturb import draining, occupied
 from hostwright.common.errors import Locked, Refused, Stopped
-from hostwright.plan import locks
+from hostwright.plan.host import locks
 from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask

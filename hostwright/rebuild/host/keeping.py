@@ -8,7 +8,7 @@ from hostwright.apply.locking import holding, setaside
 from hostwright.common.errors import HostError, HostwrightError
 from hostwright.common.operator import operator
 from hostwright.common.text import printable
-from hostwright.plan.locks import OperatorLock
+from hostwright.plan.host.locks import OperatorLock
 from hostwright.rebuild.host.tools import Tools
 
 #: as long as a card takes to be replaced; whoever gets it back takes the lock off, and nobody's is for ever

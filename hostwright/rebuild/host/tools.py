@@ -12,7 +12,7 @@ from hostwright.rebuild.host.clock import Phases
 from hostwright.rebuild.rebuild import Rebuild
 from hostwright.rebuild.ways.looking import Ways
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 from hostwright.verify.verdict import Check
 
 

@@ -16,7 +16,7 @@ from hostwright.apply.events import Emit, Note, Waiting
 from hostwright.common.durations import Clock
 from hostwright.common.errors import HostError, Unreachable
 from hostwright.common.text import printable
-from hostwright.plan.hostfacts import OS_RELEASE, os_release
+from hostwright.plan.host.hostfacts import OS_RELEASE, os_release
 from hostwright.plan.member import Member
 from hostwright.plan.observing import ask
 from hostwright.rebuild.bmc import Controller
@@ -30,7 +30,7 @@ from hostwright.rebuild.ways.means import Means, read_means
 from hostwright.transport.identity.keys import HostKey, KeyPair, generate
 from hostwright.transport.identity.offered import offered
 from hostwright.transport.identity.trusting import known, replace
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 
 POLL_S = 2.0  #: between two looks whether the new system answers
 CONSOLE_POLL_S = 10.0  #: between two questions to its console: a BMC takes as long to let somebody in

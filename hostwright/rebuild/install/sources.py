@@ -13,7 +13,7 @@ from typing import Any
 
 from hostwright.apply.disturb import hooks
 from hostwright.common.errors import InputError, InputErrors, Refused
-from hostwright.common.validation import describe, unknown_name
+from hostwright.common.input.validation import describe, unknown_name
 from hostwright.inventory import Host
 from hostwright.transport.identity.hostkeys import KnownHost
 from hostwright.transport.identity.keys import HostKey, parse_many

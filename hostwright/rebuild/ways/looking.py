@@ -9,7 +9,7 @@ from typing import cast
 
 from hostwright.audit.auditing import ANSWERS_TIMEOUT_S, judged
 from hostwright.audit.failures import catalogue
-from hostwright.audit.judging import audit_probes, cards_of
+from hostwright.audit.judging.judging import audit_probes, cards_of
 from hostwright.common.errors import HostError, Stopped
 from hostwright.plan.member import Member
 from hostwright.plan.model import Facts, Probe
@@ -19,7 +19,7 @@ from hostwright.plan.probing import ordered
 from hostwright.rebuild.bmc import Controller
 from hostwright.rebuild.rebuild import Rebuild, Way
 from hostwright.rebuild.ways.diagnosis import LATELY, Diagnosis, Power, Reinstall, reach_of, read_expected_gpus
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 
 #: the kernel's id of the boot that answers (proc(5)): another one after a power cycle
 BOOT_ID = Probe("cat /proc/sys/kernel/random/boot_id")

@@ -17,8 +17,8 @@ from hostwright.resources.departing import Original
 from hostwright.resources.files.archives_gone import LDCONFIG, RECORDS, SET_ASIDE, SetBack, SpreadGone
 from hostwright.resources.files.files import ABSENT, few, stat_probe
 from hostwright.resources.originals import keep_original, made_directory
-from hostwright.stack.hostcache import host_path
 from hostwright.stack.stack import Artifact
+from hostwright.stack.store.hostcache import host_path
 
 #: In ``$inside``, unpacked: what lies in the place of one of these files or links in ``$into``, is another one, and is
 #: not named by the record before. A copy of that goes below ``$aside``, a hard link where it can be one.

@@ -10,8 +10,8 @@ from hostwright.resources.departing import DebsGone
 from hostwright.resources.files.files import ABSENT
 from hostwright.resources.originals import note_installed
 from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, MIRROR_TRIES, dpkg_table, hold_script
-from hostwright.stack.hostcache import host_path
 from hostwright.stack.stack import Artifact
+from hostwright.stack.store.hostcache import host_path
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from hostwright.common.errors import InputError
 from hostwright.common.quoting import sh, words
-from hostwright.plan.hostfacts import OS_RELEASE, os_release
+from hostwright.plan.host.hostfacts import OS_RELEASE, os_release
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.conditions import Differs
@@ -19,8 +19,8 @@ from hostwright.resources.files.files import ABSENT, File
 from hostwright.resources.originals import keep_original, note_installed
 from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, dpkg_table
 from hostwright.resources.packages.sources_gone import DISABLED, basic_regex
-from hostwright.stack.hostcache import host_path
 from hostwright.stack.stack import Artifact
+from hostwright.stack.store.hostcache import host_path
 
 #: ``dearmor FILE``: the key's bytes, whether FILE is ASCII-armored or not; with base64 alone, so that asking is cheap.
 DEARMOR = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from hostwright.common.quoting import sh
-from hostwright.plan.hostfacts import OS_RELEASE, os_release
+from hostwright.plan.host.hostfacts import OS_RELEASE, os_release
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.resources.files.paths import ABSENT, few
 from hostwright.resources.originals import FILES, FORGET

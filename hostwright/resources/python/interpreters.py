@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from hostwright.plan.hostfacts import PYTHONS, pythons
+from hostwright.plan.host.hostfacts import PYTHONS, pythons
 from hostwright.plan.model import Change, Facts, Probe, Resource
 from hostwright.resources.departing import DebsGone
 from hostwright.resources.packages.packages import Debs

@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from hostwright.common.quoting import sh, words
-from hostwright.plan.hostfacts import PYTHONS, pythons
+from hostwright.plan.host.hostfacts import PYTHONS, pythons
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
 from hostwright.resources.files.files import ABSENT, few, write_script
 from hostwright.resources.originals import keep_original
@@ -27,8 +27,8 @@ from hostwright.resources.packages.packages import MIRROR_TRIES
 from hostwright.resources.python.interpreters import system_interpreter
 from hostwright.resources.python.venv_audit import Dist, FoundVenv, Venvs, audit_probe, parse_audit
 from hostwright.resources.python.venv_gone import VenvGone
-from hostwright.stack.hostcache import host_path
 from hostwright.stack.stack import Artifact
+from hostwright.stack.store.hostcache import host_path
 
 HOMES = "/opt/hostwright/venvs"
 MARKER = ".hostwright-complete"  #: written last: without it a venv is not there

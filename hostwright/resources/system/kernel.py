@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hostwright.common.quoting import sh, words
-from hostwright.plan.hostfacts import UNAME
+from hostwright.plan.host.hostfacts import UNAME
 from hostwright.plan.model import Change, Deferred, Facts, Probe, Reboot, Resource, Step
 from hostwright.resources.files.files import ABSENT
 from hostwright.resources.originals import note_installed

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, ForPeople, Sign
-from hostwright.audit.look import Unread
+from hostwright.audit.judging.look import Unread
 from hostwright.common.quoting import words
 from hostwright.plan.host import jobs
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.packages import DpkgInOrder
 
 if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+    from hostwright.audit.judging.look import Look
 
 DPKG_LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock")
 LOCKS = (*DPKG_LOCKS, "/var/lib/apt/lists/lock", "/var/cache/apt/archives/lock")

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, ForPeople, Hardware, NoRoom, Sign
-from hostwright.audit.look import Unread
+from hostwright.audit.judging.look import Unread
 from hostwright.common.quoting import sh, words
 from hostwright.plan.model import Probe
-from hostwright.stack.hostcache import CACHE
+from hostwright.stack.store.hostcache import CACHE
 
 if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+    from hostwright.audit.judging.look import Look
 
 GB, MB = 10**9, 10**6
 LEAST_BYTES = 500 * MB  #: what gpud calls a degraded disk (github.com/leptonai/gpud)

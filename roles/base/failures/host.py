@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from hostwright.audit.failures.logs import LAST_JOBS, ended
 from hostwright.audit.failures.rule import FailureRule, Sign
-from hostwright.audit.look import Unread
-from hostwright.plan import release
-from hostwright.plan.host import jobs
+from hostwright.audit.judging.look import Unread
+from hostwright.plan.host import jobs, release
+from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Probe
-from hostwright.plan.release import RELEASE
 
 if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+    from hostwright.audit.judging.look import Look
 
 CLOCK = Probe("date +%s")
 AHEAD_S = 60  #: more cannot be explained by the question's way

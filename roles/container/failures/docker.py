@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, ForPeople, Sign
-from hostwright.audit.look import Unread
-from hostwright.plan import release
+from hostwright.audit.judging.look import Unread
+from hostwright.plan.host import release
+from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Probe
-from hostwright.plan.release import RELEASE
-from hostwright.resources.containers import DAEMON_JSON, SNAP_DOCKER, DeviceLinks
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.services import Disturbing, Fresh
+from hostwright.standard.roles.container.engine import DAEMON_JSON, SNAP_DOCKER, DeviceLinks
 from hostwright.standard.roles.container.failures.state import (
     COMMAND,
     INFO,
@@ -27,7 +27,7 @@ from hostwright.standard.roles.container.failures.state import (
 from hostwright.standard.roles.container.failures.units import UNITS, masked
 
 if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+    from hostwright.audit.judging.look import Look
 
 LINKS = DeviceLinks()
 RUNTIME = "nvidia"

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hostwright.audit.look import Unread
+from hostwright.audit.judging.look import Unread
 from hostwright.plan.model import Probe
-from hostwright.resources.containers import DAEMON_JSON
 from hostwright.resources.files.files import JsonMerged
+from hostwright.standard.roles.container.engine import DAEMON_JSON
 
 if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+    from hostwright.audit.judging.look import Look
 
 UNIT = "docker.service"
 

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, Sign, Stuck
-from hostwright.audit.look import Unread
-from hostwright.plan import release
+from hostwright.audit.judging.look import Unread
+from hostwright.plan.host import release
+from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Answer, Probe
-from hostwright.plan.release import RELEASE
-from hostwright.resources.containers import OLD_PACKAGES, OLD_SOURCES
 from hostwright.resources.packages.packages import DPKG, Installed
 from hostwright.resources.packages.repositories import SourcesDisabled
+from hostwright.standard.roles.container.engine import OLD_PACKAGES, OLD_SOURCES
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 
 if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+    from hostwright.audit.judging.look import Look
 
 #: What the toolkit does first for every container: it opens the driver's management library. Without -k it loads no
 #: module, and it makes no device file for ``info``.

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from hostwright.audit.failures import FailureRule, ForPeople, Sign, Stuck
 from hostwright.audit.failures.units import Units
-from hostwright.audit.look import Look, Unread
-from hostwright.resources.containers import LINKS_UNIT
+from hostwright.audit.judging.look import Look, Unread
+from hostwright.standard.roles.container.engine import LINKS_UNIT
 from hostwright.standard.roles.container.failures import state
 
 DOCKER = ("docker.service", "containerd.service")

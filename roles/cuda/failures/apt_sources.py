@@ -9,12 +9,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from hostwright.audit.look import Unread
+from hostwright.audit.judging.look import Unread
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.repositories import DEARMOR
 
 if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+    from hostwright.audit.judging.look import Look
 
 OLD_KEY = "F60F4B3D7FA2AF80"  #: until April 2022, and of every local repository of 11.2
 NEW_KEY = "A4B469963BF863CC"  #: since then, of the network repository

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, Sign, Tangled
 from hostwright.audit.failures.wanted import wanted
-from hostwright.audit.look import Unread
+from hostwright.audit.judging.look import Unread
 from hostwright.resources.packages.packaged import Says
 from hostwright.resources.packages.packages import DPKG, Debs, Installed
 from hostwright.standard.roles.cuda.failures.toolkits import LINK, TOOLKITS, UNINSTALLER, Toolkit, own, toolkits
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER, cached
 
 if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+    from hostwright.audit.judging.look import Look
 
 META_PACKAGES = re.compile(r"cuda|cuda-\d+-\d+|cuda-(runtime|demo-suite)-\d+-\d+|cuda-drivers(-\d+)?")
 #: what nvcc calls itself in each update of 11.2, which all say "release 11.2" (seen in public build logs)

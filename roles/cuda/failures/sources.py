@@ -24,7 +24,7 @@ from hostwright.standard.roles.cuda.failures.apt_sources import (
 )
 
 if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+    from hostwright.audit.judging.look import Look
 
 NETWORK = "developer.download.nvidia.com/compute/cuda/repos"  #: the network repositories, as the role cuda knows them
 MAIN_LIST = "/etc/apt/sources.list"  #: what apt reads before the lists in its directory

@@ -9,12 +9,12 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from hostwright.audit.failures.wanted import wanted
-from hostwright.audit.look import Unread
+from hostwright.audit.judging.look import Unread
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.packaged import PackagedTree
 
 if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+    from hostwright.audit.judging.look import Look
 
 LINK = "/usr/local/cuda"  #: the name without a version
 LIBRARIES = "targets/x86_64-linux/lib"  #: below a toolkit

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, ForPeople, Sign, Tangled, logs
-from hostwright.plan.hostfacts import HOST_PROBES, UNAME
+from hostwright.plan.host.hostfacts import HOST_PROBES, UNAME
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.packages import DPKG
-from hostwright.resources.runfile import DriverState
 from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE
 from hostwright.standard.roles.driver.failures.logs import BUILD_FAILED, LOG_PROBES, from_log, told
 from hostwright.standard.roles.driver.failures.state import (
@@ -26,9 +25,10 @@ from hostwright.standard.roles.driver.failures.state import (
     unfit,
     wanted_version,
 )
+from hostwright.standard.roles.driver.runfile import DriverState
 
 if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+    from hostwright.audit.judging.look import Look
 
 #: What a build needs and the host lacks, a name a line.
 BUILD_TOOLS = Probe(

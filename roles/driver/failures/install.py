@@ -10,11 +10,8 @@ from hostwright.audit.failures import FailureRule, Sign, Tangled
 from hostwright.audit.failures.wanted import wanted
 from hostwright.plan.host import jobs
 from hostwright.plan.model import Probe, Refusal
-from hostwright.resources.driver_steps import INSTALLING
 from hostwright.resources.files.files import Absent
-from hostwright.resources.gpu_use import DISPLAY, display, unsigned_refused
 from hostwright.resources.packages.packages import DPKG
-from hostwright.resources.runfile import DriverState, NvidiaRunfile
 from hostwright.resources.system.kernel import KERNEL_GONE, NOUVEAU
 from hostwright.standard.roles.driver.failures.build import LOGGED, MISSING, why_unbuilt
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER, compat_first
@@ -29,9 +26,12 @@ from hostwright.standard.roles.driver.failures.state import (
     wanted_version,
 )
 from hostwright.standard.roles.driver.failures.units import PERSISTENCED, UNITS
+from hostwright.standard.roles.driver.gpu_use import DISPLAY, display, unsigned_refused
+from hostwright.standard.roles.driver.runfile import DriverState, NvidiaRunfile
+from hostwright.standard.roles.driver.steps import INSTALLING
 
 if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+    from hostwright.audit.judging.look import Look
 
 MARKER = "/usr/lib/nvidia/alternate-install-present"
 MARKED = Absent(MARKER).probes()[0]  #: the role's own question; why the file must go is no part of it

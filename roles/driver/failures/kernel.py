@@ -10,7 +10,7 @@ from packaging.specifiers import SpecifierSet
 
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.failures.wanted import wanted
-from hostwright.plan.hostfacts import UNAME
+from hostwright.plan.host.hostfacts import UNAME
 from hostwright.plan.model import Change, Probe
 from hostwright.resources.files.files import content_probe, stat_probe
 from hostwright.resources.packages.packages import DPKG, named_like
@@ -27,7 +27,7 @@ from hostwright.standard.roles.driver.failures.state import (
 from hostwright.standard.roles.driver.rules import kernels_of
 
 if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+    from hostwright.audit.judging.look import Look
 
 #: ``kernel NAME HEADERS VERSION`` of each kernel that can be booted: yes or no, and the version of its nvidia module.
 KERNELS = Probe(

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, Hardware, Sign, Stuck
-from hostwright.audit.look import Unread
-from hostwright.plan.hostfacts import HOST_PROBES, PCI
+from hostwright.audit.judging.look import Unread
+from hostwright.plan.host.hostfacts import HOST_PROBES, PCI
 from hostwright.plan.model import Probe
-from hostwright.resources.gpu_use import SECURE_BOOT, gpu_ids, unsigned_refused
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.kernel import KERNEL_GONE, NOUVEAU, NouveauGone
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
@@ -24,13 +23,14 @@ from hostwright.standard.roles.driver.failures.state import (
     said_since_boot,
     unfit,
 )
+from hostwright.standard.roles.driver.gpu_use import SECURE_BOOT, gpu_ids, unsigned_refused
 from hostwright.standard.roles.driver.gpus import kernel_log, smi
 from hostwright.standard.roles.driver.nvsmi.fields import LOST
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from hostwright.standard.roles.driver.xids.events import slot
 
 if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+    from hostwright.audit.judging.look import Look
 
 #: ``there FILE`` of each of the driver's device files, ``cards N``, and ``setuid`` where any user's program makes them.
 DEVICES = Probe(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hostwright.plan.model import Probe
 
 if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+    from hostwright.audit.judging.look import Look
 
 #: Each entry for this machine in the cache's order, then each directory with its links followed. A cache that cannot
 #: be read is a failed question, not an empty cache.

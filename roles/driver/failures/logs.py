@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 
 from hostwright.audit.failures import Sign, logs
 from hostwright.audit.failures.logs import LAST_JOBS
-from hostwright.audit.look import Look
+from hostwright.audit.judging.look import Look
 from hostwright.common.quoting import sh
 from hostwright.plan.host import jobs
 from hostwright.plan.model import Probe
-from hostwright.resources.driver_steps import LOG
 from hostwright.standard.roles.driver.failures.state import build_errors
+from hostwright.standard.roles.driver.steps import LOG
 
 LAYER = "driver"
 

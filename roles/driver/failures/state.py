@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from hostwright.audit.failures.wanted import wanted
-from hostwright.audit.look import Look, Unread, once
-from hostwright.plan.hostfacts import HOST_PROBES, UNAME
+from hostwright.audit.judging.look import Look, Unread, once
+from hostwright.plan.host.hostfacts import HOST_PROBES, UNAME
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.resources.packages.packages import DPKG
-from hostwright.resources.runfile import DriverState, NvidiaRunfile, driver_packages
 from hostwright.stack.rules import check_host
 from hostwright.standard.roles.driver.gpus import kernel_log
+from hostwright.standard.roles.driver.runfile import DriverState, NvidiaRunfile, driver_packages
 from hostwright.standard.roles.driver.xids.events import loaded_at
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 

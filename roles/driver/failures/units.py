@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from hostwright.audit.failures import FailureRule, Sign, Stuck
 from hostwright.audit.failures.units import Units
-from hostwright.audit.look import Look, Unread
-from hostwright.plan.hostfacts import PCI
-from hostwright.resources.gpu_use import nvswitches
+from hostwright.audit.judging.look import Look, Unread
+from hostwright.plan.host.hostfacts import PCI
+from hostwright.standard.roles.driver.gpu_use import nvswitches
 
 PERSISTENCED = "nvidia-persistenced.service"
 FABRIC_MANAGER = "nvidia-fabricmanager.service"

@@ -14,7 +14,7 @@ from hostwright.standard.roles.cuda.failures.toolkits import LIBRARIES, library_
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER, Cached, cached, compat_first
 
 if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+    from hostwright.audit.judging.look import Look
 
 DISTRIBUTION = ("nvidia-cuda-toolkit", "nvidia-cuda-dev")  #: Debian's and Ubuntu's own CUDA, of whatever release
 DISTRIBUTION_LIBRARIES = "/usr/lib/"

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from hostwright.audit.failures.homes import LOOK_S, homes_probe
 from hostwright.audit.failures.rule import FailureRule, Sign
-from hostwright.audit.look import Unread
+from hostwright.audit.judging.look import Unread
 from hostwright.standard.roles.cuda.failures.toolkits import LINK, TOOLKITS, Toolkit, toolkits
 
 if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+    from hostwright.audit.judging.look import Look
 
 OWN_PROFILE = "/etc/profile.d/cuda.sh"  #: the environment role's: the plan tells what differs there
 MAX_LINES = 400

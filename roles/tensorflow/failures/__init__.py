@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hostwright.audit.failures import FailureRule, ForPeople, Sign
-from hostwright.plan.hostfacts import AVX, PYTHONS
+from hostwright.plan.host.hostfacts import AVX, PYTHONS
 from hostwright.standard.roles.tensorflow.failures.python import (
     PYTHON,
     no_avx,

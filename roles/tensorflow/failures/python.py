@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, Sign, Tangled
-from hostwright.plan.hostfacts import AVX, PYTHONS, pythons
+from hostwright.plan.host.hostfacts import AVX, PYTHONS, pythons
 from hostwright.resources.python.python import Drift, Recipe
 from hostwright.standard.roles.tensorflow.failures.state import OUTSIDE, VENVS, Used, major, outside, used
 
 if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+    from hostwright.audit.judging.look import Look
 
 #: packages that put their files where tensorflow has its own (names as pip normalises them)
 SECOND = re.compile(r"tensorflow-(gpu|cpu|rocm|intel)|tf-nightly(-gpu|-cpu)?|intel-tensorflow(-avx512)?")

@@ -13,13 +13,13 @@ from packaging.version import InvalidVersion, Version
 
 from hostwright.audit.failures.homes import LOOK_S, homes_probe
 from hostwright.audit.failures.wanted import wanted
-from hostwright.audit.look import Unread
+from hostwright.audit.judging.look import Unread
 from hostwright.plan.model import Probe
 from hostwright.resources.python.python import Drift, Recipe, Venv, find_drifts
 from hostwright.resources.python.venv_audit import Dist, FoundVenv, parse_audit
 
 if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+    from hostwright.audit.judging.look import Look
 
 #: Every package of every venv in /opt, for one that stands by hand where the stack's should be.
 VENVS = Probe(

@@ -12,8 +12,8 @@ import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hostwright.stack.artifacts import Store
 from hostwright.stack.stack import Stack
+from hostwright.stack.store.artifacts import Store
 from lab.config import USER, Machine
 from lab.machine import exec_in
 

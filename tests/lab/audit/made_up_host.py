@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hostwright.plan.hostfacts import AVX
+from hostwright.plan.host.hostfacts import AVX
 from hostwright.plan.model import Answer, Facts
-from hostwright.resources.containers import SNAP_DOCKER
 from hostwright.standard.roles.base.failures.disks import FREE, READ_ONLY
 from hostwright.standard.roles.base.failures.host import CLOCK
+from hostwright.standard.roles.container.engine import SNAP_DOCKER
 from tests.lab.audit.made_up_case import Answers, Change, made_up, says, together
 
 GIB = 2**20  #: in KiB, df's unit

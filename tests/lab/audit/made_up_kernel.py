@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from hostwright.plan.hostfacts import UNAME
+from hostwright.plan.host.hostfacts import UNAME
 from hostwright.plan.model import Answer, Facts, Probe
-from hostwright.resources.driver_steps import INSTALLING
-from hostwright.resources.gpu_use import DISPLAY, SECURE_BOOT
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE
 from hostwright.standard.roles.driver.failures.build import BUILD_TOOLS
@@ -13,6 +11,8 @@ from hostwright.standard.roles.driver.failures.kernel import KERNELS, OPEN_DRIVE
 from hostwright.standard.roles.driver.failures.logs import INSTALLER_LOG
 from hostwright.standard.roles.driver.failures.state import DKMS_TREE
 from hostwright.standard.roles.driver.failures.units import PERSISTENCED, UNITS
+from hostwright.standard.roles.driver.gpu_use import DISPLAY, SECURE_BOOT
+from hostwright.standard.roles.driver.steps import INSTALLING
 from tests.lab.audit.made_up_cards import REPORT
 from tests.lab.audit.made_up_case import Answers, Change, log, made_up, says, together
 from tests.lab.audit.made_up_smi import fails

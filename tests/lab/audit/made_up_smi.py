@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from defusedxml.ElementTree import fromstring
 
-from hostwright.plan.hostfacts import PCI
+from hostwright.plan.host.hostfacts import PCI
 from hostwright.plan.model import Answer, Facts
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.services import Service

@@ -8,7 +8,7 @@ import pytest
 
 from hostwright.audit.auditing import audit_host
 from hostwright.audit.fleetaudit import GPU_LAYER, HostAudit
-from hostwright.audit.judging import judge
+from hostwright.audit.judging.judging import judge
 from hostwright.fleet import Member
 from hostwright.plan.model import Facts
 from lab.config import Machine

@@ -9,8 +9,8 @@ from typing import Literal
 import yaml
 
 from hostwright.fleet import Fleet
-from hostwright.stack.hostcache import host_path
 from hostwright.stack.stack import Artifact
+from hostwright.stack.store.hostcache import host_path
 from lab import faults
 from lab.relay import Trouble, relay
 from tests.lab.faults.serving import Damaging, serving

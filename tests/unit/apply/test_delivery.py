@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from hostwright.apply import delivery
 from hostwright.apply.delivery import deliver, fetch_script, look_script
 from hostwright.common.errors import ArtifactError, HostError, ProtocolError
-from hostwright.stack.hostcache import CACHE, host_path
+from hostwright.stack.store.hostcache import CACHE, host_path
 from hostwright.transport import Output
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 from tests.unit.transport.test_become import SUDO
 
 CONTENT = os.urandom(300_000)

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.audit import judging
 from hostwright.audit.auditing import fleet_audit, judged
 from hostwright.audit.failures import Catalogue, FailureRule, Sign
-from hostwright.audit.judging import EVIDENCE_LINES, NOT_ASKED, audit_probes, judge, unread
-from hostwright.audit.look import Unread
+from hostwright.audit.judging import judging
+from hostwright.audit.judging.judging import EVIDENCE_LINES, NOT_ASKED, audit_probes, judge, unread
+from hostwright.audit.judging.look import Unread
 from hostwright.audit.reports.document import read_json, render_json
 from hostwright.fleet import Fleet, Member
-from hostwright.plan.hostfacts import UNAME
+from hostwright.plan.host.hostfacts import UNAME
+from hostwright.plan.host.release import RELEASE, Run, renewed
 from hostwright.plan.model import Answer, Facts
-from hostwright.plan.release import RELEASE, Run, renewed
 
 AT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 HOSTILE = "\x1b[31m</script>\x00=1+1\n'; rm -rf / #\u202e" * 3

@@ -17,10 +17,10 @@ from rich.console import Console
 
 from hostwright.audit.auditing import fleet_audit
 from hostwright.audit.fleetaudit import FleetAudit
-from hostwright.audit.judging import audit_probes, judge
+from hostwright.audit.judging.judging import audit_probes, judge
 from hostwright.audit.readings.answers import all_values, value_probes
 from hostwright.audit.reports.document import render_json
-from hostwright.audit.reports.html import render_html
+from hostwright.audit.reports.html.html import render_html
 from hostwright.audit.reports.junit import render_junit
 from hostwright.audit.reports.prometheus import render_prometheus
 from hostwright.audit.reports.spreadsheet import render_csv
@@ -28,7 +28,7 @@ from hostwright.audit.reports.table import show_audit
 from hostwright.fleet import Fleet
 from hostwright.plan.member import Member
 from hostwright.plan.model import Answer, Facts
-from hostwright.plan.role import in_order
+from hostwright.plan.roles.role import in_order
 from hostwright.resources.files.files import File
 from hostwright.standard.roles.selfaudit import PROGRAM, Selfaudit, selfaudit
 from tests.unit.support.madeup import UNITS, MadeUp, provisioned
@@ -36,7 +36,7 @@ from tests.unit.support.madeup import UNITS, MadeUp, provisioned
 AT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 ROLE = '''
 from dataclasses import dataclass
-from hostwright.plan.role import Wanted, role
+from hostwright.plan.roles.role import Wanted, role
 
 @dataclass(frozen=True, slots=True)
 class Widget:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.audit.fleetaudit import HostAudit, Reading, Spread, Status
-from hostwright.audit.outliers import spreads
+from hostwright.audit.judging.outliers import spreads
 
 LIKE = "Debian 11"
 

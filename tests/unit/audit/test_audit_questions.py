@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hostwright.audit.readings.answers import VALUE_CHARACTERS, check_lines, is_meant, meant, read_answers, value_probes
 from hostwright.audit.readings.program import package_patterns, root_program, user_program
-from hostwright.plan.auditvalue import (
+from hostwright.plan.roles.auditvalue import (
     PRODUCT,
     AuditValue,
     FileLine,
@@ -21,7 +21,7 @@ from hostwright.plan.auditvalue import (
     VenvPython,
     VenvVersion,
 )
-from hostwright.plan.role import Wanted
+from hostwright.plan.roles.role import Wanted
 from hostwright.resources.files.files import File
 from hostwright.standard.roles.base import Base, base
 from hostwright.standard.roles.cudnn import Cudnn

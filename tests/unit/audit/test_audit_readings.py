@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from hostwright.audit.fleetaudit import Reading
 from hostwright.audit.hardware.gpu import Gpu
-from hostwright.audit.look import Look
+from hostwright.audit.judging.look import Look
 from hostwright.audit.readings.answers import meant, value_probes
 from hostwright.audit.readings.host import readings
-from hostwright.plan.auditvalue import DISTRIBUTION, KERNEL, PRODUCT, FileLine, PackageOf, VenvPython, VenvVersion
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import desire
+from hostwright.plan.roles.auditvalue import DISTRIBUTION, KERNEL, PRODUCT, FileLine, PackageOf, VenvPython, VenvVersion
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.base.audit import MACHINE
 from hostwright.standard.roles.driver.gpus import smi

@@ -12,7 +12,7 @@ from hostwright import __version__
 from hostwright.cli.verbs.init import init
 from hostwright.common.errors import InputError
 from hostwright.fleet import Fleet
-from hostwright.plan.site import Site
+from hostwright.plan.roles.site import Site
 
 
 def files_of(root: Path) -> dict[str, str]:

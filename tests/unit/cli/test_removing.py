@@ -26,12 +26,12 @@ from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import changes
 from hostwright.common.errors import HostError, Refused, Unreachable
 from hostwright.fleet import DEFAULT_INVENTORY, Members
-from hostwright.plan import release
+from hostwright.plan.host import release
+from hostwright.plan.host.release import reduced
 from hostwright.plan.model import Answer, Facts, Plan
 from hostwright.plan.planning import PREFLIGHT, Desired, DesiredRole, make_plan, removal_of
-from hostwright.plan.release import reduced
 from hostwright.transport import Output
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 from tests.unit.plan.test_planning import LAYERS, OS_RELEASE, Named, facts
 from tests.unit.support.stacks import KINDS, load_stack
 

@@ -22,8 +22,8 @@ from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import changes
 from hostwright.common.errors import HostError, InputError, Refused, Unreachable
 from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member, Members
+from hostwright.plan.host.release import FORMERS, RELEASE, Run, renewed
 from hostwright.plan.model import Answer, Facts, Plan
-from hostwright.plan.release import FORMERS, RELEASE, Run, renewed
 from hostwright.stack import stackstore
 from hostwright.stack.stack import Stack
 from tests.unit.support.rebuilds import plan

@@ -13,7 +13,7 @@ from hostwright.cli.verbs.init import init
 from hostwright.cli.verbs.stacks import stacks
 from hostwright.cli.views.stacks import stack_view
 from hostwright.fleet import DEFAULT_INVENTORY, Fleet
-from hostwright.plan.site import Site
+from hostwright.plan.roles.site import Site
 from hostwright.plan.stacklist import ListedStack, list_stacks
 
 OURS = "extends: tensorflow-2.9\ndescription: ours\ndistributions: {ubuntu: ['20.04'], debian: []}\n"

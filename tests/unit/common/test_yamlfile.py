@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostwright.common.errors import InputError, InputErrors
-from hostwright.common.yamlfile import Origin, Vaulted, load_document, parse_document
+from hostwright.common.input.yamlfile import Origin, Vaulted, load_document, parse_document
 
 
 def test_data_with_the_place_of_each_value() -> None:

@@ -1,18 +1,8 @@
 """What a host says of itself, read strictly: cards from the PCI bus, Pythons by their names."""
 
-from hostwright.plan.hostfacts import (
-    AVX,
-    MEMORY,
-    OS_RELEASE,
-    PCI,
-    PYTHONS,
-    UNAME,
-    os_release,
-    pythons,
-    read_host,
-)
+from hostwright.plan.host.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME, os_release, pythons, read_host
 from hostwright.plan.model import Answer, Facts
-from hostwright.resources.gpu_use import gpu_ids, nvswitches
+from hostwright.standard.roles.driver.gpu_use import gpu_ids, nvswitches
 
 HGX = "0x10de 0x030200 0x20b2\n" * 8 + "0x10de 0x068000 0x1af1\n" * 6 + "0x10de 0x040300 0x1aef\n"
 

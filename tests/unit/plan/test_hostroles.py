@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from hostwright.audit.judging import audit_probes
+from hostwright.audit.judging.judging import audit_probes
 from hostwright.common.errors import InputErrors
 from hostwright.fleet import Fleet, Member
+from hostwright.plan.host.release import RELEASE, Run, renewed
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import make_plan
-from hostwright.plan.release import RELEASE, Run, renewed
-from hostwright.plan.role import discover
+from hostwright.plan.roles.role import discover
 
 DEFAULT = ["base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container"]
 

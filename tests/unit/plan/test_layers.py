@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.plan.layers import in_sequence, one_order
+from hostwright.plan.roles.layers import in_sequence, one_order
 
 NAMED = ("base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container")
 BEFORE = {

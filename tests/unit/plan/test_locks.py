@@ -20,8 +20,8 @@ from hostwright.cli.verbs.locks import lock
 from hostwright.cli.views.locks import locks_line
 from hostwright.common import operator
 from hostwright.common.errors import InputError
-from hostwright.plan import locks
-from hostwright.plan.locks import LOCK, RUN_LOCK, UNREADABLE, Holder, OperatorLock
+from hostwright.plan.host import locks
+from hostwright.plan.host.locks import LOCK, RUN_LOCK, UNREADABLE, Holder, OperatorLock
 from hostwright.plan.model import Answer, Facts
 from tests.unit.support.shell import ask, program, run
 

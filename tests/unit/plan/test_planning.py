@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 import pytest
 
 from hostwright.fleet import DEFAULT_INVENTORY
-from hostwright.plan.hostfacts import AVX, OS_RELEASE, PCI, PYTHONS, UNAME
+from hostwright.plan.host.hostfacts import AVX, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Change, Facts, Probe, Step
 from hostwright.plan.planning import PREFLIGHT, Desired, DesiredRole, at_work, desire, disturbing, make_plan
-from hostwright.plan.role import Wanted, discover
-from hostwright.resources.gpu_use import HOLDERS
+from hostwright.plan.roles.role import Wanted, discover
 from hostwright.stack.rules import HostFacts, check_host
+from hostwright.standard.roles.driver.gpu_use import HOLDERS
 from tests.unit.support.stacks import RULES, load_stack, with_values
 
 STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])

@@ -10,7 +10,7 @@ from hostwright.common.errors import ProtocolError
 from hostwright.common.quoting import sh
 from hostwright.plan.model import Answer, Probe
 from hostwright.plan.probing import cap_bytes, new_nonce, ordered, parse, programs
-from hostwright.transport.become import wrap
+from hostwright.transport.root.become import wrap
 
 
 def observe(*probes: Probe):

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from hostwright.plan.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
+from hostwright.plan.host.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Facts, Planned, Probe, Refusal
 from hostwright.plan.planning import desire, make_plan
-from hostwright.plan.role import Wanted
+from hostwright.plan.roles.role import Wanted
 from tests.unit.support.stacks import ROLES, load_stack
 
 RECORDED: dict[str, Any] = json.loads(

@@ -11,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.fleet import DEFAULT_INVENTORY
-from hostwright.plan.model import Answer, Facts
-from hostwright.plan.planning import Desired, DesiredRole
-from hostwright.plan.release import (
+from hostwright.plan.host.release import (
     FORMER,
     FORMERS,
     RELEASE,
@@ -28,6 +26,8 @@ from hostwright.plan.release import (
     state_sha256,
     write_script,
 )
+from hostwright.plan.model import Answer, Facts
+from hostwright.plan.planning import Desired, DesiredRole
 from hostwright.resources.files.files import File, Link
 from tests.unit.support.stacks import load_stack, with_values
 

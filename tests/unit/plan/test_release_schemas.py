@@ -17,15 +17,15 @@ import pytest
 
 from hostwright.apply.host.bookkeeping import Books
 from hostwright.apply.rollout.rollback import way_back
-from hostwright.audit.drift import last_good
-from hostwright.audit.judging import audit_probes, judge
+from hostwright.audit.judging.drift import last_good
+from hostwright.audit.judging.judging import audit_probes, judge
 from hostwright.common.errors import Refused
 from hostwright.fleet import Fleet, Member
-from hostwright.plan import release
+from hostwright.plan.host import release
 from hostwright.plan.host.drained import DRAINED
+from hostwright.plan.host.release import FORMERS, RELEASE, Run, about, former_name, read, reduced, renewed, state_sha256
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import PREFLIGHT, make_plan, removal_of
-from hostwright.plan.release import FORMERS, RELEASE, Run, about, former_name, read, reduced, renewed, state_sha256
 from hostwright.resources.files.files import Link
 from tests.unit.support.stacks import read_stack
 from tests.unit.support.standard import members

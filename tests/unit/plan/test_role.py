@@ -10,9 +10,9 @@ import pytest
 from hostwright.common.errors import InputError
 from hostwright.fleet import Fleet
 from hostwright.plan.model import Resource
-from hostwright.plan.role import EVERY, Role, discover, goes_before, in_order, role
+from hostwright.plan.roles.role import EVERY, Role, discover, goes_before, in_order, role
 from hostwright.resources.files.files import Absent
-from hostwright.resources.runfile import NvidiaRunfile
+from hostwright.standard.roles.driver.runfile import NvidiaRunfile
 from tests.unit.support.stacks import load_stack
 
 
@@ -66,7 +66,7 @@ def made_up_roles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[s
     folder.mkdir(parents=True)
     (folder.parent / "__init__.py").write_text("")
     (folder / "__init__.py").write_text(
-        "from tests.unit.plan.test_role import Motd\nfrom hostwright.plan.role import role\n\n"
+        "from tests.unit.plan.test_role import Motd\nfrom hostwright.plan.roles.role import role\n\n"
     )
     with (folder / "__init__.py").open("a") as module:
         module.write("@role()\ndef motd(v: Motd, stack: object):\n    yield from ()\n")

@@ -8,8 +8,8 @@ import pytest
 
 from hostwright.common.errors import InputError
 from hostwright.plan.member import Member, Roster
-from hostwright.plan.role import Role, Wanted, discover
-from hostwright.plan.site import STANDARD, Site
+from hostwright.plan.roles.role import Role, Wanted, discover
+from hostwright.plan.roles.site import STANDARD, Site
 from hostwright.resources.files.files import File
 
 CHRONY = """\
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
-from hostwright.plan.role import Wanted, role
+from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.files.files import File
 
 from .words import PATH
@@ -37,7 +37,7 @@ EXTENDED = """\
 from collections.abc import Iterator
 
 from hostwright.plan.model import Resource
-from hostwright.plan.role import Wanted, role
+from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.files.files import File
 from hostwright.standard.roles.container import Container
 from hostwright.standard.roles.container import container as standard
@@ -197,7 +197,7 @@ def test_a_part_of_its_own_goes_before_that_of_the_role_that_it_extends(site: Si
         ("\n\ndef broken(:\n", r"broken/__init__.py:3: SyntaxError"),
         ("\nfrom .words import A\n", r"broken/__init__.py:2: ModuleNotFoundError"),
         (
-            "from hostwright.plan.role import role\n\n\n@role()\ndef broken(v: int): ...\n",
+            "from hostwright.plan.roles.role import role\n\n\n@role()\ndef broken(v: int): ...\n",
             r"py:4: TypeError: role broken",
         ),
     ],

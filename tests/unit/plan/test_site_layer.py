@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hostwright.audit.failures.catalogue import catalogue
 from hostwright.plan.member import Roster
-from hostwright.plan.site import Site
+from hostwright.plan.roles.site import Site
 
 FILES = {
     "tasks.py": "",
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
-from hostwright.plan.role import Wanted, role
+from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.files.files import File
 
 from .section import NcclSection
@@ -49,8 +49,8 @@ class NcclSection(Section):
     "roles/nccl/audit.py": """\
 from collections.abc import Iterator
 
-from hostwright.plan.auditvalue import AuditValue, FileLine
-from hostwright.plan.role import Wanted
+from hostwright.plan.roles.auditvalue import AuditValue, FileLine
+from hostwright.plan.roles.role import Wanted
 
 from . import Nccl
 from .section import NcclSection

@@ -17,8 +17,8 @@ from hostwright.plan.state_identity import identity_fields, identity_of, kind_of
 from hostwright.resources.conditions import Answers, When
 from hostwright.resources.files.files import Absent, File, Link
 from hostwright.resources.packages.packages import Debs
-from hostwright.resources.runfile import NvidiaRunfile
 from hostwright.stack.stack import Artifact
+from hostwright.standard.roles.driver.runfile import NvidiaRunfile
 from tests.unit.support.standard import members
 
 KINDS = Path(__file__).parents[2] / "fixtures" / "state-kinds.json"

@@ -19,12 +19,11 @@ from hostwright.apply.host.outcome import Settings
 from hostwright.apply.locking import setaside
 from hostwright.common.errors import ArtifactError, HostError, HostwrightError, Refused, StepFailed, Stopped
 from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
-from hostwright.plan import locks
 from hostwright.plan.host import drained as hostdrained
-from hostwright.plan.host import jobs
+from hostwright.plan.host import jobs, locks
+from hostwright.plan.host.occupancy import standard_occupancies
+from hostwright.plan.host.release import Run
 from hostwright.plan.model import Answer, Facts
-from hostwright.plan.occupancy import standard_occupancies
-from hostwright.plan.release import Run
 from hostwright.rebuild.host import carrying, freeing
 from hostwright.rebuild.host.carrying import HostRebuild
 from hostwright.rebuild.host.clock import Phases
@@ -33,7 +32,7 @@ from hostwright.rebuild.host.tools import Tools
 from hostwright.rebuild.rebuild import Rebuild
 from hostwright.rebuild.ways.diagnosis import Diagnosis
 from hostwright.rebuild.ways.looking import Looked, Ways
-from hostwright.resources.gpu_use import HOLDERS
+from hostwright.standard.roles.driver.gpu_use import HOLDERS
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.verify.verdict import Check
 from tests.unit.support.rebuilds import answers, finding, silent, xid

@@ -10,7 +10,7 @@ import pytest
 
 from hostwright import transport
 from hostwright.common.errors import BecomeError, HostwrightError, InputError, ProtocolError, Refused, Unreachable
-from hostwright.common.yamlfile import Origin
+from hostwright.common.input.yamlfile import Origin
 from hostwright.inventory import Host, Value
 from hostwright.rebuild.ways.diagnosis import GPUS, reach_of, read_expected_gpus
 from hostwright.transport.identity.hostkeys import HostKeyMismatch

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostwright.audit.history import sqlitefile
+from hostwright.apply.journal import sqlitefile
 from hostwright.common.errors import HostwrightError, InputError
 from hostwright.rebuild import records
 from hostwright.rebuild.rebuild import OUTCOMES, PHASES, WAYS, Rebuild

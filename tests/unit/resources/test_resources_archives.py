@@ -13,8 +13,8 @@ import pytest
 from hostwright.plan.model import Answer, Change, Facts, Resource
 from hostwright.resources.files import archives
 from hostwright.resources.files.archives import ArchiveUnpacked, Delivered, Part, Strays
-from hostwright.stack import hostcache
 from hostwright.stack.stack import Artifact
+from hostwright.stack.store import hostcache
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import ask, program, run
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from hostwright.plan.model import Answer, Change, Deferred, Facts, Reboot, Refusal, Resource
-from hostwright.plan.role import Wanted
+from hostwright.plan.roles.role import Wanted
 from hostwright.resources.files.files import Absent, File
 from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, PATIENTLY
-from hostwright.resources.runfile import DRIVER_PACKAGES, NOT_DRIVER
 from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE, NOUVEAU, NouveauGone
 from hostwright.resources.system.room import GB, FreeSpace
 from hostwright.stack.stack import Share
 from hostwright.standard.roles.base import Base, base
 from hostwright.standard.roles.driver.others import NOUVEAU_OFF, no_other_driver
+from hostwright.standard.roles.driver.runfile import DRIVER_PACKAGES, NOT_DRIVER
 from tests.unit.support.facts import NOTHING, facts_for
 from tests.unit.support.shell import program, run
 from tests.unit.support.stacks import load_stack

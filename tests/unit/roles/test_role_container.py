@@ -8,10 +8,10 @@ import re
 import pytest
 
 from hostwright.plan.model import Answer, Change, Refusal
-from hostwright.plan.role import Wanted
-from hostwright.resources.containers import ENGINES, LINKS_UNIT, DockerEngine
+from hostwright.plan.roles.role import Wanted
 from hostwright.resources.files.files import File
 from hostwright.standard.roles.container import Container, container
+from hostwright.standard.roles.container.engine import ENGINES, LINKS_UNIT, DockerEngine
 from tests.unit.support.facts import changes_of
 from tests.unit.support.stacks import load_stack, with_values
 

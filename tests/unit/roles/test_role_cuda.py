@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from hostwright.plan.model import Answer, Change, Refusal, Resource
-from hostwright.plan.role import Wanted
+from hostwright.plan.roles.role import Wanted
 from hostwright.resources.conditions import When
 from hostwright.standard.roles.cuda import DRIVER, Cuda, cuda
 from tests.unit.support.facts import Replies, changes_of

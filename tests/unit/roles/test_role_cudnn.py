@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hostwright.plan.model import Answer, Change
-from hostwright.plan.role import Wanted
-from hostwright.stack.hostcache import host_path
+from hostwright.plan.roles.role import Wanted
+from hostwright.stack.store.hostcache import host_path
 from hostwright.standard.roles.cudnn import Cudnn, cudnn
 from tests.unit.support.facts import changes_of
 from tests.unit.support.stacks import load_stack

@@ -7,15 +7,15 @@ from collections.abc import Iterable
 import pytest
 
 from hostwright.plan.model import Answer, Change, Deferred, Facts, Reboot, Refusal, Resource
-from hostwright.plan.role import Wanted
-from hostwright.resources import driver_steps
+from hostwright.plan.roles.role import Wanted
 from hostwright.resources.files.files import File
 from hostwright.resources.packages.packages import hold_script
-from hostwright.resources.runfile import DriverState
 from hostwright.resources.system.services import Disturbing
-from hostwright.stack.hostcache import host_path
+from hostwright.stack.store.hostcache import host_path
 from hostwright.standard.roles.driver import Driver, driver
+from hostwright.standard.roles.driver import steps as driver_steps
 from hostwright.standard.roles.driver.others import no_other_driver
+from hostwright.standard.roles.driver.runfile import DriverState
 from tests.unit.support.facts import facts_for
 from tests.unit.support.stacks import load_stack
 

@@ -9,7 +9,7 @@ import pytest
 
 from hostwright.common.templates import render
 from hostwright.plan.model import Answer, Change
-from hostwright.plan.role import Wanted
+from hostwright.plan.roles.role import Wanted
 from hostwright.resources.files.files import File, Link
 from hostwright.standard.roles.environment import COMMAND, Environment, environment
 from tests.unit.support.facts import changes_of

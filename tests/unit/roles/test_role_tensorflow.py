@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.plan.model import Answer, Change, Deferred, Refusal
-from hostwright.plan.role import Wanted
+from hostwright.plan.roles.role import Wanted
 from hostwright.resources.python.interpreters import VenvPackage
 from hostwright.resources.python.python import CONSTRAINTS, MARKER, Recipe, Venv
 from hostwright.resources.python.venv_audit import audit_probe, parse_audit

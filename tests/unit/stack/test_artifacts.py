@@ -16,8 +16,8 @@ from rich.console import Console
 
 from hostwright.cli.transfer_view import LineProgress, make_progress, summary
 from hostwright.common.errors import ArtifactError, InputError
-from hostwright.stack.artifacts import Pin, Store, locked, read_pins, write_pin
-from hostwright.stack.mirroring import Mirrored, mirror
+from hostwright.stack.store.artifacts import Pin, Store, locked, read_pins, write_pin
+from hostwright.stack.store.mirroring import Mirrored, mirror
 
 CONTENT = b"the vendor's file" * 1000
 

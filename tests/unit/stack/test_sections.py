@@ -8,7 +8,7 @@ from typing import Annotated
 import pytest
 
 from hostwright.common.errors import InputError, InputErrors
-from hostwright.plan.role import discover
+from hostwright.plan.roles.role import discover
 from hostwright.stack import stackfile
 from hostwright.stack.stack import AptRepository, Section, Stack
 from hostwright.stack.stackdata import plain

@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 
 from hostwright.common.templates import render
 from hostwright.plan.model import Answer, Change, Resource
-from hostwright.plan.role import Wanted, discover
+from hostwright.plan.roles.role import Wanted, discover
 from hostwright.resources.files.archives import ArchiveUnpacked, Strays
 from hostwright.resources.python.python import Venv
 from hostwright.resources.system.loader import Alternative, LoaderCache

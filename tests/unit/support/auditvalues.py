@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hostwright.audit.readings.answers import all_values
-from hostwright.plan.auditvalue import AuditValue
-from hostwright.plan.role import Wanted, discover, in_order
+from hostwright.plan.roles.auditvalue import AuditValue
+from hostwright.plan.roles.role import Wanted, discover, in_order
 from hostwright.stack.stack import Stack
 
 

@@ -9,14 +9,13 @@ from functools import cache
 
 from hostwright.audit.failures.logs import LAST_JOBS
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.look import Look, Unread
+from hostwright.audit.judging.look import Look, Unread
 from hostwright.plan.host import jobs
-from hostwright.plan.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
+from hostwright.plan.host.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.plan.planning import Desired, DesiredRole
-from hostwright.plan.role import Wanted
+from hostwright.plan.roles.role import Wanted
 from hostwright.resources.packages.packages import DPKG
-from hostwright.resources.runfile import NvidiaRunfile
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.base import Base, base
 from hostwright.standard.roles.driver import Driver, driver
@@ -32,6 +31,7 @@ from hostwright.standard.roles.driver.failures.load import LOAD_RULES
 from hostwright.standard.roles.driver.failures.messages import MESSAGES
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from hostwright.standard.roles.driver.others import no_other_driver
+from hostwright.standard.roles.driver.runfile import NvidiaRunfile
 from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG
 from tests.unit.roles import test_role_base, test_role_driver
 from tests.unit.roles.test_role_driver import OTHER, T4, V, state

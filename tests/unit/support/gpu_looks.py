@@ -11,8 +11,8 @@ import pytest
 
 from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuLink, GpuProcess
-from hostwright.audit.look import Look, Unread
-from hostwright.plan.hostfacts import PCI
+from hostwright.audit.judging.look import Look, Unread
+from hostwright.plan.host.hostfacts import PCI
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import Desired
 from hostwright.standard.roles.driver.failures.cards.health import HEALTH

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from hostwright.audit.failures.logs import LAST_JOBS
-from hostwright.audit.look import Look
+from hostwright.audit.judging.look import Look
 from hostwright.plan.host import jobs
-from hostwright.plan.hostfacts import PCI
+from hostwright.plan.host.hostfacts import PCI
+from hostwright.plan.host.release import RELEASE, Run, renewed
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.plan.planning import Desired, desire
-from hostwright.plan.release import RELEASE, Run, renewed
-from hostwright.plan.role import Wanted
-from hostwright.resources.containers import LINKS_UNIT
+from hostwright.plan.roles.role import Wanted
 from hostwright.resources.packages.packages import DPKG
 from hostwright.standard.roles.base import Base, base
 from hostwright.standard.roles.base.failures import apt, disks, host
 from hostwright.standard.roles.container import Container, container
+from hostwright.standard.roles.container.engine import LINKS_UNIT
 from hostwright.standard.roles.container.failures.docker import HOOK_THERE
 from hostwright.standard.roles.container.failures.state import COMMAND, INFO
 from hostwright.standard.roles.container.failures.toolkit import REACHES_DRIVER

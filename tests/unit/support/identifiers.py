@@ -26,10 +26,10 @@ from hostwright.audit.readings.answers import all_values
 from hostwright.audit.readings.cards import VALUES as CARD_VALUES
 from hostwright.common.errors import InputError
 from hostwright.fleet import Fleet, Member
-from hostwright.plan.hostfacts import OS_RELEASE, PCI, PYTHONS, UNAME
+from hostwright.plan.host.hostfacts import OS_RELEASE, PCI, PYTHONS, UNAME
+from hostwright.plan.host.release import Run, renewed, versions_of
 from hostwright.plan.model import Answer, Facts, Planned, Refusal, Resource
 from hostwright.plan.planning import PREFLIGHT, make_plan, removal_of
-from hostwright.plan.release import Run, renewed, versions_of
 from hostwright.rebuild.ways.rules import RULES as REBUILD_RULES
 from tests.unit.support.known import RULES as FAILURES
 from tests.unit.support.standard import members

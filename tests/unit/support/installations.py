@@ -15,7 +15,7 @@ from hostwright.apply.events import Event, Note
 from hostwright.common.durations import Clock
 from hostwright.common.errors import Unreachable
 from hostwright.fleet import Member
-from hostwright.plan.hostfacts import OS_RELEASE
+from hostwright.plan.host.hostfacts import OS_RELEASE
 from hostwright.plan.model import Answer, Facts
 from hostwright.rebuild.bmc import BmcError
 from hostwright.rebuild.host.clock import Phases

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hostwright.audit import failures
 from hostwright.audit.failures import FailureRule
-from hostwright.plan.role import discover
+from hostwright.plan.roles.role import discover
 
 KNOWN = failures.known()
 RULES, SIGNED, TREATMENTS = KNOWN.rules, KNOWN.signed, KNOWN.treatments

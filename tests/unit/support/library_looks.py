@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.look import Look
-from hostwright.plan.hostfacts import AVX, HOST_PROBES
+from hostwright.audit.judging.look import Look
+from hostwright.plan.host.hostfacts import AVX, HOST_PROBES
 from hostwright.plan.model import Answer, Change, Facts, Probe
 from hostwright.plan.planning import Desired, DesiredRole
 from hostwright.resources.files.archives import Strays

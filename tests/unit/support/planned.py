@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hostwright.fleet import Member
-from hostwright.plan.hostfacts import AVX, OS_RELEASE, PCI, PYTHONS, UNAME
+from hostwright.plan.host.hostfacts import AVX, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Facts, Plan
 from hostwright.plan.planning import make_plan
 from hostwright.stack.tried import Trial

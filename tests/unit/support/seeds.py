@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hostwright.common.yamlfile import Origin
+from hostwright.common.input.yamlfile import Origin
 from hostwright.inventory import Host, Value, VariableLayer
 from hostwright.rebuild.install.seeds.settings import Install, read_install
 from hostwright.transport.identity.keys import KeyPair, generate

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hostwright.plan.role import discover, in_order, rules_of, sections_of
+from hostwright.plan.roles.role import discover, in_order, rules_of, sections_of
 from hostwright.stack import rules, stackfile
 from hostwright.stack.fitting import Misfit
 from hostwright.stack.stack import Stack

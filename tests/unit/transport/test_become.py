@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hostwright.common.errors import BecomeError, InputError
 from hostwright.common.secret import Secret
-from hostwright.transport.become import BECOME_FAILED_STATUS, check_become, root_command, wrap
+from hostwright.transport.root.become import BECOME_FAILED_STATUS, check_become, root_command, wrap
 
 #: Stands in for sudo where the tests run as a user: what it does is not what is tested here.
 SUDO = """\

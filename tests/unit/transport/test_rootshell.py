@@ -15,8 +15,8 @@ from hostwright.common.errors import BecomeError, ScriptFailed, Unreachable
 from hostwright.common.secret import Secret
 from hostwright.inventory import Host
 from hostwright.transport import Output
-from hostwright.transport.become import BECOME_FAILED_STATUS
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.become import BECOME_FAILED_STATUS
+from hostwright.transport.root.rootshell import RootShell
 from tests.unit.transport.test_become import SUDO
 
 PASSWORD = "it's $(hunter2)"

@@ -10,8 +10,8 @@ import pytest
 from hostwright.common.errors import HostError
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Roster
-from hostwright.plan.role import discover
-from hostwright.plan.site import STANDARD, Site
+from hostwright.plan.roles.role import discover
+from hostwright.plan.roles.site import STANDARD, Site
 from hostwright.verify.checking import Checks, check_layers, files_of
 
 ROLE = """\
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
-from hostwright.plan.role import Wanted, role
+from hostwright.plan.roles.role import Wanted, role
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from hostwright.common.errors import Unreachable
 from hostwright.common.secret import Secret
 from hostwright.inventory import Host
 from hostwright.transport import Output
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 from hostwright.verify import eyes
 from tests.unit.transport.test_become import SUDO
 

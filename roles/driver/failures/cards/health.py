@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from hostwright.audit.failures import FailureRule, ForPeople, Sign
 from hostwright.audit.hardware.gpu import Gpu
-from hostwright.audit.look import Look
+from hostwright.audit.judging.look import Look
 from hostwright.standard.roles.driver.failures.cards.memory import card
 from hostwright.standard.roles.driver.failures.cards.thresholds import BRAKED, HOT
 from hostwright.standard.roles.driver.failures.units import PERSISTENCED, UNITS

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 
 from hostwright.audit.failures import FailureRule, Hardware, Sign
 from hostwright.audit.hardware.gpu import Gpu
-from hostwright.audit.look import Look, Unread
-from hostwright.plan.hostfacts import PCI, pci_devices
+from hostwright.audit.judging.look import Look, Unread
+from hostwright.plan.host.hostfacts import PCI, pci_devices
 from hostwright.plan.model import Probe
-from hostwright.resources.gpu_use import gpu_ids, nvswitches
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
 from hostwright.standard.roles.driver.failures.cards.memory import card
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE
 from hostwright.standard.roles.driver.failures.load import gpu_unsupported, init_failed
+from hostwright.standard.roles.driver.gpu_use import gpu_ids, nvswitches
 from hostwright.standard.roles.driver.gpus import smi
 
 #: ``gpu PATH`` of each card in /sys, through all bridges above it; where there are two, ``acs ADDRESS`` of each device

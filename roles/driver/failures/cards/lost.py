@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from hostwright.audit.failures.rule import Sign
-from hostwright.audit.look import Look, Unread
+from hostwright.audit.judging.look import Look, Unread
 from hostwright.standard.roles.driver.gpus import kernel_log, smi
 from hostwright.standard.roles.driver.nvsmi.fields import LOST
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, GpuReport

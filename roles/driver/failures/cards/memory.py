@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from hostwright.audit.failures import FailureRule, Hardware, Sign
 from hostwright.audit.hardware.gpu import EccCounts, Gpu
-from hostwright.audit.look import Look
+from hostwright.audit.judging.look import Look
 from hostwright.standard.roles.driver.failures.cards.thresholds import (
     CORRECTED,
     DRAM_CORRECTED,

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from hostwright.audit.failures import Case, FailureRule, Hardware, Sign
 from hostwright.audit.hardware.gpu import GpuEvent
-from hostwright.audit.look import Look, Unread
+from hostwright.audit.judging.look import Look, Unread
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
 from hostwright.standard.roles.driver.failures.cards.thresholds import RECENT
 from hostwright.standard.roles.driver.failures.cards.treatments import GPUD

@@ -18,14 +18,15 @@ from hostwright.apply.disturb.draining import Context, DrainDecision, Hooks, dra
 from hostwright.apply.events import Event, Waiting
 from hostwright.common.durations import Clock
 from hostwright.common.errors import HostError, InputError, InputErrors, StepFailed, Unreachable
+from hostwright.common.input.yamlfile import Origin
 from hostwright.common.secret import Secret
-from hostwright.common.yamlfile import Origin
 from hostwright.inventory import Host, Value
 from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.host.drained import DRAINED, Drained, drained
 from hostwright.plan.model import Answer, Change, Facts, Plan, Planned, Reboot, RolePlan, Step
-from hostwright.transport import Output, rootshell
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport import Output
+from hostwright.transport.root import rootshell
+from hostwright.transport.root.rootshell import RootShell
 from tests.unit.support.shell import OWNER
 
 COMMANDS = {"hostwright_drain": "scontrol drain", "hostwright_undrain": "scontrol resume"}

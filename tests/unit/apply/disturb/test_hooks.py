@@ -14,8 +14,9 @@ from hostwright.apply.disturb import hooks
 from hostwright.apply.disturb.hooks import Ended, run_here, run_there
 from hostwright.common.errors import Unreachable
 from hostwright.inventory import Host
-from hostwright.transport import Output, rootshell
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport import Output
+from hostwright.transport.root import rootshell
+from hostwright.transport.root.rootshell import RootShell
 
 ABOUT = {"HOSTWRIGHT_HOST": "gpu01", "HOSTWRIGHT_REASON": 'it\'s $(touch evil) `id` "$HOME"'}
 SHOW = 'printf "%s\\n" "$HOSTWRIGHT_HOST" "$HOSTWRIGHT_REASON"'

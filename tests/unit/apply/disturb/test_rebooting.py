@@ -15,11 +15,12 @@ from hostwright.apply.disturb.rebooting import PATIENCE_S, Seen, look, patience,
 from hostwright.apply.events import Event, Waiting
 from hostwright.common.durations import Clock
 from hostwright.common.errors import BecomeError, HostError, InputError, Stopped, Unreachable
-from hostwright.common.yamlfile import Origin
+from hostwright.common.input.yamlfile import Origin
 from hostwright.inventory import Host, Value
-from hostwright.transport import Output, rootshell
+from hostwright.transport import Output
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root import rootshell
+from hostwright.transport.root.rootshell import RootShell
 from tests.unit.support.shell import program
 
 OLD, NEW, NEWER = (f"{digit}0000000-0000-4000-8000-000000000000" for digit in "123")

@@ -17,15 +17,16 @@ from hostwright.apply.jobs import jobs, scripting
 from hostwright.common.errors import Locked, NotConverged, Refused, SeveralFailed, StepFailed, Stopped, Unreachable
 from hostwright.common.quoting import sh
 from hostwright.fleet import DEFAULT_INVENTORY
-from hostwright.plan import planning, release
+from hostwright.plan import planning
 from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import jobs as hostjobs
+from hostwright.plan.host import release
+from hostwright.plan.host.occupancy import Occupancies
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Step
-from hostwright.plan.occupancy import Occupancies
 from hostwright.plan.planning import Desired, DesiredRole
 from hostwright.resources import originals
 from hostwright.transport import Output
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 from tests.unit.support.known import KNOWN
 from tests.unit.support.stacks import load_stack
 
@@ -97,7 +98,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(scripting, "LOCK_DIR", str(tmp_path / "locks"))
     monkeypatch.setattr("hostwright.plan.planning.check_host", lambda *asked: [])
     plainly = lambda user, root, password: f"{user}\n{root}".encode()  # noqa: E731
-    monkeypatch.setattr("hostwright.transport.rootshell.wrap", plainly)
+    monkeypatch.setattr("hostwright.transport.root.rootshell.wrap", plainly)
     return tmp_path
 
 

@@ -15,7 +15,7 @@ from hostwright.common.errors import Stopped, Unreachable
 from hostwright.inventory import Host
 from hostwright.transport import Output
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 
 REFUSED = Unreachable("gpu01", "192.0.2.1:22 refuses the connection", passing=True)
 NO_LOGIN = Unreachable("gpu01", "no usable key and no password")

@@ -22,9 +22,9 @@ from hostwright.apply import events
 from hostwright.apply.events import Event
 from hostwright.apply.journal import Journal, Redactor, Runs, load_facts, secrets_in
 from hostwright.apply.journal.records import IDENTIFIERS
+from hostwright.common.input.yamlfile import Origin
 from hostwright.common.places import place_of
 from hostwright.common.secret import Secret
-from hostwright.common.yamlfile import Origin
 from hostwright.inventory import Host, Value
 from hostwright.inventory.model import VariableLayer
 from hostwright.plan.model import (

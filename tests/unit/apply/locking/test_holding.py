@@ -19,11 +19,11 @@ import pytest
 from hostwright.apply.locking import holding
 from hostwright.apply.locking.holding import HostLock
 from hostwright.common.errors import HostError, Locked, Unreachable
-from hostwright.plan import locks
-from hostwright.plan.locks import Holder
+from hostwright.plan.host import locks
+from hostwright.plan.host.locks import Holder
 from hostwright.plan.model import Answer, Facts
 from hostwright.transport import Output
-from hostwright.transport.rootshell import RootShell
+from hostwright.transport.root.rootshell import RootShell
 from tests.unit.plan.test_locks import MINE, NOW, RMA, THEIRS, place, seen
 from tests.unit.support.shell import program
 

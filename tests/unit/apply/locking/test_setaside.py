@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hostwright.apply.locking import setaside
 from hostwright.common.errors import HostwrightError, InputError, Locked
-from hostwright.plan.locks import OperatorLock
+from hostwright.plan.host.locks import OperatorLock
 from tests.unit.support.rebuilds import NOW
 
 INVENTORY = "inventory/hosts.yml"

@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.look import Unread
+from hostwright.audit.judging.look import Unread
+from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Answer, Facts, Probe
-from hostwright.plan.release import RELEASE
-from hostwright.resources.containers import SNAP_DOCKER
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.services import Disturbing, Fresh
+from hostwright.standard.roles.container.engine import SNAP_DOCKER
 from hostwright.standard.roles.container.failures import FAILURES as CONTAINERS
 from hostwright.standard.roles.container.failures import units
 from hostwright.standard.roles.container.failures.docker import HOOK_THERE, LINKS

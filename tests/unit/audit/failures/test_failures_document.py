@@ -17,7 +17,7 @@ from tests.unit.support.documents import anchors, text_of
 from tests.unit.support.known import KNOWN, RULES, SIGNED
 
 if TYPE_CHECKING:
-    from hostwright.audit.look import Look
+    from hostwright.audit.judging.look import Look
 
 
 def seen(look: Look) -> Iterator[str]:

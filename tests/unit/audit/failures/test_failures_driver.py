@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.look import Unread
+from hostwright.audit.judging.look import Unread
 from hostwright.plan.host import jobs
-from hostwright.plan.hostfacts import PCI, UNAME
+from hostwright.plan.host.hostfacts import PCI, UNAME
 from hostwright.plan.model import Answer, Probe
-from hostwright.resources.gpu_use import DISPLAY, SECURE_BOOT
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.kernel import HEADERS, NOUVEAU
 from hostwright.standard.roles.driver import Driver
@@ -24,6 +23,7 @@ from hostwright.standard.roles.driver.failures import install as driver_install
 from hostwright.standard.roles.driver.failures import load as driver_load
 from hostwright.standard.roles.driver.failures import state as driver_state
 from hostwright.standard.roles.driver.failures import units
+from hostwright.standard.roles.driver.gpu_use import DISPLAY, SECURE_BOOT
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG
 from tests.unit.roles.test_role_driver import BARE, FM, NVSWITCH, OTHER, T4, V, state

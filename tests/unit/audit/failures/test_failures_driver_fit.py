@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hostwright.plan.hostfacts import PCI
+from hostwright.plan.host.hostfacts import PCI
 from hostwright.plan.model import Answer
 from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE
 from hostwright.standard.roles.driver.failures import load as driver_load

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.audit.look import Unread
+from hostwright.audit.judging.look import Unread
 from hostwright.plan.model import Probe
 from hostwright.resources.files.files import File, content_probe, stat_probe
 from hostwright.resources.packages.packages import DPKG

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.audit.hardware.gpu import Gpu, GpuLink, GpuProcess
-from hostwright.plan.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
+from hostwright.plan.host.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.driver.failures.cards.links import ACS
 from hostwright.standard.roles.driver.failures.state import BOOTED

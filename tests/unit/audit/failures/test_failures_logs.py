@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from hostwright.audit.failures.logs import LAST_JOBS
-from hostwright.audit.look import Unread
+from hostwright.audit.judging.look import Unread
 from hostwright.plan.host import jobs
 from hostwright.plan.model import Answer
-from hostwright.resources.driver_steps import LOG
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.kernel import HEADERS
 from hostwright.standard.roles.driver.failures.logs import INSTALLER_LOG
 from hostwright.standard.roles.driver.failures.state import DKMS_TREE
+from hostwright.standard.roles.driver.steps import LOG
 from tests.unit.roles.test_role_driver import BARE, V, state
 from tests.unit.support.driver_looks import STATE, evidence, failed_job, findings, tree
 from tests.unit.support.shell import ask

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from hostwright.apply.jobs import jobs
 from hostwright.audit.failures import logs
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.look import Unread
+from hostwright.audit.judging.look import Unread
 from hostwright.plan.host import jobs as hostjobs
+from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Answer, Probe, RolePlan
-from hostwright.plan.release import RELEASE
 from hostwright.resources.packages.packages import DPKG
 from hostwright.standard.roles.base.failures import apt, disks, host
 from hostwright.standard.roles.base.failures.packages import DISK, PACKAGES

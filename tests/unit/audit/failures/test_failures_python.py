@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.audit.failures.rule import FailureRule
-from hostwright.audit.look import Look, Unread
-from hostwright.plan.hostfacts import AVX, PYTHONS
+from hostwright.audit.judging.look import Look, Unread
+from hostwright.plan.host.hostfacts import AVX, PYTHONS
 from hostwright.plan.model import Answer
 from hostwright.plan.planning import Desired, DesiredRole
 from hostwright.resources.python.python import Recipe, Venv

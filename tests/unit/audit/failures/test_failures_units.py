@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from hostwright.plan.hostfacts import PCI
+from hostwright.plan.host.hostfacts import PCI
 from hostwright.plan.model import Probe
-from hostwright.resources.containers import LINKS_UNIT
+from hostwright.standard.roles.container.engine import LINKS_UNIT
 from hostwright.standard.roles.container.failures import units
 from hostwright.standard.roles.container.failures.state import COMMAND, SETTINGS
 from hostwright.standard.roles.driver.failures import units as daemons

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.audit.look import Unread
+from hostwright.audit.judging.look import Unread
 from hostwright.plan.model import Answer
 from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
 from hostwright.standard.roles.environment.failures.variables import VARIABLES, VARIABLES_RULES, assignments

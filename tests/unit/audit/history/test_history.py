@@ -15,7 +15,7 @@ from hostwright.audit.fleetaudit import Deviation, Finding, FleetAudit, HostAudi
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.history import History, Item
 from hostwright.audit.history.items import CARD, READING
-from hostwright.audit.judging import NOT_ASKED
+from hostwright.audit.judging.judging import NOT_ASKED
 
 FIRST = datetime(2026, 11, 1, 6, tzinfo=UTC)
 LAYERS = ("driver", "cuda", "gpu")

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.audit.history import History, Item, opening, schema, sqlitefile
+from hostwright.apply.journal import sqlitefile
+from hostwright.audit.history import History, Item, opening, schema
 from hostwright.audit.history.items import kept
 from hostwright.common.errors import HostwrightError, InputError
 from tests.unit.audit.history.test_history import LINK, audit, driver, filled, host, on, told, values

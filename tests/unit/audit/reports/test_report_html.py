@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 from hostwright.audit.fleetaudit import Deviation, FleetAudit, HostAudit, NotChecked, Reading, Spread
 from hostwright.audit.hardware.gpu import Gpu, GpuLink, GpuProcess
-from hostwright.audit.reports import html_charts, html_data
-from hostwright.audit.reports.html import PAGE, SCRIPTS, STYLES, digest, render_html
-from hostwright.audit.reports.html_charts import OTHERS, ChartGround, history
-from hostwright.audit.reports.html_matrix import Fold, matrix, met, tiles, worst_first
-from hostwright.audit.reports.html_spreads import comparisons
-from hostwright.audit.reports.html_text import TEXT_CHARACTERS, clean, embedded, folded, moment
+from hostwright.audit.reports.html import charts as html_charts
+from hostwright.audit.reports.html import data as html_data
+from hostwright.audit.reports.html.charts import OTHERS, ChartGround, history
+from hostwright.audit.reports.html.html import PAGE, SCRIPTS, STYLES, digest, render_html
+from hostwright.audit.reports.html.matrix import Fold, matrix, met, tiles, worst_first
+from hostwright.audit.reports.html.spreads import comparisons
+from hostwright.audit.reports.html.text import TEXT_CHARACTERS, clean, embedded, folded, moment
 from hostwright.audit.reports.trend import TrendPoint
 from tests.unit.support.audits import CARD, EACH, HOSTILE, LIAR, WARNING, XID, fleet, host
 

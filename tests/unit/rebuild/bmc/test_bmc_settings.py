@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.common.errors import InputError, InputErrors
+from hostwright.common.input.yamlfile import Origin, Vaulted
 from hostwright.common.secret import Secret
-from hostwright.common.yamlfile import Origin, Vaulted
 from hostwright.inventory import Host, Value, load
 from hostwright.rebuild.bmc import Bmc, BmcError, read_bmc
 from hostwright.rebuild.bmc.passwords import password_of

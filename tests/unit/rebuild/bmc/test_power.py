@@ -21,11 +21,11 @@ from hostwright.common.errors import InputError, Locked, Refused, Unreachable
 from hostwright.common.operator import machine_id, operator
 from hostwright.fleet import Member
 from hostwright.plan.host.jobs import RUNNING
-from hostwright.plan.locks import LOCK, RUN_LOCK, Holder, OperatorLock
+from hostwright.plan.host.locks import LOCK, RUN_LOCK, Holder, OperatorLock
+from hostwright.plan.host.occupancy import standard_occupancies
 from hostwright.plan.model import Answer, Facts
-from hostwright.plan.occupancy import standard_occupancies
 from hostwright.rebuild import orders
-from hostwright.resources.gpu_use import GPU_CONTAINERS, HOLDERS
+from hostwright.standard.roles.driver.gpu_use import GPU_CONTAINERS, HOLDERS
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from tests.unit.support.redfish import PASSWORD, RESET, USER, Machine, redfish, refusal
 

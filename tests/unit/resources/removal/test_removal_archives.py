@@ -15,8 +15,8 @@ from hostwright.plan.model import Answer, Change, Facts, Resource
 from hostwright.resources.files import archives, archives_gone
 from hostwright.resources.files.archives import Delivered, Strays
 from hostwright.resources.files.archives_gone import SetBack, SpreadGone
-from hostwright.stack import hostcache
 from hostwright.stack.stack import Artifact
+from hostwright.stack.store import hostcache
 from tests.unit.resources.test_resources_archives import FILES, LINKS, version
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import ask, program, run

@@ -11,10 +11,16 @@ from hypothesis import strategies as st
 
 from hostwright.plan.model import Answer, Change, Facts, Resource
 from hostwright.resources.conditions import When
-from hostwright.resources.containers import DeviceLinks, DockerEngine, Programs
 from hostwright.resources.departing import DebsGone, UserGone
-from hostwright.resources.docker_gone import DataSpared, EmptyDataGone, EngineGone, containerd_data, docker_data
 from hostwright.resources.originals import PACKAGES_BEFORE
+from hostwright.standard.roles.container.engine import DeviceLinks, DockerEngine, Programs
+from hostwright.standard.roles.container.removal import (
+    DataSpared,
+    EmptyDataGone,
+    EngineGone,
+    containerd_data,
+    docker_data,
+)
 from tests.unit.support.facts import changes_of, facts_for
 from tests.unit.support.shell import ask, run
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.plan.model import Answer, Change, Facts, Refusal
-from hostwright.resources import driver_steps
-from hostwright.resources.driver_gone import STATE, DriverGone, Remains
-from hostwright.resources.gpu_use import DISPLAY
-from hostwright.resources.runfile import NvidiaRunfile, WithDriver
 from hostwright.resources.system.services import Service
+from hostwright.standard.roles.driver import steps as driver_steps
+from hostwright.standard.roles.driver.gpu_use import DISPLAY
+from hostwright.standard.roles.driver.removal import STATE, DriverGone, Remains
+from hostwright.standard.roles.driver.runfile import NvidiaRunfile, WithDriver
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import ask, program, run
 from tests.unit.support.stacks import load_stack

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostwright.plan.hostfacts import UNAME
+from hostwright.plan.host.hostfacts import UNAME
 from hostwright.plan.model import Answer, Change, Facts, Resource
 from hostwright.resources.conditions import Differs
 from hostwright.resources.originals import INSTALLED_BY_US, MANUAL_BEFORE, PACKAGES_BEFORE, RECORD, note_installed

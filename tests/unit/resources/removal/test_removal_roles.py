@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.plan.model import Answer, Facts, Probe, Resource
 from hostwright.plan.planning import desire, make_plan, removal_of
-from hostwright.plan.role import Wanted, discover
+from hostwright.plan.roles.role import Wanted, discover
 from hostwright.standard.roles.cuda import Cuda
 from tests.unit.support.stacks import load_stack
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.plan.model import Answer, Change, Facts
-from hostwright.plan.role import Wanted
+from hostwright.plan.roles.role import Wanted
 from hostwright.resources.originals import kept
 from hostwright.resources.python.python import HOMES, Venv
 from hostwright.resources.python.venv_gone import VenvGone

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hostwright.common.errors import InputError, InputErrors, Refused
-from hostwright.common.yamlfile import Origin
+from hostwright.common.input.yamlfile import Origin
 from hostwright.inventory import Host
 from hostwright.inventory.model import HOST_LEVEL, Value
 from hostwright.rebuild.install import sources

@@ -23,9 +23,9 @@ from typing import Any, TypeVar
 
 from hostwright.common.errors import InputError
 from hostwright.common.templates import STANDARD, render
-from hostwright.plan.auditvalue import AuditValue
-from hostwright.plan.layers import in_sequence
 from hostwright.plan.model import Resource
+from hostwright.plan.roles.auditvalue import AuditValue
+from hostwright.plan.roles.layers import in_sequence
 from hostwright.stack.fitting import RoleRules
 from hostwright.stack.stack import Section, Share, Stack
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import pairwise
 
-from hostwright.audit.reports.html_matrix import STATUSES
-from hostwright.audit.reports.html_text import day_of, line, name
+from hostwright.audit.reports.html.matrix import STATUSES
+from hostwright.audit.reports.html.text import day_of, line, name
 from hostwright.audit.reports.table import SHOWN, WORDS
 from hostwright.audit.reports.trend import TrendPoint
 

@@ -11,13 +11,19 @@ from hostwright.common.quoting import words
 from hostwright.plan.model import Change, Facts, Probe, Refusal, Resource, Step
 from hostwright.resources.conditions import When
 from hostwright.resources.departing import DebsGone, UserGone
-from hostwright.resources.docker_gone import CONTAINERD_PACKAGES, DataSpared, EngineGone, containerd_data, docker_data
 from hostwright.resources.files.files import File, Link, few
 from hostwright.resources.packages.packaged import reinstall_script
 from hostwright.resources.packages.packages import DPKG, DPKG_LOCK, MIRROR_TRIES, Debs, DebsAbsent, dpkg_table
 from hostwright.resources.packages.repositories import AptSource, Keyring, SourcesDisabled
-from hostwright.stack.hostcache import host_path
 from hostwright.stack.stack import AptRepository, Stack
+from hostwright.stack.store.hostcache import host_path
+from hostwright.standard.roles.container.removal import (
+    CONTAINERD_PACKAGES,
+    DataSpared,
+    EngineGone,
+    containerd_data,
+    docker_data,
+)
 
 DAEMON_JSON = "/etc/docker/daemon.json"
 LINKS_UNIT = "hostwright-nvidia-dev-char.service"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hostwright.audit.fleetaudit import Spread
-from hostwright.audit.reports.html_text import first, folded, line, name
+from hostwright.audit.reports.html.text import first, folded, line, name
 
 VALUES = 8  #: of one reading that are listed; serial numbers and the like have as many as there are hosts
 BUTTONS = 12  #: hosts of one value that can be opened one by one

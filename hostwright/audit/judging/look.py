@@ -9,7 +9,7 @@ from functools import cached_property, wraps
 from typing import Any, TypeVar, cast
 
 from hostwright.audit.hardware.gpu import Gpu, GpuEvent
-from hostwright.plan.hostfacts import read_host
+from hostwright.plan.host.hostfacts import read_host
 from hostwright.plan.model import Answer, Facts, Planned, Probe
 from hostwright.plan.planning import Desired
 from hostwright.resources.packages.packages import DPKG, Installed, dpkg_table

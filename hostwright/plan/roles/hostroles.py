@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hostwright.common.errors import InputError, InputErrors
-from hostwright.common.nearest import suggestion
-from hostwright.common.validation import names_at
+from hostwright.common.input.nearest import suggestion
+from hostwright.common.input.validation import names_at
 from hostwright.inventory import Host, definitions
-from hostwright.plan.role import Role, in_order
+from hostwright.plan.roles.role import Role, in_order
 from hostwright.stack.stack import Stack
 
 VARIABLE = "hostwright_roles"

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from hostwright.audit.drift import last_good, shown
 from hostwright.audit.failures import Catalogue, FailureRule, Sign, catalogue
 from hostwright.audit.fleetaudit import (
     GPU_LAYER,
@@ -20,10 +19,11 @@ from hostwright.audit.fleetaudit import (
     worst,
 )
 from hostwright.audit.hardware.gpu import Gpu, GpuEvent
-from hostwright.audit.look import Cards, Look, Unread
+from hostwright.audit.judging.drift import last_good, shown
+from hostwright.audit.judging.look import Cards, Look, Unread
 from hostwright.audit.readings.answers import all_values, value_probes
 from hostwright.audit.readings.host import readings
-from hostwright.plan import release
+from hostwright.plan.host import release
 from hostwright.plan.member import Member
 from hostwright.plan.model import Facts, Planned, Probe
 from hostwright.plan.planning import DesiredRole, notes_on, off_roles

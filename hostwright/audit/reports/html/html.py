@@ -18,11 +18,11 @@ from markupsafe import Markup
 
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.audit.reports.ages import Ages
-from hostwright.audit.reports.html_charts import HEIGHT, WIDTH, history
-from hostwright.audit.reports.html_data import details
-from hostwright.audit.reports.html_matrix import STATUSES, Fold, matrix, met, tiles, worst_first
-from hostwright.audit.reports.html_spreads import alike, comparisons
-from hostwright.audit.reports.html_text import embedded, folded, moment, name
+from hostwright.audit.reports.html.charts import HEIGHT, WIDTH, history
+from hostwright.audit.reports.html.data import details
+from hostwright.audit.reports.html.matrix import STATUSES, Fold, matrix, met, tiles, worst_first
+from hostwright.audit.reports.html.spreads import alike, comparisons
+from hostwright.audit.reports.html.text import embedded, folded, moment, name
 from hostwright.audit.reports.table import SHOWN, WORDS
 from hostwright.audit.reports.trend import TrendPoint
 

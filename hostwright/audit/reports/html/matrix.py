@@ -10,7 +10,7 @@ from typing import Literal
 
 from hostwright.audit.fleetaudit import WORST_FIRST, FleetAudit, HostAudit, LayerStatus
 from hostwright.audit.reports.ages import Ages
-from hostwright.audit.reports.html_text import folded, line, name
+from hostwright.audit.reports.html.text import folded, line, name
 from hostwright.audit.reports.table import ABSENT, SHOWN, WORDS
 
 FOLD_FROM = 3  #: alike hosts; two rows are read faster than a row that must be opened

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from hostwright.common.errors import ArtifactError
-from hostwright.stack.artifacts import AnyArtifact, Pin, Store, locked, read_pins, settle, sha256_of, write_pin
-from hostwright.stack.fetching import discard, fetch, make_session
+from hostwright.stack.store.artifacts import AnyArtifact, Pin, Store, locked, read_pins, settle, sha256_of, write_pin
+from hostwright.stack.store.fetching import discard, fetch, make_session
 
 if TYPE_CHECKING:
     import requests

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from hostwright.plan.hostfacts import PCI, display_controllers, pci_devices
+from hostwright.plan.host.hostfacts import PCI, display_controllers, pci_devices
 from hostwright.plan.model import Facts, Probe, Refusal, Resource
-from hostwright.resources.containers import DeviceLinks
+from hostwright.standard.roles.container.engine import DeviceLinks
 
 NVIDIA = 0x10DE  #: the vendor on the PCI bus
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from hostwright.audit.fleetaudit import Deviation, Finding, FleetAudit, HostAudit, NotChecked, Reading
 from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuEvent
 from hostwright.audit.reports.ages import Ages
-from hostwright.audit.reports.html_text import clean, first, moment, name
+from hostwright.audit.reports.html.text import clean, first, moment, name
 from hostwright.audit.reports.table import SHOWN, WORDS
 
 T = TypeVar("T")

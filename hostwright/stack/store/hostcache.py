@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.stack.artifacts import AnyArtifact
+from hostwright.stack.store.artifacts import AnyArtifact
 
 CACHE = "/var/cache/hostwright/artifacts"
 

@@ -22,7 +22,7 @@ from pathlib import Path
 import hostwright
 from hostwright.common.errors import InputError
 from hostwright.common.userpaths import expanded
-from hostwright.plan.role import OWN_ROLES, STANDARD_ROLES
+from hostwright.plan.roles.role import OWN_ROLES, STANDARD_ROLES
 
 VARIABLE = "HOSTWRIGHT_SITE"
 STANDARD = Path(hostwright.__file__).parent / "standard"

@@ -12,7 +12,7 @@ from functools import cache
 
 from hostwright.plan.model import Facts, Probe
 from hostwright.plan.probing import ordered
-from hostwright.plan.role import Role, discover
+from hostwright.plan.roles.role import Role, discover
 
 PART = "occupancy"  #: the module of a role's folder that has one, as ``OCCUPANCY``
 

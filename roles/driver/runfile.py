@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from hostwright.common.quoting import sh, words
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Resource, Step, users_of
 from hostwright.plan.state_identity import NO_IDENTITY
-from hostwright.resources import driver_steps as steps
-from hostwright.resources.driver_gone import DriverGone
 from hostwright.resources.files.files import ABSENT
-from hostwright.resources.gpu_use import DISPLAY, SECURE_BOOT, display, unsigned_refused
 from hostwright.resources.packages.packages import DPKG, dpkg_table, named_like
 from hostwright.resources.system.kernel import KERNEL_GONE, NOUVEAU, boots_first
-from hostwright.stack.hostcache import host_path
 from hostwright.stack.stack import Artifact
+from hostwright.stack.store.hostcache import host_path
+from hostwright.standard.roles.driver import steps
+from hostwright.standard.roles.driver.gpu_use import DISPLAY, SECURE_BOOT, display, unsigned_refused
+from hostwright.standard.roles.driver.removal import DriverGone
 
 #: Packages that are, or belong to, somebody else's NVIDIA driver: Debian's, Ubuntu's, NVIDIA's repository's.
 DRIVER_PACKAGES = (

@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from hostwright.common.errors import ScriptFailed, Unreachable
-from hostwright.transport.become import check_become, root_command, wrap
 from hostwright.transport.exchange import UNKNOWN_STATUS
+from hostwright.transport.root.become import check_become, root_command, wrap
 
 if TYPE_CHECKING:
     from hostwright.common.secret import Secret

@@ -12,9 +12,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from hostwright.common.errors import InputError
-from hostwright.common.nearest import suggestion
+from hostwright.common.input.nearest import suggestion
+from hostwright.common.input.yamlfile import Origin, Where
 from hostwright.common.secret import Secret
-from hostwright.common.yamlfile import Origin, Where
 
 SHOWN_CHARACTERS = 60  #: of a wrong value in a message
 

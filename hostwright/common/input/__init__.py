@@ -1,0 +1,1 @@
+"""Files that people write: YAML with its places, mistakes as sentences, what was perhaps meant."""
