@@ -15,11 +15,12 @@ KEYS: tuple[tuple[str, dict[str, str | None]], ...] = (
     ("base", {
         "kernel": None, "distribution": None, "secure boot": None, "product": None, "board": None,
         "bios version": None, "bios date": None, "cpu": None, "microcode": None, "memory": None, "dkms": None,
-        "nouveau": "gone", "driver pins": "yes", "upgrades blacklist": "yes",
+        "upgrades blacklist": "yes",
     }),
     ("driver", {
         "loaded": "470.182.03", "module": "470.182.03", "dkms": "470.182.03", "libcuda": "470.182.03",
-        "libnvidia-ml": "470.182.03", "nvidia-smi": "yes", "persistence daemon": "active", "fabric manager": None,
+        "libnvidia-ml": "470.182.03", "nouveau": "gone", "driver pins": "yes",
+        "nvidia-smi": "yes", "persistence daemon": "active", "fabric manager": None,
     }),
     ("cuda", {
         "nvcc": "V11.2.152", "toolkit": "11.2.2-1", "toolkit hold": "held", "cuda-cudart-11-2": "11.2.152-1",

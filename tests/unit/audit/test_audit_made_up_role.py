@@ -48,7 +48,7 @@ def widget(v: Widget, host: Wanted):
     yield from ()
 '''
 AUDIT = r"""
-from hostwright.plan.auditvalue import (
+from hostwright.plan.roles.auditvalue import (
     DISTRIBUTION, AuditValue, FileLine, LibraryVersion, PackageVersion, Snippet, UnitProperty,
 )
 

@@ -25,6 +25,7 @@ from hostwright.plan.roles.role import Wanted
 from hostwright.resources.files.files import File
 from hostwright.standard.roles.base import Base, base
 from hostwright.standard.roles.cudnn import Cudnn
+from hostwright.standard.roles.driver import Driver, driver
 from hostwright.standard.roles.environment import Environment, environment
 from hostwright.standard.roles.tensorflow import Tensorflow
 from tests.unit.support.auditvalues import values, wanted
@@ -101,7 +102,7 @@ def test_a_bare_host_says_that_nothing_is_there(tmp_path: Path):
         ("/etc/profile.d/cuda.sh", {"environment profile": "no"}),
         (f"{VENV}/lib/python3.9/site-packages/numpy-1.26.4.dist-info", {"tensorflow numpy": ""}),
         ("/etc/docker/daemon.json", {"container nvidia runtime": "no"}),
-        ("/etc/apt/preferences.d/hostwright-no-other-driver", {"base driver pins": "no"}),
+        ("/etc/apt/preferences.d/hostwright-no-other-driver", {"driver driver pins": "no"}),
         ("/var/lib/hostwright/release.json", {"release stack": ""}),
     ],
 )
@@ -259,7 +260,8 @@ def test_fabric_manager_is_found_by_any_branch(host: MadeUp):
 
 def test_the_paths_are_those_of_the_roles():
     text = user_program(ALL)
-    written = [one.path for one in base.resources(Base(), Wanted(STACK)) if isinstance(one, File)]
+    states = (*base.resources(Base(), Wanted(STACK)), *driver.resources(Driver(), Wanted(STACK)))
+    written = [one.path for one in states if isinstance(one, File)]
     written = [path for path in written if path.startswith("/etc/apt/")]
     written += [
         one.path
