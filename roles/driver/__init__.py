@@ -12,9 +12,9 @@ from hostwright.resources.files.files import File
 from hostwright.resources.packages.debfile import DebFile
 from hostwright.resources.system.accounts import SystemUser
 from hostwright.resources.system.services import Disturbing, Fresh, Service
-from hostwright.standard.roles.driver.gpu_use import GpuPresent, HasNvSwitch, ReloadTakesGpus
-from hostwright.standard.roles.driver.others import no_other_driver
-from hostwright.standard.roles.driver.runfile import NvidiaRunfile, WithDriver
+from hostwright.standard.roles.driver.states.gpu_use import GpuPresent, HasNvSwitch, ReloadTakesGpus
+from hostwright.standard.roles.driver.states.others import no_other_driver
+from hostwright.standard.roles.driver.states.runfile import NvidiaRunfile, WithDriver
 
 USER = "nvidia-persistenced"
 PERSISTENCED = "nvidia-persistenced.service"

@@ -22,9 +22,9 @@ from hostwright.plan.roles.role import Wanted
 from hostwright.stack.versions import kernel_version
 from hostwright.standard.roles.base.audit import MACHINE
 from hostwright.standard.roles.driver import PERSISTENCED, Driver
-from hostwright.standard.roles.driver.others import PREFERENCES
 from hostwright.standard.roles.driver.rules import kernels_of
 from hostwright.standard.roles.driver.section import DriverSection
+from hostwright.standard.roles.driver.states.others import PREFERENCES
 
 MODULE = Snippet.beside(__file__, "audit.sh", "driver")
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")

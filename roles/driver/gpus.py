@@ -6,8 +6,8 @@ from hostwright.audit.hardware.gpu import Gpu, GpuEvent
 from hostwright.audit.judging.look import Cards, Look, Unread, once
 from hostwright.plan.host.hostfacts import PCI
 from hostwright.plan.model import Facts
-from hostwright.standard.roles.driver.gpu_use import gpu_ids
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, NVLINKS, GpuReport, read_report
+from hostwright.standard.roles.driver.states.gpu_use import gpu_ids
 from hostwright.standard.roles.driver.xids.events import xid_events
 from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG, KernelLine, kernel_lines
 

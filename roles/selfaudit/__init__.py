@@ -15,7 +15,7 @@ from hostwright.plan.roles.role import EVERY, Wanted, role
 from hostwright.resources.conditions import Answers, Script, When
 from hostwright.resources.files.files import Directory, File
 from hostwright.resources.system.services import Disturbing, Service
-from hostwright.standard.roles.driver.gpu_use import ReloadTakesGpus
+from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
 
 PROGRAM = "/usr/local/lib/hostwright/selfaudit"
 RESULT = "/var/lib/hostwright/selfaudit.json"

@@ -12,8 +12,8 @@ from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.progress import run_audience
-from hostwright.cli.views.rebuilds import announce, show_decisions, show_rebuilt
-from hostwright.cli.views.rebuildtimes import times_table
+from hostwright.cli.views.rebuilding.rebuilds import announce, show_decisions, show_rebuilt
+from hostwright.cli.views.rebuilding.times import times_table
 from hostwright.common.errors import InputError
 from hostwright.plan.host.locks import read_duration
 from hostwright.rebuild import report

@@ -25,7 +25,7 @@ from hostwright.standard.roles.driver.failures.state import (
     unfit,
     wanted_version,
 )
-from hostwright.standard.roles.driver.runfile import DriverState
+from hostwright.standard.roles.driver.states.runfile import DriverState
 
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look

@@ -10,7 +10,7 @@ from hostwright.plan.host.hostfacts import PCI
 from hostwright.resources.packages.packages import DPKG, named_like
 from hostwright.standard.roles.driver.failures.state import driver_of
 from hostwright.standard.roles.driver.failures.units import FABRIC_MANAGER, UNITS
-from hostwright.standard.roles.driver.gpu_use import nvswitches
+from hostwright.standard.roles.driver.states.gpu_use import nvswitches
 
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look

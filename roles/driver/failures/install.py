@@ -26,9 +26,9 @@ from hostwright.standard.roles.driver.failures.state import (
     wanted_version,
 )
 from hostwright.standard.roles.driver.failures.units import PERSISTENCED, UNITS
-from hostwright.standard.roles.driver.gpu_use import DISPLAY, display, unsigned_refused
-from hostwright.standard.roles.driver.runfile import DriverState, NvidiaRunfile
-from hostwright.standard.roles.driver.steps import INSTALLING
+from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, display, unsigned_refused
+from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaRunfile
+from hostwright.standard.roles.driver.states.steps import INSTALLING
 
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look

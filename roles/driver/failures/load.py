@@ -23,10 +23,10 @@ from hostwright.standard.roles.driver.failures.state import (
     said_since_boot,
     unfit,
 )
-from hostwright.standard.roles.driver.gpu_use import SECURE_BOOT, gpu_ids, unsigned_refused
 from hostwright.standard.roles.driver.gpus import kernel_log, smi
 from hostwright.standard.roles.driver.nvsmi.fields import LOST
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
+from hostwright.standard.roles.driver.states.gpu_use import SECURE_BOOT, gpu_ids, unsigned_refused
 from hostwright.standard.roles.driver.xids.events import slot
 
 if TYPE_CHECKING:

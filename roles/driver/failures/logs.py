@@ -15,7 +15,7 @@ from hostwright.common.quoting import sh
 from hostwright.plan.host import jobs
 from hostwright.plan.model import Probe
 from hostwright.standard.roles.driver.failures.state import build_errors
-from hostwright.standard.roles.driver.steps import LOG
+from hostwright.standard.roles.driver.states.steps import LOG
 
 LAYER = "driver"
 

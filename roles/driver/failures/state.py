@@ -15,7 +15,7 @@ from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.resources.packages.packages import DPKG
 from hostwright.stack.rules import check_host
 from hostwright.standard.roles.driver.gpus import kernel_log
-from hostwright.standard.roles.driver.runfile import DriverState, NvidiaRunfile, driver_packages
+from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaRunfile, driver_packages
 from hostwright.standard.roles.driver.xids.events import loaded_at
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 

@@ -8,7 +8,7 @@ from hostwright.audit.failures import FailureRule, Sign, Stuck
 from hostwright.audit.failures.units import Units
 from hostwright.audit.judging.look import Look, Unread
 from hostwright.plan.host.hostfacts import PCI
-from hostwright.standard.roles.driver.gpu_use import nvswitches
+from hostwright.standard.roles.driver.states.gpu_use import nvswitches
 
 PERSISTENCED = "nvidia-persistenced.service"
 FABRIC_MANAGER = "nvidia-fabricmanager.service"

@@ -11,8 +11,8 @@ from hostwright.standard.roles.driver.failures.kernel import KERNELS, OPEN_DRIVE
 from hostwright.standard.roles.driver.failures.logs import INSTALLER_LOG
 from hostwright.standard.roles.driver.failures.state import DKMS_TREE
 from hostwright.standard.roles.driver.failures.units import PERSISTENCED, UNITS
-from hostwright.standard.roles.driver.gpu_use import DISPLAY, SECURE_BOOT
-from hostwright.standard.roles.driver.steps import INSTALLING
+from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT
+from hostwright.standard.roles.driver.states.steps import INSTALLING
 from tests.lab.audit.made_up_cards import REPORT
 from tests.lab.audit.made_up_case import Answers, Change, log, made_up, says, together
 from tests.lab.audit.made_up_smi import fails

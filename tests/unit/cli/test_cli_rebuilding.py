@@ -9,7 +9,7 @@ from rich.console import Console
 
 from hostwright.apply.rollout.limits import Limits
 from hostwright.apply.rollout.rollout import roll_out
-from hostwright.cli.views.rebuilds import decisions_table, rebuilds_table
+from hostwright.cli.views.rebuilding.rebuilds import decisions_table, rebuilds_table
 from hostwright.rebuild.rebuild import OUTCOMES
 from hostwright.rebuild.run import ENDED
 from hostwright.rebuild.ways.ways import decide

@@ -8,7 +8,7 @@ from hostwright.fleet import Fleet
 from hostwright.plan.host.occupancy import Occupancies, Occupancy, standard_occupancies
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.plan.planning import Desired, removal_of
-from hostwright.standard.roles.driver.gpu_use import BUSY_PROBES
+from hostwright.standard.roles.driver.states.gpu_use import BUSY_PROBES
 from tests.unit.support.stacks import load_stack
 
 ONE, OTHER = Probe("cat one"), Probe("cat other")

@@ -10,7 +10,7 @@ from hostwright.plan.model import Answer, Change, Facts, Probe, Step
 from hostwright.plan.planning import PREFLIGHT, Desired, DesiredRole, at_work, desire, disturbing, make_plan
 from hostwright.plan.roles.role import Wanted, discover
 from hostwright.stack.rules import HostFacts, check_host
-from hostwright.standard.roles.driver.gpu_use import HOLDERS
+from hostwright.standard.roles.driver.states.gpu_use import HOLDERS
 from tests.unit.support.stacks import RULES, load_stack, with_values
 
 STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])

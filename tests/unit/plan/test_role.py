@@ -12,7 +12,7 @@ from hostwright.fleet import Fleet
 from hostwright.plan.model import Resource
 from hostwright.plan.roles.role import EVERY, Role, discover, goes_before, in_order, role
 from hostwright.resources.files.files import Absent
-from hostwright.standard.roles.driver.runfile import NvidiaRunfile
+from hostwright.standard.roles.driver.states.runfile import NvidiaRunfile
 from tests.unit.support.stacks import load_stack
 
 

@@ -18,7 +18,7 @@ from hostwright.resources.conditions import Answers, When
 from hostwright.resources.files.files import Absent, File, Link
 from hostwright.resources.packages.packages import Debs
 from hostwright.stack.stack import Artifact
-from hostwright.standard.roles.driver.runfile import NvidiaRunfile
+from hostwright.standard.roles.driver.states.runfile import NvidiaRunfile
 from tests.unit.support.standard import members
 
 KINDS = Path(__file__).parents[2] / "fixtures" / "state-kinds.json"

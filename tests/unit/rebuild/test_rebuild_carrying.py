@@ -32,7 +32,7 @@ from hostwright.rebuild.host.tools import Tools
 from hostwright.rebuild.rebuild import Rebuild
 from hostwright.rebuild.ways.diagnosis import Diagnosis
 from hostwright.rebuild.ways.looking import Looked, Ways
-from hostwright.standard.roles.driver.gpu_use import HOLDERS
+from hostwright.standard.roles.driver.states.gpu_use import HOLDERS
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.verify.verdict import Check
 from tests.unit.support.rebuilds import answers, finding, silent, xid

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from hostwright.cli.views.rebuildtimes import times_table
+from hostwright.cli.views.rebuilding.times import times_table
 from hostwright.rebuild.rebuild import TARGET_S, Rebuild
 from hostwright.rebuild.report import FEW, document, summarise, times
 from tests.unit.support.audits import HOSTILE

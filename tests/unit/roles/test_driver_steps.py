@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.standard.roles.driver import steps as driver_steps
-from hostwright.standard.roles.driver.gpu_use import BUSY_PROBES
-from hostwright.standard.roles.driver.runfile import NvidiaRunfile, WithDriver
+from hostwright.standard.roles.driver.states import steps as driver_steps
+from hostwright.standard.roles.driver.states.gpu_use import BUSY_PROBES
+from hostwright.standard.roles.driver.states.runfile import NvidiaRunfile, WithDriver
 from tests.unit.support.shell import program, run
 from tests.unit.support.stacks import load_stack
 

@@ -17,8 +17,8 @@ from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE, NOUVEAU, No
 from hostwright.resources.system.room import GB, FreeSpace
 from hostwright.stack.stack import Share
 from hostwright.standard.roles.base import Base, base
-from hostwright.standard.roles.driver.others import NOUVEAU_OFF, no_other_driver
-from hostwright.standard.roles.driver.runfile import DRIVER_PACKAGES, NOT_DRIVER
+from hostwright.standard.roles.driver.states.others import NOUVEAU_OFF, no_other_driver
+from hostwright.standard.roles.driver.states.runfile import DRIVER_PACKAGES, NOT_DRIVER
 from tests.unit.support.facts import NOTHING, facts_for
 from tests.unit.support.shell import program, run
 from tests.unit.support.stacks import load_stack

@@ -13,9 +13,9 @@ from hostwright.resources.packages.packages import hold_script
 from hostwright.resources.system.services import Disturbing
 from hostwright.stack.store.hostcache import host_path
 from hostwright.standard.roles.driver import Driver, driver
-from hostwright.standard.roles.driver import steps as driver_steps
-from hostwright.standard.roles.driver.others import no_other_driver
-from hostwright.standard.roles.driver.runfile import DriverState
+from hostwright.standard.roles.driver.states import steps as driver_steps
+from hostwright.standard.roles.driver.states.others import no_other_driver
+from hostwright.standard.roles.driver.states.runfile import DriverState
 from tests.unit.support.facts import facts_for
 from tests.unit.support.stacks import load_stack
 

@@ -30,8 +30,8 @@ from hostwright.standard.roles.driver.failures.kernel import KERNEL_RULES
 from hostwright.standard.roles.driver.failures.load import LOAD_RULES
 from hostwright.standard.roles.driver.failures.messages import MESSAGES
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
-from hostwright.standard.roles.driver.others import no_other_driver
-from hostwright.standard.roles.driver.runfile import NvidiaRunfile
+from hostwright.standard.roles.driver.states.others import no_other_driver
+from hostwright.standard.roles.driver.states.runfile import NvidiaRunfile
 from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG
 from tests.unit.roles import test_role_base, test_role_driver
 from tests.unit.roles.test_role_driver import OTHER, T4, V, state

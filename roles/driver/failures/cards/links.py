@@ -14,8 +14,8 @@ from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
 from hostwright.standard.roles.driver.failures.cards.memory import card
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE
 from hostwright.standard.roles.driver.failures.load import gpu_unsupported, init_failed
-from hostwright.standard.roles.driver.gpu_use import gpu_ids, nvswitches
 from hostwright.standard.roles.driver.gpus import smi
+from hostwright.standard.roles.driver.states.gpu_use import gpu_ids, nvswitches
 
 #: ``gpu PATH`` of each card in /sys, through all bridges above it; where there are two, ``acs ADDRESS`` of each device
 #: that checks the source of what passes it; ``virtual`` alone in a virtual machine, whose bridges are not its own

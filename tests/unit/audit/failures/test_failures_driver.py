@@ -23,8 +23,8 @@ from hostwright.standard.roles.driver.failures import install as driver_install
 from hostwright.standard.roles.driver.failures import load as driver_load
 from hostwright.standard.roles.driver.failures import state as driver_state
 from hostwright.standard.roles.driver.failures import units
-from hostwright.standard.roles.driver.gpu_use import DISPLAY, SECURE_BOOT
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
+from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT
 from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG
 from tests.unit.roles.test_role_driver import BARE, FM, NVSWITCH, OTHER, T4, V, state
 from tests.unit.support.driver_looks import (

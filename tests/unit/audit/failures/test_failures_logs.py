@@ -15,7 +15,7 @@ from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.kernel import HEADERS
 from hostwright.standard.roles.driver.failures.logs import INSTALLER_LOG
 from hostwright.standard.roles.driver.failures.state import DKMS_TREE
-from hostwright.standard.roles.driver.steps import LOG
+from hostwright.standard.roles.driver.states.steps import LOG
 from tests.unit.roles.test_role_driver import BARE, V, state
 from tests.unit.support.driver_looks import STATE, evidence, failed_job, findings, tree
 from tests.unit.support.shell import ask

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from hostwright.plan.model import Answer, Facts
-from hostwright.standard.roles.driver.gpu_use import BUSY_PROBES, ReloadTakesGpus, users
+from hostwright.standard.roles.driver.states.gpu_use import BUSY_PROBES, ReloadTakesGpus, users
 from tests.unit.support.facts import reply_to
 from tests.unit.support.shell import ask
 

@@ -25,7 +25,7 @@ from hostwright.plan.host.locks import LOCK, RUN_LOCK, Holder, OperatorLock
 from hostwright.plan.host.occupancy import standard_occupancies
 from hostwright.plan.model import Answer, Facts
 from hostwright.rebuild import orders
-from hostwright.standard.roles.driver.gpu_use import GPU_CONTAINERS, HOLDERS
+from hostwright.standard.roles.driver.states.gpu_use import GPU_CONTAINERS, HOLDERS
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from tests.unit.support.redfish import PASSWORD, RESET, USER, Machine, redfish, refusal
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from hostwright.plan.model import Answer, Change, Facts, Refusal
 from hostwright.resources.system.services import Service
-from hostwright.standard.roles.driver import steps as driver_steps
-from hostwright.standard.roles.driver.gpu_use import DISPLAY
-from hostwright.standard.roles.driver.removal import STATE, DriverGone, Remains
-from hostwright.standard.roles.driver.runfile import NvidiaRunfile, WithDriver
+from hostwright.standard.roles.driver.states import steps as driver_steps
+from hostwright.standard.roles.driver.states.gpu_use import DISPLAY
+from hostwright.standard.roles.driver.states.removal import STATE, DriverGone, Remains
+from hostwright.standard.roles.driver.states.runfile import NvidiaRunfile, WithDriver
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import ask, program, run
 from tests.unit.support.stacks import load_stack

@@ -8,7 +8,7 @@ time of the files that the installer left, by which later damage is seen without
 from __future__ import annotations
 
 from hostwright.common.quoting import sh, words
-from hostwright.standard.roles.driver.gpu_use import OUR_SERVICES
+from hostwright.standard.roles.driver.states.gpu_use import OUR_SERVICES
 
 STATE_DIR = "/var/lib/hostwright"
 INSTALLING = f"{STATE_DIR}/driver.installing"

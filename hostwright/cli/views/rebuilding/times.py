@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hostwright.cli.views.rebuilds import STYLES
+from hostwright.cli.views.rebuilding.rebuilds import STYLES
 from hostwright.common.text import count, printable, short
 from hostwright.inventory.patterns import fold
 from hostwright.rebuild.rebuild import TARGET_S, Outcome, Rebuild

@@ -14,8 +14,8 @@ from hostwright.common.quoting import sh, words
 from hostwright.plan.model import Change, Facts, Probe, Refusal, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT, few
-from hostwright.standard.roles.driver import steps
-from hostwright.standard.roles.driver.gpu_use import DISPLAY, display
+from hostwright.standard.roles.driver.states import steps
+from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, display
 
 #: What it does to those who use the GPU.
 TAKES = "takes the driver away"

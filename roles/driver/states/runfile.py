@@ -17,9 +17,9 @@ from hostwright.resources.packages.packages import DPKG, dpkg_table, named_like
 from hostwright.resources.system.kernel import KERNEL_GONE, NOUVEAU, boots_first
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import host_path
-from hostwright.standard.roles.driver import steps
-from hostwright.standard.roles.driver.gpu_use import DISPLAY, SECURE_BOOT, display, unsigned_refused
-from hostwright.standard.roles.driver.removal import DriverGone
+from hostwright.standard.roles.driver.states import steps
+from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT, display, unsigned_refused
+from hostwright.standard.roles.driver.states.removal import DriverGone
 
 #: Packages that are, or belong to, somebody else's NVIDIA driver: Debian's, Ubuntu's, NVIDIA's repository's.
 DRIVER_PACKAGES = (

@@ -1,0 +1,1 @@
+"""States that only the driver needs."""
