@@ -7,10 +7,9 @@ of the files at once. What fits what is not decided here but in ``hostwright.sta
 from __future__ import annotations
 
 import re
-import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, SerializeAsAny, SerializerFunctionWrapHandler, field_validator, model_serializer
 
@@ -19,13 +18,6 @@ from hostwright.common.input.nearest import suggestion
 from hostwright.common.input.yamlfile import Where
 from hostwright.stack.stackdata import digest_of, plain
 from hostwright.stack.stackvalues import ArtifactName, FileName, Fingerprint, Name, StackPart, Url, marked
-
-if TYPE_CHECKING:  # until every room asks for sections by their kind
-    from hostwright.standard.roles.container.section import ContainerSection
-    from hostwright.standard.roles.cuda.section import CudaSection
-    from hostwright.standard.roles.cudnn.section import CudnnSection
-    from hostwright.standard.roles.driver.section import DriverSection
-    from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 
 class Artifact(StackPart):
@@ -201,31 +193,6 @@ class Stack(StackHead):
         data: dict[str, Any] = handler(self)
         sections = {name: one for name, one in data.pop("sections", {}).items() if one}
         return {**data, **sections}
-
-    @property
-    def driver(self) -> DriverSection:
-        """The driver's section."""
-        return typing.cast("DriverSection", self.sections["driver"])
-
-    @property
-    def cuda(self) -> CudaSection:
-        """The toolkit's section."""
-        return typing.cast("CudaSection", self.sections["cuda"])
-
-    @property
-    def cudnn(self) -> CudnnSection:
-        """cuDNN's section."""
-        return typing.cast("CudnnSection", self.sections["cudnn"])
-
-    @property
-    def tensorflow(self) -> TensorflowSection:
-        """TensorFlow's section."""
-        return typing.cast("TensorflowSection", self.sections["tensorflow"])
-
-    @property
-    def container(self) -> ContainerSection:
-        """The section of Docker and its toolkit."""
-        return typing.cast("ContainerSection", self.sections["container"])
 
 
 def safe_stack_name(name: str) -> bool:

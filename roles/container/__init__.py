@@ -22,6 +22,7 @@ from hostwright.standard.roles.container.engine import (
     links_at_boot,
     signed_repository,
 )
+from hostwright.standard.roles.container.section import ContainerSection
 
 DOCKER = "docker.service"
 RESTARTS = "restarts Docker"  #: which ends its containers
@@ -40,17 +41,17 @@ class Container:
 def container(v: Container, host: Wanted) -> Iterator[Resource]:
     """Docker that gives GPUs to containers, with whatever else its daemon.json says left as it is."""
     stack = host.stack
-    docker, wanted = stack.container.docker_ce, stack.container.toolkit
+    docker, wanted = stack.section(ContainerSection).docker_ce, stack.section(ContainerSection).toolkit
     yield from former_names_gone(keep=wanted.repository.list_file)
-    if docker and stack.container.docker == "docker-ce":
+    if docker and stack.section(ContainerSection).docker == "docker-ce":
         yield from signed_repository(docker.repository, stack)
-    engine = DockerEngine(stack.container.docker_packages)
+    engine = DockerEngine(stack.section(ContainerSection).docker_packages)
     exact = tuple(f"{name}={wanted.version}" for name in wanted.packages)
     toolkit = Debs(exact, source=wanted.repository.list_file)
     yield Disturbing(engine, RESTARTS, Running(DOCKER))  # its packages restart it
     yield from signed_repository(wanted.repository, stack)
     yield replace(toolkit, hold=True)
-    programs = Programs((*stack.container.docker_packages, *wanted.packages))
+    programs = Programs((*stack.section(ContainerSection).docker_packages, *wanted.packages))
     yield programs
     yield DeviceLinks()
     yield from links_at_boot(host.render("container/dev-char.service.j2"))

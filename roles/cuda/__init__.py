@@ -14,6 +14,7 @@ from hostwright.resources.packages.packaged import PackagedTree, Says
 from hostwright.resources.packages.packages import Debs
 from hostwright.resources.packages.repositories import AptSource, Keyring, LocalRepo, RepoDropped, SourcesDisabled
 from hostwright.resources.system.loader import Alternative, FormerName
+from hostwright.standard.roles.cuda.section import CudaSection
 
 #: a toolkit package that brings one of these would put a driver over the .run's; apt's simulation is searched for them
 DRIVER = "^(nvidia-|cuda-drivers|libcuda1|libnvidia-([^c]|c[^o]|co[^n])|xserver-xorg-video-nvidia)"
@@ -35,7 +36,7 @@ class Cuda:
 def cuda(v: Cuda, host: Wanted) -> Iterator[Resource]:
     """The toolkit at its exact version, held, from the vendor's local repository and that repository's own key."""
     stack = host.stack
-    wanted, repository = stack.cuda, stack.cuda.repository
+    wanted, repository = stack.section(CudaSection), stack.section(CudaSection).repository
     keyring = f"/usr/share/keyrings/{repository.package}-keyring.gpg"
     exact = tuple(f"{name}={version}" for name, version in wanted.components.items())
     libraries = (f"{wanted.prefix}/targets/x86_64-linux/lib", f"{wanted.prefix}/extras/CUPTI/lib64")

@@ -9,6 +9,8 @@ from hostwright.plan.model import Resource
 from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.files.archives import ArchiveUnpacked, Part, Strays
 from hostwright.resources.packages.packages import DebsAbsent
+from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.cudnn.section import CudnnSection
 
 SECOND = "two cuDNN 8 in one process: libcudnn_ops_infer.so.8 not defined"
 
@@ -27,7 +29,7 @@ class Cudnn:
 def cudnn(v: Cudnn, host: Wanted) -> Iterator[Resource]:
     """The archive's libraries, links as links, and all its headers; no second cuDNN of the same major version."""
     stack = host.stack
-    wanted, target = stack.cudnn, f"{stack.cuda.prefix}/targets/x86_64-linux"
+    wanted, target = stack.section(CudnnSection), f"{stack.section(CudaSection).prefix}/targets/x86_64-linux"
     major = wanted.version.partition(".")[0]
     libraries = f"libcudnn*.so.{major}*"
     right = (f"*.so.{major}", f"*.so.{wanted.library_version}")
@@ -41,5 +43,5 @@ def cudnn(v: Cudnn, host: Wanted) -> Iterator[Resource]:
             Part(f"{wanted.inside}/include", f"{target}/include"),
             Part(f"{wanted.inside}/{wanted.libraries}", f"{target}/lib"),
         ),
-        scratch=f"{stack.cuda.prefix}/.hostwright-cudnn",
+        scratch=f"{stack.section(CudaSection).prefix}/.hostwright-cudnn",
     )

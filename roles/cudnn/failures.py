@@ -19,6 +19,8 @@ from hostwright.standard.roles.cuda.failures.toolkits import (
     library_files,
     own,
 )
+from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.cudnn.section import CudnnSection
 
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
@@ -46,10 +48,15 @@ def mixed(look: Look) -> Iterator[str]:
 def other_version(look: Look) -> Iterator[str]:
     """cuDNN is there once, and is not the stack's version."""
     versions, packaged, strays = _versions(look), _packaged(look), _strays(look)
-    if len(versions) == 1 and look.stack.cudnn.library_version not in versions and not packaged and not strays:
+    if (
+        len(versions) == 1
+        and look.stack.section(CudnnSection).library_version not in versions
+        and not packaged
+        and not strays
+    ):
         yield from (paths[0] for paths in versions.values())
     elif not versions and not strays:
-        exact = f" {look.stack.cudnn.version}"
+        exact = f" {look.stack.section(CudnnSection).version}"
         yield from (f"{package} is installed" for package in packaged if exact not in package)
 
 
@@ -64,12 +71,12 @@ def headers(look: Look) -> Iterator[str]:
 
 
 def _major(look: Look) -> str:
-    return look.stack.cudnn.version.partition(".")[0]
+    return look.stack.section(CudnnSection).version.partition(".")[0]
 
 
 def _ours(look: Look) -> tuple[LibraryFile, ...]:
     """What is in the directory of the toolkit that cuDNN goes to."""
-    home = PurePosixPath(look.stack.cuda.prefix) / LIBRARIES
+    home = PurePosixPath(look.stack.section(CudaSection).prefix) / LIBRARIES
     return tuple(one for one in library_files(look).values() if PurePosixPath(one.path).parent == home)
 
 

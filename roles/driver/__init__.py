@@ -12,6 +12,7 @@ from hostwright.resources.files.files import File
 from hostwright.resources.packages.debfile import DebFile
 from hostwright.resources.system.accounts import SystemUser
 from hostwright.resources.system.services import Disturbing, Fresh, Service
+from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.gpu_use import GpuPresent, HasNvSwitch, ReloadTakesGpus
 from hostwright.standard.roles.driver.states.others import no_other_driver
 from hostwright.standard.roles.driver.states.runfile import NvidiaRunfile, WithDriver
@@ -33,7 +34,7 @@ class Driver:
 @role(needs=["base"])
 def driver(v: Driver, host: Wanted) -> Iterator[Resource]:
     """One version everywhere: libraries, module on disk, module in the kernel; kept awake; NVSwitches set up."""
-    stack, wanted = host.stack, host.stack.driver
+    stack, wanted = host.stack, host.stack.section(DriverSection)
     runfile = NvidiaRunfile(stack.artifact(wanted.artifact), wanted.version, v.flags, v.force or host.force)
     yield GpuPresent()
     yield from no_other_driver(host)

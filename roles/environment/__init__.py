@@ -10,6 +10,8 @@ from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.files.files import File, Link
 from hostwright.resources.system.loader import LoaderCache
 from hostwright.resources.system.loaderconf import OneToolkitLoaded
+from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 COMMAND = "/usr/local/lib/hostwright/cuda-command"
 LDCONFIG = "/sbin/ldconfig"  #: the profiler's library is none of those that the cache is asked for
@@ -31,10 +33,12 @@ def environment(v: Environment, host: Wanted) -> Iterator[Resource]:
     A variable in somebody's ``~/.bashrc`` reaches one user's interactive shells; nobody's file is ever edited here.
     """
     stack = host.stack
-    prefix, series = stack.cuda.prefix, stack.cuda.series
+    prefix, series = stack.section(CudaSection).prefix, stack.section(CudaSection).series
     profiler = f"{prefix}/extras/CUPTI/lib64"
     conf = f"/etc/ld.so.conf.d/cuda-{series.replace('.', '-')}.conf"
-    opened = tuple(name for name, layer in stack.tensorflow.libraries.items() if layer in {"cuda", "cudnn"})
+    opened = tuple(
+        name for name, layer in stack.section(TensorflowSection).libraries.items() if layer in {"cuda", "cudnn"}
+    )
 
     directories = (f"{prefix}/targets/x86_64-linux/lib", profiler)
     yield File(conf, host.render("environment/ld.conf.j2", libraries=directories), then=(LDCONFIG,))

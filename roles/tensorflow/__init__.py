@@ -10,6 +10,7 @@ from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.python.interpreters import VenvPackage
 from hostwright.resources.python.python import Recipe, Venv
 from hostwright.stack.stack import Stack
+from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +28,18 @@ def tensorflow(v: Tensorflow, host: Wanted) -> Iterator[Resource]:
     Without the pins today's pip takes numpy 2 and protobuf 4, and TensorFlow 2.9.0 does not import. CUDA and cuDNN are
     found through the loader's path (role ``environment``), so this one needs neither and runs beside them.
     """
-    stack, wanted = host.stack, host.stack.tensorflow
+    stack, wanted = host.stack, host.stack.section(TensorflowSection)
     path = wanted.home(v.path)
     yield VenvPackage(wanted.pythons)
     yield Venv(path, tuple(_recipe(path, stack, python) for python in wanted.pythons))
 
 
 def _recipe(path: str, stack: Stack, python: str) -> Recipe:
-    wheels = stack.tensorflow.wheelhouses.get(python)
+    wheels = stack.section(TensorflowSection).wheelhouses.get(python)
     return Recipe(
         name=path.rpartition("/")[2],
         python=python,
-        requirement=f"tensorflow=={stack.tensorflow.version}",
-        constraints=stack.tensorflow.constraints.get(python, ""),  # none at all is refused by the rules
+        requirement=f"tensorflow=={stack.section(TensorflowSection).version}",
+        constraints=stack.section(TensorflowSection).constraints.get(python, ""),  # none at all is refused by the rules
         wheelhouse=stack.artifact(wheels) if wheels else None,
     )

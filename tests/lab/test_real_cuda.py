@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from hostwright.fleet import Fleet
+from hostwright.standard.roles.tensorflow.section import TensorflowSection
 from lab import fleet as lab_fleet
 from lab.config import HostOptions, Machine
 from lab.records import find_machine
@@ -56,9 +57,9 @@ def test_nvcc_compiles_a_program_that_links_cudart_and_cublas(host: Machine):
 def test_a_gpu_is_listed_only_when_every_library_is_in_place(host: Machine):
     """TensorFlow opens each of them at run time; where one is missing it goes on without the GPU, and exits with 0."""
     member = Fleet.load(host.lab.inventory.parent).members("full01")[0]
-    assert len(member.stack.tensorflow.libraries) == 9
+    assert len(member.stack.section(TensorflowSection).libraries) == 9
     assert on(host, GPUS).strip() == "1"
-    for soname in member.stack.tensorflow.libraries:
+    for soname in member.stack.section(TensorflowSection).libraries:
         path = on(host, f"ldconfig -p | sed -n 's|^\\s*{soname} .*x86-64.*=> ||p' | head -n 1").strip()
         real = on(host, f"readlink -f {path}").strip()  # ldconfig would make a link anew
         on(host, f"mv {real} /root/away; ldconfig")

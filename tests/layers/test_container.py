@@ -7,6 +7,7 @@ import json
 import pytest
 
 from hostwright.standard.roles.container.engine import DAEMON_JSON, OLD_PACKAGES
+from hostwright.standard.roles.container.section import ContainerSection
 
 #: An image of the libraries that the host's nvidia-smi and libnvidia-ml need, and of nothing of NVIDIA's: whatever a
 #: container finds of the driver, the toolkit has brought. /etc/debian_version tells the toolkit where libraries go.
@@ -62,13 +63,13 @@ def test_daemon_json_is_valid(root_run):
 
 def test_the_toolkit_is_at_one_version(host, stack):
     """All packages of the container toolkit are at the stack's version and held; the former ones are gone."""
-    packages = stack.container.toolkit.packages
+    packages = stack.section(ContainerSection).toolkit.packages
     rows = host.run("dpkg-query -W -f='${Package} ${Version} ${db:Status-Abbrev}\\n' %s" + " %s" * len(OLD_PACKAGES),
                     "*nvidia-container*", *OLD_PACKAGES).stdout.splitlines()  # fmt: skip
     found = {
         row.split()[0]: tuple(row.split()[1:]) for row in rows if len(row.split()) == 3 and row.split()[2][1] == "i"
     }
-    wanted = dict.fromkeys(packages, (stack.container.toolkit.version, "hi"))
+    wanted = dict.fromkeys(packages, (stack.section(ContainerSection).toolkit.version, "hi"))
     assert found == wanted, f"{found} instead of {wanted}"
 
 

@@ -9,6 +9,8 @@ from testinfra.backend.base import CommandResult
 from testinfra.host import Host
 
 from hostwright.stack.stack import Stack
+from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 Run = Callable[..., CommandResult]
 
@@ -42,22 +44,25 @@ def with_arguments(script: str, *arguments: str) -> tuple[str, ...]:
 
 def test_nvcc_is_exactly_this_release(host: Host, stack: Stack) -> None:
     """nvcc is that of the stack's release, which its "11.2" alone does not tell."""
-    said = host.run("%s -V", f"{stack.cuda.prefix}/bin/nvcc")
+    said = host.run("%s -V", f"{stack.section(CudaSection).prefix}/bin/nvcc")
     assert said.rc == 0, f"nvcc does not run: {(said.stderr or said.stdout).strip()}"
-    assert f"{stack.cuda.nvcc}\n" in said.stdout, f"it says: {said.stdout.strip()}"
+    assert f"{stack.section(CudaSection).nvcc}\n" in said.stdout, f"it says: {said.stdout.strip()}"
 
 
 def test_nvcc_compiles_and_the_program_runs(host: Host, stack: Stack) -> None:
     """nvcc compiles and links a program that calls the CUDA runtime, and the program runs."""
-    done = host.run(*with_arguments(COMPILE, stack.cuda.prefix))
+    done = host.run(*with_arguments(COMPILE, stack.section(CudaSection).prefix))
     assert done.rc == 0, f"it does not: {(done.stderr or done.stdout).strip()[-500:]}"
-    major, minor = (int(part) for part in stack.cuda.series.split("."))
+    major, minor = (int(part) for part in stack.section(CudaSection).series.split("."))
     assert int(done.stdout) == major * 1000 + minor * 10, f"the headers are of CUDA {done.stdout.strip()}"
 
 
 def test_packages_are_at_their_versions_and_held(host: Host, stack: Stack) -> None:
     """The toolkit's packages have exactly the stack's versions, and no upgrade moves them."""
-    wanted = {stack.cuda.package: stack.cuda.package_version, **stack.cuda.components}
+    wanted = {
+        stack.section(CudaSection).package: stack.section(CudaSection).package_version,
+        **stack.section(CudaSection).components,
+    }
     table = host.run("dpkg-query -W -f='${Package} ${Version} ${db:Status-Abbrev}\\n'").stdout.splitlines()
     rows = {row.split()[0]: row.split()[1:] for row in table}
     wrong = [
@@ -68,8 +73,8 @@ def test_packages_are_at_their_versions_and_held(host: Host, stack: Stack) -> No
 
 def test_the_libraries_load_from_the_toolkit(host: Host, stack: Stack) -> None:
     """Each library of the toolkit that TensorFlow opens can be loaded, from the toolkit itself."""
-    names = [name for name, layer in stack.tensorflow.libraries.items() if layer == "cuda"]
-    lib = f"{stack.cuda.prefix}/targets/x86_64-linux/lib"
+    names = [name for name, layer in stack.section(TensorflowSection).libraries.items() if layer == "cuda"]
+    lib = f"{stack.section(CudaSection).prefix}/targets/x86_64-linux/lib"
     loaded = host.run(*with_arguments(LOAD, lib, *names)).stdout.splitlines()
     missing = [name for name in names if not any(line.startswith(f"{name} {lib}/") for line in loaded)]
     assert not missing, f"cannot be loaded: {', '.join(missing)}"
@@ -77,22 +82,24 @@ def test_the_libraries_load_from_the_toolkit(host: Host, stack: Stack) -> None:
 
 def test_compiler_and_runtime_are_the_packages_own(root_run: Run, stack: Stack) -> None:
     """Every byte of the compiler and the runtime library is the package's."""
-    verify = root_run("dpkg --verify cuda-nvcc-%s cuda-cudart-%s", *[stack.cuda.series.replace(".", "-")] * 2)
-    changed = [line for line in verify.stdout.splitlines() if f" {stack.cuda.prefix}/" in line]
+    verify = root_run(
+        "dpkg --verify cuda-nvcc-%s cuda-cudart-%s", *[stack.section(CudaSection).series.replace(".", "-")] * 2
+    )
+    changed = [line for line in verify.stdout.splitlines() if f" {stack.section(CudaSection).prefix}/" in line]
     assert not changed, f"changed: {'; '.join(changed)}"
 
 
 def test_usr_local_cuda_leads_to_this_toolkit(host: Host, stack: Stack) -> None:
     """/usr/local/cuda leads to this toolkit, and so does everybody's lib64."""
     leads = host.run("readlink -e /usr/local/cuda").stdout.strip()
-    assert leads == stack.cuda.prefix, f"it leads to {leads or 'nothing'}"
+    assert leads == stack.section(CudaSection).prefix, f"it leads to {leads or 'nothing'}"
     lib = host.run("readlink -e /usr/local/cuda/lib64").stdout.strip()
-    assert lib == f"{stack.cuda.prefix}/targets/x86_64-linux/lib", f"lib64 leads to {lib or 'nothing'}"
+    assert lib == f"{stack.section(CudaSection).prefix}/targets/x86_64-linux/lib", f"lib64 leads to {lib or 'nothing'}"
 
 
 def test_the_repository_is_trusted_by_its_own_key_alone(root_run: Run, stack: Stack, variables: Any) -> None:
     """The local repository, where it is kept, is signed by the key that its list names, and pinned."""
-    repository = stack.cuda.repository
+    repository = stack.section(CudaSection).repository
     if not variables.keep_repository:
         assert root_run("test -e %s", repository.directory).rc != 0, "the repository still fills /var"
         return

@@ -8,6 +8,8 @@ from testinfra.backend.base import CommandResult
 from testinfra.host import Host
 
 from hostwright.stack.stack import Stack
+from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.cudnn.section import CudnnSection
 
 Run = Callable[..., CommandResult]
 
@@ -38,7 +40,7 @@ done
 
 def target(stack: Stack) -> str:
     """Where cuDNN lies: in the versioned toolkit."""
-    return f"{stack.cuda.prefix}/targets/x86_64-linux"
+    return f"{stack.section(CudaSection).prefix}/targets/x86_64-linux"
 
 
 def test_a_program_finds_this_version(host: Host, stack: Stack) -> None:
@@ -46,14 +48,14 @@ def test_a_program_finds_this_version(host: Host, stack: Stack) -> None:
     done = host.run("/bin/sh -c %s sh %s", CALL, target(stack))
     assert done.rc == 0, f"it does not: {(done.stderr or done.stdout).strip()[-500:]}"
     header, library = done.stdout.split()
-    assert (int(header), int(library)) == (stack.cudnn.number, stack.cudnn.number), (
+    assert (int(header), int(library)) == (stack.section(CudnnSection).number, stack.section(CudnnSection).number), (
         f"headers say {header}, the library says {library}"
     )
 
 
 def test_links_are_links(host: Host, stack: Stack) -> None:
     """Each of cuDNN's seven libraries is one file, and its two other names are links to it, one by way of the other."""
-    major, version = stack.cudnn.version.partition(".")[0], stack.cudnn.library_version
+    major, version = stack.section(CudnnSection).version.partition(".")[0], stack.section(CudnnSection).library_version
     lib = f"{target(stack)}/lib"
     listing = host.run("find %s -maxdepth 1 -name %s -printf %s", lib, "libcudnn*.so*", "%f %y %l\\n").stdout
     found = {line.split(" ")[0]: line.split(" ", 1)[1].strip() for line in listing.splitlines()}
@@ -69,18 +71,20 @@ def test_links_are_links(host: Host, stack: Stack) -> None:
 
 def test_every_part_loads_from_the_toolkit(host: Host, stack: Stack) -> None:
     """Every one of cuDNN's libraries can be loaded, and is the file of the stack's version in the toolkit."""
-    names = [f"libcudnn{part}.so.{stack.cudnn.version.partition('.')[0]}" for part in PARTS]
+    names = [f"libcudnn{part}.so.{stack.section(CudnnSection).version.partition('.')[0]}" for part in PARTS]
     lib = f"{target(stack)}/lib"
     loaded = host.run("/bin/sh -c %s sh %s" + " %s" * len(names), LOAD, lib, *names).stdout.splitlines()
     files = {line.split(" ", 1)[0]: line.split(" ", 1)[1] for line in loaded}
-    wanted = {name: f"{lib}/{name.partition('.so')[0]}.so.{stack.cudnn.library_version}" for name in names}
+    wanted = {
+        name: f"{lib}/{name.partition('.so')[0]}.so.{stack.section(CudnnSection).library_version}" for name in names
+    }
     wrong = [f"{name}: {files.get(name, 'nothing')}" for name in names if files.get(name) != wanted[name]]
     assert not wrong, f"not so: {', '.join(wrong)}"
 
 
 def test_no_second_cudnn(root_run: Run, stack: Stack) -> None:
     """The loader knows no other cuDNN of this major version: two of them in one process do not fit each other."""
-    major = stack.cudnn.version.partition(".")[0]
+    major = stack.section(CudnnSection).version.partition(".")[0]
     packages = root_run("dpkg-query -W -f='${db:Status-Status} ${Package}\\n'").stdout.splitlines()
     other = [row.split()[1] for row in packages if row.startswith(f"installed libcudnn{major}")]
     assert not other, f"installed: {', '.join(other)}"

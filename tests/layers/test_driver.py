@@ -8,6 +8,7 @@ from testinfra.backend.base import CommandResult
 from testinfra.host import Host
 
 from hostwright.stack.stack import Stack
+from hostwright.standard.roles.driver.section import DriverSection
 
 Run = Callable[..., CommandResult]
 
@@ -54,8 +55,12 @@ def test_one_version_everywhere(host: Host, root_run: Run, stack: Stack) -> None
         "libcuda.so.1": library.stdout.strip().rpartition("libcuda.so.")[2],
         "nvidia-smi": host.run("nvidia-smi --query-gpu=driver_version --format=csv,noheader").stdout.split("\n")[0],
     }
-    wrong = [f"{what} is {version or 'absent'}" for what, version in found.items() if version != stack.driver.version]
-    assert not wrong, f"not {stack.driver.version}: {', '.join(wrong)}"
+    wrong = [
+        f"{what} is {version or 'absent'}"
+        for what, version in found.items()
+        if version != stack.section(DriverSection).version
+    ]
+    assert not wrong, f"not {stack.section(DriverSection).version}: {', '.join(wrong)}"
 
 
 def test_nvidia_smi_lists_every_card(host: Host, root_run: Run) -> None:
@@ -94,7 +99,7 @@ def test_device_files_are_there(host: Host) -> None:
 
 def test_dkms_builds_it_for_the_next_kernel(root_run: Run, stack: Stack) -> None:
     """DKMS has the driver installed for the running kernel, and its sources for the next one."""
-    version = stack.driver.version
+    version = stack.section(DriverSection).version
     status = root_run('dkms status -m nvidia -v %s -k "$(uname -r)"', version)
     assert "installed" in status.stdout, f"dkms says: {status.stdout.strip() or 'nothing'}"
     assert root_run("test -s %s", f"/usr/src/nvidia-{version}/dkms.conf").rc == 0, "its sources are gone"
@@ -119,7 +124,7 @@ def test_fabric_manager_runs_where_nvswitches_are(host: Host, root_run: Run, sta
     """Fabric Manager of exactly the driver's version runs and is held where there are NVSwitches, and only there."""
     switches = any(" 0680: " in line for line in root_run("lspci -n -d 10de:").stdout.splitlines())
     assert host.service("nvidia-fabricmanager").is_running == switches, f"NVSwitches: {'yes' if switches else 'none'}"
-    fabric = stack.driver.fabric_manager
+    fabric = stack.section(DriverSection).fabric_manager
     query = "dpkg-query -W -f='${db:Status-Abbrev} ${Version}' %s 2>/dev/null"
     found = host.run(query, fabric.package).stdout if switches and fabric else ""
     assert found == (f"hi  {fabric.version}" if switches and fabric else ""), f"dpkg says: {found}"

@@ -10,6 +10,8 @@ from testinfra.backend.base import CommandResult
 from testinfra.host import Host
 
 from hostwright.stack.stack import Stack
+from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 Run = Callable[..., CommandResult]
 
@@ -32,7 +34,9 @@ TWICE = 'env -i HOME="$HOME" /bin/bash -l -c %s'
 @pytest.fixture(scope="module")
 def names(stack: Stack) -> tuple[str, ...]:
     """The libraries that the layers below brought."""
-    return tuple(name for name, layer in stack.tensorflow.libraries.items() if layer in {"cuda", "cudnn"})
+    return tuple(
+        name for name, layer in stack.section(TensorflowSection).libraries.items() if layer in {"cuda", "cudnn"}
+    )
 
 
 def check(done: CommandResult, names: tuple[str, ...], stack: Stack, *, tool: str = "") -> None:
@@ -41,17 +45,17 @@ def check(done: CommandResult, names: tuple[str, ...], stack: Stack, *, tool: st
     nvcc = next((line.partition(" ")[2] for line in lines if line.startswith("nvcc ")), "")
     assert nvcc, f"nvcc is not on its PATH {done.stderr.strip()[-200:]}"
     assert not tool or nvcc == tool, f"nvcc is {nvcc}, not {tool}"
-    assert stack.cuda.nvcc in lines, f"{nvcc} is not that of CUDA {stack.cuda.version}"
+    assert stack.section(CudaSection).nvcc in lines, f"{nvcc} is not that of CUDA {stack.section(CudaSection).version}"
     assert "compiles" in lines, f"{nvcc} does not compile: {done.stderr.strip()[-300:]}"
-    ours = [line for line in lines if line.startswith(f"{stack.cuda.prefix}/")]
+    ours = [line for line in lines if line.startswith(f"{stack.section(CudaSection).prefix}/")]
     stems = {line.rpartition("/")[2].partition(".so")[0] for line in ours}
     missing = [name for name in names if name.partition(".so")[0] not in stems]
-    assert not missing, f"not found below {stack.cuda.prefix}: {', '.join(missing)}"
+    assert not missing, f"not found below {stack.section(CudaSection).prefix}: {', '.join(missing)}"
 
 
 def test_login_shells(host: Host, stack: Stack, names: tuple[str, ...]) -> None:
     """A login shell finds the toolkit's own programs first on its PATH, and the libraries."""
-    check(host.run(LOGIN, USE, " ".join(names)), names, stack, tool=f"{stack.cuda.prefix}/bin/nvcc")
+    check(host.run(LOGIN, USE, " ".join(names)), names, stack, tool=f"{stack.section(CudaSection).prefix}/bin/nvcc")
 
 
 def test_commands_over_ssh(host: Host, stack: Stack, names: tuple[str, ...]) -> None:
@@ -91,5 +95,9 @@ def test_reading_the_profile_twice_adds_nothing(host: Host, stack: Stack) -> Non
     script = '. /etc/profile.d/cuda.sh; . /etc/profile.d/cuda.sh; echo "$PATH"; echo "$LD_LIBRARY_PATH"'
     lines = host.run(TWICE, script).stdout.splitlines()
     assert len(lines) >= 2, "/etc/profile.d/cuda.sh cannot be read"
-    for line, directory in zip(lines[-2:], (f"{stack.cuda.prefix}/bin", f"{stack.cuda.prefix}/lib64"), strict=True):
+    for line, directory in zip(
+        lines[-2:],
+        (f"{stack.section(CudaSection).prefix}/bin", f"{stack.section(CudaSection).prefix}/lib64"),
+        strict=True,
+    ):
         assert line.split(":").count(directory) == 1, f"{directory} is not there once: {line}"

@@ -9,6 +9,9 @@ import pytest
 
 from hostwright.audit.failures import known as known_failures
 from hostwright.resources.python.python import Recipe
+from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.cudnn.section import CudnnSection
+from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 #: One process, since each import of TensorFlow takes seconds. It runs as the login user without any variables set.
 LOOK = r"""
@@ -52,12 +55,12 @@ print(json.dumps({
 @pytest.fixture(scope="module")
 def python(stack, variables) -> str:
     """The environment's own Python."""
-    return f"{stack.tensorflow.home(variables.path)}/bin/python"
+    return f"{stack.section(TensorflowSection).home(variables.path)}/bin/python"
 
 
 @pytest.fixture(scope="module")
 def look(host, stack, python) -> dict[str, Any]:
-    libraries = stack.tensorflow.libraries
+    libraries = stack.section(TensorflowSection).libraries
     done = host.run("%s -c %s" + " %s" * len(libraries), python, LOOK, *libraries)
     known = known_failures().classify(done.stderr)
     said = known.cause if known else " ".join(done.stderr.split("\n")[-3:]).strip()
@@ -68,8 +71,8 @@ def look(host, stack, python) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def pins(look, stack) -> dict[str, str]:
-    constraints = stack.tensorflow.constraints.get(look["python"], "")
-    return Recipe("", look["python"], f"tensorflow=={stack.tensorflow.version}", constraints).pins
+    constraints = stack.section(TensorflowSection).constraints.get(look["python"], "")
+    return Recipe("", look["python"], f"tensorflow=={stack.section(TensorflowSection).version}", constraints).pins
 
 
 def test_the_processor_has_avx(host):
@@ -79,7 +82,7 @@ def test_the_processor_has_avx(host):
 
 def test_it_runs_on_a_python_that_it_has_wheels_for(look, stack):
     """TensorFlow runs on one of the stack's Pythons."""
-    assert look["python"] in stack.tensorflow.pythons, f"it runs on Python {look['python']}"
+    assert look["python"] in stack.section(TensorflowSection).pythons, f"it runs on Python {look['python']}"
 
 
 def test_it_imports_at_the_pinned_versions(look, pins):
@@ -96,7 +99,10 @@ def test_its_packages_agree(host, python):
 
 def test_it_is_built_for_this_cuda_and_cudnn(look, stack):
     """It is built with CUDA, for the toolkit's series and the major version of cuDNN."""
-    wanted = {"cuda_version": stack.cuda.series, "cudnn_version": stack.cudnn.version.partition(".")[0]}
+    wanted = {
+        "cuda_version": stack.section(CudaSection).series,
+        "cudnn_version": stack.section(CudnnSection).version.partition(".")[0],
+    }
     assert look["cuda"], "tf.test.is_built_with_cuda() is False: this is a CPU build"
     assert look["build"] == wanted, f"built for {look['build']}, and the stack has {wanted}"
 
@@ -105,9 +111,9 @@ def test_the_libraries_that_it_opens_are_the_stacks(look, stack):
     """Every library that it opens at run time is found, and is the stack's: cuda's and cudnn's are in the toolkit."""
     wrong = {
         soname: look["libraries"][soname]
-        for soname, layer in stack.tensorflow.libraries.items()
+        for soname, layer in stack.section(TensorflowSection).libraries.items()
         if not look["libraries"][soname].startswith("/")
-        or look["libraries"][soname].startswith(f"{stack.cuda.prefix}/") != (layer != "driver")
+        or look["libraries"][soname].startswith(f"{stack.section(CudaSection).prefix}/") != (layer != "driver")
     }
     assert not wrong, "; ".join(f"{soname}: {path}" for soname, path in wrong.items())
 

@@ -14,6 +14,7 @@ from hostwright.plan.model import Answer, Probe
 from hostwright.resources.packages.packages import DPKG, Installed
 from hostwright.resources.packages.repositories import SourcesDisabled
 from hostwright.standard.roles.container.engine import OLD_PACKAGES, OLD_SOURCES
+from hostwright.standard.roles.container.section import ContainerSection
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 
 if TYPE_CHECKING:
@@ -33,13 +34,13 @@ _SAYS = re.compile(r"nvidia-container-cli: .*")
 
 def _toolkit(look: Look) -> tuple[Installed, ...]:
     """Those of the toolkit's packages that are installed. Raises ``Unread``."""
-    rows = (look.packages.get(name) for name in look.stack.container.toolkit.packages)
+    rows = (look.packages.get(name) for name in look.stack.section(ContainerSection).toolkit.packages)
     return tuple(row for row in rows if row and row.present)
 
 
 def moved(look: Look) -> Iterator[str]:
     """The toolkit's packages are of different versions, or not at the one that the host was brought to."""
-    wanted, found = look.stack.container.toolkit.version, _toolkit(look)
+    wanted, found = look.stack.section(ContainerSection).toolkit.version, _toolkit(look)
     mixed = len({row.version for row in found}) > 1
     if mixed or _was_at(look, wanted):
         yield from (f"{row.name} {row.version}, and the stack says {wanted}" for row in found if row.version != wanted)
@@ -54,7 +55,7 @@ def _was_at(look: Look, version: str) -> bool:
 
 def not_held(look: Look) -> Iterator[str]:
     """A package of the toolkit is at the stack's version, and dpkg does not say that it is held."""
-    wanted = look.stack.container.toolkit.version
+    wanted = look.stack.section(ContainerSection).toolkit.version
     yield from (f"{row.name} is not held" for row in _toolkit(look) if row.version == wanted and not row.held)
 
 
@@ -62,7 +63,7 @@ def former_names(look: Look) -> Iterator[str]:
     """nvidia-docker2 or nvidia-container-runtime is installed, or apt reads a repository of theirs."""
     rows = (look.packages.get(name) for name in OLD_PACKAGES)
     yield from (f"{row.name} {row.version} is installed" for row in rows if row and (row.present or row.broken))
-    keep = look.stack.container.toolkit.repository.list_file
+    keep = look.stack.section(ContainerSection).toolkit.repository.list_file
     look.answer(FORMER_SOURCES)
     change = SourcesDisabled(OLD_SOURCES, "", keep).plan(look.facts)
     yield from change.have.split("; ") if change else ()

@@ -12,6 +12,7 @@ from hostwright.audit.judging.look import Unread
 from hostwright.resources.packages.packaged import Says
 from hostwright.resources.packages.packages import DPKG, Debs, Installed
 from hostwright.standard.roles.cuda.failures.toolkits import LINK, TOOLKITS, UNINSTALLER, Toolkit, own, toolkits
+from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER, cached
 
 if TYPE_CHECKING:
@@ -57,11 +58,12 @@ def beside(look: Look) -> Iterator[str]:
 
 def other_update(look: Look) -> Iterator[str]:
     """The toolkit's nvcc calls itself another version than the stack's, such as V11.2.67 for V11.2.152."""
+    cuda = look.stack.section(CudaSection)
     answer = look.answer(wanted(look, "cuda", Says).probes()[1])
     match = re.search(r"release \d+\.\d+, (V[\d.]+)", answer.text)
-    if match and match[1] != look.stack.cuda.nvcc:
+    if match and match[1] != cuda.nvcc:
         update = f" (CUDA {UPDATES[match[1]]})" if match[1] in UPDATES else ""
-        yield f"{look.stack.cuda.prefix}/bin/nvcc: {match[0]}{update}, and the stack says {look.stack.cuda.nvcc}"
+        yield f"{cuda.prefix}/bin/nvcc: {match[0]}{update}, and the stack says {cuda.nvcc}"
 
 
 def not_held(look: Look) -> Iterator[str]:
@@ -74,9 +76,10 @@ def not_held(look: Look) -> Iterator[str]:
 
 def from_runfile(look: Look) -> Iterator[str]:
     """CUDA's runfile left its uninstaller in the stack's toolkit, whose package is not installed."""
-    row = look.packages.get(look.stack.cuda.package)
+    cuda = look.stack.section(CudaSection)
+    row = look.packages.get(cuda.package)
     if UNINSTALLER in own(look).has and not (row and row.present):
-        yield f"{look.stack.cuda.prefix}/{UNINSTALLER} is there, and {look.stack.cuda.package} is not installed"
+        yield f"{cuda.prefix}/{UNINSTALLER} is there, and {cuda.package} is not installed"
 
 
 def _present(look: Look) -> tuple[Installed, ...]:
@@ -84,7 +87,7 @@ def _present(look: Look) -> tuple[Installed, ...]:
 
 
 def _is_own(look: Look, toolkit: Toolkit) -> bool:
-    return toolkit.leads == look.stack.cuda.prefix
+    return toolkit.leads == look.stack.section(CudaSection).prefix
 
 
 def _leads(link: Toolkit) -> str:

@@ -22,6 +22,7 @@ from hostwright.standard.roles.cuda.failures.apt_sources import (
     rings,
     sources,
 )
+from hostwright.standard.roles.cuda.section import CudaSection
 
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
@@ -89,13 +90,13 @@ def two_sources(look: Look) -> Iterator[str]:
 
 def other_local(look: Look) -> Iterator[str]:
     """apt reads a local CUDA repository that is not the stack's."""
-    ours = look.stack.cuda.repository.directory
+    ours = look.stack.section(CudaSection).repository.directory
     yield from (str(one) for one in _local(look) if one.path != ours)
 
 
 def trusted_for_all(look: Look) -> Iterator[str]:
     """``/etc/apt/trusted.gpg``, which ``apt-key`` wrote, holds a key of NVIDIA's CUDA repositories."""
-    own = (look.stack.cuda.repository.fingerprint or "")[-len(OLD_KEY) :]
+    own = (look.stack.section(CudaSection).repository.fingerprint or "")[-len(OLD_KEY) :]
     named = keys(look).get(TRUSTED, frozenset()) & {OLD_KEY, NEW_KEY, own}
     yield from (f"{TRUSTED} holds the key {key}" for key in sorted(named))
 
@@ -109,7 +110,9 @@ def _local(look: Look) -> tuple[Source, ...]:
 
 
 def _own(look: Look) -> tuple[Source, ...]:
-    return tuple(one for one in sources(look) if one.local and one.path == look.stack.cuda.repository.directory)
+    return tuple(
+        one for one in sources(look) if one.local and one.path == look.stack.section(CudaSection).repository.directory
+    )
 
 
 def _fails(look: Look) -> bool:

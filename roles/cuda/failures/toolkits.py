@@ -12,6 +12,7 @@ from hostwright.audit.failures.wanted import wanted
 from hostwright.audit.judging.look import Unread
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.packaged import PackagedTree
+from hostwright.standard.roles.cuda.section import CudaSection
 
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
@@ -69,7 +70,7 @@ def toolkits(look: Look) -> Mapping[str, Toolkit]:
 
 def own(look: Look) -> Toolkit:
     """The stack's own toolkit; one with nothing in it where there is none. Raises ``Unread``."""
-    prefix = look.stack.cuda.prefix
+    prefix = look.stack.section(CudaSection).prefix
     return toolkits(look).get(prefix, Toolkit(prefix, prefix, frozenset()))
 
 

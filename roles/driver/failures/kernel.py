@@ -25,6 +25,7 @@ from hostwright.standard.roles.driver.failures.state import (
     wanted_version,
 )
 from hostwright.standard.roles.driver.rules import kernels_of
+from hostwright.standard.roles.driver.section import DriverSection
 
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
@@ -151,7 +152,7 @@ def _numbers(kernel: str) -> tuple[int, ...]:
 
 def _limit(look: Look, kernel: str) -> str:
     """The kernels on which the stack's driver builds, where this one is none of them."""
-    driver, version = look.stack.driver, kernel_version(kernel)
+    driver, version = look.stack.section(DriverSection), kernel_version(kernel)
     kernels = kernels_of(driver.version, driver)
     return kernels if kernels and version and not SpecifierSet(kernels).contains(version) else ""
 

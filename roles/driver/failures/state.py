@@ -15,6 +15,7 @@ from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.resources.packages.packages import DPKG
 from hostwright.stack.rules import check_host
 from hostwright.standard.roles.driver.gpus import kernel_log
+from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaRunfile, driver_packages
 from hostwright.standard.roles.driver.xids.events import loaded_at
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
@@ -79,7 +80,7 @@ def dkms_tree(look: Look) -> DkmsTree:
 
 def wanted_version(look: Look) -> str:
     """The stack's driver."""
-    return look.stack.driver.version
+    return look.stack.section(DriverSection).version
 
 
 def running_kernel(look: Look) -> str:

@@ -14,6 +14,7 @@ from hostwright.audit.failures.homes import LOOK_S, homes_probe
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.judging.look import Unread
 from hostwright.standard.roles.cuda.failures.toolkits import LINK, TOOLKITS, Toolkit, toolkits
+from hostwright.standard.roles.cuda.section import CudaSection
 
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
@@ -74,7 +75,7 @@ def assignments(look: Look) -> tuple[Assignment, ...]:
 
 def another_cuda(look: Look) -> Iterator[str]:
     """A shell's or the system's start file sets a path to another release of CUDA that is there, or to ``compat``."""
-    series, there = look.stack.cuda.series, toolkits(look)
+    series, there = look.stack.section(CudaSection).series, toolkits(look)
     own = {series, series.partition(".")[0]}
     for one in assignments(look):
         others = (home for home, version in _TOOLKIT.findall(one.value) if version not in own)
@@ -102,7 +103,7 @@ def own_cuda(look: Look) -> Iterator[str]:
     """A shell's or the system's start file puts the stack's own toolkit on a path (``PATH``, ``LD_LIBRARY_PATH``), and
     nothing else is wrong with that line.
     """
-    series = look.stack.cuda.series
+    series = look.stack.section(CudaSection).series
     own = {series, series.partition(".")[0]}
     told = {line for rule in (another_cuda, lib_not_lib64, misquoted) for line in rule(look)}
     for one in assignments(look):

@@ -24,10 +24,14 @@ from hostwright.plan.roles.auditvalue import (
 from hostwright.plan.roles.role import Wanted
 from hostwright.resources.files.files import File
 from hostwright.standard.roles.base import Base, base
+from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn import Cudnn
+from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.driver import Driver, driver
+from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.environment import Environment, environment
 from hostwright.standard.roles.tensorflow import Tensorflow
+from hostwright.standard.roles.tensorflow.section import TensorflowSection
 from tests.unit.support.auditvalues import values, wanted
 from tests.unit.support.madeup import VENV, MadeUp, bare, provisioned
 from tests.unit.support.stacks import load_stack, with_values
@@ -163,7 +167,7 @@ def test_no_value_passes_for_another_name(host: MadeUp):
     host.program("modinfo", "printf '1\\nloaded=9\\ncomplete=9\\n'")
     host.write("/sys/class/dmi/id/board_name", "x\x85loaded=9\rkernel=9\n")
     found = answers(host)
-    assert (found["module"], found["loaded"], found["complete"]) == ("1", STACK.driver.version, "yes")
+    assert (found["module"], found["loaded"], found["complete"]) == ("1", STACK.section(DriverSection).version, "yes")
     assert found["board"] == "x\x85loaded=9\rkernel=9"
 
 
@@ -195,9 +199,9 @@ def test_docker_is_asked_only_where_it_runs(host: MadeUp):
 def test_stored_answers_can_be_compared_with_another_stack():
     newer = STACK.model_copy(
         update={
-            "driver": STACK.driver.model_copy(update={"version": "470.256.02"}),
-            "cuda": STACK.cuda.model_copy(update={"version": "11.4.4", "package": "cuda-toolkit-11-4"}),
-            "cudnn": STACK.cudnn.model_copy(update={"version": "8.2.4.15"}),
+            "driver": STACK.section(DriverSection).model_copy(update={"version": "470.256.02"}),
+            "cuda": STACK.section(CudaSection).model_copy(update={"version": "11.4.4", "package": "cuda-toolkit-11-4"}),
+            "cudnn": STACK.section(CudnnSection).model_copy(update={"version": "8.2.4.15"}),
             "name": "newer",
         }
     )
@@ -270,7 +274,7 @@ def test_the_paths_are_those_of_the_roles():
     ][:1]
     assert len(written) == 3
     assert [path for path in (*written, *Cudnn().loader_directories) if f" {path}" not in text] == []
-    assert STACK.tensorflow.home(Tensorflow().path) == VENV
+    assert STACK.section(TensorflowSection).home(Tensorflow().path) == VENV
 
 
 def test_checks_are_lines_of_six_fields_without_the_record():

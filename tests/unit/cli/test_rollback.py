@@ -26,6 +26,7 @@ from hostwright.plan.host.release import FORMERS, RELEASE, Run, renewed
 from hostwright.plan.model import Answer, Facts, Plan
 from hostwright.stack import stackstore
 from hostwright.stack.stack import Stack
+from hostwright.standard.roles.tensorflow.section import TensorflowSection
 from tests.unit.support.rebuilds import plan
 from tests.unit.support.stacks import KINDS, load_stack, with_values
 
@@ -137,7 +138,7 @@ def test_a_stack_that_an_earlier_version_kept_is_the_way_back_of_the_hosts_that_
     carried = json.loads((FIXTURES / "release-schema-1.json").read_text())
     kept(state, carried["digest"], (FIXTURES / "stack-schema-1.json").read_text())
     way = way_back(member, facts(carried))
-    assert (way.back.stack.name, way.back.stack.tensorflow.version) == ("tensorflow-2.9", "2.9.0")
+    assert (way.back.stack.name, way.back.stack.section(TensorflowSection).version) == ("tensorflow-2.9", "2.9.0")
     assert way.at == carried["at"]
 
 

@@ -11,6 +11,11 @@ import pytest
 import yaml
 
 from hostwright.common.errors import LabError
+from hostwright.standard.roles.container.section import ContainerSection
+from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.cudnn.section import CudnnSection
+from hostwright.standard.roles.driver.section import DriverSection
+from hostwright.standard.roles.tensorflow.section import TensorflowSection
 from lab import stack
 from lab.config import CHECKOUT
 from lab.vendor import BUILDERS, cuda, cuda_packages, cudnn, debian, toolkit, wheels
@@ -138,16 +143,18 @@ class TestCudaPackages:
 
     def test_the_toolkit_brings_every_library_that_tensorflow_opens(self) -> None:
         libraries = {each.soname_link for name in closure("cuda-toolkit-11-2") for each in BY_NAME[name].libraries}
-        opened = load_stack("tensorflow-2.9", [CHECKOUT / "inventory/stacks"]).tensorflow.libraries
+        opened = load_stack("tensorflow-2.9", [CHECKOUT / "inventory/stacks"]).section(TensorflowSection).libraries
         assert {name for name, layer in opened.items() if layer == "cuda"} <= libraries
 
     def test_the_versions_are_those_of_the_stack(self) -> None:
         wanted = load_stack("tensorflow-2.9", [CHECKOUT / "inventory/stacks"])
-        assert BY_NAME[wanted.cuda.package].version == wanted.cuda.package_version
-        assert {name: BY_NAME[name].version for name in wanted.cuda.components} == dict(wanted.cuda.components)
-        assert wanted.artifact(wanted.cuda.repository.artifact).file == cuda.FILE_NAME
-        assert wanted.artifact(wanted.cudnn.artifact).file == cudnn.FILE_NAME
-        assert wanted.container.toolkit.version == toolkit.PINNED
+        assert BY_NAME[wanted.section(CudaSection).package].version == wanted.section(CudaSection).package_version
+        assert {name: BY_NAME[name].version for name in wanted.section(CudaSection).components} == dict(
+            wanted.section(CudaSection).components
+        )
+        assert wanted.artifact(wanted.section(CudaSection).repository.artifact).file == cuda.FILE_NAME
+        assert wanted.artifact(wanted.section(CudnnSection).artifact).file == cudnn.FILE_NAME
+        assert wanted.section(ContainerSection).toolkit.version == toolkit.PINNED
 
     def test_the_small_profile_fetches_no_math_library(self) -> None:
         math = {library.debian for package in PACKAGES if package.math for library in package.libraries}
@@ -261,10 +268,13 @@ class TestStack:
         assert driver.urls == ((tmp_path / "driver.bin").as_uri(),)
         assert driver.stand_in
         assert not loaded.artifact("wheelhouse-3.9").stand_in
-        assert loaded.tensorflow.wheelhouses == {"3.9": "wheelhouse-3.9"}
-        assert loaded.container.toolkit.repository.uri == "file:/opt/hostwright-lab/apt/nvidia-container-toolkit"
-        assert loaded.cuda.repository.fingerprint == FINGERPRINT
-        assert loaded.cuda.package_version == "11.2.2-1"
+        assert loaded.section(TensorflowSection).wheelhouses == {"3.9": "wheelhouse-3.9"}
+        assert (
+            loaded.section(ContainerSection).toolkit.repository.uri
+            == "file:/opt/hostwright-lab/apt/nvidia-container-toolkit"
+        )
+        assert loaded.section(CudaSection).repository.fingerprint == FINGERPRINT
+        assert loaded.section(CudaSection).package_version == "11.2.2-1"
 
     def test_the_stacks_to_upgrade_to_lie_beside_it(self, tmp_path: Path) -> None:
         more = [vendor_file(f"{name}-470.256.02", name=f"{name}.new") for name in ("driver", "fabric-manager")]
@@ -272,12 +282,22 @@ class TestStack:
         stacks = [stack.write(tmp_path, tmp_path / "stacks/lab.yml").parent, CHECKOUT / "inventory/stacks"]
         base, driver, tensorflow = (load_stack(name, stacks) for name in ("lab", "lab-470.256", "lab-2.9.3"))
         assert check_stack(driver) == check_stack(tensorflow) == []
-        assert (driver.driver.version, driver.driver.kernels) == ("470.256.02", base.driver.kernels)
+        assert (driver.section(DriverSection).version, driver.section(DriverSection).kernels) == (
+            "470.256.02",
+            base.section(DriverSection).kernels,
+        )
         assert driver.artifact("driver").urls == ((tmp_path / "driver.new").as_uri(),)
-        assert (driver.cuda, driver.tensorflow) == (base.cuda, base.tensorflow)
-        assert (tensorflow.driver, tensorflow.cuda, tensorflow.cudnn) == (base.driver, base.cuda, base.cudnn)
-        assert tensorflow.tensorflow.wheelhouses == {"3.9": wheels.UPGRADE.artifact}
-        assert "\ntensorflow==2.9.3\n" in tensorflow.tensorflow.constraints["3.9"]
+        assert (driver.section(CudaSection), driver.section(TensorflowSection)) == (
+            base.section(CudaSection),
+            base.section(TensorflowSection),
+        )
+        assert (
+            tensorflow.section(DriverSection),
+            tensorflow.section(CudaSection),
+            tensorflow.section(CudnnSection),
+        ) == (base.section(DriverSection), base.section(CudaSection), base.section(CudnnSection))
+        assert tensorflow.section(TensorflowSection).wheelhouses == {"3.9": wheels.UPGRADE.artifact}
+        assert "\ntensorflow==2.9.3\n" in tensorflow.section(TensorflowSection).constraints["3.9"]
 
     def test_an_upgrade_without_its_files_is_not_written(self, tmp_path: Path) -> None:
         assert [path.name for path in self.written(tmp_path).parent.iterdir()] == ["lab.yml"]

@@ -12,6 +12,7 @@ from hostwright.plan.roles.role import Wanted
 from hostwright.resources.files.files import File
 from hostwright.standard.roles.container import Container, container
 from hostwright.standard.roles.container.engine import ENGINES, LINKS_UNIT, DockerEngine
+from hostwright.standard.roles.container.section import ContainerSection
 from tests.unit.support.facts import changes_of
 from tests.unit.support.stacks import load_stack, with_values
 
@@ -20,7 +21,7 @@ STACK = STACK.model_copy(  # as after `invoke mirror`: everything has its checks
     update={"artifacts": {name: one.model_copy(update={"sha256": "a" * 64}) for name, one in STACK.artifacts.items()}}
 )
 RESOURCES = container.resources(Container(), Wanted(STACK))
-TOOLKIT = STACK.container.toolkit
+TOOLKIT = STACK.section(ContainerSection).toolkit
 LIST = TOOLKIT.repository.list_file
 REGULAR = "regular file|644|root:root\n"
 RUNTIMES = {"runtimes": {"nvidia": {"args": [], "path": "nvidia-container-runtime"}}}
@@ -241,7 +242,10 @@ def test_docker_ce_comes_from_its_own_repository() -> None:
     text = "\n".join(script(change) for change in changes)
     assert "https://download.docker.com/linux/debian bullseye stable" in text
     assert "docker-ce docker-ce-cli containerd.io" in text
-    assert STACK.container.docker_ce and STACK.container.docker_ce.repository.fingerprint in text
+    assert (
+        STACK.section(ContainerSection).docker_ce
+        and STACK.section(ContainerSection).docker_ce.repository.fingerprint in text
+    )
 
 
 def test_default_runtime_and_cgroup_driver_are_set_where_they_are_wanted() -> None:

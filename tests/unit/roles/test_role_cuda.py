@@ -11,6 +11,7 @@ from hostwright.plan.model import Answer, Change, Refusal, Resource
 from hostwright.plan.roles.role import Wanted
 from hostwright.resources.conditions import When
 from hostwright.standard.roles.cuda import DRIVER, Cuda, cuda
+from hostwright.standard.roles.cuda.section import CudaSection
 from tests.unit.support.facts import Replies, changes_of
 from tests.unit.support.stacks import load_stack
 
@@ -19,13 +20,13 @@ STACK = STACK.model_copy(  # as after `invoke mirror`: everything has its checks
     update={"artifacts": {name: one.model_copy(update={"sha256": "a" * 64}) for name, one in STACK.artifacts.items()}}
 )
 RESOURCES = cuda.resources(Cuda(), Wanted(STACK))
-LIST = STACK.cuda.repository.list_file
+LIST = STACK.section(CudaSection).repository.list_file
 SOURCE = (
     "deb [signed-by=/usr/share/keyrings/cuda-repo-ubuntu2004-11-2-local-keyring.gpg] "
     "file:///var/cuda-repo-ubuntu2004-11-2-local /\n"
 )
 TOOLKIT = "cuda-toolkit-11-2\t11.2.2-1\thi \n" + "".join(
-    f"{name}\t{version}\thi \n" for name, version in STACK.cuda.components.items()
+    f"{name}\t{version}\thi \n" for name, version in STACK.section(CudaSection).components.items()
 )
 REPOSITORY = "cuda-repo-ubuntu2004-11-2-local\t11.2.2-460.32.03-1\tii \n"
 BARE: Replies = {"dpkg-query -W": "bash\t5.1\tii \n", "os-release": "ID=debian\n", "timeout 10": Answer(127, "")}
@@ -155,8 +156,11 @@ def test_apt_key_is_never_used_and_the_list_names_the_key() -> None:
     commands = script(changes_of(RESOURCES, BARE))
     assert "apt-key" not in commands
     assert "trusted.gpg" not in commands
-    assert f"deb [signed-by=/usr/share/keyrings/{STACK.cuda.repository.package}-keyring.gpg] file:///var/" in commands
-    assert STACK.cuda.repository.fingerprint in commands
+    assert (
+        f"deb [signed-by=/usr/share/keyrings/{STACK.section(CudaSection).repository.package}-keyring.gpg] file:///var/"
+        in commands
+    )
+    assert STACK.section(CudaSection).repository.fingerprint in commands
 
 
 def test_the_vendors_list_that_names_no_key_is_replaced() -> None:

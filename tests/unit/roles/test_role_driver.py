@@ -13,6 +13,7 @@ from hostwright.resources.packages.packages import hold_script
 from hostwright.resources.system.services import Disturbing
 from hostwright.stack.store.hostcache import host_path
 from hostwright.standard.roles.driver import Driver, driver
+from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states import steps as driver_steps
 from hostwright.standard.roles.driver.states.others import no_other_driver
 from hostwright.standard.roles.driver.states.runfile import DriverState
@@ -323,8 +324,8 @@ def test_a_host_without_a_card_is_refused() -> None:
 
 def test_fabric_manager_of_exactly_the_drivers_version_and_held_where_nvswitches_are() -> None:
     hgx = {"read -r c <": T4 + NVSWITCH}
-    assert STACK.driver.fabric_manager is not None
-    assert STACK.driver.fabric_manager.version == f"{V}-1"
+    assert STACK.section(DriverSection).fabric_manager is not None
+    assert STACK.section(DriverSection).fabric_manager.version == f"{V}-1"
     assert plan(**hgx, **{"dpkg-query": ONE_ROW + FM}) == []
     (missing,) = plan(**hgx)
     assert missing.artifacts == ("fabric-manager",)

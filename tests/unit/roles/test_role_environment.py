@@ -12,6 +12,7 @@ from hostwright.plan.model import Answer, Change
 from hostwright.plan.roles.role import Wanted
 from hostwright.resources.files.files import File, Link
 from hostwright.standard.roles.environment import COMMAND, Environment, environment
+from hostwright.standard.roles.tensorflow.section import TensorflowSection
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import program
 from tests.unit.support.stacks import load_stack
@@ -21,7 +22,7 @@ RESOURCES = environment.resources(Environment(), Wanted(STACK))
 FILES = {one.path: one for one in RESOURCES if isinstance(one, File)}
 HOME = "/usr/local/cuda-11.2"
 PROFILE = FILES["/etc/profile.d/cuda.sh"].content
-OPENED = [name for name, layer in STACK.tensorflow.libraries.items() if layer != "driver"]
+OPENED = [name for name, layer in STACK.section(TensorflowSection).libraries.items() if layer != "driver"]
 GREEN: dict[str, str | Answer] = {
     "ldconfig": "".join(f"{name} {HOME}/targets/x86_64-linux/lib/{name}\n" for name in OPENED),
     "readlink": f"{COMMAND}\n",

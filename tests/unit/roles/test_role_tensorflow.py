@@ -15,6 +15,7 @@ from hostwright.resources.python.python import CONSTRAINTS, MARKER, Recipe, Venv
 from hostwright.resources.python.venv_audit import audit_probe, parse_audit
 from hostwright.stack.stack import Artifact
 from hostwright.standard.roles.tensorflow import Tensorflow, tensorflow
+from hostwright.standard.roles.tensorflow.section import TensorflowSection
 from tests.unit.support.facts import Replies, changes_of
 from tests.unit.support.shell import ask
 from tests.unit.support.stacks import load_stack
@@ -84,7 +85,7 @@ def test_a_bare_host_gets_venv_support_and_a_venv() -> None:
         ("/usr/bin/python3 3.8\n/usr/bin/python3.8 3.8\n", "3.8"),
         ("/usr/bin/python3 3.10\n/usr/bin/python3.10 3.10\n", "3.10"),
         ("/usr/bin/python3 3.13\n/usr/local/bin/python3.9 3.9\n", "3.9"),
-        ("/usr/bin/python3.10 3.10\n/usr/bin/python3.8 3.8\n", STACK.tensorflow.pythons[0]),
+        ("/usr/bin/python3.10 3.10\n/usr/bin/python3.8 3.8\n", STACK.section(TensorflowSection).pythons[0]),
     ],
 )
 def test_the_python_is_one_that_the_stack_names(pythons: str, chosen: str) -> None:

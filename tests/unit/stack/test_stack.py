@@ -9,6 +9,10 @@ from hostwright.common.errors import InputError, InputErrors
 from hostwright.stack.stack import Artifact, Stack
 from hostwright.stack.stackdata import digest_of, plain
 from hostwright.stack.stackfile import stack_names
+from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.cudnn.section import CudnnSection
+from hostwright.standard.roles.driver.section import DriverSection
+from hostwright.standard.roles.tensorflow.section import TensorflowSection
 from tests.unit.support.stacks import load_stack, read_stack
 
 STACKS = Path(__file__).parents[3] / "inventory" / "stacks"
@@ -26,16 +30,28 @@ def house() -> Stack:
 
 
 def test_the_stack_that_this_is_for(house: Stack) -> None:
-    assert (house.driver.version, house.driver.branch, house.driver.kernels) == ("470.182.03", "470", "<6.3")
-    assert (house.cuda.version, house.cuda.series, house.cuda.prefix) == ("11.2.2", "11.2", "/usr/local/cuda-11.2")
-    assert (house.cudnn.version, house.cudnn.number, house.cudnn.library_version) == ("8.1.0.77", 8100, "8.1.0")
-    assert house.tensorflow.version == "2.9.0"
-    assert len(house.tensorflow.libraries) == 9
+    assert (
+        house.section(DriverSection).version,
+        house.section(DriverSection).branch,
+        house.section(DriverSection).kernels,
+    ) == ("470.182.03", "470", "<6.3")
+    assert (
+        house.section(CudaSection).version,
+        house.section(CudaSection).series,
+        house.section(CudaSection).prefix,
+    ) == ("11.2.2", "11.2", "/usr/local/cuda-11.2")
+    assert (
+        house.section(CudnnSection).version,
+        house.section(CudnnSection).number,
+        house.section(CudnnSection).library_version,
+    ) == ("8.1.0.77", 8100, "8.1.0")
+    assert house.section(TensorflowSection).version == "2.9.0"
+    assert len(house.section(TensorflowSection).libraries) == 9
     assert house.stand_ins == ()
 
 
 def test_the_metapackage_that_brings_another_driver_is_named_nowhere(house: Stack) -> None:
-    assert house.cuda.package == "cuda-toolkit-11-2"
+    assert house.section(CudaSection).package == "cuda-toolkit-11-2"
     assert '"cuda-11-2"' not in house.model_dump_json()
     assert "cuda-drivers" not in house.model_dump_json()
 
@@ -52,20 +68,20 @@ def test_the_drivers_mirrors_are_tried_tesla_first(house: Stack) -> None:
 
 
 def test_fabric_manager_is_exactly_the_drivers_version(house: Stack) -> None:
-    assert house.driver.fabric_manager is not None
-    assert house.driver.fabric_manager.version == f"{house.driver.version}-1"
+    assert house.section(DriverSection).fabric_manager is not None
+    assert house.section(DriverSection).fabric_manager.version == f"{house.section(DriverSection).version}-1"
 
 
 def test_constraints_come_as_text(house: Stack) -> None:
-    assert set(house.tensorflow.constraints) == set(house.tensorflow.pythons)
-    assert "\nprotobuf==3.19.6\n" in house.tensorflow.constraints["3.9"]
+    assert set(house.section(TensorflowSection).constraints) == set(house.section(TensorflowSection).pythons)
+    assert "\nprotobuf==3.19.6\n" in house.section(TensorflowSection).constraints["3.9"]
 
 
 def test_every_stack_of_the_project_is_valid() -> None:
     assert "tensorflow-2.9-ubuntu18.04" in stack_names([STACKS])
     bionic = load_stack("tensorflow-2.9-ubuntu18.04", (STACKS,))
     assert "ubuntu1804" in bionic.artifact("cuda-repository").file
-    assert bionic.cuda.repository.key_file == "/var/cuda-repo-ubuntu1804-11-2-local/7fa2af80.pub"
+    assert bionic.section(CudaSection).repository.key_file == "/var/cuda-repo-ubuntu1804-11-2-local/7fa2af80.pub"
 
 
 def test_a_point_upgrade_is_a_few_lines(tmp_path: Path, house: Stack) -> None:
@@ -82,9 +98,9 @@ def test_a_point_upgrade_is_a_few_lines(tmp_path: Path, house: Stack) -> None:
     assert upgraded.artifact("driver") == Artifact(
         name="driver", file="NVIDIA-Linux-x86_64-470.239.06.run", urls=("https://example.org/x.run",)
     )
-    assert upgraded.driver.fabric_manager is not None
-    assert upgraded.driver.fabric_manager.package == "nvidia-fabricmanager-470"
-    assert upgraded.cuda == house.cuda
+    assert upgraded.section(DriverSection).fabric_manager is not None
+    assert upgraded.section(DriverSection).fabric_manager.package == "nvidia-fabricmanager-470"
+    assert upgraded.section(CudaSection) == house.section(CudaSection)
     assert upgraded.digest() != house.digest()
 
 
@@ -96,7 +112,7 @@ def test_stand_ins_are_told(tmp_path: Path) -> None:
 def test_relative_constraints_belong_to_the_file_that_names_them(tmp_path: Path) -> None:
     (tmp_path / "c.txt").write_text("numpy==1.26.4\n")
     text = 'extends: tensorflow-2.9\ntensorflow: {constraints: {"3.9": c.txt, "3.7": null}}'
-    constraints = stack_of(tmp_path, text).tensorflow.constraints
+    constraints = stack_of(tmp_path, text).section(TensorflowSection).constraints
     assert constraints["3.9"] == "numpy==1.26.4\n"
     assert "tensorflow==2.9.0" in constraints["3.10"]
     assert "3.7" not in constraints
@@ -206,4 +222,4 @@ def test_an_artifact_that_is_not_there(house: Stack) -> None:
 
 def test_a_stack_does_not_change(house: Stack) -> None:
     with pytest.raises(ValueError, match="frozen"):
-        house.driver.version = "1"  # type: ignore[misc]
+        house.section(DriverSection).version = "1"  # type: ignore[misc]

@@ -21,11 +21,14 @@ from hostwright.resources.system.loaderconf import OneToolkitLoaded
 from hostwright.stack.rules import HostFacts
 from hostwright.stack.stack import Stack
 from hostwright.stack.stackfile import stack_names
+from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn import Cudnn, cudnn
+from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.driver import Driver, driver
 from hostwright.standard.roles.environment import Environment, environment
 from hostwright.standard.roles.selfaudit import Selfaudit, selfaudit
 from hostwright.standard.roles.tensorflow import Tensorflow, tensorflow
+from hostwright.standard.roles.tensorflow.section import TensorflowSection
 from tests.unit.support.auditvalues import wanted
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import ask, run
@@ -70,13 +73,13 @@ def test_these_are_the_stacks() -> None:
 def test_it_fits_together_and_fits_a_host_with_any_of_its_pythons(name: str) -> None:
     one = stack(name)
     assert check_stack(one) == []
-    for python in one.tensorflow.pythons:
+    for python in one.section(TensorflowSection).pythons:
         assert check_host(one, good(one, python)) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_python_has_pins_of_its_own_that_name_this_tensorflow(name: str) -> None:
-    wanted = stack(name).tensorflow
+    wanted = stack(name).section(TensorflowSection)
     assert set(wanted.constraints) == set(wanted.pythons)
     for text in wanted.constraints.values():
         pins = {
@@ -90,7 +93,7 @@ def test_each_python_has_pins_of_its_own_that_name_this_tensorflow(name: str) ->
 
 def test_2_12_has_the_numpy_that_its_wheel_asks_for() -> None:
     """Its metadata says numpy<=1.24.3,>=1.22; a resolver of today would take 1.26."""
-    for text in stack("tensorflow-2.12").tensorflow.constraints.values():
+    for text in stack("tensorflow-2.12").section(TensorflowSection).constraints.values():
         pin = next(line.partition("==")[2] for line in text.splitlines() if line.startswith("numpy=="))
         assert SpecifierSet(">=1.22,<=1.24.3").contains(pin)
 
@@ -98,10 +101,10 @@ def test_2_12_has_the_numpy_that_its_wheel_asks_for() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_metapackage_that_brings_another_driver_is_named_nowhere(name: str) -> None:
     one = stack(name)
-    dashed = one.cuda.series.replace(".", "-")
-    assert one.cuda.package == f"cuda-toolkit-{dashed}"
+    dashed = one.section(CudaSection).series.replace(".", "-")
+    assert one.section(CudaSection).package == f"cuda-toolkit-{dashed}"
     assert f'"cuda-{dashed}"' not in one.model_dump_json()
-    assert all(component.endswith(f"-{dashed}") for component in one.cuda.components)
+    assert all(component.endswith(f"-{dashed}") for component in one.section(CudaSection).components)
 
 
 def test_cuda_11_8_on_r470_runs_what_is_compiled_and_is_refused_where_there_is_ptx_alone() -> None:
@@ -241,7 +244,7 @@ def test_the_archive_of_8_6_has_its_own_layout() -> None:
     top = "cudnn-linux-x86_64-8.6.0.163_cuda11-archive"
     assert [part.inside for part in spread.parts] == [f"{top}/include", f"{top}/lib"]
     assert wanted.artifact("cudnn").file == f"{top}.tar.xz"
-    assert wanted.cudnn.number == 8600
+    assert wanted.section(CudnnSection).number == 8600
 
 
 # --- the loader's files of ours

@@ -20,6 +20,7 @@ from hostwright.resources.python.python import Venv
 from hostwright.standard.roles.cuda import Cuda
 from hostwright.standard.roles.cuda.failures.apt_sources import SOURCES
 from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
+from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER
 from hostwright.standard.roles.environment.failures.sonames import NAMES
 from hostwright.standard.roles.environment.failures.variables import VARIABLES
@@ -30,7 +31,7 @@ from tests.unit.support.facts import NOTHING, Reply, answer, facts_for
 from tests.unit.support.shell import ask
 
 STACK = test_role_cuda.STACK
-PREFIX = STACK.cuda.prefix
+PREFIX = STACK.section(CudaSection).prefix
 LIB = f"{PREFIX}/targets/x86_64-linux/lib"
 CUPTI = f"{PREFIX}/extras/CUPTI/lib64/libcupti.so.11.2"
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
@@ -101,8 +102,9 @@ ALL = "bin/nvcc bin/ptxas include/cudnn.h include/cudnn_version.h libcudart"
 OWN = toolkit(PREFIX, has=ALL, cudnn="8.1.0")
 LINK = toolkit("/usr/local/cuda", PREFIX, ALL, "8.1.0")
 SOURCE_LINE = (
-    f"source\t{STACK.cuda.repository.list_file}\t1\tdeb [signed-by=/usr/share/keyrings/"
-    f"{STACK.cuda.repository.package}-keyring.gpg] file://{STACK.cuda.repository.directory} /\n"
+    f"source\t{STACK.section(CudaSection).repository.list_file}\t1\tdeb [signed-by=/usr/share/keyrings/"
+    f"{STACK.section(CudaSection).repository.package}-keyring.gpg] "
+    f"file://{STACK.section(CudaSection).repository.directory} /\n"
 )
 
 

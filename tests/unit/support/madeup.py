@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hostwright.stack.stack import Stack
+from hostwright.standard.roles.container.section import ContainerSection
+from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.driver.section import DriverSection
 from tests.unit.support.shell import program
 
 CUDNN = ("", "_adv_infer", "_adv_train", "_cnn_infer", "_cnn_train", "_ops_infer", "_ops_train")
@@ -108,7 +111,7 @@ def provisioned(root: Path, stack: Stack) -> MadeUp:
 
 
 def _driver(host: MadeUp, stack: Stack) -> None:
-    version, libraries = stack.driver.version, "/usr/lib/x86_64-linux-gnu"
+    version, libraries = stack.section(DriverSection).version, "/usr/lib/x86_64-linux-gnu"
     host.write("/sys/module/nvidia/version", f"{version}\n")
     host.program("modinfo", f"echo {version}")
     host.place(f"/var/lib/dkms/nvidia/{version}/5.10.0-28-amd64/x86_64/module/x").mkdir(parents=True)
@@ -118,7 +121,7 @@ def _driver(host: MadeUp, stack: Stack) -> None:
     for name in ("libcuda", "libnvidia-ml"):
         host.write(f"{libraries}/{name}.so.{version}")
         host.link(f"{libraries}/{name}.so.1", f"{name}.so.{version}")
-    inside = f"{stack.cuda.prefix}/targets/x86_64-linux/lib"
+    inside = f"{stack.section(CudaSection).prefix}/targets/x86_64-linux/lib"
     cache = {
         "libnvidia-ml.so.1": libraries, "libcudart.so.11.0": inside, "libcuda.so.1": libraries, "libcudnn.so.8": inside,
     }  # fmt: skip
@@ -129,12 +132,16 @@ def _driver(host: MadeUp, stack: Stack) -> None:
 
 
 def _toolkit(host: MadeUp, stack: Stack) -> None:
-    prefix = stack.cuda.prefix
+    prefix = stack.section(CudaSection).prefix
     inside = f"{prefix}/targets/x86_64-linux"
-    program(host.place(f"{prefix}/bin/nvcc").parent, "nvcc", f"echo 'release 11.2, {stack.cuda.nvcc}'; echo Build x.y")
+    program(
+        host.place(f"{prefix}/bin/nvcc").parent,
+        "nvcc",
+        f"echo 'release 11.2, {stack.section(CudaSection).nvcc}'; echo Build x.y",
+    )
     host.link("/etc/alternatives/cuda", prefix)
     host.link("/usr/local/cuda", "/etc/alternatives/cuda")
-    host.link(f"/usr/local/cuda-{stack.cuda.series.partition('.')[0]}", prefix)
+    host.link(f"/usr/local/cuda-{stack.section(CudaSection).series.partition('.')[0]}", prefix)
     host.write(f"{inside}/lib/libcudart.so.11.0")
     for part in CUDNN:
         host.write(f"{inside}/lib/libcudnn{part}.so.8.1.0")
@@ -145,8 +152,13 @@ def _toolkit(host: MadeUp, stack: Stack) -> None:
 
 
 def _packages(host: MadeUp, stack: Stack) -> None:
-    versions = {stack.cuda.package: stack.cuda.package_version, **stack.cuda.components}
-    versions |= dict.fromkeys(stack.container.toolkit.packages, stack.container.toolkit.version)
+    versions = {
+        stack.section(CudaSection).package: stack.section(CudaSection).package_version,
+        **stack.section(CudaSection).components,
+    }
+    versions |= dict.fromkeys(
+        stack.section(ContainerSection).toolkit.packages, stack.section(ContainerSection).toolkit.version
+    )
     rows = [(name, version, "hold") for name, version in versions.items()]
     rows += [("docker.io", "20.10.5+dfsg1-1", "install"), ("dkms", "2.8.4-3", "install")]
     lines = "".join(

@@ -26,6 +26,7 @@ from hostwright.standard.roles.container.failures import units
 from hostwright.standard.roles.container.failures.docker import HOOK_THERE, LINKS
 from hostwright.standard.roles.container.failures.state import COMMAND, INFO, SETTINGS, NotJson, options, settings
 from hostwright.standard.roles.container.failures.toolkit import FORMER_SOURCES, REACHES_DRIVER
+from hostwright.standard.roles.container.section import ContainerSection
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from tests.unit.roles import test_role_base, test_role_container
 from tests.unit.support.hostlooks import DESIRED, EXEC, STACK, evidence, look_at, show, shown
@@ -33,7 +34,7 @@ from tests.unit.support.shell import program, run
 
 STATES = units.UNITS.states
 SIGNED = [rule for rule in CONTAINERS if rule.sign]
-WANTED = STACK.container.toolkit.version
+WANTED = STACK.section(ContainerSection).toolkit.version
 BASE, DOCKER = test_role_base.PROVISIONED, test_role_container.DPKG
 RESTART = next(
     one.resource.probes()[0]

@@ -14,12 +14,13 @@ from hostwright.standard.roles.cuda.failures import sources as cuda_sources
 from hostwright.standard.roles.cuda.failures.apt_sources import NEW_KEY, OLD_KEY, SOURCES, TRUSTED, keys, sources
 from hostwright.standard.roles.cuda.failures.installed import CUDA as INSTALLED
 from hostwright.standard.roles.cuda.failures.sources import SOURCE_RULES
+from hostwright.standard.roles.cuda.section import CudaSection
 from tests.unit.support.library_looks import SOURCE_LINE, STACK, Differs, asked, look_at, resource, seen, write
 
 CUDA = (*INSTALLED, *SOURCE_RULES)
 RULES = {rule.name: rule for rule in CUDA}
 OTHER_KEY = "0123456789ABCDEF"
-DIRECTORY = STACK.cuda.repository.directory
+DIRECTORY = STACK.section(CudaSection).repository.directory
 NETWORK = f"https://{cuda_sources.NETWORK}/ubuntu2004/x86_64"
 
 
@@ -147,7 +148,7 @@ def test_apt_keys_own_keyring_is_told_when_it_holds_nvidias_key(which: str, name
 
 
 def test_apt_keys_own_keyring_is_told_when_it_holds_the_key_of_the_stacks_repository() -> None:
-    own = STACK.cuda.repository.fingerprint[-16:]
+    own = STACK.section(CudaSection).repository.fingerprint[-16:]
     rows = key(TRUSTED, own.lower()) + key(TRUSTED, OTHER_KEY.lower()) + key(TRUSTED, "garbage")
     assert found("cuda-key-for-all", {SOURCES: SOURCE_LINE + rows}) == [f"{TRUSTED} holds the key {own}"]
 

@@ -18,6 +18,7 @@ from hostwright.plan.planning import Desired, DesiredRole
 from hostwright.resources.python.python import Recipe, Venv
 from hostwright.standard.roles.tensorflow.failures.python import PYTHON, WHEELS
 from hostwright.standard.roles.tensorflow.failures.state import OUTSIDE, VENVS, outside, used
+from hostwright.standard.roles.tensorflow.section import TensorflowSection
 from tests.unit.roles.test_role_tensorflow import LINK, recipe
 from tests.unit.roles.test_role_tensorflow import found as audited
 from tests.unit.support.known import with_message
@@ -171,7 +172,7 @@ def test_a_path_outside_opt_is_not_guessed_about() -> None:
 
 
 def test_a_stack_that_pins_the_newer_ones_wants_them() -> None:
-    constraints = dict.fromkeys(STACK.tensorflow.pythons, "numpy==2.0.2\nprotobuf==4.25.8\n")
+    constraints = dict.fromkeys(STACK.section(TensorflowSection).pythons, "numpy==2.0.2\nprotobuf==4.25.8\n")
     stack = with_values(STACK, tensorflow={"constraints": constraints})
     look = look_at(by_hand("numpy-2.0.2", "protobuf-4.25.8"))
     newer = replace(look, desired=replace(DESIRED, stack=stack))

@@ -22,6 +22,7 @@ from hostwright.resources.packages.packages import Debs, DebsAbsent, DpkgInOrder
 from hostwright.resources.packages.repositories import LocalRepo, RepoDropped
 from hostwright.resources.python.interpreters import VenvPackage
 from hostwright.resources.system.kernel import KernelPackages, KernelsAsBefore
+from hostwright.standard.roles.cuda.section import CudaSection
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import program, run
 from tests.unit.support.stacks import load_stack
@@ -147,7 +148,7 @@ def test_the_record_of_what_was_there_before_begins_with_nothing_installed(tmp_p
 
 def test_whatever_installs_packages_writes_them_down_first() -> None:
     stack = load_stack("tensorflow-2.9")
-    one = stack.artifact(stack.cuda.repository.artifact)
+    one = stack.artifact(stack.section(CudaSection).repository.artifact)
     repository = LocalRepo("cuda-repo", one, "/key", "/list")
     replies = {UNAME.script: "5.4 x86_64"}
     for resource, name, install in (
