@@ -31,6 +31,7 @@ lint: setup
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports --no-cache
 
 unit: lint
 	$(VENV)/bin/python -m pytest tests/unit -n auto

@@ -1,0 +1,72 @@
+"""The rooms of the house: which names the engine may say, how much stands in one folder, and who imports whom."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+ENGINE = PROJECT / "hostwright"
+MOST_AT_THE_TOP = 13
+MOST_ENTRIES = 12  #: of one folder, without its ``__init__.py``
+STANDARD = "hostwright.standard"
+
+
+def folders(root: Path) -> Iterator[Path]:
+    """The folders of Python files below ``root``, ``root`` included, links left out."""
+    if root.name in {"__pycache__", "standard"} or root.is_symlink():
+        return
+    yield root
+    for path in sorted(root.iterdir()):
+        if path.is_dir():
+            yield from folders(path)
+
+
+def entries(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir() if not path.name.startswith("__")]
+
+
+def imported(source: str) -> set[str]:
+    """Every module that a source names in an import, at whatever depth and for whatever purpose."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+        elif isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+    return found
+
+
+def names_standard(source: str) -> bool:
+    return any(name == STANDARD or name.startswith(f"{STANDARD}.") for name in imported(source))
+
+
+@pytest.mark.parametrize("root", [ENGINE, PROJECT / "roles"], ids=["engine", "roles"])
+def test_no_folder_holds_more_than_a_dozen_things(root: Path) -> None:
+    full = {str(one.relative_to(PROJECT)): sorted(entries(one)) for one in folders(root) if one != ENGINE}
+    assert {name: there for name, there in full.items() if len(there) > MOST_ENTRIES} == {}
+
+
+def test_the_engine_has_thirteen_things_at_the_top() -> None:
+    assert len(entries(ENGINE)) <= MOST_AT_THE_TOP
+
+
+def test_the_engine_imports_no_standard_role() -> None:
+    sources = (path for folder in folders(ENGINE) for path in folder.glob("*.py"))
+    assert [str(path) for path in sources if names_standard(path.read_text())] == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import hostwright.standard.roles.cuda",
+        "from hostwright import standard",
+        "def f():\n    from hostwright.standard.roles import cuda",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from hostwright.standard.roles.cuda import Cuda",
+    ],
+)
+def test_an_import_of_a_standard_role_is_seen_wherever_it_stands(source: str) -> None:
+    assert names_standard(source)
