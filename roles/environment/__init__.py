@@ -9,8 +9,8 @@ from hostwright.plan.model import Resource
 from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.files.files import File, Link
 from hostwright.resources.system.loader import LoaderCache
-from hostwright.resources.system.loaderconf import OneToolkitLoaded
 from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.environment.loaderconf import OneToolkitLoaded
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 COMMAND = "/usr/local/lib/hostwright/cuda-command"

@@ -17,7 +17,6 @@ from hostwright.plan.roles.role import Wanted, discover
 from hostwright.resources.files.archives import ArchiveUnpacked, Strays
 from hostwright.resources.python.python import Venv
 from hostwright.resources.system.loader import Alternative, LoaderCache
-from hostwright.resources.system.loaderconf import OneToolkitLoaded
 from hostwright.stack.rules import HostFacts
 from hostwright.stack.stack import Stack
 from hostwright.stack.stackfile import stack_names
@@ -26,6 +25,7 @@ from hostwright.standard.roles.cudnn import Cudnn, cudnn
 from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.driver import Driver, driver
 from hostwright.standard.roles.environment import Environment, environment
+from hostwright.standard.roles.environment.loaderconf import OneToolkitLoaded
 from hostwright.standard.roles.selfaudit import Selfaudit, selfaudit
 from hostwright.standard.roles.tensorflow import Tensorflow, tensorflow
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
