@@ -16,7 +16,7 @@ from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask
 from hostwright.transport.root.rootshell import RootShell
 
-#: for all answers of a host: nvidia-smi may take its own 30 s twice on a sick card, before it is given up
+#: for all answers of a host: a driver's report may take its own 30 s twice on a sick card, before it is given up
 ANSWERS_TIMEOUT_S = 120.0
 
 Connect = Callable[[Member], RootShell]

@@ -14,8 +14,8 @@ def sh(template: str, *values: object) -> str:
     ``%%`` stands for a percent sign. A value is anything but a ``Secret``; it is formatted with ``str``.
     Raises ``ValueError`` for a NUL byte (no shell word can hold one) or when the counts differ.
 
-    >>> sh("ln -sfn %s %s", "/usr/local/cuda-11.2", "/tmp/a b")
-    "ln -sfn /usr/local/cuda-11.2 '/tmp/a b'"
+    >>> sh("ln -sfn %s %s", "/usr/local/tool-1.2", "/tmp/a b")
+    "ln -sfn /usr/local/tool-1.2 '/tmp/a b'"
     """
     words = []
     for value in values:

@@ -1,7 +1,7 @@
 """From an inventory's variables to a role's typed ones.
 
-The variables of a role ``cuda`` are written as a mapping (``cuda: {prefix: …}``) or flat (``cuda_prefix: …``). They are
-merged field by field over a host's layers, so that a host may change one of them without repeating the others.
+The variables of a role ``chrony`` are written as a mapping (``chrony: {pool: …}``) or flat (``chrony_pool: …``). They
+are merged field by field over a host's layers, so that a host may change one of them without repeating the others.
 """
 
 from __future__ import annotations

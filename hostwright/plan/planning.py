@@ -156,7 +156,7 @@ def off_roles(desired: Desired, facts: Facts) -> tuple[str, ...]:
 
 
 def _all_needs(roles: Sequence[DesiredRole]) -> dict[str, tuple[str, ...]]:
-    """Each role's needs and the needs of those: cudnn waits for base also when cuda has nothing to do."""
+    """Each role's needs and the needs of those: a role waits for base also when the role between has nothing to do."""
     needs: dict[str, tuple[str, ...]] = {}
     for role in roles:  # in order: what a role needs stands before it
         inherited = (name for need in role.needs for name in needs.get(need, ()))

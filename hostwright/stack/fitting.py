@@ -3,14 +3,14 @@
 Nothing here knows a layer. A role brings in ``roles/NAME/rules.py``, as far as it has such:
 
 ``RULES``
-    functions of named parts that say what does not fit: ``def floor(cuda: str, driver: str) -> Misfit | None``
+    functions of named parts that say what does not fit: ``def floor(toolkit: str, driver: str) -> Misfit | None``
 ``CHOICES``
     versions that a stack could choose otherwise, which are parts under the choice's name
 ``GROUNDS``
     facts of a host that would have to change where no versions fit
 
-A **part** is a chosen version (``cuda``), a fact of the host (``kernel``, ``gpus``, … of ``HostFacts``), a section of
-the stack (``cuda_section``), or the ``stack`` itself. A rule that asks for a part which is not there is skipped; a
+A **part** is a chosen version (``toolkit``), a fact of the host (``kernel``, ``gpus``, … of ``HostFacts``), a
+section of the stack (``toolkit_section``), or the ``stack`` itself. A rule that asks for a part which is not there is skipped; a
 parameter with a default need not be there.
 """
 

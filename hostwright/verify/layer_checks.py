@@ -149,5 +149,5 @@ def stack(member: Member) -> Stack:
 
 @pytest.fixture(scope="module")
 def variables(request: pytest.FixtureRequest, member: Member) -> Any:
-    """The bound variables of the role whose checks these are: ``test_cuda.py`` gets those of ``cuda``."""
+    """The bound variables of the role whose checks these are: ``test_base.py`` gets those of ``base``."""
     return member.variables[Path(str(request.path)).stem.removeprefix("test_")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,11 @@ ENGINE = PROJECT / "hostwright"
 MOST_AT_THE_TOP = 13
 MOST_ENTRIES = 12  #: of one folder, without its ``__init__.py``
 STANDARD = "hostwright.standard"
+
+
+VENDORS = re.compile(r"nvidia|cuda|cudnn|tensorflow|docker", re.IGNORECASE)
+#: what still says one: the stack of a site that names none (twice), and packages that an installer must not upgrade
+NAMED = {"plan/member.py", "cli/tasks/keep.py", "rebuild/install/seeds/ubuntu.py"}
 
 
 def folders(root: Path) -> Iterator[Path]:
@@ -57,6 +63,12 @@ def test_the_engine_has_thirteen_things_at_the_top() -> None:
 def test_the_engine_imports_no_standard_role() -> None:
     sources = (path for folder in folders(ENGINE) for path in folder.glob("*.py"))
     assert [str(path) for path in sources if names_standard(path.read_text())] == []
+
+
+def test_the_engine_names_no_vendor_and_no_layer_of_theirs() -> None:
+    sources = (path for folder in folders(ENGINE) for path in folder.iterdir() if path.suffix in {".py", ".sh", ".j2"})
+    named = {str(path.relative_to(ENGINE)) for path in sources if VENDORS.search(path.read_text())}
+    assert named == NAMED
 
 
 @pytest.mark.parametrize(

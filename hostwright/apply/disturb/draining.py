@@ -39,7 +39,7 @@ TIMEOUT_S = 3600.0  #: for the command, and again for an idle host: jobs with an
 POLL_S = 5.0  #: between two looks at who is at work
 NAMED = 5  #: who is at work, that a sentence names
 _MARK_TIMEOUT_S = 60.0
-#: Ansible would fill these in. Other braces may be meant for kubectl or docker.
+#: Ansible would fill these in. Other braces may be meant for kubectl or a template of its own.
 _TEMPLATE = re.compile(r"\{\{\s*(inventory_hostname|ansible_)\w*.*?\}\}")
 
 

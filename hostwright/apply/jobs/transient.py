@@ -70,7 +70,7 @@ CAUSES = (
         f"Failed to fetch .* {_HTTP}  |The requested URL returned error: {_HTTP}|ERROR {_HTTP}: |HTTP error {_HTTP}"
         f"|{_HTTP} (Client|Server) Error|too many {_HTTP} error responses|unexpected HTTP status: {_HTTP}"
         "|toomanyrequests: ",
-        "apt http.cc, curl, wget, pip network/utils.py and urllib3 retry.py, docker",
+        "apt http.cc, curl, wget, pip network/utils.py and urllib3 retry.py",
     ),
     Cause(
         "mirror-in-motion",

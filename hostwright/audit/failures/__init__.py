@@ -1,7 +1,7 @@
 """What an output means, and what is wrong on a host: the engine of known failures.
 
 The failures themselves stand with the roles (``roles/NAME/failures``, a tuple ``FAILURES``): messages that installers,
-apt, pip and docker are known to fail with, signs on a host, cause, cure, and what a rebuild does about each. To add
+apt and pip are known to fail with, signs on a host, cause, cure, and what a rebuild does about each. To add
 one, add a row to one of those files and, in the tests, a sample of its message.
 """
 

@@ -1,1 +1,1 @@
-"""What the host's cards say of themselves: nvidia-smi's report and the kernel's log."""
+"""What the host's cards say of themselves: their driver's report and the kernel's log."""

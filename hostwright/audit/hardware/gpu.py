@@ -80,7 +80,7 @@ class Gpu:
     )
     ecc_pending: bool | None = None  #: switched on after the next reset
     mig_pending: bool | None = None  #: switched on after the next reset
-    sram_threshold_exceeded: bool | None = None  #: more uncorrectable SRAM errors in its life than NVIDIA tolerates
+    sram_threshold_exceeded: bool | None = None  #: more uncorrectable SRAM errors in its life than its vendor tolerates
     remap_banks_spent: int | None = None  #: memory banks without any spare row
     temperature_margin: int | None = None  #: degrees below the operating limit (T.Limit)
 

@@ -65,7 +65,7 @@ class Sight:
 
     items: Mapping[Item, str]
     layers: frozenset[str] = frozenset()  #: that were looked at; ``""`` is that of the host itself
-    cards: bool = False  #: whether nvidia-smi could be read
+    cards: bool = False  #: whether the cards could be read
     unchecked: frozenset[tuple[str, str]] = frozenset()  #: layers and rules of theirs that could not be checked
     partial: frozenset[str] = frozenset()  #: layers of which some states could not be asked for
 

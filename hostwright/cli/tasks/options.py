@@ -15,7 +15,7 @@ HELP: Mapping[str, str] = {
     "hosts": "which hosts: gpu01,gpu[03-09],@group,!gpu05,~regex or all",
     "inventory": "the inventory (default: inventory/): a directory, a file, or a program that answers --list",
     "var": "set a variable for this run, KEY=VALUE; repeatable",
-    "roles": "only these roles, without those that they need: cuda,cudnn",
+    "roles": "only these roles, without those that they need: base,driver",
     "json": "print a single JSON document and nothing else",
     "ask_become_pass": "prompt once for the sudo password",
     "accept_new": "accept and record the keys of unknown hosts (a changed key is always an error)",

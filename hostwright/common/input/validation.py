@@ -43,7 +43,7 @@ _EXPECTED = {
 def explain(error: ValidationError, model: type, at: Callable[[Where], Origin | None], prefix: str) -> list[InputError]:
     """Turn every error of a validation into an ``InputError``.
 
-    ``at`` gives the origin of a value by its way from the top; ``prefix`` names the top in messages (``cuda``).
+    ``at`` gives the origin of a value by its way from the top; ``prefix`` names the top in messages (``base``).
     """
     return [_one(detail, model, at, prefix) for detail in error.errors(include_url=False)]
 

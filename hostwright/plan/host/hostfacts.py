@@ -1,6 +1,6 @@
 """The typed facts of a host that the rules of what fits are about: distribution, kernel, GPUs, processor, Pythons.
 
-GPUs are read from ``/sys/bus/pci``, not from ``nvidia-smi``: a host without a driver has cards as well.
+GPUs are read from ``/sys/bus/pci``, not from a driver's own tools: a host without a driver has cards as well.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The values that audits compare, as roles give them: what is wanted of a host, and where that is read. Pure data.
 
-    def audit_values(v: Cuda, host: Wanted) -> Iterator[AuditValue]:
-        yield AuditValue("toolkit", PackageVersion("cuda-toolkit-11-2"), "11.2.2-1")
+    def audit_values(v: Chrony, host: Wanted) -> Iterator[AuditValue]:
+        yield AuditValue("package", PackageVersion("chrony"), "4.0-8")
         yield AuditValue("sources", TOOLKITS.line("sources"), among=DISTRIBUTION)
 
 A place says where a value is read, not how: the engine reads the places of all roles of a host in one program, in which
@@ -86,7 +86,7 @@ class PackageOf:
 class LibraryVersion:
     """The version of a library: what follows ``.so.`` in the name of the file that the loader's cache leads to."""
 
-    name: str  #: as programs ask for it: ``libcudart.so.11.0``
+    name: str  #: as programs ask for it: ``libm.so.6``
 
     def __post_init__(self) -> None:
         _checked(_LIBRARY, self.name, "name of a library")
@@ -111,7 +111,7 @@ class LibraryPath(LibraryVersion):
 class UnitProperty:
     """A property of a systemd unit, such as its state: ``active``, ``inactive``, ``failed``."""
 
-    unit: str  #: with its ending: ``docker.service``
+    unit: str  #: with its ending: ``chrony.service``
     name: str = "ActiveState"
 
     def __post_init__(self) -> None:

@@ -64,7 +64,7 @@ class Wanted:
         )
 
     def section(self, kind: type[S]) -> S:
-        """The stack's section of that kind (``CudaSection``): the role's own, or that of a role that it needs."""
+        """The stack's section of that kind (``ChronySection``): the role's own, or that of a role that it needs."""
         return self.stack.section(kind)
 
     def shares(self) -> tuple[Share, ...]:
@@ -74,7 +74,7 @@ class Wanted:
         return tuple(share for section in sections for share in section.shares(self.stack))
 
     def render(self, template: str, /, **values: Any) -> str:
-        """The text of a template (``cuda/ld.conf.j2``) with these values; mistakes are an ``InputError``."""
+        """The text of a template (``chrony/chrony.conf.j2``) with these values; mistakes are an ``InputError``."""
         return render(template, self.templates, **values)
 
 

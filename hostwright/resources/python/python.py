@@ -45,9 +45,9 @@ _PIP_FLAGS = "--disable-pip-version-check --no-input --progress-bar off --no-cac
 class Recipe:
     """What a venv is built from. Where the wheels come from is no part of its key: the pins say what they are."""
 
-    name: str  #: of the link: ``tensorflow-2.9``
+    name: str  #: of the link: ``science-2.9``
     python: str  #: ``3.9``
-    requirement: str  #: ``tensorflow==2.9.0``
+    requirement: str  #: ``science==2.9.0``
     constraints: str  #: pip's constraints file; every pin in it is installed
     wheelhouse: Artifact | None = None  #: a tar of wheels; without it pip uses the host's own index
 

@@ -1,7 +1,7 @@
 """One cheap look at venvs: versions from the names of their ``dist-info``, damage from the sizes that pip recorded.
 
-Nothing is imported and nothing is hashed: for TensorFlow's 1.5 GB that is 5,300 names and sizes, about 50 ms. Headers
-(``include/``, used by nobody at run time) and compiled caches are left out; they are two thirds of all files.
+Nothing is imported and nothing is hashed: for an environment of 1.5 GB that is 5,300 names and sizes, about 50 ms.
+Headers (``include/``, used by nobody at run time) and compiled caches are left out; they are two thirds of all files.
 """
 
 from __future__ import annotations

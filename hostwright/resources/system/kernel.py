@@ -1,4 +1,4 @@
-"""The running kernel: there at all, its headers, its packages held, its initramfs, and who drives the GPUs.
+"""The running kernel: there at all, its headers, its packages held, and its initramfs.
 
 A new kernel leaves a driver that was built for the old one behind, and it comes unasked (unattended
 upgrades), so every kernel package that is installed is held.
@@ -34,15 +34,8 @@ from hostwright.resources.packages.packages import (
 HEADERS_NAME = "linux-headers-"
 KERNEL_PACKAGES = ("linux-image-*", "linux-headers-*", "linux-generic*")
 
-#: The build directory of the running kernel, as dkms and the NVIDIA installer look for it.
+#: The build directory of the running kernel, as dkms and installers of drivers look for it.
 HEADERS = Probe('test -e "/lib/modules/$(uname -r)/build/Makefile"')
-
-#: NVIDIA devices that an open driver has taken, ``0000:3b:00.0 nouveau`` a line; nova is nouveau's successor.
-NOUVEAU = Probe(
-    'for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; [ "$v" = 0x10de ] || continue; '
-    'n=$(readlink "$d/driver") || continue; case ${n##*/} in nouveau|nova*) echo "${d##*/} ${n##*/}";; esac; '
-    "done; exit 0"
-)
 
 #: The kernels that could be booted, where the running one could not: neither its modules nor its image are there. A
 #: container has no say in its kernel.
@@ -51,14 +44,6 @@ KERNEL_GONE = Probe(
     "if systemd-detect-virt --quiet --container; then exit 0; fi\n"
     'for i in /boot/vmlinuz-*; do v=${i#/boot/vmlinuz-}; [ ! -d "/lib/modules/$v" ] || echo "$v"; done; exit 0'
 )
-
-
-def boots_first(facts: Facts) -> bool:
-    """Whether no module of ours can be built or loaded before a reboot: nouveau has a card, or the kernel is gone.
-
-    Reads ``NOUVEAU`` and ``KERNEL_GONE``.
-    """
-    return bool(facts[NOUVEAU].strip() or facts[KERNEL_GONE].strip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,21 +187,3 @@ class Initramfs:
 
 #: All kernels, since the next boot may be into another one. dpkg's lock: its triggers rebuild the same files.
 UPDATE_INITRAMFS = "if command -v update-initramfs >/dev/null; then update-initramfs -u -k all; fi"
-
-
-@dataclass(frozen=True, slots=True)
-class NouveauGone:
-    """No open driver has an NVIDIA card. It gives one back only at a reboot with its name on the blacklist."""
-
-    def probes(self) -> tuple[Probe, ...]:
-        return (NOUVEAU,)
-
-    def plan(self, facts: Facts) -> Reboot | None:
-        taken = facts[NOUVEAU].strip().splitlines()
-        if not taken:
-            return None
-        have = ", ".join(f"{driver} drives {slot}" for slot, _, driver in (line.partition(" ") for line in taken))
-        return Reboot("open NVIDIA drivers", have, "none has a card", f"{have}, and gives it back only then")
-
-    def removal(self) -> tuple[Resource, ...]:
-        return ()

@@ -143,7 +143,7 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Disturbing:
-    """A resource whose change does ``what`` to running work ("restarts Docker") where a condition holds.
+    """A resource whose change does ``what`` to running work ("restarts a service") where a condition holds.
 
     What is not a change yet disturbs nobody yet.
     """

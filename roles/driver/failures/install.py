@@ -12,7 +12,7 @@ from hostwright.plan.host import jobs
 from hostwright.plan.model import Probe, Refusal
 from hostwright.resources.files.files import Absent
 from hostwright.resources.packages.packages import DPKG
-from hostwright.resources.system.kernel import KERNEL_GONE, NOUVEAU
+from hostwright.resources.system.kernel import KERNEL_GONE
 from hostwright.standard.roles.driver.failures.build import LOGGED, MISSING, why_unbuilt
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER, compat_first
 from hostwright.standard.roles.driver.failures.logs import LOG_PROBES, told
@@ -27,6 +27,7 @@ from hostwright.standard.roles.driver.failures.state import (
 )
 from hostwright.standard.roles.driver.failures.units import PERSISTENCED, UNITS
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, display, unsigned_refused
+from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
 from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaRunfile
 from hostwright.standard.roles.driver.states.steps import INSTALLING
 

@@ -14,7 +14,7 @@ from hostwright.plan.host.hostfacts import UNAME
 from hostwright.plan.model import Change, Probe
 from hostwright.resources.files.files import content_probe, stat_probe
 from hostwright.resources.packages.packages import DPKG, named_like
-from hostwright.resources.system.kernel import KERNEL_GONE, KERNEL_PACKAGES, NOUVEAU, Initramfs, KernelThere
+from hostwright.resources.system.kernel import KERNEL_GONE, KERNEL_PACKAGES, Initramfs, KernelThere
 from hostwright.stack.versions import kernel_version
 from hostwright.standard.roles.driver.failures.state import (
     DKMS_TREE,
@@ -26,6 +26,7 @@ from hostwright.standard.roles.driver.failures.state import (
 )
 from hostwright.standard.roles.driver.rules import kernels_of
 from hostwright.standard.roles.driver.section import DriverSection
+from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
 
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look

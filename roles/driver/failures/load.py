@@ -11,7 +11,7 @@ from hostwright.audit.judging.look import Unread
 from hostwright.plan.host.hostfacts import HOST_PROBES, PCI
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.packages import DPKG
-from hostwright.resources.system.kernel import KERNEL_GONE, NOUVEAU, NouveauGone
+from hostwright.resources.system.kernel import KERNEL_GONE
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE
 from hostwright.standard.roles.driver.failures.state import (
@@ -27,6 +27,7 @@ from hostwright.standard.roles.driver.gpus import kernel_log, smi
 from hostwright.standard.roles.driver.nvsmi.fields import LOST
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from hostwright.standard.roles.driver.states.gpu_use import SECURE_BOOT, gpu_ids, unsigned_refused
+from hostwright.standard.roles.driver.states.nouveau import NOUVEAU, NouveauGone
 from hostwright.standard.roles.driver.xids.events import slot
 
 if TYPE_CHECKING:

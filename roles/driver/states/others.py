@@ -9,8 +9,9 @@ from hostwright.plan.roles.role import Wanted
 from hostwright.resources.conditions import Answers
 from hostwright.resources.files.files import Absent, File
 from hostwright.resources.packages.packages import DebsAbsent
-from hostwright.resources.system.kernel import UPDATE_INITRAMFS, Initramfs, NouveauGone
+from hostwright.resources.system.kernel import UPDATE_INITRAMFS, Initramfs
 from hostwright.resources.system.services import Disturbing
+from hostwright.standard.roles.driver.states.nouveau import NouveauGone
 from hostwright.standard.roles.driver.states.runfile import DRIVER_PACKAGES, NOT_DRIVER
 
 PREFERENCES = "/etc/apt/preferences.d/hostwright-no-other-driver"

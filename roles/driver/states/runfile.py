@@ -14,11 +14,12 @@ from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Reboo
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.files import ABSENT
 from hostwright.resources.packages.packages import DPKG, dpkg_table, named_like
-from hostwright.resources.system.kernel import KERNEL_GONE, NOUVEAU, boots_first
+from hostwright.resources.system.kernel import KERNEL_GONE
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import host_path
 from hostwright.standard.roles.driver.states import steps
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT, display, unsigned_refused
+from hostwright.standard.roles.driver.states.nouveau import NOUVEAU, boots_first
 from hostwright.standard.roles.driver.states.removal import DriverGone
 
 #: Packages that are, or belong to, somebody else's NVIDIA driver: Debian's, Ubuntu's, NVIDIA's repository's.

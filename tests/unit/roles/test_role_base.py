@@ -13,10 +13,11 @@ from hostwright.plan.model import Answer, Change, Deferred, Facts, Reboot, Refus
 from hostwright.plan.roles.role import Wanted
 from hostwright.resources.files.files import Absent, File
 from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, PATIENTLY
-from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE, NOUVEAU, NouveauGone
+from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE
 from hostwright.resources.system.room import GB, FreeSpace
 from hostwright.stack.stack import Share
 from hostwright.standard.roles.base import Base, base
+from hostwright.standard.roles.driver.states.nouveau import NOUVEAU, NouveauGone
 from hostwright.standard.roles.driver.states.others import NOUVEAU_OFF, no_other_driver
 from hostwright.standard.roles.driver.states.runfile import DRIVER_PACKAGES, NOT_DRIVER
 from tests.unit.support.facts import NOTHING, facts_for

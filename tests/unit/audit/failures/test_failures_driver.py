@@ -16,7 +16,7 @@ from hostwright.plan.host import jobs
 from hostwright.plan.host.hostfacts import PCI, UNAME
 from hostwright.plan.model import Answer, Probe
 from hostwright.resources.packages.packages import DPKG
-from hostwright.resources.system.kernel import HEADERS, NOUVEAU
+from hostwright.resources.system.kernel import HEADERS
 from hostwright.standard.roles.driver import Driver
 from hostwright.standard.roles.driver.failures import build as driver_build
 from hostwright.standard.roles.driver.failures import install as driver_install
@@ -25,6 +25,7 @@ from hostwright.standard.roles.driver.failures import state as driver_state
 from hostwright.standard.roles.driver.failures import units
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT
+from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
 from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG
 from tests.unit.roles.test_role_driver import BARE, FM, NVSWITCH, OTHER, T4, V, state
 from tests.unit.support.driver_looks import (

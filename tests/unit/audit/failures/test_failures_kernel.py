@@ -10,11 +10,12 @@ from hostwright.audit.judging.look import Unread
 from hostwright.plan.model import Probe
 from hostwright.resources.files.files import File, content_probe, stat_probe
 from hostwright.resources.packages.packages import DPKG
-from hostwright.resources.system.kernel import NOUVEAU, Initramfs
+from hostwright.resources.system.kernel import Initramfs
 from hostwright.standard.roles.driver.failures import build as driver_build
 from hostwright.standard.roles.driver.failures import load as driver_load
 from hostwright.standard.roles.driver.failures import state as driver_state
 from hostwright.standard.roles.driver.failures.kernel import KERNELS, OPEN_DRIVERS, PREFERENCES, UNATTENDED
+from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
 from tests.unit.roles import test_role_base
 from tests.unit.roles.test_role_driver import BARE, OTHER, V, state
 from tests.unit.support.driver_looks import COMPILER, FENCE, KERNEL, PACKAGES, PERIODIC, STATE, evidence, findings

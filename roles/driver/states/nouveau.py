@@ -1,0 +1,41 @@
+"""Open drivers of NVIDIA cards, which keep a card from the driver until a reboot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostwright.plan.model import Facts, Probe, Reboot, Resource
+from hostwright.resources.system.kernel import KERNEL_GONE
+
+#: NVIDIA devices that an open driver has taken, ``0000:3b:00.0 nouveau`` a line; nova is nouveau's successor.
+NOUVEAU = Probe(
+    'for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; [ "$v" = 0x10de ] || continue; '
+    'n=$(readlink "$d/driver") || continue; case ${n##*/} in nouveau|nova*) echo "${d##*/} ${n##*/}";; esac; '
+    "done; exit 0"
+)
+
+
+def boots_first(facts: Facts) -> bool:
+    """Whether no module of ours can be built or loaded before a reboot: nouveau has a card, or the kernel is gone.
+
+    Reads ``NOUVEAU`` and ``KERNEL_GONE``.
+    """
+    return bool(facts[NOUVEAU].strip() or facts[KERNEL_GONE].strip())
+
+
+@dataclass(frozen=True, slots=True)
+class NouveauGone:
+    """No open driver has an NVIDIA card. It gives one back only at a reboot with its name on the blacklist."""
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (NOUVEAU,)
+
+    def plan(self, facts: Facts) -> Reboot | None:
+        taken = facts[NOUVEAU].strip().splitlines()
+        if not taken:
+            return None
+        have = ", ".join(f"{driver} drives {slot}" for slot, _, driver in (line.partition(" ") for line in taken))
+        return Reboot("open NVIDIA drivers", have, "none has a card", f"{have}, and gives it back only then")
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
