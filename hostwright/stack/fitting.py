@@ -10,8 +10,8 @@ Nothing here knows a layer. A role brings in ``roles/NAME/rules.py``, as far as 
     facts of a host that would have to change where no versions fit
 
 A **part** is a chosen version (``toolkit``), a fact of the host (``kernel``, ``gpus``, … of ``HostFacts``), a
-section of the stack (``toolkit_section``), or the ``stack`` itself. A rule that asks for a part which is not there is skipped; a
-parameter with a default need not be there.
+section of the stack (``toolkit_section``), or the ``stack`` itself. A rule that asks for a part which is not there is
+skipped; a parameter with a default need not be there.
 """
 
 from __future__ import annotations
