@@ -121,7 +121,7 @@ def test_the_commands_of_a_document_run(
 ):
     """In the order in which they stand, each with the exit status that the document states."""
     for block in blocks(document):
-        if block.language == "python":
+        if block.language == "python" and block.file:
             (checkout / block.file).parent.mkdir(parents=True, exist_ok=True)
             (checkout / block.file).write_text(block.text)
     for command in commands(document):

@@ -65,7 +65,7 @@ def test_a_saved_plan_is_applied_or_refused_when_the_facts_moved(
     saved = tmp_path / "plan.json"
     on(gpu01, "rm /etc/profile.d/cuda.sh")
     assert provisioned("plan", "--hosts", "gpu01", "--out", str(saved)).returncode == 3
-    shown = json.loads(saved.read_text())["gpu01"]
+    shown = json.loads(saved.read_text())["plans"]["gpu01"]
     assert [role["role"] for role in shown["roles"]] == ["environment"]
 
     on(gpu01, "rm /etc/apt/apt.conf.d/52hostwright")

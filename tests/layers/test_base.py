@@ -1,4 +1,4 @@
-"""What the other layers stand on: a sound dpkg, a compiler that compiles, a kernel that stays, no other driver."""
+"""What the other layers stand on: a sound dpkg, a compiler that compiles, a kernel that stays."""
 
 from __future__ import annotations
 
@@ -19,12 +19,6 @@ echo 'obj-m := probe.o' >"$work/Makefile"
 make -s -C "/lib/modules/$(uname -r)/build" M="$work" modules
 test -s "$work/probe.ko"
 """
-
-#: Names of a driver in the archives of Debian, Ubuntu and NVIDIA.
-OTHER_DRIVERS = (
-    "nvidia-driver", "nvidia-driver-470", "nvidia-kernel-dkms", "nvidia-dkms-470", "libcuda1", "libnvidia-ml1",
-    "libnvidia-compute-470", "cuda-drivers", "nvidia-smi", "nvidia-utils-470",
-)  # fmt: skip
 
 
 def test_dpkg_is_in_order(root_run: Run) -> None:
@@ -69,39 +63,8 @@ def test_an_upgrade_would_not_touch_kernels_or_drivers(root_run: Run) -> None:
     assert not bad, f"it would install {', '.join(bad)}"
 
 
-def test_no_other_driver_can_be_installed(root_run: Run) -> None:
-    """apt offers no NVIDIA driver of any repository: the driver comes from the .run."""
-    policy = root_run("LC_ALL=C apt-cache policy " + " ".join(OTHER_DRIVERS))
-    assert policy.rc == 0
-    offered = [
-        line.strip() for line in policy.stdout.splitlines() if "Candidate:" in line and not line.endswith("(none)")
-    ]
-    assert not offered, f"apt would install a driver: {', '.join(offered)}"
-    pins = root_run("grep -rlE '^Pin-Priority: *-' /etc/apt/preferences.d")
-    assert "hostwright" in pins.stdout, "no file in /etc/apt/preferences.d forbids other drivers"
-
-
-def test_no_other_driver_is_installed(host: Host) -> None:
-    """No package of a distribution's NVIDIA driver is installed."""
-    table = host.check_output("dpkg-query -W -f='${db:Status-Status} ${Package}\\n'")
-    names = [row.split()[1] for row in table.splitlines() if row.startswith("installed ")]
-    prefixes = ("nvidia-driver", "nvidia-kernel-", "nvidia-dkms", "libnvidia-compute", "libnvidia-ml", "cuda-drivers")
-    found = [name for name in names if name.startswith(prefixes) or name == "libcuda1"]
-    assert not found, f"installed: {', '.join(found)}"
-
-
 def test_unattended_upgrades_are_fenced(root_run: Run) -> None:
     """Unattended upgrades leave NVIDIA's packages and kernels alone."""
     fenced = root_run("apt-config dump Unattended-Upgrade::Package-Blacklist")
     for name in ("nvidia-", "libnvidia-", "cuda-", "linux-image-"):
         assert f'"{name}"' in fenced.stdout, f"{name}* is not on apt's list"
-
-
-def test_open_drivers_do_not_have_a_card(root_run: Run) -> None:
-    """No NVIDIA card is driven by nouveau or its successors, and modprobe would not load them by itself."""
-    cards = root_run("lspci -k -d 10de:")
-    assert "in use: nouveau" not in cards.stdout, "nouveau drives a card; the host needs a reboot"
-    assert "in use: nova" not in cards.stdout, "nova drives a card; the host needs a reboot"
-    config = root_run("modprobe --showconfig").stdout.splitlines()
-    free = [name for name in ("nouveau", "nova_core", "nova_drm") if f"blacklist {name}" not in config]
-    assert not free, f"not blacklisted: {', '.join(free)}"

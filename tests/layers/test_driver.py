@@ -1,4 +1,4 @@
-"""The driver as its users meet it: one version everywhere, every card there, CUDA starts, back after a boot."""
+"""The driver as its users meet it: one version everywhere, every card there, CUDA starts, no other driver beside it."""
 
 from __future__ import annotations
 
@@ -35,6 +35,13 @@ END
 cc -o "$work/count" "$work/count.c" -ldl
 "$work/count"
 """
+
+
+#: Names of a driver in the archives of Debian, Ubuntu and NVIDIA.
+OTHER_DRIVERS = (
+    "nvidia-driver", "nvidia-driver-470", "nvidia-kernel-dkms", "nvidia-dkms-470", "libcuda1", "libnvidia-ml1",
+    "libnvidia-compute-470", "cuda-drivers", "nvidia-smi", "nvidia-utils-470",
+)  # fmt: skip
 
 
 def cards_on_the_bus(root_run: Run) -> int:
@@ -128,3 +135,34 @@ def test_fabric_manager_runs_where_nvswitches_are(host: Host, root_run: Run, sta
     query = "dpkg-query -W -f='${db:Status-Abbrev} ${Version}' %s 2>/dev/null"
     found = host.run(query, fabric.package).stdout if switches and fabric else ""
     assert found == (f"hi  {fabric.version}" if switches and fabric else ""), f"dpkg says: {found}"
+
+
+def test_no_other_driver_can_be_installed(root_run: Run) -> None:
+    """apt offers no NVIDIA driver of any repository: the driver comes from the .run."""
+    policy = root_run("LC_ALL=C apt-cache policy " + " ".join(OTHER_DRIVERS))
+    assert policy.rc == 0
+    offered = [
+        line.strip() for line in policy.stdout.splitlines() if "Candidate:" in line and not line.endswith("(none)")
+    ]
+    assert not offered, f"apt would install a driver: {', '.join(offered)}"
+    pins = root_run("grep -rlE '^Pin-Priority: *-' /etc/apt/preferences.d")
+    assert "hostwright" in pins.stdout, "no file in /etc/apt/preferences.d forbids other drivers"
+
+
+def test_no_other_driver_is_installed(host: Host) -> None:
+    """No package of a distribution's NVIDIA driver is installed."""
+    table = host.check_output("dpkg-query -W -f='${db:Status-Status} ${Package}\\n'")
+    names = [row.split()[1] for row in table.splitlines() if row.startswith("installed ")]
+    prefixes = ("nvidia-driver", "nvidia-kernel-", "nvidia-dkms", "libnvidia-compute", "libnvidia-ml", "cuda-drivers")
+    found = [name for name in names if name.startswith(prefixes) or name == "libcuda1"]
+    assert not found, f"installed: {', '.join(found)}"
+
+
+def test_open_drivers_do_not_have_a_card(root_run: Run) -> None:
+    """No NVIDIA card is driven by nouveau or its successors, and modprobe would not load them by itself."""
+    cards = root_run("lspci -k -d 10de:")
+    assert "in use: nouveau" not in cards.stdout, "nouveau drives a card; the host needs a reboot"
+    assert "in use: nova" not in cards.stdout, "nova drives a card; the host needs a reboot"
+    config = root_run("modprobe --showconfig").stdout.splitlines()
+    free = [name for name in ("nouveau", "nova_core", "nova_drm") if f"blacklist {name}" not in config]
+    assert not free, f"not blacklisted: {', '.join(free)}"

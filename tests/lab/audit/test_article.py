@@ -28,13 +28,13 @@ HOST = "article01"
 STATES = {
     "base": {
         "file /etc/apt/apt.conf.d/52hostwright",
-        "file /etc/apt/preferences.d/hostwright-no-other-driver",
-        "packages nvidia-driver",  # the driver that cuda-11-2 brought
         "packages build-essential dkms",
         "kernel packages",
-        "file /etc/modprobe.d/hostwright-nouveau.conf",
     },
     "driver": {
+        "file /etc/apt/preferences.d/hostwright-no-other-driver",
+        "packages nvidia-driver",  # the driver that cuda-11-2 brought
+        "file /etc/modprobe.d/hostwright-nouveau.conf",
         "NVIDIA driver",
         "file /etc/modules-load.d/hostwright-nvidia.conf",
         "user nvidia-persistenced",
@@ -77,7 +77,7 @@ STATES = {
 
 #: failures that ``provision`` mends: rule → layer
 MENDED = {
-    "other-installer": "base",
+    "other-installer": "driver",
     "cuda-metapackage": "cuda",
     "cuda-not-held": "cuda",
     "library-not-a-link": "cudnn",
