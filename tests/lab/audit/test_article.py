@@ -15,6 +15,7 @@ import pytest
 from hostwright.audit.fleetaudit import Finding, HostAudit
 from hostwright.audit.reports.document import read_json
 from hostwright.fleet import Fleet
+from hostwright.standard.roles.cuda.section import CudaSection
 from lab.config import Lab, Machine
 from lab.machine import start, wait_for_ssh
 from lab.snapshots import shut_down
@@ -137,7 +138,9 @@ def left(mended: dict[str, Any], invoke: FrontDoor) -> HostAudit:
 @pytest.fixture(scope="module")
 def cured(left: HostAudit, host: Machine, lab: Lab, invoke: FrontDoor) -> HostAudit:
     """And what it says when the user has done his part."""
-    fingerprint = Fleet.load(lab.inventory.parent).members(HOST)[0].stack.cuda.repository.fingerprint or ""
+    fingerprint = (
+        Fleet.load(lab.inventory.parent).members(HOST)[0].stack.section(CudaSection).repository.fingerprint or ""
+    )
     type_all(host, (*CURES, Typed(f"sudo apt-key del {fingerprint[-8:]}", "OK")))
     return audit(invoke, status=0)
 
