@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hostwright.plan.model import Resource
 from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.files.files import File, Link
+from hostwright.resources.packages.packages import DPKG_LOCK
 from hostwright.resources.system.loader import LoaderCache
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.environment.loaderconf import OneToolkitLoaded
@@ -41,7 +42,7 @@ def environment(v: Environment, host: Wanted) -> Iterator[Resource]:
     )
 
     directories = (f"{prefix}/targets/x86_64-linux/lib", profiler)
-    yield File(conf, host.render("environment/ld.conf.j2", libraries=directories), then=(LDCONFIG,))
+    yield File(conf, host.render("environment/ld.conf.j2", libraries=directories), then=(LDCONFIG,), lock=DPKG_LOCK)
     yield OneToolkitLoaded(conf)
     yield LoaderCache(opened, prefix, conf)
     yield File(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from hostwright.common.quoting import sh, words
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.resources.packages.packages import DPKG_LOCK
 
 LDCONFIG = "/sbin/ldconfig"
 _NAME = re.compile(r"cuda-[0-9]+-[0-9]+[.]conf")
@@ -49,7 +50,7 @@ class OneToolkitLoaded:
             "loader files of other toolkits",
             ", ".join(found),
             f"only {self.keep} (the toolkits themselves stay)",
-            (Step(f"rm -f -- {words(tuple(found))}\n{LDCONFIG}"),),
+            (Step(f"rm -f -- {words(tuple(found))}\n{LDCONFIG}", DPKG_LOCK),),
         )
 
     def removal(self) -> tuple[Resource, ...]:

@@ -33,6 +33,7 @@ class File:
 
     ``check`` is a command with one ``%s`` (the new file's name) that must succeed before the old file is replaced.
     ``then`` are commands without which the file has no effect (``systemctl daemon-reload``); they run after it.
+    ``lock`` is held while they run (``"dpkg"`` for what dpkg's triggers run as well, such as ldconfig).
     """
 
     path: str
@@ -42,6 +43,7 @@ class File:
     check: str = ""
     backup: bool = False
     then: tuple[str, ...] = ()
+    lock: str = field(default="", metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
         return (stat_probe(self.path), content_probe(self.path, len(self.content.encode())))
@@ -59,7 +61,7 @@ class File:
             have=have if stat.ok else ABSENT,
             want=want_stat.replace("|", " ").replace("regular file ", ""),
             diff="" if same_text else unified(self.path, content.text if stat.ok else "", self.content),
-            steps=(Step("\n".join([keep_original(self.path), self._write(), *self.then])),),
+            steps=(Step("\n".join([keep_original(self.path), self._write(), *self.then]), self.lock),),
         )
 
     def _write(self) -> str:

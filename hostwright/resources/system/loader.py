@@ -52,7 +52,7 @@ class LoaderCache:
             "loader cache",
             ", ".join(f"{name} {found.get(name, ABSENT)}" for name in wrong),
             f"below {self.home}",
-            (Step("\n".join(["/sbin/ldconfig", *self._check()])),),
+            (Step("\n".join(["/sbin/ldconfig", *self._check()]), DPKG_LOCK),),  # dpkg's triggers run it as well
         )
 
     def removal(self) -> tuple[Resource, ...]:

@@ -139,3 +139,12 @@ def test_nobodys_own_files_are_touched() -> None:
     everything = "\n".join(step.script for change in changes_of(RESOURCES) for step in change.steps)
     assert "bashrc" not in everything
     assert "/home" not in everything
+
+
+def test_whatever_writes_the_loaders_cache_holds_dpkgs_lock():
+    """dpkg's triggers write it too, while other roles install packages: two writers at once fail."""
+    steps = [
+        step for change in changes_of(RESOURCES) for step in change.steps if "/sbin/ldconfig\n" in f"{step.script}\n"
+    ]
+    assert steps
+    assert {step.lock for step in steps} == {"dpkg"}
