@@ -15,8 +15,7 @@ from rich.text import Text
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.common.errors import HostError, HostwrightError, ScriptFailed, SeveralFailed, StepFailed
-from hostwright.common.text import count as count  # noqa: PLC0414 - verbs reach it here until they import it themselves
-from hostwright.common.text import printable as printable  # noqa: PLC0414 - likewise
+from hostwright.common.text import count, printable
 from hostwright.inventory.patterns import fold
 from hostwright.plan.model import Change, Deferred, Plan, Planned, Refusal, RolePlan
 

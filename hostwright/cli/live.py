@@ -18,7 +18,7 @@ from hostwright.apply import events
 from hostwright.apply.events import Event
 from hostwright.apply.jobs.scripting import Progress
 from hostwright.apply.rollout.silence import CONTACT
-from hostwright.cli.console import count, printable
+from hostwright.common.text import count, printable
 from hostwright.plan.roles.layers import one_order
 
 MARKS = {"waiting": ("·", "dim"), "ok": ("✓", "green"), "failed": ("✗", "red"), "as desired": ("=", "green dim")}

@@ -11,8 +11,9 @@ from hostwright.apply.host.outcome import AS_DESIRED
 from hostwright.apply.journal import RecordedRun, Runs, state_root
 from hostwright.apply.journal.reading import LAST
 from hostwright.apply.journal.selecting import sets_in
-from hostwright.cli.console import make_console, printable
+from hostwright.cli.console import make_console
 from hostwright.cli.views.runs import runs_table, show_run
+from hostwright.common.text import printable
 from hostwright.inventory import Host, Inventory, select
 from hostwright.inventory.model import ALL, Group
 

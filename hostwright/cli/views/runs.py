@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from hostwright.apply.journal import HostRun, RecordedRun, RoleRun, RunSummary
-from hostwright.cli.console import count, printable
 from hostwright.cli.views.shared import local_time
+from hostwright.common.text import count, printable
 from hostwright.inventory import fold
 from hostwright.plan.model import StepResult
 

@@ -11,9 +11,10 @@ from rich.console import Console
 from hostwright.apply import events
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.jobs.scripting import Progress
-from hostwright.cli.console import make_console, printable, show_error, show_plan, summary
+from hostwright.cli.console import make_console, show_error, show_plan, summary
 from hostwright.cli.live import LiveTable, Plain
 from hostwright.common.errors import FailedStep, HostError, ScriptFailed, StepFailed
+from hostwright.common.text import printable
 from hostwright.plan.model import Change, Deferred, Plan, Refusal, RolePlan, RoleResult, Step, StepResult
 
 
