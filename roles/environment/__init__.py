@@ -11,11 +11,10 @@ from hostwright.resources.files.files import File, Link
 from hostwright.resources.packages.packages import DPKG_LOCK
 from hostwright.resources.system.loader import LoaderCache
 from hostwright.standard.roles.cuda.section import CudaSection
-from hostwright.standard.roles.environment.loaderconf import OneToolkitLoaded
+from hostwright.standard.roles.environment.loaderconf import LDCONFIG, OneToolkitLoaded
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 COMMAND = "/usr/local/lib/hostwright/cuda-command"
-LDCONFIG = "/sbin/ldconfig"  #: the profiler's library is none of those that the cache is asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +41,7 @@ def environment(v: Environment, host: Wanted) -> Iterator[Resource]:
     )
 
     directories = (f"{prefix}/targets/x86_64-linux/lib", profiler)
+    # ldconfig here as well: the profiler's library is none of those that the cache is asked for
     yield File(conf, host.render("environment/ld.conf.j2", libraries=directories), then=(LDCONFIG,), lock=DPKG_LOCK)
     yield OneToolkitLoaded(conf)
     yield LoaderCache(opened, prefix, conf)

@@ -17,6 +17,7 @@ from hostwright.resources.departing import Original
 from hostwright.resources.files.archives_gone import LDCONFIG, RECORDS, SET_ASIDE, SetBack, SpreadGone
 from hostwright.resources.files.files import ABSENT, few, stat_probe
 from hostwright.resources.originals import keep_original, made_directory
+from hostwright.resources.packages.packages import DPKG_LOCK
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import host_path
 
@@ -221,7 +222,7 @@ class Strays:
             f"other {self.names}",
             ", ".join(str(path) for path in strays),
             f"moved to {SET_ASIDE} ({self.because})",
-            (Step("\n".join([*map(_set_aside, strays), LDCONFIG])),),
+            (Step("\n".join([*map(_set_aside, strays), LDCONFIG]), DPKG_LOCK),),
         )
 
     def removal(self) -> tuple[Resource, ...]:

@@ -10,8 +10,9 @@ from hostwright.common.quoting import sh
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.resources import originals
 from hostwright.resources.files.paths import ABSENT, few
+from hostwright.resources.packages.packages import DPKG_LOCK
 
-LDCONFIG = "/sbin/ldconfig"  #: forgets the libraries that went
+LDCONFIG = "/sbin/ldconfig"  #: forgets the libraries that went; under dpkg's lock, whose triggers run it as well
 RECORDS = "/var/lib/hostwright/unpacked"  #: one record an archive, by name
 SET_ASIDE = "/var/lib/hostwright/set-aside"  #: where foreign files go that must not stay where they are
 
@@ -66,7 +67,7 @@ class SpreadGone:
             LDCONFIG,
             sh("rm -f -- %s %s %s", *self._records, f"{self._records[1]}.had"),
         ]
-        return Change(f"files of {self.name}", few(files or marks), ABSENT, (Step("\n".join(script)),))
+        return Change(f"files of {self.name}", few(files or marks), ABSENT, (Step("\n".join(script), DPKG_LOCK),))
 
     def removal(self) -> tuple[Resource, ...]:
         return ()
@@ -103,7 +104,7 @@ class SetBack:
             return None
         moves = [self._move(name, place) for place, (_, name) in sorted(oldest.items())]
         places = [f"{self.directory}/{place}" for place in sorted(oldest)]
-        step = Step("\n".join([sh("mkdir -p -- %s", self.directory), *moves, LDCONFIG]))
+        step = Step("\n".join([sh("mkdir -p -- %s", self.directory), *moves, LDCONFIG]), DPKG_LOCK)
         return Change(f"files moved out of {self.directory}", f"in {SET_ASIDE}", f"back: {few(places)}", (step,))
 
     def _move(self, name: str, place: str) -> str:

@@ -175,6 +175,7 @@ def test_strays_are_set_aside_and_never_deleted(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(archives, "LDCONFIG", "true")
     change = apply(strays)
     assert set(change.have.split(", ")) == {str(home / "libx.so.8.2"), str(other / "libx.so.8")}
+    assert [step.lock for step in change.steps] == ["dpkg"], "dpkg's triggers write the loader's cache too"
     assert (tmp_path / f"aside{other}/libx.so.8").read_text() == "libx.so.8"
     assert sorted(path.name for path in home.iterdir()) == ["libx.so.8", "libx.so.8.1"]
 
