@@ -10,7 +10,7 @@ from hostwright.plan.model import Resource
 from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.files.files import JsonMerged
 from hostwright.resources.packages.packages import Debs
-from hostwright.resources.system.services import Disturbing, Fresh, Running, Service
+from hostwright.resources.system.services import Disturbing, RestartedAfter, Running, Service
 from hostwright.standard.roles.container.engine import (
     DAEMON_JSON,
     VALIDATE,
@@ -59,5 +59,5 @@ def container(v: Container, host: Wanted) -> Iterator[Resource]:
     yield settings
     yield Service(DOCKER)
     installed = tuple(f"/var/lib/dpkg/info/{name}.list" for name in wanted.packages)
-    restart = Fresh(DOCKER, (DAEMON_JSON, *installed), (engine, toolkit, programs, settings))
+    restart = RestartedAfter(DOCKER, (DAEMON_JSON, *installed), (engine, toolkit, programs, settings))
     yield Disturbing(restart, RESTARTS, Running(DOCKER))

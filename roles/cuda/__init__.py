@@ -10,7 +10,7 @@ from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.conditions import Differs, When
 from hostwright.resources.files.archives import Delivered
 from hostwright.resources.files.files import Link
-from hostwright.resources.packages.packaged import PackagedTree, Says
+from hostwright.resources.packages.packaged import CommandReports, PackagedTree
 from hostwright.resources.packages.packages import Debs
 from hostwright.resources.packages.repositories import AptSource, Keyring, LocalRepo, RepoDropped, SourcesDisabled
 from hostwright.resources.system.loader import Alternative, FormerName
@@ -44,7 +44,7 @@ def cuda(v: Cuda, host: Wanted) -> Iterator[Resource]:
         # the meta package `cuda-11-2` is never named: it brings cuda-drivers
         Debs((f"{wanted.package}={wanted.package_version}", *exact), True, DRIVER, repository.list_file),
         PackagedTree(wanted.prefix, libraries, repository.list_file),
-        Says(f"{wanted.prefix}/bin/nvcc", "-V", wanted.nvcc, exact, repository.list_file),
+        CommandReports(f"{wanted.prefix}/bin/nvcc", "-V", wanted.nvcc, exact, repository.list_file),
     )
     source = (
         LocalRepo(repository.package, stack.artifact(repository.artifact), repository.key_file, repository.list_file),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
 from hostwright.plan.roles.role import Wanted, role
-from hostwright.resources.files.archives import ArchiveUnpacked, Part, Strays
+from hostwright.resources.files.archives import ArchiveUnpacked, NoStrayFiles, Part
 from hostwright.resources.packages.packages import DebsAbsent
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn.section import CudnnSection
@@ -34,7 +34,7 @@ def cudnn(v: Cudnn, host: Wanted) -> Iterator[Resource]:
     libraries = f"libcudnn*.so.{major}*"
     right = (f"*.so.{major}", f"*.so.{wanted.library_version}")
     yield DebsAbsent((f"libcudnn{major}", f"libcudnn{major}-*", "nvidia-cudnn"), SECOND)
-    yield Strays(libraries, f"{target}/lib", right, v.loader_directories, SECOND)
+    yield NoStrayFiles(libraries, f"{target}/lib", right, v.loader_directories, SECOND)
     yield ArchiveUnpacked(
         wanted.record,
         wanted.version,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, Sign, Tangled
 from hostwright.audit.failures.wanted import wanted
-from hostwright.resources.files.archives import Strays
+from hostwright.resources.files.archives import NoStrayFiles
 from hostwright.resources.packages.packages import DPKG
 from hostwright.standard.roles.cuda.failures.toolkits import (
     CUDNN_HEADER,
@@ -97,7 +97,7 @@ def _packaged(look: Look) -> list[str]:
 
 def _strays(look: Look) -> list[str]:
     """What the role cudnn would set aside from the directories in which the loader looks by itself."""
-    resource = wanted(look, "cudnn", Strays)
+    resource = wanted(look, "cudnn", NoStrayFiles)
     found = look.answer(resource.probes()[0]).text.splitlines()
     return [path for path in found if path.startswith("/") and not path.startswith(f"{resource.home}/")]
 

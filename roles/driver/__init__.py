@@ -11,7 +11,7 @@ from hostwright.resources.conditions import When
 from hostwright.resources.files.files import File
 from hostwright.resources.packages.debfile import DebFile
 from hostwright.resources.system.accounts import SystemUser
-from hostwright.resources.system.services import Disturbing, Fresh, Service
+from hostwright.resources.system.services import Disturbing, RestartedAfter, Service
 from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.driver.states.gpu_use import GpuPresent, HasNvSwitch, ReloadTakesGpus
 from hostwright.standard.roles.driver.states.others import no_other_driver
@@ -47,7 +47,7 @@ def driver(v: Driver, host: Wanted) -> Iterator[Resource]:
     yield Disturbing(unit, RELOADS, ReloadTakesGpus())
     yield Disturbing(WithDriver(runfile, Service(PERSISTENCED)), RELOADS, ReloadTakesGpus())  # to enable is to reload
     # Its restart disturbs nobody: whoever uses a GPU keeps it awake.
-    yield WithDriver(runfile, Fresh(PERSISTENCED, (UNIT,), (unit,)))
+    yield WithDriver(runfile, RestartedAfter(PERSISTENCED, (UNIT,), (unit,)))
 
     if fabric := wanted.fabric_manager:  # without it CUDA does not start on an HGX board (error 802)
         manager = "nvidia-fabricmanager.service"

@@ -14,7 +14,7 @@ from hostwright.common.quoting import sh, words
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.departing import Original
-from hostwright.resources.files.archives_gone import LDCONFIG, RECORDS, SET_ASIDE, SetBack, SpreadGone
+from hostwright.resources.files.archives_gone import LDCONFIG, RECORDS, SET_ASIDE, ArchiveGone, SetBack
 from hostwright.resources.files.files import ABSENT, few, stat_probe
 from hostwright.resources.originals import keep_original, made_directory
 from hostwright.resources.packages.packages import DPKG_LOCK
@@ -138,7 +138,7 @@ class ArchiveUnpacked:
 
     def removal(self) -> tuple[Resource, ...]:
         directories = tuple(part.into for part in self.parts)
-        return (SpreadGone(self.name, directories, self.scratch), *map(SetBack, directories))
+        return (ArchiveGone(self.name, directories, self.scratch), *map(SetBack, directories))
 
     def _change(self, have: str, want: str, script: str, *, fetch: bool = True) -> Change:
         artifacts = (self.artifact.name,) if fetch else ()
@@ -192,7 +192,7 @@ def _relink(entry: Entry) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Strays:
+class NoStrayFiles:
     """No file or link with such a name in these directories, unless a package owns it.
 
     In ``home`` the names that match ``right`` are left alone. What is found is moved to ``SET_ASIDE``, never deleted:

@@ -23,7 +23,7 @@ _FILE_NAME = re.compile(r"(?!\.{1,2}$)[^/\0]+")
 
 
 @dataclass(frozen=True, slots=True)
-class SpreadGone:
+class ArchiveGone:
     """None of the files and links that the record of an archive names, no such record, no half-unpacked archive.
 
     A record that was being written when a run was cut counts like a whole one. ``directories`` that were made

@@ -56,7 +56,7 @@ class KeysGone:
         return self._marked(change, mark.ok) if rest != have else change
 
     def _marked(self, change: Change | None, written_down: bool) -> Change | None:
-        """The change, of which whoever reads the file only when it starts will know (``services.Fresh``).
+        """The change, of which whoever reads the file only when it starts will know (``services.RestartedAfter``).
 
         Of two editions of the keys, of two stacks, the first that goes takes what the host was before.
         """

@@ -130,7 +130,7 @@ def _fault(path: str, found: Mapping[str, tuple[str, str, str]], owners: Mapping
 
 
 @dataclass(frozen=True, slots=True)
-class Says:
+class CommandReports:
     """A program that, run with ``argument``, answers with a line that holds ``expect``.
 
     It is asked once its package, the first of ``packages`` (``name=version`` words), is installed at that version; all

@@ -14,7 +14,7 @@ from hostwright.resources.departing import ServiceGone
 from hostwright.resources.originals import MARK, ORIGIN, changed, keep_unit
 from hostwright.resources.system.units import parse_show, show_probe
 
-__all__ = ["Disturbing", "Fresh", "Running", "Service", "parse_show"]
+__all__ = ["Disturbing", "RestartedAfter", "Running", "Service", "parse_show"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ newer() {
 
 
 @dataclass(frozen=True, slots=True)
-class Fresh:
+class RestartedAfter:
     """A running unit that was started after all of these files were last changed: what it reads only when it starts.
 
     ``inputs`` are the resources that write the files. When one of them is about to change something, the restart is
@@ -111,7 +111,7 @@ class Fresh:
             return ()
         marks = tuple(changed(path) for path in self.files if not path.startswith("/var/lib/dpkg/"))
         gone = tuple(state for one in self.inputs for state in one.removal())
-        return (Fresh(self.unit, marks, gone),)
+        return (RestartedAfter(self.unit, marks, gone),)
 
     def _newer(self) -> str:
         return sh("object=%s", _bus_path(self.unit)) + _NEWER

@@ -11,7 +11,7 @@ from hostwright.plan.host import release
 from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.packages import DPKG
-from hostwright.resources.system.services import Disturbing, Fresh
+from hostwright.resources.system.services import Disturbing, RestartedAfter
 from hostwright.standard.roles.container.engine import DAEMON_JSON, SNAP_DOCKER, DeviceLinks
 from hostwright.standard.roles.container.failures.state import (
     COMMAND,
@@ -102,13 +102,13 @@ def restart_due(look: Look) -> Iterator[str]:
     """Docker was started before its daemon.json or the toolkit's packages were last changed, and these are in order."""
     resources = (one for role in look.desired.roles for one in role.resources)
     inner = (one.resource if isinstance(one, Disturbing) else one for one in resources)
-    for fresh in (one for one in inner if isinstance(one, Fresh) and one.unit == UNIT):
+    for fresh in (one for one in inner if isinstance(one, RestartedAfter) and one.unit == UNIT):
         newer = look.answer(fresh.probes()[0]).text.splitlines()
         if newer and _in_order(look, fresh):
             yield from (f"{path} is newer than the running Docker" for path in newer)
 
 
-def _in_order(look: Look, fresh: Fresh) -> bool:
+def _in_order(look: Look, fresh: RestartedAfter) -> bool:
     """Whether a restart alone mends: what Docker reads is as desired, and no other failure is about the same."""
     try:
         if any(one.plan(look.facts) for one in fresh.inputs) or said_twice(look) or any(runtime_unknown(look)):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hostwright.audit.failures import FailureRule, Sign, Tangled
 from hostwright.audit.failures.wanted import wanted
 from hostwright.audit.judging.look import Unread
-from hostwright.resources.packages.packaged import Says
+from hostwright.resources.packages.packaged import CommandReports
 from hostwright.resources.packages.packages import DPKG, Debs, Installed
 from hostwright.standard.roles.cuda.failures.toolkits import LINK, TOOLKITS, UNINSTALLER, Toolkit, own, toolkits
 from hostwright.standard.roles.cuda.section import CudaSection
@@ -59,7 +59,7 @@ def beside(look: Look) -> Iterator[str]:
 def other_update(look: Look) -> Iterator[str]:
     """The toolkit's nvcc calls itself another version than the stack's, such as V11.2.67 for V11.2.152."""
     cuda = look.stack.section(CudaSection)
-    answer = look.answer(wanted(look, "cuda", Says).probes()[1])
+    answer = look.answer(wanted(look, "cuda", CommandReports).probes()[1])
     match = re.search(r"release \d+\.\d+, (V[\d.]+)", answer.text)
     if match and match[1] != cuda.nvcc:
         update = f" (CUDA {UPDATES[match[1]]})" if match[1] in UPDATES else ""

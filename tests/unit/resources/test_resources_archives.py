@@ -12,7 +12,7 @@ import pytest
 
 from hostwright.plan.model import Answer, Change, Facts, Resource
 from hostwright.resources.files import archives
-from hostwright.resources.files.archives import ArchiveUnpacked, Delivered, Part, Strays
+from hostwright.resources.files.archives import ArchiveUnpacked, Delivered, NoStrayFiles, Part
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store import hostcache
 from tests.unit.support.facts import changes_of
@@ -171,7 +171,7 @@ def test_strays_are_set_aside_and_never_deleted(tmp_path: Path, monkeypatch: pyt
     bin_ = tmp_path / "bin"
     program(bin_, "dpkg-query", "exit 1")
     monkeypatch.setenv("PATH", f"{bin_}:{os.environ['PATH']}")
-    strays = Strays("libx.so.8*", str(home), ("*.so.8", "*.so.8.1"), (str(other), "/nowhere"), "two of them")
+    strays = NoStrayFiles("libx.so.8*", str(home), ("*.so.8", "*.so.8.1"), (str(other), "/nowhere"), "two of them")
     monkeypatch.setattr(archives, "LDCONFIG", "true")
     change = apply(strays)
     assert set(change.have.split(", ")) == {str(home / "libx.so.8.2"), str(other / "libx.so.8")}
@@ -184,7 +184,7 @@ def test_what_a_package_owns_is_no_stray(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "libx.so.8").touch()
     program(tmp_path / "bin", "dpkg-query", "exit 0")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    assert plan(Strays("libx.so.8*", "/nowhere", (), (str(tmp_path),), "two of them")) is None
+    assert plan(NoStrayFiles("libx.so.8*", "/nowhere", (), (str(tmp_path),), "two of them")) is None
 
 
 PIN = Artifact(name="pin", file="cuda.pin", sha256="b" * 64)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.plan.model import Answer, Change
-from hostwright.resources.packages.packaged import PackagedTree, Says
+from hostwright.resources.packages.packaged import CommandReports, PackagedTree
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import ask
 
@@ -107,7 +107,9 @@ def test_the_question_finds_what_is_gone_empty_and_turned(tmp_path: Path) -> Non
     )
 
 
-NVCC = Says(f"{HOME}/bin/nvcc", "-V", "V11.2.152", ("cuda-nvcc-11-2=11.2.152-1", "libcublas-11-2=11.4.1.1043-1"), "/l")
+NVCC = CommandReports(
+    f"{HOME}/bin/nvcc", "-V", "V11.2.152", ("cuda-nvcc-11-2=11.2.152-1", "libcublas-11-2=11.4.1.1043-1"), "/l"
+)
 
 
 def said(answer: Answer, table: str = DPKG) -> Change | None:

@@ -9,7 +9,7 @@ import pytest
 
 from hostwright.plan.model import Change, Deferred, Facts, Probe
 from hostwright.resources.files.files import Absent
-from hostwright.resources.system.services import Disturbing, Fresh, Running, Service
+from hostwright.resources.system.services import Disturbing, RestartedAfter, Running, Service
 from tests.unit.support.facts import changes_of, facts_for
 from tests.unit.support.shell import program, run
 
@@ -49,27 +49,29 @@ def test_a_service_that_shall_not_run() -> None:
 
 
 def test_a_fresh_service_plans_nothing() -> None:
-    assert changes_of(Fresh("a.service", ("/etc/a",), (Absent("/etc/b"),)), {"busctl": ""}) == ()
+    assert changes_of(RestartedAfter("a.service", ("/etc/a",), (Absent("/etc/b"),)), {"busctl": ""}) == ()
 
 
 def test_a_service_older_than_its_file_is_restarted() -> None:
-    (change,) = changes_of(Fresh("a.service", ("/etc/a",)), {"busctl": "/etc/a\n"})
+    (change,) = changes_of(RestartedAfter("a.service", ("/etc/a",)), {"busctl": "/etc/a\n"})
     assert change.have == "started before a changed"
     assert "systemctl restart -- a.service" in change.steps[0].script
 
 
 def test_a_restart_is_planned_with_the_change_that_makes_it_necessary() -> None:
-    (change,) = changes_of(Fresh("a.service", ("/etc/b",), (Absent("/etc/b"),)), {"busctl": "", "test -e": ""})
+    (change,) = changes_of(RestartedAfter("a.service", ("/etc/b",), (Absent("/etc/b"),)), {"busctl": "", "test -e": ""})
     assert change.have == "running with what is about to change"
 
 
-def asked_of_systemd(tmp_path: Path, pid: int, began_us: int, unit: str = "docker.service") -> tuple[Path, Fresh]:
+def asked_of_systemd(
+    tmp_path: Path, pid: int, began_us: int, unit: str = "docker.service"
+) -> tuple[Path, RestartedAfter]:
     """A stand-in of the bus that answers as systemd does, and the resource whose script asks it."""
     programs = tmp_path / "bin"
     program(programs, "busctl", f'echo "$@" >> {tmp_path}/asked\nprintf "u {pid}\\nt {began_us}\\n"')
     program(programs, "date", f"echo {NOW}")
     program(programs, "systemctl", f'echo "$@" >> {tmp_path}/done')
-    return programs, Fresh(unit, (str(tmp_path / "a file"), str(tmp_path / "none")))
+    return programs, RestartedAfter(unit, (str(tmp_path / "a file"), str(tmp_path / "none")))
 
 
 @pytest.mark.parametrize(

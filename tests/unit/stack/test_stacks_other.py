@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 from hostwright.common.templates import render
 from hostwright.plan.model import Answer, Change, Resource
 from hostwright.plan.roles.role import Wanted, discover
-from hostwright.resources.files.archives import ArchiveUnpacked, Strays
+from hostwright.resources.files.archives import ArchiveUnpacked, NoStrayFiles
 from hostwright.resources.python.python import Venv
 from hostwright.resources.system.loader import Alternative, LoaderCache
 from hostwright.stack.rules import HostFacts
@@ -233,7 +233,9 @@ def test_the_cudnn_of_the_toolkit_before_stays_in_it() -> None:
     ]  # fmt: skip
     assert spreads[0].record != spreads[1].record
     assert {part.into for part in spreads[0].parts}.isdisjoint(part.into for part in spreads[1].parts)
-    (strays,) = (one for one in cudnn.resources(Cudnn(), Wanted(stack("tensorflow-2.12"))) if isinstance(one, Strays))
+    (strays,) = (
+        one for one in cudnn.resources(Cudnn(), Wanted(stack("tensorflow-2.12"))) if isinstance(one, NoStrayFiles)
+    )
     assert not any("cuda-11.2" in place for place in (strays.home, *strays.directories))
     assert strays.right == ("*.so.8", "*.so.8.6.0")
 

@@ -12,9 +12,9 @@ from hostwright.audit.judging.look import Look
 from hostwright.plan.host.hostfacts import AVX, HOST_PROBES
 from hostwright.plan.model import Answer, Change, Facts, Probe
 from hostwright.plan.planning import Desired, DesiredRole
-from hostwright.resources.files.archives import Strays
+from hostwright.resources.files.archives import NoStrayFiles
 from hostwright.resources.files.files import Link
-from hostwright.resources.packages.packaged import PackagedTree, Says
+from hostwright.resources.packages.packaged import CommandReports, PackagedTree
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.python.python import Venv
 from hostwright.standard.roles.cuda import Cuda
@@ -57,8 +57,8 @@ def resource(kind: type[Kind], ending: str = "") -> Kind:
 
 
 TREE = resource(PackagedTree).probes()[1]
-NVCC = resource(Says).probes()[1]
-STRAYS = resource(Strays).probes()[0]
+NVCC = resource(CommandReports).probes()[1]
+STRAYS = resource(NoStrayFiles).probes()[0]
 PTXAS_LINK = resource(Link, "/bin/ptxas").probes()[0]
 NVCC_LINK = resource(Link, "/bin/nvcc").probes()[0]
 VENV = resource(Venv).probes()[1]

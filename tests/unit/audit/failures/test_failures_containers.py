@@ -19,7 +19,7 @@ from hostwright.audit.judging.look import Unread
 from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.resources.packages.packages import DPKG
-from hostwright.resources.system.services import Disturbing, Fresh
+from hostwright.resources.system.services import Disturbing, RestartedAfter
 from hostwright.standard.roles.container.engine import SNAP_DOCKER
 from hostwright.standard.roles.container.failures import FAILURES as CONTAINERS
 from hostwright.standard.roles.container.failures import units
@@ -39,7 +39,7 @@ BASE, DOCKER = test_role_base.PROVISIONED, test_role_container.DPKG
 RESTART = next(
     one.resource.probes()[0]
     for one in DESIRED.roles[1].resources
-    if isinstance(one, Disturbing) and isinstance(one.resource, Fresh)
+    if isinstance(one, Disturbing) and isinstance(one.resource, RestartedAfter)
 )
 DEVICES = LINKS.probes()[0]
 NO_DOCKER = BASE + DOCKER.partition("\n")[2]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from hostwright.plan.model import Answer, Change, Facts, Resource
 from hostwright.resources.files import archives, archives_gone
-from hostwright.resources.files.archives import Delivered, Strays
-from hostwright.resources.files.archives_gone import SetBack, SpreadGone
+from hostwright.resources.files.archives import Delivered, NoStrayFiles
+from hostwright.resources.files.archives_gone import ArchiveGone, SetBack
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store import hostcache
 from tests.unit.resources.test_resources_archives import FILES, LINKS, version
@@ -126,7 +126,7 @@ def test_a_removal_that_was_cut_goes_on(host: Path) -> None:
     spread = version(host, "8.1", FILES, LINKS)
     apply(spread, host)
     gone = spread.removal()[0]
-    assert isinstance(gone, SpreadGone)
+    assert isinstance(gone, ArchiveGone)
     change = plan(gone, host)
     assert change is not None
     lines = change.steps[0].script.splitlines()
@@ -137,14 +137,14 @@ def test_a_removal_that_was_cut_goes_on(host: Path) -> None:
 
 def test_a_host_that_never_had_it_has_nothing_to_take_away(host: Path) -> None:
     spread = version(host, "8.1", FILES, LINKS)
-    strays = Strays("libx.so.8*", str(host / "lib"), ("*.so.8.1",), (str(host / "other"),), "two")
+    strays = NoStrayFiles("libx.so.8*", str(host / "lib"), ("*.so.8.1",), (str(host / "other"),), "two")
     assert [plan(state, host) for state in (*spread.removal(), *strays.removal())] == [None] * 5
 
 
 def test_strays_come_back_the_oldest_of_a_name_and_never_over_something(host: Path) -> None:
     other = host / "other"
     other.mkdir()
-    strays = Strays("libx.so.8*", str(host / "lib"), (), (str(other),), "two")
+    strays = NoStrayFiles("libx.so.8*", str(host / "lib"), (), (str(other),), "two")
     for text in ("first", "second"):
         (other / "libx.so.8").write_text(text)
         (other / f"libx.so.8.{text}").symlink_to("libx.so.8")
@@ -183,7 +183,7 @@ def test_names_of_a_host_are_data(text: str) -> None:
 
 @given(st.text(max_size=60) | st.from_regex(r"(file|mark)=.*", fullmatch=True))
 def test_what_is_run_does_not_depend_on_the_names_that_a_host_answers(text: str) -> None:
-    gone = SpreadGone("cudnn", (LIB,), "/scratch")
+    gone = ArchiveGone("cudnn", (LIB,), "/scratch")
     scripts = {
         step.script
         for one in (text, "mark=x")

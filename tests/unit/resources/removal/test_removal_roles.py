@@ -40,7 +40,7 @@ ANSWERS = st.builds(Answer, status=st.integers(0, 127), text=TEXTS, truncated=st
 def test_all_removal_states_are_resources_that_need_no_removal_themselves() -> None:
     assert all(isinstance(state, Resource) for state in REMOVED)
     assert {type(state).__name__ for state in REMOVED if state.removal() not in {(), (state,)}} <= {
-        "Fresh",
+        "RestartedAfter",
         "Disturbing",
     }
     hash(tuple(REMOVED))

@@ -20,7 +20,7 @@ from hostwright.resources.files.keys_gone import KeysGone, without
 from hostwright.resources.originals import ORIGIN, changed, keep_original, keep_unit
 from hostwright.resources.packages.repositories import AptSource, Keyring, SourcesDisabled
 from hostwright.resources.system.accounts import SystemUser
-from hostwright.resources.system.services import Disturbing, Fresh, Service
+from hostwright.resources.system.services import Disturbing, RestartedAfter, Service
 from tests.unit.resources.removal.test_removal_files import Place, tree
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import ask, program, run
@@ -280,21 +280,21 @@ def test_every_such_resource_says_how_it_goes() -> None:
     assert Keyring("/k", "/s").removal() == (Original("/k"),)
     source = AptSource("/l", "http://x", "/", "/k")
     assert source.removal() == (Original("/l"), ListsGone("http://x", "/l"))
-    fresh = Fresh("a.service", ("/etc/docker/daemon.json", "/var/lib/dpkg/info/x.list"), (file,))
-    assert fresh.removal() == (Fresh("a.service", (changed("/etc/docker/daemon.json"),), file.removal()),)
+    fresh = RestartedAfter("a.service", ("/etc/docker/daemon.json", "/var/lib/dpkg/info/x.list"), (file,))
+    assert fresh.removal() == (RestartedAfter("a.service", (changed("/etc/docker/daemon.json"),), file.removal()),)
     when = Answers(Probe("true"))
     assert Disturbing(file, "restarts", when).removal() == (Disturbing(file.removal()[0], "restarts", when),)
 
 
 def test_a_unit_that_goes_itself_is_not_started_anew():
     unit = File("/etc/systemd/system/a.service", "[Service]\n")
-    assert Fresh("a.service", (unit.path,), (unit,)).removal() == ()
+    assert RestartedAfter("a.service", (unit.path,), (unit,)).removal() == ()
 
 
 def test_a_daemon_is_started_anew_only_for_keys_that_we_took_out_of_its_file(place: Place) -> None:
     """That the file is newer than the daemon is no reason: its own admin may have changed it."""
     resource = merged(place)
-    (fresh,) = Fresh("docker.service", (resource.path, "/var/lib/dpkg/info/x.list"), (resource,)).removal()
+    (fresh,) = RestartedAfter("docker.service", (resource.path, "/var/lib/dpkg/info/x.list"), (resource,)).removal()
     assert fresh.probes()[0].root, "what Hostwright keeps is for root's eyes"
     mark = Path(changed(resource.path).replace(ORIGIN, str(place.origin)))
     path = Path(resource.path)
