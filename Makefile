@@ -32,6 +32,8 @@ lint: setup
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-cache
+	find hostwright roles lab -name '*.sh' ! -path '*/installer/*' -exec $(VENV)/bin/shellcheck {} +
+	cat lab/vendor/src/driver/installer/*.sh | $(VENV)/bin/shellcheck -S warning -e SC1007 -  # parts of one program
 
 unit: lint
 	$(VENV)/bin/python -m pytest tests/unit -n auto

@@ -5,7 +5,13 @@ Every command that reaches a host is written ``sh("… %s …", value)``: the te
 
 from __future__ import annotations
 
+import re
 import shlex
+from functools import cache
+from pathlib import Path
+
+#: A line of a shell file that declares a value: ``: "${path:?}"``, or ``: "${mark?}"`` for one that may be empty.
+_DECLARED = re.compile(r'^: "\$\{([a-z_]+)(:?)\?\}"\n', re.MULTILINE)
 
 
 def sh(template: str, *values: object) -> str:
@@ -34,3 +40,37 @@ def sh(template: str, *values: object) -> str:
 def words(values: list[str] | tuple[str, ...]) -> str:
     """Return the values as quoted shell words with spaces between, for commands that take many arguments."""
     return " ".join(sh("%s", value) for value in values)
+
+
+def sh_file(module: str, file: str, /, **values: object) -> str:
+    """Return the text of a shell file that lies beside a module, with its values as assignments before it.
+
+    ``module`` is the module's ``__file__``. Each value of the file is declared in it, by ``: "${path:?}"``, or by
+    ``: "${mark?}"`` where it may be empty, so that shellcheck and whoever reads it know what it stands on. The comment
+    at the file's head is for them, and does not go to a host. A tuple or list becomes one value, its items quoted as
+    shell words, for ``eval "set -- $names"``. ``clock`` below is the ``__file__`` of a module beside which
+    ``synchronised.sh`` holds those two things: ``: "${unit:?}"`` and the command.
+    Raises ``ValueError`` when the values are not those that the file declares, or one of them must not be empty.
+
+    >>> print(sh_file(clock, "synchronised.sh", unit="chrony.service"), end="")
+    unit=chrony.service
+    systemctl is-active --quiet -- "$unit"
+    """
+    text = _read(str(Path(module).with_name(file)))
+    declared = {name: bool(full) for name, full in _DECLARED.findall(text)}
+    if declared.keys() != values.keys():
+        raise ValueError(f"{file} takes {sorted(declared)}, not {sorted(values)}")
+    lists = {name: words(tuple(value)) if isinstance(value, tuple | list) else value for name, value in values.items()}
+    empty = [name for name, full in declared.items() if full and not str(lists[name])]
+    if empty:
+        raise ValueError(f"{file}: {', '.join(empty)} must not be empty")
+    assignments = "".join(f"{name}={sh('%s', value)}\n" for name, value in lists.items())
+    return assignments + _DECLARED.sub("", text)
+
+
+@cache
+def _read(path: str) -> str:
+    """A shell file without the comment at its head."""
+    lines = Path(path).read_text("utf-8").splitlines(keepends=True)
+    head = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    return "".join(lines[head:])

@@ -1,4 +1,3 @@
-# shellcheck shell=sh
 cpu=; microcode=
 while IFS=: read -r name value; do
   case $name in "model name"*) cpu=${value# } ;; microcode*) microcode=${value# }; break ;; "") break ;; esac

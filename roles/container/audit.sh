@@ -1,4 +1,3 @@
-# shellcheck shell=sh
 value=
 if [ -r /etc/docker/daemon.json ]; then value=$(tr -d '[:space:]' </etc/docker/daemon.json); fi
 case $value in

@@ -1,4 +1,3 @@
-# shellcheck shell=sh
 # What only root is told. A daemon that does not run is not asked: to ask would start it.
 driver=; runtime=
 line_of /run/docker.pid

@@ -1,4 +1,3 @@
-# shellcheck shell=sh
 set --
 for home in /usr/local/cuda-[0-9]*; do
   series=${home#/usr/local/cuda-}

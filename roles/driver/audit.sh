@@ -1,5 +1,4 @@
-# shellcheck shell=sh
-: "${kernel?}"
+: "${kernel=}"  # given by the program
 module=$(bounded modinfo -k "$kernel" -F version nvidia); say module "$module"
 value=
 if [ -n "$module" ]; then

@@ -1,4 +1,3 @@
-# shellcheck shell=sh
 # Libraries of the loader's cache whose names begin as the expression $stems says. Of each the first entry for this
 # machine counts, as for the loader; its directory's links are followed.
 : "${stems:?}"

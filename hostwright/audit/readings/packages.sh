@@ -1,4 +1,3 @@
-# shellcheck shell=sh
 # Versions and holds of the installed packages whose names are like "$@"; dpkg-query is started once.
 # $any: an expression of sed for each group of packages of which one is enough.
 : "${any?}"

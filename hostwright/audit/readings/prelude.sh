@@ -1,4 +1,3 @@
-# shellcheck shell=sh
 # What a program that prints values stands on. A value is one line of at most 200 characters, so that none can pass for
 # another name and none is longer than anybody would read: it becomes a label of Prometheus and a cell of a table.
 LC_ALL=C; export LC_ALL; PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin

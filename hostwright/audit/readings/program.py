@@ -10,10 +10,8 @@ small files are read by the shell itself. Whatever may hang is given ten seconds
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from importlib.resources import files
 
-from hostwright.common.quoting import sh, words
+from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.roles.auditvalue import (
     AuditValue,
     FileLine,
@@ -40,13 +38,13 @@ def user_program(values: Iterable[AuditValue], *more: ReadPlace) -> str:
     asked = tuple(values)
     places = _places(one for one in (*_all(asked), *more) if not needs_root(one))
     parts = (_packages(asked), _libraries(places), _units(places), *_venvs(places), *_others(places))
-    return "".join((_shell("prelude"), *parts, END))
+    return "".join((sh_file(__file__, "prelude.sh"), *parts, END))
 
 
 def root_program(values: Iterable[AuditValue]) -> str:
     """The part that needs root; empty where nothing does."""
     places = _places(filter(needs_root, _all(values)))
-    return "".join((_shell("prelude"), *_others(places), END)) if places else ""
+    return "".join((sh_file(__file__, "prelude.sh"), *_others(places), END)) if places else ""
 
 
 def package_patterns(values: Iterable[AuditValue]) -> tuple[str, ...]:
@@ -77,7 +75,7 @@ def _packages(values: tuple[AuditValue, ...]) -> str:
     if not patterns:
         return ""
     groups = dict.fromkeys(place for place in _all(values) if isinstance(place, PackageOf))
-    return sh("any=%s\n", "\n".join(map(_any_of, groups))) + f"set -- {words(patterns)}\n" + _shell("packages")
+    return f"set -- {words(patterns)}\n" + sh_file(__file__, "packages.sh", any="\n".join(map(_any_of, groups)))
 
 
 def _any_of(group: PackageOf) -> str:
@@ -93,7 +91,7 @@ def _expression(pattern: str) -> str:
 
 def _libraries(places: Iterable[ReadPlace]) -> str:
     stems = dict.fromkeys(one.name.partition(".so.")[0] for one in places if isinstance(one, LibraryVersion))
-    return sh("stems=%s\n", "|".join(map(_expression, stems))) + _shell("libraries") if stems else ""
+    return sh_file(__file__, "libraries.sh", stems="|".join(map(_expression, stems))) if stems else ""
 
 
 def _units(places: Iterable[ReadPlace]) -> str:
@@ -101,9 +99,8 @@ def _units(places: Iterable[ReadPlace]) -> str:
     if not asked:
         return ""
     units = {one.unit: one.line.rpartition(" ")[0].removeprefix("unit ") for one in asked}
-    names = " ".join(sh("-p %s", name) for name in dict.fromkeys(one.name for one in asked))
-    shown = f"shown=$(bounded systemctl show {names} -- {words(tuple(units))})\n"
-    return f"{shown}set -- {words(tuple(units.values()))}\n{_shell('units')}"
+    properties = ",".join(dict.fromkeys(one.name for one in asked))
+    return sh_file(__file__, "units.sh", properties=properties, units=tuple(units), labels=tuple(units.values()))
 
 
 def _venvs(places: Iterable[ReadPlace]) -> Iterator[str]:
@@ -113,7 +110,7 @@ def _venvs(places: Iterable[ReadPlace]) -> Iterator[str]:
             found.setdefault(one.venv, []).extend([one.name] if isinstance(one, VenvVersion) else [])
     for venv, names in found.items():
         label = VenvPython(venv).line.removeprefix("python of ")
-        yield sh("venv=%s; label=%s\n", venv, label) + f"set -- {words(tuple(names))}\n" + _shell("venv")
+        yield f"set -- {words(tuple(names))}\n" + sh_file(__file__, "venv.sh", venv=venv, label=label)
 
 
 def _others(places: Iterable[ReadPlace]) -> Iterator[str]:
@@ -127,10 +124,3 @@ def _others(places: Iterable[ReadPlace]) -> Iterator[str]:
         elif isinstance(one, SnippetLine) and one.snippet not in done:
             done.add(one.snippet)
             yield sh("(scope=%s\n", f"{one.snippet.name} ") + one.snippet.text.strip("\n") + "\n)\n"
-
-
-@lru_cache(maxsize=16)
-def _shell(name: str) -> str:
-    """One of the shell files beside this module, without what only shellcheck reads."""
-    text = files(__package__).joinpath(f"{name}.sh").read_text("utf-8")
-    return text.removeprefix("# shellcheck shell=sh\n")

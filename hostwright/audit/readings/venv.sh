@@ -1,6 +1,6 @@
-# shellcheck shell=sh
 # The Python of a virtual environment and the versions of its packages "$@", as their dist-info directories say.
-: "${venv:?}" "${label:?}"
+: "${venv:?}"
+: "${label:?}"
 python=; site=
 for one in "$venv"/lib/python3.*/site-packages; do
   if [ -d "$one" ]; then site=$one; one=${one%/*}; python=${one##*/python}; fi

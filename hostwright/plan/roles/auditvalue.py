@@ -14,7 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
+
+from hostwright.common.quoting import sh_file
 
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9.+*\[\]-]*")
 _LIBRARY = re.compile(r"[A-Za-z0-9_.+-]+[.]so[.][0-9.]+")
@@ -206,8 +207,7 @@ class Snippet:
     @classmethod
     def beside(cls, module: str, file: str, name: str, *, root: bool = False) -> Snippet:
         """The snippet in a file beside a module, which gives its ``__file__``."""
-        text = Path(module).with_name(file).read_text("utf-8")
-        return cls(name, text.removeprefix("# shellcheck shell=sh\n"), root)
+        return cls(name, sh_file(module, file), root)
 
     def line(self, name: str) -> SnippetLine:
         """The place of one of its lines."""

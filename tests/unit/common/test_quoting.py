@@ -1,12 +1,13 @@
 """The quoting helper: whatever a value holds, it reaches the shell as one word of data."""
 
 import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostwright.common.quoting import sh, words
+from hostwright.common.quoting import sh, sh_file, words
 from hostwright.common.secret import Secret
 
 TEXT = st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0"), max_size=80)
@@ -44,3 +45,46 @@ def test_nul_and_wrong_counts_are_refused():
         sh("echo %s %s", "one")
     with pytest.raises(ValueError, match="does not take"):
         sh("echo", "one")
+
+
+FILE = """\
+# What is at a path, and the names that were asked for.
+# A second line for whoever reads it.
+: "${path:?}"
+: "${mark?}"
+: "${names?}"
+eval "set -- $names"
+printf '%s.' "$path" "$mark" "$@"
+"""
+
+
+@pytest.fixture
+def beside(tmp_path: Path) -> str:
+    """The ``__file__`` of a module beside which ``shown.sh`` lies."""
+    (tmp_path / "shown.sh").write_text(FILE)
+    return str(tmp_path / "module.py")
+
+
+@settings(max_examples=50, deadline=None)
+@given(path=NASTY | TEXT.filter(bool), mark=TEXT | NASTY, names=st.lists(TEXT | NASTY, max_size=4))
+def test_values_of_a_shell_file_reach_it_as_data(tmp_path_factory, path, mark, names):
+    folder = tmp_path_factory.mktemp("shell")
+    (folder / "shown.sh").write_text(FILE)
+    text = sh_file(str(folder / "module.py"), "shown.sh", path=path, mark=mark, names=names)
+    assert through_shell(text) == "".join(f"{value}." for value in (path, mark, *names))
+
+
+def test_a_shown_step_is_assignments_and_the_commands_without_the_files_head(beside):
+    text = sh_file(beside, "shown.sh", path="/etc/a b", mark="", names=("x",))
+    assert text == "path='/etc/a b'\nmark=''\nnames=x\n" + FILE.partition('names?}"\n')[2]
+
+
+def test_a_shell_file_gets_exactly_the_values_that_it_declares(beside):
+    with pytest.raises(ValueError, match=r"shown.sh takes \['mark', 'names', 'path'\], not \['path'\]"):
+        sh_file(beside, "shown.sh", path="/x")
+    with pytest.raises(ValueError, match="not "):
+        sh_file(beside, "shown.sh", path="/x", mark="", names=(), more=1)
+    with pytest.raises(ValueError, match="path must not be empty"):
+        sh_file(beside, "shown.sh", path="", mark="", names=())
+    with pytest.raises(ValueError, match="standard input"):
+        sh_file(beside, "shown.sh", path=Secret("hunter2"), mark="", names=())

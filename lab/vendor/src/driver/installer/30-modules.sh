@@ -43,7 +43,7 @@ dkms_install() {
 
 check_development_tools() {
     for tool in cc make ld; do
-        case $tool in cc) package=gcc; [ -z "${CC:-}" ] || continue ;; ld) package=binutils ;; *) package=make ;; esac
+        case $tool in cc) package="gcc"; [ -z "${CC:-}" ] || continue ;; ld) package="binutils" ;; *) package="make" ;; esac
         command -v $tool >/dev/null && continue
         error "Unable to find the development tool \`$tool\` in your path; please make sure that you have the package '$package' installed.  If $package is installed on your system, then please check that \`$tool\` is in your PATH."
         return 1

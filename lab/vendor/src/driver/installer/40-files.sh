@@ -10,7 +10,7 @@ installed_version() { [ ! -r "$RECORD" ] || head -n 1 "$RECORD"; }
 checksum() { cksum <"$1" | cut -d' ' -f1; }
 
 begin_record() {
-    mkdir -p -m 711 /var/lib/nvidia
+    mkdir -p /var/lib/nvidia && chmod 711 /var/lib/nvidia
     printf '%s\n%s\n' "$VERSION" "$DESCRIPTION" >"$RECORD"
     : >"$DIRECTORIES"
 }

@@ -64,7 +64,7 @@ uninstall_driver() {
 
 case ${PROGRAM##*/} in nvidia-uninstall) uninstall=yes ;; esac
 parse "$@"
-if [ -n "$dkms" ] && [ -n "$signing_secret" ] && [ -n "$signing_public" ]; then dkms= dkms_disabled=yes; fi
+if [ -n "$dkms" ] && [ -n "$signing_secret" ] && [ -n "$signing_public" ]; then dkms='' dkms_disabled=yes; fi
 if [ -z "$log_file" ]; then
     log_file=/var/log/nvidia-installer.log
     [ -z "$uninstall" ] || log_file=/var/log/nvidia-uninstall.log
