@@ -56,7 +56,7 @@ def sh_file(module: str, file: str, /, **values: object) -> str:
     unit=chrony.service
     systemctl is-active --quiet -- "$unit"
     """
-    text = _read(str(Path(module).with_name(file)))
+    text = _read(str(Path(module).parent / file))
     declared = {name: bool(full) for name, full in _DECLARED.findall(text)}
     if declared.keys() != values.keys():
         raise ValueError(f"{file} takes {sorted(declared)}, not {sorted(values)}")
