@@ -24,8 +24,9 @@ from hostwright.common.input.nearest import suggestion
 from hostwright.common.secret import Secret
 from hostwright.common.templates import STANDARD
 from hostwright.inventory import Host, Inventory
+from hostwright.plan.desired import Desired
 from hostwright.plan.host.occupancy import Occupancies, occupancies_of
-from hostwright.plan.planning import Desired, desire
+from hostwright.plan.planning import desire
 from hostwright.plan.roles.auditvalue import AuditValue
 from hostwright.plan.roles.hostroles import enabled_is_gone, host_roles
 from hostwright.plan.roles.role import Role, Wanted, discover, in_order, rules_of, sections_of

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from hostwright.common.errors import ProtocolError
 from hostwright.plan import probing
+from hostwright.plan.desired import Desired
 from hostwright.plan.model import Facts, Probe
-from hostwright.plan.planning import Desired
 from hostwright.transport.root.rootshell import RootShell
 
 

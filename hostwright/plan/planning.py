@@ -4,54 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 
+from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host import drained as hostdrained
-from hostwright.plan.host import jobs, locks
+from hostwright.plan.host import locks
 from hostwright.plan.host.atwork import AtWork
-from hostwright.plan.host.hostfacts import HOST_PROBES, read_host
-from hostwright.plan.host.occupancy import Occupancies, standard_occupancies
+from hostwright.plan.host.hostfacts import read_host
 from hostwright.plan.host.release import RELEASE, read, refusal
-from hostwright.plan.model import Change, Facts, Plan, Probe, Refusal, Resource, RolePlan, users_of
-from hostwright.plan.probing import ordered
+from hostwright.plan.model import Change, Facts, Plan, Refusal, Resource, RolePlan, users_of
 from hostwright.plan.roles.role import Role, Wanted, goes_before, rules_of
-from hostwright.stack.fitting import RoleRules
 from hostwright.stack.rules import check_host
-from hostwright.stack.stack import Stack
 
-#: What the engine itself asks of every host, beside who uses it: what the rules are about, and what it says that it is.
-ENGINE_PROBES = (*HOST_PROBES, jobs.RUNNING, locks.LOCK, locks.RUN_LOCK, hostdrained.DRAINED, RELEASE)
 _ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: a host's record is untrusted text
 PREFLIGHT = "preflight"  #: the name under which a host's refusals stand in its plan
-
-
-@dataclass(frozen=True, slots=True)
-class DesiredRole:
-    """One role's desired states on one host; ``needs`` are the roles that go before it."""
-
-    name: str
-    needs: tuple[str, ...]
-    resources: tuple[Resource, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Desired:
-    """What one host shall be: its stack and the states of its roles, in order."""
-
-    host: str
-    stack: Stack
-    roles: tuple[DesiredRole, ...]
-    removes: bool = False  #: whether these are the states of a host from which the roles were taken away
-    rules: tuple[RoleRules, ...] = ()  #: what fits all roles of the host, also those that are not looked at now
-    of_host: tuple[str, ...] = ()  #: the names of all roles of the host; empty where that is not known
-    #: how its users are known, whatever is wanted of it
-    occupancy: Occupancies = field(default_factory=standard_occupancies)
-
-    def probes(self) -> tuple[Probe, ...]:
-        """Every question of every role, each once, with those that the engine itself asks."""
-        asked = (probe for role in self.roles for resource in role.resources for probe in resource.probes())
-        return ordered([*ENGINE_PROBES, *self.occupancy.probes, *asked])
 
 
 def desire(host: str, wanted: Wanted, roles: Sequence[tuple[Role, object]]) -> Desired:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 
 PROJECT = Path(__file__).parents[2]
@@ -82,3 +84,37 @@ def test_the_engine_names_no_vendor_and_no_layer_of_theirs() -> None:
 )
 def test_an_import_of_a_standard_role_is_seen_wherever_it_stands(source: str) -> None:
     assert names_standard(source)
+
+
+def circle_in(package: str) -> list[str]:
+    """Modules of a package that import each other in a circle, at whatever depth and for whatever purpose."""
+    graph = grimp.build_graph(package, cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_modules_of_the_engine_import_each_other_in_a_circle() -> None:
+    assert circle_in("hostwright") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "back"),
+    [
+        ("circle_at_run_time", "from {package} import a"),
+        ("circle_within_a_function", "def f():\n    from {package}.a import A"),
+        ("circle_for_types", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from {package}.a import A"),
+    ],
+)
+def test_a_circle_is_seen_however_it_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, back: str
+) -> None:
+    files = {"__init__": "", "a": f"from {name}.b import B\nclass A: ...", "b": back.format(package=name)}
+    (tmp_path / name).mkdir()
+    for module, source in files.items():
+        (tmp_path / name / f"{module}.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert set(circle_in(name)) == {f"{name}.a", f"{name}.b"}

@@ -22,11 +22,12 @@ from hostwright.apply.host.running import JobLost, Runner, failure
 from hostwright.apply.host.scheduling import run_in_order
 from hostwright.apply.locking.holding import HostLock
 from hostwright.common.errors import Locked, NotConverged, Refused, SeveralFailed, Stopped
+from hostwright.plan.desired import Desired
 from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import jobs, locks
 from hostwright.plan.model import Facts, Plan, RolePlan, RoleResult
 from hostwright.plan.observing import ask, observe
-from hostwright.plan.planning import Desired, at_work, disturbing, make_plan
+from hostwright.plan.planning import at_work, disturbing, make_plan
 from hostwright.plan.probing import ordered
 from hostwright.transport.root.rootshell import RootShell
 

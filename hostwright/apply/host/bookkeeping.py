@@ -8,10 +8,10 @@ from typing import Any
 from hostwright.apply.host import departure
 from hostwright.apply.host.line import Line
 from hostwright.common.errors import Refused
-from hostwright.plan.host import release
+from hostwright.plan.desired import Desired
+from hostwright.plan.host import newrelease, release
 from hostwright.plan.host.release import Run
 from hostwright.plan.model import Facts
-from hostwright.plan.planning import Desired
 from hostwright.resources import originals
 
 TIMEOUT_S = 60.0
@@ -34,9 +34,9 @@ class Books:
         Returns what ``keep`` says of its trouble; empty where there is none. Raises ``HostError``.
         """
         before, stack = self._read(facts), self._desired.stack
-        record = release.renewed(self._desired, before, self._run)
+        record = newrelease.renewed(self._desired, before, self._run)
         if record is not None:
-            script = release.write_script(record, former=release.former_name(before, stack))
+            script = newrelease.write_script(record, former=newrelease.former_name(before, stack))
             self._write(f"its release record {release.PATH}", script)
         return keep()
 
@@ -48,11 +48,11 @@ class Books:
         not to go keeps everything. Raises ``HostError``.
         """
         before, gone = self._read(facts), [role.name for role in self._desired.roles]
-        record = release.reduced(before, gone)
+        record = newrelease.reduced(before, gone)
         if depart and set(gone).issuperset(before.get("roles", ())):
             self._write("what Hostwright kept there", departure.SCRIPT)
         elif record is not None:
-            script = release.write_script(record) if record else departure.FORGET_RELEASE
+            script = newrelease.write_script(record) if record else departure.FORGET_RELEASE
             self._write(f"its release record {release.PATH}", script)
 
     def _read(self, facts: Facts) -> Mapping[str, Any]:

@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from hostwright.apply.events import Emit, Observed
 from hostwright.common.errors import HostwrightError, Stopped
 from hostwright.common.secret import Secret
+from hostwright.plan.desired import Desired
 from hostwright.plan.member import Member
 from hostwright.plan.model import Plan
 from hostwright.plan.observing import observe
-from hostwright.plan.planning import Desired, make_plan
+from hostwright.plan.planning import make_plan
 from hostwright.transport.root.rootshell import RootShell
 
 CUT = "the run was interrupted; what runs on the host goes on"

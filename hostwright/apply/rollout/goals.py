@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from hostwright.plan.desired import Desired
 from hostwright.plan.member import Member
-from hostwright.plan.planning import Desired
 
 
 class Goal(Protocol):

@@ -10,10 +10,11 @@ from hostwright.apply.rollout.connections import CUT, Connections
 from hostwright.apply.rollout.rollout import on_each
 from hostwright.common.errors import HostError, InputError, Refused, Stopped
 from hostwright.common.text import printable
+from hostwright.plan.desired import Desired
 from hostwright.plan.host import release
 from hostwright.plan.member import Member, Members, Roster
 from hostwright.plan.observing import ask
-from hostwright.plan.planning import Desired, removal_of
+from hostwright.plan.planning import removal_of
 from hostwright.plan.roles.role import Role
 from hostwright.stack import stackstore
 

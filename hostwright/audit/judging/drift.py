@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hostwright.audit.fleetaudit import Record, Why
-from hostwright.plan.host.release import desired_sha256, state_sha256
+from hostwright.plan.desired import DesiredRole
+from hostwright.plan.host.newrelease import desired_sha256, state_sha256
 from hostwright.plan.model import Resource
-from hostwright.plan.planning import DesiredRole
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,11 @@ from hostwright.audit.judging.drift import last_good, shown
 from hostwright.audit.judging.look import Cards, Look, Unread
 from hostwright.audit.readings.answers import all_values, value_probes
 from hostwright.audit.readings.host import readings
+from hostwright.plan.desired import DesiredRole
 from hostwright.plan.host import release
 from hostwright.plan.member import Member
 from hostwright.plan.model import Facts, Planned, Probe
-from hostwright.plan.planning import DesiredRole, notes_on, off_roles
+from hostwright.plan.planning import notes_on, off_roles
 from hostwright.plan.probing import ordered
 
 EVIDENCE_LINES = 5  #: of a finding: enough to see it, not the whole log

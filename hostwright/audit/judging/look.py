@@ -9,9 +9,9 @@ from functools import cached_property, wraps
 from typing import Any, TypeVar, cast
 
 from hostwright.audit.hardware.gpu import Gpu, GpuEvent
+from hostwright.plan.desired import Desired
 from hostwright.plan.host.hostfacts import read_host
 from hostwright.plan.model import Answer, Facts, Planned, Probe
-from hostwright.plan.planning import Desired
 from hostwright.resources.packages.packages import DPKG, Installed, dpkg_table
 from hostwright.stack.rules import HostFacts
 from hostwright.stack.stack import Stack

@@ -12,24 +12,16 @@ known until the next provisioning has written it anew. A record of a schema abov
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hostwright.common.canonical import hash_of
-from hostwright.common.quoting import sh
 from hostwright.common.untrusted import json_object
-from hostwright.plan.model import Facts, Probe, Resource
-from hostwright.plan.state_identity import identity_of
+from hostwright.plan.model import Facts, Probe
 from hostwright.stack.stack import Stack
 
-if TYPE_CHECKING:
-    from hostwright.plan.planning import Desired, DesiredRole  # which asks every host for its record
-
 SCHEMA = 2
-STATE_DIGITS = 16  #: of a state's hash that are kept
 PATH = "/var/lib/hostwright/release.json"
 RELEASE = Probe(f"cat {PATH}")
 FORMER = "/var/lib/hostwright/releases"  #: the records of stacks before, ``AT-DIGEST.json``
@@ -42,24 +34,6 @@ FORMERS = Probe(
 _AT = re.compile(r"[0-9]{4}-[0-9A-Za-z:+.-]{1,40}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
-#: Written beside and renamed: whoever reads sees the former record or this one, never half of one. A stack has one
-#: former record, its last; ``ls`` sorts by time, since the names begin with it.
-_WRITE = """\
-umask 022
-mkdir -p "${path%/*}"
-if [ -n "$name" ] && [ -f "$path" ]; then
-  mkdir -p "$folder"
-  rm -f "$folder"/*"-${name##*-}"
-  cp -p "$path" "$folder/$name.new"
-  sync "$folder/$name.new"
-  mv -f "$folder/$name.new" "$folder/$name"
-  ls -1r "$folder" | grep '[.]json$' | tail -n "+$first" | while read -r old; do rm -f "$folder/$old"; done
-fi
-printf '%s\\n' "$record" >"$path.new"
-sync "$path.new"
-mv -f "$path.new" "$path"
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -69,16 +43,6 @@ class Run:
     operator: str = ""
     at: str = ""
     commit: str = ""
-
-
-def desired_sha256(role: DesiredRole) -> str:
-    """A hash of all that a role wants of a host; equal states give equal hashes everywhere, in later versions too."""
-    return hash_of([identity_of(one) for one in role.resources])
-
-
-def state_sha256(resource: Resource) -> str:
-    """The beginning of a hash of one desired state: enough to tell the hundred states of a role apart."""
-    return hash_of(identity_of(resource))[:STATE_DIGITS]
 
 
 def read(facts: Facts) -> Mapping[str, Any]:
@@ -92,7 +56,7 @@ def read(facts: Facts) -> Mapping[str, Any]:
 def refusal(facts: Facts) -> str:
     """Why the host is not for this version of Hostwright; empty where it is, or where nobody asked for its record."""
     record = json_object(facts[RELEASE].text) if RELEASE in facts else None
-    if _schema(record or {}) <= SCHEMA:
+    if schema_of(record or {}) <= SCHEMA:
         return ""
     return f"its release record {PATH} was written by a newer Hostwright than this one: upgrade Hostwright here"
 
@@ -106,14 +70,16 @@ def formers(facts: Facts) -> tuple[Mapping[str, Any], ...]:
 def _record(text: str) -> dict[str, Any]:
     record = json_object(text) or {}
     roles = record.get("roles")
-    if _schema(record) not in (1, SCHEMA) or not isinstance(roles, dict):
+    if schema_of(record) not in (1, SCHEMA) or not isinstance(roles, dict):
         return {}
     return (
-        record if _schema(record) == SCHEMA else {**record, "roles": {name: _bare(one) for name, one in roles.items()}}
+        record
+        if schema_of(record) == SCHEMA
+        else {**record, "roles": {name: _bare(one) for name, one in roles.items()}}
     )
 
 
-def _schema(record: Mapping[str, Any]) -> int:
+def schema_of(record: Mapping[str, Any]) -> int:
     """The schema of a record; 0 where it names none."""
     schema = record.get("schema")
     return schema if isinstance(schema, int) and not isinstance(schema, bool) else 0
@@ -139,92 +105,11 @@ def at_of(record: Mapping[str, Any]) -> str:
 def about(record: Mapping[str, Any], stack: Stack) -> bool:
     """Whether a record is about this stack, as its file reads now; one of schema 1 names it by its versions alone."""
     digest = digest_of(record)
-    return digest == stack.digest() if digest and _schema(record) == SCHEMA else _names(record, stack)
+    return digest == stack.digest() if digest and schema_of(record) == SCHEMA else names_stack(record, stack)
 
 
-def _names(record: Mapping[str, Any], stack: Stack) -> bool:
+def names_stack(record: Mapping[str, Any], stack: Stack) -> bool:
     """Whether name and versions of a record are the stack's. A version that only later records name tells nothing."""
-    named, versions = record.get("versions"), versions_of(stack)
+    named, versions = record.get("versions"), stack.versions()
     known = isinstance(named, dict) and bool(named) and all(versions.get(key) == named[key] for key in named)
     return known and record.get("stack") == stack.name
-
-
-def renewed(desired: Desired, before: Mapping[str, Any], run: Run) -> dict[str, Any] | None:
-    """The record of a host on which these roles were found as desired; ``None`` where ``before`` says the same.
-
-    Roles that this run did not look at keep what an earlier one wrote, as long as it was the same stack.
-    """
-    stack, versions = desired.stack, versions_of(desired.stack)
-    same = _names(before, stack)
-    kept = {name: entry for name, entry in before.get("roles", {}).items() if same and isinstance(entry, dict)}
-    now = {role.name: desired_sha256(role) for role in desired.roles}
-    told = same and _schema(before) == SCHEMA and digest_of(before) == stack.digest()
-    if told and all(kept.get(name, {}).get("desired") == sha256 for name, sha256 in now.items()):
-        return None
-    states = {role.name: [state_sha256(one) for one in role.resources] for role in desired.roles}
-    entry = {"run": run.id, "at": run.at}
-    roles = {
-        **kept,
-        **{
-            name: {"desired": sha256, **entry, "states": states[name]}
-            for name, sha256 in now.items()
-            if _differs(kept, name, sha256)
-        },
-    }
-    return {
-        "schema": SCHEMA,
-        "stack": stack.name,
-        "digest": stack.digest(),
-        "versions": versions,
-        "artifacts": {
-            name: {"file": one.file, "sha256": one.sha256, "stand_in": one.stand_in}
-            for name, one in sorted(stack.artifacts.items())
-        },
-        "roles": dict(sorted(roles.items())),
-        "desired": _whole(roles),
-        "run": run.id,
-        "operator": run.operator,
-        "at": run.at,
-        "commit": run.commit,
-    }
-
-
-def reduced(before: Mapping[str, Any], gone: Iterable[str]) -> dict[str, Any] | None:
-    """The record of a host from which these roles were taken away; empty when none is left, ``None`` when nothing is
-    to be written because the record names none of them. It keeps its schema, to which its digest belongs."""
-    roles = before.get("roles", {})
-    left = {name: entry for name, entry in roles.items() if name not in set(gone)}
-    if not before or left == roles:
-        return None
-    return {**before, "roles": left, "desired": _whole(left)} if left else {}
-
-
-def _whole(roles: Mapping[str, Any]) -> str:
-    """A hash over what all these roles want."""
-    return hash_of({name: one.get("desired", "") for name, one in roles.items() if isinstance(one, dict)})
-
-
-def _differs(kept: Mapping[str, Any], name: str, sha256: str) -> bool:
-    return bool(kept.get(name, {}).get("desired") != sha256)
-
-
-def versions_of(stack: Stack) -> dict[str, str]:
-    """The version of each part of a stack."""
-    return stack.versions()
-
-
-def former_name(before: Mapping[str, Any], stack: Stack) -> str:
-    """The name under which the record ``before`` is kept when one of ``stack`` replaces it; empty when it is not.
-
-    It comes from a host: nothing of it gets into a name but a time and hexadecimal digits.
-    """
-    if not before or about(before, stack):
-        return ""
-    return f"{at_of(before) or '0000'}-{(digest_of(before) or 'unknown')[:12]}.json"
-
-
-def write_script(record: Mapping[str, Any], path: str = PATH, *, former: str = "", folder: str = FORMER) -> str:
-    """A root program that writes the record: whole, or not at all. ``former`` names the one before, to be kept."""
-    text = json.dumps(record, indent=2, sort_keys=False)
-    values = sh("path=%s record=%s name=%s folder=%s first=%s\n", path, text, former, folder, MOST_FORMER + 1)
-    return f"set -eu\n{values}{_WRITE}"

@@ -17,8 +17,9 @@ from hostwright.apply.disturb import draining
 from hostwright.apply.disturb.rebooting import NotBack
 from hostwright.apply.host import applying, departure
 from hostwright.common.errors import HostError, HostwrightError, Locked, Refused, Stopped
+from hostwright.plan.desired import Desired
 from hostwright.plan.host import drained as hostdrained
-from hostwright.plan.planning import Desired, removal_of
+from hostwright.plan.planning import removal_of
 from hostwright.rebuild.host import freeing, powering
 from hostwright.rebuild.host.clock import Phases
 from hostwright.rebuild.host.keeping import keep_locked

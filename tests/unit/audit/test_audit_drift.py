@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from hostwright.audit.fleetaudit import WORST_FIRST, worst
 from hostwright.audit.judging.drift import last_good, shown
 from hostwright.fleet import DEFAULT_INVENTORY
-from hostwright.plan.host.release import Run, renewed
-from hostwright.plan.planning import Desired, DesiredRole
+from hostwright.plan.desired import Desired, DesiredRole
+from hostwright.plan.host.newrelease import renewed
+from hostwright.plan.host.release import Run
 from hostwright.resources.files.files import File, Link
 from tests.unit.support.stacks import load_stack
 

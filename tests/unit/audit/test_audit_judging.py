@@ -19,7 +19,8 @@ from hostwright.audit.judging.look import Unread
 from hostwright.audit.reports.document import read_json, render_json
 from hostwright.fleet import Fleet, Member
 from hostwright.plan.host.hostfacts import UNAME
-from hostwright.plan.host.release import RELEASE, Run, renewed
+from hostwright.plan.host.newrelease import renewed
+from hostwright.plan.host.release import RELEASE, Run
 from hostwright.plan.model import Answer, Facts
 
 AT = datetime(2026, 11, 21, 10, tzinfo=UTC)

@@ -26,10 +26,11 @@ from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import changes
 from hostwright.common.errors import HostError, Refused, Unreachable
 from hostwright.fleet import DEFAULT_INVENTORY, Members
+from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host import release
-from hostwright.plan.host.release import reduced
+from hostwright.plan.host.newrelease import reduced
 from hostwright.plan.model import Answer, Facts, Plan
-from hostwright.plan.planning import PREFLIGHT, Desired, DesiredRole, make_plan, removal_of
+from hostwright.plan.planning import PREFLIGHT, make_plan, removal_of
 from hostwright.transport import Output
 from hostwright.transport.root.rootshell import RootShell
 from tests.unit.plan.test_planning import LAYERS, OS_RELEASE, Named, facts
@@ -194,7 +195,7 @@ def test_a_host_whose_former_stacks_were_not_seen_is_not_touched(monkeypatch: py
     [
         ({}, True),
         ({**RECORD, "schema": 2, "digest": STACK.digest()}, True),
-        ({**RECORD, "stack": STACK.name, "versions": release.versions_of(STACK)}, True),
+        ({**RECORD, "stack": STACK.name, "versions": STACK.versions()}, True),
         ({**RECORD, "digest": "f" * 64}, False),
         (RECORD, False),
     ],

@@ -22,7 +22,8 @@ from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import changes
 from hostwright.common.errors import HostError, InputError, Refused, Unreachable
 from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member, Members
-from hostwright.plan.host.release import FORMERS, RELEASE, Run, renewed
+from hostwright.plan.host.newrelease import renewed
+from hostwright.plan.host.release import FORMERS, RELEASE, Run
 from hostwright.plan.model import Answer, Facts, Plan
 from hostwright.stack import stackstore
 from hostwright.stack.stack import Stack

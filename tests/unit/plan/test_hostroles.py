@@ -11,7 +11,8 @@ import pytest
 from hostwright.audit.judging.judging import audit_probes
 from hostwright.common.errors import InputErrors
 from hostwright.fleet import Fleet, Member
-from hostwright.plan.host.release import RELEASE, Run, renewed
+from hostwright.plan.host.newrelease import renewed
+from hostwright.plan.host.release import RELEASE, Run
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import make_plan
 from hostwright.plan.roles.role import discover

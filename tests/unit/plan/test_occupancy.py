@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from hostwright.fleet import Fleet
+from hostwright.plan.desired import Desired
 from hostwright.plan.host.occupancy import Occupancies, Occupancy, standard_occupancies
 from hostwright.plan.model import Answer, Facts, Probe
-from hostwright.plan.planning import Desired, removal_of
+from hostwright.plan.planning import removal_of
 from hostwright.standard.roles.driver.states.gpu_use import BUSY_PROBES
 from tests.unit.support.stacks import load_stack
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 import pytest
 
 from hostwright.fleet import DEFAULT_INVENTORY
+from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host.hostfacts import AVX, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Change, Facts, Probe, Step
-from hostwright.plan.planning import PREFLIGHT, Desired, DesiredRole, at_work, desire, disturbing, make_plan
+from hostwright.plan.planning import PREFLIGHT, at_work, desire, disturbing, make_plan
 from hostwright.plan.roles.role import Wanted, discover
 from hostwright.stack.rules import HostFacts, check_host
 from hostwright.standard.roles.driver.states.gpu_use import HOLDERS

@@ -11,23 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hostwright.fleet import DEFAULT_INVENTORY
-from hostwright.plan.host.release import (
-    FORMER,
-    FORMERS,
-    RELEASE,
-    Run,
-    about,
-    desired_sha256,
-    digest_of,
-    former_name,
-    formers,
-    read,
-    renewed,
-    state_sha256,
-    write_script,
-)
+from hostwright.plan.desired import Desired, DesiredRole
+from hostwright.plan.host.newrelease import desired_sha256, former_name, renewed, state_sha256, write_script
+from hostwright.plan.host.release import FORMER, FORMERS, RELEASE, Run, about, digest_of, formers, read
 from hostwright.plan.model import Answer, Facts
-from hostwright.plan.planning import Desired, DesiredRole
 from hostwright.resources.files.files import File, Link
 from tests.unit.support.stacks import load_stack, with_values
 

@@ -23,7 +23,8 @@ from hostwright.common.errors import Refused
 from hostwright.fleet import Fleet, Member
 from hostwright.plan.host import release
 from hostwright.plan.host.drained import DRAINED
-from hostwright.plan.host.release import FORMERS, RELEASE, Run, about, former_name, read, reduced, renewed, state_sha256
+from hostwright.plan.host.newrelease import former_name, reduced, renewed, state_sha256
+from hostwright.plan.host.release import FORMERS, RELEASE, Run, about, read
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import PREFLIGHT, make_plan, removal_of
 from hostwright.resources.files.files import Link

@@ -10,10 +10,10 @@ from functools import cache
 from hostwright.audit.failures.logs import LAST_JOBS
 from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.judging.look import Look, Unread
+from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host import jobs
 from hostwright.plan.host.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Facts, Probe
-from hostwright.plan.planning import Desired, DesiredRole
 from hostwright.plan.roles.role import Wanted
 from hostwright.resources.packages.packages import DPKG
 from hostwright.stack.stack import Stack

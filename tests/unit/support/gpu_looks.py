@@ -12,9 +12,9 @@ import pytest
 from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuLink, GpuProcess
 from hostwright.audit.judging.look import Look, Unread
+from hostwright.plan.desired import Desired
 from hostwright.plan.host.hostfacts import PCI
 from hostwright.plan.model import Answer, Facts
-from hostwright.plan.planning import Desired
 from hostwright.standard.roles.driver.failures.cards.health import HEALTH
 from hostwright.standard.roles.driver.failures.cards.links import ACS, LINKS
 from hostwright.standard.roles.driver.failures.cards.lost import GPU_LOST_SIGN

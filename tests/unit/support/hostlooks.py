@@ -8,11 +8,13 @@ from datetime import UTC, datetime
 
 from hostwright.audit.failures.logs import LAST_JOBS
 from hostwright.audit.judging.look import Look
+from hostwright.plan.desired import Desired
 from hostwright.plan.host import jobs
 from hostwright.plan.host.hostfacts import PCI
-from hostwright.plan.host.release import RELEASE, Run, renewed
+from hostwright.plan.host.newrelease import renewed
+from hostwright.plan.host.release import RELEASE, Run
 from hostwright.plan.model import Answer, Facts, Probe
-from hostwright.plan.planning import Desired, desire
+from hostwright.plan.planning import desire
 from hostwright.plan.roles.role import Wanted
 from hostwright.resources.packages.packages import DPKG
 from hostwright.standard.roles.base import Base, base

@@ -27,7 +27,8 @@ from hostwright.audit.readings.cards import VALUES as CARD_VALUES
 from hostwright.common.errors import InputError
 from hostwright.fleet import Fleet, Member
 from hostwright.plan.host.hostfacts import OS_RELEASE, PCI, PYTHONS, UNAME
-from hostwright.plan.host.release import Run, renewed, versions_of
+from hostwright.plan.host.newrelease import renewed
+from hostwright.plan.host.release import Run
 from hostwright.plan.model import Answer, Facts, Planned, Refusal, Resource
 from hostwright.plan.planning import PREFLIGHT, make_plan, removal_of
 from hostwright.rebuild.ways.rules import RULES as REBUILD_RULES
@@ -61,7 +62,7 @@ def identifiers() -> dict[str, Any]:
     return {
         "roles": sorted({role.name for member in hosts for role in member.roles}),
         "layers beside the roles": [PREFLIGHT, GPU_LAYER],
-        "versions": sorted({name for member in hosts for name in versions_of(member.stack)}),
+        "versions": sorted({name for member in hosts for name in member.stack.versions()}),
         "release record": [*record, "", *next(iter(record["roles"].values()))],
         "values": sorted({*(name for member in hosts for name in _values(member)), *_card_values()}),
         "statuses of layers": sorted(get_args(LayerStatus)),

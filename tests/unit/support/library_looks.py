@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.judging.look import Look
+from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host.hostfacts import AVX, HOST_PROBES
 from hostwright.plan.model import Answer, Change, Facts, Probe
-from hostwright.plan.planning import Desired, DesiredRole
 from hostwright.resources.files.archives import NoStrayFiles
 from hostwright.resources.files.files import Link
 from hostwright.resources.packages.packaged import CommandReports, PackagedTree

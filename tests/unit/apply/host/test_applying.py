@@ -17,13 +17,13 @@ from hostwright.apply.jobs import jobs, scripting
 from hostwright.common.errors import Locked, NotConverged, Refused, SeveralFailed, StepFailed, Stopped, Unreachable
 from hostwright.common.quoting import sh
 from hostwright.fleet import DEFAULT_INVENTORY
-from hostwright.plan import planning
+from hostwright.plan import desired
+from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import jobs as hostjobs
-from hostwright.plan.host import release
+from hostwright.plan.host import locks, newrelease, release
 from hostwright.plan.host.occupancy import Occupancies
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Step
-from hostwright.plan.planning import Desired, DesiredRole
 from hostwright.resources import originals
 from hostwright.transport import Output
 from hostwright.transport.root.rootshell import RootShell
@@ -87,12 +87,12 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Jobs and locks below ``tmp_path``, no sudo, no systemd, and rules that refuse nothing."""
     monkeypatch.setattr(hostjobs, "JOBS_DIR", str(tmp_path / "var" / "jobs"))
     running = Probe(hostjobs.RUNNING.script.replace(hostjobs.JOBS_DIR, str(tmp_path / "var" / "jobs")))
-    engine = (*planning.HOST_PROBES, running, planning.locks.LOCK, planning.locks.RUN_LOCK, hostdrained.DRAINED)
+    engine = (*desired.HOST_PROBES, running, locks.LOCK, locks.RUN_LOCK, hostdrained.DRAINED)
     monkeypatch.setattr(hostjobs, "RUNNING", running)
-    monkeypatch.setattr(planning, "ENGINE_PROBES", (*engine, release.RELEASE))
+    monkeypatch.setattr(desired, "ENGINE_PROBES", (*engine, release.RELEASE))
     # this machine's own GPUs and containers are not at work here
     monkeypatch.setattr(Occupancies, "users", lambda self, facts: ())
-    monkeypatch.setattr(release, "renewed", lambda desired, before, run: None)
+    monkeypatch.setattr(newrelease, "renewed", lambda desired, before, run: None)
     monkeypatch.setattr(originals, "RECORD", originals.RECORD.replace(originals.ORIGIN, str(tmp_path / "origin")))
     monkeypatch.setattr(jobs, "_START", jobs._START.replace("/run/systemd/system", str(tmp_path / "no-systemd")))
     monkeypatch.setattr(scripting, "LOCK_DIR", str(tmp_path / "locks"))

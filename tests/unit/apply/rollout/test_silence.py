@@ -17,9 +17,9 @@ from hostwright.apply.jobs.scripting import Progress
 from hostwright.apply.rollout.silence import AGAIN_AFTER_S, CONTACT, NAMED_AFTER_S, TICKS, Silence
 from hostwright.common.errors import HostError
 from hostwright.fleet import DEFAULT_INVENTORY
+from hostwright.plan.desired import Desired
 from hostwright.plan.host.release import Run
 from hostwright.plan.model import Plan
-from hostwright.plan.planning import Desired
 from hostwright.transport.root.rootshell import RootShell
 from tests.unit.support.stacks import load_stack
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from hostwright.audit.failures.rule import FailureRule
 from hostwright.audit.judging.look import Look, Unread
+from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host.hostfacts import AVX, PYTHONS
 from hostwright.plan.model import Answer
-from hostwright.plan.planning import Desired, DesiredRole
 from hostwright.resources.python.python import Recipe, Venv
 from hostwright.standard.roles.tensorflow.failures.python import PYTHON, WHEELS
 from hostwright.standard.roles.tensorflow.failures.state import OUTSIDE, VENVS, outside, used

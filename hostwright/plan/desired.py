@@ -1,0 +1,45 @@
+"""What one host shall be, as values: the states of each role, and every question whose answer a plan reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hostwright.plan.host import drained, jobs, locks
+from hostwright.plan.host.hostfacts import HOST_PROBES
+from hostwright.plan.host.occupancy import Occupancies, standard_occupancies
+from hostwright.plan.host.release import RELEASE
+from hostwright.plan.model import Probe, Resource
+from hostwright.plan.probing import ordered
+from hostwright.stack.fitting import RoleRules
+from hostwright.stack.stack import Stack
+
+#: What the engine itself asks of every host, beside who uses it: what the rules are about, and what it says that it is.
+ENGINE_PROBES = (*HOST_PROBES, jobs.RUNNING, locks.LOCK, locks.RUN_LOCK, drained.DRAINED, RELEASE)
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredRole:
+    """One role's desired states on one host; ``needs`` are the roles that go before it."""
+
+    name: str
+    needs: tuple[str, ...]
+    resources: tuple[Resource, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """What one host shall be: its stack and the states of its roles, in order."""
+
+    host: str
+    stack: Stack
+    roles: tuple[DesiredRole, ...]
+    removes: bool = False  #: whether these are the states of a host from which the roles were taken away
+    rules: tuple[RoleRules, ...] = ()  #: what fits all roles of the host, also those that are not looked at now
+    of_host: tuple[str, ...] = ()  #: the names of all roles of the host; empty where that is not known
+    #: how its users are known, whatever is wanted of it
+    occupancy: Occupancies = field(default_factory=standard_occupancies)
+
+    def probes(self) -> tuple[Probe, ...]:
+        """Every question of every role, each once, with those that the engine itself asks."""
+        asked = (probe for role in self.roles for resource in role.resources for probe in resource.probes())
+        return ordered([*ENGINE_PROBES, *self.occupancy.probes, *asked])

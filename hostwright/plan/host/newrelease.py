@@ -1,0 +1,132 @@
+"""The release record that is written to a host, of what it was found to be; ``release`` reads it back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hostwright.common.canonical import hash_of
+from hostwright.common.quoting import sh
+from hostwright.plan.desired import Desired, DesiredRole
+from hostwright.plan.host.release import (
+    FORMER,
+    MOST_FORMER,
+    PATH,
+    SCHEMA,
+    Run,
+    about,
+    at_of,
+    digest_of,
+    names_stack,
+    schema_of,
+)
+from hostwright.plan.model import Resource
+from hostwright.plan.state_identity import identity_of
+from hostwright.stack.stack import Stack
+
+STATE_DIGITS = 16  #: of a state's hash that are kept
+
+#: Written beside and renamed: whoever reads sees the former record or this one, never half of one. A stack has one
+#: former record, its last; ``ls`` sorts by time, since the names begin with it.
+_WRITE = """\
+umask 022
+mkdir -p "${path%/*}"
+if [ -n "$name" ] && [ -f "$path" ]; then
+  mkdir -p "$folder"
+  rm -f "$folder"/*"-${name##*-}"
+  cp -p "$path" "$folder/$name.new"
+  sync "$folder/$name.new"
+  mv -f "$folder/$name.new" "$folder/$name"
+  ls -1r "$folder" | grep '[.]json$' | tail -n "+$first" | while read -r old; do rm -f "$folder/$old"; done
+fi
+printf '%s\\n' "$record" >"$path.new"
+sync "$path.new"
+mv -f "$path.new" "$path"
+"""
+
+
+def desired_sha256(role: DesiredRole) -> str:
+    """A hash of all that a role wants of a host; equal states give equal hashes everywhere, in later versions too."""
+    return hash_of([identity_of(one) for one in role.resources])
+
+
+def state_sha256(resource: Resource) -> str:
+    """The beginning of a hash of one desired state: enough to tell the hundred states of a role apart."""
+    return hash_of(identity_of(resource))[:STATE_DIGITS]
+
+
+def renewed(desired: Desired, before: Mapping[str, Any], run: Run) -> dict[str, Any] | None:
+    """The record of a host on which these roles were found as desired; ``None`` where ``before`` says the same.
+
+    Roles that this run did not look at keep what an earlier one wrote, as long as it was the same stack.
+    """
+    stack = desired.stack
+    same = names_stack(before, stack)
+    kept = {name: entry for name, entry in before.get("roles", {}).items() if same and isinstance(entry, dict)}
+    now = {role.name: desired_sha256(role) for role in desired.roles}
+    told = same and schema_of(before) == SCHEMA and digest_of(before) == stack.digest()
+    if told and all(kept.get(name, {}).get("desired") == sha256 for name, sha256 in now.items()):
+        return None
+    states = {role.name: [state_sha256(one) for one in role.resources] for role in desired.roles}
+    entry = {"run": run.id, "at": run.at}
+    roles = {
+        **kept,
+        **{
+            name: {"desired": sha256, **entry, "states": states[name]}
+            for name, sha256 in now.items()
+            if _differs(kept, name, sha256)
+        },
+    }
+    return {
+        "schema": SCHEMA,
+        "stack": stack.name,
+        "digest": stack.digest(),
+        "versions": stack.versions(),
+        "artifacts": {
+            name: {"file": one.file, "sha256": one.sha256, "stand_in": one.stand_in}
+            for name, one in sorted(stack.artifacts.items())
+        },
+        "roles": dict(sorted(roles.items())),
+        "desired": _whole(roles),
+        "run": run.id,
+        "operator": run.operator,
+        "at": run.at,
+        "commit": run.commit,
+    }
+
+
+def reduced(before: Mapping[str, Any], gone: Iterable[str]) -> dict[str, Any] | None:
+    """The record of a host from which these roles were taken away; empty when none is left, ``None`` when nothing is
+    to be written because the record names none of them. It keeps its schema, to which its digest belongs."""
+    roles = before.get("roles", {})
+    left = {name: entry for name, entry in roles.items() if name not in set(gone)}
+    if not before or left == roles:
+        return None
+    return {**before, "roles": left, "desired": _whole(left)} if left else {}
+
+
+def _whole(roles: Mapping[str, Any]) -> str:
+    """A hash over what all these roles want."""
+    return hash_of({name: one.get("desired", "") for name, one in roles.items() if isinstance(one, dict)})
+
+
+def _differs(kept: Mapping[str, Any], name: str, sha256: str) -> bool:
+    return bool(kept.get(name, {}).get("desired") != sha256)
+
+
+def former_name(before: Mapping[str, Any], stack: Stack) -> str:
+    """The name under which the record ``before`` is kept when one of ``stack`` replaces it; empty when it is not.
+
+    It comes from a host: nothing of it gets into a name but a time and hexadecimal digits.
+    """
+    if not before or about(before, stack):
+        return ""
+    return f"{at_of(before) or '0000'}-{(digest_of(before) or 'unknown')[:12]}.json"
+
+
+def write_script(record: Mapping[str, Any], path: str = PATH, *, former: str = "", folder: str = FORMER) -> str:
+    """A root program that writes the record: whole, or not at all. ``former`` names the one before, to be kept."""
+    text = json.dumps(record, indent=2, sort_keys=False)
+    values = sh("path=%s record=%s name=%s folder=%s first=%s\n", path, text, former, folder, MOST_FORMER + 1)
+    return f"set -eu\n{values}{_WRITE}"
