@@ -11,7 +11,7 @@ from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuLink, GpuProcess
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, NVLINKS, GpuReport, read_report
 from tests.unit.support.shell import program, run
 
-FIXTURES = Path(__file__).parents[3] / "fixtures" / "nvidia-smi"
+FIXTURES = Path(__file__).parents[4] / "fixtures" / "nvidia-smi"
 MIB = 2**20
 ZERO = EccCounts(0, 0, 0, 0, 0, 0)
 

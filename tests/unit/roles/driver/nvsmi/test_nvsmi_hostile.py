@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hostwright.audit.hardware.gpu import EccCounts, Gpu
 from hostwright.standard.roles.driver.nvsmi.fields import MAX_CHARACTERS, NO_VALUES
 from hostwright.standard.roles.driver.nvsmi.report import GpuReport, read_report
-from tests.unit.audit.hardware.test_nvsmi import REPORTS, T4, fixture
+from tests.unit.roles.driver.nvsmi.test_nvsmi import REPORTS, T4, fixture
 
 NAMES = sorted(REPORTS)
 VALUE = re.compile(r">([^<>\n]+)</")
