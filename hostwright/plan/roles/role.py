@@ -26,15 +26,14 @@ from hostwright.common.templates import STANDARD, render
 from hostwright.plan.model import Resource
 from hostwright.plan.roles.auditvalue import AuditValue
 from hostwright.plan.roles.layers import in_sequence
+from hostwright.plan.roles.site import OWN_ROLES, STANDARD_ROLES
 from hostwright.stack.fitting import RoleRules
 from hostwright.stack.stack import Section, Share, Stack
 
 V = TypeVar("V")
 S = TypeVar("S", bound=Section)
 
-STANDARD_ROLES = "hostwright.standard.roles"
 EVERY = "*"  #: in ``after``: every other role of the host
-OWN_ROLES = "hostwright_site_"  #: how the names of packages begin that hold a site's own roles
 
 
 @dataclass(frozen=True, slots=True)

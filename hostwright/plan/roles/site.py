@@ -22,9 +22,10 @@ from pathlib import Path
 import hostwright
 from hostwright.common.errors import InputError
 from hostwright.common.userpaths import expanded
-from hostwright.plan.roles.role import OWN_ROLES, STANDARD_ROLES
 
 VARIABLE = "HOSTWRIGHT_SITE"
+STANDARD_ROLES = "hostwright.standard.roles"
+OWN_ROLES = "hostwright_site_"  #: how the names of packages begin that hold a site's own roles
 STANDARD = Path(hostwright.__file__).parent / "standard"
 
 
