@@ -15,11 +15,12 @@ help:
 	@echo "make unit      lint, types and unit tests only: two minutes, no root"
 	@echo "make clean     remove the lab's hosts and the virtual environment; the built vendor files are kept"
 
-$(READY): requirements.lock
+$(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) -V). Say: make PYTHON=python3.11 …"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install -q --require-hashes -r requirements.lock
+	$(VENV)/bin/python -m pip install -q --no-deps --no-build-isolation --no-index -e .  # the command `hostwright`
 	@touch $@
 
 setup: $(READY)
@@ -56,4 +57,4 @@ faults: setup
 
 clean:
 	@if [ -x $(INVOKE) ]; then $(INVOKE) lab.down; fi
-	rm -rf $(VENV)
+	rm -rf $(VENV) hostwright.egg-info
