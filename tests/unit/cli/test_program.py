@@ -9,6 +9,23 @@ import pytest
 from hostwright import __version__
 from hostwright.cli.program import program
 from hostwright.cli.tasks import namespace
+from hostwright.cli.verbs.init import init
+
+#: tasks.py of a site with a task of its own, as docs/operators.md shows it
+OWN_TASKS = '''
+from invoke import Collection, task
+
+from hostwright.cli.tasks import VERBS
+
+
+@task
+def racks(c):
+    """Show the racks of this site."""
+    print("rack3, rack4")
+
+
+namespace = Collection(*VERBS, racks)
+'''
 
 
 @pytest.fixture
@@ -33,12 +50,77 @@ def run(capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     return status, *capfd.readouterr()
 
 
-def test_it_has_the_verbs_of_invoke_and_init(capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory: a site made by ``hostwright init``."""
+    assert init(str(tmp_path / "made")) == 0
+    monkeypatch.chdir(tmp_path / "made")
+    monkeypatch.delenv("HOSTWRIGHT_SITE", raising=False)
+    return tmp_path / "made"
+
+
+def names() -> set[str]:
+    """The verbs that the last call knew."""
     assert program.namespace is not None
-    assert set(program.namespace.task_names) == {*namespace.task_names, "init"}
+    return set(program.namespace.task_names)
+
+
+def test_it_has_the_verbs_of_invoke_and_init(made: Path, capfd: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capfd, "--list")
     assert status == 0
     assert "provision" in out
+    assert names() == {*namespace.task_names, "init"}
+
+
+def test_a_site_may_have_tasks_of_its_own(made: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (made / "tasks.py").write_text(OWN_TASKS)
+    assert run(capfd, "racks") == (0, "rack3, rack4\n", "")
+    assert "Show the racks of this site." in run(capfd, "--list")[1]
+    assert names() == {*namespace.task_names, "init", "racks"}
+
+
+def test_tasks_of_a_site_are_found_from_anywhere(
+    made: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (made / "tasks.py").write_text(OWN_TASKS)
+    monkeypatch.setenv("HOSTWRIGHT_SITE", "")  # so that it is as it was, afterwards
+    monkeypatch.chdir(made / "roles")
+    assert run(capfd, "racks") == (0, "rack3, rack4\n", "")
+    monkeypatch.chdir("/")
+    for words in ("--site", str(made), "racks"), ("racks", f"--site={made}"):
+        monkeypatch.setenv("HOSTWRIGHT_SITE", "")
+        assert run(capfd, *words) == (0, "rack3, rack4\n", "")
+
+
+def test_a_task_of_a_site_takes_the_place_of_a_standard_one(made: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    alone = "from invoke import task\n\n@task\ndef audit(c):\n    print('ours')\n"
+    (made / "tasks.py").write_text(alone)
+    assert run(capfd, "audit") == (0, "ours\n", "")
+    assert "Show what would change" in run(capfd, "--help", "plan")[1], "the other verbs are the standard ones"
+    assert run(capfd, "audit.diff")[0] != 0
+
+
+def test_tasks_of_one_site_are_unknown_in_another(
+    made: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (made / "tasks.py").write_text(OWN_TASKS)
+    assert run(capfd, "racks")[0] == 0
+    assert init(str(tmp_path / "other")) == 0
+    monkeypatch.chdir(tmp_path / "other")
+    status, _, err = run(capfd, "racks")
+    assert status == 1
+    assert "No idea what 'racks' is!" in err
+
+
+def test_a_sites_own_file_of_settings_is_read(made: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (made / "invoke.yml").write_text("racks: rack7\n")
+    (made / "tasks.py").write_text(OWN_TASKS.replace('"rack3, rack4"', "c.racks"))
+    assert run(capfd, "racks") == (0, "rack7\n", "")
+
+
+def test_without_a_site_it_has_the_standard_verbs(site: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(capfd, "--list")[0] == 0
+    assert names() == {*namespace.task_names, "init"}
 
 
 def test_it_says_its_version(capfd: pytest.CaptureFixture[str]) -> None:
