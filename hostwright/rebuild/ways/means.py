@@ -58,7 +58,7 @@ def _bmc(host: Host) -> Bmc | None:
 def _install(host: Host) -> Install | None:
     if not _gives(host, "hostwright_install"):
         return None
-    from hostwright.rebuild.install.seeds.settings import read_install
+    from hostwright.rebuild.install.seeds.reading import read_install
 
     return read_install(host)
 
@@ -66,7 +66,7 @@ def _install(host: Host) -> Install | None:
 def _reinstall(host: Host) -> Reinstall | None:
     if not _gives(host, "hostwright_reinstall"):
         return None
-    from hostwright.rebuild.install.seeds.settings import read_reinstall
+    from hostwright.rebuild.install.seeds.reading import read_reinstall
 
     return read_reinstall(host)
 

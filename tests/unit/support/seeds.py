@@ -6,7 +6,8 @@ from typing import Any
 
 from hostwright.common.input.yamlfile import Origin
 from hostwright.inventory import Host, Value, VariableLayer
-from hostwright.rebuild.install.seeds.settings import Install, read_install
+from hostwright.rebuild.install.seeds.reading import read_install
+from hostwright.rebuild.install.seeds.settings import Install
 from hostwright.transport.identity.keys import KeyPair, generate
 
 USER_KEY = f"{generate().public.line} someone@desk"

@@ -8,7 +8,8 @@ from dataclasses import fields
 import pytest
 import yaml
 
-from hostwright.rebuild.install.seeds.settings import Disk, Install, Network, Reinstall, read_install, read_reinstall
+from hostwright.rebuild.install.seeds.reading import read_install, read_reinstall
+from hostwright.rebuild.install.seeds.settings import Disk, Install, Network, Reinstall
 from tests.unit.support.documents import blocks, text_of
 from tests.unit.support.seeds import host
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from hostwright.common.errors import InputError
 from hostwright.rebuild.install.seeds.escaping import preseed, to_yaml
+from hostwright.rebuild.install.seeds.reading import read_install
 from hostwright.rebuild.install.seeds.rendering import render_keys
-from hostwright.rebuild.install.seeds.settings import read_install
 from tests.unit.support.seed_reading import PRIVATE, answers, document, seed
 from tests.unit.support.seeds import HASH, KEYS, MINIMUM, host, install
 

@@ -11,7 +11,8 @@ from hostwright.common.errors import InputError
 from hostwright.common.secret import Secret
 from hostwright.inventory import load
 from hostwright.rebuild.install.seeds.fields import endpoint
-from hostwright.rebuild.install.seeds.settings import Disk, Network, read_install, read_reinstall, reinstall_environment
+from hostwright.rebuild.install.seeds.reading import read_install, read_reinstall
+from hostwright.rebuild.install.seeds.settings import Disk, Network, reinstall_environment
 from tests.unit.support.seeds import FIXED, HASH, MINIMUM, USER_KEY, host, install
 
 
