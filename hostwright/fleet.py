@@ -33,7 +33,7 @@ from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions, RolloutOp
 from hostwright.apply.rollout.recording import NOBODY, Audience, RunResults
 from hostwright.common.errors import Mistakes
 from hostwright.inventory import Host
-from hostwright.plan.member import DEFAULT_INVENTORY, DEFAULT_STACK, PROJECT, Member, Members, Roster
+from hostwright.plan.member import DEFAULT_INVENTORY, PROJECT, Member, Members, Roster
 from hostwright.rebuild.ways.means import read_means
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from hostwright.stack.store.mirroring import Mirrored, TransferProgress
     from hostwright.verify.verdict import Verdict
 
-__all__ = ["DEFAULT_INVENTORY", "DEFAULT_STACK", "PROJECT", "Audience", "ChangeOptions", "Fleet", "Member", "Members"]
+__all__ = ["DEFAULT_INVENTORY", "PROJECT", "Audience", "ChangeOptions", "Fleet", "Member", "Members"]
 __all__ += ["RolloutOptions", "RunResults"]
 
 
@@ -244,13 +244,16 @@ class Fleet(Roster):
 
         return list_stacks(self)
 
-    def mirror(self, stack: str, source: Path | None = None, *, progress: TransferProgress) -> list[Mirrored]:
-        """Bring the files of a stack to this machine, those that are in the directory ``source`` from there."""
-        from hostwright.stack.store.mirroring import mirror
+    def mirror(
+        self, stack: str = "", source: Path | None = None, *, progress: TransferProgress
+    ) -> tuple[Mirrored, ...]:
+        """Bring the files of a stack to this machine, those that are in the directory ``source`` from there.
 
-        wanted, store = self.stack(stack), self.store
-        lock = store.lock_file(wanted.name)
-        return mirror(wanted.used_artifacts, store, lock=lock, source_dir=source, progress=progress)
+        Without a name, the files of every stack that a host of the inventory has. Raises ``ArtifactError``.
+        """
+        from hostwright.plan.stackfiles import mirror
+
+        return mirror(self, stack, source, progress)
 
     def power(
         self, members: Members, order: Order, *, password: Secret | None = None, audience: Audience = NOBODY

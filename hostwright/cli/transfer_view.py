@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -81,7 +81,7 @@ def make_progress(console: Console) -> Iterator[TransferProgress]:
         yield BarProgress(bars)
 
 
-def summary(done: list[Mirrored]) -> Table:
+def summary(done: Iterable[Mirrored]) -> Table:
     """One line a file: what it is, how long, and how it came; stand-ins say that they are."""
     table = Table(box=None, pad_edge=False)
     for title in ("artifact", "file", "bytes", "sha256", ""):

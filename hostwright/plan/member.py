@@ -33,13 +33,12 @@ from hostwright.plan.roles.role import Role, Wanted, discover, in_order, rules_o
 from hostwright.plan.roles.site import Site
 from hostwright.stack.rules import check_stack
 from hostwright.stack.stack import Stack
-from hostwright.stack.stackfile import Kinds, load_stack
+from hostwright.stack.stackfile import Kinds, default_stack, load_stack
 from hostwright.stack.store.artifacts import Store
 from hostwright.transport.root.rootshell import RootShell
 
 PROJECT = Path(hostwright.__file__).resolve().parent.parent
 DEFAULT_INVENTORY = PROJECT / "inventory"
-DEFAULT_STACK = "tensorflow-2.9"
 
 
 @dataclass(frozen=True)
@@ -187,6 +186,17 @@ class Roster:
         beside = (self.path if self.path.is_dir() else self.path.parent) / "stacks"
         return tuple(dict.fromkeys((beside, self.site.inventory / "stacks")))
 
+    @cached_property
+    def default_stack(self) -> str:
+        """The name of the stack of hosts that name none. Raises ``InputError`` where neither the site nor the package
+        has one."""
+        return default_stack(self.stack_dirs)
+
+    def stack_name(self, host: Host) -> str:
+        """The name of the stack of a host: that of its variable ``stack``, else the default."""
+        named = host.get("stack")
+        return self.default_stack if named is None else str(named)
+
     def stack(self, name: str) -> Stack:
         """The stack of that name with the pins of its lock file; refused when its parts do not fit each other."""
         if name not in self._stacks:
@@ -239,7 +249,7 @@ class Roster:
         )
 
     def _member(self, host: Host, chosen: frozenset[str]) -> Member:
-        stack = self.stack(str(host.get("stack", DEFAULT_STACK)))
+        stack = self.stack(self.stack_name(host))
         slips = inventories.slips(host, {role.name: role.variables for role in self.roles})
         slips += enabled_is_gone(host, self.roles)
         if slips:

@@ -15,6 +15,7 @@ from hostwright.common.input.yamlfile import Document, Origin, Where, load_docum
 from hostwright.stack.stack import Section, Stack, StackHead, safe_stack_name
 from hostwright.stack.stackvalues import TextFile, marked
 
+DEFAULT_FILE = "default.txt"  #: beside stacks: the name of the stack of a host that names none
 #: role → the model of its section, ``None`` for a role without one
 Kinds = Mapping[str, type[Section] | None]
 
@@ -76,6 +77,20 @@ def _wrong_roles(data: Mapping[str, Any], kinds: Kinds, document: Document) -> I
         if name not in kinds:
             sentence = f"roles.{index}: there is no role {name!r}; {suggestion(name, kinds)}"
             yield InputError(sentence, _exact(document.at(("roles", index))))
+
+
+def default_stack(search_dirs: Sequence[Path]) -> str:
+    """The name of the stack of a host whose inventory names none, from the first ``default.txt`` in these directories.
+
+    Raises ``InputError`` where there is no such file.
+    """
+    files = (directory / DEFAULT_FILE for directory in search_dirs)
+    file = next((file for file in files if file.is_file()), None)
+    if file is None:
+        places = ", ".join(str(directory) for directory in search_dirs)
+        sentence = f"no default stack: name one with `stack` in the inventory, or in {DEFAULT_FILE} in one of {places}"
+        raise InputError(sentence)
+    return read_text(file).strip()
 
 
 def stack_names(search_dirs: Iterable[Path]) -> list[str]:

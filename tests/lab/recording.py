@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.common.errors import HostwrightError
-from hostwright.fleet import DEFAULT_STACK, Fleet, Member
+from hostwright.fleet import Fleet, Member
 from hostwright.stack.stack import Stack
 from hostwright.stack.stackfile import stack_names
 from hostwright.stack.tried import TRIED_FILE, Trial, read_trials, trials_text
@@ -79,7 +79,7 @@ def stands_for(stack: Stack, distribution: str, release: str) -> str | None:
     """The standard stack of the same versions that is for this release, else ``None``."""
     fleet = Fleet.load(CHECKOUT / "inventory")
     names = [name for name in stack_names([STACKS]) if not name.startswith("lab")]
-    names.sort(key=lambda name: name != DEFAULT_STACK)
+    names.sort(key=lambda name: name != fleet.default_stack)
     for name in names:
         one = fleet.stack(name)
         if one.versions() == stack.versions() and release in one.distributions.get(distribution, ()):

@@ -19,8 +19,8 @@ STANDARD = "hostwright.standard"
 
 
 VENDORS = re.compile(r"nvidia|cuda|cudnn|tensorflow|docker", re.IGNORECASE)
-#: what still says one: the stack of a site that names none (twice), and packages that an installer must not upgrade
-NAMED = {"plan/member.py", "cli/tasks/keep.py", "rebuild/install/seeds/ubuntu.py"}
+#: what still says one: packages that an installer must not upgrade
+NAMED = {"rebuild/install/seeds/ubuntu.py"}
 
 
 def folders(root: Path) -> Iterator[Path]:

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from hostwright.audit.failures.catalogue import known
 from hostwright.audit.failures.rule import DOCUMENT, FailureRule, Sign
 from hostwright.audit.fleetaudit import GPU_LAYER
-from hostwright.plan.member import DEFAULT_INVENTORY, DEFAULT_STACK, PROJECT
+from hostwright.plan.member import PROJECT
 from hostwright.plan.roles.role import discover, in_order, sections_of
-from hostwright.stack.stackfile import load_stack
+from hostwright.plan.roles.site import STANDARD
+from hostwright.stack.stackfile import default_stack, load_stack
 
 INTRO = """\
 # Known failures
@@ -101,7 +102,8 @@ class _Page:
 def _layers() -> list[str]:
     """The standard roles, in the order of the standard stack."""
     roles = discover()
-    stack = load_stack(DEFAULT_STACK, [DEFAULT_INVENTORY / "stacks"], sections_of(roles))
+    stacks = (STANDARD / "stacks",)
+    stack = load_stack(default_stack(stacks), stacks, sections_of(roles))
     return [role.name for role in in_order({role.name: role for role in roles}, stack.roles)]
 
 

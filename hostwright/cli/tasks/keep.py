@@ -11,13 +11,13 @@ from hostwright.cli.tasks.options import REACHED, ends, helps
 @task(
     help=helps(
         "inventory",
-        stack="the stack whose files to fetch (inventory/stacks/NAME.yml)",
+        stack="fetch the files of this stack (inventory/stacks/NAME.yml; default: those of the hosts' stacks)",
         from_="copy files from this directory first, and download only the missing ones",
     ),
     auto_shortflags=False,
 )
 @ends
-def mirror(c: Context, stack: str = "tensorflow-2.9", inventory: str = "", from_: str = "") -> int:
+def mirror(c: Context, stack: str = "", inventory: str = "", from_: str = "") -> int:
     """Download a stack's files to this machine once, and verify their checksums."""
     from hostwright.cli.verbs import inventory as verb
 

@@ -10,7 +10,9 @@ from hostwright.common.errors import InputError
 from hostwright.plan.member import Member, Roster
 from hostwright.plan.roles.role import Role, Wanted, discover
 from hostwright.plan.roles.site import STANDARD, Site
+from hostwright.plan.stackfiles import stacks_of_hosts
 from hostwright.resources.files.files import File
+from hostwright.stack.stackfile import default_stack
 
 CHRONY = """\
 from collections.abc import Iterator
@@ -222,6 +224,29 @@ def test_templates_and_stacks_of_the_site_go_before_the_standard_ones(site: Site
     assert (
         next(folder for folder in roster.stack_dirs if (folder / "tensorflow-2.10.yml").exists()) == STANDARD / "stacks"
     )
+
+
+def test_a_host_that_names_no_stack_has_the_default_of_its_site_else_the_standard_one(site: Site) -> None:
+    write(site.inventory / "hosts.yml", "all: {hosts: {gpu01: {}, gpu02: {stack: tensorflow-2.9}}}")
+    standard = (STANDARD / "stacks/default.txt").read_text().strip()
+    assert [member.stack.name for member in Roster.load().members("all")] == [standard, "tensorflow-2.9"]
+    write(site.inventory / "stacks/default.txt", "tensorflow-2.10\n")
+    assert [member.stack.name for member in Roster.load().members("all")] == ["tensorflow-2.10", "tensorflow-2.9"]
+
+
+def test_no_default_stack_anywhere_is_a_mistake_that_says_where_to_name_one(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=f"no default stack: name one with `stack` .* default.txt in one of {tmp_path}"
+    ):
+        default_stack([tmp_path])
+
+
+def test_without_a_name_the_stacks_of_all_hosts_are_mirrored(site: Site) -> None:
+    write(site.inventory / "hosts.yml", "all: {hosts: {gpu01: {stack: tensorflow-2.10}, gpu02: {}, gpu03: {}}}")
+    write(site.inventory / "stacks/default.txt", "tensorflow-2.11")
+    assert stacks_of_hosts(Roster.load()) == ("tensorflow-2.10", "tensorflow-2.11")
+    write(site.inventory / "hosts.yml", "all: {hosts: {}}")
+    assert stacks_of_hosts(Roster.load()) == ("tensorflow-2.11",)
 
 
 def test_the_pins_of_a_standard_stack_are_kept_in_the_site(site: Site) -> None:
