@@ -20,7 +20,8 @@ import tarfile
 from dataclasses import asdict, dataclass
 
 from hostwright.apply.jobs.scripting import files
-from hostwright.common.quoting import sh
+from hostwright.common.quoting import sh_file
+from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.host.jobs import ALIVE, JobRecord, filled, is_job_id
 from hostwright.plan.model import RolePlan
 
@@ -28,97 +29,6 @@ KEEP_JOBS = 40  #: jobs kept on a host; of those that do not run the oldest are 
 KEEP_BYTES = 64 << 20  #: of all jobs together, likewise; but see the next line
 KEEP_ALWAYS = 8  #: the last jobs stay, whatever their size: one run's roles, whose logs somebody may be reading now
 SHUTDOWN_WAIT_S = 300  #: the running step's time to end when the host shuts down: dpkg shall not be cut in two
-
-#: The job's own wrapper: who I am, run, and the status written last and whole. It runs the program in its own shell:
-#: the process that systemd tells to stop is then the one that begins the steps. sh runs a trap when the running step
-#: has ended. The status gets its room on the disk at the beginning, since a step may fill it.
-_WRAPPER = """\
-umask 077
-mkdir "$JOB/begun" 2>/dev/null || exit 0
-exec >>"$JOB/log" 2>&1 </dev/null
-cd /
-stopping=
-finish() {
-  trap - EXIT
-  [ -z "$stopping" ] || exit 0
-  echo "$1" >>"$JOB/status.new" && sync "$JOB/log" "$JOB/status.new" && mv "$JOB/status.new" "$JOB/status"
-  sync "$JOB"
-  exit 0
-}
-trap 'finish $?' EXIT
-trap 'stopping=yes' TERM INT HUP
-: >"$JOB/status.new"; fallocate -n -l 4096 "$JOB/status.new" 2>/dev/null
-{ echo $$ >"$JOB/pid.new" && mv "$JOB/pid.new" "$JOB/pid"; } || exit 1
-. "$JOB/run"
-"""
-
-#: Doing it twice does it once: the connection may drop before the answer comes. The directory appears whole under its
-#: name; what was never begun (killed in between) is begun now, and the wrapper begins once only. What was put there
-#: before the host went down may have lost its files' contents, and is put there anew.
-#: OOMPolicy (systemd 243): the kernel's choice of a compiler must fail one step, and not stop the job without a word.
-_START = """\
-umask 077
-new=
-fail() { [ -z "$new" ] || rm -rf -- "$new"; echo "hostwright: the job $ID cannot be started: $1" >&2; exit 1; }
-prune() {
-  find . -maxdepth 1 -name '*.new' -mmin +60 -exec rm -rf -- {} + 2>/dev/null
-  total=0; count=0
-  ls -1t 2>/dev/null | tr '\\n' '\\0' | du -sk --files0-from=- 2>/dev/null | while read -r size old; do
-    case $old in *.new) continue;; esac
-    count=$((count + 1)); total=$((total + size))
-    [ "$count" -ge {keep} ] || { [ "$total" -gt {keep_kib} ] && [ "$count" -gt {always} ]; } || continue
-    alive "$old" || rm -rf -- "$old"
-  done
-}
-put() {
-  new=$(mktemp -d "{jobs}/$ID.XXXXXX.new") || fail 'no directory can be made in {jobs}; is the disk full?'
-  base64 -d <<'{end}' | tar -x -C "$new" && echo "$boot" >"$new/boot" || fail 'its files cannot be written \
-to {jobs}; is the disk full?'
-{payload}
-{end}
-  mv -T -- "$new" "$JOB" 2>/dev/null || { [ -d "$JOB" ] && rm -rf -- "$new"; } || fail "$new cannot be renamed"
-}
-begin() {
-  if [ -d /run/systemd/system ]; then
-    oom=$(systemctl show --property=DefaultOOMPolicy 2>/dev/null)
-    systemd-run --quiet --collect --unit="hostwright-$ID.service" --description="Hostwright: $ROLE" \\
-      -p KillMode=mixed -p TimeoutStopSec={shutdown} ${oom:+-p OOMPolicy=continue} --setenv=JOB="$JOB" \\
-      /bin/sh "$JOB/wrapper" || [ -e "$JOB/begun" ] || fail 'systemd refuses its unit'
-  else
-    setsid /bin/sh "$JOB/wrapper" </dev/null >/dev/null 2>&1 &
-  fi
-}
-{ install -d -m 755 "$(dirname {jobs})" && install -d -m 700 {jobs} && cd {jobs}; } || fail 'is the disk full?'
-JOB={jobs}/$ID; export JOB
-boot=$(cat /proc/sys/kernel/random/boot_id)
-[ ! -d "$JOB" ] || [ -e "$JOB/begun" ] || [ "$(cat "$JOB/boot")" = "$boot" ] || rm -rf -- "$JOB"
-[ -d "$JOB" ] || { prune; put; }
-[ -e "$JOB/begun" ] || alive "$ID" || begin
-"""
-
-#: Print the log from an offset on as it grows, until the job ends; then the status, on standard error, so that the log
-#: stays the log. GNU tail ends with the keeper, which lives as long as the job does and somebody listens: that nobody
-#: does is known by a sign of life that cannot be written. (tail does not look at the job's own process: where no init
-#: reaps it, a dead one seems to live.) A sign of life is 31 bytes: 0.4 MB in 6 h.
-_WATCH = """\
-JOB={jobs}/$ID
-ended() { printf '%s status %s\\n' "$WATCH" "$1" >&2; exit 0; }
-keep() {
-  trap '' PIPE
-  n=0; while [ ! -e "$JOB/status" ]; do
-    if [ $((n % 10)) -eq 0 ]; then alive "$ID" && printf '%s alive\\n' "$WATCH" >&2 || return 0; fi
-    n=$((n + 1)); sleep 0.2 >/dev/null 2>&1; done
-}
-[ -d "$JOB" ] || ended lost
-n=0; until [ -s "$JOB/pid" ] || [ -e "$JOB/status" ]; do
-  [ $((n % 20)) -ne 0 ] || printf '%s alive\\n' "$WATCH" >&2
-  n=$((n + 1)); [ "$n" -le 100 ] || { [ -e "$JOB/begun" ] && ended lost; echo "job $ID does not start" >&2; exit 1; }
-  sleep 0.1; done
-keep & keeper=$!
-tail -c "+$FROM" -s 0.2 -f --pid="$keeper" "$JOB/log" &
-wait "$!" || { kill "$keeper" 2>/dev/null; echo "the log of job $ID cannot be read" >&2; exit 1; }
-ended "$(cat "$JOB/status" 2>/dev/null || echo lost)"
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,17 +59,20 @@ def start_script(job: Job) -> str:
 
     They exit with 0 when the job is there and was begun, now or before; else they say why not on standard error.
     """
-    contents = {**files(job.plan, job.nonce), "job.json": job.to_json(), "log": "", "wrapper": _WRAPPER}
-    text = filled(
-        ALIVE + _START,
+    wrapper = sh_file(__file__, "wrapper.sh")
+    contents = {**files(job.plan, job.nonce), "job.json": job.to_json(), "log": "", "wrapper": wrapper}
+    return filled(ALIVE) + sh_file(
+        __file__,
+        "start.sh",
+        jobs=hostjobs.JOBS_DIR,
+        job_id=job.id,
+        role=job.plan.role,
         keep=KEEP_JOBS,
         keep_kib=KEEP_BYTES // 1024,
-        always=KEEP_ALWAYS,
-        shutdown=SHUTDOWN_WAIT_S,
-        end=f"END-{job.nonce}",
+        keep_always=KEEP_ALWAYS,
+        shutdown_wait_s=SHUTDOWN_WAIT_S,
         payload=base64.encodebytes(_archive(contents)).decode().strip(),
     )
-    return sh("ID=%s; ROLE=%s\n", job.id, job.plan.role) + text
 
 
 def watch_script(job_id: str, nonce: str, from_byte: int = 1) -> str:
@@ -168,7 +81,8 @@ def watch_script(job_id: str, nonce: str, from_byte: int = 1) -> str:
     The log goes to standard output; a sign of life every 2 s and the status go to standard error (``status_in``).
     """
     _require_id(job_id)
-    return sh("ID=%s; WATCH=%s; FROM=%s\n", job_id, nonce, from_byte) + filled(ALIVE + _WATCH)
+    place = {"jobs": hostjobs.JOBS_DIR, "job_id": job_id}
+    return filled(ALIVE) + sh_file(__file__, "watch.sh", **place, nonce=nonce, from_byte=from_byte)
 
 
 def status_in(stderr: bytes, nonce: str) -> int | None:

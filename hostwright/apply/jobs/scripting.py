@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hostwright.apply.jobs import transient
-from hostwright.common.quoting import sh
+from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import RolePlan, RoleResult, StepResult
 
 LOCK_DIR = "/run/hostwright"
@@ -27,100 +27,6 @@ JOB_CAP_BYTES = 8 << 20  #: of the log from which on each step keeps the beginni
 END_BYTES = transient.TAIL_BYTES  #: of a longer output its end is kept: it says what a failure was for
 RESERVE_BYTES = 64 * 1024  #: of the disk, kept for the log before each step: a full disk shall be able to say so
 
-#: Uptime does not jump when somebody sets the clock.
-_PROLOGUE = """\
-set -u
-umask 022
-LC_ALL=C; export LC_ALL
-PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; export PATH
-HOME=/root; export HOME
-stopping=${stopping:-}
-uptime_ms() { read -r up _ </proc/uptime; echo "${up%.*}${up#*.}0"; }
-"""
-
-#: One try. The lock is not handed on (-o): a daemon that a step leaves behind must not keep it.
-_ONCE = """\
-once() {
-  from=$(( $(wc -c <"$JOB/log") + 1 ))
-  room=$((STEP_CAP / tries))
-  { [ "$from" -le "$JOB_CAP" ] && [ "$room" -gt $((2 * END)) ]; } || room=$((2 * END))
-  fallocate -n -o "$from" -l "$RESERVE" "$JOB/log" 2>/dev/null || :
-  setsid sh "$JOB/drain" "$room" "$END" <"$JOB/out" &
-  drainer=$!
-  if [ -n "$lock" ]; then
-    flock -o -w "$LOCK_WAIT" "$LOCK_DIR/$lock.lock" timeout -k 30 "$limit" sh -eu "$JOB/step-$number"
-  else
-    timeout -k 30 "$limit" sh -eu "$JOB/step-$number"
-  fi </dev/null >"$JOB/out" 2>&1
-  status=$?
-  drained
-}
-"""
-
-#: Wait until the log has all that the step printed. Something that the step left behind may hold the pipe open; that is
-#: looked for after 2 s (the links of /proc/PID/fd say who may write). It keeps a reader, opened without waiting for a
-#: writer, so that it can go on printing; the next step gets a pipe of its own. A disk may need longer than 2 s.
-_DRAINED = """\
-drained() {
-  for pause in 0.01 0.02 0.05 0.1 0.2 0.4 0.5 0.7; do
-    kill -0 "$drainer" 2>/dev/null || return 0
-    sleep "$pause"
-  done
-  pipe=$(readlink -f "$JOB/out"); n=0
-  until [ "$n" -ge 60 ] || [ -n "$(find /proc/[0-9]*/fd -lname "$pipe" -perm -u=w -print -quit 2>/dev/null)" ]; do
-    kill -0 "$drainer" 2>/dev/null || return 0
-    n=$((n + 1)); sleep 1
-  done
-  exec 6<>"$JOB/out" 5<"$JOB/out" 6>&-
-  cat <&5 >/dev/null 2>&1 &
-  exec 5<&-
-  kill -- "-$drainer" 2>/dev/null || :
-  rm -f "$JOB/out"; mkfifo "$JOB/out" || exit 1
-  printf '\\nhostwright: something that this step started runs on; what it prints from here on is not kept\\n'
-}
-"""
-
-#: A step that fails for what passes by itself is run again; the lock is free while it waits. A host that shuts down
-#: lets the running step end, and begins no other (see ``jobs``).
-_STEP = """\
-last() { tail -c "+$from" "$JOB/log" | tail -c "$END"; }
-passes() { last | grep -aqE -- "$TRANSIENT" && ! last | grep -aqE -- "$PERMANENT"; }
-step() {
-  number=$1; lock=$2; limit=$3; tries=$4; try=1; backoff=$BACKOFF
-  [ -z "$stopping" ] || exit 143
-  begin=$(uptime_ms)
-  printf '\\n%s begin %s\\n' "$NONCE" "$number"
-  once
-  while [ "$status" -ne 0 ] && [ "$try" -lt "$tries" ] && [ -z "$stopping" ] && passes; do
-    random=$(od -An -N2 -tu2 /dev/urandom)
-    wait=$((backoff + backoff * ${random:-0} / 131072))
-    wait=$(printf '%d.%03d' "$((wait / 1000))" "$((wait % 1000))")
-    printf '\\n%s retry %s %s %s\\n' "$NONCE" "$try" "$number" "$wait"
-    sleep "$wait"
-    [ -z "$stopping" ] || exit 143
-    try=$((try + 1)); backoff=$((backoff * 2)); [ "$backoff" -le "$BACKOFF_MAX" ] || backoff=$BACKOFF_MAX
-    once
-  done
-  printf '\\n%s end %s %s %s\\n' "$NONCE" "$number" "$status" "$(( $(uptime_ms) - begin ))"
-  return "$status"
-}
-mkdir -p "$LOCK_DIR"
-[ -p "$JOB/out" ] || mkfifo "$JOB/out" || exit 1
-"""
-
-#: Its standard input to its standard output, as it comes; of more than $1 bytes the beginning and the last $2. It reads
-#: on when nothing can be written. stdbuf: head would hand on nothing before it has 4 KiB.
-_DRAIN = """\
-stdbuf -o0 head -c "$(($1 - $2))"
-rest=$(tail -c "$(($2 + 1))"; echo .)
-rest=${rest%.}
-if [ "${#rest}" -gt "$2" ]; then
-  rest=${rest#?}
-  printf '\\nhostwright: %s bytes of this output are kept: those above, and its last %s:\\n' "$1" "$2"
-fi
-printf %s "$rest"
-"""
-
 
 def runner(plan: RolePlan, nonce: str) -> str:
     """The sh program that runs a role's steps in order, given ``$JOB``, the directory that holds their files."""
@@ -128,19 +34,28 @@ def runner(plan: RolePlan, nonce: str) -> str:
         sh("step %s %s %s %s || exit $?", number, step.lock, f"{step.timeout_s:g}", max(1, step.tries))
         for number, (_, step) in enumerate(plan.steps)
     ]
-    settings = [
-        sh("NONCE=%s; LOCK_DIR=%s; LOCK_WAIT=%s", nonce, LOCK_DIR, LOCK_WAIT_S),
-        sh("STEP_CAP=%s; JOB_CAP=%s; END=%s; RESERVE=%s", STEP_CAP_BYTES, JOB_CAP_BYTES, END_BYTES, RESERVE_BYTES),
-        sh("BACKOFF=%s; BACKOFF_MAX=%s", _ms(transient.BACKOFF_S), _ms(transient.BACKOFF_MAX_S)),
-        sh("TRANSIENT=%s; PERMANENT=%s\n", transient.TRANSIENT_ERE, transient.PERMANENT_ERE),
-    ]
-    return _PROLOGUE + "\n".join(settings) + _ONCE + _DRAINED + _STEP + "\n".join(calls) + "\nexit 0\n"
+    functions = sh_file(
+        __file__,
+        "runner.sh",
+        nonce=nonce,
+        lock_dir=LOCK_DIR,
+        lock_wait_s=LOCK_WAIT_S,
+        step_cap=STEP_CAP_BYTES,
+        job_cap=JOB_CAP_BYTES,
+        end_bytes=END_BYTES,
+        reserve=RESERVE_BYTES,
+        backoff_ms=_ms(transient.BACKOFF_S),
+        backoff_max_ms=_ms(transient.BACKOFF_MAX_S),
+        transient=transient.TRANSIENT_ERE,
+        permanent=transient.PERMANENT_ERE,
+    )
+    return functions + "\n".join(calls) + "\nexit 0\n"
 
 
 def files(plan: RolePlan, nonce: str) -> dict[str, str]:
     """The files of a role's job directory: ``run``, ``drain`` for what a step prints, and one ``step-N`` a step."""
     steps = {f"step-{number}": step.script + "\n" for number, (_, step) in enumerate(plan.steps)}
-    return {"run": runner(plan, nonce), "drain": _DRAIN, **steps}
+    return {"run": runner(plan, nonce), "drain": sh_file(__file__, "drain.sh"), **steps}
 
 
 def _ms(seconds: float) -> int:

@@ -21,9 +21,21 @@ def lay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Jobs and locks below ``tmp_path``, no systemd, and a shorter patience with what does not start."""
     monkeypatch.setattr(hostjobs, "JOBS_DIR", str(tmp_path / "jobs"))
     monkeypatch.setattr(scripting, "LOCK_DIR", str(tmp_path / "locks"))
-    monkeypatch.setattr(jobs, "_START", jobs._START.replace("/run/systemd/system", str(tmp_path / "no-systemd")))
-    monkeypatch.setattr(jobs, "_WATCH", jobs._WATCH.replace("-le 100", "-le 5"))
+    altered(monkeypatch, "start_script", "/run/systemd/system", str(tmp_path / "no-systemd"))
+    altered(monkeypatch, "watch_script", "-le 100", "-le 5")
     return tmp_path / "jobs"
+
+
+def altered(monkeypatch: pytest.MonkeyPatch, name: str, old: str, new: str, before: str = "") -> None:
+    """Let a function of ``jobs`` give its script with other text in it, and with ``before`` before it."""
+    script = getattr(jobs, name)
+
+    def replaced(*arguments: object) -> str:
+        text: str = script(*arguments)
+        assert old in text
+        return before + text.replace(old, new)
+
+    monkeypatch.setattr(jobs, name, replaced)
 
 
 def make(*scripts: str, name: str = "run1-cuda-aa", tries: int = 1) -> jobs.Job:

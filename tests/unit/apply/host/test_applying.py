@@ -13,7 +13,7 @@ from hostwright.apply import events
 from hostwright.apply.host import applying
 from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import Settings
-from hostwright.apply.jobs import jobs, scripting
+from hostwright.apply.jobs import scripting
 from hostwright.common.errors import Locked, NotConverged, Refused, SeveralFailed, StepFailed, Stopped, Unreachable
 from hostwright.common.quoting import sh
 from hostwright.fleet import DEFAULT_INVENTORY
@@ -27,6 +27,7 @@ from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Reboo
 from hostwright.resources import originals
 from hostwright.transport import Output
 from hostwright.transport.root.rootshell import RootShell
+from tests.unit.support.hostjobs import altered
 from tests.unit.support.known import KNOWN
 from tests.unit.support.stacks import load_stack
 
@@ -94,7 +95,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(Occupancies, "users", lambda self, facts: ())
     monkeypatch.setattr(newrelease, "renewed", lambda desired, before, run: None)
     monkeypatch.setattr(originals, "RECORD", originals.RECORD.replace(originals.ORIGIN, str(tmp_path / "origin")))
-    monkeypatch.setattr(jobs, "_START", jobs._START.replace("/run/systemd/system", str(tmp_path / "no-systemd")))
+    altered(monkeypatch, "start_script", "/run/systemd/system", str(tmp_path / "no-systemd"))
     monkeypatch.setattr(scripting, "LOCK_DIR", str(tmp_path / "locks"))
     monkeypatch.setattr("hostwright.plan.planning.check_host", lambda *asked: [])
     plainly = lambda user, root, password: f"{user}\n{root}".encode()  # noqa: E731

@@ -11,7 +11,7 @@ import pytest
 from hostwright.apply.jobs import jobs, transient
 from hostwright.apply.jobs.scripting import LogReader
 from hostwright.common.quoting import sh
-from tests.unit.support.hostjobs import ask, lay, make, outputs, shell, start, systemd, until, waiting, watch
+from tests.unit.support.hostjobs import altered, ask, lay, make, outputs, shell, start, systemd, until, waiting, watch
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_starting_at_the_same_moment_does_it_once(place, tmp_path):
 def unbegun(job: jobs.Job, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job whose start was killed between the directory's coming and its beginning."""
     with monkeypatch.context() as patch:
-        patch.setattr(jobs, "_START", jobs._START.replace('|| alive "$ID" || begin', "|| :"))
+        altered(patch, "start_script", '|| alive "$job_id" || begin', "|| :")
         start(job)
 
 
@@ -130,9 +130,7 @@ def test_where_no_directory_can_be_made_it_says_so(place):
 
 def test_the_unit_is_asked_for_with_what_the_job_needs(place, tmp_path, monkeypatch):
     folder = systemd(tmp_path, active=False)
-    monkeypatch.setattr(
-        jobs, "_START", f"PATH={folder}:$PATH\n" + jobs._START.replace(str(tmp_path / "no-systemd"), str(folder))
-    )
+    altered(monkeypatch, "start_script", str(tmp_path / "no-systemd"), str(folder), f"PATH={folder}:$PATH\n")
     start(make("true"))
     [asked] = (folder / "asked").read_text().splitlines()
     assert asked.startswith("--quiet --collect --unit=hostwright-run1-cuda-aa.service --description=Hostwright: cuda")
@@ -142,9 +140,7 @@ def test_the_unit_is_asked_for_with_what_the_job_needs(place, tmp_path, monkeypa
 
 def test_a_unit_that_systemd_refuses_is_an_error(place, tmp_path, monkeypatch):
     folder = systemd(tmp_path, active=False, refuses=True)
-    monkeypatch.setattr(
-        jobs, "_START", f"PATH={folder}:$PATH\n" + jobs._START.replace(str(tmp_path / "no-systemd"), str(folder))
-    )
+    altered(monkeypatch, "start_script", str(tmp_path / "no-systemd"), str(folder), f"PATH={folder}:$PATH\n")
     done = shell(jobs.start_script(make("true")))
     assert done.returncode == 1
     assert done.stderr == b"no bus\nhostwright: the job run1-cuda-aa cannot be started: systemd refuses its unit\n"

@@ -1,0 +1,89 @@
+# Runs the steps of one role in order: what the calls of `step` are appended to, one for each step.
+# $JOB is the directory with their files. It writes to standard output, which is $JOB/log, a line "$nonce begin N" and
+# a line "$nonce end N STATUS MILLISECONDS" for each step, and "$nonce retry TRY N SECONDS" before each wait.
+: "${nonce:?}"
+: "${lock_dir:?}"
+: "${lock_wait_s:?}"
+: "${step_cap:?}"
+: "${job_cap:?}"
+: "${end_bytes:?}"
+: "${reserve:?}"
+: "${backoff_ms:?}"
+: "${backoff_max_ms:?}"
+: "${transient:?}"
+: "${permanent:?}"
+set -u
+umask 022
+LC_ALL=C; export LC_ALL
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; export PATH
+HOME=/root; export HOME
+stopping=${stopping:-}
+
+# Uptime does not jump when somebody sets the clock.
+uptime_ms() { read -r up _ </proc/uptime; echo "${up%.*}${up#*.}0"; }
+
+# One try. The lock is not handed on (-o): a daemon that a step leaves behind must not keep it.
+once() {
+  from=$(( $(wc -c <"$JOB/log") + 1 ))
+  room=$((step_cap / tries))
+  { [ "$from" -le "$job_cap" ] && [ "$room" -gt $((2 * end_bytes)) ]; } || room=$((2 * end_bytes))
+  fallocate -n -o "$from" -l "$reserve" "$JOB/log" 2>/dev/null || :
+  setsid sh "$JOB/drain" "$room" "$end_bytes" <"$JOB/out" &
+  drainer=$!
+  if [ -n "$lock" ]; then
+    flock -o -w "$lock_wait_s" "$lock_dir/$lock.lock" timeout -k 30 "$limit" sh -eu "$JOB/step-$number"
+  else
+    timeout -k 30 "$limit" sh -eu "$JOB/step-$number"
+  fi </dev/null >"$JOB/out" 2>&1
+  status=$?
+  drained
+}
+
+# Wait until the log has all that the step printed. Something that the step left behind may hold the pipe open; that is
+# looked for after 2 s (the links of /proc/PID/fd say who may write). It keeps a reader, opened without waiting for a
+# writer, so that it can go on printing; the next step gets a pipe of its own. A disk may need longer than 2 s.
+drained() {
+  for pause in 0.01 0.02 0.05 0.1 0.2 0.4 0.5 0.7; do
+    kill -0 "$drainer" 2>/dev/null || return 0
+    sleep "$pause"
+  done
+  pipe=$(readlink -f "$JOB/out"); n=0
+  until [ "$n" -ge 60 ] || [ -n "$(find /proc/[0-9]*/fd -lname "$pipe" -perm -u=w -print -quit 2>/dev/null)" ]; do
+    kill -0 "$drainer" 2>/dev/null || return 0
+    n=$((n + 1)); sleep 1
+  done
+  # shellcheck disable=SC2094  # a pipe
+  exec 6<>"$JOB/out" 5<"$JOB/out" 6>&-
+  cat <&5 >/dev/null 2>&1 &
+  exec 5<&-
+  kill -- "-$drainer" 2>/dev/null || :
+  rm -f "$JOB/out"; mkfifo "$JOB/out" || exit 1
+  printf '\nhostwright: something that this step started runs on; what it prints from here on is not kept\n'
+}
+
+# A step that fails for what passes by itself is run again; the lock is free while it waits. A host that shuts down
+# lets the running step end, and begins no other (see jobs.py).
+last() { tail -c "+$from" "$JOB/log" | tail -c "$end_bytes"; }
+passes() { last | grep -aqE -- "$transient" && ! last | grep -aqE -- "$permanent"; }
+step() {
+  number=$1; lock=$2; limit=$3; tries=$4; try=1; backoff=$backoff_ms
+  [ -z "$stopping" ] || exit 143
+  begin=$(uptime_ms)
+  printf '\n%s begin %s\n' "$nonce" "$number"
+  once
+  while [ "$status" -ne 0 ] && [ "$try" -lt "$tries" ] && [ -z "$stopping" ] && passes; do
+    random=$(od -An -N2 -tu2 /dev/urandom)
+    wait=$((backoff + backoff * ${random:-0} / 131072))
+    wait=$(printf '%d.%03d' "$((wait / 1000))" "$((wait % 1000))")
+    printf '\n%s retry %s %s %s\n' "$nonce" "$try" "$number" "$wait"
+    sleep "$wait"
+    [ -z "$stopping" ] || exit 143
+    try=$((try + 1)); backoff=$((backoff * 2)); [ "$backoff" -le "$backoff_max_ms" ] || backoff=$backoff_max_ms
+    once
+  done
+  printf '\n%s end %s %s %s\n' "$nonce" "$number" "$status" "$(( $(uptime_ms) - begin ))"
+  return "$status"
+}
+
+mkdir -p "$lock_dir"
+[ -p "$JOB/out" ] || mkfifo "$JOB/out" || exit 1
