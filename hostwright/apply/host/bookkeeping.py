@@ -50,7 +50,7 @@ class Books:
         before, gone = self._read(facts), [role.name for role in self._desired.roles]
         record = newrelease.reduced(before, gone)
         if depart and set(gone).issuperset(before.get("roles", ())):
-            self._write("what Hostwright kept there", departure.SCRIPT)
+            self._write("what Hostwright kept there", departure.DEPART)
         elif record is not None:
             script = newrelease.write_script(record) if record else departure.FORGET_RELEASE
             self._write(f"its release record {release.PATH}", script)

@@ -10,7 +10,7 @@ import re
 from typing import Protocol
 
 from hostwright.common.errors import BecomeError, InputError
-from hostwright.common.quoting import sh
+from hostwright.common.quoting import sh, sh_file
 from hostwright.common.secret import Secret
 
 BECOME_FAILED_STATUS = 77  #: exit status of a wrapped program whose root part did not begin
@@ -23,23 +23,6 @@ _ENVIRONMENT = (
 #: run as a command. So the root side drops lines up to this one. It reads by the byte, as POSIX demands of ``read``.
 _BEGIN = "hostwright-begin"
 _DROP = f"while IFS= read -r l; do case $l in {_BEGIN}) break;; esac; done; "
-
-_WRAPPER = """\
-refuse() { printf '%s %s\\n' hostwright-become "$(printf %s "$1" | tr '\\n' ' ')" >&2; exit 77; }
-run_as_root() {
-    if [ "$(id -u)" = 0 ]; then printf '%s\\n' "$program" | /bin/sh; return; fi
-    [ "$(command -v printf)" = printf ] || refuse 'printf is not built in'
-    command -v sudo >/dev/null || refuse 'no sudo'
-    if [ -z "$asks" ]; then
-        said=$(sudo -n /bin/sh -c : 2>&1 </dev/null) || refuse "$said"
-        printf 'hostwright-begin\\n%s\\n' "$program" | sudo -n /bin/sh -c "$start"
-    else
-        said=$(printf '%s\\n' "$password" | sudo -k -S -p '' /bin/sh -c : 2>&1) || refuse "$said"
-        printf '%s\\nhostwright-begin\\n%s\\n' "$password" "$program" | sudo -k -S -p '' /bin/sh -c "$start"
-    fi
-}
-run_as_root; exit
-"""
 
 #: What sudo says in the C locale, and what that means for the operator.
 _REASONS = (
@@ -77,10 +60,14 @@ def wrap(user_program: str, root_program: str, *, password: Secret | None) -> by
     """
     text = _ENVIRONMENT + f"(\n:\n{user_program}\n) </dev/null\n"
     if root_program:
-        text += sh("program=%s start=%s asks=%s\n", f"{{\n:\n{root_program}\n}} </dev/null", _DROP + "exec /bin/sh", "")
-        if password is not None:
-            text += sh("asks=yes password=%s\n", _line(password))
-        text += _WRAPPER
+        text += sh_file(
+            __file__,
+            "become.sh",
+            program=f"{{\n:\n{root_program}\n}} </dev/null",
+            start=_DROP + "exec /bin/sh",
+            use_password="" if password is None else "yes",
+            password="" if password is None else _line(password),
+        )
     return text.encode("utf-8", "surrogateescape")
 
 

@@ -124,14 +124,14 @@ def test_what_was_kept_stays_where_not_every_layer_was_to_go():
 
 @pytest.mark.parametrize("before", [OURS, {}, {**OURS, "roles": {}}])
 def test_with_every_layer_goes_what_was_kept_whether_a_record_was_written_or_not(before: dict[str, object]):
-    assert written(before, depart=True) == [departure.SCRIPT]
+    assert written(before, depart=True) == [departure.DEPART]
 
 
 def test_what_was_kept_stays_as_long_as_the_record_names_a_layer_that_was_not_to_go():
     """One that this machine does not know: a role of the site's own, from another checkout."""
     (script,) = written({**OURS, "roles": {**OURS["roles"], "site": {"desired": "a"}}}, depart=True)
     assert '"site"' in script
-    assert departure.SCRIPT not in script
+    assert departure.DEPART not in script
     assert written({**OURS, "roles": {"site": {"desired": "a"}}}, depart=True) == []
 
 
@@ -145,7 +145,7 @@ def test_what_hostwright_kept_goes_and_what_belongs_to_others_stays(tmp_path: Pa
     (cache / "artifacts").mkdir(parents=True)
     (cache / "artifacts" / "driver.run").touch()
     (opt / "venvs").mkdir(parents=True)
-    script = departure.SCRIPT
+    script = departure.DEPART
     for place in ("/var/lib/hostwright", "/var/cache/hostwright", "/opt/hostwright", "/usr/local/lib/hostwright"):
         script = script.replace(place, f"{tmp_path}{place}")
     for _ in range(2):  # safe to be cut and run again
