@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.apply.delivery import deliver
+from hostwright.apply.delivery.pushing import deliver
 from hostwright.common.errors import BecomeError, Unreachable
 from hostwright.common.secret import Secret
 from hostwright.stack.store.hostcache import host_path

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.apply.delivery import fetch_script
+from hostwright.apply.delivery.fetching import fetch_script
 from hostwright.common.errors import ArtifactError
 from hostwright.stack.store.artifacts import Store
 from hostwright.stack.store.hostcache import host_path

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hostwright.apply import events
-from hostwright.apply.delivery import deliver, fetch_script
+from hostwright.apply.delivery.fetching import fetch_script
+from hostwright.apply.delivery.pushing import deliver
 from hostwright.apply.events import Emit
 from hostwright.apply.host.line import Line
 from hostwright.apply.jobs import jobs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 import subprocess
 import tempfile
@@ -17,8 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostwright.apply import delivery
-from hostwright.apply.delivery import deliver, fetch_script, look_script
+from hostwright.apply.delivery import pushing
+from hostwright.apply.delivery.fetching import fetch_script
+from hostwright.apply.delivery.pushing import deliver, missing_script
 from hostwright.common.errors import ArtifactError, HostError, ProtocolError
 from hostwright.stack.store.hostcache import CACHE, host_path
 from hostwright.transport import Output
@@ -237,7 +239,7 @@ def test_the_leftover_of_a_broken_connection_does_no_harm() -> None:
     artifact = Artifact()
     with places() as (path, cache):
         part(cache, artifact, CONTENT[:1000])
-        first = delivery._RECEIVE
+        first = pushing._RECEIVE
         leftover = subprocess.Popen(
             ["/bin/sh", "-c", first, "x", cache, str(artifact.sha256), artifact.file, str(len(CONTENT)), "1000"],
             stdin=subprocess.PIPE,
@@ -252,7 +254,7 @@ def test_the_leftover_of_a_broken_connection_does_no_harm() -> None:
 
 
 def test_no_room_is_said_before_anything_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "_ROOM_BYTES", 10**18)
+    monkeypatch.setattr(pushing, "_ROOM_BYTES", 10**18)
     here = Here()
     with places() as (path, cache), pytest.raises(HostError, match="are free: make room"):
         send(here, path, cache, Artifact())
@@ -290,8 +292,20 @@ def test_a_file_lies_under_its_checksum() -> None:
     assert "unpinned" in host_path(Artifact(sha256=None))
 
 
-def test_one_program_looks_for_all() -> None:
-    assert look_script([("a" * 64, "x"), ("b" * 64, "y")]).count("if [ -f") == 2
+def test_one_program_probes_for_all_and_tells_what_is_free(tmp_path: Path) -> None:
+    whole, absent, begun = (
+        (hashlib.sha256(text).hexdigest(), name) for text, name in ((b"a", "x"), (b"b", "a 'b'"), (b"c", "z"))
+    )
+    for (sha256, name), text in ((whole, b"a"), (begun, b"")):
+        (tmp_path / sha256).mkdir()
+        (tmp_path / sha256 / name).write_bytes(text)
+    (tmp_path / begun[0] / "z.part").write_bytes(b"12345")
+    script = missing_script([whole, absent, begun], str(tmp_path))
+    done = subprocess.run(["/bin/sh"], input=script, capture_output=True, text=True, check=True)
+    *states, free = done.stdout.splitlines()
+    assert states == ["there", "part 0", "part 5"]
+    assert re.fullmatch("free [0-9]+", free)
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize(
@@ -310,7 +324,7 @@ def test_a_file_that_was_damaged_on_the_host_is_not_there(tmp_path: Path):
     folder.mkdir()
     for damaged, said in ((text, "there"), (b"the toolkiT", "part 0"), (b"the", "part 0"), (b"", "part 0")):
         (folder / "cuda.deb").write_bytes(damaged)
-        script = look_script([(sha256, "cuda.deb")], str(tmp_path))
+        script = missing_script([(sha256, "cuda.deb")], str(tmp_path))
         done = subprocess.run(["/bin/sh"], input=script, capture_output=True, text=True, check=True)
         assert done.stdout.splitlines()[0] == said
         assert (folder / "cuda.deb").exists() == (said == "there")

@@ -1,8 +1,8 @@
-"""Files of the stack onto a host, over the SSH connection or from the vendor: whole and right, or not there at all.
+"""Files of the stack sent to a host over the SSH connection: whole and right, or not there at all.
 
-A file lies under its sha256, and gets its final name only once the host itself has found that sum. What was begun goes
-on where it ended. Each byte is written at its own place, so that the leftover of a broken connection that still writes
-there writes nothing but the same bytes once more.
+A file lies under its sha256, and gets its final name only once the host itself has found that sum. A transfer that
+broke off is continued where it ended. Each byte is written at its own place, so that what is left of a broken
+connection, and still writes there, writes nothing but the same bytes once more.
 """
 
 from __future__ import annotations
@@ -14,36 +14,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostwright.common.errors import ArtifactError, HostError, ProtocolError
-from hostwright.common.quoting import sh, words
+from hostwright.common.quoting import sh_file
 from hostwright.stack.store.artifacts import AnyArtifact, sha256_of
 from hostwright.stack.store.hostcache import CACHE
 
 if TYPE_CHECKING:
     from hostwright.transport.root.rootshell import RootShell
 
-_LOOK_TIMEOUT_S = 60.0
-_IDLE_S = 60.0  #: a host that reads or syncs a big file still gives a sign of life every 5 s
-_SLOWEST_DISK_BYTES_PER_S = 20e6  #: what a worn-out disk still reads
-_SLOWEST_BYTES_PER_S = 256 * 1024  #: nobody waits for gigabytes at less than 2 Mbit/s
+_PROBE_TIMEOUT_S = 60.0
+_IDLE_S = 60.0  #: a host that reads or syncs a big file prints ``alive`` every 5 s (``_RECEIVE``)
+_SLOWEST_DISK_BYTES_PER_S = 20e6  #: our estimate of a worn-out disk
+_SLOWEST_BYTES_PER_S = 256 * 1024  #: 2 Mbit/s: nobody waits for gigabytes at less
 _ROOM_BYTES = 64 * 1024 * 1024  #: free space that is left to the host
 _NOTIFY_BYTES = 4 * 1024 * 1024  #: how often a transfer tells how far it is
 _READ_BYTES = 1024 * 1024
 
 Notify = Callable[[AnyArtifact, int, int], None]  #: called with (artifact, bytes there, bytes in total)
 
-#: openssl has the processor's instructions for it, Debian's sha256sum has not: 2 to 4 times as fast
-_HASH = "hash=sha256sum; if command -v openssl >/dev/null; then hash='openssl dgst -sha256 -r'; fi"
-_LOOK_HEAD = (
-    "set -e; umask 022; mkdir -p %s; cd %s\n"
-    + _HASH
-    + '\nright() { sum=$($hash <"$1") && [ "${sum%%%% *}" = "$2" ]; }\n'
-)
-#: A file is used by what it holds, not by its name: disks and people damage files long after they came.
-_LOOK_ONE = (
-    "if [ -f %s ] && right %s %s; then echo there; else rm -f -- %s; "
-    "stat -c 'part %%s' %s 2>/dev/null || echo part 0; fi\n"
-)
-_LOOK_FREE = "df -Pk . | awk 'NR == 2 { print \"free \" $4 }'\n"
+_HASH = "hash=sha256sum; if command -v openssl >/dev/null; then hash='openssl dgst -sha256 -r'; fi"  #: as missing.sh
 
 #: Receives one file. $1: folder, $2: sha256, $3: file, $4: its length, $5: where its input belongs. It is one line,
 #: because the login shell that hands it on may be a csh. The heartbeat must not hold on to the channel.
@@ -62,62 +50,6 @@ _RECEIVE = "; ".join(
         'chmod 0644 -- "$part"; mv -f -- "$part" "./$3"; sync .; echo done',
     ]
 )
-
-#: The host fetches for itself. Exit statuses after which a part cannot be continued: done but wrong, 416, no ranges;
-#: and those of curl's after which it can: cut off, too slow, no answer, sending and receiving failed.
-_FETCH_HEAD = "set -eu; umask 022; mkdir -p %s; cd %s; file=%s part=%s sum=%s\n"
-_FETCH_BODY = """\
-if [ -f "$file" ] && found=$(sha256sum <"$file") && [ "${found%% *}" = "$sum" ]; then exit 0; fi
-rm -f -- "$file"
-get() {
-    if command -v curl >/dev/null; then
-        curl --fail --location --silent --show-error --retry 3 --connect-timeout 15 --speed-limit 1024 \\
-            --speed-time 60 --continue-at - --output "$part" --url "$1"
-    elif command -v wget >/dev/null; then
-        wget --no-verbose --continue --tries=3 --timeout=60 --output-document="$part" -- "$1"
-    else
-        echo 'neither curl nor wget is installed' >&2
-        exit 1
-    fi
-}
-right() { [ -f "$part" ] && found=$(sha256sum <"$part") && [ "${found%% *}" = "$sum" ]; }
-for url; do
-    for try in 1 2 3; do
-        status=0
-        get "$url" || status=$?
-        if right; then break 2; fi
-        case $status in
-            0 | 8 | 22 | 33 | 36) rm -f -- "$part" ;;
-            18 | 28 | 52 | 55 | 56) ;;
-            *) break ;;
-        esac
-    done
-done
-if ! right; then
-    echo "none of the URLs gave $file with the sha256 $sum" >&2
-    exit 1
-fi
-chmod 0644 -- "$part"
-sync -- "$part"
-mv -f -- "$part" "$file"
-sync .
-"""
-
-
-def fetch_script(artifact: AnyArtifact, cache: str = CACHE) -> str:
-    """A root program by which the host fetches the file from its vendor (``artifacts: direct``).
-
-    It can be run again after any interruption. Raises ``ArtifactError`` for a file that cannot be had in this way.
-    """
-    urls = [url for url in artifact.urls if url.startswith(("http://", "https://"))]
-    if artifact.sha256 is None or not urls:
-        missing = "checksum" if urls else "http(s) URL"
-        raise ArtifactError(
-            f"{artifact.name}: {artifact.file} has no {missing}, so that no host can fetch it for itself"
-        )
-    folder, file = f"{cache}/{artifact.sha256}", f"./{artifact.file}"
-    head = sh(_FETCH_HEAD, folder, folder, file, f"{file}.part", artifact.sha256)
-    return f"{head}set -- {words(urls)}\n{_FETCH_BODY}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,16 +70,18 @@ def deliver(
     progress: Notify,
     cache: str = CACHE,
 ) -> None:
-    """Bring files to the host, those that are not there; one exec to look, and one for each file that is sent.
+    """Send those files to the host that it does not have: one exec to find out, and one for each file that is sent.
 
-    Raises ``HostError`` (no room, cannot write, arrived damaged twice), ``BecomeError``,
-    ``Unreachable`` (the next call goes on where this one ended) and ``ArtifactError`` for a damaged file here.
+    ``artifacts`` are artifacts with their files on this machine; ``progress`` is called with an artifact, the bytes of
+    it that are there, and its size. Raises ``HostError`` (no space, cannot write, arrived damaged twice),
+    ``BecomeError``, ``Unreachable`` (the next call continues where this one ended) and ``ArtifactError`` for a file
+    that is missing, truncated or damaged on this machine.
     """
     items = list(dict.fromkeys(_item(artifact, path) for artifact, path in artifacts))
     if not items:
         return
     delivery = _Delivery(shell, progress, cache)
-    for item in delivery.look(items):
+    for item in delivery.missing(items):
         delivery.send(item)
 
 
@@ -160,14 +94,10 @@ def _item(artifact: AnyArtifact, path: Path) -> _Item:
         raise ArtifactError(f"{artifact.name}: {path}: {error.strerror}: run invoke mirror") from error
 
 
-def look_script(items: Sequence[tuple[str, str]], cache: str = CACHE) -> str:
-    """A root program that says of each (sha256, file) whether it is there or how long its part is, and what is free.
-
-    What is there and is not what its sum says goes away.
-    """
-    looks = [(f"{sha256}/{file}", sha256) for sha256, file in items]
-    lines = [sh(_LOOK_ONE, name, name, sha256, name, f"{name}.part") for name, sha256 in looks]
-    return sh(_LOOK_HEAD, cache, cache) + "".join(lines) + _LOOK_FREE
+def missing_script(files: Sequence[tuple[str, str]], cache: str = CACHE) -> str:
+    """A root program that says of each (sha256, file name) whether it is there or how long its part is, and what is
+    free. It removes a file that does not have its sum."""
+    return sh_file(__file__, "missing.sh", cache=cache, files=tuple(f"{sha256}/{name}" for sha256, name in files))
 
 
 class _Delivery:
@@ -178,10 +108,10 @@ class _Delivery:
         self._progress = progress
         self._cache = cache
 
-    def look(self, items: list[_Item]) -> list[_Item]:
-        """The files that are missing, with what is there of each; refuses when they do not fit."""
-        script = look_script([(item.sha256, item.artifact.file) for item in items], self._cache)
-        timeout_s = _LOOK_TIMEOUT_S + sum(item.size for item in items) / _SLOWEST_DISK_BYTES_PER_S
+    def missing(self, items: list[_Item]) -> list[_Item]:
+        """The files that are missing, with how much of each has arrived. Raises ``HostError`` when they do not fit."""
+        script = missing_script([(item.sha256, item.artifact.file) for item in items], self._cache)
+        timeout_s = _PROBE_TIMEOUT_S + sum(item.size for item in items) / _SLOWEST_DISK_BYTES_PER_S
         output = self._shell.run(script, timeout_s=timeout_s, failure=f"{self._cache} cannot be used")
         lines = [line.split() for line in output.stdout.decode("ascii", "replace").splitlines()]
         try:
@@ -203,34 +133,34 @@ class _Delivery:
 
     def send(self, item: _Item) -> None:
         """Send one file; what arrives damaged is sent once more from its beginning."""
-        found = ""
+        arrived = ""
         for start in (item.start, 0):
-            said, *rest = self._stream(item, start)
-            if said == "done":
+            verdict, *rest = self._stream(item, start)
+            if verdict == "done":
                 self._progress(item.artifact, item.size, item.size)
                 return
-            if said == "short":
+            if verdict == "short":
                 raise ArtifactError(f"{item.path} was truncated while it was sent: run invoke mirror again")
-            found = rest[0] if rest else "unknown"
+            arrived = rest[0] if rest else "unknown"
         if sha256_of(item.path) != item.sha256:
             raise ArtifactError(f"{item.path} is damaged on this machine: run invoke mirror again")
         raise self._failure(
-            f"{item.artifact.file} arrived damaged twice (sha256 {found} instead of {item.sha256}): suspect the host's "
-            "memory, its disk or the network"
+            f"{item.artifact.file} arrived damaged twice (sha256 {arrived} instead of {item.sha256}): suspect the "
+            "host's memory, its disk or the network"
         )
 
     def _stream(self, item: _Item, start: int) -> list[str]:
-        """Send a file from ``start`` on; what the receiver said at the end."""
+        """Send a file from ``start`` on; the receiver's last words: ``done``, ``short N`` or ``wrong SUM``."""
         name = item.artifact.file
         about = (self._cache, item.sha256, name, item.size, start)
-        timeout_s = _LOOK_TIMEOUT_S + 2 * item.size / _SLOWEST_BYTES_PER_S
+        timeout_s = _PROBE_TIMEOUT_S + 2 * item.size / _SLOWEST_BYTES_PER_S
         with closing(_Source(item, start, self._progress)) as source:
             output = self._shell.stream(_RECEIVE, *about, stdin=source, timeout_s=timeout_s, idle_s=_IDLE_S)
         lines = output.stdout.decode("ascii", "replace").split("\n")
-        said = next((line.split() for line in reversed(lines) if line and line != "alive"), [])
-        if output.status != 0 or not said or said[0] not in ("done", "short", "wrong"):
+        last = next((line.split() for line in reversed(lines) if line and line != "alive"), [])
+        if output.status != 0 or not last or last[0] not in ("done", "short", "wrong"):
             raise self._shell.failed(f"{name} cannot be written to {self._cache}", output)
-        return said
+        return last
 
     def _failure(self, sentence: str) -> HostError:
         return HostError(self._shell.host, sentence)
