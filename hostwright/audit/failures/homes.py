@@ -5,22 +5,18 @@ A home may lie on a file server that is away: everything that touches one stands
 
 from __future__ import annotations
 
-from hostwright.common.quoting import sh
+from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Probe
 
 MAX_HOMES = 500
 LOOK_S = 5  #: for all homes together; local ones take some milliseconds
 
-#: Of the accounts with a login shell, and whatever lies below /home: accounts of a directory service are not listed.
-_HOMES = f"""\
-homes() {{
-  {{ sed -nE 's,^([^:]*:){{5}}(/[^:]*):.*sh$,\\2,p' /etc/passwd; set +f; printf '%s\\n' /home/*; }} |
-    sort -u | head -n {MAX_HOMES}
-}}
-nl='
-'"""
-
 
 def homes_probe(script: str) -> Probe:
-    """A root's question whose ``script`` may use ``$(homes)``, one path a line. Too slow an answer is status 124."""
-    return Probe(sh(f"timeout -k 2 {LOOK_S} sh -c %s", f"{_HOMES}\n{script}"), root=True)
+    """A probe for root whose ``script`` may use ``$(homes)``, one path a line. One that takes too long has status 124.
+
+    ``homes.sh``, which stands before it, says what else it may use.
+    """
+    return Probe(
+        sh("timeout -k 2 %s sh -c %s", LOOK_S, sh_file(__file__, "homes.sh", max_homes=MAX_HOMES) + script), root=True
+    )
