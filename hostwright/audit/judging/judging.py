@@ -36,12 +36,22 @@ NOT_ASKED = "it was not asked: an audit without sudo, or facts from before this 
 
 
 def audit_probes(member: Member, *, sudo: bool = True) -> tuple[Probe, ...]:
-    """Every question of an audit of this host, each once; without ``sudo`` those that need no root."""
-    rules = (probe for rule in catalogue(member.all_roles).signed if rule.sign for probe in rule.sign.probes)
+    """Every probe of an audit of this host, each once; without ``sudo`` those that need no root.
+
+    Known failures are looked for where their role is on the host, and so are values; cards, and whatever uses a host,
+    are looked for on every one.
+    """
+    rules = (probe for rule in rules_of(member).signed if rule.sign for probe in rule.sign.probes)
     seen = (probe for one in cards_of(member) for probe in one.probes)
     values = value_probes(all_values(member.stack.name, member.audit_values))
     asked = ordered([*member.desired.probes(), *seen, *values, *rules])
     return asked if sudo else tuple(probe for probe in asked if not probe.root)
+
+
+def rules_of(member: Member) -> Catalogue:
+    """The failure rules of the roles that the host has, also of those that ``--roles`` leaves out."""
+    own = member.of_host or member.roles
+    return catalogue(tuple(role for role in member.all_roles if role in own))
 
 
 def cards_of(member: Member) -> tuple[Cards, ...]:
@@ -62,7 +72,7 @@ def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
         found = tuple(_differences(role, facts, record, not_checked))
         changes[role.name] = tuple(change for change, _ in found)
         deviations += (deviation for _, deviation in found)
-    known = catalogue(member.all_roles)
+    known = rules_of(member)
     look = Look(member.desired, member.variables, facts, changes, at, cards_of(member), known.named)
     read = readings(look, member.audit_values)
     deviations += _by_reading(member, read, deviations, record)

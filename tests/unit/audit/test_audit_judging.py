@@ -13,15 +13,16 @@ from hypothesis import strategies as st
 
 from hostwright.audit.auditing import fleet_audit, judged
 from hostwright.audit.failures import Catalogue, FailureRule, Sign
+from hostwright.audit.failures.catalogue import failures_of
 from hostwright.audit.judging import judging
-from hostwright.audit.judging.judging import EVIDENCE_LINES, NOT_ASKED, audit_probes, judge, unread
+from hostwright.audit.judging.judging import EVIDENCE_LINES, NOT_ASKED, audit_probes, cards_of, judge, unread
 from hostwright.audit.judging.look import Unread
 from hostwright.audit.reports.document import read_json, render_json
 from hostwright.fleet import Fleet, Member
 from hostwright.plan.host.hostfacts import UNAME
 from hostwright.plan.host.newrelease import renewed
 from hostwright.plan.host.release import RELEASE, Run
-from hostwright.plan.model import Answer, Facts
+from hostwright.plan.model import Answer, Facts, Probe
 
 AT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 HOSTILE = "\x1b[31m</script>\x00=1+1\n'; rm -rf / #\u202e" * 3
@@ -70,6 +71,59 @@ def test_every_question_is_asked_once(member: Member):
     probes = audit_probes(member)
     assert len(set(probes)) == len(probes)
     assert set(member.desired.probes()) <= set(probes)
+
+
+def with_roles(folder: Path, *roles: str) -> Member:
+    """The host ``gpu01`` with these roles, or with those of its stack."""
+    more = f"{{hostwright_roles: [{', '.join(roles)}]}}" if roles else "{}"
+    (folder / "hosts.yml").write_text(f"all: {{hosts: {{gpu01: {more}}}}}")
+    return Fleet.load(folder).members("gpu01")[0]
+
+
+def signs_of(member: Member, *roles: str) -> set[Probe]:
+    """The probes of the failure rules of these roles."""
+    rules = (rule for role in member.all_roles if role.name in roles for rule in failures_of(role))
+    return {probe for rule in rules if rule.sign for probe in rule.sign.probes}
+
+
+def test_a_host_is_asked_the_probes_of_the_rules_of_its_own_roles_alone(tmp_path: Path):
+    """How its users and its cards are seen is asked of every host: these belong to no role of the host's list."""
+    member = with_roles(tmp_path, "base")
+    others = [role.name for role in member.all_roles if role.name != "base"]
+    cards = {probe for part in cards_of(member) for probe in part.probes}
+    of_every_host = {*member.desired.probes(), *cards}
+    asked = set(audit_probes(member))
+    assert len(signs_of(member, *others) - of_every_host) > 20
+    assert signs_of(member, "base") <= asked
+    assert asked & signs_of(member, *others) <= of_every_host | signs_of(member, "base")
+    assert of_every_host <= asked
+
+
+def test_a_host_with_all_roles_is_asked_the_probes_of_all_rules(member: Member):
+    assert signs_of(member, *(role.name for role in member.roles)) <= set(audit_probes(member))
+
+
+@pytest.mark.parametrize(
+    "roles",
+    [
+        ("base",),
+        ("base", "driver"),
+        ("base", "driver", "cuda"),
+        ("base", "tensorflow"),
+        ("base", "driver", "container"),
+    ],
+)
+def test_every_rule_of_a_host_can_be_checked_by_what_the_host_is_asked(tmp_path: Path, roles: tuple[str, ...]):
+    member = with_roles(tmp_path, *roles)
+    found = judge(member, answered(member, Answer(0, "")), AT)
+    assert [one for one in found.not_checked if "not asked" in one.reason] == []
+    assert {one.layer for one in found.findings} <= {*roles, "gpu"}
+
+
+def test_roles_that_are_not_looked_at_now_are_still_the_hosts(tmp_path: Path):
+    (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {}}}")
+    one_role = Fleet.load(tmp_path).members("gpu01", ["base"])[0]
+    assert signs_of(one_role, "driver", "container") <= set(audit_probes(one_role))
 
 
 def rule(name: str, seen) -> FailureRule:
