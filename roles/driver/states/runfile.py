@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hostwright.common.quoting import sh, words
+from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Resource, Step, users_of
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.files import ABSENT
@@ -42,30 +42,6 @@ REPLACES = "replaces the driver"
 #: Without these no program runs on the GPU; the rest of the installation is watched by its record.
 _LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 _NEEDED_PROGRAMS = ("nvidia-smi", "nvidia-modprobe", "nvidia-persistenced")
-
-#: ``key=value`` lines. The loader's own cache says which library a program would get, wherever that lies. ``lost`` is
-#: a file that is missing, or whose size or time is not what the installer left.
-_STATE = f"""\
-k=$(uname -r)
-echo "module=$(modinfo -k "$k" -F version nvidia)"
-if [ -d /sys/module/nvidia ]; then echo "loaded=$(cat /sys/module/nvidia/version)"; fi
-if [ -d /sys/module/nvidia_uvm ]; then echo uvm=yes; fi
-if [ -d "/var/lib/dkms/nvidia/$v/$k/$(uname -m)/module" ]; then echo dkms=yes; fi
-if [ -e "/usr/src/nvidia-$v/dkms.conf" ]; then echo source=yes; fi
-if [ -e {steps.INSTALLING} ]; then echo cut=yes; fi
-cache=$(ldconfig -p)
-for l in {words(_LIBRARIES)}; do
-  f=$(printf '%s\\n' "$cache" | sed -n "s/^.*$l (libc6,x86-64.*=> //p" | head -n 1)
-  echo "$l=$(readlink -e "$f")"
-done
-for p in {words(_NEEDED_PROGRAMS)}; do [ -x "/usr/bin/$p" ] || echo "lost=/usr/bin/$p"; done
-r={steps.RECORD}
-grep -q "/libcuda.so.$v|" "$r" || exit 0
-echo record=yes
-cut -d'|' -f1 "$r" | xargs -d '\\n' stat -c '%n|%s|%Y' | diff - "$r" |
-  sed -n 's/^> \\([^|]*\\).*/lost=\\1/p' | head -n 3
-exit 0
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +110,16 @@ class NvidiaRunfile:
     @property
     def state_probe(self) -> Probe:
         """Everything of the driver on the host, in one question."""
-        return Probe(sh("v=%s\n", self.version) + _STATE, root=True)
+        script = sh_file(
+            __file__,
+            "sh/runfile.sh",
+            version=self.version,
+            installing=steps.INSTALLING,
+            record=steps.RECORD,
+            libraries=_LIBRARIES,
+            programs=_NEEDED_PROGRAMS,
+        )
+        return Probe(script, root=True)
 
     def probes(self) -> tuple[Probe, ...]:
         return (self.state_probe, DPKG, NOUVEAU, KERNEL_GONE, SECURE_BOOT, DISPLAY)

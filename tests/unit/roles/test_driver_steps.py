@@ -9,7 +9,7 @@ import pytest
 
 from hostwright.standard.roles.driver.states import steps as driver_steps
 from hostwright.standard.roles.driver.states.gpu_use import BUSY_PROBES
-from hostwright.standard.roles.driver.states.runfile import NvidiaRunfile, WithDriver
+from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaRunfile, WithDriver
 from tests.unit.support.shell import program, run
 from tests.unit.support.stacks import load_stack
 
@@ -21,9 +21,9 @@ def test_work_that_came_since_the_look_stops_the_step_before_anything_is_stopped
     programs = tmp_path / "bin"
     program(programs, "find", "echo /proc/4711/fd/3")
     program(programs, "systemctl", f'echo "$@" >> {tmp_path}/done')
-    text = driver_steps.unload(force=False).partition("busy=\n")[2].replace("/proc/$p/comm", f"{tmp_path}/$p")
+    text = driver_steps.unload(force=False, build=False).replace("/proc/$p/comm", f"{tmp_path}/$p")
     (tmp_path / "4711").write_text("python3\n")
-    done = run(f"busy=\n{text}", path=programs)
+    done = run(text, path=programs)
     assert (done.returncode, done.stdout) == (1, b"hostwright: the kernel module nvidia is in use by: python3 (4711)\n")
     assert not (tmp_path / "done").exists()
 
@@ -32,9 +32,9 @@ def test_services_of_ours_do_not_stop_the_step(tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     program(programs, "find", "echo /proc/4711/fd/3")
     program(programs, "systemctl", f'echo "$@" >> {tmp_path}/done')
-    text = driver_steps.unload(force=False).partition("busy=\n")[2].partition("for module")[0]
+    text = driver_steps.unload(force=False, build=False).replace("/sys/module", f"{tmp_path}/module")
     (tmp_path / "4711").write_text("nv-fabricmanage\n")
-    done = run("busy=\n" + text.replace("/proc/$p/comm", f"{tmp_path}/$p"), path=programs)
+    done = run(text.replace("/proc/$p/comm", f"{tmp_path}/$p"), path=programs)
     assert done.returncode == 0
     assert "stop nvidia-fabricmanager" in (tmp_path / "done").read_text()
 
@@ -47,3 +47,82 @@ def test_the_scripts_are_posix_sh(text: str) -> None:
         done = subprocess.run(["sh", "-n"], input=script, text=True, capture_output=True, check=False)
         assert done.stderr == ""
         assert done.returncode == 0
+
+
+class Installation:
+    """The step that installs, on a made-up host below a directory: what the installer does is ``script``."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        self.programs = root / "bin"
+        self.libraries = root / "lib"
+        self.libraries.mkdir()
+        (root / "dkms" / "nvidia" / "460.106.00").mkdir(parents=True)
+        program(self.programs, "dkms", f'echo "dkms $@" >>{root}/done')
+        program(
+            self.programs, "ldconfig", f"printf '\\tlibcuda.so.1 (libc6,x86-64) => {self.libraries}/libcuda.so.1\\n'"
+        )
+
+    def run(self, script: str) -> subprocess.CompletedProcess[bytes]:
+        installer = program(self.root, "driver.run", script)
+        text = driver_steps.install(str(installer), V, ("--a b",))
+        for path, place in (("/var/lib/dkms", "dkms"), ("/var/lib/hostwright", "state"), ("/var/log", "log")):
+            text = text.replace(path, f"{self.root}/{place}")
+        return run(text, path=self.programs)
+
+    def read(self, name: str) -> str | None:
+        path = self.root / name
+        return path.read_text() if path.exists() else None
+
+
+@pytest.fixture
+def installation(tmp_path: Path) -> Installation:
+    return Installation(tmp_path)
+
+
+def test_an_installation_forgets_other_versions_then_installs_and_records_its_files(installation: Installation) -> None:
+    library = installation.libraries / f"libcuda.so.{V}"
+    done = installation.run(
+        f'[ -e {installation.root}/state/driver.installing ] && printf "<%s>" "$@" >>{installation.root}/done\n'
+        f"printf cuda >{library}"
+    )
+    assert done.returncode == 0
+    forgotten, flags = (installation.read("done") or "").splitlines()
+    assert forgotten == "dkms remove -m nvidia -v 460.106.00 --all"
+    assert flags.startswith("<--silent><--dkms>")
+    assert flags.endswith("<--a b>")
+    assert not (installation.root / "dkms" / "nvidia").exists()
+    assert f"{library}|4|{int(library.stat().st_mtime)}\n" in (installation.read("state/driver.files") or "")
+    assert installation.read("state/driver.installing") is None
+
+
+def test_an_installation_that_fails_stays_marked_and_tells_why(installation: Installation) -> None:
+    (installation.root / "log").mkdir()
+    done = installation.run(f"echo 'x.c:1: error: no such thing' >{installation.root}/log/nvidia-installer.log; exit 3")
+    assert done.returncode == 3
+    assert done.stdout.decode().splitlines()[-1] == "x.c:1: error: no such thing"
+    assert installation.read("state/driver.installing") == ""
+    assert installation.read("state/driver.files") is None
+
+
+def test_the_state_of_a_driver_is_read_from_its_files_and_its_record(tmp_path: Path) -> None:
+    """All but the kernel's module and DKMS's, which this machine may have of its own."""
+    programs, lib = tmp_path / "bin", tmp_path / "lib"
+    lib.mkdir()
+    names = ("libcuda.so", "libnvidia-ml.so")
+    for name in names:
+        (lib / f"{name}.{V}").write_text(name)
+        (lib / f"{name}.1").symlink_to(f"{name}.{V}")
+    lines = "".join(f"\\t{name}.1 (libc6,x86-64) => {lib}/{name}.1\\n" for name in names)
+    program(programs, "ldconfig", f"printf '{lines}'")
+    program(programs, "modinfo", f"echo {V}")
+    record = tmp_path / "driver.files"
+    record.write_text(f"{lib}/libcuda.so.{V}|10|1\n")
+    script = NvidiaRunfile(STACK.artifact("driver"), V).state_probe.script
+    script = script.replace(driver_steps.RECORD, str(record)).replace(driver_steps.INSTALLING, str(tmp_path / "cut"))
+    state = DriverState.read(run(f"set +eu\n{script}", path=programs).stdout.decode())
+    assert (state.module, state.cut, state.record) == (V, False, True)
+    assert state.linked(V)
+    assert f"{lib}/libcuda.so.{V}" in state.lost
+    (tmp_path / "cut").touch()
+    assert DriverState.read(run(f"set +eu\n{script}", path=programs).stdout.decode()).cut

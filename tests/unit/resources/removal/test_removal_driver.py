@@ -101,7 +101,7 @@ class Host:
 
     def script(self, text: str) -> str:
         path = f"PATH={self.bin}:{self.root}/usr/bin:{os.environ['PATH']}\n"
-        return path + re.sub(r"(?<=[\s\"'])/(usr|var|etc|lib|sys)/", rf"{self.root}/\1/", text)
+        return path + re.sub(r"(?<=[\s\"'=])/(usr|var|etc|lib|sys)/", rf"{self.root}/\1/", text)
 
     def plan(self) -> Change | None:
         answers = {STATE: Answer(*ask(self.script(STATE.script))), DISPLAY: Answer(0, "")}

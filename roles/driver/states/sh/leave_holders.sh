@@ -1,0 +1,9 @@
+# Ends with 1 where other `holders` than the services $ours use the GPU: work that came since somebody looked. It is
+# found before anything is stopped, since jobs end with Fabric Manager.
+: "${ours:?}"
+busy=
+for p in $(holders); do
+  read -r name 2>/dev/null <"/proc/$p/comm" || continue
+  case " $ours " in *" $name "*) ;; *) busy="$busy $name ($p)" ;; esac
+done
+if [ -n "$busy" ]; then echo "hostwright: the kernel module nvidia is in use by:$busy"; exit 1; fi

@@ -1,0 +1,12 @@
+# Writes down name, size and time of the files of the driver's $version: $programs, where they exist, and libraries.
+: "${version:?}"
+: "${record:?}"
+: "${programs:?}"
+library=$(ldconfig -p | sed -n 's/^.*libcuda\.so\.1 (libc6,x86-64.*=> //p' | head -n 1)
+mkdir -p "${record%/*}"
+eval "set -- $programs"
+for file in "$@" "${library%/*}"/lib*.so."$version"; do
+  if [ -e "$file" ]; then stat -c '%n|%s|%Y' "$file"; fi
+done >"$record.new"
+sync "$record.new"
+mv -f "$record.new" "$record"

@@ -1,0 +1,13 @@
+# Takes the driver's modules out of the kernel; where that fails it names the `holders`, starts the services again that
+# were $stopped for it, and ends with 1. $modules are in the order in which the installer itself unloads (kernel.c).
+: "${modules:?}"
+eval "set -- $modules"
+for module; do
+  [ -d "/sys/module/$module" ] || continue
+  if modprobe -r "$module" || rmmod "$module"; then continue; fi
+  echo "hostwright: the kernel module $module is in use by:"
+  for p in $(holders); do echo "  $p $(cat "/proc/$p/comm" 2>/dev/null)"; done
+  # shellcheck disable=SC2154  # of stop_services.sh
+  for unit in $stopped; do systemctl start "$unit" || true; done
+  exit 1
+done
