@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh
+from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.originals import INSTALLED_BY_US, PACKAGES_BEFORE, installed_by_us, packages_before
@@ -41,10 +41,6 @@ _MADE = {
     ),
     CONTAINERD_DATA: (f"{CONTAINERD_DATA}/io.containerd.*", f"{CONTAINERD_DATA}/tmpmounts"),  # noqa: S108 - no such place
 }  # fmt: skip
-
-_HOLDS = """\
-holds() { for path; do if [ -e "$path" ] || [ -L "$path" ]; then return 0; fi; done; return 1; }
-"""
 
 #: What the daemons also write when they start: the engine its key (until Docker 23), containerd directories for plugins
 #: (Debian's in its own one) and networks, in which there is nothing.
@@ -113,55 +109,31 @@ class EmptyDataGone:
     trees: tuple[str, ...] = ()
 
     def probes(self) -> tuple[Probe, ...]:
-        lines = [
-            _HOLDS,
-            self._held("exit 1"),
-            f"for path in {self._made}" + sh(" %s; do", self.key),
-            '  if [ -e "$path" ]; then printf \'%s\\n\' "$path"; exit 0; fi',
-            "done",
-            self._empty() + sh("then echo %s; exit 0; fi", self.directory),
-            *(_bare(tree) + sh("then echo %s; exit 0; fi", tree) for tree in self.trees),
-            "exit 1",
-        ]
-        return (Probe("\n".join(lines), root=True),)
+        return (Probe(self._data + sh_file(__file__, "sh/data_probe.sh"), root=True),)
 
     def plan(self, facts: Facts) -> Change | None:
         answer = facts[self.probes()[0]]
         if not answer.ok:
             return None
-        script = [
-            _HOLDS,
-            self._held("exit 0"),
-            f"rm -rf --one-file-system -- {self._made}",
-            *(_bare(tree) + sh("then rm -rf -- %s; fi", tree) for tree in self.trees),
-            self._empty() + sh("then rmdir -- %s; fi", self.directory),
-        ]
-        if self.key:
-            folder = self.key.rpartition("/")[0]
-            script.append(sh("rm -f -- %s", self.key))
-            script.append(sh("[ ! -d %s ] || rmdir --ignore-fail-on-non-empty -- %s", folder, folder))
+        step = Step(self._data + sh_file(__file__, "sh/data_gone.sh"))
         want = f"{ABSENT}: no image, container or volume is in it"
-        return Change(f"data in {self.directory}", answer.strip() or "there", want, (Step("\n".join(script)),))
+        return Change(f"data in {self.directory}", answer.strip() or "there", want, (step,))
 
     @property
-    def _made(self) -> str:
-        return " ".join(_MADE[self.directory])
-
-    def _held(self, then: str) -> str:
-        return sh("if [ -L %s ] || ", self.directory) + f"holds {_CONTENT[self.directory]}; then {then}; fi"
-
-    def _empty(self) -> str:
-        """The beginning of an ``if``: the directory is there, with nothing in it, and is no place of a mount."""
-        here = self.directory
-        return sh('if [ -d %s ] && [ -z "$(ls -A %s)" ] && ! mountpoint -q %s; ', here, here, here)
+    def _data(self) -> str:
+        """The values and functions on which both scripts stand."""
+        return sh_file(
+            __file__,
+            "sh/data.sh",
+            directory=self.directory,
+            content=_CONTENT[self.directory],
+            made=" ".join(_MADE[self.directory]),
+            key=self.key,
+            trees=self.trees,
+        )
 
     def removal(self) -> tuple[Resource, ...]:
         return ()
-
-
-def _bare(tree: str) -> str:
-    """The beginning of an ``if``: there is such a directory, and no file below it."""
-    return sh('if [ -d %s ] && [ -z "$(find %s ! -type d)" ]; ', tree, tree)
 
 
 def docker_data() -> EmptyDataGone:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, ForPeople, Sign
 from hostwright.audit.judging.look import Unread
-from hostwright.common.quoting import words
+from hostwright.common.quoting import sh_file
 from hostwright.plan.host import jobs
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.packages import DpkgInOrder
@@ -22,18 +22,8 @@ PATIENCE_S = 600  #: apt is waited for as long (see ``resources.dpkg``); who hol
 
 IN_ORDER = DpkgInOrder()
 
-#: ``file pid seconds name`` of each process that holds a lock of apt's: /proc/locks names processes and inodes. Inodes
-#: come again on other filesystems, so the process must have the very file open.
-HELD = Probe(
-    f"stat -c '%i %n' -- {words(LOCKS)} |"
-    """ awk 'NR == FNR { name[$1] = $2; next }
-  $2 != "->" && $4 == "WRITE" { n = split($6, a, ":"); if (a[n] in name) print name[a[n]], $5 }' - /proc/locks |
-  while read -r f p; do
-    find "/proc/$p/fd" -lname "$f" | grep -q . || continue
-    read -r name <"/proc/$p/comm" && echo "$f $p $(ps -o etimes= -p "$p" | tr -d ' ') $name"
-  done; exit 0""",
-    root=True,
-)
+#: ``file pid seconds name`` of each process that holds a lock of apt's.
+HELD = Probe(sh_file(__file__, "holders.sh", locks=LOCKS), root=True)
 
 #: What apt says when it reads its sources, and nothing else: without the lists and dpkg's status, since it would then
 #: build its cache, which takes half a second and is written to the disk.

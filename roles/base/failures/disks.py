@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, ForPeople, Hardware, NoRoom, Sign
 from hostwright.audit.judging.look import Unread
-from hostwright.common.quoting import sh, words
+from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Probe
 from hostwright.stack.store.hostcache import CACHE
 
@@ -25,14 +25,8 @@ WORTH_NAMING_BYTES = 100 * MB  #: of what can be removed
 #: Where the stack, its installers and containers write.
 PLACES = ("/", "/boot", "/opt", "/tmp", "/usr", "/var", "/var/lib/docker")  # noqa: S108 - where installers unpack
 
-#: ``df`` twice, for blocks of 1 KiB and for inodes; Docker's data may lie elsewhere. A share that hangs is not waited
-#: for.
-FREE = Probe(
-    """root=$(sed -n 's/.*"data-root" *: *"\\([^"]*\\)".*/\\1/p' /etc/docker/daemon.json | head -n 1); set --
-"""
-    f'for p in {words(PLACES)} "$root"; do [ -d "$p" ] && set -- "$@" "$p"; done\n'
-    'timeout -k 1 3 df -Pk -- "$@"; echo inodes; timeout -k 1 3 df -Pi -- "$@"; exit 0'
-)
+#: ``df`` twice, for blocks of 1 KiB and for inodes.
+FREE = Probe(sh_file(__file__, "free.sh", places=PLACES))
 
 #: KiB and path of what installers leave behind.
 LEFT_BEHIND = Probe(
@@ -40,14 +34,9 @@ LEFT_BEHIND = Probe(
     + '  [ -d "$d" ] && timeout -k 1 3 du -sk -- "$d"\ndone; exit 0'
 )
 
-#: ``mount``: point, type and options of each filesystem that is read-only now, the topmost of those on one point;
-#: ``fstab``: point and options of what was asked for.
-READ_ONLY = Probe(
-    """awk '{ last[$2] = $3 " " $4 } END {
-  for (m in last) if (last[m] ~ /[ ,](emergency_)?ro(,|$)/) print "mount", m, last[m]
-}' /proc/self/mounts
-awk '$1 !~ /^#/ && NF >= 4 { print "fstab", $2, $4 }' /etc/fstab; exit 0"""
-)
+#: ``mount``: point, type and options of each filesystem that is read-only now; ``fstab``: point and options of what was
+#: asked for.
+READ_ONLY = Probe(sh_file(__file__, "read_only.sh"))
 
 #: Filesystems of disks, which turn read-only after an error; other kinds are read-only on purpose.
 _DISK_KINDS = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "vfat"}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from hostwright.audit.judging.look import Unread
+from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.repositories import DEARMOR
 
@@ -20,43 +21,8 @@ OLD_KEY = "F60F4B3D7FA2AF80"  #: until April 2022, and of every local repository
 NEW_KEY = "A4B469963BF863CC"  #: since then, of the network repository
 TRUSTED = "/etc/apt/trusted.gpg"  #: apt-key's keyring, for every source that names none, with those in TRUSTED.d
 
-#: ``source FILE NUMBER LINE`` of each list that mentions CUDA, and ``key FILE old|new``. A key is found by the eight
-#: bytes of its id, which each of its signatures on itself holds: gpg is not needed, and it would write into a home.
-#: The distribution's own keyrings are passed over. Of apt-key's, whose keys are anybody's, each signer's id is
-#: told as well (RFC 4880, 5.2.3.5: length 9, type 16, id), for the key of the stack's own repository.
-SOURCES = Probe(
-    f"{DEARMOR}\n"
-    + r"""IFS='
-'
-found=$(grep -ls cuda /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources)
-named=
-if [ -n "$found" ]; then
-  set -f
-  awk '{ printf "source\t%s\t%d\t%s\n", FILENAME, FNR, substr($0, 1, 600) }' $found
-  named=$(sed -nE 's,.*[Ss]igned-[Bb]y[:=][[:space:]]*(/[^] \t,]+).*,\1,p' $found | sort -u)
-  set +f
-fi
-set --
-for one in $named /etc/apt/trusted.gpg; do [ ! -f "$one" ] || set -- "$@" "$one"; done
-if [ -n "$found" ]; then
-  for one in /etc/apt/trusted.gpg.d/*.gpg /etc/apt/trusted.gpg.d/*.asc; do
-    case $one in */debian-*|*/ubuntu-*) ;; *) [ ! -f "$one" ] || set -- "$@" "$one" ;; esac
-  done
-fi
-old=$(printf '\366\017\113\075\177\242\257\200'); new=$(printf '\244\264\151\226\073\370\143\314')
-for ring; do
-  dearmor "$ring" | grep -oaF -e "$old" -e "$new" | sort -u | while IFS= read -r bytes; do
-    if [ "$bytes" = "$old" ]; then which=old; else which=new; fi
-    printf 'key\t%s\t%s\n' "$ring" "$which"
-  done
-done
-if [ -f /etc/apt/trusted.gpg ]; then
-  dearmor /etc/apt/trusted.gpg | od -An -v -tx1 | tr -d ' \n' | grep -oE '0910[0-9a-f]{16}' | sort -u | head -n 50 |
-    while IFS= read -r id; do printf 'key\t/etc/apt/trusted.gpg\t%s\n' "${id#0910}"; done
-fi
-exit 0""",
-    root=True,
-)
+#: ``source FILE NUMBER LINE`` of each list that mentions CUDA, and ``key FILE old|new|ID`` of keyrings.
+SOURCES = Probe(f"{DEARMOR}\n" + sh_file(__file__, "apt_sources.sh"), root=True)
 
 _LIST_LINE = re.compile(r"\s*deb(?:-src)?\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)")
 _CREDENTIALS = re.compile(r"//[^/@\s]+@")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hostwright.audit.failures.wanted import wanted
 from hostwright.audit.judging.look import Unread
+from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.packaged import PackagedTree
 from hostwright.standard.roles.cuda.section import CudaSection
@@ -25,24 +26,15 @@ MAX_LINKS = 8  #: of a chain, before it is taken for a ring
 
 #: Of each: path, where it leads, what of a toolkit is in it, and cuDNN's version as its header says.
 TOOLKITS = Probe(
-    f"""\
-for home in {LINK} {LINK}-[0-9]*; do
-  [ -e "$home" ] || [ -L "$home" ] || continue
-  has=; header=
-  for one in {NVCC} bin/ptxas {UNINSTALLER} include/cudnn.h {CUDNN_HEADER}; do
-    [ ! -e "$home/$one" ] || has="$has $one"
-  done
-  for one in "$home/{LIBRARIES}"/libcudart.so*; do
-    if [ -e "$one" ]; then has="$has {RUNTIME}"; break; fi
-  done
-  if [ -f "$home/{CUDNN_HEADER}" ]; then
-    while read -r define name number rest; do
-      case $name in CUDNN_MAJOR|CUDNN_MINOR|CUDNN_PATCHLEVEL) header=$header${{header:+.}}$number ;; esac
-    done <"$home/{CUDNN_HEADER}"
-  fi
-  printf '%s\\t%s\\t%s\\t%s\\n' "$home" "$(readlink -m -- "$home")" "${{has# }}" "$header"
-done
-exit 0"""
+    sh_file(
+        __file__,
+        "toolkits.sh",
+        link=LINK,
+        parts=(NVCC, "bin/ptxas", UNINSTALLER, "include/cudnn.h", CUDNN_HEADER),
+        libraries=LIBRARIES,
+        runtime=RUNTIME,
+        header=CUDNN_HEADER,
+    )
 )
 
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from hostwright.audit.failures.wanted import wanted
 from hostwright.audit.judging.look import Look, Unread, once
+from hostwright.common.quoting import sh_file
 from hostwright.plan.host.hostfacts import HOST_PROBES, UNAME
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.resources.packages.packages import DPKG
@@ -22,23 +23,7 @@ from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
 #: ``tree VERSION`` of each nvidia in DKMS's tree, ``built VERSION KERNEL``, and of a build that failed and was left
 #: lying ``log VERSION`` with make.log's first line, ``error VERSION`` with lines of it that tell what is wrong.
-DKMS_TREE = Probe(
-    r"""for t in /var/lib/dkms/nvidia/*; do
-  v=${t##*/}
-  if [ -L "$t" ] || [ ! -d "$t" ]; then continue; fi
-  echo "tree $v"
-  for b in "$t"/[0-9]*/*/module; do
-    [ -d "$b" ] || continue
-    b=${b#"$t/"}; echo "built $v ${b%%/*}"
-  done
-  m=$t/build/make.log
-  if [ ! -s "$m" ]; then continue; fi
-  echo "log $v $(head -n 1 "$m" | cut -c 1-200)"
-  grep -aE -m 8 'error: |: error|^ERROR: modpost|^FATAL: modpost|No space left on device|No rule to make target' "$m" |
-    cut -c 1-300 | sed "s|^|error $v |"
-done; exit 0""",
-    root=True,
-)
+DKMS_TREE = Probe(sh_file(__file__, "dkms_tree.sh"), root=True)
 
 #: When the host booted, in seconds since 1970.
 BOOTED = Probe("sed -n 's/^btime //p' /proc/stat")

@@ -9,36 +9,16 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
+from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Probe
 
 WINDOW = timedelta(days=7)  #: what was said before is history; the probe asks the journal for as much
 MAX_LINES = 1200  #: the newest are kept: as many as the probe sends of its three sources
 SKEW = timedelta(days=1)  #: how far a host's clock may be ahead before a date without a year is taken for last year's
 
-#: Its first line is the host's offset from UTC, then come the sources. Of each at most 200 lines that tell of Xids, of
-#: lost cards and of the module's loading, and 200 others, so that a flood of one kind does not wash away the other.
-#: A journal without any line of the kernel's is none: containers and some services of logging have that.
+#: Its first line is the host's offset from UTC, then come the sources.
 KERNEL_LOG = Probe(
-    r"""date +%z
-newest() { awk '
-/^status=[0-9]+$/ { status = substr($0, 8); next }
-/NVRM: (Xid|loading|The NVIDIA GPU|GPU .* lost)|fallen off the bus|Nvlink Core is being initialized/ {
-  delete keep[weighty[w % 200]]; weighty[w++ % 200] = NR; keep[NR] = substr($0, 1, 300); next }
-/NVRM|[Nn]vidia|nouveau|Required key not available|module verification failed|unsigned module|PKCS#7 signature/ {
-  delete keep[other[o % 200]]; other[o++ % 200] = NR; keep[NR] = substr($0, 1, 300) }
-END { for (n = 1; n <= NR; n++) if (n in keep) print keep[n]; exit status }'; }
-read=1
-if timeout 10 journalctl -q --no-pager -n 1 -o cat _TRANSPORT=kernel | grep -q .; then
-  echo 'source journal'
-  { timeout 15 journalctl -q --no-pager -o short-iso _TRANSPORT=kernel --since=-7d
-    printf '\nstatus=%s\n' $?; } | newest && read=0
-fi
-for file in /var/log/kern.log.1 /var/log/kern.log; do
-  [ -f "$file" ] && [ -r "$file" ] || continue
-  echo 'source file'
-  { timeout 10 tail -c 33554432 "$file"; printf '\nstatus=%s\n' $?; } | newest && read=0
-done
-exit $read""",
+    sh_file(__file__, "kernellog.sh"),
     root=True,
     cap_bytes=384 * 1024,  # three sources of 400 lines of 300 characters
 )

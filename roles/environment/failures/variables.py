@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from hostwright.audit.failures.homes import LOOK_S, homes_probe
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.judging.look import Unread
+from hostwright.common.quoting import sh_file
 from hostwright.standard.roles.cuda.failures.toolkits import LINK, TOOLKITS, Toolkit, toolkits
 from hostwright.standard.roles.cuda.section import CudaSection
 
@@ -23,22 +24,7 @@ OWN_PROFILE = "/etc/profile.d/cuda.sh"  #: the environment role's: the plan tell
 MAX_LINES = 400
 
 #: Assignments that mention CUDA, ``FILE:NUMBER:LINE``, of the whole system's files first.
-VARIABLES = homes_probe(
-    rf"""IFS=$nl; set -f; set --
-for home in $(homes); do
-  for one in .bashrc .bash_profile .bash_login .profile .zshrc .zshenv .zprofile .pam_environment; do
-    [ ! -f "$home/$one" ] || set -- "$@" "$home/$one"
-  done
-done
-set +f
-system='/etc/environment
-/etc/profile
-/etc/bash.bashrc
-/etc/zsh/zshenv'
-grep -anHsE -m 20 '^[^#]*(PATH|CUDA_[A-Z_]+|XLA_FLAGS)[+]?=.*cuda' -- $system /etc/profile.d/*.sh "$@" |
-  cut -c1-500 | head -n {MAX_LINES}
-exit 0"""
-)
+VARIABLES = homes_probe(sh_file(__file__, "variables.sh", most=MAX_LINES))
 
 _LINE = re.compile(r"(/[^:]*):(\d{1,9}):(.*)")
 _ASSIGNMENT = re.compile(r"""\b(\w*PATH|CUDA_[A-Z_]+|XLA_FLAGS)\+?=("[^"]*"?|'[^']*'?|(?:\\.?|[^\s;&|\\])*)""")

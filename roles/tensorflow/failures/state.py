@@ -14,6 +14,7 @@ from packaging.version import InvalidVersion, Version
 from hostwright.audit.failures.homes import LOOK_S, homes_probe
 from hostwright.audit.failures.wanted import wanted
 from hostwright.audit.judging.look import Unread
+from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Probe
 from hostwright.resources.python.python import Drift, Recipe, Venv, find_drifts
 from hostwright.resources.python.venv_audit import Dist, FoundVenv, parse_audit
@@ -22,43 +23,10 @@ if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
 #: Every package of every venv in /opt, for one that stands by hand where the stack's should be.
-VENVS = Probe(
-    r"""for home in /opt/*/; do
-  home=${home%/}
-  [ -f "$home/pyvenv.cfg" ] || continue
-  for site in "$home"/lib/python3.*/site-packages; do
-    [ -d "$site" ] || continue
-    python=${site%/site-packages}; python=${python##*/python}
-    for dist in "$site"/*.dist-info; do printf '%s\t%s\t%s\n' "$home" "$python" "${dist##*/}"; done
-  done
-done
-exit 0""",
-    cap_bytes=256 * 1024,
-)
+VENVS = Probe(sh_file(__file__, "venvs.sh"), cap_bytes=256 * 1024)
 
 #: TensorFlow, and what breaks its import, where pip puts packages without a venv: as root, as a user.
-OUTSIDE = homes_probe(
-    r"""IFS=$nl; set -f
-for home in $(homes); do set -- "$@" "$home"; done
-set +f
-places() {
-  printf '%s\n' /usr/local/lib/python3*/dist-packages /usr/local/lib/python3*/site-packages \
-    /usr/lib/python3/dist-packages
-  for home; do for site in "$home"/.local/lib/python3*/site-packages; do printf '%s\n' "$site"; done; done
-}
-for site in $(places "$@"); do
-  for dist in "$site"/tensorflow-[0-9]*.dist-info "$site"/tensorflow_[cg]pu-[0-9]*.dist-info \
-    "$site"/tf_nightly*-[0-9]*.dist-info; do
-    if [ -d "$dist" ]; then
-      for dist in "$dist" "$site"/numpy-[0-9]*.dist-info "$site"/protobuf-[0-9]*.dist-info; do
-        [ ! -d "$dist" ] || printf '%s\t%s\n' "$site" "${dist##*/}"
-      done
-      break
-    fi
-  done
-done
-exit 0"""
-)
+OUTSIDE = homes_probe(sh_file(__file__, "outside.sh"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from hostwright.audit.failures import FailureRule, Hardware, Sign
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.judging.look import Look, Unread
+from hostwright.common.quoting import sh_file
 from hostwright.plan.host.hostfacts import PCI, pci_devices
 from hostwright.plan.model import Probe
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
@@ -17,20 +18,8 @@ from hostwright.standard.roles.driver.failures.load import gpu_unsupported, init
 from hostwright.standard.roles.driver.gpus import smi
 from hostwright.standard.roles.driver.states.gpu_use import gpu_ids, nvswitches
 
-#: ``gpu PATH`` of each card in /sys, through all bridges above it; where there are two, ``acs ADDRESS`` of each device
-#: that checks the source of what passes it; ``virtual`` alone in a virtual machine, whose bridges are not its own
-ACS = Probe(
-    r"""if systemd-detect-virt -q --vm || grep -qw hypervisor /proc/cpuinfo; then echo virtual; exit 0; fi
-cards=0
-for d in /sys/bus/pci/devices/*; do
-  read -r v <"$d/vendor" && [ "$v" = 0x10de ] && read -r c <"$d/class" || continue
-  case $c in 0x0300*|0x0302*) echo "gpu $(readlink -f "$d")"; cards=$((cards + 1));; esac
-done
-[ $cards -gt 1 ] || exit 0
-all=$(timeout 10 lspci -D -vvv) || exit 1
-printf '%s\n' "$all" | awk '/^[0-9a-f]/ { device = $1 } /ACSCtl:.*SrcValid\+/ { print "acs " device }'""",
-    root=True,  # without it lspci does not show the bits of ACS
-)
+#: ``gpu PATH`` of each card in /sys, ``acs ADDRESS`` of devices that check the source of what passes them, ``virtual``.
+ACS = Probe(sh_file(__file__, "acs.sh"), root=True)  # without root lspci does not show the bits of ACS
 #: An H100 (H800) PCIe or NVL has a link more for each bridge than the bridges take: sound ones with all three show 6 of
 #: 18 as inactive (Azure/azurehpc-health-checks#162; 17 are listed by some drivers).
 _HOPPER_CARD = re.compile(r"\bH[18]00\b.*\b(?:PCIe|NVL)\b")

@@ -53,7 +53,7 @@ class Host:
         put(root, ("etc/docker/key.json", "opt/containerd/bin/", "opt/containerd/lib/", "etc/cni/net.d/", "opt/site"))
 
     def script(self, text: str) -> str:
-        return re.sub(r"(?<=[\s'])/(usr|var|etc|opt)/", rf"{self.root}/\1/", text)
+        return re.sub(r"(?<=[\s'=])/(usr|var|etc|opt)/", rf"{self.root}/\1/", text)
 
     def plan(self, resource: Resource) -> Change | None:
         probes = resource.probes()
@@ -150,7 +150,7 @@ def test_a_docker_that_was_there_before_or_of_which_nobody_knows_is_left_alone(b
 def test_data_and_group_wait_until_the_package_is_gone() -> None:
     replies: dict[str, str | Answer] = {
         "origin/packages": ELSE,
-        "holds /var/lib": "/var/lib/docker\n",
+        'eval "holds': "/var/lib/docker\n",
         "getent": "group\n",
         "s/^/user /": "user root\ngroup root\n",
     }

@@ -1,0 +1,25 @@
+# Of each toolkit at $link or $link-VERSION, with tabs between: its path, where it leads, which of the $parts are in it
+# (and $runtime, where its library is in $libraries), and cuDNN's version as its $header says.
+: "${link:?}"
+: "${parts:?}"
+: "${libraries:?}"
+: "${runtime:?}"
+: "${header:?}"
+eval "set -- $parts"
+for home in "$link" "$link"-[0-9]*; do
+  [ -e "$home" ] || [ -L "$home" ] || continue
+  has=; cudnn=
+  for part; do
+    [ ! -e "$home/$part" ] || has="$has $part"
+  done
+  for library in "$home/$libraries/$runtime".so*; do
+    if [ -e "$library" ]; then has="$has $runtime"; break; fi
+  done
+  if [ -f "$home/$header" ]; then
+    while read -r _ name number _; do
+      case $name in CUDNN_MAJOR|CUDNN_MINOR|CUDNN_PATCHLEVEL) cudnn=$cudnn${cudnn:+.}$number ;; esac
+    done <"$home/$header"
+  fi
+  printf '%s\t%s\t%s\t%s\n' "$home" "$(readlink -m -- "$home")" "${has# }" "$cudnn"
+done
+exit 0

@@ -1,0 +1,16 @@
+# "tree VERSION" of each nvidia in DKMS's tree, "built VERSION KERNEL", and of a build that failed and was left lying
+# "log VERSION" with make.log's first line, "error VERSION" with lines of it that tell what is wrong.
+for t in /var/lib/dkms/nvidia/*; do
+  v=${t##*/}
+  if [ -L "$t" ] || [ ! -d "$t" ]; then continue; fi
+  echo "tree $v"
+  for b in "$t"/[0-9]*/*/module; do
+    [ -d "$b" ] || continue
+    b=${b#"$t/"}; echo "built $v ${b%%/*}"
+  done
+  m=$t/build/make.log
+  if [ ! -s "$m" ]; then continue; fi
+  echo "log $v $(head -n 1 "$m" | cut -c 1-200)"
+  grep -aE -m 8 'error: |: error|^ERROR: modpost|^FATAL: modpost|No space left on device|No rule to make target' "$m" |
+    cut -c 1-300 | sed "s|^|error $v |"
+done; exit 0

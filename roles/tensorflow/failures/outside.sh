@@ -1,0 +1,23 @@
+# Each place outside a venv with a TensorFlow, and the dist-info directories there of it and of what breaks its import,
+# with a tab between. $nl and homes are those of the engine's homes probe.
+# shellcheck disable=SC2154
+IFS=$nl; set -f
+for home in $(homes); do set -- "$@" "$home"; done
+set +f
+places() {
+  printf '%s\n' /usr/local/lib/python3*/dist-packages /usr/local/lib/python3*/site-packages \
+    /usr/lib/python3/dist-packages
+  for home; do for site in "$home"/.local/lib/python3*/site-packages; do printf '%s\n' "$site"; done; done
+}
+for site in $(places "$@"); do
+  for tensorflow in "$site"/tensorflow-[0-9]*.dist-info "$site"/tensorflow_[cg]pu-[0-9]*.dist-info \
+    "$site"/tf_nightly*-[0-9]*.dist-info; do
+    if [ -d "$tensorflow" ]; then
+      for dist in "$tensorflow" "$site"/numpy-[0-9]*.dist-info "$site"/protobuf-[0-9]*.dist-info; do
+        [ ! -d "$dist" ] || printf '%s\t%s\n' "$site" "${dist##*/}"
+      done
+      break
+    fi
+  done
+done
+exit 0
