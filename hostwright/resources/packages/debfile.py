@@ -40,7 +40,7 @@ class DebFile:
         if right:
             return Change(what, "not held", want, (Step(hold, lock=DPKG_LOCK),))
         flags = "--no-install-recommends --allow-downgrades --allow-change-held-packages"
-        install = sh(f"{APT_GET} {flags} install %s", host_path(self.artifact))
+        install = APT_GET + " " + flags + sh(" install %s", host_path(self.artifact))
         script = [note_installed((self.package,)), install, hold]
         if self.unit:
             restart = "if systemctl -q is-enabled %s 2>/dev/null; then systemctl restart %s || true; fi"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hostwright.common.quoting import sh, words
+from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.originals import (
@@ -24,12 +24,13 @@ from hostwright.resources.originals import (
     packages_before,
 )
 from hostwright.resources.packages.dpkg import (
-    APT_GET,
+    APT_OPTIONS,
     DPKG,
     DPKG_LOCK,
     MEND,
     MEND_CUT,
     MIRROR_TRIES,
+    PATIENCE,
     PATIENTLY,
     Installed,
     dpkg_table,
@@ -43,7 +44,7 @@ DEPENDS = Probe(
 )
 MANUAL = Probe("apt-mark showmanual", cap_bytes=256 * 1024)
 #: ``LABEL PACKAGE`` a line: packages that ours brought, and that may still be there when ours are gone
-WERE_BROUGHT = Probe(f"cat {BROUGHT}", root=True, cap_bytes=256 * 1024)
+WERE_BROUGHT = Probe(sh("cat %s", BROUGHT), root=True, cap_bytes=256 * 1024)
 KERNELS = ("linux-image-", "linux-modules-")  #: never taken away: the host may run one of them
 
 Groups = tuple[tuple[str, ...], ...]  #: each a choice of names, one of which is enough
@@ -162,30 +163,10 @@ class Database:
             yield from old or found
 
 
-#: ``take VERB PACKAGE...``: what is still there of these goes, and nothing else; whoever brings it later is not us.
-#: Packages that hold no library but a name of one (libc6-dev) leave that in the loader's cache.
-_TAKE = f"""\
-forget() {{
-  for list in {BROUGHT} {INSTALLED}; do
-    [ -e "$list" ] || continue
-    printf '%s\\n' "$@" | awk 'NR == FNR {{ gone[$1]; next }} !($NF in gone)' - "$list" >"$list.new"
-    mv -f "$list.new" "$list"
-  done
-}}
-take() {{
-  verb=$1; shift
-  names=$(dpkg-query -W -f='${{db:Status-Status}} ${{Package}}\\n' "$@" 2>/dev/null |
-    sed -n '/^not-installed /!s/^[^ ]* //p' | sort -u)
-  [ -n "$names" ] || {{ forget "$@"; return 0; }}
-  also=$(LC_ALL=C {APT_GET} -s --allow-change-held-packages "$verb" $names |
-    sed -n 's/^\\(Inst\\|Remv\\|Purg\\) \\([^ :]*\\).*/\\2/p' | grep -vxF -e "$names" || true)
-  if [ -n "$also" ]; then echo "hostwright: apt would also remove or install:" $also; exit 1; fi
-  {PATIENTLY} apt-mark unhold $names
-  {APT_GET} --allow-change-held-packages "$verb" $names
-  ldconfig
-  forget "$@"
-}}
-"""
+#: ``take VERB PACKAGE...``: what is still there of these goes, and nothing else
+_TAKE = sh_file(
+    __file__, "sh/take.sh", apt_options=APT_OPTIONS, patiently=PATIENCE, brought=BROUGHT, installed=INSTALLED
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,16 +237,16 @@ def _script(
     script = [MEND if any(row.broken for row in db.table.values()) else MEND_CUT]
     if going and came:
         script.append(sh("mkdir -p -m 700 -- %s", ORIGIN))
-        script.append(f"printf '%s\\n' {words(came)} >>{BROUGHT}")
-        script.append(f"sync {BROUGHT}")
+        script.append("printf '%s\\n' " + words(came) + sh(" >>%s", BROUGHT))
+        script.append(sh("sync %s", BROUGHT))
     if unheld:
-        script.append(f"{PATIENTLY} apt-mark unhold {words(unheld)}")
+        script.append(PATIENTLY + " apt-mark unhold " + words(unheld))
     if auto:
-        script.append(f"{PATIENTLY} apt-mark auto {words(auto)}")
+        script.append(PATIENTLY + " apt-mark auto " + words(auto))
     if going:
         script.append(_TAKE)
     if purged:
-        script.append(f"take purge {words(purged)}")
+        script.append("take purge " + words(purged))
     if removed:
-        script.append(f"take remove {words(removed)}")
+        script.append("take remove " + words(removed))
     return "\n".join(script)

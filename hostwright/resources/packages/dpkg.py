@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hostwright.common.quoting import sh
+from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Facts, Probe
 
 DPKG_LOCK = "dpkg"
@@ -20,44 +20,27 @@ MIRROR_TRIES = 5
 DPKG = Probe("dpkg-query -W -f='${Package}\\t${Version}\\t${db:Status-Abbrev}\\n'", cap_bytes=1024 * 1024)
 
 #: 600 s is what unattended-upgrades may take on a slow disk (Azure/aks-engine#1538, #3068).
-APT_GET = (
-    "DEBIAN_FRONTEND=noninteractive apt-get -y -q -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 "
+APT_OPTIONS = (
+    "-y -q -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 "
     "-o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold"
 )
+APT_GET = "DEBIAN_FRONTEND=noninteractive apt-get " + APT_OPTIONS
 
-#: Before a command that does not wait for a lock by itself: apt-mark, dpkg, apt-get for its lists. It is tried again
-#: every two seconds, for ten minutes, as long as a lock is what it fails for.
-PATIENTLY = sh(
-    "sh -c %s patiently",
-    'n=0; until said=$("$@" 2>&1); do case $said in *"locked by another process"*|*"Could not get lock"*) ;; '
-    '*) n=300 ;; esac; n=$((n + 1)); [ "$n" -le 300 ] || { printf "%s\\n" "$said"; exit 1; }; sleep 2; done; '
-    'printf "%s\\n" "$said"',
+#: A program for ``sh -c`` that runs its arguments: again every two seconds, for ten minutes, as long as a lock is what
+#: they fail for.
+PATIENCE = (
+    'n=0; until output=$("$@" 2>&1); do case $output in *"locked by another process"*|*"Could not get lock"*) ;; '
+    '*) n=300 ;; esac; n=$((n + 1)); [ "$n" -le 300 ] || { printf "%s\\n" "$output"; exit 1; }; sleep 2; done; '
+    'printf "%s\\n" "$output"'
 )
-
-#: A package that was cut off while it was unpacked (a full disk does that) can neither be configured nor mended by
-#: ``apt-get -f``: dpkg wants its archive again. One that no repository has goes; whoever needs it will find it missing.
-_UNPACK_AGAIN = f"""\
-work=$(mktemp -d); chmod 755 "$work"
-for name in $(dpkg-query -W -f='${{db:Status-Eflag}} ${{binary:Package}}\\n' | sed -n 's/^reinstreq //p'); do
-  version=$(dpkg-query -W -f='${{Version}}' "$name")
-  (cd "$work" && rm -f ./*.deb && apt-get -q download "$name=$version" && {PATIENTLY} dpkg --unpack ./*.deb) ||
-    {PATIENTLY} dpkg --remove --force-remove-reinstreq --force-depends "$name"
-done
-rm -rf "$work"
-"""
+#: Before a command that does not wait for a lock by itself: apt-mark, dpkg, apt-get for its lists.
+PATIENTLY = sh("sh -c %s patiently", PATIENCE)
 
 #: Commands after which nothing is half-installed, half-configured or waiting for a trigger.
-MEND = "\n".join(
-    [
-        _UNPACK_AGAIN,
-        f"{PATIENTLY} dpkg --configure -a --force-confdef --force-confold || true",
-        f"{APT_GET} -f install",
-        f"{PATIENTLY} dpkg --configure -a",
-    ]
-)
+MEND = sh_file(__file__, "sh/mend.sh", patiently=PATIENCE, apt_options=APT_OPTIONS).rstrip("\n")
 
 #: The same where a dpkg that was cut left its journal, while every row of its database may read as if it were in order.
-MEND_CUT = f'if [ -n "$(ls /var/lib/dpkg/updates 2>/dev/null)" ]; then\n{MEND}\nfi'
+MEND_CUT = 'if [ -n "$(ls /var/lib/dpkg/updates 2>/dev/null)" ]; then\n' + MEND + "\nfi"
 
 
 @dataclass(frozen=True, slots=True)

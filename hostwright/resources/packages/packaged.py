@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import ClassVar
 
-from hostwright.common.quoting import sh, words
+from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.resources.files.files import few
 from hostwright.resources.packages.packages import (
@@ -38,13 +38,13 @@ def reinstall_script(rows: tuple[Installed, ...], source: str) -> str:
     What was held stays held, and what was there for another package's sake goes on being so, though apt is told its
     name: else it would be left behind when that package goes.
     """
-    wanted = words(tuple(f"{row.name}={row.version}" for row in rows))
+    flags = " --reinstall --allow-change-held-packages --no-install-recommends install "
     lines = [
         update_script(source),
-        f"auto=$(apt-mark showauto {words(tuple(row.name for row in rows))})",
-        f"{APT_GET} --reinstall --allow-change-held-packages --no-install-recommends install {wanted}",
+        "auto=$(apt-mark showauto " + words(tuple(row.name for row in rows)) + ")",
+        APT_GET + flags + words(tuple(f"{row.name}={row.version}" for row in rows)),
+        'if [ -n "$auto" ]; then ' + PATIENTLY + " apt-mark auto $auto; fi",
     ]
-    lines.append(f'if [ -n "$auto" ]; then {PATIENTLY} apt-mark auto $auto; fi')
     held = tuple(row.name for row in rows if row.held)
     if held:
         lines.append(hold_script(held))
@@ -64,18 +64,7 @@ class PackagedTree:
     source: str
 
     def probes(self) -> tuple[Probe, ...]:
-        # The shell splits the list in memory; `read` in a loop would cost a system call for each byte of it.
-        script = "\n".join(
-            [
-                "IFS='\n'; set -f",
-                sh("for entry in $(grep -rsF --include='*.list' -e %s /var/lib/dpkg/info); do", f"{self.root}/"),
-                '  path=${entry#*.list:}; [ -e "$path" ] || [ -L "$path" ] || echo "gone $entry"',
-                f"  case ${{path%/*}} in {'|'.join(sh('%s', one) for one in self.libraries)})",
-                '    case $path in *.so*) echo "packaged $entry" ;; esac ;; esac',
-                "done",
-                f"find {words(self.libraries)} -maxdepth 1 -name '*.so*' -printf 'found %y %s %p %l\\n'",
-            ]
-        )
+        script = sh_file(__file__, "sh/packaged_files.sh", root=self.root, libraries="\n".join(self.libraries))
         return (DPKG, Probe(script, cap_bytes=CAP_BYTES))
 
     def plan(self, facts: Facts) -> Change | None:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from hostwright.common.quoting import sh, words
+from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
@@ -19,6 +19,7 @@ from hostwright.resources.originals import note_installed
 from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.dpkg import (
     APT_GET,
+    APT_OPTIONS,
     DPKG,
     DPKG_LOCK,
     MEND,
@@ -48,7 +49,10 @@ def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
 
 def hold_script(names: tuple[str, ...]) -> str:
     """The command that keeps apt from ever moving these packages."""
-    return f"{PATIENTLY} apt-mark hold {words(names)}"
+    return PATIENTLY + " apt-mark hold " + words(names)
+
+
+_UPDATE = PATIENTLY + " env " + APT_GET
 
 
 def update_script(source: str = "") -> str:
@@ -57,9 +61,9 @@ def update_script(source: str = "") -> str:
     One alone needs no network when it is a local repository, and does not fail for what is wrong with other sources.
     """
     if not source:
-        return f"{PATIENTLY} env {APT_GET} update"
-    options = sh("-o Dir::Etc::SourceList=%s -o Dir::Etc::SourceParts=/dev/null", source)
-    return f"{PATIENTLY} env {APT_GET} {options} -o APT::Get::List-Cleanup=0 update"
+        return _UPDATE + " update"
+    options = " -o Dir::Etc::SourceList=%s -o Dir::Etc::SourceParts=/dev/null -o APT::Get::List-Cleanup=0 update"
+    return _UPDATE + sh(options, source)
 
 
 def install_script(packages: tuple[str, ...], *, downgrade: bool = False, guard: str = "", source: str = "") -> str:
@@ -71,17 +75,13 @@ def install_script(packages: tuple[str, ...], *, downgrade: bool = False, guard:
     """
     flags = "--no-install-recommends --allow-change-held-packages" + (" --allow-downgrades" if downgrade else "")
     names = words(packages)
-    lines = [f'install() {{ {APT_GET} {flags} "$@"; }}']
+    lines = [sh_file(__file__, "sh/install.sh", apt_options=APT_OPTIONS, flags=flags, guard=guard)]
     if source:
         lines.append(update_script(source))
-    lines.append(f"install -s install {names} >/dev/null 2>&1 || {update_script()}")
+    lines.append("install -s install " + names + " >/dev/null 2>&1 || " + update_script())
     if guard:
-        lines += [
-            f"planned=$(install -s install {names} | sed -n 's/^Inst \\([^ ]*\\).*/\\1/p')",
-            sh('bad=$(printf "%%s\\n" "$planned" | grep -E -e %s || true)', guard),
-            'if [ -n "$bad" ]; then echo "hostwright: apt would also install:" $bad; exit 1; fi',
-        ]
-    lines += [note_installed(packages), f"install install {names}"]
+        lines.append("none_guarded " + names)
+    lines += [note_installed(packages), "install install " + names]
     return "\n".join(lines)
 
 
@@ -157,7 +157,7 @@ class DebsAbsent:
             return None
         names = tuple(row.name for row in found)
         verb = "purge" if self.purge else "remove"
-        script = f"{APT_GET} --allow-change-held-packages {verb} {words(names)}"
+        script = APT_GET + sh(" --allow-change-held-packages %s ", verb) + words(names)
         have = ", ".join(f"{row.name} {row.version}" for row in found)
         return Change(
             f"packages {' '.join(self.patterns)}",

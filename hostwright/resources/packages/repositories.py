@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hostwright.common.errors import InputError
-from hostwright.common.quoting import sh, words
+from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.host.hostfacts import OS_RELEASE, os_release
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
@@ -22,24 +22,11 @@ from hostwright.resources.packages.sources_gone import DISABLED, basic_regex
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import host_path
 
-#: ``dearmor FILE``: the key's bytes, whether FILE is ASCII-armored or not; with base64 alone, so that asking is cheap.
-DEARMOR = (
-    "dearmor() { if grep -q -e '-----BEGIN PGP' \"$1\"; then "
-    "sed -n '/^-----BEGIN/,/^-----END/{/^\\r*$/,/^-----END/p;}' \"$1\" | sed '/^-----/d; /^=/d' | base64 -di; "
-    'else cat "$1"; fi; }'
-)
+#: ``dearmor FILE``: the key's bytes, whether FILE is ASCII-armored or not
+DEARMOR = sh_file(__file__, "sh/dearmor.sh")
 
 NO_SOURCE = 3  #: what the question about a key ends with when there is nothing to compare it with
-LOCK_WAIT_S = 600  #: as long as apt-get waits for it (packages.APT_GET)
-#: seconds to wait for dpkg's lock, then the package file
-DPKG_INSTALL = """deadline=$(($(date +%%s) + %s))
-until said=$(LC_ALL=C dpkg --force-confdef --force-confold --install %s 2>&1); do
-  case $said in *'locked by another process'*) ;; *) echo "$said"; exit 1 ;; esac
-  [ "$(date +%%s)" -lt "$deadline" ] || { echo "$said"; exit 1; }
-  sleep 1
-done
-echo "$said"
-"""
+LOCK_WAIT_S = 600  #: as long as apt-get waits for it (``dpkg.APT_OPTIONS``)
 
 
 def deb_version(file: str) -> str:
@@ -74,15 +61,14 @@ class LocalRepo:
         if row and row.present and row.version == version and complete:
             return None
         have = ABSENT if not row or not row.present else row.version if complete else f"{row.version}, damaged"
-        script = "\n".join(
-            [
-                """kept=$(mktemp); trap 'rm -f -- "$kept"' EXIT""",
-                sh('cp -p -- %s "$kept" 2>/dev/null || true', self.list_file),
-                note_installed((self.package,)),
-                sh(DPKG_INSTALL, LOCK_WAIT_S, host_path(self.artifact)),
-                sh('if [ -s "$kept" ]; then cp -p -- "$kept" %s; fi', self.list_file),
-            ]
+        install = sh_file(
+            __file__,
+            "sh/local_repo.sh",
+            deb=host_path(self.artifact),
+            list_file=self.list_file,
+            lock_wait_s=LOCK_WAIT_S,
         )
+        script = note_installed((self.package,)) + "\n" + install
         return Change(
             f"repository {self.package}", have, version, (Step(script, DPKG_LOCK),), artifacts=(self.artifact.name,)
         )
@@ -109,7 +95,7 @@ class RepoDropped:
         present = row is not None and (row.present or row.broken)
         if not present and not self.needed_for.holds(facts):
             return None
-        script = f"{APT_GET} purge {words((self.package,))}"
+        script = APT_GET + sh(" purge %s", self.package)
         have = "installed" if present else "installed by this plan"
         want = f"{ABSENT} (frees its copy in /var)"
         return Change(f"repository {self.package}", have, want, (Step(script, DPKG_LOCK),))
@@ -146,35 +132,15 @@ class Keyring:
         answer = facts[self.probes()[0]]
         if answer.ok or (answer.status == NO_SOURCE and self.artifact):
             return None
-        new = f"{self.path}.hostwright-new"
-        lines = [
-            keep_original(self.path),
-            DEARMOR,
-            sh("install -m 644 -o root -g root /dev/null %s", new),
-            sh("dearmor %s > %s", self.source, new),
-        ]
-        if self.fingerprint:
-            lines += [
-                "home=$(mktemp -d)",
-                sh(
-                    'found=$(gpg --homedir "$home" --batch --quiet --no-auto-check-trustdb --with-colons '
-                    "--import-options show-only --import %s | sed -n '/^pub/,/^fpr/s/^fpr:*\\([0-9A-F]*\\):*$/\\1/p')",
-                    new,
-                ),
-                'rm -rf -- "$home"',
-                sh(
-                    'if [ "$found" != %s ]; then rm -f -- %s; echo "hostwright: %s holds the key $found"; exit 1; fi',
-                    self.fingerprint,
-                    new,
-                    self.source,
-                ),
-            ]
-        lines.append(sh("mv -fT -- %s %s", new, self.path))
+        take = sh_file(
+            __file__, "sh/keyring.sh", source=self.source, path=self.path, fingerprint=self.fingerprint or ""
+        )
+        script = keep_original(self.path) + "\n" + DEARMOR + take
         return Change(
             f"key {self.path}",
             "absent or another",
             self.fingerprint or f"the key in {self.source}",
-            (Step("\n".join(lines)),),
+            (Step(script),),
             artifacts=(self.artifact,) if self.artifact else (),
         )
 

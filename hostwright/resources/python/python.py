@@ -12,13 +12,12 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import PurePosixPath
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from hostwright.common.quoting import sh, words
+from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.host.hostfacts import PYTHONS, pythons
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
 from hostwright.resources.files.files import ABSENT, few, write_script
@@ -164,25 +163,10 @@ class Venv:
         return due
 
     def _finish_script(self, recipe: Recipe) -> str:
-        """Mark the venv as complete, turn the link in one rename, remove what is neither this one nor the one before.
-
-        Nothing is flushed: what a power failure cuts short has another size than pip recorded, and is found by that.
-        """
-        new = f"{self.path}.hostwright-new"
-        return "\n".join(
-            [
-                sh("printf 'complete\\n' > %s", f"{recipe.home}/{MARKER}"),
-                sh("old=$(readlink -- %s || true)", self.path),
-                keep_original(self.path),
-                sh("if [ -e %s ] && [ ! -L %s ]; then", self.path, self.path)
-                + sh(" mv -T -- %s %s.before-hostwright.$$; fi", self.path, self.path),
-                sh("mkdir -p -- %s", PurePosixPath(self.path).parent),
-                sh("ln -sfn -- %s %s && mv -fT -- %s %s", recipe.home, new, new, self.path),
-                sh("for home in %s/%s-py3.*-????????????; do", HOMES, recipe.name),
-                sh('  case $home in %s|"$old") ;; *) rm -rf -- "$home" ;; esac', recipe.home),
-                "done",
-            ]
-        )
+        """Mark the venv as complete, turn the link in one rename, remove all but this one and the one before."""
+        complete = sh("printf 'complete\\n' > %s", f"{recipe.home}/{MARKER}")
+        turn = sh_file(__file__, "sh/venv_finished.sh", path=self.path, home=recipe.home, stem=f"{HOMES}/{recipe.name}")
+        return "\n".join([complete, keep_original(self.path), turn])
 
 
 def find_drifts(recipe: Recipe, venv: FoundVenv) -> list[Drift]:
@@ -272,9 +256,9 @@ def mend_script(recipe: Recipe, drifts: list[Drift]) -> str:
 
 def _pip(recipe: Recipe, arguments: str) -> list[str]:
     """Commands that run ``pip install`` in the venv, from the wheelhouse where there is one."""
-    install = sh(f"%s -I -m pip install {_PIP_FLAGS}", f"{recipe.home}/bin/python")
+    install = sh("%s -I -m pip install ", f"{recipe.home}/bin/python") + _PIP_FLAGS
     if recipe.wheelhouse is None:
-        return [f"{install} {arguments}"]
+        return [install + " " + arguments]
     wheels = f"{recipe.home}.wheels"
     return [
         sh("trap %s EXIT", sh("rm -rf -- %s", wheels)),
@@ -282,7 +266,7 @@ def _pip(recipe: Recipe, arguments: str) -> list[str]:
         # the directories in the archive are dropped: a wheel lands in this one, whatever its name says
         sh("tar -xf %s -C %s --no-same-owner --transform %s", host_path(recipe.wheelhouse), wheels, "s,.*/,,")
         + " --wildcards --wildcards-match-slash '*.whl'",
-        sh(f"{install} --no-index --find-links %s {arguments.replace('%', '%%')}", wheels),
+        install + sh(" --no-index --find-links %s ", wheels) + arguments,
     ]
 
 

@@ -9,48 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from hostwright.common.quoting import sh, words
+from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Probe
-
-_FIND_FORMAT = r"%p\t%s\n"
-
-#: First the files that there are (path, size), then pip's RECORDs (path, hash, size): the first file of each package
-#: that is missing or of another size. Files outside site-packages are looked at in bin/ only.
-_COMPARE = r"""
-NR == FNR { size[$1] = $2; next }
-FNR == 1 { told = 0 }
-told || $2 !~ /^sha256=/ || $1 ~ /(^|\/)(include|__pycache__)\// { next }
-$1 ~ /^\.\.\// && $1 !~ /^\.\.\/\.\.\/\.\.\/bin\// { next }
-{
-  path = ($1 ~ /^\.\.\//) ? $1 : "./" $1
-  if (!(path in size) || size[path] != $3 + 0) {
-    split(FILENAME, part, "/")
-    printf "damage\t%s\t%s\n", part[1], $1
-    told = 1
-  }
-}
-"""
-
-_LOOK = r"""
-  [ -e "$home/$marker" ] || continue
-  set -- "$home"/lib/python3*/site-packages
-  printf 'home\t%s\n' "$home"
-  [ -x "$home/bin/python" ] || printf 'gone\tinterpreter\n'
-  [ -d "$1/pip" ] || printf 'gone\tpip\n'
-  cd "$1" || { printf 'gone\tsite-packages\n'; continue; }
-  sum=$(sha256sum <"$home/$constraints") && printf 'constraints\t%s\n' "${sum%% *}"
-  set --
-  for dist in *.dist-info; do
-    if [ -s "$dist/RECORD" ]; then
-      set -- "$@" "$dist/RECORD"
-      printf 'dist\t%s\trecorded\n' "$dist"
-    else
-      printf 'dist\t%s\tbare\n' "$dist"
-    fi
-  done
-  find . ../../../bin \( -name include -o -name __pycache__ \) -prune -o -type f -printf "$format" |
-    awk -F '[\t,]' "$compare" - "$@"
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +64,8 @@ class Venvs:
 
 def audit_probe(link: str, homes: tuple[str, ...], marker: str, constraints: str) -> Probe:
     """The question about a link and those of these venvs that were completed."""
-    return Probe(
-        sh("printf 'link\\t%%s\\n' \"$(readlink -- %s)\"\n", link)
-        + sh("marker=%s; constraints=%s; format=%s\ncompare=%s\n", marker, constraints, _FIND_FORMAT, _COMPARE)
-        + f"for home in {words(homes)}; do{_LOOK}done",
-    )
+    values = {"link": link, "homes": homes, "marker": marker, "constraints": constraints}
+    return Probe(sh_file(__file__, "sh/venv_audit.sh", **values))
 
 
 def parse_audit(text: str) -> Venvs:

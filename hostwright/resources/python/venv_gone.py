@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
-from hostwright.common.quoting import sh
+from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.resources import originals
 from hostwright.resources.files.paths import ABSENT, few
@@ -14,13 +13,8 @@ from hostwright.resources.files.paths import ABSENT, few
 #: What it does to those who run a program of it.
 TAKES = "removes the environment that jobs run from"
 
-#: ``pid name`` of the processes that run a program of one of these directories, or have one of its libraries open.
-#: A venv's Python is a link to the system's, so the program's own file says nothing.
-_USERS = r"""
-for pid in $(grep -lzEe "^($places)/" /proc/[0-9]*/cmdline; grep -lFe "$folder" /proc/[0-9]*/maps); do
-  pid=${pid#/proc/}; echo "${pid%%/*}"
-done | sort -un | while read -r pid; do read -r name <"/proc/$pid/comm" && echo "user=$name ($pid)"; done
-"""
+#: ``oldest_back PATH``: puts the oldest ``PATH.before-hostwright.*`` back to ``PATH`` where nothing is there now
+OLDEST_BACK = sh_file(__file__, "sh/oldest_back.sh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,28 +30,14 @@ class VenvGone:
     name: str  #: with which the names of this one's venvs begin
 
     @property
-    def _pattern(self) -> str:
-        """The shell pattern of the venvs' directories, and of what pip unpacked beside them."""
-        return sh("%s-py3.*-????????????", f"{self.homes}/{self.name}")
+    def _values(self) -> dict[str, str]:
+        """What both of its scripts stand on; ``stem`` is what the directories of its venvs begin with."""
+        stem = f"{self.homes}/{self.name}"
+        return {"path": self.path, "homes": self.homes, "stem": stem, "kept": originals.kept(self.path)}
 
     def probes(self) -> tuple[Probe, ...]:
-        homes = f"{self.homes}/{self.name}-py3."
-        places = "|".join((re.escape(self.path), f"{re.escape(homes)}[^/]*"))
-        lines = [
-            sh("link=%s; free=yes; case $(readlink -- %s) in", self.path, self.path),
-            sh("  %s/*) echo ours= ;;", self.homes),
-            '  *) if [ -e "$link" ] || [ -L "$link" ]; then free=; fi ;;',
-            "esac",
-            f"for home in {self._pattern} {self._pattern}.wheels; do",
-            '  if [ -d "$home" ]; then echo "home=$home"; fi',
-            "done",
-            sh('for old in "$link".before-hostwright.* %s; do', originals.kept(self.path)),
-            '  if [ -n "$free" ] && { [ -e "$old" ] || [ -L "$old" ]; }; then echo aside=; break; fi',
-            "done",
-            sh('if [ -d %s ] && [ -z "$(ls -A -- %s)" ]; then echo empty=; fi', self.homes, self.homes),
-            sh("places=%s; folder=%s", places, homes) + _USERS + "exit 0",
-        ]
-        return (Probe("\n".join(lines), root=True),)
+        places = "|".join((re.escape(self.path), re.escape(f"{self.homes}/{self.name}-py3.") + "[^/]*"))
+        return (Probe(sh_file(__file__, "sh/venv_gone_look.sh", **self._values, places=places), root=True),)
 
     def plan(self, facts: Facts) -> Change | None:
         rows = [line.partition("=")[::2] for line in facts[self.probes()[0]].text.splitlines()]
@@ -77,30 +57,7 @@ class VenvGone:
         return tuple(value for kind, value in rows if kind == "user")
 
     def _script(self) -> str:
-        return "\n".join(
-            [
-                sh("case $(readlink -- %s || true) in %s/*) rm -f -- %s ;; esac", self.path, self.homes, self.path),
-                sh("rm -f -- %s", f"{self.path}.hostwright-new"),
-                f"rm -rf -- {self._pattern} {self._pattern}.wheels",
-                oldest_back(self.path),
-                sh("kept=%s; place=%s", originals.kept(self.path), self.path),
-                'if [ -L "$kept" ] && [ ! -e "$place" ] && [ ! -L "$place" ]; then cp -aT -- "$kept" "$place"; fi',
-                originals.FORGET + sh("forget %s", self.path),
-                sh("for folder in %s %s; do", self.homes, PurePosixPath(self.homes).parent),
-                '  if [ -d "$folder" ]; then rmdir --ignore-fail-on-non-empty -- "$folder"; fi',
-                "done",
-            ]
-        )
+        return OLDEST_BACK + originals.FORGET + sh_file(__file__, "sh/venv_gone.sh", **self._values)
 
     def removal(self) -> tuple[Resource, ...]:
         return ()
-
-
-def oldest_back(path: str) -> str:
-    """Commands that put the oldest ``PATH.before-hostwright.*`` back to ``path`` where nothing is there now."""
-    return "\n".join(
-        [
-            sh("old=$(ls -1dtrc -- %s.before-hostwright.* 2>/dev/null | head -n 1)", path),
-            sh('if [ -n "$old" ] && [ ! -e %s ] && [ ! -L %s ]; then mv -T -- "$old" %s; fi', path, path, path),
-        ]
-    )

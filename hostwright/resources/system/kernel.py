@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.quoting import sh, words
+from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.host.hostfacts import UNAME
 from hostwright.plan.model import Change, Deferred, Facts, Probe, Reboot, Resource, Step
 from hostwright.resources.files.files import ABSENT
 from hostwright.resources.originals import note_installed
 from hostwright.resources.packages.debs_gone import Database, DebsGone
-from hostwright.resources.packages.dpkg import MEND_CUT
+from hostwright.resources.packages.dpkg import APT_OPTIONS, MEND_CUT, PATIENCE
 from hostwright.resources.packages.packages import (
     APT_GET,
     DPKG,
@@ -132,7 +132,7 @@ class KernelsAsBefore:
         if unheld:
             have += [f"{name} held" for name in unheld]
             want += ["no kernel package held that was not"]
-            unhold = f"{MEND_CUT}\n{PATIENTLY} apt-mark unhold {words(unheld)}"
+            unhold = MEND_CUT + "\n" + PATIENTLY + " apt-mark unhold " + words(unheld)
             steps = (Step(unhold, DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES), *steps)
         return Change("kernel packages", ", ".join(have), "; ".join(want), steps) if steps else None
 
@@ -140,26 +140,23 @@ class KernelsAsBefore:
         return ()
 
 
-_INSTALL = f"{APT_GET} --no-install-recommends --allow-change-held-packages"
-
-
 def _headers(package: str) -> str:
-    install = sh(f"{_INSTALL} install %s", package)
-    return f"{note_installed((package,))}\n{install} || {{ {update_script()} && {install}; }}"
+    install = APT_GET + sh(" --no-install-recommends --allow-change-held-packages install %s", package)
+    return note_installed((package,)) + "\n" + install + " || { " + update_script() + " && " + install + "; }"
 
 
 def _headers_again(package: str) -> str:
-    """Packages whose files were deleted count as installed for dpkg, and most files are in those it depends on."""
-    parts = sh("apt-cache depends --recurse --installed --important %s", package) + " | grep '^linux-' | sort -u"
-    again = f"{_INSTALL} --reinstall install $parts"
-    keep = f'if [ -n "$auto" ]; then {PATIENTLY} apt-mark auto $auto; fi'  # apt takes what it is named for wanted
-    return f"parts=$({parts})\nauto=$(apt-mark showauto $parts)\n{again} || {{ {update_script()} && {again}; }}\n{keep}"
+    values = {"package": package, "apt_options": APT_OPTIONS, "update": update_script(), "patiently": PATIENCE}
+    return sh_file(__file__, "sh/headers_again.sh", **values).rstrip("\n")
 
 
 #: What is there to be held is asked on the host: the headers bring packages whose names only apt knows.
 _HOLD = (
-    f"dpkg-query -W -f='${{db:Status-Status}} ${{Package}}\\n' {words(KERNEL_PACKAGES)} 2>/dev/null |"
-    f" sed -n 's/^installed //p' | xargs -r {PATIENTLY} apt-mark hold"
+    "dpkg-query -W -f='${db:Status-Status} ${Package}\\n' "
+    + words(KERNEL_PACKAGES)
+    + " 2>/dev/null | sed -n 's/^installed //p' | xargs -r "
+    + PATIENTLY
+    + " apt-mark hold"
 )
 
 

@@ -5,21 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from hostwright.common.quoting import sh, words
+from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources import originals
 from hostwright.resources.files.files import ABSENT
 from hostwright.resources.packages.packages import DPKG_LOCK
-from hostwright.resources.python.venv_gone import oldest_back
+from hostwright.resources.python.venv_gone import OLDEST_BACK
 
-#: ``found PATTERN``: name and path, links in its directory's name followed, of what the loader opens for each matching
-#: name of its cache: the first entry of this architecture. Whether the file is there is the concern of who brought it.
-FOUND = r"""found() { last=; /sbin/ldconfig -p | sed -n 's/^[[:space:]]*\([^ ]*\) (libc6,x86-64[^)]*) => /\1 /p' |
-  grep -E "^($1) " | while read -r name path; do
-    [ "$name" != "$last" ] || continue
-    echo "$name $(cd -P -- "${path%/*}" && pwd || echo "${path%/*}")/${path##*/}"; last=$name
-  done; }"""
+#: ``found PATTERN``: name and path of what the loader opens for each matching name
+FOUND = sh_file(__file__, "sh/loader_found.sh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +30,11 @@ class LoaderCache:
     conf: str = field(metadata=NO_IDENTITY)
 
     @property
-    def _ask(self) -> str:
-        pattern = "|".join(re.escape(name) for name in self.libraries)
-        return f"{FOUND}\n" + sh("found %s", pattern)
+    def _pattern(self) -> str:
+        return "|".join(re.escape(name) for name in self.libraries)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (Probe(self._ask),)
+        return (Probe(FOUND + sh("found %s", self._pattern)),)
 
     def plan(self, facts: Facts) -> Change | None:
         lines = (line.partition(" ") for line in facts[self.probes()[0]].text.splitlines())
@@ -52,29 +46,16 @@ class LoaderCache:
             "loader cache",
             ", ".join(f"{name} {found.get(name, ABSENT)}" for name in wrong),
             f"below {self.home}",
-            (Step("\n".join(["/sbin/ldconfig", *self._check()]), DPKG_LOCK),),  # dpkg's triggers run it as well
+            (Step("/sbin/ldconfig\n" + FOUND + self._check(), DPKG_LOCK),),  # dpkg's triggers run it as well
         )
 
     def removal(self) -> tuple[Resource, ...]:
         return ()  # whoever takes away libraries, or the file that names their directories, runs ldconfig
 
-    def _check(self) -> list[str]:
+    def _check(self) -> str:
         """What another directory puts first, ldconfig alone cannot mend: say which, and fail."""
-        return [
-            f"places=$({self._ask})",
-            "bad=",
-            f"for name in {words(self.libraries)}; do",
-            '  path=$(echo "$places" | sed -n "s/^$name //p")',
-            sh("  case $path in %s/*) continue ;; esac", self.home),
-            '  echo "hostwright: the loader finds $name at ${path:-no place}"; bad=1',
-            "done",
-            sh(
-                'if [ -n "$bad" ]; then echo "hostwright: not below" %s "as" %s "wants; either the library is not '
-                'there, or one of these names another directory first:"; grep -rs . /etc/ld.so.conf.d; exit 1; fi',
-                self.home,
-                self.conf,
-            ),
-        ]
+        values = {"libraries": self.libraries, "pattern": self._pattern, "home": self.home, "conf": self.conf}
+        return sh_file(__file__, "sh/loader_check.sh", **values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,48 +140,44 @@ class AlternativeGone:
     target: str
 
     def probes(self) -> tuple[Probe, ...]:
-        kept = originals.kept(self.link)
-        lines = [
-            sh("update-alternatives --list %s | grep -qxF -e %s && echo registered", self.name, self.target),
-            sh("if [ -e %s ] || [ -L %s ]; then exit 0; fi", self.link, self.link),
-            sh("case $(readlink -- %s) in ''|%s) ;; *) echo kept ;; esac", kept, _settings(self.name)[1]),
-            sh("for old in %s.before-hostwright.*; do", self.link),
-            '  if [ -e "$old" ] || [ -L "$old" ]; then echo aside; break; fi',
-            "done; exit 0",
-        ]
-        return (Probe("\n".join(lines), root=True),)
+        return (
+            Probe(
+                sh_file(
+                    __file__,
+                    "sh/alternative_gone_look.sh",
+                    name=self.name,
+                    link=self.link,
+                    target=self.target,
+                    kept=originals.kept(self.link),
+                    chosen=_settings(self.name)[1],
+                ),
+                root=True,
+            ),
+        )
 
     def plan(self, facts: Facts) -> Change | None:
         found = set(facts[self.probes()[0]].text.split())
         if not found & {"registered", "kept", "aside"}:
             return None
         have = f"{self.target} is a choice" if "registered" in found else ABSENT
-        step = Step("\n".join(self._script()), DPKG_LOCK)
+        step = Step(self._script(), DPKG_LOCK)
         return Change(f"alternative {self.link}", have, f"as before, without {self.target}", (step,))
 
-    def _script(self) -> list[str]:
-        choices, chosen = map(originals.kept, _settings(self.name))
-        kept = originals.kept(self.link)
-        return [
-            sh("choices() { update-alternatives --list %s 2>/dev/null || true; }", self.name),
-            sh("if choices | grep -qxF -e %s; then", self.target),
-            sh("  update-alternatives --remove %s %s", self.name, self.target),
-            sh("  by=$(sed -n 1p %s 2>/dev/null || true); was=$(readlink -- %s || true)", choices, chosen),
-            '  if [ "$by" = manual ] && choices | grep -qxF -e "$was"; then',
-            sh('    update-alternatives --set %s "$was"', self.name),
-            "  fi",
-            "fi",
-            # Another choice of ours, of a former stack, may have the name yet: whoever takes that puts the link back.
-            "forgotten=yes",
-            sh("case $(readlink -- %s || true) in ''|%s) ;;", kept, _settings(self.name)[1]),
-            sh("  *) if [ -e %s ] || [ -L %s ]; then forgotten=", self.link, self.link),
-            sh("  else cp -aT -- %s %s; fi ;;", kept, self.link),
-            "esac",
-            oldest_back(self.link),
-            f'{originals.FORGET}if [ -n "$forgotten" ]; then',
-            *(sh("  forget %s", path) for path in (self.link, *_settings(self.name))),
-            "fi",
-        ]
+    def _script(self) -> str:
+        choices, chosen = _settings(self.name)
+        take = sh_file(
+            __file__,
+            "sh/alternative_gone.sh",
+            name=self.name,
+            link=self.link,
+            target=self.target,
+            choices=choices,
+            chosen=chosen,
+            kept_choices=originals.kept(choices),
+            kept_chosen=originals.kept(chosen),
+            kept_link=originals.kept(self.link),
+        )
+        return OLDEST_BACK + originals.FORGET + take
 
     def removal(self) -> tuple[Resource, ...]:
         return ()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import ClassVar
 
-from hostwright.common.quoting import sh, words
+from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.model import Change, Facts, Planned, Probe, Resource, Step, users_of
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.conditions import Condition
@@ -46,23 +46,6 @@ class Service:
         return (ServiceGone(self.unit),) if self.running else ()
 
 
-#: Prints those of the files in "$@" that changed after the unit's process began; nothing when it does not run.
-#: The bus gives the time in µs on every systemd (``systemctl show --timestamp=us`` is younger than Ubuntu 20.04's).
-#: A file from the future, written before the clock was set, does not count: no restart could make it older.
-_NEWER = r"""
-newer() {
-  bus=org.freedesktop.systemd1
-  began=$(busctl get-property "$bus" "$object" "$bus.Service" MainPID ExecMainStartTimestamp) || return 0
-  case $began in "u 0"*) return 0 ;; esac
-  now=$(date +%s%6N)
-  stat -L -c '%.6Y %n' -- "$@" 2>/dev/null | while read -r changed path; do
-    changed=${changed%.*}${changed#*.}
-    if [ "$changed" -gt "${began##* }" ] && [ "$changed" -le "$now" ]; then echo "$path"; fi
-  done
-}
-"""
-
-
 @dataclass(frozen=True, slots=True)
 class RestartedAfter:
     """A running unit that was started after all of these files were last changed: what it reads only when it starts.
@@ -80,7 +63,7 @@ class RestartedAfter:
 
     def probes(self) -> tuple[Probe, ...]:
         kept = any(path.startswith(f"{ORIGIN}/") for path in self.files)  # which is for root alone
-        own = Probe(f"{self._newer()}\n{self._ask()}", root=kept)
+        own = Probe(self._newer() + self._ask(), root=kept)
         return (own, *(probe for one in self.inputs for probe in one.probes()))
 
     def plan(self, facts: Facts) -> Change | None:
@@ -92,8 +75,7 @@ class RestartedAfter:
         have = f"started before {names} changed" if newer else "running with what is about to change"
         script = "\n".join(
             [
-                self._newer(),
-                f'if [ -z "$({self._ask()})" ]; then exit 0; fi',
+                self._newer() + 'if [ -z "$(' + self._ask() + ')" ]; then exit 0; fi',
                 sh("systemctl reset-failed -- %s 2>/dev/null || true", self.unit),
                 sh("systemctl restart -- %s || { journalctl -u %s -n 30 --no-pager; exit 1; }", self.unit, self.unit),
             ]
@@ -114,7 +96,7 @@ class RestartedAfter:
         return (RestartedAfter(self.unit, marks, gone),)
 
     def _newer(self) -> str:
-        return sh("object=%s", _bus_path(self.unit)) + _NEWER
+        return sh_file(__file__, "sh/newer.sh", object=_bus_path(self.unit))
 
     def _ask(self) -> str:
         return "newer " + words(self.files)

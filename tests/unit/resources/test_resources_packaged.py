@@ -86,21 +86,26 @@ def test_what_is_not_installed_is_another_states_concern() -> None:
 
 def test_the_question_finds_what_is_gone_empty_and_turned(tmp_path: Path) -> None:
     info, root = tmp_path / "info", tmp_path / "cuda 11.2"
-    lib = root / "lib"
+    lib, extras = root / "lib", root / "extras"
     info.mkdir()
     lib.mkdir(parents=True)
+    extras.mkdir()
+    (extras / "libb.so").write_text("bb")
     (lib / "liba.so.1").symlink_to("liba.so.1.0")
     (lib / "liba.so.1.0").write_text("a")
-    names = ("bin/nvcc", "lib/liba.so.1", "lib/liba.so.1.0", "lib")
+    names = ("bin/nvcc", "lib/liba.so.1", "lib/liba.so.1.0", "lib", "extras/libb.so", "extras/deeper/libc.so")
     (info / "cuda-a.list").write_text("/.\n/usr\n" + "".join(f"{root}/{name}\n" for name in names))
     (info / "cuda-a.md5sums").write_text(f"0  {root}/other\n")
-    script = PackagedTree(str(root), (str(lib),), "/l").probes()[1].script.replace(INFO, str(info))
+    script = PackagedTree(str(root), (str(lib), str(extras)), "/l").probes()[1].script.replace(INFO, str(info))
     _, said = ask(script)
     assert sorted(said.splitlines()) == sorted(
         [
             f"gone {info}/cuda-a.list:{root}/bin/nvcc",
             f"packaged {info}/cuda-a.list:{lib}/liba.so.1",
             f"packaged {info}/cuda-a.list:{lib}/liba.so.1.0",
+            f"gone {info}/cuda-a.list:{extras}/deeper/libc.so",
+            f"packaged {info}/cuda-a.list:{extras}/libb.so",
+            f"found f 2 {extras}/libb.so ",
             f"found l 11 {lib}/liba.so.1 liba.so.1.0",
             f"found f 1 {lib}/liba.so.1.0 ",
         ]

@@ -158,3 +158,27 @@ def test_a_package_that_was_cut_off_while_unpacked_gets_its_archive_again_before
     assert "gcc-10" in change.have
     assert script.index("reinstreq") < script.index("dpkg --unpack") < script.index("dpkg --configure -a")
     assert change.steps[0].tries > 1
+
+
+@pytest.mark.parametrize("has_archive", [True, False])
+def test_what_was_cut_off_is_unpacked_again_or_goes_where_no_repository_has_it(
+    tmp_path: Path, has_archive: bool
+) -> None:
+    bin_, log = tmp_path / "bin", tmp_path / "log"
+    program(
+        bin_,
+        "dpkg-query",
+        'case "$2" in *Eflag*) echo "reinstreq gcc-10:amd64"; echo "ok bash" ;; *) echo 10.2.1-6 ;; esac',
+    )
+    program(bin_, "dpkg", f'echo "dpkg $*" >>{log}')
+    download = "touch gcc-10.deb" if has_archive else "exit 100"
+    program(bin_, "apt-get", f'echo "apt-get $*" >>{log}\ncase "$*" in *download*) {download} ;; esac')
+    (change,) = changes_of(DpkgInOrder(), {"dpkg-query": "gcc-10\t10.2.1-6\tiHR\n"})
+    assert run(change.steps[0].script, path=bin_).returncode == 0
+    fetch, unpack, configure, fix, last = log.read_text().splitlines()
+    assert fetch == "apt-get -q download gcc-10:amd64=10.2.1-6"
+    gone = "dpkg --remove --force-remove-reinstreq --force-depends gcc-10:amd64"
+    assert unpack == ("dpkg --unpack ./gcc-10.deb" if has_archive else gone)
+    assert configure == "dpkg --configure -a --force-confdef --force-confold"
+    assert fix.startswith("apt-get -y ") and fix.endswith(" -f install")
+    assert last == "dpkg --configure -a"

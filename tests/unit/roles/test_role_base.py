@@ -127,10 +127,28 @@ def test_headers_are_those_of_the_running_kernel() -> None:
     assert script(change).endswith(f"xargs -r {PATIENTLY} apt-mark hold")
 
 
-def test_headers_whose_files_are_gone_are_installed_again_with_what_they_stand_on() -> None:
+@pytest.mark.parametrize("known", [True, False], ids=["lists are fresh", "lists are stale"])
+def test_headers_whose_files_are_gone_are_installed_again_with_what_they_stand_on(tmp_path: Path, known: bool) -> None:
     (change,) = plan(**{"build/Makefile": NOTHING})
-    assert f"depends --recurse --installed --important linux-headers-{KERNEL} |" in script(change)
-    assert "--reinstall install $parts" in script(change)
+    bin_, log = tmp_path / "bin", tmp_path / "log"
+    headers, common = f"linux-headers-{KERNEL}", "linux-headers-5.10.0-28-common"
+    program(bin_, "apt-cache", f'[ "$*" = "depends --recurse --installed --important {headers}" ] || exit 1\n'
+            f'printf "%s\\n" {headers} "  Depends: {common}" {common} gcc-10')  # fmt: skip
+    program(bin_, "apt-mark", f'[ "$1" != showauto ] || echo {common}; echo "$*" >>{log}')
+    program(bin_, "apt-get", f'echo "apt-get $*" >>{log}; case "$*" in *update) touch {tmp_path}/updated ;; '
+            f'*) {":" if known else f"[ -e {tmp_path}/updated ]"} ;; esac')  # fmt: skip
+    program(bin_, "dpkg-query", f"echo installed {headers}")
+    assert run(script(change), path=bin_).returncode == 0
+    both = f"{headers} {common}"
+    install = f"--no-install-recommends --allow-change-held-packages --reinstall install {both}"
+    lines = log.read_text().splitlines()
+    assert [line.rpartition("force-confold ")[2] for line in lines] == [
+        f"showauto {both}",
+        install,
+        *([] if known else ["update", install]),
+        f"auto {common}",
+        f"hold {headers}",
+    ]
 
 
 def test_kernels_stay_where_they_are() -> None:

@@ -11,13 +11,13 @@ import pytest
 from hostwright.plan.model import Answer, Change, Deferred, Refusal
 from hostwright.plan.roles.role import Wanted
 from hostwright.resources.python.interpreters import VenvPackage
-from hostwright.resources.python.python import CONSTRAINTS, MARKER, Recipe, Venv
+from hostwright.resources.python.python import CONSTRAINTS, HOMES, MARKER, Recipe, Venv
 from hostwright.resources.python.venv_audit import audit_probe, parse_audit
 from hostwright.stack.stack import Artifact
 from hostwright.standard.roles.tensorflow import Tensorflow, tensorflow
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 from tests.unit.support.facts import Replies, changes_of
-from tests.unit.support.shell import ask
+from tests.unit.support.shell import ask, run
 from tests.unit.support.stacks import load_stack
 
 STACK = load_stack("tensorflow-2.9")
@@ -76,7 +76,8 @@ def test_a_bare_host_gets_venv_support_and_a_venv() -> None:
     home = recipe().home
     assert f"/usr/bin/python3.9 -I -m venv --clear {home}" in create, "plain python3 changes with the distribution"
     assert f"-r {home}/constraints.txt tensorflow==2.9.0" in install
-    assert finish.index(MARKER) < finish.index(f"{LINK}.hostwright-new"), "switched in before it is complete"
+    assert f"path={LINK}\n" in finish
+    assert finish.index(MARKER) < finish.index("ln -sfn "), "switched in before it is complete"
 
 
 @pytest.mark.parametrize(
@@ -193,11 +194,38 @@ def test_edited_constraints_are_written_again_and_nothing_is_installed() -> None
     assert "pip install" not in text_of(change)
 
 
-def test_new_pins_are_built_beside_and_the_one_before_is_kept() -> None:
-    before = f"{LINK}-py3.9-000000000000"
-    script = only(plan(f"link\t{before}\n")).steps[-1].script
-    assert "old=$(readlink" in script
-    assert f'case $home in {recipe().home}|"$old") ;;' in script
+def test_new_pins_are_built_beside_and_the_one_before_is_kept(tmp_path: Path) -> None:
+    homes, link = tmp_path / "venvs", tmp_path / "opt/tensorflow-2.9"
+    new, before, older, of_another = (
+        homes / name
+        for name in (
+            Path(recipe().home).name,
+            "tensorflow-2.9-py3.9-000000000000",
+            "tensorflow-2.9-py3.8-111111111111",
+            "tensorflow-2.90-py3.9-000000000000",
+        )
+    )
+    for home in (new, before, older, of_another):
+        home.mkdir(parents=True)
+    link.parent.mkdir()
+    link.symlink_to(before)
+    script = only(plan(f"link\t{LINK}-py3.9-000000000000\n")).steps[-1].script
+    assert run(script.replace(HOMES, str(homes)).replace(LINK, str(link))).returncode == 0
+    assert link.readlink() == new
+    assert (new / MARKER).exists()
+    assert sorted(homes.iterdir()) == sorted([new, before, of_another])
+
+
+@pytest.mark.parametrize("in_the_way", [True, False])
+def test_a_directory_in_the_place_of_the_link_is_moved_aside(tmp_path: Path, in_the_way: bool) -> None:
+    homes, link = tmp_path / "venvs", tmp_path / "opt/tensorflow-2.9"
+    (homes / Path(recipe().home).name).mkdir(parents=True)
+    if in_the_way:
+        link.mkdir(parents=True)
+    script = only(plan("link\t\n")).steps[-1].script
+    assert run(script.replace(HOMES, str(homes)).replace(LINK, str(link))).returncode == 0
+    assert link.is_symlink()
+    assert len(list(link.parent.glob("*.before-hostwright.*"))) == in_the_way
 
 
 def test_no_umask_of_root_keeps_users_out() -> None:

@@ -1,0 +1,19 @@
+# Takes over the key in $source as $path; one with another fingerprint than $fingerprint is refused. Needs dearmor.
+: "${source:?}"
+: "${path:?}"
+: "${fingerprint?}"
+new=$path.hostwright-new
+install -m 644 -o root -g root /dev/null "$new"
+dearmor "$source" >"$new"
+if [ -n "$fingerprint" ]; then
+  home=$(mktemp -d)
+  key=$(gpg --homedir "$home" --batch --quiet --no-auto-check-trustdb --with-colons \
+    --import-options show-only --import "$new" | sed -n '/^pub/,/^fpr/s/^fpr:*\([0-9A-F]*\):*$/\1/p')
+  rm -rf -- "$home"
+  if [ "$key" != "$fingerprint" ]; then
+    rm -f -- "$new"
+    echo "hostwright: $source holds the key $key"
+    exit 1
+  fi
+fi
+mv -fT -- "$new" "$path"

@@ -1,0 +1,29 @@
+# take VERB PACKAGE...: of these packages those that are still there go, and nothing else. Whoever brings one later is
+# not us, so that they are struck from the lists $brought and $installed. VERB: purge or remove.
+# $patiently: a program for `sh -c` that runs its arguments, and again while another process has the lock.
+# shellcheck disable=SC2016,SC2086  # dpkg's own expressions; $apt_options and $names are words
+: "${apt_options:?}"
+: "${patiently:?}"
+: "${brought:?}"
+: "${installed:?}"
+forget() {
+  for list in "$brought" "$installed"; do
+    [ -e "$list" ] || continue
+    printf '%s\n' "$@" | awk 'NR == FNR { gone[$1]; next } !($NF in gone)' - "$list" >"$list.new"
+    mv -f "$list.new" "$list"
+  done
+}
+take() {
+  verb=$1; shift
+  names=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
+    sed -n '/^not-installed /!s/^[^ ]* //p' | sort -u)
+  [ -n "$names" ] || { forget "$@"; return 0; }
+  also=$(LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get $apt_options -s --allow-change-held-packages "$verb" $names |
+    sed -n 's/^\(Inst\|Remv\|Purg\) \([^ :]*\).*/\2/p' | grep -vxF -e "$names" || true)
+  if [ -n "$also" ]; then echo "hostwright: apt would also remove or install:" $also; exit 1; fi
+  sh -c "$patiently" patiently apt-mark unhold $names
+  DEBIAN_FRONTEND=noninteractive apt-get $apt_options --allow-change-held-packages "$verb" $names
+  # Packages that hold no library but a name of one (libc6-dev) leave that in the loader's cache.
+  ldconfig
+  forget "$@"
+}

@@ -1,0 +1,45 @@
+# What the link $link and those of the venvs $homes that have a $marker hold, one thing a line, its words between tabs.
+# Nothing is imported and nothing is hashed but $constraints, a file in each venv.
+# shellcheck disable=SC2016  # the program is awk's
+: "${link:?}"
+: "${homes?}"
+: "${marker:?}"
+: "${constraints:?}"
+printf 'link\t%s\n' "$(readlink -- "$link")"
+# First the files that there are (path, size), then pip's RECORDs (path, hash, size): the first file of each package
+# that is missing or of another size. Files outside site-packages are looked at in bin/ only.
+compare='
+  NR == FNR { size[$1] = $2; next }
+  FNR == 1 { told = 0 }
+  told || $2 !~ /^sha256=/ || $1 ~ /(^|\/)(include|__pycache__)\// { next }
+  $1 ~ /^\.\.\// && $1 !~ /^\.\.\/\.\.\/\.\.\/bin\// { next }
+  {
+    path = ($1 ~ /^\.\.\//) ? $1 : "./" $1
+    if (!(path in size) || size[path] != $3 + 0) {
+      split(FILENAME, part, "/")
+      printf "damage\t%s\t%s\n", part[1], $1
+      told = 1
+    }
+  }
+'
+eval "set -- $homes"
+for home in "$@"; do
+  [ -e "$home/$marker" ] || continue
+  set -- "$home"/lib/python3*/site-packages
+  printf 'home\t%s\n' "$home"
+  [ -x "$home/bin/python" ] || printf 'gone\tinterpreter\n'
+  [ -d "$1/pip" ] || printf 'gone\tpip\n'
+  cd "$1" || { printf 'gone\tsite-packages\n'; continue; }
+  sum=$(sha256sum <"$home/$constraints") && printf 'constraints\t%s\n' "${sum%% *}"
+  set --
+  for dist in *.dist-info; do
+    if [ -s "$dist/RECORD" ]; then
+      set -- "$@" "$dist/RECORD"
+      printf 'dist\t%s\trecorded\n' "$dist"
+    else
+      printf 'dist\t%s\tbare\n' "$dist"
+    fi
+  done
+  find . ../../../bin \( -name include -o -name __pycache__ \) -prune -o -type f -printf '%p\t%s\n' |
+    awk -F '[\t,]' "$compare" - "$@"
+done

@@ -1,0 +1,16 @@
+# Removes the link $path if it leads into $homes, and all venvs $stem-pyX.Y-KEY with what pip unpacked beside them; then
+# what was at $path before comes back: the oldest that was moved aside, or the link that was kept as $kept.
+# Needs oldest_back and forget.
+: "${path:?}"
+: "${homes:?}"
+: "${stem:?}"
+: "${kept:?}"
+case $(readlink -- "$path" || true) in "$homes"/*) rm -f -- "$path" ;; esac
+rm -f -- "$path.hostwright-new"
+rm -rf -- "$stem"-py3.*-???????????? "$stem"-py3.*-????????????.wheels
+oldest_back "$path"
+if [ -L "$kept" ] && [ ! -e "$path" ] && [ ! -L "$path" ]; then cp -aT -- "$kept" "$path"; fi
+forget "$path"
+for folder in "$homes" "$(dirname -- "$homes")"; do
+  if [ -d "$folder" ]; then rmdir --ignore-fail-on-non-empty -- "$folder"; fi
+done
