@@ -57,9 +57,9 @@ def fleet_audit(
     hosts: Iterable[HostAudit], *, inventory: str, began: datetime, took_s: float = 0.0, offline: bool = False
 ) -> FleetAudit:
     """The audit of a fleet: its hosts, and how they compare with each other."""
-    seen = tuple(hosts)
+    audited = tuple(hosts)
     at = began.isoformat(timespec="seconds")
-    return FleetAudit(at, inventory, seen, spreads(seen), round(took_s, 3), offline)
+    return FleetAudit(at, inventory, audited, spreads(audited), round(took_s, 3), offline)
 
 
 def now() -> datetime:

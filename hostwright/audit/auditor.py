@@ -63,10 +63,10 @@ class Auditor:
         began, clock = now(), time.monotonic()
         hosts, stopped = (self._stored(), False) if offline else self._asked()
         took_s = 0.0 if offline else time.monotonic() - clock
-        found = fleet_audit(hosts, inventory=inventory, began=began, took_s=took_s, offline=offline)
+        audit = fleet_audit(hosts, inventory=inventory, began=began, took_s=took_s, offline=offline)
         if not offline:
-            self.memory.add(found)
-        return AuditLook(found, self.memory.ages(), stopped)
+            self.memory.add(audit)
+        return AuditLook(audit, self.memory.ages(), stopped)
 
     def _asked(self) -> tuple[list[HostAudit], bool]:
         connections = Connections(self._password)
@@ -77,21 +77,21 @@ class Auditor:
                 return self._one(by_name[name], connections, emit)
 
             results = on_each(tuple(by_name), audited, stop=connections.close, at_once=self._options.at_once)
-        found = {host.host: host for host in results.values}
+        audits = {host.host: host for host in results.values}
         sentences = {error.host: error.sentence for error in results.errors}
         hosts = [
-            found.get(member.name) or unread(member, sentences.get(member.name, STOPPED), now())
+            audits.get(member.name) or unread(member, sentences.get(member.name, STOPPED), now())
             for member in self.members
         ]
         return hosts, bool(results.stopped_because)
 
     def _one(self, member: Member, connections: Connections, emit: Emit) -> HostAudit:
-        found, facts = audit_host(member, connections.connect, sudo=self._options.sudo)
+        audit, facts = audit_host(member, connections.connect, sudo=self._options.sudo)
         if facts is not None:
-            self.memory.keep(member.name, facts, datetime.fromisoformat(found.at))
-        found = self.memory.clean(found)
-        emit(Audited(member.name, found))
-        return found
+            self.memory.keep(member.name, facts, datetime.fromisoformat(audit.at))
+        audit = self.memory.clean(audit)
+        emit(Audited(member.name, audit))
+        return audit
 
     def _stored(self) -> list[HostAudit]:
         """The same hosts, by the facts that the last audit of each stored."""

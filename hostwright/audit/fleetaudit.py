@@ -171,8 +171,8 @@ class FleetAudit:
 
 def worst(statuses: Iterable[LayerStatus]) -> Status:
     """The status of a host whose layers have these."""
-    found = set(statuses)
+    present = set(statuses)
     for status in WORST_FIRST:
-        if status in found and status != "warning":
+        if status in present and status != "warning":
             return status
     return "desired"

@@ -47,9 +47,12 @@ class Memory:
         return replace(
             audit,
             sentence=text(audit.sentence),
-            readings=tuple(replace(one, have=text(one.have)) for one in audit.readings),
-            deviations=tuple(replace(one, have=text(one.have), want=text(one.want)) for one in audit.deviations),
-            findings=tuple(replace(one, evidence=tuple(map(text, one.evidence))) for one in audit.findings),
+            readings=tuple(replace(reading, have=text(reading.have)) for reading in audit.readings),
+            deviations=tuple(
+                replace(deviation, have=text(deviation.have), want=text(deviation.want))
+                for deviation in audit.deviations
+            ),
+            findings=tuple(replace(finding, evidence=tuple(map(text, finding.evidence))) for finding in audit.findings),
         )
 
     def add(self, audit: FleetAudit) -> None:

@@ -66,29 +66,29 @@ class Catalogue:
 
     def evidence(self, rule: FailureRule, look: Look) -> list[str]:
         """What a rule sees on a host, without what another rule covers. Raises ``Unread`` when it cannot tell."""
-        covered = [text for one in self._covering.get(rule.name, ()) for text in one.texts(look) if text]
+        covered = [text for cover in self._covering.get(rule.name, ()) for text in cover.texts(look) if text]
         lines = rule.sign.seen(look) if rule.sign else ()
         return [line for line in lines if not any(text in line for text in covered)]
 
     @cached_property
     def _covering(self) -> Mapping[str, tuple[Covers, ...]]:
-        found: dict[str, tuple[Covers, ...]] = {}
-        for one in (rule.covers for rule in self.rules if rule.covers):
-            found[one.rule] = (*found.get(one.rule, ()), one)
-        return found
+        covering: dict[str, tuple[Covers, ...]] = {}
+        for cover in (rule.covers for rule in self.rules if rule.covers):
+            covering[cover.rule] = (*covering.get(cover.rule, ()), cover)
+        return covering
 
 
 @cache
 def catalogue(roles: tuple[Role, ...]) -> Catalogue:
     """What these roles know. ``roles`` stand in order, each after those that it needs."""
-    found: dict[str, str] = {}
+    owners: dict[str, str] = {}
     rules: list[FailureRule] = []
     for role in reversed(roles):
         for rule in failures_of(role):
-            if rule.name in found:
+            if rule.name in owners:
                 where = f"roles/{role.name}/"
-                raise InputError(f"the failure {rule.name} is in the role {found[rule.name]} too", where)
-            found[rule.name] = role.name
+                raise InputError(f"the failure {rule.name} is in the role {owners[rule.name]} too", where)
+            owners[rule.name] = role.name
             rules.append(rule)
     parts = (role.part(PART) for role in roles)
     return Catalogue(in_order(rules), frozenset(word for part in parts for word in getattr(part, "COMMANDS", ())))

@@ -65,10 +65,10 @@ class _Page:
 
     def text(self) -> str:
         groups = _groups(self.rules)
-        parts = [INTRO, "## Contents\n", *(self._contents(_title(layer), found) for layer, found in groups.items())]
-        for layer, found in groups.items():
+        parts = [INTRO, "## Contents\n", *(self._contents(_title(layer), rules) for layer, rules in groups.items())]
+        for layer, rules in groups.items():
             parts.append(f"## {_title(layer)}\n")
-            parts += (self._section(rule) for rule in found)
+            parts += (self._section(rule) for rule in rules)
         return "\n".join(parts)
 
     def _contents(self, title: str, rules: tuple[FailureRule, ...]) -> str:
@@ -136,19 +136,19 @@ def _weight(sign: Sign) -> str:
 
 def alternatives(pattern: str) -> list[str]:
     """The alternatives of a regular expression, those within its groups left together."""
-    found, depth, bracket, start = [], 0, False, 0
+    parts, depth, bracket, start = [], 0, False, 0
     for match in re.finditer(r"\\.|[\[\]()|]", pattern, re.DOTALL):
-        sign = match[0]
+        character = match[0]
         if bracket:
-            bracket = sign != "]"
-        elif sign == "[":
+            bracket = character != "]"
+        elif character == "[":
             bracket = True
-        elif sign in "()":
-            depth += 1 if sign == "(" else -1
-        elif sign == "|" and depth == 0:
-            found.append(pattern[start : match.start()])
+        elif character in "()":
+            depth += 1 if character == "(" else -1
+        elif character == "|" and depth == 0:
+            parts.append(pattern[start : match.start()])
             start = match.end()
-    return [*found, pattern[start:]]
+    return [*parts, pattern[start:]]
 
 
 def _escaped(text: str) -> str:

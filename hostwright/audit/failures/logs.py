@@ -73,8 +73,8 @@ def told(look: Look, role: str, texts: Texts = last_job) -> tuple[str, str]:
     if not look.differs(role):
         return "", ""
     for text, otherwise in texts(look, role):
-        if found := look.named(text):
-            return found
+        if failure := look.named(text):
+            return failure
         if otherwise:
             return otherwise, text.partition("\n")[0]
     return "", ""
@@ -92,31 +92,31 @@ def ended(text: str) -> Iterator[EndedJob]:
     lines = text.splitlines()
     statuses = {match[1]: int(match[2]) for line in lines if (match := _STATUS.fullmatch(line))}
     roles = {match[1]: match[2] for line in lines if (match := _ROLE.fullmatch(line))}
-    said = _ends(lines)
-    seen: set[str] = set()
+    last_lines = _ends(lines)
+    roles_seen: set[str] = set()
     for line in lines:
         job = line.removeprefix("job ")
         role = roles.get(job, "")
-        if job != line and role and role not in seen:
-            seen.add(role)
-            yield EndedJob(role, job, statuses.get(job), said.get(job, ""))
+        if job != line and role and role not in roles_seen:
+            roles_seen.add(role)
+            yield EndedJob(role, job, statuses.get(job), last_lines.get(job, ""))
 
 
 def _ends(lines: list[str]) -> dict[str, str]:
     """Job → the last line of its log that is not a marker of ours."""
-    found: dict[str, str] = {}
+    last_lines: dict[str, str] = {}
     job = ""
     for line in lines:
         if line.startswith("log "):
             job = line.removeprefix("log ")
         elif line.startswith("  ") and line.strip() and not _MARK.fullmatch(line.strip()):
-            found[job] = line.strip()
-    return found
+            last_lines[job] = line.strip()
+    return last_lines
 
 
 def _last_job(text: str, role: str) -> str:
     """The end of the log of a role's last job where that failed, out of the answer to ``LAST_JOBS``."""
-    job = next((one for one in ended(text) if one.role == role), None)
+    job = next((ended_job for ended_job in ended(text) if ended_job.role == role), None)
     if job is None or job.status == 0:
         return ""
     own, lines = False, []

@@ -83,15 +83,15 @@ class Units:
         if self.journals not in look.facts:
             return ()
         rows = (line.partition(": ") for line in look.facts[self.journals].text.splitlines())
-        return tuple(said for who, _, said in rows if who == name and said.strip())
+        return tuple(text for who, _, text in rows if who == name and text.strip())
 
     def last_words(self, look: Look, name: str) -> tuple[str, ...]:
         """What a failed unit's program said last since it was started; else how systemd says that it ended."""
-        said = self.journal(look, name)
-        starts = [number for number, line in enumerate(said) if line.startswith("Starting ")]
-        said = said[starts[-1] :] if starts else said
-        own = tuple(line for line in said if not _SYSTEMD.match(line))
-        return (own or tuple(line for line in said if _ENDED.match(line)))[-LAST_LINES:]
+        lines = self.journal(look, name)
+        starts = [number for number, line in enumerate(lines) if line.startswith("Starting ")]
+        lines = lines[starts[-1] :] if starts else lines
+        own = tuple(line for line in lines if not _SYSTEMD.match(line))
+        return (own or tuple(line for line in lines if _ENDED.match(line)))[-LAST_LINES:]
 
     def limited(self, look: Look, name: str) -> str:
         """The line that says that systemd no longer starts a failed unit, or nothing."""

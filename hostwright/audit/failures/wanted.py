@@ -11,8 +11,13 @@ Kind = TypeVar("Kind")
 
 def wanted(look: Look, role: str, kind: type[Kind]) -> Kind:
     """The role's first resource of this kind. Raises ``Unread`` when the role is not looked at, or has none."""
-    resources = (one for it in look.desired.roles if it.name == role for one in it.resources)
-    found = next((one for one in resources if isinstance(one, kind)), None)
-    if found is None:
+    resources = (
+        resource
+        for desired_role in look.desired.roles
+        if desired_role.name == role
+        for resource in desired_role.resources
+    )
+    match = next((resource for resource in resources if isinstance(resource, kind)), None)
+    if match is None:
         raise Unread(f"the role {role} is not looked at")
-    return found
+    return match

@@ -94,17 +94,17 @@ def _folded(db: sqlite3.Connection, window: Mapping[str, int | None], names: Map
     for host, subject in ended.keys() | begun.keys():
         for move in moves(ended.get((host, subject), ()), begun.get((host, subject), ())):
             hosts[move.item[:3], shown(move.before), shown(move.after)].add(names[host])
-    for (key, before, after), found in sorted(hosts.items(), key=lambda pair: (pair[0][0], sorted(pair[1]))):
-        yield Changed(*key, before, after, tuple(sorted(found)))
+    for (key, before, after), affected in sorted(hosts.items(), key=lambda pair: (pair[0][0], sorted(pair[1]))):
+        yield Changed(*key, before, after, tuple(sorted(affected)))
 
 
 def _facts(db: sqlite3.Connection, query: str, window: Mapping[str, int | None]) -> _Facts:
-    found: _Facts = defaultdict(list)
+    facts: _Facts = defaultdict(list)
     for host, subject, *values in db.execute(query, window):
         item = Item(*values)
         if not (item.kind == READING and (item.layer, item.name) in OWN):
-            found[host, subject].append(item)
-    return found
+            facts[host, subject].append(item)
+    return facts
 
 
 def _add_last_known(db: sqlite3.Connection, ended: _Facts, begun: _Facts, window: Mapping[str, int | None]) -> None:

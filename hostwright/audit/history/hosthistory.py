@@ -95,24 +95,26 @@ class Diff:
 
     def of(self, *kinds: str) -> tuple[Changed, ...]:
         """The changes of these kinds."""
-        return tuple(one for one in self.changes if one.kind in kinds)
+        return tuple(change for change in self.changes if change.kind in kinds)
 
     def on(self, hosts: set[str]) -> Diff:
         """The diff of these hosts alone."""
-        some = [replace(one, hosts=tuple(host for host in one.hosts if host in hosts)) for one in self.changes]
+        changes = [
+            replace(change, hosts=tuple(host for host in change.hosts if host in hosts)) for change in self.changes
+        ]
         named = [tuple(host for host in group if host in hosts) for group in (self.came, self.unseen, self.unread)]
-        return Diff(self.since, self.until, tuple(one for one in some if one.hosts), *named)
+        return Diff(self.since, self.until, tuple(change for change in changes if change.hosts), *named)
 
     @property
     def left(self) -> tuple[str, ...]:
         """Hosts that were as desired, and are not any more; one that could not be read is not among them."""
-        found = [one for one in self.of(STATUS) if one.before == "desired" and one.after != "unread"]
-        return _hosts(found)
+        changes = [change for change in self.of(STATUS) if change.before == "desired" and change.after != "unread"]
+        return _hosts(changes)
 
     @property
     def reached(self) -> tuple[str, ...]:
         """Hosts that are as desired, and were not."""
-        return _hosts([one for one in self.of(STATUS) if one.after == "desired" and one.before != "unread"])
+        return _hosts([change for change in self.of(STATUS) if change.after == "desired" and change.before != "unread"])
 
     @property
     def values(self) -> tuple[Changed, ...]:
@@ -131,4 +133,4 @@ class Diff:
 
 
 def _hosts(changes: list[Changed]) -> tuple[str, ...]:
-    return tuple(sorted({host for one in changes for host in one.hosts}))
+    return tuple(sorted({host for change in changes for host in change.hosts}))

@@ -95,16 +95,16 @@ def sight(audit: HostAudit) -> Sight:
     return Sight(
         items,
         frozenset(item.layer for item in items),
-        bool(audit.gpus) or any(one.layer == GPU_LAYER for one in audit.readings),
-        frozenset((one.layer, one.check) for one in audit.not_checked),
-        frozenset(one.layer for one in audit.not_checked if one.reason == NOT_ASKED),
+        bool(audit.gpus) or any(reading.layer == GPU_LAYER for reading in audit.readings),
+        frozenset((skipped.layer, skipped.check) for skipped in audit.not_checked),
+        frozenset(skipped.layer for skipped in audit.not_checked if skipped.reason == NOT_ASKED),
     )
 
 
 def _could_be_read(audit: HostAudit) -> bool:
     """Whether anything is known: a host is ``unread`` too when one layer of it could not be asked for."""
     anything = audit.readings or audit.deviations or audit.findings or audit.gpus
-    return audit.status != "unread" or bool(anything) or any(one.status != "unread" for one in audit.layers)
+    return audit.status != "unread" or bool(anything) or any(layer.status != "unread" for layer in audit.layers)
 
 
 def _items(audit: HostAudit) -> Iterator[tuple[Item, str]]:
@@ -112,15 +112,15 @@ def _items(audit: HostAudit) -> Iterator[tuple[Item, str]]:
     yield Item(STACK, "", "", kept(audit.stack)), ""
     for layer in audit.layers:
         yield Item(LAYER, kept(layer.name), "", layer.status), ""
-    for one in audit.readings:
-        want = None if one.want is None else kept(one.want)
-        yield Item(READING, kept(one.layer), kept(one.name), kept(one.have), want, kept(one.among)), ""
+    for reading in audit.readings:
+        want = None if reading.want is None else kept(reading.want)
+        yield Item(READING, kept(reading.layer), kept(reading.name), kept(reading.have), want, kept(reading.among)), ""
     for state in audit.deviations:
         have, want = kept(state.have), kept(state.want)
         yield Item(DEVIATION, kept(state.layer), kept(state.what), have, want, state.why), ""
-    for found in audit.findings:
-        evidence = kept("\n".join(found.evidence))
-        yield Item(FINDING, kept(found.layer), kept(found.rule), GRAVE if found.grave else WARNING), evidence
+    for finding in audit.findings:
+        evidence = kept("\n".join(finding.evidence))
+        yield Item(FINDING, kept(finding.layer), kept(finding.rule), GRAVE if finding.grave else WARNING), evidence
     for gpu in audit.gpus:
         yield Item(CARD, GPU_LAYER, kept(gpu.bus), _card(gpu)), ""
 

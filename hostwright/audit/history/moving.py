@@ -26,10 +26,10 @@ class Move:
     @property
     def item(self) -> Item:
         """Either of them, for its kind, layer and name."""
-        found = self.after or self.before
-        if found is None:
+        either = self.after or self.before
+        if either is None:
             raise ValueError("nothing moved to nothing")
-        return found
+        return either
 
 
 def moves(before: Collection[Item], after: Collection[Item]) -> Iterator[Move]:

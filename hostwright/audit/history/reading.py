@@ -56,10 +56,10 @@ def host_history(db: sqlite3.Connection, inventory: int | None, host: str, since
     number, first, last = row
     spans = list(_spans(db, number))
     (pruned,) = db.execute("SELECT audit FROM pruned").fetchone()
-    told = [one for one in _told(spans, first) if one[0] > pruned]
-    times = _times(db, number, {first, last, *(audit for audit, _, _ in told)})
-    events = (_event(times[audit], move, note) for audit, move, note in told)
-    status = next((one.item.have for one in spans if one.item.kind == STATUS and one.until is None), None)
+    changes = [change for change in _told(spans, first) if change[0] > pruned]
+    times = _times(db, number, {first, last, *(audit for audit, _, _ in changes)})
+    events = (_event(times[audit], move, note) for audit, move, note in changes)
+    status = next((span.item.have for span in spans if span.item.kind == STATUS and span.until is None), None)
     return HostHistory(
         host,
         cast("Status | None", status),
@@ -84,28 +84,28 @@ def _told(spans: Iterable[Span], first: int) -> list[tuple[int, Move, str]]:
     by_subject: dict[int, list[Span]] = defaultdict(list)
     for span in spans:
         by_subject[span.subject].append(span)
-    first_card = min((one.since for one in spans if one.item.kind == CARD), default=0)
-    found = [
+    first_card = min((span.since for span in spans if span.item.kind == CARD), default=0)
+    changes = [
         (audit, move, note)
         for own in by_subject.values()
         for audit, move, note in _of_subject(own, first)
         if not (move.item.kind == CARD and audit == first_card)
     ]
-    return sorted(found, key=lambda one: (one[0], one[1].item[:3] != (STATUS, "", ""), one[1].item[:3]))
+    return sorted(changes, key=lambda change: (change[0], change[1].item[:3] != (STATUS, "", ""), change[1].item[:3]))
 
 
 def _of_subject(spans: list[Span], first: int) -> Iterator[tuple[int, Move, str]]:
     """The moves of one subject. Its first status is told too, and nothing else that is a value."""
-    begun: dict[int, dict[Item, str]] = defaultdict(dict)
+    oldest: dict[int, dict[Item, str]] = defaultdict(dict)
     ended: dict[int, set[Item]] = defaultdict(set)
     for span in spans:
-        begun[span.since][span.item] = span.note
+        oldest[span.since][span.item] = span.note
         if span.until is not None:
             ended[span.until].add(span.item)
     now: set[Item] = set()
     last: set[Item] = set()  #: what was known
-    for audit in sorted({*begun, *ended}):
-        notes = begun.get(audit, {})
+    for audit in sorted({*oldest, *ended}):
+        notes = oldest.get(audit, {})
         now = now - ended.get(audit, set()) | notes.keys()
         if audit == first and spans[0].item.kind == STATUS:
             yield from ((audit, Move(None, item), note) for item, note in notes.items())
@@ -127,8 +127,8 @@ def _times(db: sqlite3.Connection, host: int, audits: Iterable[int]) -> dict[int
 
 def _event(at: datetime, move: Move, note: str) -> HistoryEvent:
     item = move.item
-    said = item.more if item.kind == DEVIATION else note
-    return HistoryEvent(at, item.kind, item.layer, item.name, shown(move.before), shown(move.after), item.want, said)
+    remark = item.more if item.kind == DEVIATION else note
+    return HistoryEvent(at, item.kind, item.layer, item.name, shown(move.before), shown(move.after), item.want, remark)
 
 
 def latest(db: sqlite3.Connection, inventory: int | None) -> dict[str, str]:
@@ -151,15 +151,15 @@ def ages(db: sqlite3.Connection, inventory: int | None) -> Ages:
         (inventory, STATUS, DEVIATION, FINDING),
     ).fetchall()
     times: dict[int, datetime] = {}
-    found: dict[tuple[str, str, str], datetime] = {}
+    oldest: dict[tuple[str, str, str], datetime] = {}
     for host, kind, layer, name, number, subject, since in rows:
         began = since if kind == STATUS else _beginning(db, number, subject, since)
         if began not in times:
             (at,) = db.execute("SELECT at FROM audit WHERE id = ?", (began,)).fetchone()
             times[began] = moment(at)
         key = (host, kind, {STATUS: "", DEVIATION: f"{layer} {name}"}.get(kind, name))
-        found[key] = min(times[began], found.get(key, times[began]))
-    return found
+        oldest[key] = min(times[began], oldest.get(key, times[began]))
+    return oldest
 
 
 def _beginning(db: sqlite3.Connection, host: int, subject: int, since: int) -> int:
@@ -172,13 +172,13 @@ def _beginning(db: sqlite3.Connection, host: int, subject: int, since: int) -> i
 
 def state(db: sqlite3.Connection, audit: int) -> Mapping[str, frozenset[Item]]:
     """What an audit saw of each of its hosts: every fact of it, and no other."""
-    seen = db.execute(
+    hosts = db.execute(
         "SELECT host.id, host.name, layers, kept FROM seen JOIN host ON host.id = seen.host "
         "JOIN scope ON scope.id = seen.scope WHERE audit = ?",
         (audit,),
     ).fetchall()
     return {name: frozenset(_seen(db, audit, host, _LAYERS.validate_json(layers), _KEPT.validate_json(kept)))
-            for host, name, layers, kept in seen}  # fmt: skip
+            for host, name, layers, kept in hosts}  # fmt: skip
 
 
 def _seen(db: sqlite3.Connection, audit: int, host: int, layers: list[str], kept: list[int]) -> Iterator[Item]:

@@ -57,22 +57,22 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 def migrate(db: sqlite3.Connection) -> None:
     """Bring a file to this version. Raises ``InputError`` for one of a newer version and one that is another's."""
-    found = version_of(db)
-    if found == len(MIGRATIONS):
+    version = version_of(db)
+    if version == len(MIGRATIONS):
         return
-    if found > len(MIGRATIONS):
+    if version > len(MIGRATIONS):
         raise InputError(
-            f"this history was written by a newer Hostwright (schema {found}; this one reads up to "
+            f"this history was written by a newer Hostwright (schema {version}; this one reads up to "
             f"{len(MIGRATIONS)}): upgrade Hostwright here, or set HOSTWRIGHT_STATE to another directory"
         )
     db.execute("PRAGMA journal_mode=WAL")  # readers and one writer do not wait for each other
     db.execute("BEGIN IMMEDIATE")
-    found = version_of(db)  # another process may have been quicker
-    if found == 0 and db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+    version = version_of(db)  # another process may have been quicker
+    if version == 0 and db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise InputError(
             "this is not an audit history but another program's database: move it away, and a new history is created"
         )
-    for statements in MIGRATIONS[found:]:
+    for statements in MIGRATIONS[version:]:
         for statement in statements:
             db.execute(statement)
     db.execute(f"PRAGMA user_version={len(MIGRATIONS)}")

@@ -77,8 +77,8 @@ class History:
 
     def since_when(self, inventory: str | Path, hosts: Iterable[str]) -> Mapping[str, datetime]:
         """Since when each of these hosts has its status."""
-        found = self.ages(inventory)
-        return {host: found[key] for host in hosts if (key := (host, STATUS, "")) in found}
+        ages = self.ages(inventory)
+        return {host: ages[key] for host in hosts if (key := (host, STATUS, "")) in ages}
 
     def state(self, audit: int) -> Mapping[str, frozenset[Item]]:
         """What an audit saw of each of its hosts, fact by fact; of a day that is over, the last audit tells."""
@@ -104,5 +104,5 @@ def sets_of(pattern: str, root: Path, inventory: str | Path, groups: Container[s
     latest = History(root).latest(inventory)
     if not latest:
         raise InputError("no audit of this inventory is recorded yet: run invoke audit first", "--hosts")
-    said = {name: {host for host, now in latest.items() if now == status} for name, status in AUDIT_SETS.items()}
-    return {**sets, **said}
+    by_status = {name: {host for host, now in latest.items() if now == status} for name, status in AUDIT_SETS.items()}
+    return {**sets, **by_status}

@@ -32,7 +32,7 @@ def trend(db: sqlite3.Connection, inventory: int | None, days: int) -> tuple[Tre
         TrendPoint(
             day,
             _on(counts, number),
-            {f"{layer} {name}": found for (_, layer, name), of in lines.items() if (found := _on(of, number))},
+            {f"{layer} {name}": hosts for (_, layer, name), line in lines.items() if (hosts := _on(line, number))},
         )
         for number, day in enumerate(calendar.names)
     )
@@ -60,9 +60,9 @@ class _Calendar:
         """The first day at whose end a fact is so."""
         return bisect_left(self.last, since)
 
-    def end(self, until: int | None, seen: int) -> int:
+    def end(self, until: int | None, last_seen: int) -> int:
         """The first day at whose end it is not; ``seen`` is the audit that looked at the host last."""
-        stale = bisect_left(self.days, self.day_of[seen] + STALE_DAYS + 1)
+        stale = bisect_left(self.days, self.day_of[last_seen] + STALE_DAYS + 1)
         return stale if until is None else min(stale, bisect_left(self.last, until))
 
 
@@ -80,14 +80,17 @@ def _calendar(db: sqlite3.Connection, inventory: int | None, days: int) -> _Cale
 def _lines(db: sqlite3.Connection, inventory: int | None, calendar: _Calendar) -> dict[_Subject, _Line]:
     """Hosts by value and day, of the statuses and of each reading with few values."""
     steps: dict[_Subject, dict[str, list[int]]] = defaultdict(dict)
-    for kind, layer, name, have, since, until, seen, hosts in db.execute(_GROUPED, (inventory, STATUS, READING)):
-        begin, end = calendar.begin(since), calendar.end(until, seen)
+    for kind, layer, name, have, since, until, last_seen, hosts in db.execute(_GROUPED, (inventory, STATUS, READING)):
+        begin, end = calendar.begin(since), calendar.end(until, last_seen)
         if begin < end:
             line = steps[kind, layer, name].setdefault(have, [0] * (len(calendar.days) + 1))
             line[begin] += hosts
             line[end] -= hosts
-    few = {subject: line for subject, line in steps.items() if subject[0] == STATUS or len(line) <= MOST_VALUES}
-    return {subject: {have: list(accumulate(line)) for have, line in of.items()} for subject, of in few.items()}
+    charted = {subject: line for subject, line in steps.items() if subject[0] == STATUS or len(line) <= MOST_VALUES}
+    return {
+        subject: {have: list(accumulate(line)) for have, line in by_value.items()}
+        for subject, by_value in charted.items()
+    }
 
 
 #: hosts with the same fact from the same audit until the same other one are one row

@@ -80,9 +80,9 @@ def _spans(db: sqlite3.Connection, number: int, host: int, now: Sight, facts: Ma
     """End what is no more, begin what is new; return the facts of which nothing could be known in a layer looked at."""
     query = "SELECT fact, since, subject FROM span WHERE host = ? AND until IS NULL"
     before = {fact: (since, subject) for fact, since, subject in db.execute(query, (host,))}
-    found = {facts[item].id: (facts[item].subject, note or None) for item, note in now.items.items()}
+    present = {facts[item].id: (facts[item].subject, note or None) for item, note in now.items.items()}
     left = []
-    for fact in before.keys() - found.keys():
+    for fact in before.keys() - present.keys():
         item = item_of(db, fact)
         if now.ends(item):
             since, subject = before[fact]
@@ -94,7 +94,7 @@ def _spans(db: sqlite3.Connection, number: int, host: int, now: Sight, facts: Ma
             left.append(fact)
     db.executemany(
         "INSERT INTO span (host, subject, since, fact, note) VALUES (?, ?, ?, ?, ?)",
-        ((host, found[fact][0], number, fact, found[fact][1]) for fact in found.keys() - before.keys()),
+        ((host, present[fact][0], number, fact, present[fact][1]) for fact in present.keys() - before.keys()),
     )
     return left
 

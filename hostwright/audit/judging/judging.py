@@ -42,10 +42,10 @@ def audit_probes(member: Member, *, sudo: bool = True) -> tuple[Probe, ...]:
     are looked for on every one.
     """
     rules = (probe for rule in rules_of(member).signed if rule.sign for probe in rule.sign.probes)
-    seen = (probe for one in cards_of(member) for probe in one.probes)
+    cards = (probe for part in cards_of(member) for probe in part.probes)
     values = value_probes(all_values(member.stack.name, member.audit_values))
-    asked = ordered([*member.desired.probes(), *seen, *values, *rules])
-    return asked if sudo else tuple(probe for probe in asked if not probe.root)
+    probes = ordered([*member.desired.probes(), *cards, *values, *rules])
+    return probes if sudo else tuple(probe for probe in probes if not probe.root)
 
 
 def rules_of(member: Member) -> Catalogue:
@@ -69,9 +69,9 @@ def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
     deviations: list[Deviation] = []
     changes: dict[str, tuple[Planned, ...]] = {}
     for role in member.desired.roles:
-        found = tuple(_differences(role, facts, record, not_checked))
-        changes[role.name] = tuple(change for change, _ in found)
-        deviations += (deviation for _, deviation in found)
+        differing = tuple(_differences(role, facts, record, not_checked))
+        changes[role.name] = tuple(change for change, _ in differing)
+        deviations += (deviation for _, deviation in differing)
     known = rules_of(member)
     look = Look(member.desired, member.variables, facts, changes, at, cards_of(member), known.named)
     read = readings(look, member.audit_values)
@@ -92,7 +92,7 @@ def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
         xids=_events(look),
         record=shown(record),
         groups=member.host.groups,
-        stand_ins=tuple(one.file for one in member.stack.stand_ins),
+        stand_ins=tuple(stand_in.file for stand_in in member.stack.stand_ins),
         notes=_notes(member, facts, at),
     )
 
@@ -100,7 +100,7 @@ def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
 def unread(member: Member, sentence: str, at: datetime) -> HostAudit:
     """A host that could not be looked at."""
     layers = tuple(Layer(name, "unread") for name in (*(role.name for role in member.roles), GPU_LAYER))
-    stand_ins = tuple(one.file for one in member.stack.stand_ins)
+    stand_ins = tuple(stand_in.file for stand_in in member.stack.stand_ins)
     return HostAudit(
         member.name, member.stack.name, _iso(at), "unread", sentence, layers,
         groups=member.host.groups, stand_ins=stand_ins,
@@ -122,15 +122,15 @@ def _differences(
 
 
 def _by_reading(
-    member: Member, read: Iterable[Reading], found: Iterable[Deviation], record: Mapping[str, Any]
+    member: Member, read: Iterable[Reading], deviations: Iterable[Deviation], record: Mapping[str, Any]
 ) -> Iterator[Deviation]:
     """Values that differ from the stack in a layer where no state does: all that is known of one that was not asked."""
-    known = {deviation.layer for deviation in found}
+    known = {deviation.layer for deviation in deviations}
     roles = {role.name: role for role in member.desired.roles}
-    for one in read:
-        if one.differs and one.layer in roles and one.layer not in known:
-            why = last_good(roles[one.layer], record).why()
-            yield Deviation(one.layer, one.name, one.have or "absent", one.want or "absent", why)
+    for reading in read:
+        if reading.differs and reading.layer in roles and reading.layer not in known:
+            why = last_good(roles[reading.layer], record).why()
+            yield Deviation(reading.layer, reading.name, reading.have or "absent", reading.want or "absent", why)
 
 
 def _findings(known: Catalogue, look: Look, not_checked: list[NotChecked]) -> Iterator[Finding]:
@@ -148,9 +148,9 @@ def _findings(known: Catalogue, look: Look, not_checked: list[NotChecked]) -> It
 
 def _first(lines: Iterable[str]) -> list[str]:
     """The first lines of the evidence, and how many more there are."""
-    found = list(lines)
-    more = len(found) - EVIDENCE_LINES
-    return [*found[:EVIDENCE_LINES], f"… and {more} more"] if more > 0 else found
+    evidence = list(lines)
+    more = len(evidence) - EVIDENCE_LINES
+    return [*evidence[:EVIDENCE_LINES], f"… and {more} more"] if more > 0 else evidence
 
 
 def _finding(rule: FailureRule, sign: Sign, evidence: tuple[str, ...]) -> Finding:
@@ -163,7 +163,7 @@ def _layer(
     """One layer in one word. A rule that could not be checked says nothing; a state that could not be, does."""
     whys = {deviation.why for deviation in deviations if deviation.layer == name}
     graves = {finding.grave for finding in findings if finding.layer == name}
-    unread = any(one.layer == name and one.reason == NOT_ASKED for one in not_checked)
+    unread = any(skipped.layer == name and skipped.reason == NOT_ASKED for skipped in not_checked)
     order: tuple[tuple[LayerStatus, bool], ...] = (
         ("drift", "drift" in whys),
         ("differs", "differs" in whys),

@@ -84,25 +84,25 @@ class Look:
     @property
     def gpus(self) -> tuple[Gpu, ...]:
         """The host's cards, as their drivers describe them. Raises ``Unread`` where no driver does."""
-        return self._of_cards(lambda one: one.gpus(self))
+        return self._of_cards(lambda cards: cards.gpus(self))
 
     @property
     def gpu_events(self) -> tuple[GpuEvent, ...]:
         """What the cards reported in the last days. Raises ``Unread`` where nobody can tell."""
-        return self._of_cards(lambda one: one.events(self))
+        return self._of_cards(lambda cards: cards.events(self))
 
     def _of_cards(self, read: Callable[[Cards], tuple[T, ...]]) -> tuple[T, ...]:
         """What the roles' ways of reading cards give, as far as they can."""
-        found: list[tuple[T, ...]] = []
+        answers: list[tuple[T, ...]] = []
         reason = "no role reads cards"
-        for one in self.cards:
+        for cards in self.cards:
             try:
-                found.append(read(one))
+                answers.append(read(cards))
             except Unread as error:
                 reason = str(error)
-        if not found:
+        if not answers:
             raise Unread(reason)
-        return tuple(item for items in found for item in items)
+        return tuple(item for items in answers for item in items)
 
 
 def once(read: Callable[[Look], T]) -> Callable[[Look], T]:

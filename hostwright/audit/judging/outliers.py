@@ -20,29 +20,29 @@ def spreads(hosts: Iterable[HostAudit]) -> tuple[Spread, ...]:
     """
     groups: dict[Key, dict[str, list[str]]] = {}
     for host in hosts:
-        for one in _compared(host):
-            found = groups.setdefault((one.layer, one.name, one.among), {})
-            found.setdefault(one.have, []).append(host.host)
-    return tuple(_spread(key, found) for key, found in groups.items() if _comparable(found))
+        for reading in _compared(host):
+            by_value = groups.setdefault((reading.layer, reading.name, reading.among), {})
+            by_value.setdefault(reading.have, []).append(host.host)
+    return tuple(_spread(key, by_value) for key, by_value in groups.items() if _comparable(by_value))
 
 
-def _comparable(found: Mapping[str, list[str]]) -> bool:
-    return set(found) != {""} and sum(map(len, found.values())) > 1
+def _comparable(by_value: Mapping[str, list[str]]) -> bool:
+    return set(by_value) != {""} and sum(map(len, by_value.values())) > 1
 
 
 def _compared(host: HostAudit) -> Iterator[Reading]:
     """The readings of a host that are compared, each name once."""
-    seen: dict[Key, Reading] = {}
-    for one in host.readings if host.status != "unread" else ():
-        if one.want is None and (one.layer, one.name) not in OWN:
-            seen.setdefault((one.layer, one.name, one.among), one)
-    return iter(seen.values())
+    compared: dict[Key, Reading] = {}
+    for reading in host.readings if host.status != "unread" else ():
+        if reading.want is None and (reading.layer, reading.name) not in OWN:
+            compared.setdefault((reading.layer, reading.name, reading.among), reading)
+    return iter(compared.values())
 
 
-def _spread(key: Key, found: Mapping[str, list[str]]) -> Spread:
+def _spread(key: Key, by_value: Mapping[str, list[str]]) -> Spread:
     values = tuple(
         (value, tuple(sorted(hosts)))
-        for value, hosts in sorted(found.items(), key=lambda pair: (-len(pair[1]), pair[0]))
+        for value, hosts in sorted(by_value.items(), key=lambda pair: (-len(pair[1]), pair[0]))
     )
     total = sum(len(hosts) for _, hosts in values)
     common, its_hosts = values[0]

@@ -51,9 +51,9 @@ def is_meant(value: AuditValue, answers: Mapping[str, str]) -> bool:
 def meant(values: Iterable[AuditValue], answers: Mapping[str, str]) -> tuple[AuditValue, ...]:
     """Of the values with one layer and name, the first that is meant for a host with these answers."""
     chosen: dict[tuple[str, str], AuditValue] = {}
-    for one in values:
-        if is_meant(one, answers):
-            chosen.setdefault((one.layer, one.name), one)
+    for value in values:
+        if is_meant(value, answers):
+            chosen.setdefault((value.layer, value.name), value)
     return tuple(chosen.values())
 
 
@@ -61,13 +61,13 @@ def check_lines(values: Iterable[AuditValue]) -> tuple[str, ...]:
     r"""What a host compares by itself, one check a line: layer, name, answer, condition and its value, and the stack's
     value as JSON and Prometheus both write it between quotes. Tabs are between them and, like new lines, in none.
     """
-    asked = (one for one in values if one.want is not None and not one.root and one.derive is None)
-    return tuple(_check_line(one) for one in asked)
+    compared = (value for value in values if value.want is not None and not value.root and value.derive is None)
+    return tuple(_check_line(value) for value in compared)
 
 
-def _check_line(one: AuditValue) -> str:
-    given = (one.given[0].line, one.given[1]) if one.given else ("", "")
-    return "\t".join((one.layer, one.name, one.where.line, *given, _escaped(one.want or "")))
+def _check_line(value: AuditValue) -> str:
+    given = (value.given[0].line, value.given[1]) if value.given else ("", "")
+    return "\t".join((value.layer, value.name, value.where.line, *given, _escaped(value.want or "")))
 
 
 def _escaped(text: str) -> str:

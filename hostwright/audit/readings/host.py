@@ -24,9 +24,9 @@ def readings(look: Look, values: Iterable[AuditValue]) -> tuple[Reading, ...]:
     asked = all_values(look.stack.name, values)
     user, *more = (_answers(look, probe) for probe in value_probes(asked))
     root = more[0] if more else {}
-    found = [_reading(one, user, root) for one in sorted(meant(asked, user), key=_derived)]
-    found += gpu_readings(look, user.get(PRODUCT.line, ""))
-    return tuple(one for one in found if one is not None and one.layer in layers)
+    read = [_reading(value, user, root) for value in sorted(meant(asked, user), key=_derived)]
+    read += gpu_readings(look, user.get(PRODUCT.line, ""))
+    return tuple(reading for reading in read if reading is not None and reading.layer in layers)
 
 
 def _derived(value: AuditValue) -> bool:

@@ -36,7 +36,7 @@ END = sh("say %s yes\n", COMPLETE)
 def user_program(values: Iterable[AuditValue], *more: ReadPlace) -> str:
     """The part that needs no root: these values, and ``more`` places."""
     asked = tuple(values)
-    places = _places(one for one in (*_all(asked), *more) if not needs_root(one))
+    places = _places(place for place in (*_all(asked), *more) if not needs_root(place))
     parts = (_packages(asked), _libraries(places), _units(places), *_venvs(places), *_others(places))
     return "".join((sh_file(__file__, "prelude.sh"), *parts, END))
 
@@ -58,7 +58,7 @@ def package_patterns(values: Iterable[AuditValue]) -> tuple[str, ...]:
 
 
 def _all(values: Iterable[AuditValue]) -> Iterator[ReadPlace]:
-    return (place for one in values for place in one.places)
+    return (place for value in values for place in value.places)
 
 
 def _places(places: Iterable[ReadPlace]) -> tuple[ReadPlace, ...]:
@@ -90,25 +90,25 @@ def _expression(pattern: str) -> str:
 
 
 def _libraries(places: Iterable[ReadPlace]) -> str:
-    stems = dict.fromkeys(one.name.partition(".so.")[0] for one in places if isinstance(one, LibraryVersion))
+    stems = dict.fromkeys(place.name.partition(".so.")[0] for place in places if isinstance(place, LibraryVersion))
     return sh_file(__file__, "libraries.sh", stems="|".join(map(_expression, stems))) if stems else ""
 
 
 def _units(places: Iterable[ReadPlace]) -> str:
-    asked = [one for one in places if isinstance(one, UnitProperty)]
-    if not asked:
+    wanted = [place for place in places if isinstance(place, UnitProperty)]
+    if not wanted:
         return ""
-    units = {one.unit: one.line.rpartition(" ")[0].removeprefix("unit ") for one in asked}
-    properties = ",".join(dict.fromkeys(one.name for one in asked))
+    units = {place.unit: place.line.rpartition(" ")[0].removeprefix("unit ") for place in wanted}
+    properties = ",".join(dict.fromkeys(place.name for place in wanted))
     return sh_file(__file__, "units.sh", properties=properties, units=tuple(units), labels=tuple(units.values()))
 
 
 def _venvs(places: Iterable[ReadPlace]) -> Iterator[str]:
-    found: dict[str, list[str]] = {}
-    for one in places:
-        if isinstance(one, VenvPython | VenvVersion):
-            found.setdefault(one.venv, []).extend([one.name] if isinstance(one, VenvVersion) else [])
-    for venv, names in found.items():
+    packages: dict[str, list[str]] = {}
+    for place in places:
+        if isinstance(place, VenvPython | VenvVersion):
+            packages.setdefault(place.venv, []).extend([place.name] if isinstance(place, VenvVersion) else [])
+    for venv, names in packages.items():
         label = VenvPython(venv).line.removeprefix("python of ")
         yield f"set -- {words(tuple(names))}\n" + sh_file(__file__, "venv.sh", venv=venv, label=label)
 
@@ -116,11 +116,11 @@ def _venvs(places: Iterable[ReadPlace]) -> Iterator[str]:
 def _others(places: Iterable[ReadPlace]) -> Iterator[str]:
     """Files, and the roles' own snippets, each once and in a shell of its own."""
     done: set[Snippet] = set()
-    for one in places:
-        if isinstance(one, FileLine):
-            yield sh('line_of %s; say %s "$line"\n', one.path, one.line)
-        elif isinstance(one, FileThere):
-            yield sh("program %s %s\n" if one.executable else "there %s %s\n", one.line, one.path)
-        elif isinstance(one, SnippetLine) and one.snippet not in done:
-            done.add(one.snippet)
-            yield sh("(scope=%s\n", f"{one.snippet.name} ") + one.snippet.text.strip("\n") + "\n)\n"
+    for place in places:
+        if isinstance(place, FileLine):
+            yield sh('line_of %s; say %s "$line"\n', place.path, place.line)
+        elif isinstance(place, FileThere):
+            yield sh("program %s %s\n" if place.executable else "there %s %s\n", place.line, place.path)
+        elif isinstance(place, SnippetLine) and place.snippet not in done:
+            done.add(place.snippet)
+            yield sh("(scope=%s\n", f"{place.snippet.name} ") + place.snippet.text.strip("\n") + "\n)\n"

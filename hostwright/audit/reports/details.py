@@ -38,11 +38,14 @@ def _readings(readings: tuple[Reading, ...]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2))
     for column in ("  layer", "value", "have", "stack"):
         table.add_column(column, overflow="fold")
-    for one in readings:
-        style = "red" if one.differs else ""
-        want = "" if one.want is None else "=" if not one.differs else short(one.want) or "nothing"
+    for reading in readings:
+        style = "red" if reading.differs else ""
+        want = "" if reading.want is None else "=" if not reading.differs else short(reading.want) or "nothing"
         table.add_row(
-            Text(f"  {one.layer}", style="cyan"), one.name, Text(short(one.have) or UNKNOWN, style=style), want
+            Text(f"  {reading.layer}", style="cyan"),
+            reading.name,
+            Text(short(reading.have) or UNKNOWN, style=style),
+            want,
         )
     return table
 
@@ -91,7 +94,7 @@ def _number(value: int | None) -> str:
 def _not_checked(not_checked: tuple[NotChecked, ...]) -> Iterator[Text]:
     """What could not be checked, once a reason."""
     reasons: dict[str, list[str]] = {}
-    for one in not_checked:
-        reasons.setdefault(one.reason, []).append(f"{one.layer} {one.check}")
+    for skipped in not_checked:
+        reasons.setdefault(skipped.reason, []).append(f"{skipped.layer} {skipped.check}")
     for reason, checks in reasons.items():
         yield Text(f"  not checked: {', '.join(checks)}: {short(reason)}", style="dim")

@@ -36,31 +36,31 @@ def _group(group: list[HostAudit], ages: Ages) -> Iterator[RenderableType]:
         yield Text(f"  {printable(first.sentence)}")
         return
     grave = sum(finding.grave for finding in first.findings)
-    said = f"{count(grave, 'failure')}, {count(len(first.findings) - grave, 'warning')}"
-    yield title.append(f"  {said}" if first.findings else "  no known failure", style="red" if grave else "green")
-    for finding in sorted(first.findings, key=lambda one: not one.grave):
+    summary = f"{count(grave, 'failure')}, {count(len(first.findings) - grave, 'warning')}"
+    yield title.append(f"  {summary}" if first.findings else "  no known failure", style="red" if grave else "green")
+    for finding in sorted(first.findings, key=lambda finding: not finding.grave):
         yield from _finding(finding, names, ages)
     if first.deviations and not first.findings:
         more = f"  {count(len(first.deviations), 'state')} differ from the stack; invoke audit --hosts names them"
         yield Text(more, style="yellow")
     if first.not_checked:
-        rules = ", ".join(dict.fromkeys(one.check for one in first.not_checked))
+        rules = ", ".join(dict.fromkeys(skipped.check for skipped in first.not_checked))
         yield Text(f"  could not be checked: {printable(rules)}", style="dim")
-        for reason in dict.fromkeys(one.reason for one in first.not_checked):
+        for reason in dict.fromkeys(skipped.reason for skipped in first.not_checked):
             yield Text(f"    {short(reason)}", style="dim")
 
 
-def _finding(one: Finding, hosts: list[str], ages: Ages) -> Iterator[Text]:
-    sign, _, style = SHOWN["failing" if one.grave else "warning"]
-    lasting = since(ages, hosts, "finding", one.rule)
+def _finding(finding: Finding, hosts: list[str], ages: Ages) -> Iterator[Text]:
+    sign, _, style = SHOWN["failing" if finding.grave else "warning"]
+    lasting = since(ages, hosts, "finding", finding.rule)
     yield (
-        Text(f"  {sign} {one.rule}", style=style)
-        .append(f"  {one.layer}", style="cyan")
+        Text(f"  {sign} {finding.rule}", style=style)
+        .append(f"  {finding.layer}", style="cyan")
         .append(f"  {lasting}" if lasting else "", style="dim")
     )
-    for line in one.evidence:
+    for line in finding.evidence:
         yield Text(f"      │ {short(line)}", style="dim")
-    yield Text(f"      {one.cause}.")
-    yield Text(f"      {one.cure}.", style="bold")
-    mends = "invoke provision mends it" if one.provision else "provision does not mend it"
-    yield Text(f"      {mends}; more in {one.link}", style="dim")
+    yield Text(f"      {finding.cause}.")
+    yield Text(f"      {finding.cure}.", style="bold")
+    mends = "invoke provision mends it" if finding.provision else "provision does not mend it"
+    yield Text(f"      {mends}; more in {finding.link}", style="dim")

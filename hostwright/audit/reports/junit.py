@@ -25,12 +25,12 @@ def render_junit(audit: FleetAudit) -> str:
 def _case(host: HostAudit, layer: Layer) -> TestCase:
     case = TestCase(layer.name, classname=_clean(host.host), time=0.0)
     if layer.status == "unread":
-        skipped = [one.check for one in host.not_checked if one.layer == layer.name]
+        skipped = [unchecked.check for unchecked in host.not_checked if unchecked.layer == layer.name]
         case.result = [Error(_clean(host.sentence or f"could not be checked: {', '.join(skipped)}"), "unread")]
     elif layer.status not in {"desired", "warning"}:
-        said = _said(host, layer.name)
-        result = Failure(_clean(said[0]), layer.status)
-        result.text = "\n".join(map(_clean, said))
+        lines = _said(host, layer.name)
+        result = Failure(_clean(lines[0]), layer.status)
+        result.text = "\n".join(map(_clean, lines))
         case.result = [result]
     elif layer.status == "warning":
         case.system_out = "\n".join(map(_clean, _said(host, layer.name)))
@@ -39,8 +39,14 @@ def _case(host: HostAudit, layer: Layer) -> TestCase:
 
 def _said(host: HostAudit, layer: str) -> list[str]:
     """What is wrong in a layer, a line each."""
-    states = [f"{one.what}: {one.have} → {one.want} ({one.why})" for one in host.deviations if one.layer == layer]
-    known = [f"{one.rule}: {one.evidence[0]}. {one.cure}" for one in host.findings if one.layer == layer]
+    states = [
+        f"{deviation.what}: {deviation.have} → {deviation.want} ({deviation.why})"
+        for deviation in host.deviations
+        if deviation.layer == layer
+    ]
+    known = [
+        f"{finding.rule}: {finding.evidence[0]}. {finding.cure}" for finding in host.findings if finding.layer == layer
+    ]
     return [*states, *known] or ["no reason was recorded"]
 
 

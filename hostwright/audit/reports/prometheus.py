@@ -77,9 +77,11 @@ def _readings(hosts: tuple[HostAudit, ...]) -> Metric:
     text = "A value read on the host; 1 where it is the stack's or no stack pins it"
     family = GaugeMetricFamily("hostwright_reading_ok", text, labels=labels)
     for host in hosts:
-        for one in host.readings:
-            values = [_label(text) for text in (host.host, one.layer, one.name, one.have, one.want or "")]
-            family.add_metric(values, float(not one.differs))
+        for reading in host.readings:
+            values = [
+                _label(text) for text in (host.host, reading.layer, reading.name, reading.have, reading.want or "")
+            ]
+            family.add_metric(values, float(not reading.differs))
     return family
 
 
@@ -87,8 +89,8 @@ def _findings(hosts: tuple[HostAudit, ...]) -> Metric:
     labels = ["host", "layer", "rule", "grave"]
     family = GaugeMetricFamily("hostwright_finding", "1 for each known failure that is recognised", labels=labels)
     for host in hosts:
-        for one in host.findings:
-            family.add_metric([_label(host.host), one.layer, one.rule, str(one.grave).lower()], 1.0)
+        for finding in host.findings:
+            family.add_metric([_label(host.host), finding.layer, finding.rule, str(finding.grave).lower()], 1.0)
     return family
 
 
@@ -137,8 +139,8 @@ def _xids(hosts: tuple[HostAudit, ...]) -> Metric:
     text = "Xids in the kernel log of the last seven days"
     family = GaugeMetricFamily("hostwright_xids", text, labels=["host", "bus", "xid"])
     for host in hosts:
-        for one in host.xids:
-            family.add_metric([_label(host.host), _label(one.bus), str(one.number)], float(one.count))
+        for event in host.xids:
+            family.add_metric([_label(host.host), _label(event.bus), str(event.number)], float(event.count))
     return family
 
 

@@ -33,8 +33,8 @@ def _rows(host: HostAudit) -> Iterator[Row]:
         yield ("unread", "", "", host.sentence, "", "unread")
     for layer in host.layers:
         yield ("layer", layer.name, "", "", "", layer.status)
-    for one in host.deviations:
-        yield ("deviation", one.layer, one.what, one.have, one.want, one.why)
+    for deviation in host.deviations:
+        yield ("deviation", deviation.layer, deviation.what, deviation.have, deviation.want, deviation.why)
     for finding in host.findings:
         verdict = "failing" if finding.grave else "warning"
         yield ("finding", finding.layer, finding.rule, "; ".join(finding.evidence), "", verdict)

@@ -70,14 +70,14 @@ def _matrix(audit: FleetAudit, ages: Ages) -> Table:
         table.add_column(column, overflow="fold")
     rows: dict[tuple[str, tuple[LayerStatus | None, ...]], list[str]] = {}
     for host in sorted(audit.hosts, key=_worst_first):
-        found = {layer.name: layer.status for layer in host.layers}
-        statuses = tuple(map(found.get, layers))
+        layer_statuses = {layer.name: layer.status for layer in host.layers}
+        statuses = tuple(map(layer_statuses.get, layers))
         rows.setdefault((host.status, statuses), []).append(host.host)
     for (status, statuses), hosts in rows.items():
         lasting = "" if status == "desired" else since(ages, hosts, "status", "").removeprefix("since ")
         names = Text(printable(fold(hosts)), style="bold" if status != "desired" else "")
         names.append(f" ({len(hosts)})" if len(hosts) > 1 else "", style="dim")
-        table.add_row(names, *(_cell(one) for one in statuses), Text(lasting, style="dim"))
+        table.add_row(names, *(_cell(status) for status in statuses), Text(lasting, style="dim"))
     return table
 
 
@@ -103,25 +103,25 @@ def _blocks(hosts: Iterable[HostAudit], ages: Ages) -> Iterator[RenderableType]:
         style = SHOWN[first.status][2]
         yield Text.assemble("\n", (printable(fold(names)), f"bold {style}"), (f"  {WORDS[first.status]}", style))
         yield from (Text(f"  {short(note)}", style="yellow") for note in first.notes)
-        yield from (_deviation(one, names, ages) for one in first.deviations)
-        yield from (_finding(one, names, ages) for one in first.findings)
+        yield from (_deviation(deviation, names, ages) for deviation in first.deviations)
+        yield from (_finding(finding, names, ages) for finding in first.findings)
         if first.findings:
             yield Text(f"  cause and cure: invoke doctor --hosts '{printable(fold(names))}'", style="dim")
 
 
-def _deviation(one: Deviation, hosts: Sequence[str], ages: Ages) -> Text:
-    sign, word, style = SHOWN[one.why]
-    text = Text(f"  {sign} ", style=style).append(f"{one.layer}  ", style="cyan")
-    text.append(f"{short(one.what)}: {short(one.have)} → {short(one.want)}")
-    lasting = since(ages, hosts, "deviation", f"{one.layer} {one.what}")
+def _deviation(deviation: Deviation, hosts: Sequence[str], ages: Ages) -> Text:
+    sign, word, style = SHOWN[deviation.why]
+    text = Text(f"  {sign} ", style=style).append(f"{deviation.layer}  ", style="cyan")
+    text.append(f"{short(deviation.what)}: {short(deviation.have)} → {short(deviation.want)}")
+    lasting = since(ages, hosts, "deviation", f"{deviation.layer} {deviation.what}")
     return text.append(f"  {word} {lasting}".rstrip(), style="dim")
 
 
-def _finding(one: Finding, hosts: Sequence[str], ages: Ages) -> Text:
-    sign, _, style = SHOWN["failing" if one.grave else "warning"]
-    text = Text(f"  {sign} ", style=style).append(f"{one.layer}  ", style="cyan")
-    text.append(f"{one.rule}: {short(one.evidence[0])}", style=style)
-    return text.append(f"  {since(ages, hosts, 'finding', one.rule)}".rstrip(), style="dim")
+def _finding(finding: Finding, hosts: Sequence[str], ages: Ages) -> Text:
+    sign, _, style = SHOWN["failing" if finding.grave else "warning"]
+    text = Text(f"  {sign} ", style=style).append(f"{finding.layer}  ", style="cyan")
+    text.append(f"{finding.rule}: {short(finding.evidence[0])}", style=style)
+    return text.append(f"  {since(ages, hosts, 'finding', finding.rule)}".rstrip(), style="dim")
 
 
 def _unread(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
@@ -136,22 +136,22 @@ def _unread(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
 
 def _spreads(spreads: Iterable[Spread]) -> Iterator[RenderableType]:
     """Values that no stack pins, where hosts differ."""
-    differing = [one for one in spreads if len(one.values) > 1]
+    differing = [spread for spread in spreads if len(spread.values) > 1]
     if differing:
         yield Text("\nnot pinned by a stack, and not alike", style="bold")
-    for one in differing:
-        among = f" ({printable(one.among)})" if one.among else ""
-        yield Text(f"  {one.layer}  ", style="cyan").append(f"{one.name}{among}", style="default")
-        for value, hosts in one.values:
-            outlying = bool(one.majority) and value != one.majority
+    for spread in differing:
+        among = f" ({printable(spread.among)})" if spread.among else ""
+        yield Text(f"  {spread.layer}  ", style="cyan").append(f"{spread.name}{among}", style="default")
+        for value, hosts in spread.values:
+            outlying = bool(spread.majority) and value != spread.majority
             text = Text(f"      {count(len(hosts), 'host')}: ", style="yellow" if outlying else "dim")
             yield text.append(f"{short(value) or 'nothing'}  ").append(printable(fold(hosts)), style="dim")
 
 
 def stand_ins(names: Iterable[str]) -> Text | None:
     """The line that says which files are not the vendor's own, so that nobody takes a lab for the real thing."""
-    told = ", ".join(dict.fromkeys(names))
-    return Text(f"stand-ins, not the vendor's own files: {told}", style="magenta") if told else None
+    files = ", ".join(dict.fromkeys(names))
+    return Text(f"stand-ins, not the vendor's own files: {files}", style="magenta") if files else None
 
 
 def _stand_ins(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:

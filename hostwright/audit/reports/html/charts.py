@@ -159,11 +159,13 @@ def _stack(title: str, days: Sequence[date], points: Sequence[TrendPoint], statu
             hosts = point.counts.get(status, 0)
             if hosts > 0:
                 y = ground.y(below + hosts)
-                said = f"{day.isoformat()}: {_hosts(hosts)} {WORDS[status]}"  # type: ignore[index]
-                shapes.append(Shape(x, y, round(width, 2), round(ground.y(below) - y, 2), f"f-{status}", said))
+                tooltip = f"{day.isoformat()}: {_hosts(hosts)} {WORDS[status]}"  # type: ignore[index]
+                shapes.append(Shape(x, y, round(width, 2), round(ground.y(below) - y, 2), f"f-{status}", tooltip))
                 below += hosts
-    seen = [status for status in STATUSES if status in statuses and any(point.counts.get(status) for point in points)]
-    legend = tuple((f"f-{status}", SHOWN[status][0], WORDS[status]) for status in seen)
+    present = [
+        status for status in STATUSES if status in statuses and any(point.counts.get(status) for point in points)
+    ]
+    legend = tuple((f"f-{status}", SHOWN[status][0], WORDS[status]) for status in present)
     summary = f"{title} by day, {days[0]} to {days[-1]}: first {totals[0]}, last {totals[-1]}, at most {max(totals)}."
     return Chart(title, summary, tuple(shapes), (), legend, ground.day_marks(), ground.host_marks())
 
@@ -176,18 +178,18 @@ def _readings(points: Sequence[TrendPoint]) -> tuple[list[str], list[str]]:
     """The readings with several values, the most moved first, and in words those that always had one."""
     values: dict[str, dict[str, None]] = {}
     for point in points:
-        for reading, spread in point.versions.items():
-            values.setdefault(reading, {}).update(dict.fromkeys(spread))
-    changed = [reading for reading, found in values.items() if len(found) > 1]
-    steady = [f"{name(reading)} {line(next(iter(found)), 40)}" for reading, found in values.items() if len(found) == 1]
-    return sorted(changed, key=lambda one: (-_movement(points, one), one)), sorted(steady)
+        for reading, hosts_by_value in point.versions.items():
+            values.setdefault(reading, {}).update(dict.fromkeys(hosts_by_value))
+    changed = [reading for reading, ever in values.items() if len(ever) > 1]
+    steady = [f"{name(reading)} {line(next(iter(ever)), 40)}" for reading, ever in values.items() if len(ever) == 1]
+    return sorted(changed, key=lambda reading: (-_movement(points, reading), reading)), sorted(steady)
 
 
 def _movement(points: Sequence[TrendPoint], reading: str) -> int:
     """How many hosts changed their value of a reading from day to day."""
     moved = 0
-    spreads = [point.versions[reading] for point in points if reading in point.versions]
-    for before, after in pairwise(spreads):
+    by_day = [point.versions[reading] for point in points if reading in point.versions]
+    for before, after in pairwise(by_day):
         moved += sum(abs(after.get(value, 0) - before.get(value, 0)) for value in {*before, *after})
     return moved
 
@@ -200,22 +202,22 @@ def _versions(days: Sequence[date], points: Sequence[TrendPoint], reading: str) 
         for number, (value, hosts) in enumerate(series.items())
     )
     shapes = tuple(_day(ground, day, series, number) for number, day in enumerate(days))
-    legend = tuple((one.colour, "", f"{one.label}: {_hosts(one.hosts)}") for one in lines)
+    legend = tuple((drawn.colour, "", f"{drawn.label}: {_hosts(drawn.hosts)}") for drawn in lines)
     summary = f"Hosts by {name(reading)}, {days[0]} to {days[-1]}. Now " + ", ".join(label for _, _, label in legend)
     return Chart(name(reading), summary, shapes, lines, legend, ground.day_marks(), ground.host_marks())
 
 
 def _series(points: Sequence[TrendPoint], reading: str) -> Mapping[str, list[int]]:
     """Value → hosts by day: the most common of the last day first, the rest summed."""
-    spreads = [point.versions.get(reading, {}) for point in points]
+    by_day = [point.versions.get(reading, {}) for point in points]
     ever: Counter[str] = Counter()
-    for spread in spreads:
-        ever.update(spread)
-    ranked = sorted(ever, key=lambda value: (-spreads[-1].get(value, 0), -ever[value], value))
-    found = {value: [spread.get(value, 0) for spread in spreads] for value in ranked[:LINES]}
+    for of_day in by_day:
+        ever.update(of_day)
+    ranked = sorted(ever, key=lambda value: (-by_day[-1].get(value, 0), -ever[value], value))
+    series = {value: [of_day.get(value, 0) for of_day in by_day] for value in ranked[:LINES]}
     if rest := ranked[LINES:]:
-        found[OTHERS] = [sum(spread.get(value, 0) for value in rest) for spread in spreads]
-    return found
+        series[OTHERS] = [sum(of_day.get(value, 0) for value in rest) for of_day in by_day]
+    return series
 
 
 def _steps(ground: ChartGround, days: Sequence[date], hosts: Sequence[int]) -> str:
@@ -227,8 +229,8 @@ def _steps(ground: ChartGround, days: Sequence[date], hosts: Sequence[int]) -> s
 
 def _day(ground: ChartGround, day: date, series: Mapping[str, Sequence[int]], number: int) -> Shape:
     """An invisible bar over a day that says its numbers."""
-    said = [
+    counts = [
         f"{line(value, 40) or 'nothing'}: {_hosts(hosts[number])}" for value, hosts in series.items() if hosts[number]
     ]
-    title = "\n".join([day.isoformat(), *said])
+    title = "\n".join([day.isoformat(), *counts])
     return Shape(ground.x(day), TOP, round(ground.slot, 2), HEIGHT - TOP - BOTTOM, "hit", title)

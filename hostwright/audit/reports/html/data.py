@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from hostwright.audit.fleetaudit import Deviation, Finding, FleetAudit, HostAudit, NotChecked, Reading
-from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuEvent
+from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuEvent, GpuProcess
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.html.text import clean, first, moment, name
 from hostwright.audit.reports.table import SHOWN, WORDS
@@ -58,7 +58,7 @@ class Details:
 
     def of(self, hosts: Sequence[HostAudit]) -> dict[str, Any]:
         """Everything that the page's script reads."""
-        found = [self._host(host) for host in hosts]
+        described = [self._host(host) for host in hosts]
         return {
             "statuses": {
                 status: [sign, word or WORDS[status], WORDS[status]] for status, (sign, word, _) in SHOWN.items()
@@ -68,64 +68,82 @@ class Details:
             "shapes": self._shapes.values,
             "rules": self._rules.values,
             "shared": self._shared.values,
-            "hosts": found,
+            "hosts": described,
         }
 
     def _host(self, host: HostAudit) -> dict[str, Any]:
         """One host; what is empty is left out."""
-        found = {layer.name: layer.status for layer in host.layers}
-        said = {
+        statuses = {layer.name: layer.status for layer in host.layers}
+        fields = {
             "name": name(host.host),
             "status": host.status,
             "stack": name(host.stack),
             "at": moment(host.at),
             "since": self._since(host, "status", ""),
             "sentence": clean(host.sentence),
-            "layers": self._shared.place(tuple(found.get(layer, "absent") for layer in self._layers)),
+            "layers": self._shared.place(tuple(statuses.get(layer, "absent") for layer in self._layers)),
             "groups": self._shared.place(tuple(map(name, host.groups[:GROUPS]))),
             "standIns": self._shared.place(tuple(_few(host.stand_ins))),
             "record": _record(host),
             **self._lists(host),
         }
-        return {key: value for key, value in said.items() if value not in ("", None, [], {})}
+        return {key: value for key, value in fields.items() if value not in ("", None, [], {})}
 
     def _lists(self, host: HostAudit) -> dict[str, Any]:
         """The lists of a host, each of bounded length, and how much was left out of which."""
         cut: dict[str, int] = {}
 
-        def some(key: str, items: Iterable[T]) -> list[T]:
+        def limited(key: str, items: Iterable[T]) -> list[T]:
             kept, more = first(items, LIMITS[key])
             cut.update({key: more} if more else {})
             return kept
 
-        readings = some("readings", host.readings)
+        readings = limited("readings", host.readings)
         return {
-            "shape": self._shapes.place(tuple((name(one.layer), name(one.name), _want(one)) for one in readings)),
-            "have": [clean(one.have) for one in readings],
-            "differs": [place for place, one in enumerate(readings) if one.differs],
-            "deviations": [self._deviation(host, one) for one in some("deviations", host.deviations)],
-            "findings": [self._finding(host, one) for one in some("findings", sorted(host.findings, key=_gravest))],
-            "gpus": [gpu_row(one) for one in some("gpus", host.gpus)],
-            "xids": [self._xid(one) for one in some("xids", host.xids)],
-            "notChecked": self._shared.place(tuple(map(_check, some("notChecked", host.not_checked)))),
+            "shape": self._shapes.place(
+                tuple((name(reading.layer), name(reading.name), _want(reading)) for reading in readings)
+            ),
+            "have": [clean(reading.have) for reading in readings],
+            "differs": [place for place, reading in enumerate(readings) if reading.differs],
+            "deviations": [self._deviation(host, deviation) for deviation in limited("deviations", host.deviations)],
+            "findings": [
+                self._finding(host, finding) for finding in limited("findings", sorted(host.findings, key=_gravest))
+            ],
+            "gpus": [gpu_row(gpu) for gpu in limited("gpus", host.gpus)],
+            "xids": [self._xid(xid) for xid in limited("xids", host.xids)],
+            "notChecked": self._shared.place(tuple(map(_check, limited("notChecked", host.not_checked)))),
             "notes": _few(host.notes),
             "cut": cut,
         }
 
-    def _deviation(self, host: HostAudit, one: Deviation) -> list[str]:
-        since = self._since(host, "deviation", f"{one.layer} {one.what}")
-        return [name(one.layer), clean(one.what), clean(one.have), clean(one.want), one.why, since]
+    def _deviation(self, host: HostAudit, deviation: Deviation) -> list[str]:
+        since = self._since(host, "deviation", f"{deviation.layer} {deviation.what}")
+        return [
+            name(deviation.layer),
+            clean(deviation.what),
+            clean(deviation.have),
+            clean(deviation.want),
+            deviation.why,
+            since,
+        ]
 
-    def _finding(self, host: HostAudit, one: Finding) -> list[Any]:
+    def _finding(self, host: HostAudit, finding: Finding) -> list[Any]:
         """The rule's place, the host's own lines, since when."""
-        said = (clean(one.cause), clean(one.cure), one.provision, name(one.link))
-        place = self._rules.place((name(one.rule), name(one.layer), one.grave, *said))
-        return [place, _few(one.evidence), self._since(host, "finding", one.rule)]
+        texts = (clean(finding.cause), clean(finding.cure), finding.provision, name(finding.link))
+        place = self._rules.place((name(finding.rule), name(finding.layer), finding.grave, *texts))
+        return [place, _few(finding.evidence), self._since(host, "finding", finding.rule)]
 
-    def _xid(self, one: GpuEvent) -> list[Any]:
+    def _xid(self, event: GpuEvent) -> list[Any]:
         """Number, card, when last, the host's words, how often, and the place of what it means and what to do."""
-        told = self._shared.place((clean(one.meaning), clean(one.asks)))
-        return [one.number, name(one.bus), moment(one.at) if one.at else "", clean(one.text), one.count, told]
+        advice = self._shared.place((clean(event.meaning), clean(event.asks)))
+        return [
+            event.number,
+            name(event.bus),
+            moment(event.at) if event.at else "",
+            clean(event.text),
+            event.count,
+            advice,
+        ]
 
     def _since(self, host: HostAudit, kind: str, what: str) -> str:
         since: datetime | None = self._ages.get((host.host, kind, what))
@@ -137,16 +155,16 @@ def details(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages) -> Mappin
     return Details(audit, ages).of(hosts)
 
 
-def _want(one: Reading) -> str | None:
-    return None if one.want is None else clean(one.want)
+def _want(reading: Reading) -> str | None:
+    return None if reading.want is None else clean(reading.want)
 
 
-def _check(one: NotChecked) -> tuple[str, str, str]:
-    return name(one.layer), name(one.check), clean(one.reason)
+def _check(skipped: NotChecked) -> tuple[str, str, str]:
+    return name(skipped.layer), name(skipped.check), clean(skipped.reason)
 
 
-def _gravest(one: Finding) -> bool:
-    return not one.grave
+def _gravest(finding: Finding) -> bool:
+    return not finding.grave
 
 
 def _few(texts: Sequence[str]) -> list[str]:
@@ -171,12 +189,16 @@ def gpu_row(gpu: Gpu) -> list[Any]:
         gpu.ecc, _ecc(gpu.ecc_volatile), _ecc(gpu.ecc_aggregate),
         _pair(gpu.retired_single_bit, gpu.retired_double_bit), gpu.retirement_pending,
         _pair(gpu.remapped_corrected, gpu.remapped_uncorrected), gpu.remap_pending, gpu.remap_failed,
-        gpu.persistence, gpu.mig, gpu.mig_instances, [name(one) for one in gpu.slowdowns[:FEW]],
+        gpu.persistence, gpu.mig, gpu.mig_instances, [name(slowdown) for slowdown in gpu.slowdowns[:FEW]],
         gpu.temperature, gpu.temperature_slowdown, gpu.temperature_maximum,
         gpu.power, gpu.power_limit, name(gpu.performance),
         [len(gpu.links), dead[:FEW]] if gpu.links else None,
-        [[one.pid, clean(one.name, 200), name(one.kind), one.memory_bytes] for one in processes] + _left_out(more),
+        [*map(_process, processes), *_left_out(more)],
     ]  # fmt: skip
+
+
+def _process(process: GpuProcess) -> list[Any]:
+    return [process.pid, clean(process.name, 200), name(process.kind), process.memory_bytes]
 
 
 def _left_out(more: int) -> list[list[Any]]:

@@ -94,9 +94,9 @@ def _head(audit: FleetAudit, hosts: Sequence[HostAudit]) -> dict[str, object]:
     """What stands above the matrix."""
     stand_ins: dict[str, list[str]] = {}
     for host in hosts:
-        for one in host.stand_ins:
-            stand_ins.setdefault(one, []).append(host.host)
-    on = {host for names in stand_ins.values() for host in names}
+        for stand_in in host.stand_ins:
+            stand_ins.setdefault(stand_in, []).append(host.host)
+    hosts_with = {host for names in stand_ins.values() for host in names}
     return {
         "at": moment(audit.at),
         "took": f"{audit.took_s:.1f} s",
@@ -105,6 +105,8 @@ def _head(audit: FleetAudit, hosts: Sequence[HostAudit]) -> dict[str, object]:
         "stacks": list(dict.fromkeys(name(host.stack) for host in hosts)),
         "total": len(hosts),
         "well": sum(host.status == "desired" for host in hosts),
-        "stand_ins": [name(one) for one in stand_ins],
-        "stand_ins_on": folded([host.host for host in hosts if host.host in on]) if len(on) < len(hosts) else "",
+        "stand_ins": [name(stand_in) for stand_in in stand_ins],
+        "stand_ins_on": folded([host.host for host in hosts if host.host in hosts_with])
+        if len(hosts_with) < len(hosts)
+        else "",
     }

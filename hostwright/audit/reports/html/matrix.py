@@ -117,8 +117,8 @@ def _fold_healthy(groups: Iterable[list[MatrixRow]]) -> Iterator[MatrixRow | Fol
 
 
 def _row(index: int, host: HostAudit, layers: Sequence[str], ages: Ages, *, stack: str) -> MatrixRow:
-    found: dict[str, CellStatus] = {layer.name: layer.status for layer in host.layers}
-    cells = tuple(_cell(layer, found.get(layer, "absent")) for layer in layers)
+    statuses: dict[str, CellStatus] = {layer.name: layer.status for layer in host.layers}
+    cells = tuple(_cell(layer, statuses.get(layer, "absent")) for layer in layers)
     since = ages.get((host.host, "status", "")) if host.status != "desired" else None
     lasting = since.date().isoformat() if since else ""
     return MatrixRow(index, name(host.host), host.status, cells, stack, _what(host), lasting)
@@ -135,29 +135,29 @@ def _what(host: HostAudit) -> str:
     """The gist of what is to be said of a host."""
     if host.sentence:
         return line(host.sentence)
-    said = [one.rule for one in sorted(host.findings, key=lambda one: not one.grave)]
-    said += [f"{one.layer}: {one.what}" for one in host.deviations]
-    said = list(dict.fromkeys([*said, *host.notes]))
-    if not said:
+    remarks = [finding.rule for finding in sorted(host.findings, key=lambda finding: not finding.grave)]
+    remarks += [f"{deviation.layer}: {deviation.what}" for deviation in host.deviations]
+    remarks = list(dict.fromkeys([*remarks, *host.notes]))
+    if not remarks:
         return ""
-    more = f" +{len(said) - 1}" if len(said) > 1 else ""
-    return line(said[0]) + more
+    more = f" +{len(remarks) - 1}" if len(remarks) > 1 else ""
+    return line(remarks[0]) + more
 
 
 def tiles(hosts: Sequence[HostAudit]) -> list[Tile]:
     """One tile a state, also for states in which no host is; but for ``differs``, which fleets soon leave for good."""
     counts = Counter(host.status for host in hosts)
     warned = sum(_warned(host) for host in hosts)
-    found, start = [], 0.0
+    row, start = [], 0.0
     for status in STATUSES:
         if status == "differs" and not counts[status]:
             continue
         share = 100 * counts[status] / len(hosts) if hosts else 0.0
         remark = f"{warned} with warnings" if status == "desired" and warned else ""
         sign, _, _ = SHOWN[status]
-        found.append(Tile(status, sign, WORDS[status], counts[status], start, share, remark))
+        row.append(Tile(status, sign, WORDS[status], counts[status], start, share, remark))
         start += share
-    return found
+    return row
 
 
 def _warned(host: HostAudit) -> bool:
@@ -167,7 +167,9 @@ def _warned(host: HostAudit) -> bool:
 def met(hosts: Iterable[HostAudit]) -> list[tuple[str, bool, int]]:
     """The known failures that were recognised: rule, whether grave, hosts; the grave and the frequent first."""
     counts = Counter(
-        (one.rule, one.grave) for host in hosts for one in {found.rule: found for found in host.findings}.values()
+        (finding.rule, finding.grave)
+        for host in hosts
+        for finding in {finding.rule: finding for finding in host.findings}.values()
     )
     ranked = sorted(counts.items(), key=lambda item: (not item[0][1], -item[1], item[0][0]))
     return [(name(rule), grave, count) for (rule, grave), count in ranked[:CHIPS]]

@@ -41,33 +41,38 @@ class Comparison:
 def comparisons(spreads: Iterable[Spread], order: Sequence[str]) -> list[Comparison]:
     """The readings in which hosts differ, those with a majority and few outliers first: the likeliest mistakes."""
     places = {host: place for place, host in enumerate(order)}
-    found = [_comparison(one, places) for one in spreads if len(one.values) > 1]
-    return sorted(found, key=lambda one: (not one.outliers, one.outliers, one.layer, one.reading))
+    compared = [_comparison(spread, places) for spread in spreads if len(spread.values) > 1]
+    return sorted(
+        compared,
+        key=lambda comparison: (not comparison.outliers, comparison.outliers, comparison.layer, comparison.reading),
+    )
 
 
 def alike(spreads: Iterable[Spread]) -> list[tuple[str, str, str, int]]:
     """The readings in which hosts do not differ: what, among whom, value, hosts."""
     return [
-        (f"{name(one.layer)} {name(one.name)}", name(one.among), line(value) or "nothing", len(hosts))
-        for one in spreads
-        if len(one.values) == 1
-        for value, hosts in one.values
+        (f"{name(spread.layer)} {name(spread.name)}", name(spread.among), line(value) or "nothing", len(hosts))
+        for spread in spreads
+        if len(spread.values) == 1
+        for value, hosts in spread.values
     ]
 
 
-def _comparison(one: Spread, places: Mapping[str, int]) -> Comparison:
-    total = sum(len(hosts) for _, hosts in one.values)
-    shown, more = first(one.values, VALUES)
+def _comparison(spread: Spread, places: Mapping[str, int]) -> Comparison:
+    total = sum(len(hosts) for _, hosts in spread.values)
+    shown, more = first(spread.values, VALUES)
     shares: list[ValueShare] = []
     start = 0.0
     for value, hosts in shown:
         share = 100 * len(hosts) / total if total else 0.0
-        major = bool(one.majority) and value == one.majority
-        role = "majority" if major else "outlier" if one.majority else ""
-        few = () if major else _openable(hosts, places)
-        shares.append(ValueShare(line(value) or "nothing", len(hosts), share, start, folded(hosts), role, few))
+        major = bool(spread.majority) and value == spread.majority
+        role = "majority" if major else "outlier" if spread.majority else ""
+        openable = () if major else _openable(hosts, places)
+        shares.append(ValueShare(line(value) or "nothing", len(hosts), share, start, folded(hosts), role, openable))
         start += share
-    return Comparison(name(one.layer), name(one.name), name(one.among), tuple(shares), total, len(one.outliers), more)
+    return Comparison(
+        name(spread.layer), name(spread.name), name(spread.among), tuple(shares), total, len(spread.outliers), more
+    )
 
 
 def _openable(hosts: Sequence[str], places: Mapping[str, int]) -> tuple[tuple[int, str], ...]:

@@ -62,15 +62,15 @@ def embedded(value: object) -> str:
 
 def folded(names: Sequence[str]) -> str:
     """Host names in short: ``gpu[01-03],login1``; such as are no plain names are listed."""
-    if all(_PLAIN_NAME.fullmatch(one) for one in names):
+    if all(_PLAIN_NAME.fullmatch(host) for host in names):
         return fold(names)
     return ", ".join(map(name, names))
 
 
 def first(items: Iterable[T], most: int) -> tuple[list[T], int]:
     """The first of a list, and how many more there are."""
-    found = list(items)
-    return found[:most], max(0, len(found) - most)
+    listed = list(items)
+    return listed[:most], max(0, len(listed) - most)
 
 
 def moment(iso: str) -> str:
