@@ -5,7 +5,7 @@
     >>> fleet = Fleet.load(Path("inventory"))
     >>> members = fleet.members("@rack3,!gpu05")
     >>> results = fleet.plan(members)
-    >>> [(plan.host, len(plan.changes)) for plan in results.values]
+    >>> [(found.host, len(found.plan.changes)) for found in results.values]
     []
     >>> [(error.host, error.sentence) for error in results.errors]
     [('gpu03', '127.0.0.1:... refuses the connection...')]
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from hostwright.audit.history import Diff, HostHistory
     from hostwright.common.secret import Secret
     from hostwright.plan.model import Plan
+    from hostwright.plan.planning import HostPlan
     from hostwright.plan.stacklist import ListedStack
     from hostwright.rebuild.newkeys import KeyResults, Told
     from hostwright.rebuild.orders import Order, Powered
@@ -94,7 +95,7 @@ class Fleet(Roster):
             named_sets = sets_of(pattern, state_root(), self.path, self.inventory.groups)
         return super().members(pattern, roles, named_sets)
 
-    def plan(self, members: Members, *, goal: Goal = AS_WANTED, password: Secret | None = None) -> Results[Plan]:
+    def plan(self, members: Members, *, goal: Goal = AS_WANTED, password: Secret | None = None) -> Results[HostPlan]:
         """What stands between hosts and what is wanted of them. Changes nothing."""
         from hostwright.apply.rollout.looking import plan_each
 

@@ -17,7 +17,8 @@ from hostwright.apply.rollout.rollout import result_of
 from hostwright.common.errors import HostError, HostwrightError, ScriptFailed, SeveralFailed, StepFailed
 from hostwright.common.text import count, printable
 from hostwright.inventory.patterns import fold
-from hostwright.plan.model import Change, Deferred, Plan, Planned, Refusal, RolePlan
+from hostwright.plan.model import Change, Deferred, Planned, Refusal, RolePlan
+from hostwright.plan.planning import HostPlan
 
 _SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "refusal": ("!", "red")}  #: and style
 WIDTH_WHEN_PIPED = 140  #: columns of plain output, when nobody's terminal says otherwise
@@ -29,9 +30,10 @@ def make_console(*, stderr: bool = False) -> Console:
     return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=WIDTH_WHEN_PIPED)
 
 
-def show_plan(plan: Plan) -> RenderableType:
-    """A plan as text: a line a change (have → want), the diff of each file, and what can be known only later."""
-    notes = [Text(f"  {printable(note)}", style="yellow") for note in plan.notes]
+def show_plan(host_plan: HostPlan) -> RenderableType:
+    """A host's plan as text: a line a change (have → want), the diff of each file, and what can be known only later."""
+    plan = host_plan.plan
+    notes = [Text(f"  {printable(note)}", style="yellow") for note in host_plan.notes]
     if plan.empty:
         return Group(Text.assemble((plan.host, "bold"), "  as desired: nothing to do", style="green"), *notes)
     parts: list[RenderableType] = [
@@ -40,8 +42,8 @@ def show_plan(plan: Plan) -> RenderableType:
     ]
     for role in plan.roles:
         parts += _show_role(role)
-    if plan.busy:
-        users = ", ".join(printable(user) for user in plan.busy)
+    if host_plan.busy:
+        users = ", ".join(printable(user) for user in host_plan.busy)
         parts.append(Text(f"  in use by {users}: provision wants --drain or --force ({plan.disturbs})", style="red"))
     if plan.reboot:
         parts.append(Text(f"  then a reboot: {printable(plan.reboot)}", style="magenta"))

@@ -209,15 +209,12 @@ class Plan:
     """What stands between one host and its stack. Empty when the host is as desired.
 
     A plan is a pure function of the host's facts, so a saved plan is stale exactly when the plan made of fresh facts
-    is not equal to it. ``busy`` names the running work that a disturbing change would hit, ``notes`` say who has locked
-    or drained the host; these come and go, and are no part of that comparison.
+    is not equal to it. What comes and goes (running work, locks) stands beside it, in ``planning.HostPlan``.
     """
 
     host: str
     stack: str
     roles: tuple[RolePlan, ...] = ()
-    busy: tuple[str, ...] = field(default=(), compare=False)
-    notes: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def changes(self) -> tuple[Planned, ...]:

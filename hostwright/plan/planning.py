@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host import drained as hostdrained
@@ -56,8 +57,40 @@ def _taken_away(name: str, stacks: Iterable[Desired]) -> Iterator[Resource]:
             yield from resource.removal()
 
 
-def make_plan(desired: Desired, facts: Facts, now: datetime | None = None) -> Plan:
-    """What stands between the host and what it shall be. ``now`` leaves out what is said of locks that have expired.
+@dataclass(frozen=True, slots=True)
+class HostPlan:
+    """The plan of a host, and beside it what comes and goes and makes no plan stale.
+
+    ``busy`` names the running work that a disturbing change of the plan would hit, ``notes`` say who has locked or
+    drained the host, and which roles are on it that nobody wants any more.
+    """
+
+    plan: Plan
+    busy: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def host(self) -> str:
+        """The inventory's name of the host."""
+        return self.plan.host
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as one object of JSON values."""
+        return {**self.plan.to_json(), "busy": list(self.busy), "notes": list(self.notes)}
+
+
+def plan_host(desired: Desired, facts: Facts, now: datetime | None = None) -> HostPlan:
+    """The plan of a host with what an operator should know beside it. Locks that have expired by ``now`` are left out.
+
+    Who is at work there is asked of the states that would be changed, and of the host's occupancy.
+    """
+    plan = make_plan(desired, facts)
+    busy = at_work(desired, disturbing(desired, facts), facts).everyone if plan.disturbs else ()
+    return HostPlan(plan, busy, (*notes_on(facts, now), *off_roles(desired, facts)))
+
+
+def make_plan(desired: Desired, facts: Facts) -> Plan:
+    """What stands between the host and what it shall be.
 
     The rules of what fits (distribution, kernel, GPU, processor) are looked at only when there is something to change:
     a host that is as desired is not refused for a rule that came later, and nothing is refused that takes away. A host
@@ -65,12 +98,10 @@ def make_plan(desired: Desired, facts: Facts, now: datetime | None = None) -> Pl
     """
     needs = _all_needs(desired.roles)
     roles = tuple(_plan_role(role, needs[role.name], facts) for role in desired.roles)
-    busy = tuple(role for role in roles if role.changes)
-    refused = _record_refused(facts) + (_refusals(desired, facts) if busy and not desired.removes else ())
-    if refused:
-        busy = (RolePlan(PREFLIGHT, (), refused), *busy)
-    plan = Plan(desired.host, desired.stack.name, busy, notes=(*notes_on(facts, now), *off_roles(desired, facts)))
-    return replace(plan, busy=at_work(desired, disturbing(desired, facts), facts).everyone) if plan.disturbs else plan
+    differing = tuple(role for role in roles if role.changes)
+    refused = _record_refused(facts) + (_refusals(desired, facts) if differing and not desired.removes else ())
+    preflight = (RolePlan(PREFLIGHT, (), refused),) if refused else ()
+    return Plan(desired.host, desired.stack.name, (*preflight, *differing))
 
 
 def disturbing(desired: Desired, facts: Facts) -> tuple[Resource, ...]:

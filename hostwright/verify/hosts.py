@@ -25,8 +25,8 @@ def verify(roster: Roster, members: Members, connections: Connections, audience:
 
         def verified(name: str) -> Verdict:
             member = by_name[name]
-            plan = connections.look(member, recording.emit)
-            return Verdict(name, plan, checks.of(member, connections.password(member)))
+            host_plan = connections.look(member, recording.emit)
+            return Verdict(host_plan, checks.of(member, connections.password(member)))
 
         results = on_each(tuple(by_name), verified, stop=connections.close)
         _record(recording, results)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hostwright.plan.model import Plan
+from hostwright.plan.planning import HostPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +24,18 @@ class Check:
 class Verdict:
     """One host verified: what differs from the stack, and every check."""
 
-    host: str
-    plan: Plan
+    host_plan: HostPlan
     checks: tuple[Check, ...]
+
+    @property
+    def host(self) -> str:
+        """The inventory's name of the host."""
+        return self.host_plan.host
+
+    @property
+    def plan(self) -> Plan:
+        """What differs from its stack."""
+        return self.host_plan.plan
 
     @property
     def passed(self) -> bool:

@@ -86,7 +86,7 @@ class HostApply:
             for error in run_in_order(dict.fromkeys(running, ()), lambda name: self._attach(running[name])):
                 raise error
             self._facts = self.observe()
-        plan = make_plan(self._desired, self._facts, datetime.now(UTC))
+        plan = make_plan(self._desired, self._facts)
         self._emit(events.Observed(self.name, plan, self._facts))
         return plan
 

@@ -11,9 +11,8 @@ from hostwright.common.errors import HostwrightError, Stopped
 from hostwright.common.secret import Secret
 from hostwright.plan.desired import Desired
 from hostwright.plan.member import Member
-from hostwright.plan.model import Plan
 from hostwright.plan.observing import observe
-from hostwright.plan.planning import make_plan
+from hostwright.plan.planning import HostPlan, plan_host
 from hostwright.transport.root.rootshell import RootShell
 
 CUT = "the run was interrupted; what runs on the host goes on"
@@ -58,11 +57,11 @@ class Connections:
         """The sudo password for a host: the one that was given, else the inventory's."""
         return self._password or member.host.become_password
 
-    def look(self, member: Member, emit: Emit = lambda _: None, *, desired: Desired | None = None) -> Plan:
+    def look(self, member: Member, emit: Emit = lambda _: None, *, desired: Desired | None = None) -> HostPlan:
         """Observe and plan a host over a connection of its own; ``desired`` instead of what its stack wants."""
         wanted = desired or member.desired
         with self.connect(member) as shell:
             facts = observe(shell, wanted)
-        plan = make_plan(wanted, facts, datetime.now(UTC))
-        emit(Observed(member.name, plan, facts))
-        return plan
+        looked_at = plan_host(wanted, facts, datetime.now(UTC))
+        emit(Observed(member.name, looked_at.plan, facts))
+        return looked_at

@@ -6,14 +6,14 @@ from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.rollout import Results, on_each
 from hostwright.plan.member import Members
-from hostwright.plan.model import Plan
+from hostwright.plan.planning import HostPlan
 
 
-def plan_each(members: Members, connections: Connections, goal: Goal = AS_WANTED) -> Results[Plan]:
+def plan_each(members: Members, connections: Connections, goal: Goal = AS_WANTED) -> Results[HostPlan]:
     """Look at each host and plan; nothing is changed."""
     by_name = members.by_name
 
-    def look(name: str) -> Plan:
+    def look(name: str) -> HostPlan:
         return connections.look(by_name[name], desired=goal.desired(by_name[name]))
 
     return on_each(tuple(by_name), look, stop=connections.close)

@@ -52,11 +52,11 @@ def _plan(
     """Look at hosts and show what stands between them and the goal; the exit status."""
     results = fleet.plan(members, goal=goal, password=ask_password(connection))
     if out:
-        savedplans.save(Path(out), results.values)
+        savedplans.save(Path(out), [looked_at.plan for looked_at in results.values])
     show_plans(members, results, as_json=as_json)
     if results.errors:
         return FAILED
-    return AS_DESIRED if all(one.empty for one in results.values) else DIFFERS
+    return AS_DESIRED if all(looked_at.plan.empty for looked_at in results.values) else DIFFERS
 
 
 def provision(

@@ -18,10 +18,10 @@ from hostwright.cli import console
 from hostwright.cli.views.shared import errors_json, show_errors, show_stand_ins
 from hostwright.common.text import printable
 from hostwright.fleet import Member
-from hostwright.plan.model import Plan
+from hostwright.plan.planning import HostPlan
 
 
-def show_plans(members: Sequence[Member], results: Results[Plan], *, as_json: bool) -> None:
+def show_plans(members: Sequence[Member], results: Results[HostPlan], *, as_json: bool) -> None:
     """What stands between hosts and what is wanted of them."""
     if as_json:
         print(json.dumps({"plans": [plan.to_json() for plan in results.values], "errors": errors_json(results.errors)}))

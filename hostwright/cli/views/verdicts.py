@@ -35,7 +35,7 @@ def _verdict_json(verdict: Verdict) -> dict[str, object]:
         "host": verdict.host,
         "passed": verdict.passed,
         "failed_roles": verdict.failed_roles,
-        "plan": verdict.plan.to_json(),
+        "plan": verdict.host_plan.to_json(),
         "checks": [asdict(check) for check in verdict.checks],
     }
 
@@ -55,4 +55,4 @@ def _show_verdict(out: Console, verdict: Verdict) -> None:
         for check in bad:
             out.print(Text(f"      {check.sentence.splitlines()[0]}\n        {printable(check.why)}", style="red"))
     if not verdict.plan.empty:
-        out.print(console.show_plan(verdict.plan))
+        out.print(console.show_plan(verdict.host_plan))

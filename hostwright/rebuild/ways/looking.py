@@ -69,7 +69,7 @@ def look(
         power=power,
         power_sentence=bmc_sentence,
         audit=audit,
-        plan=make_plan(member.desired, facts, at) if facts is not None else None,
+        plan=make_plan(member.desired, facts) if facts is not None else None,
         boot_id=facts[BOOT_ID].strip() if facts is not None else "",
         history=tuple(one for one in history if one.at >= at - LATELY),
         tried=tried,

@@ -15,7 +15,8 @@ from hostwright.cli.console import make_console, show_error, show_plan, summary
 from hostwright.cli.live import LiveTable, Plain
 from hostwright.common.errors import FailedStep, HostError, ScriptFailed, StepFailed
 from hostwright.common.text import printable
-from hostwright.plan.model import Change, Deferred, Plan, Refusal, RolePlan, RoleResult, Step, StepResult
+from hostwright.plan.model import Change, Deferred, Plan, Planned, Refusal, RolePlan, RoleResult, Step, StepResult
+from hostwright.plan.planning import HostPlan
 
 
 def shown(*things) -> str:
@@ -34,23 +35,38 @@ def test_no_control_or_format_character_is_printed(text):
     assert all(char in "\n\t" or unicodedata.category(char)[0] != "C" for char in printable(text))
 
 
+def shown_plan(*planned: Planned, **beside: tuple[str, ...]) -> str:
+    return shown(show_plan(HostPlan(Plan("gpu01", "tf", (RolePlan("base", (), planned),)), **beside)))
+
+
+def test_who_is_at_work_and_who_locked_the_host_stands_beside_its_plan():
+    text = shown_plan(
+        Change("driver", "460", "470", (Step("true"),), disturbs="replaces the driver"),
+        busy=("python3 (\x1b[31m7)",),
+        notes=("locked by ann: RMA",),
+    )
+    assert "locked by ann: RMA" in text
+    assert "in use by python3" in text
+    assert "provision wants --drain or --force (replaces the driver)" in text
+    assert "\x1b" not in text
+    assert "locked by ann" in shown(show_plan(HostPlan(Plan("gpu01", "tf"), notes=("locked by ann",))))
+
+
 def test_a_plan_shows_have_want_diff_and_what_comes_later():
     later = Deferred("driver", "absent", "470.182.03", "a reboot")
     refused = Refusal("gpu", "busy", "idle", "display", "process 7 uses it")
-    text = shown(show_plan(Plan("gpu01", "tf", (RolePlan("base", (), (CHANGE, later, refused)),))))
+    text = shown_plan(CHANGE, later, refused)
     for part in ("gpu01", "other text → 644 root root", "-old", "+new", "known after a reboot", "refused: process 7"):
         assert part in text
 
 
 def test_an_escape_sequence_of_a_host_cannot_spoof_the_plan():
     spoof = Change("file /etc/x", "\x1b[2J\x1b[32mas desired\u202e", "x", (Step("true"),))
-    assert "\x1b" not in shown(show_plan(Plan("gpu01", "tf", (RolePlan("base", (), (spoof,)),))))
+    assert "\x1b" not in shown_plan(spoof)
 
 
 def test_markup_in_a_hosts_text_is_text():
-    text = shown(
-        show_plan(Plan("gpu01", "tf", (RolePlan("base", (), (Change("[red]x[/red]", "[/]", "b", (Step("true"),)),)),)))
-    )
+    text = shown_plan(Change("[red]x[/red]", "[/]", "b", (Step("true"),)))
     assert "[red]x[/red]: [/]" in text
 
 

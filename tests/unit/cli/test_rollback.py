@@ -24,7 +24,8 @@ from hostwright.common.errors import HostError, InputError, Refused, Unreachable
 from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member, Members
 from hostwright.plan.host.newrelease import renewed
 from hostwright.plan.host.release import FORMERS, RELEASE, Run
-from hostwright.plan.model import Answer, Facts, Plan
+from hostwright.plan.model import Answer, Facts
+from hostwright.plan.planning import HostPlan
 from hostwright.stack import stackstore
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
@@ -292,9 +293,9 @@ def did(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[str, ...]]]:
     """What was begun: the plan shown or the run, with the stacks of its hosts."""
     done: list[tuple[str, tuple[str, ...]]] = []
 
-    def shown(self: Fleet, members: Members, **_: Any) -> Results[Plan]:
+    def shown(self: Fleet, members: Members, **_: Any) -> Results[HostPlan]:
         done.append(("check", tuple(one.stack.name for one in members)))
-        return Results((plan("cuda"),), ())
+        return Results((HostPlan(plan("cuda")),), ())
 
     def ran(self: Fleet, members: Members, **_: Any) -> RunResults[Outcome]:
         done.append(("rollback", tuple(one.stack.name for one in members)))

@@ -14,7 +14,7 @@ from hostwright.fleet import Fleet, Member
 from hostwright.plan.host.newrelease import renewed
 from hostwright.plan.host.release import RELEASE, Run
 from hostwright.plan.model import Answer, Facts
-from hostwright.plan.planning import make_plan
+from hostwright.plan.planning import plan_host
 from hostwright.plan.roles.role import discover
 
 DEFAULT = ["base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container"]
@@ -103,10 +103,10 @@ def test_a_role_that_the_record_names_and_the_list_no_longer_does_is_noted(tmp_p
     found = member(tmp_path, hostwright_roles=["base", "driver", "cuda"])
     probes = (*audit_probes(found), *audit_probes(member(tmp_path)))
     facts = Facts({**dict.fromkeys(probes, Answer(1, "")), RELEASE: Answer(0, json.dumps(record))})
-    notes = [note for note in make_plan(found.desired, facts).notes if "is off now" in note]
+    notes = [note for note in plan_host(found.desired, facts).notes if "is off now" in note]
     assert [note.split()[2] for note in notes] == ["container", "cudnn", "environment", "tensorflow"]
     assert notes[0].endswith("`invoke remove --roles container` takes it away")
-    assert not [note for note in make_plan(member(tmp_path).desired, facts).notes if "is off now" in note]
+    assert not [note for note in plan_host(member(tmp_path).desired, facts).notes if "is off now" in note]
 
 
 def test_a_role_that_is_off_can_be_added_to_take_it_away(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host.hostfacts import AVX, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Change, Facts, Probe, Step
-from hostwright.plan.planning import PREFLIGHT, at_work, desire, disturbing, make_plan
+from hostwright.plan.planning import PREFLIGHT, at_work, desire, disturbing, make_plan, plan_host
 from hostwright.plan.roles.role import Wanted, discover
 from hostwright.stack.rules import HostFacts, check_host
 from hostwright.standard.roles.driver.states.gpu_use import HOLDERS
@@ -133,7 +133,7 @@ def test_who_would_be_hit_is_asked_of_the_gpu_and_of_the_changes():
     one = Desired("gpu01", STACK, (DesiredRole("a", (), (Named("plain"), Used("venv"), Used("idle"))),))
     answers = {Probe("cat venv.users"): "tensorboard python3", HOLDERS: "4711 trainer\n"}
     facts_now = facts(one, {"venv", "idle", "plain"}, answers)
-    assert make_plan(one, facts_now).busy == ("trainer (4711)", "tensorboard", "python3")
+    assert plan_host(one, facts_now).busy == ("trainer (4711)", "tensorboard", "python3")
     states = disturbing(one, facts_now)
     assert states == (Used("venv"),)
     later = facts(one, {"venv", "idle", "plain"}, {Probe("cat venv.users"): "python3"})

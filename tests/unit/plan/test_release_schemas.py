@@ -26,7 +26,7 @@ from hostwright.plan.host.drained import DRAINED
 from hostwright.plan.host.newrelease import former_name, reduced, renewed, state_sha256
 from hostwright.plan.host.release import FORMERS, RELEASE, Run, about, read
 from hostwright.plan.model import Answer, Facts
-from hostwright.plan.planning import PREFLIGHT, make_plan, removal_of
+from hostwright.plan.planning import PREFLIGHT, make_plan, plan_host, removal_of
 from hostwright.resources.files.files import Link
 from tests.unit.support.stacks import read_stack
 from tests.unit.support.standard import members
@@ -96,7 +96,7 @@ def test_a_role_that_was_on_everywhere_then_and_is_off_now_is_no_finding() -> No
     host = next(one for one in members() if one.name == "tensorflow-2.9")
     assert "selfaudit" not in {role.name for role in host.roles}
     facts = carried(host, EARLIER)
-    assert make_plan(host.desired, facts).notes == judge(host, facts, AT).notes == ()
+    assert plan_host(host.desired, facts).notes == judge(host, facts, AT).notes == ()
 
 
 def test_what_differs_on_it_is_neither_called_drift_nor_intent(member: Member) -> None:

@@ -24,6 +24,7 @@ from hostwright.inventory import Host, Value
 from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.host.drained import DRAINED, Drained, drained
 from hostwright.plan.model import Answer, Change, Facts, Plan, Planned, Reboot, RolePlan, Step
+from hostwright.plan.planning import HostPlan
 from hostwright.transport import Output
 from hostwright.transport.root import rootshell
 from hostwright.transport.root.rootshell import RootShell
@@ -98,16 +99,16 @@ HOOKS = Hooks("d", "u")
 GO, DRAIN = DrainDecision(), DrainDecision(drain=True)
 
 
-def plan(busy: tuple[str, ...] = IDLE, **more: str) -> Plan:
+def plan(busy: tuple[str, ...] = IDLE, **more: str) -> HostPlan:
     changes: list[Planned] = [Change("NVIDIA driver", "a", "b", (Step("true"),), disturbs=more.get("disturbs", ""))]
     if reason := more.get("reboot"):
         changes.append(Reboot("open NVIDIA drivers", "a", "b", reason))
-    return Plan("gpu01", "stack", (RolePlan("driver", (), tuple(changes)),), busy)
+    return HostPlan(Plan("gpu01", "stack", (RolePlan("driver", (), tuple(changes)),)), busy)
 
 
-def decide(one: Plan, **options: Any) -> DrainDecision:
+def decide(looked_at: HostPlan, **options: Any) -> DrainDecision:
     """What is decided of a plan where all who are at work use a GPU."""
-    return draining.decide(one.disturbs, AtWork(one.busy), **options)
+    return draining.decide(looked_at.plan.disturbs, AtWork(looked_at.busy), **options)
 
 
 DRIVER = {"disturbs": "replaces the driver"}

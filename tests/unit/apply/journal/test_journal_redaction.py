@@ -69,7 +69,7 @@ def everything(text: Callable[[], str]) -> list[Event]:
         Deferred(text(), text(), text(), text(), (text(),)),
         Refusal(text(), text(), text(), text(), text()),
     )
-    plan = Plan(host, text(), (RolePlan(text(), (text(),), planned),), (text(),))
+    plan = Plan(host, text(), (RolePlan(text(), (text(),), planned),))
     facts = Facts({Probe(text()): Answer(0, text()), Probe("x" + text(), root=True): Answer(1, text(), True)})
     return [
         events.Observed(host, plan, facts),
