@@ -97,7 +97,7 @@ class Fleet(Roster):
 
     def plan(self, members: Members, *, goal: Goal = AS_WANTED, password: Secret | None = None) -> Results[HostPlan]:
         """What stands between hosts and what is wanted of them. Changes nothing."""
-        from hostwright.apply.rollout.looking import plan_each
+        from hostwright.apply.rollout.planning import plan_each
 
         return plan_each(members, Connections(password), goal)
 
@@ -112,9 +112,9 @@ class Fleet(Roster):
     ) -> RunResults[Outcome]:
         """Bring hosts to their stack. ``saved`` are plans that were shown before: a host of which one is stale is not
         touched."""
-        from hostwright.apply.rollout.converging import converge
+        from hostwright.apply.rollout.applying import apply_goal
 
-        return converge("provision", self, members, Connections(password), audience, change=change, saved=saved)
+        return apply_goal("provision", self, members, Connections(password), audience, change=change, saved=saved)
 
     def resume(self, given: RunOptions) -> tuple[str, RunOptions]:
         """The last provision run, and the options with which it goes on where ``given`` says nothing else."""
@@ -138,9 +138,9 @@ class Fleet(Roster):
         audience: Audience = NOBODY,
     ) -> RunResults[Outcome]:
         """Take the members' roles away."""
-        from hostwright.apply.rollout.converging import converge
+        from hostwright.apply.rollout.applying import apply_goal
 
-        return converge("remove", self, members, Connections(password), audience, change=change, goal=removal)
+        return apply_goal("remove", self, members, Connections(password), audience, change=change, goal=removal)
 
     def ways_back(self, members: Members, to: str = "") -> Results[WayBack]:
         """The last verified release of each host, or that of a stack, date or digest, for ``rollback``."""
@@ -158,10 +158,10 @@ class Fleet(Roster):
         audience: Audience = NOBODY,
     ) -> RunResults[Outcome]:
         """Bring members with the stacks of ``ways_back`` to these; ``to`` is what was asked for, for the record."""
-        from hostwright.apply.rollout.converging import converge
+        from hostwright.apply.rollout.applying import apply_goal
 
         connections = Connections(password)
-        return converge("rollback", self, members, connections, audience, change=change, options={"to": to})
+        return apply_goal("rollback", self, members, connections, audience, change=change, options={"to": to})
 
     def verify(
         self, members: Members, *, password: Secret | None = None, audience: Audience = NOBODY

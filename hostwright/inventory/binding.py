@@ -54,7 +54,7 @@ def definitions(host: Host, role: str, key: str, cls: type | None = None) -> tup
     return tuple(Definition(one.value, one.origin, one.level, one is found[-1]) for one in found)
 
 
-def slips(host: Host, roles: Mapping[str, type]) -> list[InputError]:
+def misspelt_variables(host: Host, roles: Mapping[str, type]) -> list[InputError]:
     """Variables that belong to no role but are nearly spelt like one of a role's (``cdua_version``).
 
     ``roles`` maps each role's name to the class of its variables. Variables of the user's own are left alone.

@@ -250,7 +250,7 @@ class Roster:
 
     def _member(self, host: Host, chosen: frozenset[str]) -> Member:
         stack = self.stack(self.stack_name(host))
-        slips = inventories.slips(host, {role.name: role.variables for role in self.roles})
+        slips = inventories.misspelt_variables(host, {role.name: role.variables for role in self.roles})
         slips += enabled_is_gone(host, self.roles)
         if slips:
             raise InputErrors(slips)

@@ -13,7 +13,7 @@ from hostwright.plan.member import Member, Members
 from hostwright.rebuild.install.sources import Confirmed, Sources, confirm, read_console_command
 from hostwright.transport.identity.hostkeys import KnownHost
 from hostwright.transport.identity.keys import HostKey
-from hostwright.transport.identity.offered import offered
+from hostwright.transport.identity.keyscan import scan_key
 from hostwright.transport.identity.trusting import Replaced, known, refuse_revoked, replace
 
 
@@ -119,7 +119,7 @@ def read_console_commands(members: Members) -> dict[str, str]:
 def _look(member: Member, sources: Sources) -> OfferedKey:
     """Ask a host for its key, and those sources that answer without a person."""
     before = known(member.host, member.options)
-    looked = OfferedKey(member.name, offered(member.host, member.options), before)
+    looked = OfferedKey(member.name, scan_key(member.host, member.options), before)
     refuse_revoked(member.host, member.options, [looked.offered])
     unasked = looked.as_known or not sources.console
     if unasked and not sources.fingerprint:

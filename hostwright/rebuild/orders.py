@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from hostwright.apply.disturb import occupied
+from hostwright.apply.disturb import usage
 from hostwright.apply.events import HostEnded
 from hostwright.apply.host.outcome import AS_DESIRED, FAILED
 from hostwright.apply.rollout.connections import Connections
@@ -184,7 +184,7 @@ def _allowed(connections: Connections, member: Member, order: str) -> tuple[str,
     """
     try:
         with connections.connect(member) as shell:
-            facts = occupied.look(shell, member.occupancy)
+            facts = usage.probe_usage(shell, member.occupancy)
     except Unreachable as error:
         if error.passing:
             return (f"who uses it was not looked at, for it does not answer: {error.sentence}",)
@@ -208,7 +208,7 @@ def refuse(host: str, facts: Facts, users: tuple[str, ...], order: str, now: dat
     run = locks.living(facts, locks.holder("power", host, now))
     if run is not None:
         raise Locked(host, f"{locks.held_by(run)}; or --force")
-    left = occupied.left_at_work(facts)
+    left = usage.jobs_left(facts)
     if left:
         raise Refused(host, f"{left}: wait until that has ended, or give --force to {_words(order)} it")
     if users:

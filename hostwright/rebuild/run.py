@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from hostwright.apply.events import Emit, Event, HostEnded, Note
 from hostwright.apply.host.outcome import AS_DESIRED, FAILED
 from hostwright.apply.journal import state_root
-from hostwright.apply.locking import setaside
+from hostwright.apply.locking import locallocks
+from hostwright.apply.rollout.applying import Work, stop_gently
 from hostwright.apply.rollout.connections import Connections
-from hostwright.apply.rollout.converging import Work, stop_gently
 from hostwright.apply.rollout.options import ChangeOptions, RunOptions
 from hostwright.apply.rollout.recording import Audience, recorded
 from hostwright.apply.rollout.rollout import Results, on_each, result_of, roll_out
@@ -178,7 +178,7 @@ class _Run:
 
     def diagnose(self, rebuild: HostRebuild) -> tuple[str, Decision]:
         """Look at a host and decide. Raises ``Locked`` for one that is kept out of use on this machine."""
-        refused = setaside.refusal(state_root(), self.roster.path, rebuild.name, datetime.now(UTC))
+        refused = locallocks.refusal(state_root(), self.roster.path, rebuild.name, datetime.now(UTC))
         if refused:
             raise Locked(rebuild.name, refused)
         return rebuild.name, rebuild.diagnose()

@@ -9,7 +9,7 @@ from hostwright.common.userpaths import expanded
 from hostwright.transport import sshconfig
 from hostwright.transport.exchange import Target
 from hostwright.transport.options import Options
-from hostwright.transport.sshconfig import Asked, Endpoint
+from hostwright.transport.sshconfig import Destination, Endpoint
 
 _MAX_HOPS = 8
 
@@ -25,8 +25,8 @@ def endpoint_of(host: Target, options: Options) -> Endpoint:
 
 def _endpoint(host: Target, options: Options) -> Endpoint:
     """The host's own endpoint: the inventory's word counts more than that of ``ssh_config``."""
-    asked = Asked(host.address or host.name, host.user or "", host.port or 0)
-    found = sshconfig.resolve(asked, options.shared.ssh_config, options.ssh_config)
+    destination = Destination(host.address or host.name, host.user or "", host.port or 0)
+    found = sshconfig.resolve(destination, options.shared.ssh_config, options.ssh_config)
     if host.known_hosts:
         found = replace(found, known_hosts=(expanded(host.known_hosts),))
     if host.proxy_jump:

@@ -31,7 +31,7 @@ _SYSTEM_KNOWN_HOSTS = "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Destination:
     """What the inventory (or a hop of a ProxyJump) says; empty where it says nothing."""
 
     alias: str
@@ -153,28 +153,28 @@ def _included(value: str, path: Path) -> list[Path]:
     return found
 
 
-def resolve(asked: Asked, files: FileCache[SshConfig], ssh_config: Path | None) -> Endpoint:
+def resolve(destination: Destination, files: FileCache[SshConfig], ssh_config: Path | None) -> Endpoint:
     """Decide everything about one server. Raises ``InputError`` for a configuration that cannot be understood."""
-    text = [_explicit(asked)]
+    text = [_explicit(destination)]
     for path in [ssh_config] if ssh_config else [expanded(name) for name in USER_FILES]:
         try:
-            text.append(files.get(expanded(path)).text_for(asked.alias))
+            text.append(files.get(expanded(path)).text_for(destination.alias))
         except FileNotFoundError:
             if ssh_config:
                 raise InputError("there is no such file; it was named as ssh_config", str(ssh_config)) from None
-    return _endpoint(asked, _lookup("\n".join(text), asked.alias))
+    return _endpoint(destination, _lookup("\n".join(text), destination.alias))
 
 
-def _explicit(asked: Asked) -> str:
+def _explicit(destination: Destination) -> str:
     """The inventory's values as the first stanza: in ``ssh_config`` the first value wins."""
-    for value in (asked.alias, asked.user):
+    for value in (destination.alias, destination.user):
         if not value.isprintable() or value.startswith("-") or re.search(r"[\s'\"`$\\;&<>|(){}]", value):
             raise InputError(f"{value!r} cannot be the name of a host or user for SSH")
     lines = ["Host *"]
-    if asked.user:
-        lines.append(f"User {asked.user}")
-    if asked.port:
-        lines.append(f"Port {asked.port}")
+    if destination.user:
+        lines.append(f"User {destination.user}")
+    if destination.port:
+        lines.append(f"Port {destination.port}")
     return "\n".join(lines)
 
 
@@ -195,7 +195,7 @@ def _lookup(text: str, alias: str) -> dict[str, str | list[str] | None]:
         raise InputError(f"ssh_config cannot be understood: {error}") from error
 
 
-def _endpoint(asked: Asked, found: dict[str, str | list[str] | None]) -> Endpoint:
+def _endpoint(destination: Destination, found: dict[str, str | list[str] | None]) -> Endpoint:
     def text(key: str, default: str = "") -> str:
         value = found.get(key)
         return value if isinstance(value, str) else default
@@ -203,10 +203,10 @@ def _endpoint(asked: Asked, found: dict[str, str | list[str] | None]) -> Endpoin
     named = found.get("identityfile") or []
     via = next((key for key in found if key in ("proxyjump", "proxycommand")), "")
     jump = text("proxyjump") if via == "proxyjump" else ""
-    address = text("hostname", asked.alias)
+    address = text("hostname", destination.alias)
     return Endpoint(
         address=address,
-        port=_number(text("port", "22"), "Port", asked.alias),
+        port=_number(text("port", "22"), "Port", destination.alias),
         user=text("user") or getpass.getuser(),
         host_key_name=text("hostkeyalias", address).lower(),
         identity_files=tuple(_paths(named if isinstance(named, list) else [named]) or _paths(_USER_KEYS)),
@@ -218,7 +218,7 @@ def _endpoint(asked: Asked, found: dict[str, str | list[str] | None]) -> Endpoin
         ),
         proxy_jump=hops(jump),
         proxy_command=text("proxycommand") if via == "proxycommand" else "",
-        connect_timeout_s=_number(text("connecttimeout", "0"), "ConnectTimeout", asked.alias) or None,
+        connect_timeout_s=_number(text("connecttimeout", "0"), "ConnectTimeout", destination.alias) or None,
     )
 
 
@@ -239,9 +239,9 @@ def hops(proxy_jump: str) -> tuple[str, ...]:
     return tuple(hop.strip().removeprefix("ssh://") for hop in proxy_jump.split(",") if hop.strip())
 
 
-def hop(text: str) -> Asked:
+def hop(text: str) -> Destination:
     """One ``[user@]host[:port]``; an IPv6 address stands in brackets. Raises ``InputError``."""
     match = re.fullmatch(r"(?:([^@]+)@)?(?:\[([0-9A-Fa-f:.%\w]+)\]|([^:@\[\]]+))(?::(\d{1,5}))?", text)
     if not match:
         raise InputError(f"{text!r} is not a jump host; write [user@]host[:port]")
-    return Asked(alias=match[2] or match[3], user=match[1] or "", port=int(match[4] or 0))
+    return Destination(alias=match[2] or match[3], user=match[1] or "", port=int(match[4] or 0))

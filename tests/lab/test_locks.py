@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from hostwright.apply.host.outcome import AS_DESIRED, FAILED
-from hostwright.apply.locking import holding, hostlocks
-from hostwright.apply.locking.holding import HostLock
+from hostwright.apply.locking import hostlocks, operatorlock, runlock
+from hostwright.apply.locking.runlock import HostLock
 from hostwright.apply.rollout.connections import Connections
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import locks as verbs
@@ -43,7 +43,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from hostwright.plan.host import locks
 from hostwright.fleet import Fleet
-from hostwright.apply.locking.holding import HostLock
+from hostwright.apply.locking.runlock import HostLock
 member = Fleet.load(Path(sys.argv[1])).members(sys.argv[2])[0]
 with member.connect() as shell, HostLock.acquire(
     shell, locks.holder("run-c", member.name, datetime.now(UTC))
@@ -74,7 +74,7 @@ def take(stack: ExitStack, member: Member, holder: Holder, **more: Any) -> HostL
 def held(member: Member) -> Holder | None:
     """Whose run works on a host, as a reading verb sees it."""
     with member.connect() as shell:
-        return locks.run_lock(holding.look(shell))
+        return locks.run_lock(operatorlock.probe_locks(shell))
 
 
 def eventually(condition: Callable[[], bool], within_s: float = 20.0) -> float:
@@ -143,7 +143,7 @@ def test_a_controller_that_is_stopped_loses_the_lock(lab: Lab, member: Member, g
         assert controller.stdout.readline() == b"held\n"
         os.kill(controller.pid, signal.SIGSTOP)
         waited_s = eventually(lambda: record_is_gone(gpu01), within_s=30)
-        assert waited_s > locks.LAPSES_S - 2 * holding.BEAT_S
+        assert waited_s > locks.LAPSES_S - 2 * runlock.BEAT_S
         take(stack, member, ELSEWHERE).check()
         controller.kill()
 
@@ -178,7 +178,7 @@ def test_a_short_cut_of_the_network_costs_no_lock(member: Member, gpu01: Machine
 
 def test_a_run_takes_over_the_lock_of_its_own_lost_connection(member: Member, monkeypatch: pytest.MonkeyPatch) -> None:
     """The network comes back over another way before the lock lapses: the host still waits for the old connection."""
-    monkeypatch.setattr(holding, "BEAT_S", 60.0)  # nothing is heard of it any more
+    monkeypatch.setattr(runlock, "BEAT_S", 60.0)  # nothing is heard of it any more
     holder, told = ours(), list[str]()
     with ExitStack() as stack:
         take(stack, member, holder)
@@ -247,10 +247,10 @@ def test_a_locked_host_is_looked_at_as_ever_and_refuses_changes(member: Member, 
     with ExitStack() as stack:
         take(stack, member, ours())
         shell = stack.enter_context(member.connect())
-        holding.put_lock(shell, lock)
+        operatorlock.put_lock(shell, lock)
         before = on(gpu01, "cat /run/hostwright/run.json /var/lib/hostwright/lock.json; stat -c %i /run/hostwright/*")
         assert Connections(None).look(member).host == "gpu01"
-        facts = holding.look(shell)
+        facts = operatorlock.probe_locks(shell)
         assert "invoke unlock --hosts gpu01" in locks.refusal(facts, now)
         assert locks.refusal(facts, lock.until) == "", "at its end"
         after = on(gpu01, "cat /run/hostwright/run.json /var/lib/hostwright/lock.json; stat -c %i /run/hostwright/*")
@@ -267,7 +267,7 @@ def test_of_two_operators_at_once_one_wins_and_the_other_is_told(member: Member,
             meeting.wait()
             try:
                 lock = OperatorLock(owner, "mine", "gpu01", now, now + timedelta(hours=1))
-                holding.put_lock(shell, lock)
+                operatorlock.put_lock(shell, lock)
             except Locked as error:
                 return error.sentence
             return "won"
@@ -279,7 +279,7 @@ def test_of_two_operators_at_once_one_wins_and_the_other_is_told(member: Member,
         loser = next(name for name in names if name != winner)
         assert f"locked by {winner}" in said[loser]
         with member.connect() as shell:
-            facts = holding.take_lock_off(shell, winner)
+            facts = operatorlock.take_lock_off(shell, winner)
         found = locks.operator_lock(facts)
         assert found is not None
         assert found.owner == winner
@@ -292,13 +292,13 @@ def test_an_operators_lock_survives_a_power_cut_and_the_hosts_clock_is_not_asked
     lock = OperatorLock("alice@desk", "RMA", "locks02", now, now + timedelta(days=3))
     with member.connect() as shell:
         run = HostLock.acquire(shell, ours(host="locks02"))
-        holding.put_lock(shell, lock)
+        operatorlock.put_lock(shell, lock)
         power_off(machine)
         eventually(lambda: run.lost, within_s=30)
     start(machine)
     wait_for_ssh(machine)
     with member.connect() as shell:
-        facts = holding.look(shell)
+        facts = operatorlock.probe_locks(shell)
         assert locks.operator_lock(facts) == lock
         assert locks.run_lock(facts) is None
         with HostLock.acquire(shell, ours(host="locks02")) as again:

@@ -42,7 +42,7 @@ def test_a_second_provision_changes_nothing(provisioned: FrontDoor, gpu01: Machi
 def test_a_green_host_costs_one_exec_channel(provisioned: FrontDoor, member: Member):
     with member.connect() as shell:
         settings = Settings(run=Run("count"), emit=lambda _: None, locate=lambda _: Path("/nowhere"))
-        outcome = HostApply(lambda: shell, member.desired, settings).converge()
+        outcome = HostApply(lambda: shell, member.desired, settings).apply()
         assert not outcome.changed
         assert shell.session.execs == 1
 
@@ -109,7 +109,7 @@ def test_a_stale_plan_value_is_refused_by_the_engine(provisioned: FrontDoor, mem
         settings = Settings(run=Run("stale"), emit=lambda _: None, locate=lambda _: Path("/nowhere"))
         host = HostApply(lambda: shell, member.desired, settings)
         try:
-            host.converge(green)
+            host.apply(green)
         except Refused as error:
             assert "the host changed since this plan was saved" in error.sentence
         else:

@@ -17,7 +17,7 @@ from hostwright import fleet as api
 from hostwright.apply.events import Event, HostEnded
 from hostwright.apply.host.variables import read_apply_variables
 from hostwright.apply.journal import Runs, state_root
-from hostwright.apply.locking import setaside
+from hostwright.apply.locking import locallocks
 from hostwright.common.errors import InputError, InputErrors, Mistakes
 from hostwright.fleet import Audience, ChangeOptions, Fleet, RolloutOptions
 from hostwright.plan.host.locks import OperatorLock
@@ -117,7 +117,7 @@ def test_looks_return_what_came_of_each_host_and_are_no_runs(silent: Fleet) -> N
 def test_a_run_is_recorded_told_to_its_audience_and_named_afterwards(silent: Fleet) -> None:
     now = datetime.now(UTC)
     lock = OperatorLock("ada@desk", "RMA", "gpu05", now, now + timedelta(hours=1))
-    setaside.put(state_root(), silent.path, lock, now=now)
+    locallocks.put(state_root(), silent.path, lock, now=now)
     heard: list[Event] = []
     change = ChangeOptions(drain=True, rollout=RolloutOptions(max_fail="10%"))
     members = silent.members("gpu05", ["base"])

@@ -23,10 +23,10 @@ from hostwright.transport.root.rootshell import RootShell
 
 VARIABLE = "hostwright_reboot_timeout"
 #: bare metal takes up to half an hour through its firmware; the 600 s of Ansible's reboot module are too few for it
-PATIENCE_S = 1800.0
+REBOOT_TIMEOUT_S = 1800.0
 SETTLE_S = 300.0  #: how long systemd may at least take to start its units after ssh answers, however late that was
 POLL_S = 1.0  #: between two looks
-LOOK_TIMEOUT_S = 20.0
+PROBE_TIMEOUT_S = 20.0
 ORDER_TIMEOUT_S = 60.0
 NAMED_JOBS = 3  #: jobs of systemd that a sentence names
 
@@ -41,7 +41,7 @@ else ( sleep 1; sync; reboot ) >/dev/null 2>&1 & fi
 #: The boot id, whether systemd has settled (a word of is-system-running, nothing where there is no systemd or it would
 #: not tell us), and a line for each job that it works on. ``is-system-running --wait`` would tell no jobs, and systemd
 #: before 240 does not know it.
-_LOOK = """\
+_PROBE = """\
 printf '%%s ' %s; cat /proc/sys/kernel/random/boot_id
 [ "$(id -u)" = 0 ] || [ -S /run/dbus/system_bus_socket ] || exit 0
 echo "state $(systemctl is-system-running 2>/dev/null)"
@@ -60,7 +60,7 @@ class NotBack(HostError):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class BootState:
     """One look at a host that answers: its boot, the state of its systemd, and the jobs that are running there."""
 
     boot_id: str
@@ -75,11 +75,11 @@ class Seen:
         return f", and systemd waits for: {named}" if named else ""
 
 
-def patience(host: Host) -> float:
+def read_reboot_timeout(host: Host) -> float:
     """How many seconds a host may take to come back from a reboot. Raises ``InputError`` for what is no duration."""
     value = host.get(VARIABLE)
     if value is None:
-        return PATIENCE_S
+        return REBOOT_TIMEOUT_S
     try:
         return seconds(value)
     except ValueError as error:
@@ -103,8 +103,8 @@ def reboot(
     """
     clock = clock or Clock()
     began_s = clock.now_s()
-    port, before = shell.session.endpoint.rpartition(":")[2], look(shell.session).boot_id
-    watch = _Watch(_Way(shell.host, port, f"a reboot ({reason})", before), connect, emit=emit, clock=clock)
+    port, before = shell.session.endpoint.rpartition(":")[2], probe_boot(shell.session).boot_id
+    watch = _Watch(_Awaited(shell.host, port, f"a reboot ({reason})", before), connect, emit=emit, clock=clock)
     watch.show("going down")
     watch.order(shell)
     shell.close()
@@ -125,26 +125,26 @@ def await_boot(
 
     ``boot_id`` is the boot before, where it is known; a host that is still in it is waited for. Raises as ``reboot``.
     """
-    way = _Way(host.name, str(host.port or 22), after, boot_id, ordered=True)
+    way = _Awaited(host.name, str(host.port or 22), after, boot_id, ordered=True)
     watch = _Watch(way, connect, emit=emit, clock=clock or Clock())
     return watch.until_back(timeout_s)
 
 
-def look(session: Session) -> Seen:
+def probe_boot(session: Session) -> BootState:
     """Look at a host that answers. Raises ``Unreachable`` where it no longer does, or answers with half a sentence."""
     mark = new_nonce()
-    output = session.run("/bin/sh", stdin=sh(_LOOK, mark).encode(), timeout_s=LOOK_TIMEOUT_S, cap_bytes=256 * 1024)
+    output = session.run("/bin/sh", stdin=sh(_PROBE, mark).encode(), timeout_s=PROBE_TIMEOUT_S, cap_bytes=256 * 1024)
     text = output.stdout.decode("utf-8", errors="replace")
     boot = re.search(rf"^{mark} ([0-9a-f-]{{36}})$", text, re.MULTILINE)
     if not boot:
         raise Unreachable(session.host.name, "it answers but does not report its boot id", passing=True)
     state = re.search(r"^state ([a-z]+)$", text, re.MULTILINE)
     jobs = re.findall(r"^job (\S+) (\S+)$", text, re.MULTILINE)
-    return Seen(boot[1], state[1] if state else "", tuple(f"{kind} {unit}" for kind, unit in jobs))
+    return BootState(boot[1], state[1] if state else "", tuple(f"{kind} {unit}" for kind, unit in jobs))
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _Awaited:
     """Which host is waited for, after what, its boot before that (empty: unknown), and whether it needs no order."""
 
     host: str
@@ -157,14 +157,14 @@ class _Way:
 class _Watch:
     """Looks at a host again and again, from the order to reboot until it has settled, and keeps what it saw last."""
 
-    def __init__(self, way: _Way, connect: Callable[[], RootShell], *, emit: Emit, clock: Clock) -> None:
+    def __init__(self, way: _Awaited, connect: Callable[[], RootShell], *, emit: Emit, clock: Clock) -> None:
         self._host, self._port, self._after, self._boot_id = way.host, way.port, way.after, way.boot_id
         self._connect = connect
         self._emit = emit
         self._clock = clock
         self._ordered = way.ordered  #: whether the host took the order; a lost connection does not tell
         self._shell: RootShell | None = None
-        self._seen: Seen | None = None  #: the last look, ``None`` when the host did not answer it
+        self._seen: BootState | None = None  #: the last look, ``None`` when the host did not answer it
         self._back_s: float | None = None  #: when it answered in its new boot for the first time
         self._what, self._since = "nothing of it", clock.time_of_day()
 
@@ -198,7 +198,7 @@ class _Watch:
         try:
             if self._shell is None:
                 self._shell = self._connect()
-            self._seen = look(self._shell.session)
+            self._seen = probe_boot(self._shell.session)
         except HostKeyMismatch:
             raise
         except Unreachable as error:
@@ -214,7 +214,7 @@ class _Watch:
             return None
         return self._shell if self._judge(self._seen) else None
 
-    def _judge(self, seen: Seen) -> bool:
+    def _judge(self, seen: BootState) -> bool:
         """Whether a host in its new boot has settled."""
         if self._back_s is None:
             self._back_s = self._clock.now_s()

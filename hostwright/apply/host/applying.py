@@ -15,12 +15,12 @@ from datetime import UTC, datetime
 from hostwright.apply import events
 from hostwright.apply.disturb import draining
 from hostwright.apply.disturb.rebooting import reboot
-from hostwright.apply.host.bookkeeping import Books
-from hostwright.apply.host.line import Line
+from hostwright.apply.host.connection import HostConnection
+from hostwright.apply.host.hostrecords import HostRecords
+from hostwright.apply.host.jobrunner import JobLost, JobRunner, failure
 from hostwright.apply.host.outcome import Outcome, Settings
-from hostwright.apply.host.running import JobLost, Runner, failure
 from hostwright.apply.host.scheduling import run_in_order
-from hostwright.apply.locking.holding import HostLock
+from hostwright.apply.locking.runlock import HostLock
 from hostwright.common.errors import Locked, NotConverged, Refused, SeveralFailed, Stopped
 from hostwright.plan.desired import Desired
 from hostwright.plan.host import drained as hostdrained
@@ -43,10 +43,10 @@ class HostApply:
         self._desired = desired
         self._settings = settings
         self._emit = settings.emit
-        self._line = Line(desired.host, connect, emit=settings.emit, patience=settings.patience)
+        self._connection = HostConnection(desired.host, connect, emit=settings.emit, patience=settings.patience)
         run = settings.run
-        self._runner = Runner(self._line, self._emit, settings.locate, run.id, run.operator, settings.direct)
-        self._books = Books(self._line, desired, run)
+        self._runner = JobRunner(self._connection, self._emit, settings.locate, run.id, run.operator, settings.direct)
+        self._records = HostRecords(self._connection, desired, run)
         self._facts = Facts({})
         self._results: list[RoleResult] = []
         self._rebooted_for: list[str] = []
@@ -64,7 +64,7 @@ class HostApply:
         """Give the lock back and close the connection."""
         if self._lock is not None:
             self._lock.release()
-        self._line.close()
+        self._connection.close()
 
     def observe(self) -> Facts:
         """Ask every question, over one exec channel."""
@@ -73,7 +73,7 @@ class HostApply:
             self._emit(events.Waiting(self.name, "its answers"))
             return observe(shell, self._desired)
 
-        return self._line.use(look)
+        return self._connection.use(look)
 
     def look(self) -> Plan:
         """Observe and plan; jobs that a run which is gone left running are followed to their end first.
@@ -96,7 +96,7 @@ class HostApply:
         if held is not None:
             raise Locked(self.name, locks.held_by(held))
 
-    def converge(self, expected: Plan | None = None) -> Outcome:
+    def apply(self, expected: Plan | None = None) -> Outcome:
         """Bring the host to its stack. ``expected`` is a plan shown before: when it is stale, nothing is touched."""
         plan = self.look()
         _refuse_stale(plan, expected)
@@ -110,7 +110,7 @@ class HostApply:
 
     def _rounds(self, first: Plan) -> Outcome:
         plan = first
-        self._books.note_origin(self._facts)
+        self._records.note_origin(self._facts)
         for _ in range(MAX_ROUNDS + MAX_LOST):
             if plan.empty:
                 return self._done(first, plan)
@@ -134,13 +134,13 @@ class HostApply:
         drained = self._drained or hostdrained.drained(self._facts) is not None
         if self._desired.removes:
             self._hold()  # what it kept shall not go while another run provisions
-            self._books.note_removal(self._facts, depart=settings.depart)
+            self._records.note_removal(self._facts, depart=settings.depart)
             if drained:
                 self._emit(events.Note(self.name, "it stays drained: nothing is there that work could use"))
             return self._outcome(first, left)
         if settings.undrain and drained:
             self._undrain()
-        if trouble := self._books.note_release(self._facts, lambda: settings.keep(stack)):
+        if trouble := self._records.note_release(self._facts, lambda: settings.keep(stack)):
             self._emit(events.Note(self.name, trouble))
         return self._outcome(first, left)
 
@@ -179,7 +179,7 @@ class HostApply:
         if not decision.drain or hooks is None:
             return
         if not self._drained:  # by this run; an earlier one may have died between its mark and its command
-            self._line.use(lambda shell: draining.drain(shell, hooks, self._context(plan.disturbs), self._emit))
+            self._connection.use(lambda shell: draining.drain(shell, hooks, self._context(plan.disturbs), self._emit))
             self._drained = True
         draining.wait_until_idle(self.name, lambda: self._users(plan), hooks.timeout_s, self._emit)
 
@@ -188,14 +188,14 @@ class HostApply:
         self._go_on(plan)
         states = disturbing(self._desired, self._facts)
         probes = ordered([*self._desired.occupancy.probes, *(probe for one in states for probe in one.probes())])
-        return at_work(self._desired, states, self._line.use(lambda shell: ask(shell, probes))).everyone
+        return at_work(self._desired, states, self._connection.use(lambda shell: ask(shell, probes))).everyone
 
     def _undrain(self) -> None:
         hooks = self._settings.hooks
         if hooks is None:
             self._emit(events.Note(self.name, "it was drained by an earlier run, and no undrain command is configured"))
             return
-        self._line.use(lambda shell: draining.undrain(shell, hooks, self._context("as desired"), self._emit))
+        self._connection.use(lambda shell: draining.undrain(shell, hooks, self._context("as desired"), self._emit))
 
     def _context(self, reason: str) -> draining.Context:
         run = self._settings.run
@@ -212,7 +212,7 @@ class HostApply:
                 return
             if before is not None:
                 before.release()
-            self._lock = self._line.use(
+            self._lock = self._connection.use(
                 lambda shell: HostLock.acquire(
                     shell, holder, notify=lambda text: self._emit(events.Note(self.name, text))
                 )
@@ -264,13 +264,13 @@ class HostApply:
         self._hold()
         reason = plan.reboot
         shell, seconds = reboot(
-            self._line.shell,
+            self._connection.shell,
             self._connect,
             timeout_s=self._settings.reboot_timeout_s,
             reason=reason,
             emit=self._emit,
         )
-        self._line.replace(shell)
+        self._connection.replace(shell)
         self._rebooted_for.append(reason)
         self._emit(events.Rebooted(self.name, reason, seconds))
         after = self.look()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hostwright.apply.disturb.draining import Hooks
 from hostwright.apply.events import Emit
-from hostwright.apply.host.line import Patience
+from hostwright.apply.host.connection import Patience
 from hostwright.plan.host.locks import Holder
 from hostwright.plan.host.release import Run
 from hostwright.plan.model import Plan, RoleResult

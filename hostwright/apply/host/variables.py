@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hostwright.apply.disturb.draining import Hooks, read_hooks
-from hostwright.apply.disturb.rebooting import patience
+from hostwright.apply.disturb.rebooting import read_reboot_timeout
 from hostwright.common.errors import InputError, Mistakes
 from hostwright.inventory import Host
 
@@ -30,7 +30,7 @@ def read_apply_variables(host: Host) -> ApplyVariables:
     with mistakes:
         hooks = read_hooks(host)
     with mistakes:
-        reboot_timeout_s = patience(host)
+        reboot_timeout_s = read_reboot_timeout(host)
     mistakes.refuse()
     return ApplyVariables(direct, hooks, reboot_timeout_s)
 

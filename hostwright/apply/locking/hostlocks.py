@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hostwright.apply.journal import state_root
-from hostwright.apply.locking import holding, setaside
+from hostwright.apply.locking import locallocks, operatorlock
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.rollout import Results, on_each
 from hostwright.common.errors import InputError, Unreachable
@@ -59,11 +59,11 @@ def look_at_locks(members: Members, connections: Connections, inventory: Path) -
     """The locks of hosts; nothing is changed."""
 
     def kept(name: str) -> Aside:
-        found = setaside.get(state_root(), inventory, name)
+        found = locallocks.get(state_root(), inventory, name)
         return found, found
 
     def found(shell: RootShell) -> HostLocks:
-        facts = holding.look(shell)
+        facts = operatorlock.probe_locks(shell)
         lock = locks.operator_lock(facts)
         return HostLocks(shell.host, lock, lock, locks.run_lock(facts))
 
@@ -78,7 +78,7 @@ def put_locks(
 
     def put(shell: RootShell) -> HostLocks:
         wanted = OperatorLock(operator(), reason, shell.host, now, now + lasts)
-        return _changed(shell.host, holding.put_lock(shell, wanted, force=force), wanted)
+        return _changed(shell.host, operatorlock.put_lock(shell, wanted, force=force), wanted)
 
     return _each(members, connections, put, lambda _: (None, None))
 
@@ -90,10 +90,10 @@ def take_locks_off(
 
     def kept(name: str) -> Aside:
         now = datetime.now(UTC)
-        return None, setaside.take_off(state_root(), inventory, name, who=operator(), now=now, force=force)
+        return None, locallocks.take_off(state_root(), inventory, name, who=operator(), now=now, force=force)
 
     def off(shell: RootShell) -> HostLocks:
-        return _changed(shell.host, holding.take_lock_off(shell, operator(), force=force), None)
+        return _changed(shell.host, operatorlock.take_lock_off(shell, operator(), force=force), None)
 
     return _each(members, connections, off, kept)
 

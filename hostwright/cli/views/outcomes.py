@@ -10,7 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from hostwright.apply.host.outcome import Outcome
-from hostwright.apply.rollout.converging import AGAIN, THE_SAME
+from hostwright.apply.rollout.applying import AGAIN, THE_SAME
 from hostwright.apply.rollout.recording import RunResults
 from hostwright.apply.rollout.rollback import WayBack
 from hostwright.apply.rollout.rollout import Results

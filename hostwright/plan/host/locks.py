@@ -1,7 +1,7 @@
 """Locks on hosts as values: what they say, the questions that read them, the scripts that change them, who may do what.
 
 A *run's* lock is ``flock`` on ``/run/hostwright/run.lock``: it ends with the run, however that ends, and
-``hostwright.apply.locking.holding`` keeps it. ``run.json`` beside it only says whose it is.
+``hostwright.apply.locking.runlock`` keeps it. ``run.json`` beside it only says whose it is.
 
 An *operator's* lock is a file, ``/var/lib/hostwright/lock.json``, that outlives reboots and ends at its time. Times are
 those of the controllers: the clock of a host that is being repaired may be a year off.

@@ -203,7 +203,7 @@ class HostRebuild:
         try:
             with self._phases.phase(phase):
                 try:
-                    host.converge()
+                    host.apply()
                 finally:
                     host.close()
         finally:

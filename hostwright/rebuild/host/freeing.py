@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from hostwright.apply.disturb import draining, occupied
+from hostwright.apply.disturb import draining, usage
 from hostwright.common.errors import Locked, Refused, Stopped
 from hostwright.plan.host import locks
 from hostwright.plan.host.atwork import AtWork
@@ -29,7 +29,7 @@ def refuse_locked(tools: Tools, facts: Facts) -> None:
 def look_again(tools: Tools, phases: Phases) -> Facts:
     """Who keeps, changes and uses the host now. Raises ``Locked``, and ``HostError`` where it does not answer."""
     with phases.phase("diagnose"), tools.connect() as shell:
-        facts = occupied.look(shell, tools.member.occupancy)
+        facts = usage.probe_usage(shell, tools.member.occupancy)
     refuse_locked(tools, facts)
     return facts
 
@@ -41,7 +41,7 @@ def free(tools: Tools, phases: Phases, effect: str) -> None:
     ``Refused`` where GPUs are in use or a job of an earlier run goes on, else ``HostError``.
     """
     facts, settings, name = look_again(tools, phases), tools.settings, tools.member.name
-    left = occupied.left_at_work(facts)
+    left = usage.jobs_left(facts)
     if left and not settings.force:
         raise Refused(name, f"{left}, and what is due {effect}: wait, or --force")
     hit = AtWork(gpus=tools.member.occupancy.users(facts))
@@ -75,4 +75,4 @@ def _users(tools: Tools) -> tuple[str, ...]:
         raise Stopped(tools.member.name, "stopped by the operator while work on it was ending; it stays drained")
     occupancy = tools.member.occupancy
     with tools.connect() as shell:
-        return occupancy.users(ask(shell, occupancy.probes, timeout_s=occupied.LOOK_TIMEOUT_S))
+        return occupancy.users(ask(shell, occupancy.probes, timeout_s=usage.PROBE_TIMEOUT_S))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from hostwright.apply.locking import holding, setaside
+from hostwright.apply.locking import locallocks, operatorlock
 from hostwright.common.errors import HostError, HostwrightError
 from hostwright.common.operator import operator
 from hostwright.common.text import printable
@@ -28,13 +28,13 @@ def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
     if answers:
         try:
             with tools.connect() as shell:
-                holding.put_lock(shell, lock)
+                operatorlock.put_lock(shell, lock)
             where = "the host is locked"
         except HostError:
             answers = False  # it went away meanwhile
     if not answers:
         try:
-            setaside.put(tools.root, tools.inventory, lock, now=now)
+            locallocks.put(tools.root, tools.inventory, lock, now=now)
             where = "the host is locked on this machine"
         except HostwrightError as error:
             return f"{reason}; and it could not be locked: {error}"

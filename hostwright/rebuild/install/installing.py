@@ -28,7 +28,7 @@ from hostwright.rebuild.install.serving import Place, SeedServers
 from hostwright.rebuild.install.sources import console_keys
 from hostwright.rebuild.ways.means import Means, read_means
 from hostwright.transport.identity.keys import HostKey, KeyPair, generate
-from hostwright.transport.identity.offered import offered
+from hostwright.transport.identity.keyscan import scan_key
 from hostwright.transport.identity.trusting import known, replace
 from hostwright.transport.root.rootshell import RootShell
 
@@ -227,7 +227,7 @@ class Installer:
     def _shown(self) -> HostKey | None:
         """The key that the host shows now; ``None`` while nothing answers."""
         try:
-            return offered(self.member.host, self.member.options)
+            return scan_key(self.member.host, self.member.options)
         except Unreachable:
             return None
 

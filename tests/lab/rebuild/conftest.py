@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hostwright.apply.locking import setaside
+from hostwright.apply.locking import locallocks
 from hostwright.rebuild import records
 from lab import fleet, snapshots
 from lab.config import Lab
@@ -25,7 +25,7 @@ def bench(pytestconfig: pytest.Config) -> Iterator[Bench]:
     """A lab with BMCs and a snapshot of a good host; at the end, what became of all states in one table."""
     with own_lab("rbt") as lab:
         fleet.remove(lab, [host for host in read_records(lab) if host != GOOD])  # of a run that was kept
-        for remembered in (setaside.FOLDER, records.FILE):  # of rebuilds of hosts of these names
+        for remembered in (locallocks.FOLDER, records.FILE):  # of rebuilds of hosts of these names
             run(["rm", "-rf", lab.state / "controller" / remembered])
         invoke = FrontDoor(lab)
         made = Bench(lab, _good(lab, invoke), invoke)

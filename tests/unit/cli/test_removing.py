@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from hostwright.apply.host import departure
-from hostwright.apply.host.bookkeeping import Books
+from hostwright.apply.host.hostrecords import HostRecords
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout import removal
 from hostwright.apply.rollout.connections import Connections
@@ -107,7 +107,7 @@ def written(before: dict[str, object], *, depart: bool) -> list[str]:
     def run(script: str, *, timeout_s: float, failure: str) -> None:
         scripts.append(script)
 
-    books = Books(SimpleNamespace(run=run), removal_of(LAYERS), release.Run("run"))
+    books = HostRecords(SimpleNamespace(run=run), removal_of(LAYERS), release.Run("run"))
     books.note_removal(Facts({release.RELEASE: Answer(0, json.dumps(before))}), depart=depart)
     return scripts
 

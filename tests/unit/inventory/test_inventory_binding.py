@@ -7,7 +7,7 @@ import pytest
 
 from hostwright.common.errors import InputErrors
 from hostwright.common.secret import Secret
-from hostwright.inventory import Host, bind, definitions, load, slips
+from hostwright.inventory import Host, bind, definitions, load, misspelt_variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def test_variables_of_the_users_own(tmp_path: Path) -> None:
     text = "gpu: {vars: {ntp: x, motd: y, cuda_home: z, hostwright_own_variables: [cuda_home]}, hosts: {gpu01: }}"
     host = host_of(tmp_path, text)
     assert bind(Cuda, "cuda", host) == Cuda()
-    assert slips(host, ROLES) == []
+    assert misspelt_variables(host, ROLES) == []
 
 
 @pytest.mark.parametrize(
@@ -116,14 +116,14 @@ def test_variables_of_the_users_own(tmp_path: Path) -> None:
 )
 def test_slips_in_a_roles_name(tmp_path: Path, variables: str, meant: str) -> None:
     host = host_of(tmp_path, f"gpu: {{vars: {{{variables}}}, hosts: {{gpu01: }}}}")
-    (slip,) = slips(host, ROLES)
+    (slip,) = misspelt_variables(host, ROLES)
     assert f"did you mean {meant!r}?" in str(slip)
     assert "hosts.yml:1:14" in str(slip)
 
 
 @pytest.mark.parametrize("variables", ["cudas: {other: 1}", "cudas: 7", "barracuda_prefix: x", "prefix: /x"])
 def test_names_that_are_no_slips(tmp_path: Path, variables: str) -> None:
-    assert slips(host_of(tmp_path, f"gpu: {{vars: {{{variables}}}, hosts: {{gpu01: }}}}"), ROLES) == []
+    assert misspelt_variables(host_of(tmp_path, f"gpu: {{vars: {{{variables}}}, hosts: {{gpu01: }}}}"), ROLES) == []
 
 
 def test_explain_names_every_definition_and_the_winner(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from hostwright.apply.host.bookkeeping import Books
+from hostwright.apply.host.hostrecords import HostRecords
 from hostwright.apply.rollout.rollback import way_back
 from hostwright.audit.judging.drift import last_good
 from hostwright.audit.judging.judging import audit_probes, judge
@@ -109,7 +109,7 @@ def test_what_differs_on_it_is_neither_called_drift_nor_intent(member: Member) -
 def test_the_next_provisioning_rewrites_it_once_and_nothing_else(member: Member) -> None:
     written: list[str] = []
     line: Any = SimpleNamespace(run=lambda script, timeout_s, failure: written.append(script))
-    Books(line, member.desired, RUN).note_release(carried(member, EARLIER), lambda: "")
+    HostRecords(line, member.desired, RUN).note_release(carried(member, EARLIER), lambda: "")
     (script,) = written
     assert script.startswith("set -eu\npath=/var/lib/hostwright/release.json ")
     assert " name='' " in script, "no former record is kept"
@@ -184,11 +184,11 @@ def test_a_newer_record_makes_an_audit_of_the_host_unread(member: Member) -> Non
         lambda books, facts: books.note_removal(facts, depart=True),
     ],
 )
-def test_a_newer_record_is_never_written_over(member: Member, write: Callable[[Books, Facts], object]) -> None:
+def test_a_newer_record_is_never_written_over(member: Member, write: Callable[[HostRecords, Facts], object]) -> None:
     written: list[str] = []
     line: Any = SimpleNamespace(run=lambda script, timeout_s, failure: written.append(script))
     with pytest.raises(Refused, match=SENTENCE):
-        write(Books(line, member.desired, RUN), carried(member, NEWER))
+        write(HostRecords(line, member.desired, RUN), carried(member, NEWER))
     assert written == []
 
 

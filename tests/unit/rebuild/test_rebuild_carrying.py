@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from hostwright.apply.disturb import draining, occupied
+from hostwright.apply.disturb import draining, usage
 from hostwright.apply.disturb.draining import Hooks
 from hostwright.apply.disturb.rebooting import NotBack
 from hostwright.apply.events import Event, Note, Rebooted
 from hostwright.apply.events import Phase as PhaseEnded
 from hostwright.apply.host.outcome import Settings
-from hostwright.apply.locking import setaside
+from hostwright.apply.locking import locallocks
 from hostwright.common.errors import ArtifactError, HostError, HostwrightError, Refused, StepFailed, Stopped
 from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
 from hostwright.plan.host import drained as hostdrained
@@ -38,7 +38,7 @@ from hostwright.verify.verdict import Check
 from tests.unit.support.rebuilds import answers, finding, silent, xid
 
 GOOD, BAD = Check("driver", "c", "it works", True, 0.1, ""), Check("driver", "c", "it works", False, 0.1, "no")
-ASKED = occupied.questions(standard_occupancies())
+ASKED = usage.probes(standard_occupancies())
 FREE = Facts({probe: Answer(0, "") for probe in ASKED} | {hostdrained.DRAINED: Answer(1, "")})
 LOCK = locks.OperatorLock("bo@desk", "RMA", "gpu07", datetime(2026, 1, 1, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC))
 LOCKED = Facts({**FREE, locks.LOCK: Answer(0, f"there\n{LOCK.to_json()}\n")})
@@ -104,7 +104,7 @@ def start(member: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
                 assert not settings.depart, "what was there before is still to be known"
                 self.emit = settings.emit
 
-            def converge(self) -> None:
+            def apply(self) -> None:
                 self.emit(Rebooted("gpu07", "driver", 1e-9))
                 world.do(self.what)
 
@@ -112,14 +112,14 @@ def start(member: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
                 """Nothing to close."""
 
         monkeypatch.setattr(carrying, "look", world.look)
-        monkeypatch.setattr(occupied, "ask", world.ask)
+        monkeypatch.setattr(usage, "ask", world.ask)
         monkeypatch.setattr(freeing, "ask", world.ask)
         monkeypatch.setattr(carrying.applying, "HostApply", Host)
         monkeypatch.setattr(carrying.powering, "switch", lambda _t, _p, way, by_bmc, boot_id: world.do(way))
         monkeypatch.setattr(carrying.departure, "clean", lambda *_: world.do("clean"))
         monkeypatch.setattr(draining, "drain", lambda *_: world.do("drain"))
         monkeypatch.setattr(draining, "undrain", lambda *_: world.do("undrain"))
-        monkeypatch.setattr("hostwright.apply.locking.holding.put_lock", lambda *_, **__: world.do("lock"))
+        monkeypatch.setattr("hostwright.apply.locking.operatorlock.put_lock", lambda *_, **__: world.do("lock"))
 
         def install(_reason: str, _phases: Phases, begun: Callable[[], None]) -> None:
             world.do("before the install")
@@ -253,7 +253,7 @@ def test_the_same_xid_after_two_power_cycles_is_the_hardwares(start):
 def test_a_silent_host_without_help_is_kept_locked_on_this_machine(start, tmp_path: Path):
     world = World([silent(power=None)])
     record = start(world, bmc=False)
-    lock = setaside.get(tmp_path, DEFAULT_INVENTORY, "gpu07")
+    lock = locallocks.get(tmp_path, DEFAULT_INVENTORY, "gpu07")
     assert record.outcome == "handed over"
     assert lock is not None
     assert "does not answer" in lock.reason
@@ -266,7 +266,7 @@ def test_an_installation_that_fails_locks_and_looks_no_further(start, tmp_path: 
     record = start(world, "reinstall")
     assert (record.outcome, record.ways, world.done) == ("failed", ("reinstall",), ["before the install", "install"])
     assert record.sentence.startswith("it never ended; the host is locked on this machine")
-    assert setaside.get(tmp_path, DEFAULT_INVENTORY, "gpu07") is not None
+    assert locallocks.get(tmp_path, DEFAULT_INVENTORY, "gpu07") is not None
 
 
 def test_a_locked_host_is_not_touched(start):
@@ -312,7 +312,7 @@ def test_work_on_a_gpu_is_not_ended_unasked(start, looks: Diagnosis, begin, tmp_
     record = start(world, begin)
     assert (record.outcome, record.ways, world.done) == ("failed", (), [])
     assert "python (4711)" in record.sentence
-    assert setaside.get(tmp_path, DEFAULT_INVENTORY, "gpu07") is None
+    assert locallocks.get(tmp_path, DEFAULT_INVENTORY, "gpu07") is None
 
 
 def test_with_drain_work_is_awaited_before_the_power_is_cut(start, monkeypatch: pytest.MonkeyPatch):
@@ -347,7 +347,7 @@ def test_what_forbids_an_installation_locks_nobody_out(start, tmp_path: Path):
     )
     record = start(world, "reinstall")
     assert (record.outcome, record.sentence) == ("failed", "the port is in use")
-    assert setaside.get(tmp_path, DEFAULT_INVENTORY, "gpu07") is None
+    assert locallocks.get(tmp_path, DEFAULT_INVENTORY, "gpu07") is None
 
 
 def test_an_order_that_the_bmc_does_not_carry_out_ends_it_with_a_lock(start, tmp_path: Path):
@@ -363,14 +363,14 @@ def test_a_host_that_is_lost_while_it_is_worked_on_is_not_locked(start, tmp_path
     record = start(world)
     assert (record.outcome, record.ways, world.done) == ("failed", ("repair",), ["provision"])
     assert "run the same command again" in record.sentence
-    assert setaside.get(tmp_path, DEFAULT_INVENTORY, "gpu07") is None
+    assert locallocks.get(tmp_path, DEFAULT_INVENTORY, "gpu07") is None
 
 
 def test_after_an_installation_its_provisioning_is_no_reason_for_a_lock(start, tmp_path: Path):
     world = World([silent(can_reinstall="redfish")], fails={"provision": [failed("no mirror answers")]})
     record = start(world, "reinstall")
     assert (record.outcome, record.sentence) == ("failed", "no mirror answers")
-    assert setaside.get(tmp_path, DEFAULT_INVENTORY, "gpu07") is None
+    assert locallocks.get(tmp_path, DEFAULT_INVENTORY, "gpu07") is None
 
 
 def test_a_host_that_waited_for_its_turn_is_looked_at_again(start, monkeypatch: pytest.MonkeyPatch):

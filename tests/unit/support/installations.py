@@ -108,7 +108,7 @@ class World:
             return Facts({OS_RELEASE: Answer(0, self.system)})
 
         monkeypatch.setattr(installing, "generate", generate)
-        monkeypatch.setattr(installing, "offered", self.offered)
+        monkeypatch.setattr(installing, "scan_key", self.offered)
         monkeypatch.setattr(installing, "known", lambda *_: (Entry(OLD.blob),))
         monkeypatch.setattr(installing, "replace", replace)
         monkeypatch.setattr(installing, "ask", ask)

@@ -11,13 +11,15 @@ import pytest
 
 from hostwright.common.errors import InputError
 from hostwright.transport.cache import FileCache
-from hostwright.transport.sshconfig import Asked, Endpoint, SshConfig, hop, hops, resolve
+from hostwright.transport.sshconfig import Destination, Endpoint, SshConfig, hop, hops, resolve
 
 
-def endpoint(tmp_path: Path, text: str, asked: Asked | str = "gpu01") -> Endpoint:
+def endpoint(tmp_path: Path, text: str, destination: Destination | str = "gpu01") -> Endpoint:
     file = tmp_path / "config"
     file.write_text(text)
-    return resolve(Asked(asked) if isinstance(asked, str) else asked, FileCache(SshConfig.read), file)
+    return resolve(
+        Destination(destination) if isinstance(destination, str) else destination, FileCache(SshConfig.read), file
+    )
 
 
 FULL = """\
@@ -66,13 +68,13 @@ def test_a_host_that_nothing_is_said_about(tmp_path: Path) -> None:
 
 
 def test_the_inventory_wins(tmp_path: Path) -> None:
-    found = endpoint(tmp_path, FULL, Asked("gpu01", "root", 22))
+    found = endpoint(tmp_path, FULL, Destination("gpu01", "root", 22))
     assert (found.user, found.port) == ("root", 22)
 
 
 def test_a_proxy_command_gets_the_values_that_were_decided(tmp_path: Path) -> None:
     text = "Host *\n ProxyCommand nc -X %r %h %p\nHost gpu01\n HostName 10.0.0.9\n"
-    assert endpoint(tmp_path, text, Asked("gpu01", "ops", 2022)).proxy_command == "nc -X ops 10.0.0.9 2022"
+    assert endpoint(tmp_path, text, Destination("gpu01", "ops", 2022)).proxy_command == "nc -X ops 10.0.0.9 2022"
 
 
 @pytest.mark.parametrize(
@@ -113,8 +115,8 @@ def test_files_that_include_each_other_are_an_error(tmp_path: Path) -> None:
 
 def test_a_match_line_is_understood(tmp_path: Path) -> None:
     text = "Match host gpu* user ops\n Port 2022\nMatch all\n User nobody\n"
-    assert endpoint(tmp_path, text, Asked("gpu01", "ops")).port == 2022
-    assert endpoint(tmp_path, text, Asked("gpu01")).port == 22
+    assert endpoint(tmp_path, text, Destination("gpu01", "ops")).port == 2022
+    assert endpoint(tmp_path, text, Destination("gpu01")).port == 22
 
 
 def test_only_stanzas_that_can_match_are_handed_on(tmp_path: Path) -> None:
@@ -140,7 +142,7 @@ def test_mistakes_are_named(tmp_path: Path, text: str, said: str) -> None:
 
 def test_a_file_that_was_asked_for_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
-        resolve(Asked("gpu01"), FileCache(SshConfig.read), tmp_path / "none")
+        resolve(Destination("gpu01"), FileCache(SshConfig.read), tmp_path / "none")
 
 
 @pytest.mark.parametrize("name", ["-oProxyCommand=x", "a b", "a\nUser root", "$(id)", "a;b", "`id`", "a'b"])
@@ -148,15 +150,15 @@ def test_a_name_is_never_an_option_a_line_or_a_command(tmp_path: Path, name: str
     with pytest.raises(InputError, match="cannot be the name"):
         endpoint(tmp_path, "ProxyCommand nc %h 22", name)
     with pytest.raises(InputError, match="cannot be the name"):
-        endpoint(tmp_path, "ProxyCommand nc %r 22", Asked("gpu01", name))
+        endpoint(tmp_path, "ProxyCommand nc %r 22", Destination("gpu01", name))
 
 
 def test_hops() -> None:
     assert hops("a, ssh://b@c:22 ,d") == ("a", "b@c:22", "d")
     assert hops("none") == hops("") == ()
-    assert hop("ops@bastion:2022") == Asked("bastion", "ops", 2022)
-    assert hop("[fe80::1]:22") == Asked("fe80::1", "", 22)
-    assert hop("bastion") == Asked("bastion")
+    assert hop("ops@bastion:2022") == Destination("bastion", "ops", 2022)
+    assert hop("[fe80::1]:22") == Destination("fe80::1", "", 22)
+    assert hop("bastion") == Destination("bastion")
     with pytest.raises(InputError, match="not a jump host"):
         hop("a:b:c")
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hostwright.apply.disturb import rebooting
-from hostwright.apply.disturb.rebooting import PATIENCE_S, Seen, look, patience, reboot
+from hostwright.apply.disturb.rebooting import REBOOT_TIMEOUT_S, BootState, probe_boot, read_reboot_timeout, reboot
 from hostwright.apply.events import Event, Waiting
 from hostwright.common.durations import Clock
 from hostwright.common.errors import BecomeError, HostError, InputError, Stopped, Unreachable
@@ -45,7 +45,7 @@ class Time:
 class FakeSession:
     """Answers the look with what it was given, and takes the order."""
 
-    answers: list[Seen | HostError]
+    answers: list[BootState | HostError]
     order: int | HostError = 0
     orders: int = 0
     closed: bool = False
@@ -80,7 +80,7 @@ def down(cause: Exception | None = None, sentence: str = "no connection") -> Unr
 REFUSED = down(ConnectionRefusedError(111, "Connection refused"))
 NO_ROUTE = down(OSError(113, "No route to host"))
 SILENT = down(TimeoutError())
-RUNNING = Seen(NEW, "running")
+RUNNING = BootState(NEW, "running")
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Course:
     """One reboot: what each attempt to connect gives, and what came of it."""
 
     attempts: list[FakeSession | HostError]
-    first: FakeSession = field(default_factory=lambda: FakeSession([Seen(OLD, "running")]))
+    first: FakeSession = field(default_factory=lambda: FakeSession([BootState(OLD, "running")]))
     time: Time = field(default_factory=Time)
     events: list[Event] = field(default_factory=list)
     opened: list[FakeSession] = field(default_factory=list)
@@ -128,13 +128,13 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def still_up() -> FakeSession:
-    return FakeSession([Seen(OLD, "stopping")])
+    return FakeSession([BootState(OLD, "stopping")])
 
 
 def test_a_host_is_back_with_a_new_boot_id_ssh_and_a_settled_systemd() -> None:
-    starting = Seen(NEW, "starting", ("start a.service", "start b.mount"))
+    starting = BootState(NEW, "starting", ("start a.service", "start b.mount"))
     back = FakeSession(
-        [starting, starting, Seen(NEW, "starting", ("start a.service",)), Seen(NEW, "starting"), RUNNING]
+        [starting, starting, BootState(NEW, "starting", ("start a.service",)), BootState(NEW, "starting"), RUNNING]
     )
     course = Course([still_up(), still_up(), NO_ROUTE, SILENT, SILENT, REFUSED, back])
     session, took_s = course.run()
@@ -157,13 +157,13 @@ def test_a_host_is_back_with_a_new_boot_id_ssh_and_a_settled_systemd() -> None:
 
 @pytest.mark.parametrize("state", ["running", "degraded", "offline", ""])
 def test_a_systemd_that_has_settled_or_is_not_there_is_not_waited_for(state: str) -> None:
-    course = Course([FakeSession([Seen(NEW, state)])])
+    course = Course([FakeSession([BootState(NEW, state)])])
     assert course.run()[1] == 0
 
 
 @pytest.mark.parametrize("state", ["initializing", "starting", "stopping", "unknown"])
 def test_a_systemd_that_has_not_settled_is_waited_for(state: str) -> None:
-    assert Course([FakeSession([Seen(NEW, state), RUNNING])]).run()[1] == 1
+    assert Course([FakeSession([BootState(NEW, state), RUNNING])]).run()[1] == 1
 
 
 def test_a_login_that_is_refused_while_the_host_boots_is_waited_for() -> None:
@@ -174,41 +174,41 @@ def test_a_login_that_is_refused_while_the_host_boots_is_waited_for() -> None:
 
 
 def test_a_host_that_boots_twice_is_waited_for_twice() -> None:
-    first = FakeSession([Seen(NEW, "starting"), down(sentence="the connection was lost")])
-    course = Course([first, REFUSED, FakeSession([Seen(NEWER, "running")])])
+    first = FakeSession([BootState(NEW, "starting"), down(sentence="the connection was lost")])
+    course = Course([first, REFUSED, FakeSession([BootState(NEWER, "running")])])
     session, _ = course.run()
     assert first.closed
     assert session is course.opened[-1]
 
 
 def test_a_connection_lost_over_the_order_is_no_error_when_the_boot_id_changes() -> None:
-    course = Course([NO_ROUTE, FakeSession([RUNNING])], FakeSession([Seen(OLD)], order=down()))
+    course = Course([NO_ROUTE, FakeSession([RUNNING])], FakeSession([BootState(OLD)], order=down()))
     assert course.run()[1] == 1
 
 
 @pytest.mark.parametrize("status", [129, 137, 143, -1])
 def test_an_order_that_the_hosts_own_end_cuts_short_is_no_error_when_the_boot_id_changes(status: int) -> None:
-    course = Course([NO_ROUTE, FakeSession([RUNNING])], FakeSession([Seen(OLD)], order=status))
+    course = Course([NO_ROUTE, FakeSession([RUNNING])], FakeSession([BootState(OLD)], order=status))
     assert course.run()[1] == 1
 
 
 def test_an_order_that_may_not_have_arrived_is_given_again_once() -> None:
     old = [still_up(), still_up(), still_up()]
     old[0].order = down()
-    course = Course([*old, FakeSession([RUNNING])], FakeSession([Seen(OLD)], order=down()))
+    course = Course([*old, FakeSession([RUNNING])], FakeSession([BootState(OLD)], order=down()))
     course.run()
     assert [one.orders for one in (course.first, *old)] == [1, 1, 1, 0]
 
 
 def test_an_order_that_the_host_does_not_take_is_an_error() -> None:
-    course = Course([RUNNING], FakeSession([Seen(OLD)], order=1))  # type: ignore[list-item]
+    course = Course([RUNNING], FakeSession([BootState(OLD)], order=1))  # type: ignore[list-item]
     assert course.fail() == "the order to reboot could not be given: Failed to start transient timer unit"
 
 
 def test_a_host_that_can_no_longer_become_root_on_its_way_down_is_waited_for() -> None:
     old = still_up()
     old.order = BecomeError("gpu01", "sudo failed: System is going down")
-    course = Course([old, FakeSession([RUNNING])], FakeSession([Seen(OLD)], order=down()))
+    course = Course([old, FakeSession([RUNNING])], FakeSession([BootState(OLD)], order=down()))
     assert course.run()[1] == 1
 
 
@@ -220,7 +220,7 @@ def test_a_changed_host_key_is_an_error_at_once() -> None:
 
 def test_a_host_that_never_goes_down_is_told_from_one_that_does() -> None:
     jobs = tuple(f"stop {name}.service" for name in ("docker", "nfs", "a", "b", "c"))
-    course = Course([FakeSession([Seen(OLD, "stopping", jobs)]) for _ in range(62)])
+    course = Course([FakeSession([BootState(OLD, "stopping", jobs)]) for _ in range(62)])
     assert course.fail(60) == (
         f"it did not go down for a reboot ({REASON}) within 60 s; last seen: going down: sshd answers, still "
         "the old boot since 07:00:00, and systemd waits for: stop docker.service, stop nfs.service, stop a.service and "
@@ -238,7 +238,7 @@ def test_a_host_that_does_not_come_back_is_named_with_what_was_seen_last_and_sin
 
 
 def test_a_host_whose_systemd_does_not_settle_is_told_with_the_jobs_that_run() -> None:
-    back = FakeSession([Seen(NEW, "starting", ("start mnt-data.mount",))])
+    back = FakeSession([BootState(NEW, "starting", ("start mnt-data.mount",))])
     course = Course([*[NO_ROUTE] * 59, back])
     assert course.fail(60) == (
         f"it came back from a reboot ({REASON}) and did not settle; last seen: booted, systemd is starting (1 job) "
@@ -248,12 +248,12 @@ def test_a_host_whose_systemd_does_not_settle_is_told_with_the_jobs_that_run() -
 
 
 def test_a_host_with_patience_left_may_take_longer_to_settle() -> None:
-    back = FakeSession([*[Seen(NEW, "starting")] * 1000, RUNNING])
+    back = FakeSession([*[BootState(NEW, "starting")] * 1000, RUNNING])
     assert Course([back]).run()[1] == 1000
 
 
 def test_a_host_that_came_back_and_went_away_again_is_told_so() -> None:
-    course = Course([FakeSession([Seen(NEW, "starting"), down(sentence="the connection was lost")]), NO_ROUTE])
+    course = Course([FakeSession([BootState(NEW, "starting"), down(sentence="the connection was lost")]), NO_ROUTE])
     assert course.fail(400) == (
         f"it came back and went away again within 400 s of a reboot ({REASON}); last seen: down (No route to host) "
         "since 07:00:02"
@@ -261,7 +261,7 @@ def test_a_host_that_came_back_and_went_away_again_is_told_so() -> None:
 
 
 def test_maintenance_mode_is_an_error_at_once() -> None:
-    assert "in maintenance mode" in Course([FakeSession([Seen(NEW, "maintenance")])]).fail()
+    assert "in maintenance mode" in Course([FakeSession([BootState(NEW, "maintenance")])]).fail()
 
 
 def test_a_stopped_run_ends_the_wait_and_leaves_no_connection() -> None:
@@ -284,25 +284,25 @@ class ShellSession:
 
 
 @pytest.fixture
-def systemd(tmp_path: Path) -> Iterator[Callable[..., Seen]]:
-    def ask(state: str, jobs: str = "", user: int = 0) -> Seen:
+def systemd(tmp_path: Path) -> Iterator[Callable[..., BootState]]:
+    def ask(state: str, jobs: str = "", user: int = 0) -> BootState:
         program(tmp_path / "bin", "id", f"echo {user}")
         script = f'case $1 in is-system-running) echo {state}; exit 1 ;; *) printf "{jobs}" ;; esac'
         program(tmp_path / "bin", "systemctl", script if state else "exit 1")
-        return look(ShellSession(tmp_path))  # type: ignore[arg-type]
+        return probe_boot(ShellSession(tmp_path))  # type: ignore[arg-type]
 
     yield ask
 
 
-def test_a_look_tells_boot_state_and_jobs(systemd: Callable[..., Seen]) -> None:
+def test_a_look_tells_boot_state_and_jobs(systemd: Callable[..., BootState]) -> None:
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     jobs = "123 mnt-data.mount start running\\n 7 x.service stop  waiting\\n 8 y.service stop running\\n"
-    assert systemd("starting", jobs) == Seen(boot, "starting", ("start mnt-data.mount", "stop y.service"))
-    assert systemd("running", "No jobs running.\\n") == Seen(boot, "running")
-    assert systemd("") == Seen(boot)
+    assert systemd("starting", jobs) == BootState(boot, "starting", ("start mnt-data.mount", "stop y.service"))
+    assert systemd("running", "No jobs running.\\n") == BootState(boot, "running")
+    assert systemd("") == BootState(boot)
 
 
-def test_a_login_user_without_a_bus_to_ask_systemd_over_is_told_nothing(systemd: Callable[..., Seen]) -> None:
+def test_a_login_user_without_a_bus_to_ask_systemd_over_is_told_nothing(systemd: Callable[..., BootState]) -> None:
     assert systemd("unknown", user=1000).state == ""
     assert systemd("unknown").state == "unknown"
 
@@ -313,7 +313,7 @@ def test_half_an_answer_is_none() -> None:
             return Output(0, b"welcome\n", b"", False, 0.0)
 
     with pytest.raises(Unreachable, match="boot id"):
-        look(Half([]))  # type: ignore[arg-type]
+        probe_boot(Half([]))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("systemd", [True, False])
@@ -335,11 +335,11 @@ def host(value: object) -> Host:
 
 
 def test_each_host_has_its_own_patience() -> None:
-    assert patience(Host("gpu01")) == patience(host(None)) == PATIENCE_S == 1800
-    assert patience(host("45m")) == patience(host(2700)) == 2700
+    assert read_reboot_timeout(Host("gpu01")) == read_reboot_timeout(host(None)) == REBOOT_TIMEOUT_S == 1800
+    assert read_reboot_timeout(host("45m")) == read_reboot_timeout(host(2700)) == 2700
 
 
 @pytest.mark.parametrize("value", ["soon", True, 0, ["1h"]])
 def test_patience_that_is_no_duration_is_a_mistake_with_its_place(value: object) -> None:
     with pytest.raises(InputError, match=r"hosts.yml:7:3: hostwright_reboot_timeout: found .* expected a duration"):
-        patience(host(value))
+        read_reboot_timeout(host(value))

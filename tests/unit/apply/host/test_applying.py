@@ -119,7 +119,7 @@ def touch(path: Path, **more: str) -> Flag:
 def test_what_differs_is_done_and_a_second_look_decides(place: Path):
     session = LocalSession()
     one = host([], session, base=((), touch(place / "a")), cuda=(("base",), touch(place / "b")))
-    outcome = one.converge()
+    outcome = one.apply()
     assert outcome.left is not None
     assert outcome.left.empty
     assert {result.role for result in outcome.results} == {"base", "cuda"}
@@ -130,27 +130,27 @@ def test_what_differs_is_done_and_a_second_look_decides(place: Path):
 def test_a_host_as_desired_costs_one_look(place: Path):
     (place / "a").touch()
     session = LocalSession()
-    assert not host([], session, base=((), touch(place / "a"))).converge().changed
+    assert not host([], session, base=((), touch(place / "a"))).apply().changed
     assert session.execs == 1
 
 
 def test_what_could_not_be_known_is_done_in_the_next_round(place: Path):
     later = touch(place / "b", after=str(place / "a"))
-    outcome = host([], base=((), touch(place / "a")), driver=((), later)).converge()
+    outcome = host([], base=((), touch(place / "a")), driver=((), later)).apply()
     assert [result.role for result in outcome.results] == ["base", "driver"]
     assert (place / "b").exists()
 
 
 def test_a_step_that_changes_nothing_is_an_error_that_names_it(place: Path):
     with pytest.raises(NotConverged, match=r"base: .*/a"):
-        host([], base=((), Flag(str(place / "a"), "true"))).converge()
+        host([], base=((), Flag(str(place / "a"), "true"))).apply()
 
 
 def test_a_failed_step_says_what_it_printed_and_stops_what_needs_it(place: Path):
     said: list[events.Event] = []
     broken = Flag(str(place / "a"), "echo first; echo 'E: it broke' >&2; exit 9")
     with pytest.raises(StepFailed, match="E: it broke") as caught:
-        host(said, cuda=((), broken), cudnn=(("cuda",), touch(place / "b")), other=((), touch(place / "c"))).converge()
+        host(said, cuda=((), broken), cudnn=(("cuda",), touch(place / "b")), other=((), touch(place / "c"))).apply()
     step = caught.value.step
     assert (step.role, step.status, step.tail) == ("cuda", 9, ("first", "E: it broke"))
     assert not (place / "b").exists()
@@ -161,7 +161,7 @@ def test_a_failed_step_says_what_it_printed_and_stops_what_needs_it(place: Path)
 def test_a_known_failure_is_told_with_its_cure(place: Path):
     full = Flag(str(place / "a"), "echo 'tar: x: Cannot write: No space left on device'; exit 2")
     with pytest.raises(StepFailed) as caught:
-        host([], base=((), full)).converge()
+        host([], base=((), full)).apply()
     assert "space" in caught.value.sentence
     assert "Cannot write" not in caught.value.sentence, "the cause and the cure, not the message"
 
@@ -169,20 +169,20 @@ def test_a_known_failure_is_told_with_its_cure(place: Path):
 def test_all_roles_that_failed_are_named(place: Path):
     bad = {name: ((), Flag(str(place / name), f"echo {name} broke; exit 1")) for name in ("cuda", "container")}
     with pytest.raises(SeveralFailed, match=r"cuda broke.*|container broke.*") as caught:
-        host([], **bad).converge()
+        host([], **bad).apply()
     assert len(caught.value.errors) == 2
 
 
 def test_a_refusal_keeps_the_whole_host_untouched(place: Path):
     refused = touch(place / "b", refusal="a process uses the GPU; end it")
     with pytest.raises(Refused, match="a process uses the GPU"):
-        host([], base=((), touch(place / "a")), driver=((), refused)).converge()
+        host([], base=((), touch(place / "a")), driver=((), refused)).apply()
     assert not (place / "a").exists()
 
 
 def test_a_reboot_that_is_not_allowed_is_left_pending_and_seen(place: Path):
     wants = Flag(str(place / "a"), "true", reboot="module 460 is loaded, 470 installed")
-    outcome = host([], more={"allow_reboot": False}, driver=((), wants)).converge()
+    outcome = host([], more={"allow_reboot": False}, driver=((), wants)).apply()
     assert outcome.left is not None
     assert outcome.left.reboot == "module 460 is loaded, 470 installed"
     assert outcome.reboots == 0
@@ -198,7 +198,7 @@ def test_a_reboot_is_done_once_and_looked_at_again(place: Path, monkeypatch: pyt
         return connect(), 1.5
 
     monkeypatch.setattr(applying, "reboot", boot)
-    outcome = host([], base=((), wants)).converge()
+    outcome = host([], base=((), wants)).apply()
     assert reasons == ["nouveau is bound"]
     assert (outcome.reboots, outcome.left.empty) == (1, True)
 
@@ -226,7 +226,7 @@ def test_what_needs_a_reboot_after_its_steps_says_so_at_the_next_look(place: Pat
 
     monkeypatch.setattr(applying, "reboot", boot)
     module = Module(str(place / "a"), sh("touch %s", installed), after=installed, reboot="470 is not loaded")
-    outcome = host(said, driver=((), module)).converge()
+    outcome = host(said, driver=((), module)).apply()
     kinds = [[one.kind for one in event.plan.changes] for event in said if isinstance(event, events.Observed)]
     assert kinds[-3:] == [["change"], ["reboot"], []]
     assert (outcome.reboots, outcome.left.empty) == (1, True)
@@ -241,7 +241,7 @@ def test_a_reboot_that_changes_nothing_is_not_repeated(place: Path, monkeypatch:
 
     monkeypatch.setattr(applying, "reboot", boot)
     with pytest.raises(NotConverged, match="the reason is still there: nouveau is bound"):
-        host([], base=((), Flag(str(place / "a"), "true", reboot="nouveau is bound"))).converge()
+        host([], base=((), Flag(str(place / "a"), "true", reboot="nouveau is bound"))).apply()
     assert len(reboots) == 1
 
 
@@ -250,7 +250,7 @@ def test_a_lost_connection_repeats_no_step_and_loses_none(place: Path, broken: i
     """Exec 2 is the second look, 3 the start of the job, 4 its watch, 5 the last look."""
     said: list[events.Event] = []
     flag = Flag(str(place / "a"), sh("echo x >>%s", place / "a"))
-    outcome = host(said, LocalSession((broken,)), base=((), flag)).converge()
+    outcome = host(said, LocalSession((broken,)), base=((), flag)).apply()
     assert outcome.left is not None
     assert outcome.left.empty
     assert (place / "a").read_text() == "x\n"
@@ -270,7 +270,7 @@ def test_a_run_that_is_told_to_stop_ends_what_runs_and_begins_nothing(place: Pat
         [], more={"emit": listen, "stopping": lambda: bool(stop)}, base=((), slow), cuda=(("base",), touch(place / "b"))
     )
     with pytest.raises(Stopped, match="left to do"):
-        one.converge()
+        one.apply()
     assert (place / "a").exists()
     assert not (place / "b").exists()
 
@@ -286,7 +286,7 @@ def removing(place: Path, said: list[events.Event], more: dict[str, object]) -> 
     )
     happened: list[str] = []
     one._hold = lambda: happened.append("hold")  # type: ignore[method-assign]
-    one._books.note_removal = lambda facts, *, depart: happened.append(f"depart={depart}")  # type: ignore[method-assign]
+    one._records.note_removal = lambda facts, *, depart: happened.append(f"depart={depart}")  # type: ignore[method-assign]
     return one, happened
 
 
@@ -294,7 +294,7 @@ def removing(place: Path, said: list[events.Event], more: dict[str, object]) -> 
 def test_what_a_removal_writes_down_is_written_under_the_hosts_lock(place: Path, depart: bool):
     (place / "a").touch()
     one, happened = removing(place, [], {"depart": depart})
-    assert not one.converge().changed
+    assert not one.apply().changed
     assert happened[0] == "hold"
     assert happened[-1] == f"depart={depart}"
 
@@ -304,7 +304,7 @@ def test_nothing_of_a_host_that_an_operator_locked_departs(place: Path, monkeypa
     monkeypatch.setattr(applying.locks, "refusal", lambda facts, now: "locked by ada")
     one, happened = removing(place, [], {})
     with pytest.raises(Locked, match="locked by ada"):
-        one.converge()
+        one.apply()
     assert happened == []
 
 
@@ -328,9 +328,9 @@ def test_work_that_only_a_change_knows_of_is_not_disturbed_and_waited_for(place:
     users.write_text("tensorboard")
     one = host([], tensorflow=((), Used(str(place / "a"), sh("touch %s", place / "a"))))
     with pytest.raises(Refused, match="that is in use by tensorboard"):
-        one.converge()
+        one.apply()
     plan = one.look()
     assert one._users(plan) == ("tensorboard",)
     users.write_text("")
     assert one._users(plan) == ()
-    assert host([], tensorflow=((), Used(str(place / "a"), sh("touch %s", place / "a")))).converge().changed
+    assert host([], tensorflow=((), Used(str(place / "a"), sh("touch %s", place / "a")))).apply().changed

@@ -194,7 +194,7 @@ def test_a_host_that_answers_is_looked_at_first(
     site: Site, monkeypatch: pytest.MonkeyPatch, changed: dict[str, str], given: list[Any]
 ) -> None:
     monkeypatch.setattr(Member, "connect", lambda *_: nullcontext(SimpleNamespace(close=lambda: None)))
-    monkeypatch.setattr(orders.occupied, "look", lambda *_: answers(**changed))
+    monkeypatch.setattr(orders.usage, "probe_usage", lambda *_: answers(**changed))
     assert site.power("cycle") == (0 if given else 1)
     assert site.machines["gpu01"].orders == given
 

@@ -23,7 +23,7 @@ from hostwright.inventory import Host
 from hostwright.transport import Options, connect
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.identity.keys import HostKey, KeyPair, generate
-from hostwright.transport.identity.offered import offered
+from hostwright.transport.identity.keyscan import scan_key
 from tests.unit.support.hostkeys import host_key
 
 TRUSTED, REFUSED, BAD = 0, 1, 2
@@ -133,27 +133,27 @@ OPTIONS = Options(ssh_config=Path(os.devnull), use_agent=False, connect_timeout_
 
 
 def test_the_key_is_shown_without_a_login(site: Site, server: Server, pair: KeyPair) -> None:
-    assert offered(site.host, OPTIONS) == pair.public
+    assert scan_key(site.host, OPTIONS) == pair.public
     assert server.logins == []
 
 
 def test_a_kind_that_is_known_is_asked_for_first(site: Site) -> None:
     site.know(f"[127.0.0.1]:{site.port} ecdsa-sha2-nistp256 AAAA")
-    assert offered(site.host, OPTIONS).key_type == "ecdsa-sha2-nistp256"
+    assert scan_key(site.host, OPTIONS).key_type == "ecdsa-sha2-nistp256"
 
 
 def test_nobody_there_is_unreachable_in_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with pytest.raises(Unreachable, match=rf"gpu07: 127\.0\.0\.1:{port} refuses the connection"):
-        offered(Host("gpu07", address="127.0.0.1", port=port), OPTIONS)
+        scan_key(Host("gpu07", address="127.0.0.1", port=port), OPTIONS)
 
 
 def test_a_silent_server_ends_at_the_timeout() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         host = Host("gpu07", address="127.0.0.1", port=silent.getsockname()[1], connect_timeout=0.3)
         with pytest.raises(Unreachable, match=r"no answer from 127\.0\.0\.1:\d+ within 0\.3 s"):
-            offered(host, OPTIONS)
+            scan_key(host, OPTIONS)
 
 
 def test_a_changed_key_says_trust_and_carries_both(site: Site, pair: KeyPair) -> None:

@@ -38,7 +38,7 @@ class Patience:
     lost_s: float = LOST_S
 
 
-class Line:
+class HostConnection:
     """One host's root shell; several threads (the roles that run side by side) may use it at once."""
 
     def __init__(

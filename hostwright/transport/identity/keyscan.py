@@ -10,7 +10,7 @@ from hostwright.transport.identity.keys import HostKey
 from hostwright.transport.options import Options
 
 
-def offered(host: Target, options: Options) -> HostKey:
+def scan_key(host: Target, options: Options) -> HostKey:
     """The key that the host's server shows, and has proved to hold by a key exchange; nothing says that it is right.
 
     Of several keys it is the one that a session would be shown: one of a kind that is known, where there is one.

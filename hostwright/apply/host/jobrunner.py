@@ -14,7 +14,7 @@ from hostwright.apply import events
 from hostwright.apply.delivery.fetching import fetch_script
 from hostwright.apply.delivery.pushing import deliver
 from hostwright.apply.events import Emit
-from hostwright.apply.host.line import Line
+from hostwright.apply.host.connection import HostConnection
 from hostwright.apply.jobs import jobs
 from hostwright.apply.jobs.scripting import LogReader
 from hostwright.common.errors import FailedStep, HostError, StepFailed
@@ -37,11 +37,11 @@ class JobLost(HostError):
 
 
 @dataclass(frozen=True, slots=True)
-class Runner:
+class JobRunner:
     """What running jobs on one host needs. ``locate`` gives an artifact's file here, or raises ``ArtifactError``;
     ``direct`` lets the host fetch by itself what has an http(s) URL."""
 
-    line: Line
+    connection: HostConnection
     emit: Emit
     locate: Callable[[Artifact], Path]
     run_id: str
@@ -51,7 +51,7 @@ class Runner:
     @property
     def host(self) -> str:
         """The host's inventory name."""
-        return self.line.host
+        return self.connection.host
 
     def check_files(self, artifacts: Sequence[Artifact]) -> None:
         """Raise ``ArtifactError`` where a file that the host will need is not on this machine."""
@@ -65,7 +65,7 @@ class Runner:
         name = f"{self.run_id}-{plan.role}-{secrets.token_hex(2)}"
         job = jobs.Job(name, plan, probing.new_nonce(), self.run_id, self.operator)
         failure = f"{plan.role}: the job could not be started"
-        self.line.run(jobs.start_script(job), timeout_s=START_TIMEOUT_S, failure=failure)
+        self.connection.run(jobs.start_script(job), timeout_s=START_TIMEOUT_S, failure=failure)
         self.emit(events.RoleStarted(self.host, plan.role, len(plan.steps), job.id))
         return self.follow(job.id, plan.role, [change.what for change, _ in plan.steps], job.nonce)
 
@@ -81,7 +81,7 @@ class Runner:
         def take(data: bytes) -> None:
             self.emit(events.RoleProgress(self.host, role, reader.feed(data)))
 
-        status = self.line.use(lambda shell: self._watch(shell, job_id, reader.bytes + 1, take))
+        status = self.connection.use(lambda shell: self._watch(shell, job_id, reader.bytes + 1, take))
         result = reader.result(255 if status is None else status)
         self.emit(events.RoleFinished(self.host, role, result))
         if status is None:
@@ -104,10 +104,10 @@ class Runner:
         for artifact in filter(self._fetches, artifacts):
             self.emit(events.Note(self.host, f"{role}: the host fetches {artifact.file} from its vendor"))
             failure = f"{role}: it cannot fetch {artifact.file}"
-            self.line.run(fetch_script(artifact), timeout_s=FETCH_TIMEOUT_S, failure=failure)
+            self.connection.run(fetch_script(artifact), timeout_s=FETCH_TIMEOUT_S, failure=failure)
         pushed = [(artifact, self.locate(artifact)) for artifact in artifacts if not self._fetches(artifact)]
         if pushed:
-            self.line.use(
+            self.connection.use(
                 lambda shell: deliver(
                     shell,
                     pushed,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from hostwright.apply import events
-from hostwright.apply.host import line
-from hostwright.apply.host.line import Line, Patience
+from hostwright.apply.host import connection
+from hostwright.apply.host.connection import HostConnection, Patience
 from hostwright.common.errors import Stopped, Unreachable
 from hostwright.inventory import Host
 from hostwright.transport import Output
@@ -53,9 +53,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def make(way: Callable[[], Any], said: list[events.Event] | None = None, **patience: float) -> Line:
+def make(way: Callable[[], Any], said: list[events.Event] | None = None, **patience: float) -> HostConnection:
     told = [] if said is None else said
-    return Line("gpu01", way, emit=told.append, patience=Patience(**patience))
+    return HostConnection("gpu01", way, emit=told.append, patience=Patience(**patience))
 
 
 def losing(times: int) -> Callable[[Any], str]:
@@ -77,14 +77,14 @@ def test_a_lost_connection_is_made_anew_and_the_work_done_again(clock: list[floa
     assert [session.closed for session in way.sessions] == [True, True, False]
     tries = [event for event in said if isinstance(event, events.Retrying)]
     assert [event.number for event in tries] == [1, 2]
-    assert all(0 < event.wait_s <= line.MAX_BACKOFF_S + line.BACKOFF_S for event in tries)
+    assert all(0 < event.wait_s <= connection.MAX_BACKOFF_S + connection.BACKOFF_S for event in tries)
     assert "connected again" in [event.text for event in said if isinstance(event, events.Note)]
 
 
 def test_patience_with_a_lost_connection_has_an_end(clock: list[float]):
     with pytest.raises(Unreachable, match="the connection was lost"):
         make(Way(), lost_s=300).use(losing(10_000))
-    assert 300 <= clock[0] - 1000 <= 300 + line.MAX_BACKOFF_S + line.BACKOFF_S
+    assert 300 <= clock[0] - 1000 <= 300 + connection.MAX_BACKOFF_S + connection.BACKOFF_S
 
 
 def test_patience_begins_anew_with_a_connection_that_held_for_a_while(clock: list[float]):
@@ -93,7 +93,7 @@ def test_patience_begins_anew_with_a_connection_that_held_for_a_while(clock: lis
     def work(shell: RootShell) -> str:
         lost[0] += 1
         if lost[0] <= 20:
-            clock[0] += line.STEADY_S + 100
+            clock[0] += connection.STEADY_S + 100
             raise Unreachable("gpu01", "the connection was lost", passing=True)
         return "done"
 
@@ -103,7 +103,7 @@ def test_patience_begins_anew_with_a_connection_that_held_for_a_while(clock: lis
 def test_a_host_that_was_never_reached_is_given_up_soon(clock: list[float]):
     with pytest.raises(Unreachable, match="refuses"):
         make(Way(*[REFUSED] * 1000), first_s=6).use(losing(0))
-    assert clock[0] - 1000 < 6 + line.MAX_BACKOFF_S
+    assert clock[0] - 1000 < 6 + connection.MAX_BACKOFF_S
 
 
 def test_a_host_that_hangs_fails_at_its_own_timeout_and_not_later(clock: list[float]):

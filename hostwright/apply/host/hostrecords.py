@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hostwright.apply.host import departure
-from hostwright.apply.host.line import Line
+from hostwright.apply.host.connection import HostConnection
 from hostwright.common.errors import Refused
 from hostwright.plan.desired import Desired
 from hostwright.plan.host import newrelease, release
@@ -17,11 +17,11 @@ from hostwright.resources import originals
 TIMEOUT_S = 60.0
 
 
-class Books:
+class HostRecords:
     """The records of one host, written over its line."""
 
-    def __init__(self, line: Line, desired: Desired, run: Run):
-        self._line, self._desired, self._run = line, desired, run
+    def __init__(self, connection: HostConnection, desired: Desired, run: Run):
+        self._connection, self._desired, self._run = connection, desired, run
 
     def note_origin(self, facts: Facts) -> None:
         """Before the first change ever: write down what is there, so that it can be had again. Raises ``HostError``."""
@@ -62,4 +62,4 @@ class Books:
         return release.read(facts)
 
     def _write(self, what: str, script: str) -> None:
-        self._line.run(script, timeout_s=TIMEOUT_S, failure=f"{what} cannot be written")
+        self._connection.run(script, timeout_s=TIMEOUT_S, failure=f"{what} cannot be written")

@@ -8,21 +8,21 @@ from hostwright.plan.model import Facts, Probe
 from hostwright.plan.observing import ask
 from hostwright.transport.root.rootshell import RootShell
 
-QUESTIONS = (locks.LOCK, locks.RUN_LOCK, jobs.RUNNING)  #: who keeps and changes it
-LOOK_TIMEOUT_S = 30.0  #: for a few short questions; one that hangs is what a power cycle is for
+PROBES = (locks.LOCK, locks.RUN_LOCK, jobs.RUNNING)  #: who keeps and changes it
+PROBE_TIMEOUT_S = 30.0  #: for a few short questions; one that hangs is what a power cycle is for
 
 
-def questions(occupancy: Occupancies) -> tuple[Probe, ...]:
+def probes(occupancy: Occupancies) -> tuple[Probe, ...]:
     """What is asked of a host whose users are known in these ways."""
-    return (*QUESTIONS, *occupancy.probes)
+    return (*PROBES, *occupancy.probes)
 
 
-def look(shell: RootShell, occupancy: Occupancies) -> Facts:
+def probe_usage(shell: RootShell, occupancy: Occupancies) -> Facts:
     """Ask a host who keeps, changes and uses it. Raises ``HostError`` where it does not say."""
-    return ask(shell, questions(occupancy), timeout_s=LOOK_TIMEOUT_S)
+    return ask(shell, probes(occupancy), timeout_s=PROBE_TIMEOUT_S)
 
 
-def left_at_work(facts: Facts) -> str:
+def jobs_left(facts: Facts) -> str:
     """The jobs of earlier runs that are still running on the host, as a sentence's beginning; empty without any."""
     names = ", ".join(job.id for job in jobs.running(facts)[:5])
     return f"a job from an earlier run is still running ({names})" if names else ""

@@ -12,7 +12,7 @@ from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED, Outcome, Settings
 from hostwright.apply.host.variables import read_apply_variables
 from hostwright.apply.journal import state_root
-from hostwright.apply.locking import setaside
+from hostwright.apply.locking import locallocks
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions, RunOptions
@@ -50,12 +50,12 @@ class Work:
 
     def __call__(self, name: str) -> Outcome:
         """One host, from its connection to its end. Raises ``Locked`` for one that is set aside on this machine."""
-        if refused := setaside.refusal(state_root(), self.roster.path, name, datetime.now(UTC)):
+        if refused := locallocks.refusal(state_root(), self.roster.path, name, datetime.now(UTC)):
             raise Locked(name, refused)
         member = self.members[name]
         host = HostApply(lambda: self.connections.connect(member), self.goal.desired(member), self.settings(member))
         try:
-            outcome = host.converge(self.saved.get(name))
+            outcome = host.apply(self.saved.get(name))
         finally:
             host.close()
         self.emit(HostEnded(name, outcome.word))
@@ -82,7 +82,7 @@ class Work:
         )
 
 
-def converge(
+def apply_goal(
     verb: str,
     roster: Roster,
     members: Members,

@@ -1,4 +1,4 @@
-"""Holding a host's lock for as long as a run works on it, and changing the lock that an operator puts on it.
+"""The lock that a run has on a host for as long as it works there.
 
 A small root program on the host keeps the run's lock, over one exec channel of the run's own connection. It ends, and
 the lock with it, when its standard input ends (the run is over, the controller was killed, the connection is gone), or
@@ -14,14 +14,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from hostwright.common.errors import HostError, Locked, Unreachable
 from hostwright.plan import probing
 from hostwright.plan.host import locks
-from hostwright.plan.host.locks import LAPSES_S, Holder, OperatorLock
-from hostwright.plan.model import Facts
-from hostwright.plan.observing import ask
+from hostwright.plan.host.locks import LAPSES_S, Holder
 from hostwright.transport.root.rootshell import RootShell
 
 BEAT_S = 4.0  #: between two signs of life: three may come late before the lock lapses
@@ -32,7 +29,6 @@ ROUND_S = 15  #: a longer wait is made of such rounds, each with a fresh look at
 LAPSE_WAIT_S = 20.0  #: for the lock of a run that is dead, or cannot be heard
 RELEASE_S = 3.0
 LONGEST_S = 20 * 86400.0  #: a bound for the channel; no run is so long, and poll(2) counts milliseconds up to 24 days
-TRIES = 5  #: for an operator's lock while others change it
 
 #: $1: folder, $2: nonce, $3: record, $4: seconds to wait, $5: seconds without a sign of life. It is one line, because
 #: the login shell that hands it on may be a csh. What it starts must not hold on to the lock (9) or to the channel.
@@ -221,43 +217,6 @@ class Keeper:
                 self._busy = Busy(locks.read_holder(record), float(age))
         elif word == "beat" and rest == str(self._sent):
             self._heard, self._heard_s = self._sent, self._sent_s
-
-
-def look(shell: RootShell) -> Facts:
-    """Which locks a host carries; needs no root."""
-    return ask(shell, (locks.LOCK, locks.RUN_LOCK), timeout_s=ANSWER_S)
-
-
-def put_lock(shell: RootShell, lock: OperatorLock, *, force: bool = False) -> Facts:
-    """Lock a host in an operator's name; what was there before. Raises ``Locked`` for somebody else's lock."""
-    return _change_lock(shell, lock.owner, lambda facts: locks.lock_script(lock, facts, force=force), force=force)
-
-
-def take_lock_off(shell: RootShell, who: str, *, force: bool = False) -> Facts:
-    """Take an operator's lock off a host; what was there before. Raises ``Locked`` for somebody else's lock."""
-
-    def script(facts: Facts) -> str:
-        return "" if locks.operator_lock(facts) is None else locks.unlock_script(facts, force=force)
-
-    return _change_lock(shell, who, script, force=force)
-
-
-def _change_lock(shell: RootShell, who: str, script: Callable[[Facts], str], *, force: bool) -> Facts:
-    """Look, decide, and change what was decided about; look again when another operator was faster."""
-    for _ in range(TRIES):
-        before = look(shell)
-        why_not = "" if force else locks.forbids(locks.operator_lock(before), who, datetime.now(UTC))
-        if why_not:
-            raise Locked(shell.host, why_not)
-        program = script(before)
-        if not program:
-            return before
-        output = shell.attempt(program, timeout_s=ANSWER_S)
-        if output.status == 0:
-            return before
-        if output.status != locks.MOVED_STATUS:
-            raise shell.failed("its lock cannot be changed", output)
-    raise Locked(shell.host, "other operators keep changing its lock; see `invoke lock --list`")
 
 
 def _now_s() -> float:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostwright.apply.locking import setaside
+from hostwright.apply.locking import locallocks
 from hostwright.common.errors import HostwrightError, InputError, Locked
 from hostwright.plan.host.locks import OperatorLock
 from tests.unit.support.rebuilds import NOW
@@ -24,25 +24,25 @@ def lock(host: str = "gpu07", owner: str = "ada@desk", hours: float = 8) -> Oper
 
 
 def put(root: Path, one: OperatorLock, **more) -> None:
-    setaside.put(root, INVENTORY, one, now=NOW, **more)
+    locallocks.put(root, INVENTORY, one, now=NOW, **more)
 
 
 def file_of(root: Path) -> Path:
-    (path,) = (root / setaside.FOLDER).glob("*/*")
+    (path,) = (root / locallocks.FOLDER).glob("*/*")
     return path
 
 
 def test_what_is_put_there_is_there_until_it_is_taken_off(tmp_path: Path):
-    assert setaside.get(tmp_path, INVENTORY, "gpu07") is None
-    assert setaside.take_off(tmp_path, INVENTORY, "gpu07", who="ada@desk", now=NOW) is None
+    assert locallocks.get(tmp_path, INVENTORY, "gpu07") is None
+    assert locallocks.take_off(tmp_path, INVENTORY, "gpu07", who="ada@desk", now=NOW) is None
     put(tmp_path, lock())
     put(tmp_path, lock("gpu01"))
-    assert setaside.get(tmp_path, INVENTORY, "gpu07") == lock()
-    assert setaside.all_of(tmp_path, INVENTORY) == (lock("gpu01"), lock())
-    assert setaside.all_of(tmp_path, "another") == ()
-    assert setaside.get(tmp_path, "another", "gpu07") is None
-    assert setaside.take_off(tmp_path, INVENTORY, "gpu07", who="ada@desk", now=NOW) == lock()
-    assert setaside.all_of(tmp_path, INVENTORY) == (lock("gpu01"),)
+    assert locallocks.get(tmp_path, INVENTORY, "gpu07") == lock()
+    assert locallocks.all_of(tmp_path, INVENTORY) == (lock("gpu01"), lock())
+    assert locallocks.all_of(tmp_path, "another") == ()
+    assert locallocks.get(tmp_path, "another", "gpu07") is None
+    assert locallocks.take_off(tmp_path, INVENTORY, "gpu07", who="ada@desk", now=NOW) == lock()
+    assert locallocks.all_of(tmp_path, INVENTORY) == (lock("gpu01"),)
 
 
 @settings(max_examples=50, deadline=None)
@@ -51,9 +51,9 @@ def test_every_name_of_a_host_is_kept_apart(tmp_path_factory: pytest.TempPathFac
     root = tmp_path_factory.mktemp("state")
     for host in hosts:
         put(root, lock(host))
-    assert {one.host for one in setaside.all_of(root, INVENTORY)} == set(hosts)
-    assert all(setaside.get(root, INVENTORY, host) == lock(host) for host in hosts)
-    assert {path.parent.parent.name for path in root.rglob("*.json")} == {setaside.FOLDER}
+    assert {one.host for one in locallocks.all_of(root, INVENTORY)} == set(hosts)
+    assert all(locallocks.get(root, INVENTORY, host) == lock(host) for host in hosts)
+    assert {path.parent.parent.name for path in root.rglob("*.json")} == {locallocks.FOLDER}
 
 
 def test_its_file_is_its_owners_alone_and_nothing_lies_beside_it(tmp_path: Path):
@@ -70,10 +70,10 @@ def test_somebody_else_s_is_not_touched_without_force(tmp_path: Path):
     with pytest.raises(Locked, match="ada@desk"):
         put(tmp_path, lock(owner="bob@desk"))
     with pytest.raises(Locked, match="--force"):
-        setaside.take_off(tmp_path, INVENTORY, "gpu07", who="bob@desk", now=NOW)
-    assert setaside.get(tmp_path, INVENTORY, "gpu07") == lock()
+        locallocks.take_off(tmp_path, INVENTORY, "gpu07", who="bob@desk", now=NOW)
+    assert locallocks.get(tmp_path, INVENTORY, "gpu07") == lock()
     put(tmp_path, lock(owner="bob@desk"), force=True)
-    assert setaside.take_off(tmp_path, INVENTORY, "gpu07", who="ada@desk", now=NOW, force=True) == lock(
+    assert locallocks.take_off(tmp_path, INVENTORY, "gpu07", who="ada@desk", now=NOW, force=True) == lock(
         owner="bob@desk"
     )
 
@@ -81,33 +81,33 @@ def test_somebody_else_s_is_not_touched_without_force(tmp_path: Path):
 def test_its_time_ends(tmp_path: Path):
     put(tmp_path, lock(hours=8))
     later = NOW + timedelta(hours=9)
-    refused = setaside.refusal(tmp_path, INVENTORY, "gpu07", NOW)
+    refused = locallocks.refusal(tmp_path, INVENTORY, "gpu07", NOW)
     assert "ada@desk" in refused and "its BMC refuses the password" in refused and "invoke unlock" in refused
-    assert setaside.refusal(tmp_path, INVENTORY, "gpu07", later) == ""
-    assert setaside.refusal(tmp_path, INVENTORY, "gpu08", NOW) == ""
-    setaside.put(tmp_path, INVENTORY, lock(owner="bob@desk"), now=later)
-    assert setaside.get(tmp_path, INVENTORY, "gpu07") == lock(owner="bob@desk")
+    assert locallocks.refusal(tmp_path, INVENTORY, "gpu07", later) == ""
+    assert locallocks.refusal(tmp_path, INVENTORY, "gpu08", NOW) == ""
+    locallocks.put(tmp_path, INVENTORY, lock(owner="bob@desk"), now=later)
+    assert locallocks.get(tmp_path, INVENTORY, "gpu07") == lock(owner="bob@desk")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"owner": "ada"}', "x" * 20_000, "\x00\xff"])
 def test_a_damaged_file_is_said_and_keeps_its_host_locked(tmp_path: Path, text: str):
     put(tmp_path, lock())
     put(tmp_path, lock("gpu01"))
-    path = setaside._path(tmp_path, INVENTORY, "gpu07")
+    path = locallocks._path(tmp_path, INVENTORY, "gpu07")
     path.write_text(text)
     for act in (
-        lambda: setaside.get(tmp_path, INVENTORY, "gpu07"),
-        lambda: setaside.refusal(tmp_path, INVENTORY, "gpu07", NOW),
-        lambda: setaside.all_of(tmp_path, INVENTORY),
+        lambda: locallocks.get(tmp_path, INVENTORY, "gpu07"),
+        lambda: locallocks.refusal(tmp_path, INVENTORY, "gpu07", NOW),
+        lambda: locallocks.all_of(tmp_path, INVENTORY),
         lambda: put(tmp_path, lock()),
-        lambda: setaside.take_off(tmp_path, INVENTORY, "gpu07", who="ada@desk", now=NOW),
+        lambda: locallocks.take_off(tmp_path, INVENTORY, "gpu07", who="ada@desk", now=NOW),
     ):
         with pytest.raises(InputError, match=str(path)):
             act()
     assert path.read_text() == text
-    assert setaside.get(tmp_path, INVENTORY, "gpu01") == lock("gpu01")
-    assert setaside.take_off(tmp_path, INVENTORY, "gpu07", who="ada@desk", now=NOW, force=True) is None
-    assert setaside.all_of(tmp_path, INVENTORY) == (lock("gpu01"),)
+    assert locallocks.get(tmp_path, INVENTORY, "gpu01") == lock("gpu01")
+    assert locallocks.take_off(tmp_path, INVENTORY, "gpu07", who="ada@desk", now=NOW, force=True) is None
+    assert locallocks.all_of(tmp_path, INVENTORY) == (lock("gpu01"),)
 
 
 def test_a_write_that_is_cut_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -116,14 +116,14 @@ def test_a_write_that_is_cut_leaves_what_was_there(tmp_path: Path, monkeypatch: 
     def cut(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(setaside, "settle", cut)
+    monkeypatch.setattr(locallocks, "settle", cut)
     with pytest.raises(HostwrightError, match="No space left"):
         put(tmp_path, lock(hours=1))
-    assert setaside.get(tmp_path, INVENTORY, "gpu07") == lock()
+    assert locallocks.get(tmp_path, INVENTORY, "gpu07") == lock()
     assert file_of(tmp_path).suffix == ".json"
 
 
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path):
     (tmp_path / "file").write_text("")
     with pytest.raises(HostwrightError, match="cannot be written"):
-        setaside.put(tmp_path / "file", INVENTORY, lock(), now=NOW)
+        locallocks.put(tmp_path / "file", INVENTORY, lock(), now=NOW)

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from hostwright.apply.locking import holding
-from hostwright.apply.locking.holding import HostLock
+from hostwright.apply.locking import operatorlock, runlock
+from hostwright.apply.locking.runlock import HostLock
 from hostwright.common.errors import HostError, Locked, Unreachable
 from hostwright.plan.host import locks
 from hostwright.plan.host.locks import Holder
@@ -171,9 +171,9 @@ def test_a_connection_that_ends_gives_the_lock_back(place: Path, session: LocalS
 def test_a_controller_that_falls_silent_knows_that_its_lock_is_lost_before_others_have_it(
     place: Path, session: LocalSession, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(holding, "LAPSES_S", 4)
-    monkeypatch.setattr(holding, "MARGIN_S", 3.0)
-    monkeypatch.setattr(holding, "BEAT_S", 60.0)
+    monkeypatch.setattr(runlock, "LAPSES_S", 4)
+    monkeypatch.setattr(runlock, "MARGIN_S", 3.0)
+    monkeypatch.setattr(runlock, "BEAT_S", 60.0)
     lock = take(session)
     eventually(lambda: lock.lost)
     assert keeper_pid(place) in holders(place / "run" / "run.lock")
@@ -183,9 +183,9 @@ def test_a_controller_that_falls_silent_knows_that_its_lock_is_lost_before_other
 
 
 def test_signs_of_life_keep_it_longer_than_it_lapses(session: LocalSession, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(holding, "LAPSES_S", 2)
-    monkeypatch.setattr(holding, "MARGIN_S", 0.0)
-    monkeypatch.setattr(holding, "BEAT_S", 0.05)
+    monkeypatch.setattr(runlock, "LAPSES_S", 2)
+    monkeypatch.setattr(runlock, "MARGIN_S", 0.0)
+    monkeypatch.setattr(runlock, "BEAT_S", 0.05)
     lock = take(session)
     beats = lock._keeper._sent + 60  # more than it takes to lapse
     eventually(lambda: lock._keeper._sent >= beats)
@@ -198,10 +198,10 @@ def test_signs_of_life_keep_it_longer_than_it_lapses(session: LocalSession, monk
 def test_the_lock_of_a_dead_controller_of_this_machine_is_waited_for(
     session: LocalSession, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(holding, "LAPSES_S", 3)
+    monkeypatch.setattr(runlock, "LAPSES_S", 3)
     ours = locks.holder("run-2", "gpu01", NOW)
     with monkeypatch.context() as silent:
-        silent.setattr(holding, "BEAT_S", 60.0)
+        silent.setattr(runlock, "BEAT_S", 60.0)
         take(session, replace(ours, run="run-1", pid=4194305, started="1@x"))
         told: list[str] = []
         with take(session, ours, notify=told.append) as lock:
@@ -210,7 +210,7 @@ def test_the_lock_of_a_dead_controller_of_this_machine_is_waited_for(
 
 
 def test_a_host_that_says_nothing_is_unreachable(session: LocalSession, place: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(holding, "ANSWER_S", 0.2)
+    monkeypatch.setattr(runlock, "ANSWER_S", 0.2)
     program(place / "bin", "flock", "exec sleep 30")
     with pytest.raises(Unreachable, match="did not answer within"):
         take(session)
@@ -239,13 +239,13 @@ def test_no_thread_is_left_behind(session: LocalSession):
 
 
 def test_the_program_is_one_line_for_login_shells_that_want_it_so():
-    assert "\n" not in holding._KEEP
-    assert "!" not in holding._KEEP
+    assert "\n" not in runlock._KEEP
+    assert "!" not in runlock._KEEP
 
 
 @pytest.mark.parametrize(
     "change",
-    [lambda shell: holding.put_lock(shell, RMA), lambda shell: holding.take_lock_off(shell, RMA.owner)],
+    [lambda shell: operatorlock.put_lock(shell, RMA), lambda shell: operatorlock.take_lock_off(shell, RMA.owner)],
 )
 def test_a_host_that_goes_down_while_an_operators_lock_is_changed_is_not_at_fault(
     monkeypatch: pytest.MonkeyPatch, change: Callable[[RootShell], object]
@@ -253,6 +253,6 @@ def test_a_host_that_goes_down_while_an_operators_lock_is_changed_is_not_at_faul
     killed = Output(137, b"", b"Killed\n", False, 0.0)
     session: Any = SimpleNamespace(host=SimpleNamespace(name="gpu01"), run=lambda *_, **__: killed)
     there = Facts({locks.LOCK: Answer(0, f"there\n{RMA.to_json()}"), locks.RUN_LOCK: Answer(1, "")})
-    monkeypatch.setattr(holding, "look", lambda shell: there)
+    monkeypatch.setattr(operatorlock, "probe_locks", lambda shell: there)
     with pytest.raises(Unreachable, match="the program on it was killed"):
         change(RootShell(session))

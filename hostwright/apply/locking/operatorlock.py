@@ -1,0 +1,53 @@
+"""The lock that an operator puts on a host, written there and taken off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from hostwright.common.errors import Locked
+from hostwright.plan.host import locks
+from hostwright.plan.host.locks import OperatorLock
+from hostwright.plan.model import Facts
+from hostwright.plan.observing import ask
+from hostwright.transport.root.rootshell import RootShell
+
+TIMEOUT_S = 30.0  #: for a program that writes one small file
+TRIES = 5  #: while other operators change the lock
+
+
+def probe_locks(shell: RootShell) -> Facts:
+    """Which locks a host carries; needs no root."""
+    return ask(shell, (locks.LOCK, locks.RUN_LOCK), timeout_s=TIMEOUT_S)
+
+
+def put_lock(shell: RootShell, lock: OperatorLock, *, force: bool = False) -> Facts:
+    """Lock a host in an operator's name; what was there before. Raises ``Locked`` for somebody else's lock."""
+    return _change_lock(shell, lock.owner, lambda facts: locks.lock_script(lock, facts, force=force), force=force)
+
+
+def take_lock_off(shell: RootShell, who: str, *, force: bool = False) -> Facts:
+    """Take an operator's lock off a host; what was there before. Raises ``Locked`` for somebody else's lock."""
+
+    def script(facts: Facts) -> str:
+        return "" if locks.operator_lock(facts) is None else locks.unlock_script(facts, force=force)
+
+    return _change_lock(shell, who, script, force=force)
+
+
+def _change_lock(shell: RootShell, who: str, script: Callable[[Facts], str], *, force: bool) -> Facts:
+    """Probe, decide, and change what was decided about; probe again when another operator was faster."""
+    for _ in range(TRIES):
+        before = probe_locks(shell)
+        why_not = "" if force else locks.forbids(locks.operator_lock(before), who, datetime.now(UTC))
+        if why_not:
+            raise Locked(shell.host, why_not)
+        program = script(before)
+        if not program:
+            return before
+        output = shell.attempt(program, timeout_s=TIMEOUT_S)
+        if output.status == 0:
+            return before
+        if output.status != locks.MOVED_STATUS:
+            raise shell.failed("its lock cannot be changed", output)
+    raise Locked(shell.host, "other operators keep changing its lock; see `invoke lock --list`")
