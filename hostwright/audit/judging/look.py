@@ -14,9 +14,10 @@ from hostwright.plan.host.hostfacts import read_host
 from hostwright.plan.model import Answer, Facts, Planned, Probe
 from hostwright.resources.packages.packages import DPKG, Installed, dpkg_table
 from hostwright.stack.rules import HostFacts
-from hostwright.stack.stack import Stack
+from hostwright.stack.stack import Section, Stack
 
 T = TypeVar("T")
+S = TypeVar("S", bound=Section)
 
 
 class Unread(Exception):
@@ -52,6 +53,10 @@ class Look:
     def stack(self) -> Stack:
         """What the host shall have."""
         return self.desired.stack
+
+    def section(self, kind: type[S]) -> S:
+        """The stack's section of that kind: the role's own, or that of a role that it needs."""
+        return self.stack.section(kind)
 
     def answer(self, probe: Probe) -> Answer:
         """What the host said to a question, whatever its status. Raises ``Unread`` when it was not asked."""

@@ -53,7 +53,8 @@ class Wanted:
     @property
     def audit_values(self) -> tuple[AuditValue, ...]:
         """What audits compare of the host: the values that its roles give in their ``audit.py``."""
-        told = replace(self, roles=())  # values are not made of values
+        stack = self.stack.model_copy(update={"sections": self.sections})
+        told = replace(self, stack=stack, roles=())  # values are not made of values
         parts = ((role, variables, role.part("audit")) for role, variables in self.roles)
         return tuple(
             replace(value, layer=role.name)
@@ -66,11 +67,19 @@ class Wanted:
         """The stack's section of that kind (``ChronySection``): the role's own, or that of a role that it needs."""
         return self.stack.section(kind)
 
+    def find(self, kind: type[S]) -> S | None:
+        """The section of that kind, of whichever role; ``None`` where the host does not have that role."""
+        return next((section for section in self.sections.values() if isinstance(section, kind)), None)
+
+    @property
+    def sections(self) -> Mapping[str, Section]:
+        """The stack's sections of the roles that the host has, by role."""
+        of_host = [role.name for role, _ in self.roles] or list(self.stack.sections)
+        return {name: section for name, section in self.stack.sections.items() if name in of_host}
+
     def shares(self) -> tuple[Share, ...]:
         """The disk space that the layers of the host take."""
-        of_host = [role.name for role, _ in self.roles] or list(self.stack.sections)
-        sections = [section for name, section in self.stack.sections.items() if name in of_host]
-        return tuple(share for section in sections for share in section.shares(self.stack))
+        return tuple(share for section in self.sections.values() for share in section.shares(self.stack))
 
     def render(self, template: str, /, **values: Any) -> str:
         """The text of a template (``chrony/chrony.conf.j2``) with these values; mistakes are an ``InputError``."""
