@@ -8,6 +8,3 @@ say memory "$(((kilobytes + 524288) / 1048576)) GiB"
 value=off; f=/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c
 if [ -r $f ]; then case $(od -An -tu1 -j4 -N1 $f) in *1*) value=on ;; esac; fi
 say 'secure boot' $value
-value=gone
-for one in /sys/bus/pci/drivers/nouveau/*:* /sys/bus/pci/drivers/nova*/*:*; do [ ! -e "$one" ] || value=bound; done
-say nouveau $value

@@ -40,18 +40,18 @@ class Container:
 @role(needs=["base", "driver"])
 def container(v: Container, host: Wanted) -> Iterator[Resource]:
     """Docker that gives GPUs to containers, with whatever else its daemon.json says left as it is."""
-    stack = host.stack
-    docker, wanted = stack.section(ContainerSection).docker_ce, stack.section(ContainerSection).toolkit
+    section = host.section(ContainerSection)
+    docker, wanted = section.docker_ce, section.toolkit
     yield from former_names_gone(keep=wanted.repository.list_file)
-    if docker and stack.section(ContainerSection).docker == "docker-ce":
-        yield from signed_repository(docker.repository, stack)
-    engine = DockerEngine(stack.section(ContainerSection).docker_packages)
+    if docker and section.docker == "docker-ce":
+        yield from signed_repository(docker.repository, host.stack)
+    engine = DockerEngine(section.docker_packages)
     exact = tuple(f"{name}={wanted.version}" for name in wanted.packages)
     toolkit = Debs(exact, source=wanted.repository.list_file)
     yield Disturbing(engine, RESTARTS, Running(DOCKER))  # its packages restart it
-    yield from signed_repository(wanted.repository, stack)
+    yield from signed_repository(wanted.repository, host.stack)
     yield replace(toolkit, hold=True)
-    programs = Programs((*stack.section(ContainerSection).docker_packages, *wanted.packages))
+    programs = Programs((*section.docker_packages, *wanted.packages))
     yield programs
     yield DeviceLinks()
     yield from links_at_boot(host.render("container/dev-char.service.j2"))

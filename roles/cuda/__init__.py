@@ -36,7 +36,8 @@ class Cuda:
 def cuda(v: Cuda, host: Wanted) -> Iterator[Resource]:
     """The toolkit at its exact version, held, from the vendor's local repository and that repository's own key."""
     stack = host.stack
-    wanted, repository = stack.section(CudaSection), stack.section(CudaSection).repository
+    wanted = host.section(CudaSection)
+    repository = wanted.repository
     keyring = f"/usr/share/keyrings/{repository.package}-keyring.gpg"
     exact = tuple(f"{name}={version}" for name, version in wanted.components.items())
     libraries = (f"{wanted.prefix}/targets/x86_64-linux/lib", f"{wanted.prefix}/extras/CUPTI/lib64")

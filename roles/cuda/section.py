@@ -65,6 +65,12 @@ class CudaSection(Section):
         """Where the toolkit lies: ``/usr/local/cuda-11.2``."""
         return f"/usr/local/cuda-{self.series}"
 
+    @property
+    def runtime(self) -> str:
+        """The name by which programs load the runtime: that of 11.0 in all of CUDA 11, then one per major version."""
+        major = self.version.partition(".")[0]
+        return f"libcudart.so.{'11.0' if major == '11' else major}"
+
     def versions(self) -> Mapping[str, str]:
         """The toolkit's version, and what its compiler calls itself, which tells its updates apart."""
         return {"cuda": self.version, "nvcc": self.nvcc}

@@ -28,8 +28,8 @@ class Cudnn:
 @role(needs=["cuda"])
 def cudnn(v: Cudnn, host: Wanted) -> Iterator[Resource]:
     """The archive's libraries, links as links, and all its headers; no second cuDNN of the same major version."""
-    stack = host.stack
-    wanted, target = stack.section(CudnnSection), f"{stack.section(CudaSection).prefix}/targets/x86_64-linux"
+    wanted, prefix = host.section(CudnnSection), host.section(CudaSection).prefix
+    target = f"{prefix}/targets/x86_64-linux"
     major = wanted.version.partition(".")[0]
     libraries = f"libcudnn*.so.{major}*"
     right = (f"*.so.{major}", f"*.so.{wanted.library_version}")
@@ -38,10 +38,10 @@ def cudnn(v: Cudnn, host: Wanted) -> Iterator[Resource]:
     yield ArchiveUnpacked(
         wanted.record,
         wanted.version,
-        stack.artifact(wanted.artifact),
+        host.stack.artifact(wanted.artifact),
         (
             Part(f"{wanted.inside}/include", f"{target}/include"),
             Part(f"{wanted.inside}/{wanted.libraries}", f"{target}/lib"),
         ),
-        scratch=f"{stack.section(CudaSection).prefix}/.hostwright-cudnn",
+        scratch=f"{prefix}/.hostwright-cudnn",
     )

@@ -50,13 +50,13 @@ def other_version(look: Look) -> Iterator[str]:
     versions, packaged, strays = _versions(look), _packaged(look), _strays(look)
     if (
         len(versions) == 1
-        and look.stack.section(CudnnSection).library_version not in versions
+        and look.section(CudnnSection).library_version not in versions
         and not packaged
         and not strays
     ):
         yield from (paths[0] for paths in versions.values())
     elif not versions and not strays:
-        exact = f" {look.stack.section(CudnnSection).version}"
+        exact = f" {look.section(CudnnSection).version}"
         yield from (f"{package} is installed" for package in packaged if exact not in package)
 
 
@@ -71,12 +71,12 @@ def headers(look: Look) -> Iterator[str]:
 
 
 def _major(look: Look) -> str:
-    return look.stack.section(CudnnSection).version.partition(".")[0]
+    return look.section(CudnnSection).version.partition(".")[0]
 
 
 def _ours(look: Look) -> tuple[LibraryFile, ...]:
     """What is in the directory of the toolkit that cuDNN goes to."""
-    home = PurePosixPath(look.stack.section(CudaSection).prefix) / LIBRARIES
+    home = PurePosixPath(look.section(CudaSection).prefix) / LIBRARIES
     return tuple(one for one in library_files(look).values() if PurePosixPath(one.path).parent == home)
 
 

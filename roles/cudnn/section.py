@@ -35,11 +35,15 @@ class CudnnSection(Section):
         """The ending of the libraries' real files: ``8.1.0``."""
         return ".".join(self.version.split(".")[:3])
 
+    @property
+    def library(self) -> str:
+        """The name by which programs load it: ``libcudnn.so.8``."""
+        return f"libcudnn.so.{self.version.partition('.')[0]}"
+
     def versions(self) -> Mapping[str, str]:
         """cuDNN's version."""
         return {"cudnn": self.version}
 
     def shares(self, stack: Stack, /) -> tuple[Share, ...]:
         """The archive is kept in /var."""
-        library = f"{stack.section(CudaSection).prefix}/lib64/libcudnn.so.{self.version.partition('.')[0]}"
-        return taken("cuDNN", library, {"/var": 8, "/usr": 15})
+        return taken("cuDNN", f"{stack.section(CudaSection).prefix}/lib64/{self.library}", {"/var": 8, "/usr": 15})

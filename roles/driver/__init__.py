@@ -34,7 +34,7 @@ class Driver:
 @role(needs=["base"])
 def driver(v: Driver, host: Wanted) -> Iterator[Resource]:
     """One version everywhere: libraries, module on disk, module in the kernel; kept awake; NVSwitches set up."""
-    stack, wanted = host.stack, host.stack.section(DriverSection)
+    stack, wanted = host.stack, host.section(DriverSection)
     runfile = NvidiaRunfile(stack.artifact(wanted.artifact), wanted.version, v.flags, v.force or host.force)
     yield GpuPresent()
     yield from no_other_driver(host)

@@ -20,7 +20,6 @@ from hostwright.plan.roles.auditvalue import (
 )
 from hostwright.plan.roles.role import Wanted
 from hostwright.stack.versions import kernel_version
-from hostwright.standard.roles.base.audit import MACHINE
 from hostwright.standard.roles.driver import PERSISTENCED, Driver
 from hostwright.standard.roles.driver.rules import kernels_of
 from hostwright.standard.roles.driver.section import DriverSection
@@ -38,7 +37,7 @@ def audit_values(v: Driver, host: Wanted) -> Iterator[AuditValue]:
     yield AuditValue("dkms", MODULE.line("dkms module"), wanted.version)
     for library in LIBRARIES:
         yield AuditValue(library.partition(".")[0], LibraryVersion(library), wanted.version)
-    yield AuditValue("nouveau", MACHINE.line("nouveau"), "gone")
+    yield AuditValue("nouveau", MODULE.line("nouveau"), "gone")
     yield AuditValue("driver pins", FileThere(PREFERENCES), "yes")
     yield AuditValue("nvidia-smi", FileThere("/usr/bin/nvidia-smi", executable=True), "yes")
     yield AuditValue("persistence daemon", UnitProperty(PERSISTENCED), "active")

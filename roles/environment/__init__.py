@@ -11,6 +11,7 @@ from hostwright.resources.files.files import File, Link
 from hostwright.resources.packages.packages import DPKG_LOCK
 from hostwright.resources.system.loader import LoaderCache
 from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.environment.loaderconf import LDCONFIG, OneToolkitLoaded
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
@@ -26,25 +27,31 @@ class Environment:
     tools_directory: str = "/usr/bin"  #: the one directory on everybody's PATH; cron's holds nothing else but /bin
 
 
+def opened(host: Wanted) -> tuple[str, ...]:
+    """The libraries that programs must find: what the host's TensorFlow opens, else CUDA's runtime and cuDNN's own."""
+    tensorflow, cudnn = host.find(TensorflowSection), host.find(CudnnSection)
+    layers = {"cuda", "cudnn"} if cudnn else {"cuda"}
+    libraries = tensorflow.libraries if tensorflow else {}
+    of_tensorflow = tuple(name for name, layer in libraries.items() if layer in layers)
+    return of_tensorflow or (host.section(CudaSection).runtime, *([cudnn.library] if cudnn else []))
+
+
 @role(needs=["cuda"], after=["cudnn"])
 def environment(v: Environment, host: Wanted) -> Iterator[Resource]:
     """The libraries through the loader's cache, which nothing strips; the tools through /usr/bin and login shells.
 
     A variable in somebody's ``~/.bashrc`` reaches one user's interactive shells; nobody's file is ever edited here.
     """
-    stack = host.stack
-    prefix, series = stack.section(CudaSection).prefix, stack.section(CudaSection).series
+    cuda = host.section(CudaSection)
+    prefix, series = cuda.prefix, cuda.series
     profiler = f"{prefix}/extras/CUPTI/lib64"
     conf = f"/etc/ld.so.conf.d/cuda-{series.replace('.', '-')}.conf"
-    opened = tuple(
-        name for name, layer in stack.section(TensorflowSection).libraries.items() if layer in {"cuda", "cudnn"}
-    )
 
     directories = (f"{prefix}/targets/x86_64-linux/lib", profiler)
     # ldconfig here as well: the profiler's library is none of those that the cache is asked for
     yield File(conf, host.render("environment/ld.conf.j2", libraries=directories), then=(LDCONFIG,), lock=DPKG_LOCK)
     yield OneToolkitLoaded(conf)
-    yield LoaderCache(opened, prefix, conf)
+    yield LoaderCache(opened(host), prefix, conf)
     yield File(
         "/etc/profile.d/cuda.sh",
         host.render("environment/cuda.sh.j2", prefix=prefix, series=series, libraries=(f"{prefix}/lib64", profiler)),

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from hostwright.plan.roles.auditvalue import DISTRIBUTION, AuditValue, FileThere, LibraryPath, Snippet
 from hostwright.plan.roles.role import Wanted
 from hostwright.standard.roles.cuda.section import CudaSection
-from hostwright.standard.roles.environment import Environment
-from hostwright.standard.roles.tensorflow.section import TensorflowSection
+from hostwright.standard.roles.environment import Environment, opened
 
 PTXAS = Snippet("environment", 'say ptxas "$(command -v ptxas)"')
 OPENED = ("libcudart.", "libcudnn.")  #: the libraries whose place in the loader's cache tells of all others
@@ -16,8 +15,8 @@ OPENED = ("libcudart.", "libcudnn.")  #: the libraries whose place in the loader
 
 def audit_values(v: Environment, host: Wanted) -> Iterator[AuditValue]:
     """That the loader finds the stack's libraries, and shells its tools."""
-    tensorflow, prefix = host.stack.find(TensorflowSection), host.section(CudaSection).prefix
-    for library in tensorflow.libraries if tensorflow else ():
+    prefix = host.section(CudaSection).prefix
+    for library in opened(host):
         if library.startswith(OPENED):
             yield AuditValue(library, LibraryPath(library), f"{prefix}/targets/x86_64-linux/lib/{library}")
     yield AuditValue("profile", FileThere("/etc/profile.d/cuda.sh"), "yes")

@@ -9,7 +9,6 @@ from hostwright.plan.model import Resource
 from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.python.interpreters import VenvPackage
 from hostwright.resources.python.python import Recipe, Venv
-from hostwright.stack.stack import Stack
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 
@@ -28,18 +27,19 @@ def tensorflow(v: Tensorflow, host: Wanted) -> Iterator[Resource]:
     Without the pins today's pip takes numpy 2 and protobuf 4, and TensorFlow 2.9.0 does not import. CUDA and cuDNN are
     found through the loader's path (role ``environment``), so this one needs neither and runs beside them.
     """
-    stack, wanted = host.stack, host.stack.section(TensorflowSection)
+    wanted = host.section(TensorflowSection)
     path = wanted.home(v.path)
     yield VenvPackage(wanted.pythons)
-    yield Venv(path, tuple(_recipe(path, stack, python) for python in wanted.pythons))
+    yield Venv(path, tuple(_recipe(path, host, python) for python in wanted.pythons))
 
 
-def _recipe(path: str, stack: Stack, python: str) -> Recipe:
-    wheels = stack.section(TensorflowSection).wheelhouses.get(python)
+def _recipe(path: str, host: Wanted, python: str) -> Recipe:
+    wanted = host.section(TensorflowSection)
+    wheels = wanted.wheelhouses.get(python)
     return Recipe(
         name=path.rpartition("/")[2],
         python=python,
-        requirement=f"tensorflow=={stack.section(TensorflowSection).version}",
-        constraints=stack.section(TensorflowSection).constraints.get(python, ""),  # none at all is refused by the rules
-        wheelhouse=stack.artifact(wheels) if wheels else None,
+        requirement=f"tensorflow=={wanted.version}",
+        constraints=wanted.constraints.get(python, ""),  # none at all is refused by the rules
+        wheelhouse=host.stack.artifact(wheels) if wheels else None,
     )

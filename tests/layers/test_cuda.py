@@ -8,6 +8,7 @@ from typing import Any
 from testinfra.backend.base import CommandResult
 from testinfra.host import Host
 
+from hostwright.plan.member import Member
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
@@ -71,9 +72,12 @@ def test_packages_are_at_their_versions_and_held(host: Host, stack: Stack) -> No
     assert not wrong, f"not so: {', '.join(wrong)}"
 
 
-def test_the_libraries_load_from_the_toolkit(host: Host, stack: Stack) -> None:
-    """Each library of the toolkit that TensorFlow opens can be loaded, from the toolkit itself."""
-    names = [name for name, layer in stack.section(TensorflowSection).libraries.items() if layer == "cuda"]
+def test_the_libraries_load_from_the_toolkit(host: Host, stack: Stack, member: Member) -> None:
+    """The toolkit's runtime, and each library that TensorFlow opens in it, loads from the toolkit itself."""
+    tensorflow = member.wanted.find(TensorflowSection)
+    opened = tensorflow.libraries if tensorflow else {}
+    runtime = stack.section(CudaSection).runtime
+    names = dict.fromkeys((runtime, *(name for name, layer in opened.items() if layer == "cuda")))
     lib = f"{stack.section(CudaSection).prefix}/targets/x86_64-linux/lib"
     loaded = host.run(*with_arguments(LOAD, lib, *names)).stdout.splitlines()
     missing = [name for name in names if not any(line.startswith(f"{name} {lib}/") for line in loaded)]

@@ -9,9 +9,10 @@ import pytest
 from testinfra.backend.base import CommandResult
 from testinfra.host import Host
 
+from hostwright.plan.member import Member
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.cuda.section import CudaSection
-from hostwright.standard.roles.tensorflow.section import TensorflowSection
+from hostwright.standard.roles.environment import opened
 
 Run = Callable[..., CommandResult]
 
@@ -32,11 +33,9 @@ TWICE = 'env -i HOME="$HOME" /bin/bash -l -c %s'
 
 
 @pytest.fixture(scope="module")
-def names(stack: Stack) -> tuple[str, ...]:
-    """The libraries that the layers below brought."""
-    return tuple(
-        name for name, layer in stack.section(TensorflowSection).libraries.items() if layer in {"cuda", "cudnn"}
-    )
+def names(member: Member) -> tuple[str, ...]:
+    """The libraries that programs must find."""
+    return opened(member.wanted)
 
 
 def check(done: CommandResult, names: tuple[str, ...], stack: Stack, *, tool: str = "") -> None:

@@ -97,23 +97,28 @@ def test_its_packages_agree(host, python):
     assert done.rc == 0, done.stdout.strip() or done.stderr.strip()
 
 
-def test_it_is_built_for_this_cuda_and_cudnn(look, stack):
-    """It is built with CUDA, for the toolkit's series and the major version of cuDNN."""
-    wanted = {
-        "cuda_version": stack.section(CudaSection).series,
-        "cudnn_version": stack.section(CudnnSection).version.partition(".")[0],
-    }
+def test_it_is_built_for_this_cuda_and_cudnn(look, member):
+    """It is built with CUDA, for the series of the host's toolkit and the major version of its cuDNN."""
     assert look["cuda"], "tf.test.is_built_with_cuda() is False: this is a CPU build"
-    assert look["build"] == wanted, f"built for {look['build']}, and the stack has {wanted}"
+    cuda, cudnn = member.wanted.find(CudaSection), member.wanted.find(CudnnSection)
+    wanted = {"cuda_version": cuda.series} if cuda else {}
+    wanted |= {"cudnn_version": cudnn.version.partition(".")[0]} if cudnn else {}
+    built = {name: look["build"][name] for name in wanted}
+    assert built == wanted, f"built for {built}, and the stack has {wanted}"
 
 
-def test_the_libraries_that_it_opens_are_the_stacks(look, stack):
-    """Every library that it opens at run time is found, and is the stack's: cuda's and cudnn's are in the toolkit."""
+def test_the_libraries_that_it_opens_are_the_stacks(look, stack, member):
+    """Each library that it opens is found: those of CUDA and cuDNN in the stack's toolkit, the driver's elsewhere."""
+    cuda, layers = member.wanted.find(CudaSection), member.wanted.sections
+    toolkit = f"{cuda.prefix}/" if cuda else "no toolkit"
     wrong = {
         soname: look["libraries"][soname]
         for soname, layer in stack.section(TensorflowSection).libraries.items()
-        if not look["libraries"][soname].startswith("/")
-        or look["libraries"][soname].startswith(f"{stack.section(CudaSection).prefix}/") != (layer != "driver")
+        if layer in layers
+        and (
+            not look["libraries"][soname].startswith("/")
+            or look["libraries"][soname].startswith(toolkit) != (layer != "driver")
+        )
     }
     assert not wrong, "; ".join(f"{soname}: {path}" for soname, path in wrong.items())
 

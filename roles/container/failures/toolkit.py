@@ -34,13 +34,13 @@ _SAYS = re.compile(r"nvidia-container-cli: .*")
 
 def _toolkit(look: Look) -> tuple[Installed, ...]:
     """Those of the toolkit's packages that are installed. Raises ``Unread``."""
-    rows = (look.packages.get(name) for name in look.stack.section(ContainerSection).toolkit.packages)
+    rows = (look.packages.get(name) for name in look.section(ContainerSection).toolkit.packages)
     return tuple(row for row in rows if row and row.present)
 
 
 def moved(look: Look) -> Iterator[str]:
     """The toolkit's packages are of different versions, or not at the one that the host was brought to."""
-    wanted, found = look.stack.section(ContainerSection).toolkit.version, _toolkit(look)
+    wanted, found = look.section(ContainerSection).toolkit.version, _toolkit(look)
     mixed = len({row.version for row in found}) > 1
     if mixed or _was_at(look, wanted):
         yield from (f"{row.name} {row.version}, and the stack says {wanted}" for row in found if row.version != wanted)
@@ -55,7 +55,7 @@ def _was_at(look: Look, version: str) -> bool:
 
 def not_held(look: Look) -> Iterator[str]:
     """A package of the toolkit is at the stack's version, and dpkg does not say that it is held."""
-    wanted = look.stack.section(ContainerSection).toolkit.version
+    wanted = look.section(ContainerSection).toolkit.version
     yield from (f"{row.name} is not held" for row in _toolkit(look) if row.version == wanted and not row.held)
 
 
@@ -63,7 +63,7 @@ def former_names(look: Look) -> Iterator[str]:
     """nvidia-docker2 or nvidia-container-runtime is installed, or apt reads a repository of theirs."""
     rows = (look.packages.get(name) for name in OLD_PACKAGES)
     yield from (f"{row.name} {row.version} is installed" for row in rows if row and (row.present or row.broken))
-    keep = look.stack.section(ContainerSection).toolkit.repository.list_file
+    keep = look.section(ContainerSection).toolkit.repository.list_file
     look.answer(FORMER_SOURCES)
     change = SourcesDisabled(OLD_SOURCES, "", keep).plan(look.facts)
     yield from change.have.split("; ") if change else ()

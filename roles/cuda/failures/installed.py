@@ -58,7 +58,7 @@ def beside(look: Look) -> Iterator[str]:
 
 def other_update(look: Look) -> Iterator[str]:
     """The toolkit's nvcc calls itself another version than the stack's, such as V11.2.67 for V11.2.152."""
-    cuda = look.stack.section(CudaSection)
+    cuda = look.section(CudaSection)
     answer = look.answer(wanted(look, "cuda", CommandReports).probes()[1])
     match = re.search(r"release \d+\.\d+, (V[\d.]+)", answer.text)
     if match and match[1] != cuda.nvcc:
@@ -76,7 +76,7 @@ def not_held(look: Look) -> Iterator[str]:
 
 def from_runfile(look: Look) -> Iterator[str]:
     """CUDA's runfile left its uninstaller in the stack's toolkit, whose package is not installed."""
-    cuda = look.stack.section(CudaSection)
+    cuda = look.section(CudaSection)
     row = look.packages.get(cuda.package)
     if UNINSTALLER in own(look).has and not (row and row.present):
         yield f"{cuda.prefix}/{UNINSTALLER} is there, and {cuda.package} is not installed"
@@ -87,7 +87,7 @@ def _present(look: Look) -> tuple[Installed, ...]:
 
 
 def _is_own(look: Look, toolkit: Toolkit) -> bool:
-    return toolkit.leads == look.stack.section(CudaSection).prefix
+    return toolkit.leads == look.section(CudaSection).prefix
 
 
 def _leads(link: Toolkit) -> str:

@@ -90,13 +90,13 @@ def two_sources(look: Look) -> Iterator[str]:
 
 def other_local(look: Look) -> Iterator[str]:
     """apt reads a local CUDA repository that is not the stack's."""
-    ours = look.stack.section(CudaSection).repository.directory
+    ours = look.section(CudaSection).repository.directory
     yield from (str(one) for one in _local(look) if one.path != ours)
 
 
 def trusted_for_all(look: Look) -> Iterator[str]:
     """``/etc/apt/trusted.gpg``, which ``apt-key`` wrote, holds a key of NVIDIA's CUDA repositories."""
-    own = (look.stack.section(CudaSection).repository.fingerprint or "")[-len(OLD_KEY) :]
+    own = (look.section(CudaSection).repository.fingerprint or "")[-len(OLD_KEY) :]
     named = keys(look).get(TRUSTED, frozenset()) & {OLD_KEY, NEW_KEY, own}
     yield from (f"{TRUSTED} holds the key {key}" for key in sorted(named))
 
@@ -111,7 +111,7 @@ def _local(look: Look) -> tuple[Source, ...]:
 
 def _own(look: Look) -> tuple[Source, ...]:
     return tuple(
-        one for one in sources(look) if one.local and one.path == look.stack.section(CudaSection).repository.directory
+        one for one in sources(look) if one.local and one.path == look.section(CudaSection).repository.directory
     )
 
 

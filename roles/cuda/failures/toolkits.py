@@ -62,7 +62,7 @@ def toolkits(look: Look) -> Mapping[str, Toolkit]:
 
 def own(look: Look) -> Toolkit:
     """The stack's own toolkit; one with nothing in it where there is none. Raises ``Unread``."""
-    prefix = look.stack.section(CudaSection).prefix
+    prefix = look.section(CudaSection).prefix
     return toolkits(look).get(prefix, Toolkit(prefix, prefix, frozenset()))
 
 

@@ -153,7 +153,7 @@ def _numbers(kernel: str) -> tuple[int, ...]:
 
 def _limit(look: Look, kernel: str) -> str:
     """The kernels on which the stack's driver builds, where this one is none of them."""
-    driver, version = look.stack.section(DriverSection), kernel_version(kernel)
+    driver, version = look.section(DriverSection), kernel_version(kernel)
     kernels = kernels_of(driver.version, driver)
     return kernels if kernels and version and not SpecifierSet(kernels).contains(version) else ""
 

@@ -65,7 +65,7 @@ def dkms_tree(look: Look) -> DkmsTree:
 
 def wanted_version(look: Look) -> str:
     """The stack's driver."""
-    return look.stack.section(DriverSection).version
+    return look.section(DriverSection).version
 
 
 def running_kernel(look: Look) -> str:

@@ -40,16 +40,16 @@ def copy_behind(look: Look) -> Iterator[str]:
     there, told = _there(look), bool(_of_distribution(look))
     for entry in cached(look):
         explained = _is_cudnn_of_its_own(entry) or (told and entry.real.startswith(DISTRIBUTION_LIBRARIES))
-        if entry.name in there and not entry.below(look.stack.section(CudaSection).prefix) and not explained:
+        if entry.name in there and not entry.below(look.section(CudaSection).prefix) and not explained:
             yield str(entry)
 
 
 def no_profiler(look: Look) -> Iterator[str]:
     """The profiler's library lies in the toolkit, and the loader's cache does not name it although it names others."""
-    name = f"libcupti.so.{look.stack.section(CudaSection).series}"
-    path = f"{look.stack.section(CudaSection).prefix}/extras/CUPTI/lib64/{name}"
+    name = f"libcupti.so.{look.section(CudaSection).series}"
+    path = f"{look.section(CudaSection).prefix}/extras/CUPTI/lib64/{name}"
     entries = cached(look)
-    others = any(entry.below(look.stack.section(CudaSection).prefix) for entry in entries)
+    others = any(entry.below(look.section(CudaSection).prefix) for entry in entries)
     if others and resolved(path, library_files(look)) and not any(entry.name == name for entry in entries):
         yield f"{path} is not in the loader's cache"
 
@@ -81,7 +81,7 @@ def cuda_of_distribution(look: Look) -> Iterator[str]:
 def _there(look: Look) -> dict[str, str]:
     """Of what TensorFlow opens that which lies in the stack's toolkit, whole: name and path."""
     files = library_files(look)
-    paths = {name: f"{look.stack.section(CudaSection).prefix}/{LIBRARIES}/{name}" for name in _opened(look)}
+    paths = {name: f"{look.section(CudaSection).prefix}/{LIBRARIES}/{name}" for name in _opened(look)}
     return {name: path for name, path in paths.items() if resolved(path, files)}
 
 
@@ -99,11 +99,7 @@ def _foreign_first(look: Look) -> list[Cached]:
     for entry in cached(look):
         first.setdefault(entry.name, entry)
     entries = (first[name] for name in _there(look) if name in first)
-    return [
-        one
-        for one in entries
-        if not one.below(look.stack.section(CudaSection).prefix) and not _is_cudnn_of_its_own(one)
-    ]
+    return [one for one in entries if not one.below(look.section(CudaSection).prefix) and not _is_cudnn_of_its_own(one)]
 
 
 def _is_cudnn_of_its_own(entry: Cached) -> bool:

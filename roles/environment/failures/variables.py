@@ -61,7 +61,7 @@ def assignments(look: Look) -> tuple[Assignment, ...]:
 
 def another_cuda(look: Look) -> Iterator[str]:
     """A shell's or the system's start file sets a path to another release of CUDA that is there, or to ``compat``."""
-    series, there = look.stack.section(CudaSection).series, toolkits(look)
+    series, there = look.section(CudaSection).series, toolkits(look)
     own = {series, series.partition(".")[0]}
     for one in assignments(look):
         others = (home for home, version in _TOOLKIT.findall(one.value) if version not in own)
@@ -89,7 +89,7 @@ def own_cuda(look: Look) -> Iterator[str]:
     """A shell's or the system's start file puts the stack's own toolkit on a path (``PATH``, ``LD_LIBRARY_PATH``), and
     nothing else is wrong with that line.
     """
-    series = look.stack.section(CudaSection).series
+    series = look.section(CudaSection).series
     own = {series, series.partition(".")[0]}
     told = {line for rule in (another_cuda, lib_not_lib64, misquoted) for line in rule(look)}
     for one in assignments(look):

@@ -37,7 +37,7 @@ def other_tensorflow(look: Look) -> Iterator[str]:
     """The environment's TensorFlow is not the stack's version, and its Python is one that the stack names."""
     venv = _fit(look)
     have = venv.dists.get("tensorflow") if venv else None
-    if venv and have and have != look.stack.section(TensorflowSection).version:
+    if venv and have and have != look.section(TensorflowSection).version:
         yield f"{venv.home}: tensorflow {have}, Python {venv.python}"
 
 
@@ -93,7 +93,7 @@ def no_python(look: Look) -> Iterator[str]:
     """None of the host's Pythons is one that the stack names."""
     look.answer(PYTHONS)
     found = pythons(look.facts)
-    if found and not set(found) & set(look.stack.section(TensorflowSection).pythons):
+    if found and not set(found) & set(look.section(TensorflowSection).pythons):
         yield f"the host has Python {', '.join(found)}"
 
 
@@ -106,7 +106,7 @@ def no_avx(look: Look) -> Iterator[str]:
 def _fit(look: Look) -> Used | None:
     """The environment, where it is of a Python that the stack names: one of another is replaced, whatever is in it."""
     venv = used(look)
-    return venv if venv and venv.python in look.stack.section(TensorflowSection).pythons else None
+    return venv if venv and venv.python in look.section(TensorflowSection).pythons else None
 
 
 def _no_python(look: Look) -> bool:
@@ -123,7 +123,7 @@ def _too_new(look: Look, name: str) -> Iterator[str]:
 
 def _pinned(look: Look, venv: Used | None, name: str) -> int | None:
     """The major version that the stack pins for the environment's Python, or for its first."""
-    texts = look.stack.section(TensorflowSection).constraints
+    texts = look.section(TensorflowSection).constraints
     python = venv.python if venv and venv.python in texts else next(iter(texts), "")
     return major(Recipe("", python, "", texts.get(python, "")).pins.get(name, ""))
 

@@ -17,6 +17,8 @@ from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE
 from hostwright.resources.system.room import GB, FreeSpace
 from hostwright.stack.stack import Share
 from hostwright.standard.roles.base import Base, base
+from hostwright.standard.roles.base.audit import MACHINE
+from hostwright.standard.roles.driver.audit import MODULE
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU, NouveauGone
 from hostwright.standard.roles.driver.states.others import NOUVEAU_OFF, no_other_driver
 from hostwright.standard.roles.driver.states.runfile import DRIVER_PACKAGES, NOT_DRIVER
@@ -319,3 +321,8 @@ def test_the_questions_are_the_shared_ones() -> None:
     asked = [probe for one in RESOURCES for probe in one.probes()]
     assert {DPKG, HEADERS, NOUVEAU} <= set(asked)
     assert len(set(asked)) <= 17
+
+
+def test_audits_of_the_base_do_not_ask_for_nouveau_which_is_the_drivers() -> None:
+    assert "nouveau" not in MACHINE.text
+    assert "say nouveau" in MODULE.text

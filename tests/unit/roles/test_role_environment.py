@@ -8,14 +8,20 @@ from pathlib import Path
 import pytest
 
 from hostwright.common.templates import render
+from hostwright.plan.member import Member
 from hostwright.plan.model import Answer, Change
 from hostwright.plan.roles.role import Wanted
 from hostwright.resources.files.files import File, Link
+from hostwright.resources.system.loader import LoaderCache
+from hostwright.standard.roles.cuda.section import CudaSection
+from hostwright.standard.roles.cudnn.section import CudnnSection
 from hostwright.standard.roles.environment import COMMAND, Environment, environment
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
+from tests.unit.support.auditvalues import wanted
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import program
 from tests.unit.support.stacks import load_stack
+from tests.unit.support.standard import members
 
 STACK = load_stack("tensorflow-2.9")
 RESOURCES = environment.resources(Environment(), Wanted(STACK))
@@ -57,6 +63,35 @@ def test_every_library_that_tensorflow_opens_is_asked_for_but_the_drivers() -> N
     assert len(OPENED) == 8
     change = changed("ldconfig", "")
     assert change.have.split(", ") == [f"{name} absent" for name in OPENED]
+
+
+CUDNN, RUNTIME = STACK.section(CudnnSection).library, STACK.section(CudaSection).runtime
+
+
+@pytest.mark.parametrize(
+    ("roles", "names"),
+    [
+        (("base", "cuda", "environment"), (RUNTIME,)),
+        (("base", "cuda", "cudnn", "environment"), (RUNTIME, CUDNN)),
+        (("base", "cuda", "cudnn", "environment", "tensorflow"), tuple(OPENED)),
+        (("base", "cuda", "environment", "tensorflow"), tuple(name for name in OPENED if name != CUDNN)),
+    ],
+)
+def test_libraries_of_a_layer_that_the_host_does_not_have_are_not_asked_for(
+    roles: tuple[str, ...], names: tuple[str, ...]
+) -> None:
+    host = wanted(STACK, *roles)
+    (cache,) = (one for one in environment.resources(Environment(), host) if isinstance(one, LoaderCache))
+    assert cache.libraries == names
+    values = [value.name for value in host.audit_values if value.layer == "environment"]
+    assert values == [*(name for name in (RUNTIME, CUDNN) if name in names), "profile", "ptxas"]
+
+
+@pytest.mark.parametrize("member", members(), ids=lambda member: member.name)
+def test_the_names_of_the_runtime_and_of_cudnn_are_those_that_tensorflow_opens(member: Member) -> None:
+    libraries = member.stack.section(TensorflowSection).libraries
+    assert libraries[member.stack.section(CudaSection).runtime] == "cuda"
+    assert libraries[member.stack.section(CudnnSection).library] == "cudnn"
 
 
 def test_a_dropped_loader_path_is_put_back_before_the_cache_is_made_again() -> None:
