@@ -142,7 +142,7 @@ def note_installed(packages: tuple[str, ...]) -> str:
 def keep_original(path: str) -> str:
     """Commands that keep what is at ``path`` before it is written for the first time; later they do nothing.
 
-    They must come before anything that makes the path's directory. What they keep, ``departing.Original`` puts back.
+    They must come before anything that makes the path's directory. What they keep, ``Original`` puts back.
     """
     return _MADE + _KEEP + sh("keep %s", path)
 

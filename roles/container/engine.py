@@ -10,11 +10,13 @@ from typing import Any
 from hostwright.common.quoting import words
 from hostwright.plan.model import Change, Facts, Probe, Refusal, Resource, Step
 from hostwright.resources.conditions import When
-from hostwright.resources.departing import DebsGone, UserGone
-from hostwright.resources.files.files import File, Link, few
+from hostwright.resources.files.files import File, Link
+from hostwright.resources.files.paths import few
+from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.packaged import reinstall_script
 from hostwright.resources.packages.packages import DPKG, DPKG_LOCK, MIRROR_TRIES, Debs, DebsAbsent, dpkg_table
 from hostwright.resources.packages.repositories import AptSource, Keyring, SourcesDisabled
+from hostwright.resources.system.services_gone import UserGone
 from hostwright.stack.stack import AptRepository, Stack
 from hostwright.stack.store.hostcache import host_path
 from hostwright.standard.roles.container.removal import (

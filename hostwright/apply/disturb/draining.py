@@ -25,7 +25,7 @@ from hostwright.common.quoting import sh
 from hostwright.inventory import Host
 from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.host.drained import PATH, SCHEMA, Drained, one_line
-from hostwright.resources.files.files import write_script
+from hostwright.resources.files.paths import write_script
 from hostwright.transport.root.rootshell import RootShell
 
 DRAIN, UNDRAIN, WHERE, TIMEOUT = (

@@ -13,9 +13,9 @@ from typing import ClassVar
 from hostwright.common.quoting import sh, words
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
-from hostwright.resources.departing import Original
 from hostwright.resources.files.archives_gone import LDCONFIG, RECORDS, SET_ASIDE, ArchiveGone, SetBack
-from hostwright.resources.files.files import ABSENT, few, stat_probe
+from hostwright.resources.files.paths import ABSENT, few, stat_probe
+from hostwright.resources.files.paths_gone import Original
 from hostwright.resources.originals import keep_original, made_directory
 from hostwright.resources.packages.packages import DPKG_LOCK
 from hostwright.stack.stack import Artifact

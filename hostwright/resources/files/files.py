@@ -16,15 +16,10 @@ from hostwright.common.quoting import sh
 from hostwright.common.untrusted import json_object
 from hostwright.plan.model import PROBE_CAP_BYTES, Change, Facts, Probe, Refusal, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
-from hostwright.resources.departing import DirectoryGone, Original, as_file, as_link
 from hostwright.resources.files.keys_gone import KeysGone
-from hostwright.resources.files.paths import ABSENT, TOO_LARGE, content_probe, few, stat_probe, unified, write_script
+from hostwright.resources.files.paths import ABSENT, TOO_LARGE, content_probe, stat_probe, unified, write_script
+from hostwright.resources.files.paths_gone import DirectoryGone, Original, as_file, as_link
 from hostwright.resources.originals import keep_original, made_directory
-
-__all__ = [
-    "ABSENT", "Absent", "Directory", "File", "JsonMerged", "Link", "content_probe", "few", "merge", "stat_probe",
-    "unified", "write_script",
-]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from typing import Any
 from hostwright.common.quoting import sh
 from hostwright.common.untrusted import json_object
 from hostwright.plan.model import PROBE_CAP_BYTES, Answer, Change, Facts, Probe, Refusal, Resource, Step
-from hostwright.resources.departing import Original
 from hostwright.resources.files.paths import TOO_LARGE, content_probe, unified, write_script
+from hostwright.resources.files.paths_gone import Original
 from hostwright.resources.originals import FORGET, RECORDED, kept, mark_changed, written
 
 

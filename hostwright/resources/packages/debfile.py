@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from hostwright.common.quoting import sh
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
-from hostwright.resources.departing import DebsGone
-from hostwright.resources.files.files import ABSENT
+from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.originals import note_installed
+from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, MIRROR_TRIES, dpkg_table, hold_script
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import host_path

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
-from hostwright.resources.files.files import few
+from hostwright.resources.files.paths import few
 from hostwright.resources.packages.packages import (
     APT_GET,
     DPKG,

@@ -14,11 +14,13 @@ from hostwright.plan.host.hostfacts import OS_RELEASE, os_release
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.conditions import Differs
-from hostwright.resources.departing import DebsGone, ListsGone, Original, SourcesRead
-from hostwright.resources.files.files import ABSENT, File
+from hostwright.resources.files.files import File
+from hostwright.resources.files.paths import ABSENT
+from hostwright.resources.files.paths_gone import Original
 from hostwright.resources.originals import keep_original, note_installed
+from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, dpkg_table
-from hostwright.resources.packages.sources_gone import DISABLED, basic_regex
+from hostwright.resources.packages.sources_gone import DISABLED, ListsGone, SourcesRead, basic_regex
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import host_path
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hostwright.plan.host.hostfacts import PYTHONS, pythons
 from hostwright.plan.model import Change, Facts, Probe, Resource
-from hostwright.resources.departing import DebsGone
+from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.packages import Debs
 
 

@@ -20,7 +20,7 @@ from packaging.version import InvalidVersion, Version
 from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.host.hostfacts import PYTHONS, pythons
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.resources.files.files import ABSENT, few, write_script
+from hostwright.resources.files.paths import ABSENT, few, write_script
 from hostwright.resources.originals import keep_original
 from hostwright.resources.packages.packages import MIRROR_TRIES
 from hostwright.resources.python.interpreters import system_interpreter

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from hostwright.common.quoting import sh
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
-from hostwright.resources.departing import UserGone
 from hostwright.resources.files.paths import ABSENT
+from hostwright.resources.system.services_gone import UserGone
 
 
 @dataclass(frozen=True, slots=True)

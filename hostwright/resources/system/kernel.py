@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.host.hostfacts import UNAME
 from hostwright.plan.model import Change, Deferred, Facts, Probe, Reboot, Resource, Step
-from hostwright.resources.files.files import ABSENT
+from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.originals import note_installed
 from hostwright.resources.packages.debs_gone import Database, DebsGone
 from hostwright.resources.packages.dpkg import APT_OPTIONS, MEND_CUT, PATIENCE

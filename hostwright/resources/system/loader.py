@@ -9,7 +9,7 @@ from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources import originals
-from hostwright.resources.files.files import ABSENT
+from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.packages.packages import DPKG_LOCK
 from hostwright.resources.python.venv_gone import OLDEST_BACK
 

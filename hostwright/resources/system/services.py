@@ -10,8 +10,8 @@ from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.model import Change, Facts, Planned, Probe, Resource, Step, users_of
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.conditions import Condition
-from hostwright.resources.departing import ServiceGone
 from hostwright.resources.originals import MARK, ORIGIN, changed, keep_unit
+from hostwright.resources.system.services_gone import ServiceGone
 from hostwright.resources.system.units import parse_show, show_probe
 
 __all__ = ["Disturbing", "RestartedAfter", "Running", "Service", "parse_show"]

@@ -12,7 +12,7 @@ from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.failures.wanted import wanted
 from hostwright.plan.host.hostfacts import UNAME
 from hostwright.plan.model import Change, Probe
-from hostwright.resources.files.files import content_probe, stat_probe
+from hostwright.resources.files.paths import content_probe, stat_probe
 from hostwright.resources.packages.packages import DPKG, named_like
 from hostwright.resources.system.kernel import KERNEL_GONE, KERNEL_PACKAGES, Initramfs, KernelThere
 from hostwright.stack.versions import kernel_version

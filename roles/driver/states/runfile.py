@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Resource, Step, users_of
 from hostwright.plan.state_identity import NO_IDENTITY
-from hostwright.resources.files.files import ABSENT
+from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.packages.packages import DPKG, dpkg_table, named_like
 from hostwright.resources.system.kernel import KERNEL_GONE
 from hostwright.stack.stack import Artifact

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostwright.plan.model import Answer, Change, Refusal
-from hostwright.resources.files.files import Absent, Directory, File, JsonMerged, Link, few, write_script
+from hostwright.resources.files.files import Absent, Directory, File, JsonMerged, Link
+from hostwright.resources.files.paths import few, write_script
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import OWNER, ask, run
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from hostwright.plan.model import Answer, Change, Facts, Resource
 from hostwright.resources.conditions import When
-from hostwright.resources.departing import DebsGone, UserGone
 from hostwright.resources.originals import PACKAGES_BEFORE
+from hostwright.resources.packages.debs_gone import DebsGone
+from hostwright.resources.system.services_gone import UserGone
 from hostwright.standard.roles.container.engine import DeviceLinks, DockerEngine, Programs
 from hostwright.standard.roles.container.removal import (
     DataSpared,

@@ -15,8 +15,8 @@ from hostwright.common.canonical import canonical
 from hostwright.plan.model import Answer, Change, Facts, Resource
 from hostwright.plan.state_identity import identity_of
 from hostwright.resources.conditions import Answers, Script, When
-from hostwright.resources.departing import DirectoryGone, Original, as_file, as_link
 from hostwright.resources.files.files import Absent, Directory, File, Link
+from hostwright.resources.files.paths_gone import DirectoryGone, Original, as_file, as_link
 from tests.unit.resources.test_resources_files import CONTENTS, NAMES
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import OWNER, ask, program, run

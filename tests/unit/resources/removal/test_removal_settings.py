@@ -14,13 +14,15 @@ from hypothesis import strategies as st
 from hostwright.common.quoting import sh
 from hostwright.plan.model import Answer, Change, Probe, Resource
 from hostwright.resources.conditions import Answers
-from hostwright.resources.departing import ListsGone, Original, ServiceGone, SourcesRead, UserGone
 from hostwright.resources.files.files import File, JsonMerged, merge
 from hostwright.resources.files.keys_gone import KeysGone, without
+from hostwright.resources.files.paths_gone import Original
 from hostwright.resources.originals import ORIGIN, changed, keep_original, keep_unit
 from hostwright.resources.packages.repositories import AptSource, Keyring, SourcesDisabled
+from hostwright.resources.packages.sources_gone import ListsGone, SourcesRead
 from hostwright.resources.system.accounts import SystemUser
 from hostwright.resources.system.services import Disturbing, RestartedAfter, Service
+from hostwright.resources.system.services_gone import ServiceGone, UserGone
 from tests.unit.resources.removal.test_removal_files import Place, tree
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import ask, program, run

@@ -8,7 +8,8 @@ import pytest
 
 from hostwright.audit.judging.look import Unread
 from hostwright.plan.model import Probe
-from hostwright.resources.files.files import File, content_probe, stat_probe
+from hostwright.resources.files.files import File
+from hostwright.resources.files.paths import content_probe, stat_probe
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.kernel import Initramfs
 from hostwright.standard.roles.driver.failures import build as driver_build
