@@ -1,10 +1,13 @@
-"""Text for people: foreign text made safe to print, and numbers with their nouns."""
+"""Text for people: foreign text made safe to print, docstrings as Markdown, and numbers with their nouns."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 LINE_CHARACTERS = 160  #: of one text of a host in a line
+
+_SPECIAL = re.compile(r"[\\*<>\[\]]|(?<!\w)_|_(?!\w)")  #: what Markdown would read as markup
 
 
 def printable(text: str) -> str:
@@ -26,3 +29,15 @@ def short(text: str) -> str:
 def count(number: int, noun: str) -> str:
     """``1 change``, ``2 changes``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def markdown(text: str) -> str:
+    r"""Text as Markdown that shows it as it is; what stands in double backticks (reStructuredText) becomes code.
+
+    >>> print(markdown("remove lib* with ``rm -f -- *``"))
+    remove lib\* with `rm -f -- *`
+    """
+    parts = text.split("``")
+    if len(parts) % 2 == 0:
+        return _SPECIAL.sub(r"\\\g<0>", text)
+    return "".join(f"`{part}`" if number % 2 else _SPECIAL.sub(r"\\\g<0>", part) for number, part in enumerate(parts))

@@ -1,7 +1,8 @@
 """For tests of roles and resources, without a host: which question gets which answer, told by a part of its script.
 
 ``facts_for(resources, {"dpkg-query": "bash 5.1 ii", "readlink": Answer(1, "")})``: the longest key that occurs in a
-probe's script wins; a probe that no key matches gets ``default``.
+probe's script wins; a probe that no key matches gets ``default``. ``plan_text`` shows what is planned as
+``invoke plan`` does, for examples in docstrings.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from hostwright.plan.model import Answer, Facts, Planned, Probe, Resource
+from hostwright.plan.model import Answer, Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Resource
 
 NOTHING = Answer(1, "")  #: of a script that failed and said nothing
 
@@ -46,3 +47,25 @@ def changes_of(
     many = [resources] if isinstance(resources, Resource) else list(resources)
     facts = facts_for(many, replies, default=default)
     return tuple(change for one in many if (change := one.plan(facts)) is not None)
+
+
+def plan_text(
+    resources: Resource | Iterable[Resource], replies: Replies | None = None, *, default: Answer = NOTHING
+) -> str:
+    """What these resources plan, given these answers: a line a change, as ``invoke plan`` shows it, without diffs."""
+    planned = changes_of(resources, replies, default=default)
+    return "\n".join(map(_line, planned)) or "nothing to do"
+
+
+def _line(planned: Planned) -> str:
+    line = f"{planned.what}: {planned.have} → {planned.want}"
+    match planned:
+        case Deferred(until=until):
+            return f"? {line}  (known after {until})"
+        case Refusal(sentence=sentence):
+            return f"! {line}\n  refused: {sentence}"
+        case Reboot(reason=reason):
+            return f"~ {line}\n  then a reboot: {reason}"
+        case Change(disturbs=disturbs, opaque=opaque):
+            more = "  (opaque: a script decides)" if opaque else ""
+            return f"~ {line}{more}" + (f"\n  disturbs work: {disturbs}" if disturbs else "")

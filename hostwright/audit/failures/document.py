@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from hostwright.audit.failures.catalogue import known
 from hostwright.audit.failures.rule import DOCUMENT, FailureRule, Sign
 from hostwright.audit.fleetaudit import GPU_LAYER
+from hostwright.common.text import markdown
 from hostwright.plan.member import PROJECT
 from hostwright.plan.roles.role import discover, in_order, sections_of
 from hostwright.plan.roles.site import STANDARD
@@ -45,7 +46,6 @@ TOOLS = frozenset({"apt", "dpkg", "ldconfig", "lspci", "pip", "systemctl", "syst
 BY_MESSAGE = "Known by their message alone"
 
 _ISSUE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)#(?P<first>\d+)(?P<more>(?:, #\d+)*)")
-_SPECIAL = re.compile(r"[\\*<>\[\]]|(?<!\w)_|_(?!\w)")
 
 
 def document(rules: Iterable[FailureRule], commands: frozenset[str] = frozenset()) -> str:
@@ -96,7 +96,7 @@ class _Page:
         text = text.rstrip(".")
         word = re.match(r"[a-z]+\b(?![-./_(])", text)
         capital = text[:1].upper() + text[1:] if word and word[0] not in self.commands else text
-        return f"{_escaped(capital)}."
+        return f"{markdown(capital)}."
 
 
 def _layers() -> list[str]:
@@ -151,14 +151,6 @@ def alternatives(pattern: str) -> list[str]:
     return [*parts, pattern[start:]]
 
 
-def _escaped(text: str) -> str:
-    """Text without Markdown's own signs; what stands in double backticks (reStructuredText) becomes code."""
-    parts = text.split("``")
-    if len(parts) % 2 == 0:
-        return _SPECIAL.sub(r"\\\g<0>", text)
-    return "".join(f"`{part}`" if number % 2 else _SPECIAL.sub(r"\\\g<0>", part) for number, part in enumerate(parts))
-
-
 def _sources(text: str) -> str:
     """Where a rule comes from, issues on GitHub as links (``owner/name#1, #2``)."""
     parts, end = [], 0
@@ -167,9 +159,9 @@ def _sources(text: str) -> str:
         address = f"https://github.com/{match['repository']}/issues/"
         names = [f"{match['repository']}#{numbers[0]}", *(f"#{number}" for number in numbers[1:])]
         links = (f"[{name}]({address}{number})" for name, number in zip(names, numbers, strict=True))
-        parts += [_escaped(text[end : match.start()]), ", ".join(links)]
+        parts += [markdown(text[end : match.start()]), ", ".join(links)]
         end = match.end()
-    return "".join([*parts, _escaped(text[end:])])
+    return "".join([*parts, markdown(text[end:])])
 
 
 if __name__ == "__main__":

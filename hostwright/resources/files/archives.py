@@ -93,7 +93,7 @@ class ArchiveUnpacked:
     The archive is unpacked into ``scratch``, which must be on the filesystem of all parts, and every file is renamed to
     its place, so none is ever half there. Files of an earlier version that this one does not have go away with it.
     A single damaged file or link is mended alone; without a record nobody knows the right bytes, so all are put anew.
-    A file of others in the place of one of ours is kept in ``SET_ASIDE``.
+    A file of others in the place of one of ours is kept in ``/var/lib/hostwright/set-aside``.
     """
 
     KIND: ClassVar = "archive-unpacked"
@@ -195,8 +195,8 @@ def _relink(entry: Entry) -> str:
 class NoStrayFiles:
     """No file or link with such a name in these directories, unless a package owns it.
 
-    In ``home`` the names that match ``right`` are left alone. What is found is moved to ``SET_ASIDE``, never deleted:
-    whoever put it there may want it back.
+    In ``home`` the names that match ``right`` are left alone. What is found is moved to
+    ``/var/lib/hostwright/set-aside``, never deleted: whoever put it there may want it back.
     """
 
     KIND: ClassVar = "no-stray-files"

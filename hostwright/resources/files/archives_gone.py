@@ -75,7 +75,7 @@ class ArchiveGone:
 
 @dataclass(frozen=True, slots=True)
 class SetBack:
-    """Nothing in ``SET_ASIDE`` whose place in ``directory`` is free: it is back there, with its owner and its time.
+    """Nothing in ``/var/lib/hostwright/set-aside`` whose place in ``directory`` is free: it is back there, unchanged.
 
     Of several that were moved aside under one name, the oldest comes back; the others are left where they are.
     """

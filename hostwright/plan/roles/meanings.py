@@ -1,0 +1,43 @@
+"""What the fields of a dataclass mean: the ``#:`` comments of its source, for documents and for people who ask.
+
+A comment stands behind its field, or on the lines before it. Nothing but Sphinx reads these at run time, so the source
+is read; it is part of the package.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import io
+import textwrap
+import tokenize
+from collections.abc import Mapping
+
+_MARK = "#:"
+
+
+def meanings(cls: type) -> dict[str, str]:
+    """Field → its meaning, for the fields that the class itself has; empty text where nothing is said of one."""
+    source = textwrap.dedent(inspect.getsource(cls))
+    (definition,) = ast.parse(source).body
+    comments = _comments(source)
+    code = {token.start[0] for token in _tokens(source) if token.type in {tokenize.NAME, tokenize.OP}}
+    found: dict[str, str] = {}
+    for node in definition.body if isinstance(definition, ast.ClassDef) else ():
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            above = node.lineno - 1
+            while above in comments and above not in code:
+                above -= 1
+            lines = [*range(above + 1, node.lineno), *range(node.lineno, (node.end_lineno or node.lineno) + 1)]
+            found[node.target.id] = " ".join(comments[line] for line in lines if line in comments)
+    return found
+
+
+def _comments(source: str) -> Mapping[int, str]:
+    """Line → the text of the ``#:`` comment in it."""
+    texts = (token for token in _tokens(source) if token.type == tokenize.COMMENT and token.string.startswith(_MARK))
+    return {token.start[0]: token.string.removeprefix(_MARK).strip() for token in texts}
+
+
+def _tokens(source: str) -> list[tokenize.TokenInfo]:
+    return list(tokenize.generate_tokens(io.StringIO(source).readline))

@@ -1,0 +1,159 @@
+"""Every state that roles may yield says what it means, and its example, its fields and docs/resources.md are right."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hostwright.fleet import PROJECT
+from hostwright.plan.model import Answer, Deferred, Facts, Planned, Probe, Reboot, Refusal, Resource
+from hostwright.plan.roles.meanings import meanings
+from hostwright.plan.testing import plan_text
+from hostwright.resources.catalogue import CatalogueEntry, entries, modules
+from hostwright.resources.document import DOCUMENT, document
+from tests.unit.support.documents import anchors, text_of
+
+ENTRIES = entries()
+#: those that are not described yet; the set only shrinks
+PENDING: set[str] = {
+    "Absent", "ArchiveUnpacked", "Delivered", "Directory", "File", "JsonMerged", "Link", "NoStrayFiles",
+    "Alternative", "AlternativeGone", "Disturbing", "FormerName", "FreeSpace", "Initramfs", "KernelPackages",
+    "KernelThere", "KernelsAsBefore", "LoaderCache", "RestartedAfter", "Running", "Service", "SystemUser",
+    "Answers", "Differs", "Require", "Script", "When",
+    "AptSource", "CommandReports", "DebFile", "Debs", "DebsAbsent", "DpkgInOrder", "Keyring", "LocalRepo",
+    "PackagedTree", "RepoDropped", "SourcesDisabled",
+    "Venv", "VenvPackage",
+}  # fmt: skip
+PUBLIC = [entry for entry in ENTRIES if not entry.of_a_removal]
+DESCRIBED = [entry for entry in PUBLIC if entry.name not in PENDING]
+
+
+def run_example(cls: type) -> doctest.TestResults:
+    """Run the example in the docstring of a class, in its module."""
+    (found,) = doctest.DocTestFinder(recurse=False).find(cls)
+    return doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE).run(found)
+
+
+def classes_in(path: Path) -> set[str]:
+    """The public dataclasses of a file with the methods of a state or of a condition, by its syntax alone."""
+    found = set()
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.ClassDef) and node.decorator_list and not node.name.startswith("_"):
+            methods = {one.name for one in node.body if isinstance(one, ast.FunctionDef)}
+            if methods >= {"probes", "plan", "removal"} or methods >= {"probes", "holds"}:
+                found.add(node.name)
+    return found
+
+
+def test_the_catalogue_holds_every_state_and_condition_of_the_package() -> None:
+    files = (PROJECT / "hostwright/resources").rglob("*.py")
+    assert {entry.name for entry in ENTRIES} == {name for path in files for name in classes_in(path)}
+    assert len({entry.name for entry in ENTRIES}) == len(ENTRIES)
+
+
+@pytest.mark.parametrize("entry", DESCRIBED, ids=lambda entry: entry.name)
+def test_its_example_prints_what_it_says(entry: CatalogueEntry) -> None:
+    result = run_example(entry.cls)
+    assert result.attempted > (1 if entry.is_state else 0)
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("entry", DESCRIBED, ids=lambda entry: entry.name)
+def test_every_field_has_a_meaning(entry: CatalogueEntry) -> None:
+    classes = [entry, *entry.values()]
+    assert [field.name for one in classes for field, meaning in one.fields if not meaning] == []
+
+
+def test_what_is_described_is_not_pending() -> None:
+    by_name = {entry.name: entry for entry in ENTRIES}
+    assert by_name.keys() >= PENDING
+    whole = {name for name in PENDING if by_name[name].examples and all(meaning for _, meaning in by_name[name].fields)}
+    assert whole == set(), "take them out of PENDING"
+
+
+def test_the_committed_page_is_what_the_docstrings_say() -> None:
+    assert text_of(DOCUMENT) == document(ENTRIES), "run python -m hostwright.resources.document"
+
+
+def test_each_has_one_section_to_link_to() -> None:
+    headings = re.findall(r"^### `(\w+)`$", text_of(DOCUMENT), re.MULTILINE)
+    assert sorted(headings) == sorted(entry.name for entry in PUBLIC)
+    assert {entry.name.lower() for entry in PUBLIC} <= anchors(DOCUMENT)
+
+
+def test_the_page_names_no_constant_of_the_code() -> None:
+    """Who reads the page has not its modules before him."""
+    constants = {name for module in modules() for name in vars(module) if name.isupper()}
+    prose = re.sub(r"^```.*?^```$", "", text_of(DOCUMENT), flags=re.MULTILINE | re.DOTALL)
+    assert set(re.findall(r"`([^`]+)`", prose)) & constants == set()
+
+
+@dataclass(frozen=True, slots=True)
+class Lamp:
+    """The lamp is on. It gets warm.
+
+    It stays ``on``.
+
+    >>> print(plan_text(Lamp("red")))
+    ~ lamp: off → green
+    """
+
+    #: one of red, green
+    #: and blue
+    colour: str
+    place: str = "#: hall"  #: where it hangs
+    watts: tuple[int, ...] = (
+        4,
+        5,
+    )  #: W, one a bulb
+    unsaid: int = 0
+
+    def probes(self) -> tuple[Probe, ...]:
+        return ()
+
+    def plan(self, facts: Facts) -> Planned | None:
+        return PLANNED.get(self.colour)
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+
+PLANNED: dict[str, Planned] = {
+    "red": Refusal("lamp", "off", "red", "no-red", "red is not allowed"),
+    "green": Reboot("lamp", "off", "green", "the lamp wants it"),
+    "blue": Deferred("lamp", "off", "blue", "reboot"),
+}
+
+
+def test_an_example_that_prints_something_else_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_example(Lamp).failed == 1
+    assert "refused: red is not allowed" in capsys.readouterr().out
+
+
+def test_a_docstring_is_told_apart_from_its_example() -> None:
+    entry = CatalogueEntry(Lamp)
+    assert entry.sentence == "The lamp is on."
+    assert entry.meaning == "The lamp is on. It gets warm.\n\nIt stays ``on``."
+    assert [one.want for one in entry.examples] == ["~ lamp: off → green\n"]
+
+
+def test_comments_are_found_behind_and_above_fields() -> None:
+    assert meanings(Lamp) == {
+        "colour": "one of red, green and blue", "place": "where it hangs", "watts": "W, one a bulb", "unsaid": "",
+    }  # fmt: skip
+
+
+def test_a_plan_is_shown_as_a_line_a_change() -> None:
+    assert plan_text(Lamp("")) == "nothing to do"
+    assert plan_text([Lamp("red"), Lamp("green"), Lamp("blue")], default=Answer(0, "")).splitlines() == [
+        "! lamp: off → red",
+        "  refused: red is not allowed",
+        "~ lamp: off → green",
+        "  then a reboot: the lamp wants it",
+        "? lamp: off → blue  (known after reboot)",
+    ]
