@@ -8,7 +8,7 @@ from invoke import Collection, Context, Exit, task
 
 OPTIONS = {
     "hosts": "which hosts: gpu01,gpu[03-09]",
-    "profile": "full: the real CUDA libraries; small: stand-ins for the large ones, for quick tests",
+    "profile": "full: the real CUDA libraries; small: stand-ins for the large files, for quick tests",
     "distro": "bullseye, bookworm or trixie",
     "bmc": "give every host a BMC that speaks Redfish, for `invoke power` and reinstallations",
 }
@@ -27,7 +27,7 @@ def _lab(c: Context, *words: str) -> None:
 def up(
     c: Context, hosts: str = "gpu01,gpu02", profile: str = "full", distro: str = "bullseye", bmc: bool = False
 ) -> None:
-    """Bring up lab hosts and write inventory/lab.yml, so that the plain verbs reach them."""
+    """Boot lab hosts, and write inventory/lab.yml so that all verbs reach them."""
     _lab(c, "up", "--hosts", hosts, "--profile", profile, "--distro", distro, *(("--bmc",) if bmc else ()))
 
 
@@ -44,7 +44,7 @@ def console(
     c: Context,
     hosts: str,
 ) -> None:
-    """Show what lab hosts last said on their consoles."""
+    """Show the latest console output of lab hosts."""
     _lab(c, "console", "--hosts", hosts)
 
 
@@ -53,13 +53,13 @@ def reset(
     c: Context,
     hosts: str,
 ) -> None:
-    """Reinstall lab hosts: a new disk and a new host key."""
+    """Reinstall lab hosts: new disk, new host key."""
     _lab(c, "reset", "--hosts", hosts)
 
 
-@task(help={"hosts": "only these hosts; the others stay up"}, auto_shortflags=False)
+@task(help={"hosts": "remove only these hosts; the others stay up"}, auto_shortflags=False)
 def down(c: Context, hosts: str = "") -> None:
-    """Take the lab down: no process, mount, namespace, bridge or firewall table is left."""
+    """Remove the lab, with all its processes, mounts, networks and firewall tables."""
     _lab(c, "down", *(("--hosts", hosts) if hosts else ()))
 
 

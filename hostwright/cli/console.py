@@ -1,6 +1,6 @@
-"""What the operator sees: a live table in a terminal, plain lines elsewhere, plans with diffs, errors with their tails.
+"""What the operator sees: a live table in a terminal, plain lines elsewhere, plans with diffs, errors.
 
-Everything that came from a host passes ``printable`` first: control characters and direction marks of a lying host
+Everything that came from a host passes ``printable`` first: control characters and direction marks of a hostile host
 never reach the terminal.
 """
 
@@ -21,7 +21,7 @@ from hostwright.plan.model import Change, Deferred, Planned, Refusal, RolePlan
 from hostwright.plan.planning import HostPlan
 
 _SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "refusal": ("!", "red")}  #: and style
-WIDTH_WHEN_PIPED = 140  #: columns of plain output, when nobody's terminal says otherwise
+WIDTH_WHEN_PIPED = 140  #: columns of plain output
 
 
 def make_console(*, stderr: bool = False) -> Console:
@@ -31,7 +31,7 @@ def make_console(*, stderr: bool = False) -> Console:
 
 
 def show_plan(host_plan: HostPlan) -> RenderableType:
-    """A host's plan as text: a line a change (have → want), the diff of each file, and what can be known only later."""
+    """A host's plan as text: one line per change (have → want), the diff of each file, and what can be known only later."""
     plan = host_plan.plan
     notes = [Text(f"  {printable(note)}", style="yellow") for note in host_plan.notes]
     if plan.empty:
@@ -44,7 +44,7 @@ def show_plan(host_plan: HostPlan) -> RenderableType:
         parts += _show_role(role)
     if host_plan.busy:
         users = ", ".join(printable(user) for user in host_plan.busy)
-        parts.append(Text(f"  in use by {users}: provision wants --drain or --force ({plan.disturbs})", style="red"))
+        parts.append(Text(f"  in use by {users}: provision needs --drain or --force ({plan.disturbs})", style="red"))
     if plan.reboot:
         parts.append(Text(f"  then a reboot: {printable(plan.reboot)}", style="magenta"))
     return Group(*parts)
@@ -92,7 +92,7 @@ def show_error(error: HostwrightError) -> RenderableType:
 
 
 def summary(outcomes: Iterable[Outcome], errors: Iterable[HostError], untouched: Sequence[str] = ()) -> Table:
-    """One line a host: what became of it and how long each role took; those that were never begun in one line."""
+    """One line per host: its result and how long each role took; hosts that were never started share one line."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("host", "result", "time by role"):
         table.add_column(column, overflow="fold")

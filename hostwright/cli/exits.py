@@ -36,6 +36,6 @@ def run(verb: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         errors.print(
             "interrupted. Jobs on the hosts keep running; `invoke provision --resume`, or the same command again, "
-            "re-attaches to it."
+            "re-attaches to them."
         )
         return INTERRUPTED

@@ -1,4 +1,4 @@
-"""The run as it happens: a table of hosts and layers that redraws itself, or one plain line an event."""
+"""The run as it happens: a table of hosts and layers that redraws itself, or one plain line per event."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from hostwright.plan.roles.layers import one_order
 
 MARKS = {"waiting": ("·", "dim"), "ok": ("✓", "green"), "failed": ("✗", "red"), "as desired": ("=", "green dim")}
 REFRESH_PER_SECOND = 4
-PLAINLY = ("failed", "unreachable", "stopped", "untouched")  #: how a host ended, where the last look does not say it
+PLAINLY = ("failed", "unreachable", "stopped", "untouched")  #: results that the last probe does not show
 
 
 class Plain:
-    """One line an event, for logs and pipes. Usable as ``with Plain(...) as view: view(event)`` from any thread."""
+    """One line per event, for logs and pipes. Usable as ``with Plain(...) as view: view(event)`` from any thread."""
 
     def __init__(self, console: Console):
         self._console = console
         self._lock = threading.Lock()
         self._begun = time.monotonic()
-        self._said: dict[str, str] = {}  # the last line of each host
+        self._last_lines: dict[str, str] = {}  # the last line of each host
 
     def __enter__(self) -> Self:
         return self
@@ -45,8 +45,8 @@ class Plain:
         """Print an event."""
         line = _line(event)
         with self._lock:
-            if line and self._said.get(event.host) != line:  # two looks that find the same are one line
-                self._said[event.host] = line
+            if line and self._last_lines.get(event.host) != line:  # two probes with the same answer are one line
+                self._last_lines[event.host] = line
                 self._console.print(Text(f"{time.monotonic() - self._begun:7.1f} s  {event.host}  {printable(line)}"))
 
 
@@ -78,14 +78,14 @@ def _line(event: Event) -> str:
 
 
 def sentence(event: Event) -> str:
-    """What the operator should read of a host that does not simply go on."""
+    """What the operator should read of a host that waits, retries or is silent."""
     match event:
         case events.Waiting(what=what):
             return f"waiting for {what}"
         case events.Silent(what=what, seconds=seconds):
-            return f"no sign of life for {seconds:.0f} s while waiting for {what}; the others go on"
+            return f"no sign of life for {seconds:.0f} s while waiting for {what}; the others continue"
         case events.Retrying(what=what, number=number, wait_s=wait_s, reason=reason):
-            return f"{what}: {reason}; try {number + 1} in {wait_s:.1f} s"
+            return f"{what}: {reason}; retrying in {wait_s:.1f} s (try {number + 1})"
         case events.Rebooted(reason=reason, seconds=seconds):
             return f"back {seconds:.0f} s after the reboot ({reason})"
         case events.Phase(phase=phase, seconds=seconds):
@@ -97,7 +97,9 @@ def sentence(event: Event) -> str:
 def retry_sentence(progress: Progress) -> str:
     """What a step on the host waits for before it is run again."""
     retry = progress.retry
-    return f"{progress.what}: {retry.reason}; try {retry.number + 1} in {retry.wait_s:.0f} s" if retry else ""
+    return (
+        f"{progress.what}: {retry.reason}; retrying in {retry.wait_s:.0f} s (try {retry.number + 1})" if retry else ""
+    )
 
 
 @dataclass
@@ -130,7 +132,7 @@ class LiveTable:
         self._live.__exit__(kind, error, tb)
 
     def __call__(self, event: Event) -> None:
-        """Take an event in; the next redraw shows it. What is of no single host is printed above the table."""
+        """Take an event in; the next redraw shows it. What belongs to no single host is printed above the table."""
         if not event.host:
             self._console.print(Text(printable(_line(event)), style="yellow"))
             return

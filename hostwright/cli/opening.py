@@ -15,7 +15,7 @@ from hostwright.fleet import Fleet, Members
 
 
 def open_fleet(selection: Selection, connection: ConnectionOptions | None = None, *, force: bool = False) -> Fleet:
-    """The inventory that was named, with the variables of the command line; what is odd about it is said."""
+    """The inventory that was named, with the variables of the command line; its notes are printed."""
     path = Path(selection.inventory) if selection.inventory else None
     accept_new = connection is not None and connection.accept_new
     policy = transport.Options(host_keys="accept-new" if accept_new else "strict")
@@ -34,7 +34,7 @@ def members_of(fleet: Fleet, selection: Selection) -> Members:
 
 
 def ask_password(connection: ConnectionOptions) -> Secret | None:
-    """The sudo password, where it is to be asked for."""
+    """The sudo password, where ``--ask-become-pass`` was given."""
     if not connection.ask_become_pass:
         return None
     return Secret(getpass.getpass("sudo password: ", stream=sys.stderr))

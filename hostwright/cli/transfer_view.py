@@ -1,4 +1,4 @@
-"""How transfers look: a bar with rate and time left in a terminal, a line a file elsewhere."""
+"""How transfers look: a bar with rate and time left in a terminal, one line per file elsewhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class BarProgress:
-    """A bar for each file that is under way."""
+    """A bar for each file in transfer."""
 
     def __init__(self, bars: Bars):
         self._bars = bars
@@ -82,7 +82,7 @@ def make_progress(console: Console) -> Iterator[TransferProgress]:
 
 
 def summary(done: Iterable[Mirrored]) -> Table:
-    """One line a file: what it is, how long, and how it came; stand-ins say that they are."""
+    """One line per file: name, size, checksum and how it was obtained; stand-ins are marked."""
     table = Table(box=None, pad_edge=False)
     for title in ("artifact", "file", "bytes", "sha256", ""):
         table.add_column(title, justify="right" if title == "bytes" else "left", no_wrap=title != "file")

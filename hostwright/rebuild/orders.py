@@ -82,7 +82,7 @@ class Order:
         if self.boot.source and self.boot.source not in BOOTS:
             raise InputError(f"found {self.boot.source!r:.40}, expected one of {', '.join(BOOTS)}", "--boot")
         if self.boot.source and self.name not in STARTING:
-            raise InputError(f"is for {' and '.join(STARTING)}, which start the host: found {self.name}", "--boot")
+            raise InputError(f"applies only to {' and '.join(STARTING)}, which start it: found {self.name}", "--boot")
         if bool(self.boot.image) != (self.boot.source == "media"):
             raise InputError("--boot media needs --image URL, and nothing else takes one", "--image")
 
@@ -142,7 +142,7 @@ def _powered(controller: Controller, order: Order, notes: tuple[str, ...]) -> Po
     """Carry an order out; with force, the power is cut without asking the operating system first."""
     before, boot = controller.power(), order.boot
     if boot.source and order.name == "on" and before is Power.ON:
-        sentence = f"it is on already, and would boot so at some later start: say `invoke power cycle {boot}`"
+        sentence = f"it is already on, so this would apply to some later start: run `invoke power cycle {boot}`"
         raise Refused(controller.bmc.host, sentence)
     match boot.source:
         case "disk":
@@ -153,7 +153,7 @@ def _powered(controller: Controller, order: Order, notes: tuple[str, ...]) -> Po
         case "media":
             controller.boot_once("media", image_url=boot.image)
             notes += (f"it boots once from {boot.image}",)
-            notes += ("the image stays in the drive: invoke power cycle --boot disk takes it out",)
+            notes += ("the image stays in the drive: invoke power cycle --boot disk removes it",)
     try:
         _carry_out(controller, order)
     except BaseException:
@@ -162,7 +162,7 @@ def _powered(controller: Controller, order: Order, notes: tuple[str, ...]) -> Po
                 controller.boot_from_disk()
         raise
     if order.name == "on" and before is Power.ON:
-        notes += ("it was on already, says its BMC; if the host does not answer: invoke power cycle",)
+        notes += ("its BMC reports that it was already on; if the host does not answer: invoke power cycle",)
     return Powered(controller.bmc.host, order.name, before, controller.status(), notes, controller.console_hint)
 
 
@@ -187,7 +187,7 @@ def _allowed(connections: Connections, member: Member, order: str) -> tuple[str,
             facts = usage.probe_usage(shell, member.occupancy)
     except Unreachable as error:
         if error.passing:
-            return (f"who uses it was not looked at, for it does not answer: {error.sentence}",)
+            return (f"its users were not checked, because it does not answer: {error.sentence}",)
         raise _unseen(member, error, order) from error
     except HostError as error:
         raise _unseen(member, error, order) from error
@@ -196,7 +196,7 @@ def _allowed(connections: Connections, member: Member, order: str) -> tuple[str,
 
 
 def _unseen(member: Member, error: HostError, order: str) -> Refused:
-    sentence = f"nobody can tell whether it is in use: {error.sentence}. To {_words(order)} it nevertheless: --force"
+    sentence = f"whether it is in use cannot be determined: {error.sentence}. To {_words(order)} it anyway: --force"
     return Refused(member.name, sentence)
 
 

@@ -189,7 +189,7 @@ class _Run:
         try:
             self.records.add(done)
         except HostwrightError as error:  # what became of the host is true all the same
-            self.emit(Note(rebuild.name, f"its times are not kept: {error}"))
+            self.emit(Note(rebuild.name, f"its times were not recorded: {error}"))
         self.emit(HostEnded(rebuild.name, ENDED[done.outcome], done.sentence))
         return done
 
@@ -197,14 +197,14 @@ class _Run:
         return check_layers(member, self.roster, self.connections.password(member))
 
     def _trust(self, member: Member, error: HostKeyMismatch) -> None:
-        """Take the new key over where the console says that it is right; nobody can be asked in the middle of a run."""
+        """Accept the new key where the console confirms it; nobody can be asked in the middle of a run."""
         if error.offered is None:
             raise error  # the key of a jump host, which is no business of this rebuild
         before = known(member.host, member.options)
         sources = Sources(console=read_means(member.host).console_command)
         confirmed = confirm(member.host, error.offered, before, sources)
         replaced = replace(member.host, member.options, confirmed.keys)
-        sentence = f"its new key {error.offered} is right by {confirmed.source}, and written down"
+        sentence = f"its new key {error.offered} was confirmed by {confirmed.source} and recorded"
         self.emit(Note(member.name, f"{sentence} in {', '.join(map(str, replaced.files))}"))
 
 

@@ -117,7 +117,7 @@ def test_only_the_right_fingerprint_lets_a_new_key_in(site: Site) -> None:
     assert status == KNOWN, said
     expect_trusted(site, before)
     status, said = site.run("trust")
-    assert (status, f"{HOST} as known" in said) == (KNOWN, True), said
+    assert (status, f"{HOST} already known" in said) == (KNOWN, True), said
 
 
 def test_the_console_lets_a_new_key_in_and_another_hosts_console_does_not(site: Site) -> None:

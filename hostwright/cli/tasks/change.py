@@ -13,7 +13,7 @@ from hostwright.cli.tasks.options import CHANGING, ends, helps
         *CHANGING,
         check="only show the plan (the same as `invoke plan`)",
         plan="apply exactly this saved plan, or nothing if the host changed since it was saved",
-        no_reboot="leave a needed reboot pending; the next plan still shows it",
+        no_reboot="leave a needed reboot pending; the next plan shows it again",
         resume="continue the last run: its unfinished hosts, with its options and new plans",
     ),
     iterable=["var"],

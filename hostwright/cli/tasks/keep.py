@@ -1,4 +1,4 @@
-"""Verbs that keep: files of stacks, records of runs, and hosts from being changed."""
+"""Verbs for what is kept: the files of stacks, the records of runs, the locks of hosts."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def runs_show(c: Context, run: str = "last", hosts: str = "", steps: bool = Fals
 @task(
     help=helps(
         *REACHED,
-        reason="the reason, shown to other operators: RMA, burn-in, do not touch",
+        reason="why, as shown to other operators: RMA, burn-in, do not touch",
         for_="how long the lock lasts: 90m, 12h, 3d, 2w (default: 8h)",
         force="replace somebody else's lock",
         list="only show existing locks",

@@ -1,4 +1,4 @@
-"""Verbs that bring hosts back: rebuilt, rolled back, switched on, known again."""
+"""Verbs that bring hosts back: rebuild, rollback, trust, power."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def rollback(
 @task(
     help=helps(
         *NAMED,
-        fingerprint="fingerprint of the new key, as the host's console shows it: SHA256:…",
+        fingerprint="the fingerprint of the new key, as the host's console shows it: SHA256:…",
         forget="only remove the old key: the host is unknown afterwards",
     ),
     auto_shortflags=False,
@@ -116,7 +116,7 @@ def trust(
     fingerprint: str = "",
     forget: bool = False,
 ) -> int:
-    """Accept the new key of a reinstalled host: from its console, by its fingerprint, or after asking you."""
+    """Accept the new key of a reinstalled host, confirmed by its console, a fingerprint or you."""
     from hostwright.cli.verbs import trust as verb
 
     return verb.trust(Selection(hosts, inventory), fingerprint=fingerprint, forget=forget, as_json=json)
@@ -145,7 +145,7 @@ def power(
     boot: str = "",
     image: str = "",
 ) -> int:
-    """Switch hosts on or off, power-cycle them, or show their power state, through their BMCs."""
+    """Power hosts on or off, power-cycle them or show their power state, through their BMCs."""
     from hostwright.cli.verbs import power as verb
 
     selection, connection = Selection(hosts, inventory), ConnectionOptions(ask_become_pass, accept_new)

@@ -73,7 +73,7 @@ def doctor(selection: Selection, connection: ConnectionOptions, options: AuditOp
 
 
 def at_once(text: str) -> int:
-    """How many hosts at once; 0 where nobody said. Raises ``InputError``."""
+    """How many hosts at once; 0 where the option was not given. Raises ``InputError``."""
     if not text:
         return 0
     if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) < 10**6:

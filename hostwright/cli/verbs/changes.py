@@ -1,4 +1,4 @@
-"""``invoke plan``, ``provision``, ``remove``, ``rollback``: what differs, and hosts brought to what they shall be."""
+"""``invoke plan``, ``provision``, ``remove``, ``rollback``: what differs, and hosts brought to what is desired."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hostwright.common.secret import Secret
 from hostwright.common.text import printable
 from hostwright.fleet import Fleet, Members
 
-ALL_OR_NONE = "nothing was touched: leave out the hosts that cannot go back (--hosts '…,!NAME') and the others will"
+ALL_OR_NONE = "nothing was changed: exclude the hosts that cannot go back (--hosts '…,!NAME') to roll the others back"
 
 
 def plan(
@@ -49,7 +49,7 @@ def _plan(
     out: str = "",
     as_json: bool,
 ) -> int:
-    """Look at hosts and show what stands between them and the goal; the exit status."""
+    """Probe hosts and show what differs from the goal; the exit status."""
     results = fleet.plan(members, goal=goal, password=ask_password(connection))
     if out:
         savedplans.save(Path(out), [looked_at.plan for looked_at in results.values])
@@ -77,7 +77,7 @@ def provision(
     if resume:
         given = _run_options(selection, connection, change, force=force)
         last, options = fleet.resume(given)
-        _say(f"going on with {last}: {options.hosts.replace(',', ', ')}")
+        _say(f"resuming {last}: {options.hosts.replace(',', ', ')}")
         selection = replace(selection, hosts=options.hosts, var=options.var, roles=options.roles)
         connection, change = replace(connection, accept_new=options.accept_new), options.change
         fleet = open_fleet(selection, connection, force=options.force)
@@ -150,7 +150,7 @@ def _refuse(found: Results[WayBack], *, as_json: bool) -> int:
 
 
 def _password(connection: ConnectionOptions, change: ChangeOptions, members: Members) -> Secret | None:
-    """The sudo password, asked for once it is known that the run is one. Raises ``InputError``."""
+    """The sudo password, prompted for once the options are known to be valid. Raises ``InputError``."""
     change.rollout.limits(len(members))
     return ask_password(connection)
 
@@ -158,7 +158,7 @@ def _password(connection: ConnectionOptions, change: ChangeOptions, members: Mem
 def _run_options(
     selection: Selection, connection: ConnectionOptions, change: ChangeOptions, *, force: bool
 ) -> RunOptions:
-    """What was said on the command line, in the form in which the last run's options are recorded."""
+    """The options of the command line, in the form in which a run's options are recorded."""
     rollout = change.rollout
     return RunOptions(
         hosts=selection.hosts,

@@ -36,7 +36,7 @@ def diff(selection: Selection, *, since: str, as_json: bool = False) -> int:
     fleet = open_fleet(selection)
     earliest = _since(since)
     if earliest is None:
-        raise InputError("give the time to look back: --since 7d", "--since")
+        raise InputError("give how far back to look: --since 7d", "--since")
     found = fleet.changes(earliest, members_of(fleet, selection) if selection.hosts else None)
     if as_json:
         print(json.dumps(asdict(found), default=_json))

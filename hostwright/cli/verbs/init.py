@@ -15,20 +15,20 @@ from hostwright.common.errors import InputError
 from hostwright.common.userpaths import expanded
 
 NEXT = """\
-{place} is a site now. What to do next:
+{place} is now a site. Next steps:
 
   cd {place}
   python3 -m venv .venv && . .venv/bin/activate && pip install -r requirements.txt
   $EDITOR inventory/hosts.yml        # your hosts
   hostwright hosts
-  hostwright mirror                  # the stack's files, once
+  hostwright mirror                  # download the stack's files once
   hostwright plan --hosts gpu01      # changes nothing
 
 Keep it in a repository of its own: git init, git add ., git commit."""
 
 
 def init(directory: str) -> int:
-    """``hostwright init``. Raises ``InputError`` where a file of a site is there already: nothing is written then."""
+    """``hostwright init``. Raises ``InputError`` if a file of a site already exists: nothing is written then."""
     root = expanded(directory)
     with as_file(files("hostwright.cli") / "skeleton") as skeleton:
         sources = {root / _name(path.relative_to(skeleton)): path for path in sorted(skeleton.rglob("*")) if _is(path)}

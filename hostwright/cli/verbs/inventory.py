@@ -1,4 +1,4 @@
-"""``invoke vars``, ``invoke hosts``, ``invoke mirror``: what is known and what is kept, without a host being asked."""
+"""``invoke vars``, ``invoke hosts``, ``invoke mirror``: what is known and kept here, without contacting a host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``invoke lock`` and ``invoke unlock``: hosts that nobody shall change for a while. Reading verbs do not mind."""
+"""``invoke lock`` and ``invoke unlock``: hosts that nobody may change for a while. Read-only verbs still work."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lock(
 
 
 def locks(selection: Selection, connection: ConnectionOptions, *, as_json: bool = False) -> int:
-    """``invoke lock --list``: the locks that hosts have."""
+    """``invoke lock --list``: existing locks."""
     fleet = open_fleet(selection, connection)
     members = members_of(fleet, selection)
     return _shown(fleet.locks(members, password=ask_password(connection)), as_json=as_json)

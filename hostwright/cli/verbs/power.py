@@ -19,12 +19,12 @@ def power(
     image: str = "",
     as_json: bool = False,
 ) -> int:
-    """``invoke power ORDER``: power hosts on or off, restart them, or say how they are."""
+    """``invoke power ORDER``: power hosts on or off, restart them, or show their state."""
     wanted = Order(order, Boot(boot, image), force)
     wanted.check()
     fleet = open_fleet(selection, connection, force=force)
     members = members_of(fleet, selection)
-    read_bmcs(members)  # what is wrong there is told before anybody types a password
+    read_bmcs(members)  # mistakes are reported before anybody types a password
     password = ask_password(connection) if order in DISTURBING else None
     ended = fleet.power(members, wanted, password=password, audience=run_audience(as_json=as_json))
     show_powered(ended.results, as_json=as_json)

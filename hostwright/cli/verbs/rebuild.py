@@ -35,7 +35,7 @@ def rebuild(
     first = _start(start)
     fleet = open_fleet(selection, connection, force=force)
     members = members_of(fleet, selection)
-    change.rollout.limits(len(members))  # what is wrong there is told before anybody types a password
+    change.rollout.limits(len(members))  # mistakes are reported before anybody types a password
     password = ask_password(connection)
     if check:
         decisions = fleet.decide(members, first, change=change, password=password)

@@ -1,4 +1,4 @@
-"""``invoke stacks``: what a host can be brought to, and what was tried where."""
+"""``invoke stacks``: the available stacks, and what was tried where."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What audits saw over time: a timeline a host, and what is otherwise over the fleet."""
+"""What audits saw over time: a timeline per host, and what changed across the fleet."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ STATUS_STYLES = {status: style for status, (_, _, style) in SHOWN.items()}
 def timeline(one: HostHistory) -> RenderableType:
     """What audits saw of one host, the oldest first."""
     if one.first is None or one.last is None:
-        return Text.assemble((one.host, "bold"), "  no audit has looked at it yet", style="dim")
+        return Text.assemble((one.host, "bold"), "  not audited yet", style="dim")
     head = Text.assemble((one.host, "bold"), f"  {one.status}", style=STATUS_STYLES.get(one.status or "unread", ""))
-    head.append(f"  looked at from {local_time(one.first)} to {local_time(one.last)}", style="dim")
+    head.append(f"  audited from {local_time(one.first)} to {local_time(one.last)}", style="dim")
     events = [
         Text(f"  {local_time(event.at)}  ", style="dim").append(short(event.sentence), style=_style(event))
         for event in one.events
@@ -34,7 +34,7 @@ def _style(event: HistoryEvent) -> str:
 
 
 def changes(found: Diff) -> RenderableType:
-    """What is otherwise than it was."""
+    """What changed."""
     if found.since is None or found.until is None:
         return Text("no audit of this inventory is recorded yet: run invoke audit", style="yellow")
     lines: list[RenderableType] = [
@@ -43,8 +43,8 @@ def changes(found: Diff) -> RenderableType:
     named = (
         ("no longer as desired", found.left, "red"),
         ("as desired again", found.reached, "green"),
-        ("looked at for the first time", found.came, ""),
-        ("not looked at any more", found.unseen, "yellow"),
+        ("audited for the first time", found.came, ""),
+        ("no longer audited", found.unseen, "yellow"),
         ("could not be read", found.unread, "magenta"),
     )
     for words, hosts, style in named:

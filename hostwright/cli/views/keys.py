@@ -1,4 +1,4 @@
-"""What became of the keys of hosts, a line each."""
+"""What became of the keys of hosts, one line each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def tell(told: Told) -> None:
 
 
 def show_keys(results: KeyResults, *, as_json: bool) -> None:
-    """What is left to tell at the end."""
+    """What is left to show at the end."""
     if as_json:
         hosts = [told.to_json() for told in results.told]
         print(json.dumps({"hosts": hosts, "errors": errors_json(results.errors)}))
@@ -31,7 +31,7 @@ def _line(told: Told) -> str:
     replaced = told.replaced
     old = ", ".join(dict.fromkeys(f"{one.key_type} {one.fingerprint}" for one in replaced.before)) or "no key"
     if told.result == "known":
-        return f"{replaced.host}  as known: {', '.join(map(str, replaced.now))}; nothing was changed"
+        return f"{replaced.host}  already known: {', '.join(map(str, replaced.now))}; nothing was changed"
     if not replaced.files:
         return f"{replaced.host}  {old}; nothing was changed"
     new = ", ".join(map(str, replaced.now)) or "no key"

@@ -1,4 +1,4 @@
-"""Hosts with their locks, a line each."""
+"""Hosts with their locks, one line each."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def locks_line(found: HostLocks) -> str:
 
 def _parts(found: HostLocks) -> Iterator[str]:
     if found.aside is not None:
-        yield f"set aside on this machine, {found.aside}{_expired(found.aside)}"
+        yield f"locked on this machine, {found.aside}{_expired(found.aside)}"
     elif found.aside_before is not None:
-        yield f"no longer set aside on this machine; it was {found.aside_before}"
+        yield f"no longer locked on this machine; it was {found.aside_before}"
     if found.silent:
-        yield f"the host itself could not be asked: {found.silent}"
+        yield f"the host itself could not be reached: {found.silent}"
     else:
         yield _own(found)
     if found.run is not None:

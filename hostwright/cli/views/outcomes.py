@@ -22,7 +22,7 @@ from hostwright.plan.planning import HostPlan
 
 
 def show_plans(members: Sequence[Member], results: Results[HostPlan], *, as_json: bool) -> None:
-    """What stands between hosts and what is wanted of them."""
+    """What differs on hosts from what is desired."""
     if as_json:
         print(json.dumps({"plans": [plan.to_json() for plan in results.values], "errors": errors_json(results.errors)}))
         return
@@ -43,7 +43,7 @@ def show_outcomes(verb: str, members: Sequence[Member], ended: RunResults[Outcom
     out.print(console.summary(results.values, results.errors, results.untouched))
     show_errors(results.errors)
     if results.stopped_because:
-        sentence = f"{results.stopped_because}. To go on with what is left: {AGAIN.get(verb, THE_SAME)}"
+        sentence = f"{results.stopped_because}. To continue with what is left: {AGAIN.get(verb, THE_SAME)}"
         console.make_console(stderr=True).print(Text(printable(sentence), style="bold red"))
     show_stand_ins(members, out)
     out.print(Text(f"run {run}: `invoke runs.show --run {run}` shows every step", style="dim"))
@@ -71,12 +71,12 @@ def _document(run: str, results: Results[Outcome]) -> dict[str, Any]:
 
 
 def intents(ways: Sequence[WayBack]) -> Iterator[str]:
-    """Where hosts go, and that the inventory says otherwise: one sentence for all hosts of one kind."""
+    """Where hosts go back to, and that the inventory says otherwise: one sentence for all hosts of one kind."""
     kinds = dict.fromkeys((way.back.stack.name, way.now.stack.name, way.back.stack.digest()) for way in ways)
     for back, now, digest in kinds:
         same = [way for way in ways if (way.now.stack.name, way.back.stack.digest()) == (now, digest)]
         names = ", ".join(f"{way.now.name} (verified {way.at})" for way in same)
         yield (
-            f"back to {back}: {names}. The inventory says {now}: an audit will call it intent, and the next provision "
-            f"brings it, until you change `stack` there"
+            f"back to {back}: {names}. The inventory still says {now}: audits report that as intent, and the next "
+            f"provision goes back to it, unless you change `stack` there"
         )

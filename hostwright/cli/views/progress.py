@@ -1,4 +1,4 @@
-"""What is seen while hosts are worked on: a run's table or lines, a count of audited hosts, an audit drawn anew."""
+"""What is shown while hosts are worked on: a run's table or lines, a count of audited hosts, an audit redrawn."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def audit_audience() -> Audience:
 class Counting:
     """A line on standard error that counts the hosts that have answered; nothing where that is no terminal.
 
-    When few are left they are named: the one that hangs is seen while it hangs.
+    When few are left they are named: a host that hangs is seen while it hangs.
     """
 
     def __init__(self, hosts: Iterable[str]):
         out = console.make_console(stderr=True)
-        columns = (TextColumn("asking"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+        columns = (TextColumn("probing"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
         self._progress = Progress(*columns, console=out, transient=True, disable=not out.is_terminal)
         self._left = set(hosts)
         self._task = self._progress.add_task("", total=len(self._left))
@@ -91,11 +91,13 @@ def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:
     status = AS_DESIRED
     out = console.make_console()
     try:
-        with Live(Text("asking the hosts…"), console=out, screen=out.is_terminal, auto_refresh=False) as live:
+        with Live(Text("probing the hosts…"), console=out, screen=out.is_terminal, auto_refresh=False) as live:
             while True:
                 began = time.monotonic()
                 status, shown = once()
-                head = Text(f"{time.strftime('%H:%M:%S')}, again every {period_s:.0f} s; Ctrl-C ends it", style="dim")
+                head = Text(
+                    f"{time.strftime('%H:%M:%S')}, repeated every {period_s:.0f} s; press Ctrl-C to stop", style="dim"
+                )
                 live.update(Group(head, shown), refresh=True)
                 # nothing is awaited: the pause is what --watch asks for, and Ctrl-C ends it at once
                 time.sleep(max(0.0, period_s - (time.monotonic() - began)))

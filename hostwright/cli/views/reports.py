@@ -43,7 +43,7 @@ class Outputs:
     def check(self, *, as_json: bool = False, watched: bool = False) -> None:
         """Raise ``InputError`` for a file that cannot be written, before any host is asked.
 
-        ``as_json`` and ``watched``: whether standard output is for JSON, or for a screen that is drawn anew.
+        ``as_json`` and ``watched``: whether standard output is for JSON, or for a screen that is redrawn.
         """
         taken = [name for name, file in self.files.items() if file == STDOUT]
         if len(taken) + as_json > 1:
@@ -60,7 +60,7 @@ class Outputs:
 
     @property
     def on_stdout(self) -> bool:
-        """Whether one of them takes the place of the table."""
+        """Whether a report takes the place of the table."""
         return STDOUT in self.files.values()
 
     def write(self, audit: FleetAudit, ages: Ages, memory: Memory) -> None:

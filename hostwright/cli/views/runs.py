@@ -22,7 +22,7 @@ _STATES = {"interrupted": "red", "crashed": "red", "running": "yellow"}
 
 
 def runs_table(found: Iterable[RunSummary]) -> Table:
-    """A line a run."""
+    """One line per run."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("run", "began", "took", "verb", "operator", "hosts", "results", "exit"):
         table.add_column(column, overflow="fold", no_wrap=column not in ("operator", "hosts", "results"))
@@ -60,7 +60,7 @@ def _show_head(out: Console, summary: RunSummary, run: RecordedRun) -> None:
     at = "".join(f", {name} {commit}" for name, commit in commits.items() if commit)
     options = {name: value for name, value in header.options.items() if value not in ("", False, None, [])}
     for line in (
-        f"{began}, by {header.operator or 'somebody'}, process {header.pid}",
+        f"{began}, by {header.operator or 'an unidentified operator'}, process {header.pid}",
         f"Hostwright {header.version}{at}",
         f"inventory {header.inventory}",
         f"command {' '.join(header.argv)}",
@@ -69,7 +69,7 @@ def _show_head(out: Console, summary: RunSummary, run: RecordedRun) -> None:
         out.print(Text(f"  {printable(line)}", style="dim"))
     out.print(Text("  ").append(_counted(summary.results)))
     if run.damaged:
-        out.print(Text(f"  {count(run.damaged, 'line')} of the record are damaged and not shown", style="yellow"))
+        out.print(Text(f"  not shown: {count(run.damaged, 'damaged line')} of the record", style="yellow"))
     for record in run.said:
         out.print(Text(f"  {printable(_said(record))}"))
 
@@ -78,7 +78,7 @@ def _show_host(out: Console, host: HostRun, *, outputs: bool) -> None:
     title = Text.assemble("\n", (printable(host.host), "bold"), "  ", (printable(host.result), _style(host.result)))
     out.print(title.append(f"  {printable(host.sentence)}" if host.sentence else ""))
     for number, plan in enumerate(host.plans, start=1):
-        out.print(Text(f"  look {number}: {printable(_planned(plan))}", style="dim"))
+        out.print(Text(f"  plan {number}: {printable(_planned(plan))}", style="dim"))
     lines: list[tuple[float, list[Text]]] = [(one.began_s, list(_role(one, outputs=outputs))) for one in host.roles]
     lines += [(_number(record, "t"), [Text(f"  {printable(_said(record))}")]) for record in host.said]
     for _, texts in sorted(lines, key=lambda line: line[0]):
@@ -87,7 +87,7 @@ def _show_host(out: Console, host: HostRun, *, outputs: bool) -> None:
 
 
 def _role(role: RoleRun, *, outputs: bool) -> Iterator[Text]:
-    how, style = ("not seen to end", "yellow") if role.status is None else ("ok", "green")
+    how, style = ("no end recorded", "yellow") if role.status is None else ("ok", "green")
     if role.status:
         how, style = f"failed with status {role.status}", "red"
     text = Text(f"  {printable(role.role)}: ", style="cyan").append(how, style=style)
@@ -101,7 +101,7 @@ def _role(role: RoleRun, *, outputs: bool) -> Iterator[Text]:
 
 def _step(step: StepResult) -> Text:
     mark, style = ("✓", "green") if step.status == 0 else ("✗", "red")
-    ended = "" if step.status == 0 else "  cut off" if step.status is None else f"  status {step.status}"
+    ended = "" if step.status == 0 else "  interrupted" if step.status is None else f"  status {step.status}"
     tries = f"  {step.tries} tries" if step.tries != 1 else ""
     return Text(f"    {mark} ", style=style).append(
         f"{_lasting(step.duration_s)}  {printable(step.what)}{ended}{tries}", style="" if step.status == 0 else "red"
@@ -109,18 +109,18 @@ def _step(step: StepResult) -> Text:
 
 
 def _said(record: Mapping[str, Any]) -> str:
-    """A record that is neither a look nor a role's, as a line."""
+    """A record that is neither a plan nor a role's, as a line."""
     word = {name: str(record.get(name, "")) for name in ("what", "reason", "text", "role", "artifact")}
     match record["kind"]:
         case "retrying":
             again = f"try {_number(record, 'number'):.0f}, after {_lasting(_number(record, 'wait_s'))}"
-            return f"tried again: {word['what']}, {again}: {word['reason']}"
+            return f"retried: {word['what']}, {again}: {word['reason']}"
         case "rebooted":
             return f"rebooted, back after {_lasting(_number(record, 'seconds'))}: {word['reason']}"
         case "silent":
             return f"silent for {_lasting(_number(record, 'seconds'))}, waiting for {word['what']}"
         case "delivering":
-            return f"{word['role']}: {word['artifact']} brought ({_number(record, 'total_bytes') / 1e6:.0f} MB)"
+            return f"{word['role']}: {word['artifact']} delivered ({_number(record, 'total_bytes') / 1e6:.0f} MB)"
         case "note":
             return word["text"]
         case kind:

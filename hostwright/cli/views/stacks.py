@@ -113,7 +113,7 @@ def _telling(trials: Iterable[Trial]) -> list[Trial]:
 
 def _trial(trial: Trial) -> str:
     if trial.host == "facts":
-        return "planned from made-up facts; no host took part"
+        return "planned from made-up facts, without a host"
     verbs = "planned" if trial.state == "planned" else ", ".join(trial.verbs)
     day = f"recorded {trial.date}" if trial.date else "no run recorded"
     stand_ins = f"; stand-ins for {', '.join(trial.stand_ins)}" if trial.stand_ins else ""

@@ -1,4 +1,4 @@
-"""Hosts that were verified: their layers, and every check that does not hold."""
+"""Hosts that were verified: their layers, and every check that failed."""
 
 from __future__ import annotations
 

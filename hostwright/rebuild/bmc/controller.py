@@ -81,7 +81,7 @@ class Controller:
 
     def power(self) -> Power:
         """What the BMC says now. It may be wrong: a host that is on and does not answer is for others to judge."""
-        with self._asking("say whether it is on"):
+        with self._asking("report its power state"):
             return self._look()
 
     def turn_on(self) -> None:
@@ -131,7 +131,7 @@ class Controller:
         self._eject(drive)
         with self._asking("insert the image"):
             drive.insert(image_url)
-        self._await_state(lambda: drive.inserted is not False, "took the image, and says that none is inserted")
+        self._await_state(lambda: drive.inserted is not False, "accepted the image but reports that none is inserted")
         try:
             self._override("the image", sushy.BootSource.CD, sushy.BootSource.USB_CD)
         except BmcError:
@@ -141,7 +141,7 @@ class Controller:
 
     def boot_from_disk(self) -> None:
         """Take back a ``boot_once`` that was not used, and take images out: the next boot is from the disk."""
-        with self._asking("forget what to boot from"):
+        with self._asking("clear its boot override"):
             self._system.refresh()
             if self._overridden:
                 offered = self._system.get_allowed_system_boot_source_values()
@@ -149,7 +149,7 @@ class Controller:
                 self._system.set_system_boot_options(target, enabled=sushy.BootSourceOverrideEnabled.DISABLED)
                 self._system.refresh()
                 if self._overridden:
-                    raise self._error(f"was told to boot from the disk again, and says {self._boot_override()!r}")
+                    raise self._error(f"was told to boot from the disk again, but reports {self._boot_override()!r}")
         for drive in self._drives():
             self._eject(drive)
 
@@ -174,7 +174,7 @@ class Controller:
 
     def _boot_override(self) -> str:
         boot = self._system.boot
-        return f"{boot.target.value} ({boot.enabled.value if boot.enabled else 'as it likes'})"
+        return f"{boot.target.value} ({boot.enabled.value if boot.enabled else 'unspecified'})"
 
     def _look(self) -> Power:
         self._system.refresh()
@@ -196,11 +196,11 @@ class Controller:
             self._await_state(lambda: self._look() is wanted, "")
         except BmcStuck:
             says = _POWER.get(self._system.power_state, Power.UNKNOWN)
-            at = f": its console may tell ({self.console_hint})" if self.console_hint else ""
+            at = f": check its console ({self.console_hint})" if self.console_hint else ""
             raise BmcStuck(
                 self.bmc.host,
-                f"the BMC at {self.bmc.url} took the order to {order} and says {says.value} after "
-                f"{self.bmc.timeout_s:.0f} s{at or ': look at its console, its power supplies and the log of the BMC'}",
+                f"the BMC at {self.bmc.url} accepted the order to {order} but reports {says.value} after "
+                f"{self.bmc.timeout_s:.0f} s{at or ': check its console, its power supplies and the log of the BMC'}",
             ) from None
 
     def _await_state(self, reached: Callable[[], bool], otherwise: str) -> None:
@@ -212,7 +212,7 @@ class Controller:
         error: BmcError | None
         while True:
             try:
-                with self._asking("say how it is", left_s=deadline_s + CONNECT_S - self._clock.now_s()):
+                with self._asking("report its state", left_s=deadline_s + CONNECT_S - self._clock.now_s()):
                     if reached():
                         return
                     error = None
@@ -241,7 +241,7 @@ class Controller:
             # UsbCd is what sushy orders of Supermicro for Cd; a pending setting shows after the restart only
             return bool(self._system._settings) or self._system.boot.target in targets
 
-        self._await_state(taken, f"took the order to boot from {what} once, and does not show it")
+        self._await_state(taken, f"accepted the order to boot from {what} once but does not show it")
 
     def _drives(self) -> tuple[Drive, ...]:
         with self._asking("show its virtual media"):
@@ -254,11 +254,11 @@ class Controller:
         return found[0]
 
     def _eject(self, drive: Drive) -> None:
-        with self._asking("take the image out"):
+        with self._asking("eject the image"):
             if not drive.inserted:
                 return
             drive.eject()
-        self._await_state(lambda: not drive.inserted, "took the order to take the image out, and still shows it")
+        self._await_state(lambda: not drive.inserted, "accepted the order to eject the image but still shows it")
 
     def _error(self, sentence: str) -> BmcError:
         return BmcError(self.bmc.host, f"the BMC at {self.bmc.url} {sentence}")

@@ -42,13 +42,13 @@ def _sentence(place: str, cause: BaseException) -> str:
     if isinstance(cause, ConnectionRefusedError):
         return f"{place} refuses the connection: is its web server on, and on that port?"
     if isinstance(cause, requests.TooManyRedirects):
-        return f"{place} sends us in a circle: is there a Redfish service?"
+        return f"{place} redirects in a circle: does it have a Redfish service?"
     return ""
 
 
 def silent(bmc: Bmc) -> BmcUnreachable:
     """It may be on the network or not: it does not answer."""
-    sentence = f"the BMC at {bmc.url} does not answer in time: is it on the network? A BMC that hangs wants a reset"
+    sentence = f"the BMC at {bmc.url} does not answer in time: is it on the network? A BMC that hangs needs a reset"
     return BmcUnreachable(bmc.host, sentence)
 
 
@@ -63,12 +63,12 @@ def _untrusted(place: str, error: ssl.SSLCertVerificationError) -> str:
     why = said(error.verify_message) or "it cannot be verified"
     if error.verify_code in _OTHER_NAME:
         return (
-            f"the certificate of {place} is made out to another name ({why}): call it by that name in {ADDRESS}, or "
-            f"give this very certificate as PEM file in {CA}"
+            f"the certificate of {place} is issued for another name ({why}): use that name in {ADDRESS}, or give "
+            f"this certificate as a PEM file in {CA}"
         )
     return (
-        f"the certificate of {place} is not trusted ({why}): give it, or that of the authority that signed it, as PEM "
-        f"file in {CA}"
+        f"the certificate of {place} is not trusted ({why}): give it, or that of the authority that signed it, as a "
+        f"PEM file in {CA}"
     )
 
 

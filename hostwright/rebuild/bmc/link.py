@@ -226,7 +226,7 @@ class BmcLink:
         return BmcDenied(
             self._bmc.host,
             f"the BMC at {self._bmc.url} refuses the user {self._bmc.user!r}{f' ({words})' if words else ''}: the "
-            "password is wrong, or the account is locked or not allowed over Redfish. It was tried only once, for "
+            "password is wrong, or the account is locked or not allowed over Redfish. It was tried only once, because "
             f"BMCs lock accounts: see {USER} and {where}",
         )
 

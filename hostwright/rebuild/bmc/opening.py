@@ -77,7 +77,7 @@ def _system(bmc: Bmc, root: Any) -> Any:
         if bmc.system in (system.identity, system.name, system.uuid):
             return system
     names = ", ".join(said(name) for name in list(ids)[:NAMED]) + (" and more" if len(ids) > NAMED else "")
-    begin = f"the BMC at {bmc.url} has no system {bmc.system!r}" if bmc.system else f"the BMC at {bmc.url} has several"
+    problem = f"no system {bmc.system!r}" if bmc.system else "several systems"
     if not ids:
         raise BmcError(bmc.host, f"the BMC at {bmc.url} has no system at all")
-    raise BmcError(bmc.host, f"{begin}: it has {names}; name one of them in {SYSTEM}")
+    raise BmcError(bmc.host, f"the BMC at {bmc.url} has {problem}: name one of {names} in {SYSTEM}")

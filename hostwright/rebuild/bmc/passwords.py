@@ -12,7 +12,7 @@ from hostwright.common.secret import Secret
 from hostwright.rebuild.bmc.errors import BmcError, said
 from hostwright.rebuild.bmc.settings import PASSWORD_COMMAND, Bmc
 
-TIMEOUT_S = 60.0  #: a keeper of passwords may ask for a card or a finger first
+TIMEOUT_S = 60.0  #: a password manager may ask for a card or a finger first
 LONGEST = 1024  #: characters of a password; Redfish's AccountService allows far fewer
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -30,11 +30,11 @@ def password_of(bmc: Bmc, timeout_s: float = TIMEOUT_S) -> Secret:
 
 def _why(status: int | None, line: str, err: str) -> str:
     if status is None:
-        return "it does not end"
+        return "it did not end in time"
     if status != 0:
         hint = said((err.strip().splitlines() or [""])[-1], [Secret(line)])
         return f"it ended with status {status}" + (f": {hint}" if hint else "")
-    return "its first line is too long, or has a control character in it" if line else "its first line is empty"
+    return "its first line is too long, or contains a control character" if line else "its first line is empty"
 
 
 def _run(bmc: Bmc, timeout_s: float) -> tuple[int | None, str, str]:

@@ -52,7 +52,7 @@ class Bmc:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the operator should know about these settings."""
-        plain = f"the BMC at {self.url} is talked to without TLS: its password can be read on the way ({INSECURE})"
+        plain = f"the BMC at {self.url} is used without TLS: its password can be read in transit ({INSECURE})"
         return (plain,) if self.insecure else ()
 
 
@@ -112,16 +112,16 @@ class _Found:
         if self._host.get(ADDRESS) is None:
             return
         if self._host.get(USER) is None:
-            self._fail(ADDRESS, f"is given and {USER} is not")
+            self._fail(ADDRESS, f"is set, but {USER} is not")
         secrets = [name for name in (PASSWORD, PASSWORD_COMMAND) if self._host.get(name) is not None]
         if not secrets:
-            self._fail(ADDRESS, f"is given, and neither {PASSWORD} nor {PASSWORD_COMMAND}")
+            self._fail(ADDRESS, f"is set, but neither {PASSWORD} nor {PASSWORD_COMMAND} is")
         elif len(secrets) > 1:
-            self._fail(PASSWORD_COMMAND, f"is given, and {PASSWORD} as well: which of them counts? Set one to null")
+            self._fail(PASSWORD_COMMAND, f"is set, and {PASSWORD} as well: set one of them to null")
         if values.get(ADDRESS, "").startswith("http://") and not values.get(INSECURE):
             self._fail(
                 ADDRESS,
-                f"over http:// the password can be read on the way: write https://, or, for a BMC without TLS, also "
+                f"over http:// the password can be read in transit: use https://, or for a BMC without TLS also set "
                 f"{INSECURE}: true",
             )
 
@@ -133,7 +133,7 @@ class _Found:
         if isinstance(value, Vaulted):
             raise _Bad(
                 "is encrypted with Ansible Vault, which is not read here; "
-                f"{PASSWORD_COMMAND} can ask ansible-vault, or another keeper of passwords"
+                f"{PASSWORD_COMMAND} can run ansible-vault or another password manager"
             )
         if isinstance(value, Secret):
             return Secret(_TEMPLATE.sub(lambda match: self._variable(match, secret=True), value.reveal()))
@@ -156,7 +156,7 @@ def _text(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int)) or not str(value).strip():
         raise _Bad(f"found {describe(value)}, expected text")
     if _CONTROL.search(str(value)):
-        raise _Bad("has a line break or another control character in it")
+        raise _Bad("contains a line break or another control character")
     return str(value).strip()
 
 
@@ -175,7 +175,7 @@ def _user(value: Any) -> str:
 
 def _password(value: Any) -> Secret:
     if not isinstance(value, Secret) or not value or _CONTROL.search(value.reveal()):
-        raise _Bad("is empty, no text, or has a line break or another control character in it")
+        raise _Bad("is empty, not text, or contains a line break or another control character")
     return value
 
 
@@ -196,18 +196,18 @@ def _url(value: Any) -> str:
     """``bmc07``, ``10.0.0.7:8443``, ``2001:db8::7`` or a URL as ``https://NAME[:PORT]``."""
     text = _text(value)
     if "@" in text:  # before anything is said about the text
-        raise _Bad(f"holds a login: it belongs into {USER} and {PASSWORD} or {PASSWORD_COMMAND}")
+        raise _Bad(f"contains a login: put that into {USER} and {PASSWORD} or {PASSWORD_COMMAND}")
     try:
         parts = urlsplit(text if "://" in text else f"https://{_bracketed(text)}")
         name, port = (parts.hostname or "").lower(), parts.port
     except ValueError as error:
-        raise _Bad(f"found {describe(text)}, expected a name or an address, with :PORT perhaps, or a URL") from error
+        raise _Bad(f"found {describe(text)}, expected a name or an address, optionally with :PORT, or a URL") from error
     if parts.scheme not in ("https", "http"):
         raise _Bad(f"found {describe(text)}, expected a URL that begins with https://")
     if parts.query or parts.fragment or parts.path.rstrip("/") not in _PATHS:
         raise _Bad(f"found {describe(text)}, expected nothing after the address: the Redfish service is at /redfish/v1")
     if not (_HOST.fullmatch(name) or _is_ipv6(name)):
-        raise _Bad(f"found {describe(text)}, in which there is no valid name or address")
+        raise _Bad(f"found {describe(text)}, which contains no valid name or address")
     return f"{parts.scheme}://{f'[{name}]' if ':' in name else name}{f':{port}' if port is not None else ''}"
 
 

@@ -66,7 +66,7 @@ def authorities(bmc: Bmc) -> str | bool:
     try:
         ssl.create_default_context(cafile=str(path))
     except OSError as error:  # an ssl.SSLError, for a file without certificates, is one as well
-        why = error.strerror if not isinstance(error, ssl.SSLError) else "there is no certificate in PEM form in it"
+        why = error.strerror if not isinstance(error, ssl.SSLError) else "it contains no PEM certificate"
         raise BmcError(bmc.host, f"{CA}: {path} cannot be used: {why}") from error
     return str(path)
 

@@ -119,7 +119,7 @@ class HostRebuild:
             return replace(now, escalation=shown.escalation)
         if now.way == "nothing" and not now.refusal:
             return now
-        was = f"{shown.way} was shown, and when its turn came it would be {now.way} ({'; '.join(now.reasons)})"
+        was = f"the way shown was {shown.way}, but when its turn came it was {now.way} ({'; '.join(now.reasons)})"
         raise Refused(self.name, f"{was}; run the same command again")
 
     def _require_free(self, way: Way) -> None:
@@ -269,7 +269,7 @@ class HostRebuild:
 
     def _go_on(self) -> None:
         if self._tools.settings.stopping():
-            raise Stopped(self.name, f"stopped by the operator after {', '.join(self._taken) or 'the first look'}")
+            raise Stopped(self.name, f"stopped by the operator after {', '.join(self._taken) or 'the diagnosis'}")
 
     def _note(self, decision: Decision, *, shown: bool) -> None:
         """Keep what was decided; the first decision has been seen by the operator."""

@@ -43,7 +43,7 @@ def free(tools: Tools, phases: Phases, effect: str) -> None:
     facts, settings, name = look_again(tools, phases), tools.settings, tools.member.name
     left = usage.jobs_left(facts)
     if left and not settings.force:
-        raise Refused(name, f"{left}, and what is due {effect}: wait, or --force")
+        raise Refused(name, f"{left}, and this rebuild {effect}: wait, or give --force")
     hit = AtWork(gpus=tools.member.occupancy.users(facts))
     decision = draining.decide(effect, hit, hooks=settings.hooks, drain=settings.drain, force=settings.force)
     if decision.refusal:
@@ -72,7 +72,7 @@ def context(tools: Tools, reason: str) -> draining.Context:
 
 def _users(tools: Tools) -> tuple[str, ...]:
     if tools.settings.stopping():
-        raise Stopped(tools.member.name, "stopped by the operator while work on it was ending; it stays drained")
+        raise Stopped(tools.member.name, "stopped by the operator while waiting for its work to end; it stays drained")
     occupancy = tools.member.occupancy
     with tools.connect() as shell:
         return occupancy.users(ask(shell, occupancy.probes, timeout_s=usage.PROBE_TIMEOUT_S))

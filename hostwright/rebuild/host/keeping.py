@@ -1,4 +1,4 @@
-"""Hosts that a rebuild could not bring back: kept from everybody, with the reason, where the lock can be kept."""
+"""Hosts that a rebuild could not bring back: locked, with the reason, on the host or on this machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hostwright.common.text import printable
 from hostwright.plan.host.locks import OperatorLock
 from hostwright.rebuild.host.tools import Tools
 
-#: as long as a card takes to be replaced; whoever gets it back takes the lock off, and nobody's is for ever
+#: as long as it takes to replace a card; whoever gets the host back removes the lock, and no lock lasts for ever
 FOR = timedelta(weeks=4)
 REASON_CHARACTERS = 200  #: of a lock's line
 
@@ -19,7 +19,7 @@ REASON_CHARACTERS = 200  #: of a lock's line
 def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
     """Lock the host, on itself where it ``answers`` and else on this machine; the reason, and where the lock is.
 
-    Nothing is raised: a lock that cannot be put is said.
+    Raises nothing: the sentence says when locking failed.
     """
     now = datetime.now(UTC).replace(microsecond=0)
     name = tools.member.name
@@ -37,11 +37,11 @@ def keep_locked(tools: Tools, reason: str, *, answers: bool) -> str:
             locallocks.put(tools.root, tools.inventory, lock, now=now)
             where = "the host is locked on this machine"
         except HostwrightError as error:
-            return f"{reason}; and it could not be locked: {error}"
-    return f"{reason}; {where} until {lock.until:%Y-%m-%d} (`invoke unlock --hosts {name}` takes that off)"
+            return f"{reason}; and locking it failed: {error}"
+    return f"{reason}; {where} until {lock.until:%Y-%m-%d} (`invoke unlock --hosts {name}` removes the lock)"
 
 
 def _line(text: str) -> str:
-    """The reason as a lock can hold it: one line of at most so many characters."""
+    """The reason as a lock can hold it: one line of at most ``REASON_CHARACTERS``."""
     line = " ".join(printable(text).split())
     return line if len(line) <= REASON_CHARACTERS else f"{line[: REASON_CHARACTERS - 1]}…"

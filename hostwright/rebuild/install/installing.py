@@ -60,7 +60,7 @@ class Installer:
         return read_means(self.member.host)
 
     def __call__(self, reason: str, phases: Phases, begun: Callable[[], None]) -> None:
-        """Install the host anew, and return when it answers on SSH with its new key, which is then the known one.
+        """Reinstall the host, and return when it answers on SSH with its new key, which is then the known one.
 
         ``begun`` is called before the first order that changes something. Raises ``HostError`` with what was seen last.
         """
@@ -76,7 +76,7 @@ class Installer:
         with self.servers.place(name, install) as place:
             seed = render_seed(install, host=name, keys=keys, url=place.url)
             place.publish(seed)
-            self.emit(Note(name, f"its installer is to be given: {seed.command_line}"))
+            self.emit(Note(name, f"start its installer with: {seed.command_line}"))
             began_s = self._start_installer(install, place, seed, phases, begun)
             with phases.phase("install"):
                 stopped = partial(_going_on, install, place)
@@ -130,7 +130,7 @@ class Installer:
                 wanted = [keys.public] if given else None
                 self._await_key(wanted, reinstall.timeout_s, before=before)
             self._await_login(reinstall.timeout_s).close()
-        self.emit(Note(name, "it has a new operating system, and its new key is written down"))
+        self.emit(Note(name, "it has a new operating system, and its new key is recorded"))
 
     def _run(self, reinstall: Reinstall, reason: str, keys: KeyPair, seed: str) -> None:
         host = self.member.host
@@ -156,13 +156,11 @@ class Installer:
             self._go_on(lambda: " before its installer had the seed")
             if self.clock.now_s() >= end_s:
                 others = ", ".join(sorted(place.refused()))
-                hint = (
-                    f" (asked for by {others}, which may not have it: hostwright_install_allow_from)" if others else ""
-                )
+                hint = f" (requested by {others}, which may not: see hostwright_install_allow_from)" if others else ""
                 raise HostError(
                     name,
-                    f"the installer did not ask for its seed{hint} within {timeout_s:.0f} s of the power cycle: look "
-                    f"at its console whether it boots from {boot}, and whether its kernel is given the seed's address",
+                    f"the installer did not ask for its seed{hint} within {timeout_s:.0f} s of the power cycle: check "
+                    f"on its console that it boots from {boot}, and that its kernel is given the seed's address",
                 )
             self.clock.sleep(POLL_S)
         self.emit(Note(name, "the installer has its seed"))
@@ -174,9 +172,9 @@ class Installer:
         *,
         began_s: float | None = None,
         before: HostKey | None = None,
-        stopped: Callable[[], str] = lambda: "; what its reinstall command began goes on by itself",
+        stopped: Callable[[], str] = lambda: "; what its reinstall command started continues by itself",
     ) -> None:
-        """Wait until the host shows its new key, and write that down.
+        """Wait until the host shows its new key, and record it.
 
         ``wanted`` are the keys that were given to it; without them its console tells, once it shows another one than
         those that are known and than ``before``. The old key means that the old system is still there, or again; any
@@ -186,7 +184,7 @@ class Installer:
         name, options = self.member.name, self.member.options
         old = {entry.blob for entry in known(self.member.host, options)}
         self.emit(Waiting(name, "the new system"))
-        end_s, last = (self.clock.now_s() if began_s is None else began_s) + timeout_s, "nothing of it"
+        end_s, last = (self.clock.now_s() if began_s is None else began_s) + timeout_s, "nothing"
         pause_s, keys = POLL_S, wanted
         while True:
             self._go_on(stopped)
@@ -196,7 +194,7 @@ class Installer:
                 if wanted is None and shown != before and shown.blob not in old:
                     (keys, last), pause_s = self._from_console(shown), CONSOLE_POLL_S
                 elif wanted is None and shown.blob in old:
-                    last += " (a new system must make new ones, or take the one of host_keys: given)"
+                    last += " (a new system must make a new key, or use the one from host_keys: given)"
                 if keys and shown in keys:
                     break
             if self.clock.now_s() >= end_s:
@@ -206,7 +204,7 @@ class Installer:
                 )
             self.clock.sleep(pause_s)
         replaced = replace(self.member.host, options, keys)
-        self.emit(Note(name, f"its new host key {keys[0]} is written down in {', '.join(map(str, replaced.files))}"))
+        self.emit(Note(name, f"its new host key {keys[0]} is recorded in {', '.join(map(str, replaced.files))}"))
 
     def _from_console(self, shown: HostKey) -> tuple[list[HostKey], str]:
         """The keys that the console tells now, and what that says of the one that is shown; none where it fails: while
@@ -216,7 +214,7 @@ class Installer:
             raise HostError(
                 self.member.name,
                 f"the new system presents {shown}, and nothing confirms that key: set hostwright_host_keys, or "
-                f"look at its console and run `invoke trust --hosts {self.member.name} --fingerprint …`",
+                f"check its console and run `invoke trust --hosts {self.member.name} --fingerprint …`",
             )
         try:
             keys = list(console_keys(self.member.host, command))
@@ -249,8 +247,8 @@ class Installer:
         raise HostError(
             name,
             f"your {'PXE' if install.boot == 'network' else 'image'} installed "
-            f"{found if system else 'something that does not say what it is'}, and hostwright_install says "
-            f"{SYSTEMS[install.os]} {install.release}: correct one of them, then say "
+            f"{found if system else 'an unidentified system'}, but hostwright_install says "
+            f"{SYSTEMS[install.os]} {install.release}: correct one of them, then run "
             f"`invoke rebuild --hosts {name} --from reinstall`",
         )
 
@@ -263,7 +261,5 @@ def _going_on(install: Install, place: Place) -> str:
     """What becomes of an installer that has its seed when nobody serves it any more."""
     left = set(FETCHED) - place.fetched() if install.os == "debian" else set()
     if left:
-        return (
-            f": its installer goes on by itself, and fails at its end, for {', '.join(sorted(left))} are served no more"
-        )
-    return ": its installer has all of its seed and goes on by itself"
+        return f": its installer continues by itself and will fail at its end, without {', '.join(sorted(left))}"
+    return ": its installer has its whole seed and continues by itself"

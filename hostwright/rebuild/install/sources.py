@@ -1,7 +1,7 @@
-"""Where it is learned from that a key which a host shows is the right one; never from the connection that shows it.
+"""Who confirms that a key which a host presents is its own: never the connection that presents it.
 
 In this order: a fingerprint that the operator gives, what the host's console says, the operator's answer to a question
-that shows the old key and the new one. The first that there is decides; a weaker one is not asked after a refusal.
+that shows the old key and the new one. The first available source decides; after a refusal no weaker one is asked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hostwright.transport.identity.keys import HostKey, parse_many
 
 VARIABLE = "hostwright_host_keys"
 TIMEOUT_S = 120.0  #: for the command: a BMC takes tens of seconds to log in and to answer
-YES = "yes"  #: what the operator must write, whole
+YES = "yes"  #: what the operator must type, whole
 _ALIKE = "hostwright_host_key"  #: with what a slip of the variable's name begins
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")  #: 32 bytes in base64 without padding, as ssh-keygen -l prints
 #: Ansible would fill these in. Other braces may be meant for the BMC's own tool.
@@ -86,7 +86,7 @@ def _wrong(name: str, value: Any) -> str:
 
 
 def confirm(host: Host, offered: HostKey, before: Sequence[KnownHost], sources: Sources) -> Confirmed:
-    """Learn whether the key that a host shows is its own; ``before`` is what is written down for it.
+    """Learn whether the key that a host shows is its own; ``before`` is what is recorded for it.
 
     Raises ``Refused`` when it is not, or when there is nobody to ask; both fingerprints are in the sentence.
     """
@@ -96,7 +96,7 @@ def confirm(host: Host, offered: HostKey, before: Sequence[KnownHost], sources: 
                 host.name,
                 f"you gave the fingerprint {sources.fingerprint}, but the host presents {offered}; "
                 f"{_written(before)}. Look at the fingerprint of its {offered.key_type} key on the console: if it is "
-                "not the one that is shown, someone may be between you and the host. Nothing was changed",
+                "not that one, someone may be between you and the host. Nothing was changed",
             )
         return Confirmed((offered,), GIVEN)
     if sources.console:
@@ -105,8 +105,8 @@ def confirm(host: Host, offered: HostKey, before: Sequence[KnownHost], sources: 
             said = ", ".join(map(str, keys))
             raise Refused(
                 host.name,
-                f"the host shows {offered}, and its console says {said}; {_written(before)}. Someone may be between "
-                f"you and the host, or {VARIABLE} asks the wrong one. Nothing was changed",
+                f"the host presents {offered}, but its console says {said}; {_written(before)}. Someone may be between "
+                f"you and the host, or {VARIABLE} queries the wrong host. Nothing was changed",
             )
         return Confirmed(tuple(dict.fromkeys((offered, *keys))), CONSOLE)
     return _asked(host, offered, before, sources.ask)
@@ -134,22 +134,22 @@ def console_keys(host: Host, command: str) -> tuple[HostKey, ...]:
 
 
 def _asked(host: Host, offered: HostKey, before: Sequence[KnownHost], ask: Callable[[str], str] | None) -> Confirmed:
-    facts = f"the host shows {offered}; {_written(before)}"
+    facts = f"the host presents {offered}; {_written(before)}"
     if ask is None:
         raise Refused(
             host.name,
-            f"{facts}. Whether that is right only its console can say: give the fingerprint that it shows "
-            f"(--fingerprint SHA256:…), let {VARIABLE} name a command that prints its keys, or answer in a terminal. "
+            f"{facts}. Only its console can confirm that: give the fingerprint shown there (--fingerprint SHA256:…), "
+            f"set {VARIABLE} to a command that prints its keys, or answer in a terminal. "
             "Nothing was changed",
         )
-    answer = ask(f"{host.name}: {facts}\nIs that the fingerprint on the host's console? Write {YES} to trust it: ")
+    answer = ask(f"{host.name}: {facts}\nIs that the fingerprint on the host's console? Type {YES} to trust it: ")
     if answer.strip() != YES:
         raise Refused(host.name, f"the answer was not {YES}: {facts}. Nothing was changed")
     return Confirmed((offered,), OPERATOR)
 
 
 def _written(before: Sequence[KnownHost]) -> str:
-    """What is written down, for a sentence."""
+    """What is recorded, for a sentence."""
     if not before:
-        return "no key of it is written down"
-    return "written down is " + ", ".join(f"{one.key_type} {one.fingerprint} ({one.where})" for one in before)
+        return "no key is recorded for it"
+    return "recorded: " + ", ".join(f"{one.key_type} {one.fingerprint} ({one.where})" for one in before)

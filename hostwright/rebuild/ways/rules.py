@@ -1,4 +1,4 @@
-"""The rules by which a rebuild takes its way, as a table: the first that has a reason decides. Pure.
+"""The rules that choose the way of a rebuild, as a table: the first that has a reason decides. Pure.
 
 First come those about whether the host can be reached, then its hardware, then its disk, then its layers.
 """
@@ -33,8 +33,8 @@ class Reason:
 class Rule:
     """One rule: ``why`` gives its reasons; none: it does not apply. ``source`` is where it comes from.
 
-    ``refuses``: nothing can be done from here, and the reasons say why. ``gently``: a reboot does. ``cleans``: our own
-    former files are taken off the disk first.
+    ``refuses``: nothing can be done from here, and the reasons say why. ``gently``: a reboot is enough. ``cleans``:
+    Hostwright's old files are deleted from the disk first.
     """
 
     name: str
@@ -55,57 +55,57 @@ def people(found: Diagnosis) -> Iterator[Reason]:
 
 def _key_changed(found: Diagnosis) -> Iterator[Reason]:
     if found.reach == "key changed" and "trust" not in found.tried:
-        yield Reason(found.sentence or "it shows another host key than the one that is known")
+        yield Reason(found.sentence or "it presents a different host key from the known one")
 
 
 def _off(found: Diagnosis) -> Iterator[Reason]:
     if found.reach == "silent" and found.off and "power on" not in found.tried:
         yield Reason(_silent(found))
-        yield Reason("its BMC says that it is switched off")
+        yield Reason("its BMC reports that it is off")
 
 
 def _stays_off(found: Diagnosis) -> Iterator[Reason]:
     if found.reach == "silent" and found.off:
-        yield Reason("it was switched on, and its BMC says that it is off again: look at its power and its BMC")
+        yield Reason("it was powered on, but its BMC reports that it is off again: check its power and its BMC")
 
 
 def _no_bmc_answer(found: Diagnosis) -> Iterator[Reason]:
     if found.reach == "silent" and found.power == "unknown":
-        said = found.power_sentence or "it does not say whether the power is on"
-        yield Reason(f"its BMC is of no help: {said}; and {_silent(found)}")  # a lock holds the beginning only
+        said = found.power_sentence or "it does not report whether the power is on"
+        yield Reason(f"its BMC cannot help: {said}; and {_silent(found)}")  # a lock holds the beginning only
 
 
 def _silent_and_on(found: Diagnosis) -> Iterator[Reason]:
     if found.reach == "silent" and found.usable_bmc and "power cycle" not in found.tried:
         yield Reason(_silent(found))
-        yield Reason("its BMC says that it is switched on")
+        yield Reason("its BMC reports that it is on")
 
 
 def _still_silent(found: Diagnosis) -> Iterator[Reason]:
     if found.reach == "silent" and found.usable_bmc and found.can_reinstall and "reinstall" not in found.tried:
-        yield Reason(f"{_silent(found)}, after its power was cycled too")
+        yield Reason(f"{_silent(found)}, even after a power cycle")
 
 
 def _silent_for_good(found: Diagnosis) -> Iterator[Reason]:
     if found.reach != "silent":
         return
     if not found.has_bmc:
-        hint = ", or have it reinstalled with --from reinstall" if found.can_reinstall == "command" else ""
-        yield Reason(f"{_silent(found)}, and the inventory names no BMC for it: look at its console{hint}")
+        hint = ", or reinstall it with --from reinstall" if found.can_reinstall == "command" else ""
+        yield Reason(f"{_silent(found)}, and the inventory names no BMC for it: check its console{hint}")
     else:
         done = " and ".join(dict.fromkeys(found.tried)) or "nothing"
-        yield Reason(f"{_silent(found)}; tried in vain: {done}; look at its console")
+        yield Reason(f"{_silent(found)}; tried without success: {done}; check its console")
 
 
 def _not_let_in(found: Diagnosis) -> Iterator[Reason]:
     if found.reach != "answers":
-        yield Reason(found.sentence or f"it cannot be looked at: {found.reach}")
+        yield Reason(found.sentence or f"it cannot be diagnosed: {found.reach}")
 
 
 def _unread(found: Diagnosis) -> Iterator[Reason]:
     if found.read is None:
         said = found.sentence or (found.audit.sentence if found.audit else "")
-        yield Reason(f"it answers and cannot be looked at: {said or 'nothing is known of it'}")
+        yield Reason(f"it answers but cannot be diagnosed: {said or 'no reason is known'}")
 
 
 def _hardware(found: Diagnosis) -> Iterator[Reason]:
@@ -116,7 +116,7 @@ def _hardware(found: Diagnosis) -> Iterator[Reason]:
 
 
 def _power_cycle(found: Diagnosis) -> Iterator[Reason]:
-    """Not gently: one failure among them asks for the power to be cut."""
+    """Not gently: one failure among them needs the power to be cut."""
     seen = broken(found)
     if any(not one.cure.gently for one in seen):
         yield from (Reason(one.text, one.key) for one in seen)
@@ -168,14 +168,14 @@ def _failed_before(found: Diagnosis) -> Iterator[Reason]:
 
 
 def _stuck(found: Diagnosis) -> Iterator[Reason]:
-    """What differs is mended first: these may pass with it."""
+    """What differs is repaired first: these may go away with it."""
     if "relayer" not in found.tried and (not found.differs or "repair" in found.tried):
         yield from (Reason(treatment.reason, one.rule) for one, treatment in _treated(found, Stuck) if one.grave)
 
 
 def _repaired_in_vain(found: Diagnosis) -> Iterator[Reason]:
     if "repair" in found.tried and "relayer" not in found.tried:
-        yield from (Reason(f"it was repaired, and still: {one.text}", one.key) for one in _wrong(found))
+        yield from (Reason(f"it was repaired, but still: {one.text}", one.key) for one in _wrong(found))
 
 
 def _differs(found: Diagnosis) -> Iterator[Reason]:
@@ -189,9 +189,9 @@ def _in_vain(found: Diagnosis) -> Iterator[Reason]:
 
 
 def _not_verified(found: Diagnosis) -> Iterator[Reason]:
-    """Taking its layers away would not help where the scheduler is what fails."""
+    """Removing its layers would not help where the scheduler is what fails."""
     if "nothing" in found.tried:
-        yield Reason("it is as planned, and its checks fail or it cannot be brought back to service: see what failed")
+        yield Reason("nothing differs, but its checks fail or it cannot return to service: see what failed")
 
 
 def _as_desired(found: Diagnosis) -> Iterator[Reason]:  # noqa: ARG001 - a rule like the others
@@ -222,10 +222,10 @@ def _silent(found: Diagnosis) -> str:
     return f"it does not answer ({found.sentence})" if found.sentence else "it does not answer"
 
 
-ISSUE, SAFE = "what a rebuild is for: the shortest sound way", "nothing is done to a host that nobody can see"
+ISSUE, SAFE = "the purpose of a rebuild: the least invasive way that can work", "nothing is done to an unseen host"
 
 RULES: tuple[Rule, ...] = (
-    Rule("key-changed", "trust", "a host's identity changes by intent only", _key_changed),
+    Rule("key-changed", "trust", "a host's identity changes on purpose only", _key_changed),
     Rule("off", "power on", ISSUE, _off),
     Rule("stays-off", "hand over", SAFE, _stays_off, refuses=True),
     Rule("bmc-unknown", "hand over", SAFE, _no_bmc_answer, refuses=True),
@@ -242,10 +242,10 @@ RULES: tuple[Rule, ...] = (
     Rule("full", "repair", "resources.room: what installers and repositories take", _full, cleans=True),
     Rule("still-full", "hand over", SAFE, _still_full, refuses=True),
     Rule("tangled", "relayer", "the treatments of the failures: Tangled", _tangled),
-    Rule("failed-before", "relayer", "what was mended and failed is not mended the same way again", _failed_before),
-    Rule("people", "hand over", "the failures' own cures", _for_people, refuses=True),
+    Rule("failed-before", "relayer", "a repair that failed is not tried again", _failed_before),
+    Rule("people", "hand over", "the failures' own fixes", _for_people, refuses=True),
     Rule("stuck", "relayer", "the treatments of the failures: Stuck", _stuck),
-    Rule("repaired-in-vain", "relayer", "the next sound way", _repaired_in_vain),
+    Rule("repaired-in-vain", "relayer", "the next least invasive way", _repaired_in_vain),
     Rule("differs", "repair", ISSUE, _differs),
     Rule("in-vain", "hand over", SAFE, _in_vain, refuses=True),
     Rule("not-verified", "hand over", SAFE, _not_verified, refuses=True),

@@ -1,4 +1,4 @@
-"""Which way a host is rebuilt: the shortest sound one, with its reasons, or the one that was asked for. Pure."""
+"""Which way a host is rebuilt: the least invasive that can work, or the one that was requested. Pure."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from hostwright.rebuild.ways.rules import RULES, Reason, Rule, people
 #: how the power is cycled: cut by the BMC, or a reboot over SSH
 By = Literal["", "bmc", "ssh"]
 
-_LAID = ("provision all layers", "verify", "back to service")
-_AS_FOUND = ("look at it again, and go on as it is found",)
+_PROVISIONED = ("provision all layers", "verify", "return to service")
+_AS_FOUND = ("diagnose it again and continue from there",)
 #: what each way does, in order
 STEPS: dict[Way, tuple[str, ...]] = {
-    "nothing": ("verify", "back to service, if it was taken out"),
-    "repair": ("drain", "provision what differs", "verify", "back to service"),
-    "relayer": ("drain", "take all layers away, in reverse", *_LAID),
-    "power on": ("switch it on by its BMC", "wait until it answers", *_AS_FOUND),
-    "reinstall": ("drain, where it answers", "have a new operating system installed",
-                  "wait until it answers, with the host key that it was given", *_LAID),
-    "trust": ("take its new host key from its console, or ask", *_AS_FOUND),
-    "hand over": ("drain", "lock it, with the reason", "leave it to people"),
+    "nothing": ("verify", "return to service if it was drained"),
+    "repair": ("drain", "provision what differs", "verify", "return to service"),
+    "relayer": ("drain", "remove all layers, last one first", *_PROVISIONED),
+    "power on": ("power it on through its BMC", "wait until it answers", *_AS_FOUND),
+    "reinstall": ("drain it if it answers", "install a new operating system",
+                  "wait until it answers with its new host key", *_PROVISIONED),
+    "trust": ("confirm its new host key through its console", *_AS_FOUND),
+    "hand over": ("drain", "lock it with the reason", "leave it for manual work"),
 }  # fmt: skip
-_CUT = ("drain, where it answers", "cycle its power by its BMC", "wait until it answers", *_AS_FOUND)
+_CUT = ("drain it if it answers", "power-cycle it through its BMC", "wait until it answers", *_AS_FOUND)
 _REBOOT = ("drain", "reboot it over SSH", "wait until it answers", *_AS_FOUND)
-CLEAN = "take former files of ours off its disk"
-HUNG = "(cycle its power, should it not come back from a reboot)"
-_LAYERS: frozenset[Way] = frozenset({"nothing", "repair", "relayer"})  #: ways in which layers are checked or laid
+CLEAN = "delete Hostwright's old files from its disk"
+HUNG = "(power-cycle it if it does not come back from a reboot)"
+_LAYERS: frozenset[Way] = frozenset({"nothing", "repair", "relayer"})  #: ways that check or provision layers
 _POWER: tuple[Way, ...] = ("power on", "power cycle")
-_FINDS_OUT: tuple[Way, ...] = (*_POWER, "trust")  #: announced as "look at it again, and go on as it is found"
+_FINDS_OUT: tuple[Way, ...] = (*_POWER, "trust")  #: announced as "diagnose it again and continue from there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Decision:
 
     ``refusal`` is why nothing can be done from here, else empty: with the way ``nothing`` the host is left as it is,
     with ``hand over`` it is locked with that reason besides. ``escalation`` are the ways that follow, in order, each
-    when the one before it failed, without another word from the operator. ``rules`` are the names of the rule and of
+    when the one before it failed, without asking the operator again. ``rules`` are the names of the rule and of
     the failures behind it, for the record. ``by`` tells how the power is cycled; ``clean``: our former files go first.
     """
 
@@ -61,11 +61,11 @@ class Decision:
 
 
 def decide(diagnosis: Diagnosis, start: Way | None = None) -> Decision:
-    """The shortest sound way for this host; ``start`` (``--from``) asks for another.
+    """The least invasive way that can work for this host; ``start`` (``--from``) requests another.
 
-    A new operating system is installed only where that is configured. What ``start`` asks for is done also to a host
-    whose hardware is broken, which is then said among the reasons; a host that is silent, or whose key changed, is
-    woken or trusted first. Once ``start`` is among the ways that were tried, it asks for nothing more.
+    A new operating system is installed only where that is configured. What ``start`` requests is also done to a
+    host whose hardware is broken, which is then named among the reasons; a host that is silent, or whose key changed,
+    is powered on or trusted first. Once ``start`` is among the ways that were tried, it requests nothing more.
     """
     if start is None or start in diagnosis.tried:
         return _by_rules(diagnosis)
@@ -78,8 +78,8 @@ def decide(diagnosis: Diagnosis, start: Way | None = None) -> Decision:
     if why_not is not None:
         return why_not
     if start != "reinstall" and diagnosis.reach != "answers":
-        return replace(own, reasons=(*own.reasons, f"then {start}, as asked for with --from"))
-    asked = (f"it was asked for with --from {start}", *_said_of_hardware(diagnosis), *_instead(own, start))
+        return replace(own, reasons=(*own.reasons, f"then {start}, as requested with --from"))
+    asked = (f"requested with --from {start}", *_said_of_hardware(diagnosis), *_instead(own, start))
     found = dict.fromkeys([*own.rules[:1], "start", *(one.key for one in broken(diagnosis))])
     return _made(diagnosis, start, asked, tuple(found), clean=own.clean)
 
@@ -89,22 +89,19 @@ def decide_again(
 ) -> Decision:
     """The next way in the same rebuild, with what was tried in ``diagnosis.tried``.
 
-    A new operating system that ``first``, which the operator has seen, did not name is not installed; nor is the power
-    of a host cut whose layers were to be mended, unless that was announced. A host that fell silent over that work is
-    left to it: what is lost is the connection, more often than the host, and the host goes on by itself. Unless it
+    A new operating system that ``first``, which the operator has seen, did not name is not installed; nor is a host
+    power-cycled whose layers were to be repaired, unless that was announced. A host that fell silent during that work
+    is left to it: more often the connection is lost than the host, and its jobs keep running. Unless it
     ``went_down`` for a reboot of that work and did not come back: then nothing runs on it.
     """
     worked_on = _LAYERS & set(diagnosis.tried)
     if diagnosis.reach == "silent" and worked_on and not went_down:
-        why = "the connection was lost while it was worked on; what runs there goes on: run the same command again"
+        why = "the connection was lost while it was being worked on; its jobs keep running: run the same command again"
         return _made(diagnosis, "nothing", (why, diagnosis.sentence), ("lost",), refuses=True)
     now = decide(diagnosis, start)
     because = "; ".join(now.reasons)
     if now.way == "reinstall" and not (start == "reinstall" or "reinstall" in (first.way, *first.escalation)):
-        why = (
-            f"only a new operating system is left ({because}), and that was not announced: ask for it with "
-            "--from reinstall"
-        )
+        why = f"only a reinstall is left ({because}), and that was not announced: request it with --from reinstall"
         return _made(diagnosis, "hand over", (why,), now.rules, refuses=True)
     announced = first.way in _FINDS_OUT or now.way in first.escalation or went_down
     if now.way in _POWER and worked_on and not announced:
@@ -174,28 +171,28 @@ def _escalation(diagnosis: Diagnosis, way: Way) -> tuple[Way, ...]:
 
 
 def _forbids(diagnosis: Diagnosis, start: Way, own: Decision) -> Decision | None:
-    """Why the way that was asked for cannot be taken; ``None`` where it can."""
+    """Why the requested way cannot be taken; ``None`` where it can."""
     if start != "reinstall":
         if diagnosis.reach != "answers" or diagnosis.read is None:
             return own if own.refusal or own.way in ("reinstall", "hand over") else None
         misfit = "; ".join(diagnosis.refusals)
         return _made(diagnosis, "nothing", (misfit,), ("misfit",), refuses=True) if misfit else None
     if not diagnosis.can_reinstall:
-        why = "no reinstall is configured for it: give hostwright_install, or hostwright_reinstall, in the inventory"
+        why = "no reinstall is configured for it: set hostwright_install or hostwright_reinstall in the inventory"
         return _made(diagnosis, "nothing", (why,), ("start",), refuses=True)
     if diagnosis.can_reinstall == "command" or diagnosis.usable_bmc:
         return None
     if not diagnosis.has_bmc:
-        why = "it has no BMC in the inventory, over which it would be reinstalled: give hostwright_bmc"
+        why = "reinstalling it needs a BMC, and the inventory names none: set hostwright_bmc"
         return _made(diagnosis, "nothing", (why,), ("start",), refuses=True)
-    said = _notes(diagnosis) or ("its BMC does not say whether the power is on",)
+    said = _notes(diagnosis) or ("its BMC does not report whether the power is on",)
     return _made(diagnosis, "hand over", said, ("bmc-unknown",), refuses=True)
 
 
 def _notes(diagnosis: Diagnosis) -> tuple[str, ...]:
-    """What is to be known of a BMC that cannot be used."""
+    """Why a BMC cannot be used."""
     if diagnosis.foreign_bmc:
-        return ("it answers while its BMC says that it is off: the BMC is another host's, or lies, and is not used",)
+        return ("it answers, but its BMC reports that it is off: that BMC is wrong or another host's, and is not used",)
     if diagnosis.power == "unknown" and diagnosis.power_sentence:
         return (f"its BMC cannot be used: {diagnosis.power_sentence}",)
     return ()
@@ -206,7 +203,7 @@ def _said_of_hardware(diagnosis: Diagnosis) -> tuple[str, ...]:
 
 
 def _instead(own: Decision, start: Way) -> tuple[str, ...]:
-    """What the rules would have done, where that is something else."""
+    """What the rules would have chosen, where that is something else."""
     if own.way == start:
         return own.reasons
-    return (f"by itself it would be: {own.way}, for {'; '.join(own.reasons)}",)
+    return (f"without --from it would be {own.way}: {'; '.join(own.reasons)}",)

@@ -19,7 +19,7 @@ BYSTANDER = "bystander"
 EXPECTED = {
     PASSWORD: ("hand over", "refuses the user"),
     CLOSED: ("hand over", "refuses the connection: is its web server on"),
-    LIAR: ("power cycle + hand over", "tried in vain: power cycle"),
+    LIAR: ("power cycle + hand over", "tried without success: power cycle"),
 }
 STATES = {
     PASSWORD: "off, and its BMC takes no password",

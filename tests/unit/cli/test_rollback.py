@@ -339,7 +339,7 @@ def test_every_host_goes_back_and_it_is_said_what_the_inventory_wants(
     assert did == [("rollback", ("tensorflow-2.9", "tensorflow-2.9"))]
     said = " ".join(capsys.readouterr().err.split())
     assert "back to tensorflow-2.9: gpu01 (verified 2026-11-02T08:00:00Z), gpu02" in said
-    assert "The inventory says tensorflow-2.9.3: an audit will call it intent" in said
+    assert "The inventory still says tensorflow-2.9.3: audits report that as intent" in said
 
 
 def test_check_shows_the_plan_and_runs_nothing(
@@ -369,7 +369,7 @@ def test_one_host_that_cannot_go_back_keeps_all_from_being_touched(
     document = json.loads(out)
     assert [error["host"] for error in document["errors"]] == ["gpu02"]
     assert document["untouched"] == ["gpu01", "gpu02"]
-    assert "nothing was touched: leave out the hosts that cannot go back" in " ".join(err.split())
+    assert "nothing was changed: exclude the hosts that cannot go back" in " ".join(err.split())
 
 
 def test_records_are_asked_for_without_root() -> None:

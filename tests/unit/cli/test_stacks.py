@@ -51,7 +51,7 @@ def test_a_stack_at_80_columns() -> None:
     assert "for ubuntu 20.04, ubuntu 22.04, debian 11" in words
     assert "roles base, driver, cuda, cudnn, environment, tensorflow, container" in words
     assert "stand-ins none" in words
-    assert "ubuntu 22.04 planned from made-up facts; no host took part" in words
+    assert "ubuntu 22.04 planned from made-up facts, without a host" in words
     assert "debian 11 audit, doctor, plan, provision, rebuild, remove, verify on lab hosts (" in words
     assert "stand-ins for container-toolkit-key, cuda-pin, cuda-repository, cudnn, driver, fabric-manager" in words
 

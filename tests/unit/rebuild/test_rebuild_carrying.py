@@ -194,7 +194,7 @@ def test_a_repair_that_fails_is_followed_by_what_was_announced(start):
     assert world.done == ["provision", "remove", "provision", "verify"]
     notes = [event.text for event in world.events if isinstance(event, Note)]
     assert notes[0] == "repair failed: it broke"
-    assert notes[1].startswith("relayer: it was repaired, and still: ")
+    assert notes[1].startswith("relayer: it was repaired, but still: ")
 
 
 @pytest.mark.parametrize("error", [Refused("gpu07", "the GPU is in use"), ArtifactError("no such file")])
@@ -380,7 +380,7 @@ def test_a_host_that_waited_for_its_turn_is_looked_at_again(start, monkeypatch: 
     fell_ill = World([answers(differs=("cuda",)), silent()])
     record = start(fell_ill)
     assert (record.outcome, fell_ill.done) == ("failed", [])
-    assert "repair was shown, and when its turn came it would be power cycle" in record.sentence
+    assert "the way shown was repair, but when its turn came it was power cycle" in record.sentence
     the_same = World([silent(), silent(), answers()])
     assert start(the_same).ways == ("power cycle", "nothing")
 

@@ -49,7 +49,7 @@ def show_rebuilt(members: Sequence[Member], rebuilt: Rebuilt, *, as_json: bool) 
     out.print(rebuilds_table(results.values))
     show_errors(rebuilt.errors)
     if results.untouched:
-        out.print(Text(f"{fold(results.untouched)}: not begun, {results.stopped_because}", style="yellow"))
+        out.print(Text(f"{fold(results.untouched)}: not started, {results.stopped_because}", style="yellow"))
     show_stand_ins(members, out)
     out.print(Text(f"run {rebuilt.run}: `invoke runs.show --run {rebuilt.run}` shows every step", style="dim"))
 
@@ -86,7 +86,7 @@ def decisions_table(decisions: Mapping[str, Decision]) -> RenderableType:
 
 
 def rebuilds_table(rebuilds: tuple[Rebuild, ...]) -> RenderableType:
-    """One line a host, and the sentence of each that is not back."""
+    """One line per host, and the sentence of each that is not back."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("host", "outcome", "way", "time", "phases"):
         table.add_column(column, overflow="fold")

@@ -1,4 +1,4 @@
-"""``invoke rebuild --report``: how long rebuilds took, against the ten minutes."""
+"""``invoke rebuild --report``: how long rebuilds took, against the target of ten minutes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _row(one: Times, style: str = "") -> tuple[RenderableType, ...]:
 
 
 def _last(rebuilds: Iterable[Rebuild]) -> Table:
-    """How each host's last rebuild ended; hosts of which the same is to be said in one line."""
+    """How each host's last rebuild ended; hosts that ended alike share one line."""
     shown = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("hosts", "last rebuild", "way", "ended"):
         shown.add_column(column, overflow="fold")

@@ -91,7 +91,7 @@ def _url(text: str) -> str:
     except ValueError:
         raise _wrong(text, expected) from None
     if parts.username is not None or parts.password is not None:
-        raise ValueError("a URL with a user or a password is not taken: every user of the new host could read it")
+        raise ValueError("a URL with a user or a password is not accepted: every user of the new host could read it")
     if not named[0]:
         raise _wrong(text, expected)
     return text
@@ -155,7 +155,7 @@ def _hash(value: Any) -> Any:
 def command_text(text: str) -> str:
     """A command for ``/bin/sh``. Raises ``ValueError`` for what no shell can be given."""
     if template := _TEMPLATE.search(text):
-        raise ValueError(f"found the template {template[0]!r}, which is not filled in here")
+        raise ValueError(f"found the template {template[0]!r}, which is not expanded here")
     if not text.strip() or "\0" in text or not _encodable(text):
         raise _wrong(text, "a command for /bin/sh")
     return text

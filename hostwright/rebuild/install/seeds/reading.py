@@ -42,7 +42,7 @@ def read_reinstall(host: Host) -> Reinstall | None:
 
 
 def _wanted(host: Host, name: str) -> bool:
-    """Whether a host has these settings. An empty variable of a stronger level takes away what a group gives."""
+    """Whether a host has these settings. An empty variable of higher precedence overrides what a group sets."""
     given = {one: _written(host, one) for one in (INSTALL, REINSTALL)}
     if given[INSTALL] and given[REINSTALL]:
         raise InputError(
@@ -75,7 +75,10 @@ def _conflicts(install: Install) -> Iterator[tuple[str, str]]:
     if not install.user:
         yield "user", "is needed: the user that the new system gets, and that Hostwright logs in as"
     elif install.user in v.RESERVED_USERS:
-        yield "user", f"{install.user!r} cannot be made by an installer; name another user that Hostwright logs in as"
+        yield (
+            "user",
+            f"{install.user!r} cannot be created by an installer; name another user to log in as",
+        )
     if not install.path:
         yield "path", "is needed: the name under which the installer finds its seed"
     if not (install.allow_from or install.network.fixed):
@@ -87,7 +90,7 @@ def _conflicts(install: Install) -> Iterator[tuple[str, str]]:
     if install.layout == "raid1" and install.second_disk is None:
         yield "second_disk", "is needed for the layout raid1"
     elif install.layout != "raid1" and install.second_disk is not None:
-        yield "second_disk", f"is not used by the layout {install.layout}: take it away, or say layout: raid1"
+        yield "second_disk", f"is not used by the layout {install.layout}: remove it, or set layout: raid1"
     elif install.second_disk == install.disk:
         yield "second_disk", "is the same as disk"
     yield from _conflicts_debian(install) if install.os == "debian" else _conflicts_ubuntu(install)
@@ -95,7 +98,7 @@ def _conflicts(install: Install) -> Iterator[tuple[str, str]]:
 
 def _conflicts_given(reinstall: Reinstall) -> Iterator[tuple[str, str]]:
     if not reinstall.serve:
-        yield "serve", "is needed where host_keys is given: this machine's address and a port, like 10.0.0.1:8098"
+        yield "serve", "is needed with host_keys: given: this machine's address and a port, like 10.0.0.1:8098"
     if reinstall.path and not reinstall.allow_from:
         yield "allow_from", WHO_IS_NEEDED
 
@@ -115,7 +118,7 @@ def _conflicts_ubuntu(install: Install) -> Iterator[tuple[str, str]]:
         if disk is not None and release == FIRST_AUTOINSTALL and (disk.vendor or disk.size == "smallest"):
             yield (
                 key,
-                f"the first installers of Ubuntu {install.release} pass over vendor and size: smallest, and would "
+                f"the first installers of Ubuntu {install.release} ignore vendor and size: smallest, and would "
                 "overwrite another disk: give serial or model",
             )
 
@@ -124,7 +127,7 @@ def _conflicts_debian(install: Install) -> Iterator[tuple[str, str]]:
     if "." in install.release:
         yield "release", f"found {install.release!r}, expected a release of Debian, like '11'"
     if install.layout == "raid1":
-        yield "layout", f"raid1 is written for Ubuntu's installer only: take lvm or direct, or {REINSTALL}"
+        yield "layout", f"raid1 is written for Ubuntu's installer only: use lvm or direct, or {REINSTALL}"
     if set(install.disk.match) != {"path"}:
         yield "disk", "Debian's installer needs a path; /dev/disk/by-id/… names a disk by its model and serial number"
     if install.network.fixed and not (install.network.gateway and install.network.nameservers):

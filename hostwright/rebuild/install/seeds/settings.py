@@ -37,7 +37,7 @@ class Disk:
     def __post_init__(self) -> None:
         """Refuse a disk of which nothing is said: it would be any disk."""
         if not self.match:
-            raise ValueError("nothing says which disk it is: give its path, or a serial, model, vendor, size or ssd")
+            raise ValueError("no disk is named: give its path, or a serial, model, vendor, size or ssd")
 
     @property
     def match(self) -> dict[str, str | bool]:
@@ -65,7 +65,7 @@ class Network:
         if self.interface and self.mac:
             raise ValueError("interface and mac are both given; give one of them")
         if not self.fixed and (self.gateway or self.nameservers):
-            raise ValueError("gateway and nameservers go with a fixed address; with dhcp they come from there")
+            raise ValueError("gateway and nameservers go with a fixed address; with dhcp the server gives them")
         if self.fixed and not (self.interface or self.mac):
             raise ValueError("a fixed address needs the interface that gets it: give interface or mac")
         if self.gateway and ipaddress.ip_address(self.gateway) not in self.ip.network:

@@ -78,13 +78,13 @@ def test_one_run_is_shown_host_by_host(place: Path, capsys: pytest.CaptureFixtur
         '"var": ["cuda_version=11.2"]',
         "1 failed, 1 interrupted",
         "gpu01  failed  base hung",
-        "look 1: 1 change to tf: cuda 1",
+        "plan 1: 1 change to tf: cuda 1",
         "cuda: failed with status 255, 1.0 s, 1 of 3 steps",
         "cuda: ok, 2.5 s, 1 of 3 steps, job of run0 of bob@desk",
         "✓ 2.5 s  toolkit  2 tries",
-        "✗ 0.0 s  toolkit  cut off",
-        "base: not seen to end, 0.0 s, 0 of 1 step",
-        "tried again: connection, try 2, after 1.5 s: reset",
+        "✗ 0.0 s  toolkit  interrupted",
+        "base: no end recorded, 0.0 s, 0 of 1 step",
+        "retried: connection, try 2, after 1.5 s: reset",
         "rebooted, back after 1 min 30 s: nouveau",
         "gpu02  interrupted",
         "waiting",
@@ -98,7 +98,7 @@ def test_one_run_is_shown_host_by_host(place: Path, capsys: pytest.CaptureFixtur
 def test_a_host_as_desired_says_so(place: Path, capsys: pytest.CaptureFixture[str]):
     record(place, 0, events.Observed("gpu01", Plan("gpu01", "tf")), events.HostEnded("gpu01", "as desired"))
     shown()
-    assert "look 1: as desired, tf" in capsys.readouterr().out
+    assert "plan 1: as desired, tf" in capsys.readouterr().out
 
 
 def test_a_run_that_was_recorded_before_the_four_kinds_is_shown_whole(place: Path, capsys: pytest.CaptureFixture[str]):
@@ -112,8 +112,8 @@ def test_a_run_that_was_recorded_before_the_four_kinds_is_shown_whole(place: Pat
     for words in (
         "run0  provision  exit 1",
         "gpu01  changed",
-        "look 1: 3 changes to tensorflow-2.9: base 2, driver 1",
-        "look 3: as desired, tensorflow-2.9",
+        "plan 1: 3 changes to tensorflow-2.9: base 2, driver 1",
+        "plan 3: as desired, tensorflow-2.9",
         "rebooted, back after 1 min 30 s: nouveau drives 0000:3b:00.0, and gives it back only then",
         "NVIDIA driver",
         "gpu02  failed  Secure Boot is on",
@@ -196,7 +196,7 @@ def test_a_damaged_record_is_shown_as_far_as_it_goes(place: Path, capsys: pytest
         file.write('{"kind": "no\n' + "".join(json.dumps(one) + "\n" for one in wrong))
     assert shown(steps=True) == 0
     out = capsys.readouterr().out
-    assert "1 line of the record" in out
+    assert "not shown: 1 damaged line of the record" in out
     assert 'new {"more": 1}' in out
     assert "a plan that cannot be read" in out
     journal.path.write_text("")

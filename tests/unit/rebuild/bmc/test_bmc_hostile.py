@@ -169,7 +169,7 @@ def test_a_redirection_on_the_server_itself_is_followed() -> None:
 def test_redirections_in_a_circle_come_to_an_end() -> None:
     machine = Machine()
     machine.overrides["GET", SYSTEM] = lambda *_: (302, {"Location": SYSTEM}, b"")
-    assert "sends us in a circle" in str(failure(machine))
+    assert "redirects in a circle" in str(failure(machine))
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])

@@ -115,7 +115,7 @@ def test_whatever_is_written_is_a_plain_url_or_refused(text: str) -> None:
 @pytest.mark.parametrize("text", ["https://admin:hunter22@bmc07", "admin:hunter22@bmc07", "https://a:hunter[22@b"])
 def test_a_login_in_the_address_is_refused_and_not_repeated(text: str) -> None:
     (line,) = mistakes(**{**ENOUGH, "hostwright_bmc": text})
-    assert "holds a login: it belongs into hostwright_bmc_user" in line
+    assert "contains a login: put that into hostwright_bmc_user" in line
     assert "hunter" not in line
 
 
@@ -129,24 +129,24 @@ def test_all_mistakes_are_told_at_once_with_their_places() -> None:
     )
     assert [line.partition(": ")[0] for line in lines] == [f"hosts.yml:{n}:3" for n in (2, 3, 4, 5, 1, 1)]
     assert "did you mean 'hostwright_bmc_user'?" in lines[0]
-    assert "has a line break or another control character" in lines[1]
+    assert "contains a line break or another control character" in lines[1]
     assert "expected a duration such as 90" in lines[2]
     assert "found 'perhaps', expected true or false" in lines[3]
-    assert "is given and hostwright_bmc_user is not" in lines[4]
-    assert "over http:// the password can be read on the way" in lines[5]
+    assert "is set, but hostwright_bmc_user is not" in lines[4]
+    assert "over http:// the password can be read in transit" in lines[5]
 
 
 def test_one_source_of_the_password_is_needed_and_no_more() -> None:
     (line,) = mistakes(hostwright_bmc="bmc07", hostwright_bmc_user="admin")
     assert "neither hostwright_bmc_password nor hostwright_bmc_password_command" in line
     (line,) = mistakes(**ENOUGH, hostwright_bmc_password_command="pass show bmc")
-    assert "hostwright_bmc_password as well: which of them counts?" in line
+    assert "hostwright_bmc_password as well: set one of them to null" in line
 
 
 def test_a_bmc_without_tls_wants_to_be_meant_and_is_noted() -> None:
     plain = read(hostwright_bmc="http://bmc07", hostwright_bmc_insecure=True)
     assert plain.insecure
-    assert "without TLS: its password can be read on the way" in plain.notes[0]
+    assert "without TLS: its password can be read in transit" in plain.notes[0]
     assert read().notes == ()
 
 
@@ -211,7 +211,7 @@ def test_what_a_failing_command_printed_is_not_repeated() -> None:
 
 def test_a_command_that_does_not_end_is_ended_with_all_that_it_began(tmp_path: Path) -> None:
     record = shlex.quote(str(tmp_path / "pid"))
-    with pytest.raises(BmcError, match="it does not end"):
+    with pytest.raises(BmcError, match="it did not end in time"):
         password_of(command(f"sleep 300 & echo $! >{record}; wait"), timeout_s=0.5)
     pid = int((tmp_path / "pid").read_text())
     deadline_s = time.monotonic() + 10

@@ -114,7 +114,7 @@ def test_a_certificate_of_nobody_known_is_refused(authority: Authority) -> None:
     context, _ = authority.self_signed(HERE)
     sentence = refused(context)
     assert "is not trusted (self-signed certificate)" in sentence
-    assert "as PEM file in hostwright_bmc_ca" in sentence
+    assert "as a PEM file in hostwright_bmc_ca" in sentence
 
 
 def test_a_certificate_that_signs_itself_is_taken_when_it_is_given(authority: Authority) -> None:
@@ -134,7 +134,7 @@ def test_a_certificate_of_a_known_authority_is_taken(authority: Authority) -> No
 
 def test_a_known_authority_does_not_make_another_name_right(authority: Authority) -> None:
     context, _ = authority.server(ELSEWHERE)
-    assert "is made out to another name" in refused(context, authority.pem)
+    assert "is issued for another name" in refused(context, authority.pem)
 
 
 def test_another_authority_is_not_enough(authority: Authority, tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_the_status_changes_nothing(site: Site, capsys: pytest.CaptureFixture[st
     assert site.power("status", "gpu01,gpu02") == 0
     said = capsys.readouterr().out
     assert "PowerEdge R750xa" in said
-    assert "without TLS: its password can be read on the way" in said
+    assert "without TLS: its password can be read in transit" in said
     assert PASSWORD not in said
     assert site.machines["gpu01"].orders == site.machines["gpu02"].orders == []
 
@@ -129,7 +129,7 @@ def test_who_switched_a_host_is_in_the_records(site: Site, tmp_path: Path) -> No
 def test_a_host_that_does_not_answer_is_not_protected(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     assert site.power("off") == 0
     said = capsys.readouterr().out
-    assert "who uses it was not looked at, for it does not answer: 127.0.0.1:" in said
+    assert "its users were not checked, because it does not answer: 127.0.0.1:" in said
     assert "console: ssh bmc, then console com2" in said
     assert site.machines["gpu01"].orders == [{"ResetType": "GracefulShutdown"}]
 
@@ -158,7 +158,7 @@ def test_a_host_that_answers_and_cannot_be_asked_is_left_alone(
     assert site.power(order, as_json=True) == 1
     (told,) = json.loads(capsys.readouterr().out)["errors"]
     assert told["kind"] == "Refused"
-    assert f"nobody can tell whether it is in use: {error.sentence}. To" in told["sentence"]
+    assert f"whether it is in use cannot be determined: {error.sentence}. To" in told["sentence"]
     assert site.machines["gpu01"].asked == []
 
 
@@ -225,7 +225,7 @@ def test_a_host_boots_once_from_the_network_or_from_an_image(site: Site, capsys:
     assert "it boots once from the network" in capsys.readouterr().out
     assert site.power("cycle", "gpu02", boot="media", image=IMAGE) == 0
     assert (second.image, second.boot["BootSourceOverrideTarget"]) == (IMAGE, "Cd")
-    assert "invoke power cycle --boot disk takes it out" in capsys.readouterr().out
+    assert "invoke power cycle --boot disk removes it" in capsys.readouterr().out
     assert site.power("cycle", "gpu02", boot="disk") == 0
     assert (second.image, second.boot["BootSourceOverrideEnabled"]) == (None, "Disabled")
     assert second.count("POST", RESET) == 2
@@ -233,7 +233,7 @@ def test_a_host_boots_once_from_the_network_or_from_an_image(site: Site, capsys:
 
 def test_a_host_that_is_on_is_not_told_what_to_boot_some_day(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     assert site.power("on", "gpu01", boot="network") == 1
-    assert "say `invoke power cycle --boot network`" in " ".join(capsys.readouterr().err.split())
+    assert "run `invoke power cycle --boot network`" in " ".join(capsys.readouterr().err.split())
     assert site.machines["gpu01"].boot["BootSourceOverrideEnabled"] == "Disabled"
 
 
@@ -248,8 +248,8 @@ def test_an_order_that_fails_leaves_nothing_to_boot_from(site: Site) -> None:
     ("order", "options", "sentence"),
     [
         ("cycle", {"boot": "floppy"}, "found 'floppy', expected one of network, media, disk"),
-        ("off", {"boot": "network"}, "is for on and cycle"),
-        ("status", {"boot": "network"}, "is for on and cycle"),
+        ("off", {"boot": "network"}, "applies only to on and cycle"),
+        ("status", {"boot": "network"}, "applies only to on and cycle"),
         ("cycle", {"boot": "media"}, "--boot media needs --image URL"),
         ("cycle", {"image": IMAGE}, "--boot media needs --image URL"),
         ("cycle", {"boot": "network", "image": IMAGE}, "--boot media needs --image URL"),

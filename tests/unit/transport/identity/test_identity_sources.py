@@ -114,7 +114,7 @@ def test_without_a_terminal_it_is_refused_with_both_keys_and_what_to_do() -> Non
         confirm(HOST, NEW, BEFORE, Sources())
     for said in (NEW.fingerprint, OLD.fingerprint, "--fingerprint", "hostwright_host_keys", "in a terminal"):
         assert said in str(caught.value)
-    with pytest.raises(Refused, match="no key of it is written down"):
+    with pytest.raises(Refused, match="no key is recorded for it"):
         confirm(HOST, NEW, (), Sources())
 
 

@@ -196,7 +196,7 @@ def test_a_known_key_is_said_to_be_known(site: Site, pair: KeyPair, told: Callab
     before = site.known_hosts.stat()
     assert site.trust() == TRUSTED
     assert os.path.samestat(site.known_hosts.stat(), before)
-    assert f"gpu07 as known: {pair.public}; nothing was changed" in told()
+    assert f"gpu07 already known: {pair.public}; nothing was changed" in told()
 
 
 def test_a_revoked_key_is_refused_whoever_says_that_it_is_right(site: Site, pair: KeyPair) -> None:
