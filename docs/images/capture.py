@@ -1,13 +1,14 @@
 """Remakes the pictures of the documents: types commands in a real terminal and draws what it showed.
 
     invoke lab.up --hosts gpu01,gpu02 --bmc
+    invoke mirror --stack lab
     invoke lab.reset --hosts gpu01,gpu02
     python docs/images/capture.py provision
     python docs/images/capture.py rebuild
 
-It needs tmux and the lab's two hosts as freshly reset (rebuild: provisioned), and takes three minutes each. Nothing in
-a picture is made up: it is the terminal's own screen with its colours, drawn by rich, which would load a font from the
-web if it were let.
+It needs tmux and the lab's two hosts freshly reset (for rebuild: provisioned), and takes three minutes each. Nothing in
+a picture is made up: it is the terminal's own screen with its colours, drawn by rich. The form of the drawing is our
+own, because rich's loads a font from the web.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import io
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from rich.console import Console
@@ -40,8 +42,11 @@ COLUMNS, LINES = 112, 60
 PATIENCE_S = 900  #: for one command
 FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 TMUX = ("tmux", "-L", f"capture-{os.getpid()}", "-f", os.devnull)
-#: The shell tells tmux, and not the screen, when it is ready for the next command.
-SHELL = ("env", "PS1=$ ", "PROMPT_COMMAND=tmux wait-for -S ready", "TIMEFORMAT=%1R s", "bash", "--norc", "--noprofile")
+PROMPT = "$ "
+POLL_S = 0.1  #: between two looks whether the prompt is there
+#: The shell tells tmux, and not the screen, when a command has ended.
+SETTINGS = (f"PS1={PROMPT}", "PROMPT_COMMAND=tmux wait-for -S ready", "TIMEFORMAT=%1R s")
+SHELL = ("env", *SETTINGS, "bash", "--norc", "--noprofile")
 
 #: rich fills this in; its own form names a font on a server
 DRAWING = f"""\
@@ -72,16 +77,24 @@ def tmux(*words: str) -> str:
     return subprocess.run([*TMUX, *words], check=True, capture_output=True, text=True, timeout=PATIENCE_S).stdout
 
 
+def await_prompt() -> None:
+    """Wait until the last command has ended and the prompt is on the screen: what is typed earlier is shown twice."""
+    tmux("wait-for", "ready")
+    end_s = time.monotonic() + PATIENCE_S
+    while tmux("capture-pane", "-p").split()[-1:] != PROMPT.split() and time.monotonic() < end_s:
+        time.sleep(POLL_S)
+
+
 def screen(commands: tuple[str, ...]) -> str:
     """Type commands, each when the one before has ended, and return the screen with its escape sequences."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     size = ("-x", str(COLUMNS), "-y", str(LINES))
     tmux("new-session", "-d", *size, "-c", str(CHECKOUT), "env", f"PATH={path}", *SHELL)
     try:
-        tmux("wait-for", "ready")
-        for command in ("clear", *commands):  # what is typed before the shell's first prompt is shown twice
+        await_prompt()
+        for command in ("clear", *commands):
             tmux("send-keys", command, "Enter")
-            tmux("wait-for", "ready")
+            await_prompt()
         return tmux("capture-pane", "-e", "-p")
     finally:
         tmux("kill-server")
