@@ -31,7 +31,7 @@ def make_console(*, stderr: bool = False) -> Console:
 
 
 def show_plan(host_plan: HostPlan) -> RenderableType:
-    """A host's plan as text: one line per change (have → want), the diff of each file, and what can be known only later."""
+    """A host's plan as text: one line per change (have → want), the diff of each file, what is only known later."""
     plan = host_plan.plan
     notes = [Text(f"  {printable(note)}", style="yellow") for note in host_plan.notes]
     if plan.empty:

@@ -11,14 +11,14 @@ from hostwright.cli.tasks.options import REACHED, ends, helps
 @task(
     help=helps(
         "inventory",
-        stack="fetch the files of this stack (inventory/stacks/NAME.yml; default: those of the hosts' stacks)",
+        stack="download only the files of this stack (default: those of all hosts' stacks)",
         from_="copy files from this directory first, and download only the missing ones",
     ),
     auto_shortflags=False,
 )
 @ends
 def mirror(c: Context, stack: str = "", inventory: str = "", from_: str = "") -> int:
-    """Download a stack's files to this machine once, and verify their checksums."""
+    """Download the files of stacks to this machine once, and verify their checksums."""
     from hostwright.cli.verbs import inventory as verb
 
     return verb.mirror(Selection(inventory=inventory), stack=stack, source=from_)

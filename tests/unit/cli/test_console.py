@@ -47,7 +47,7 @@ def test_who_is_at_work_and_who_locked_the_host_stands_beside_its_plan():
     )
     assert "locked by ann: RMA" in text
     assert "in use by python3" in text
-    assert "provision wants --drain or --force (replaces the driver)" in text
+    assert "provision needs --drain or --force (replaces the driver)" in text
     assert "\x1b" not in text
     assert "locked by ann" in shown(show_plan(HostPlan(Plan("gpu01", "tf"), notes=("locked by ann",))))
 
