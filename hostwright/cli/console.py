@@ -79,7 +79,7 @@ def _diff_style(line: str) -> str:
 def show_error(error: HostwrightError) -> RenderableType:
     """An error as the operator should read it: the sentence first, then the step and the end of its output."""
     if isinstance(error, SeveralFailed):
-        return Group(*(show_error(one) for one in error.errors))
+        return Group(*(show_error(part) for part in error.errors))
     parts: list[RenderableType] = [Text(printable(str(error)), style="bold red")]
     if isinstance(error, StepFailed):
         step = error.step

@@ -86,7 +86,7 @@ def summary(done: Iterable[Mirrored]) -> Table:
     table = Table(box=None, pad_edge=False)
     for title in ("artifact", "file", "bytes", "sha256", ""):
         table.add_column(title, justify="right" if title == "bytes" else "left", no_wrap=title != "file")
-    for one in done:
-        notes = [one.came, *(["pinned now"] if one.pinned else []), *(["STAND-IN"] if one.stand_in else [])]
-        table.add_row(one.name, one.file, f"{one.size:,}", one.sha256[:12], ", ".join(notes))
+    for file in done:
+        notes = [file.came, *(["pinned now"] if file.pinned else []), *(["STAND-IN"] if file.stand_in else [])]
+        table.add_row(file.name, file.file, f"{file.size:,}", file.sha256[:12], ", ".join(notes))
     return table

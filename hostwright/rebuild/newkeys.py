@@ -42,7 +42,7 @@ class Told:
 
     def to_json(self) -> dict[str, Any]:
         """The host as JSON values."""
-        before = [{**_key(one.key_type, one.fingerprint), "where": one.where} for one in self.replaced.before]
+        before = [{**_key(key.key_type, key.fingerprint), "where": key.where} for key in self.replaced.before]
         return {
             "host": self.replaced.host,
             "result": self.result,
@@ -84,7 +84,9 @@ def trust(
 
     looked = on_each(tuple(by_name), look, stop=lambda: None)
     # one after the other: a person answers one question at a time
-    settled = _one_by_one([partial(_settle, by_name[one.host], one, ask) for one in looked.values], tell)
+    settled = _one_by_one(
+        [partial(_settle, by_name[offered_key.host], offered_key, ask) for offered_key in looked.values], tell
+    )
     return KeyResults(settled.told, (*looked.errors, *settled.errors))
 
 
@@ -108,12 +110,12 @@ def _one_by_one(works: Sequence[Callable[[], Told]], tell: Callable[[Told], None
 
 def read_console_commands(members: Members) -> dict[str, str]:
     """Each host's console command. Raises ``InputErrors`` with every mistake, before any host is asked."""
-    mistakes, found = Mistakes(), dict[str, str]()
+    mistakes, commands = Mistakes(), dict[str, str]()
     for name, member in members.by_name.items():
         with mistakes:
-            found[name] = read_console_command(member.host)
+            commands[name] = read_console_command(member.host)
     mistakes.refuse()
-    return found
+    return commands
 
 
 def _look(member: Member, sources: Sources) -> OfferedKey:

@@ -94,7 +94,7 @@ def power(
     order.check()
     by_name, bmcs = members.by_name, read_bmcs(members)
 
-    def one(name: str) -> Powered:
+    def carry_out(name: str) -> Powered:
         notes = bmcs[name].notes
         if order.name in DISTURBING and not order.force:
             notes += _allowed(connections, by_name[name], order.name)
@@ -109,7 +109,7 @@ def power(
             recording = stack.enter_context(
                 recorded("power", roster, members, connections, audience=audience, options=options, shown=False)
             )
-        results: Results[Powered] = on_each(tuple(by_name), one, stop=connections.close)
+        results: Results[Powered] = on_each(tuple(by_name), carry_out, stop=connections.close)
         if recording is not None:
             _record(recording, results)
     return RunResults(recording.run.id if recording else "", results, FAILED if results.errors else AS_DESIRED)
@@ -117,15 +117,15 @@ def power(
 
 def read_bmcs(members: Members) -> dict[str, Bmc]:
     """Every host's BMC. Raises ``InputErrors`` that name those without, before anything is done to any host."""
-    mistakes, found = Mistakes(), dict[str, Bmc]()
+    mistakes, bmcs = Mistakes(), dict[str, Bmc]()
     for name, member in members.by_name.items():
         with mistakes:
             bmc = read_means(member.host).bmc
             if bmc is None:
                 raise InputError(f"{name} has no BMC in the inventory: set {ADDRESS}", "--hosts")
-            found[name] = bmc
+            bmcs[name] = bmc
     mistakes.refuse()
-    return found
+    return bmcs
 
 
 def _record(recording: Recording, results: Results[Powered]) -> None:

@@ -67,13 +67,13 @@ class Records:
 
 def _prepare(db: sqlite3.Connection) -> None:
     """Give a new file its tables. Raises ``InputError`` for another version's file and for another program's."""
-    found = db.execute("PRAGMA user_version").fetchone()[0]
-    if found > VERSION:
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version > VERSION:
         raise InputError(
-            f"was written by a newer Hostwright (schema {found}; this one reads up to {VERSION}): upgrade Hostwright "
+            f"was written by a newer Hostwright (schema {version}; this one reads up to {VERSION}): upgrade Hostwright "
             "here, or set HOSTWRIGHT_STATE to another directory"
         )
-    if found < VERSION:
+    if version < VERSION:
         _give_form(db)
     db.execute("PRAGMA synchronous=FULL")  # a few rows a day: each is on the disk before anybody relies on it
 

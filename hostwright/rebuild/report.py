@@ -46,52 +46,54 @@ class Summary:
 
 def summarise(records: Iterable[Rebuild]) -> Summary:
     """Sum up rebuilds, in whatever order they come."""
-    known = sorted(records, key=lambda one: one.at)
-    done = [one for one in known if one.outcome == "rebuilt"]
-    totals = {one: [(rebuild.total_s, rebuild.host) for rebuild in done if rebuild.way == one] for one in _ways(done)}
+    known = sorted(records, key=lambda rebuild: rebuild.at)
+    done = [rebuild for rebuild in known if rebuild.outcome == "rebuilt"]
+    totals = {way: [(rebuild.total_s, rebuild.host) for rebuild in done if rebuild.way == way] for way in _ways(done)}
     late: dict[str, dict[str, None]] = {}
-    for one in done:
-        if one.total_s > TARGET_S:
-            late.setdefault(one.way, {})[one.host] = None
-    last = {one.host: one for one in known}
+    for rebuild in done:
+        if rebuild.total_s > TARGET_S:
+            late.setdefault(rebuild.way, {})[rebuild.host] = None
+    last = {rebuild.host: rebuild for rebuild in known}
     return Summary(
-        outcomes=tuple((name, number) for name in OUTCOMES if (number := sum(one.outcome == name for one in known))),
-        phases=tuple(times(name, found) for name in PHASES if (found := _of_phase(done, name))),
-        ways=tuple(times(name, found) for name, found in totals.items()),
-        total=times("all", [(one.total_s, one.host) for one in done]) if done else None,
+        outcomes=tuple(
+            (name, number) for name in OUTCOMES if (number := sum(rebuild.outcome == name for rebuild in known))
+        ),
+        phases=tuple(times(name, timed) for name in PHASES if (timed := _of_phase(done, name))),
+        ways=tuple(times(way, timed) for way, timed in totals.items()),
+        total=times("all", [(rebuild.total_s, rebuild.host) for rebuild in done]) if done else None,
         slow=tuple((way, tuple(sorted(hosts))) for way, hosts in late.items()),
         last=tuple(last[name] for name in sorted(last)),
     )
 
 
-def times(name: str, found: Sequence[tuple[float, str]]) -> Times:
+def times(name: str, timed: Sequence[tuple[float, str]]) -> Times:
     """Seconds and hosts, at least one, summed up by the method above."""
-    values = sorted(seconds for seconds, _ in found)
+    values = sorted(seconds for seconds, _ in timed)
     p95_s = values[-1] if len(values) < FEW else statistics.quantiles(values, n=20, method="inclusive")[-1]
-    longest_s, slowest = max(found)
+    longest_s, slowest = max(timed)
     within = sum(value <= TARGET_S for value in values)
     return Times(name, len(values), statistics.median(values), p95_s, longest_s, slowest, within)
 
 
 def document(records: Iterable[Rebuild]) -> dict[str, Any]:
     """The report as JSON values. Names and sentences of hosts are untrusted text: write it as ASCII."""
-    found = summarise(records)
+    summary = summarise(records)
     return {
         "schema": SCHEMA,
         "target_s": TARGET_S,
         "method": METHOD,
-        "outcomes": dict(found.outcomes),
-        "phases": [asdict(one) for one in found.phases],
-        "ways": [asdict(one) for one in found.ways],
-        "total": asdict(found.total) if found.total else None,
-        "slow": {way: list(hosts) for way, hosts in found.slow},
-        "last": [{**asdict(one), "at": one.at.isoformat(timespec="seconds")} for one in found.last],
+        "outcomes": dict(summary.outcomes),
+        "phases": [asdict(phase) for phase in summary.phases],
+        "ways": [asdict(way) for way in summary.ways],
+        "total": asdict(summary.total) if summary.total else None,
+        "slow": {way: list(hosts) for way, hosts in summary.slow},
+        "last": [{**asdict(rebuild), "at": rebuild.at.isoformat(timespec="seconds")} for rebuild in summary.last],
     }
 
 
 def _ways(rebuilds: Iterable[Rebuild]) -> tuple[str, ...]:
-    return tuple(sorted({one.way for one in rebuilds}))
+    return tuple(sorted({rebuild.way for rebuild in rebuilds}))
 
 
 def _of_phase(rebuilds: Iterable[Rebuild], name: str) -> list[tuple[float, str]]:
-    return [(seconds, one.host) for one in rebuilds for phase, seconds in one.phases if phase == name]
+    return [(seconds, rebuild.host) for rebuild in rebuilds for phase, seconds in rebuild.phases if phase == name]

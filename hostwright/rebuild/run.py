@@ -110,7 +110,7 @@ def rebuild(
                 result=lambda done: ENDED[done.outcome],
             )
         errors = (*decisions.errors, *results.errors)
-        bad = errors or results.untouched or any(ENDED[one.outcome] == "failed" for one in results.values)
+        bad = errors or results.untouched or any(ENDED[done.outcome] == "failed" for done in results.values)
         status = FAILED if bad else AS_DESIRED
         recording.journal.end(status, sentence=results.stopped_because)
     return Rebuilt(recording.run.id, decisions.of, results, errors, status)

@@ -36,7 +36,7 @@ CHANGING = (*WANTED, "drain", "force", "canary", "batch", "max_fail")  #: and ch
 
 def helps(*common: str, **own: str) -> dict[str, str]:
     """The help of a verb's options: those of ``HELP``, and its own, which win; ``from_`` stands for ``--from``."""
-    return {name.rstrip("_"): text for name, text in {**{one: HELP[one] for one in common}, **own}.items()}
+    return {name.rstrip("_"): text for name, text in {**{option: HELP[option] for option in common}, **own}.items()}
 
 
 def ends(body: Callable[P, int]) -> Callable[P, None]:

@@ -126,12 +126,12 @@ def rollback(
     """``invoke rollback``; ``to`` is a stack, or how a release's date or digest begins."""
     fleet = open_fleet(selection, connection, force=force)
     members = members_of(fleet, selection)
-    found = fleet.ways_back(members, to)
-    if found.errors or found.untouched:
-        return _refuse(found, as_json=as_json)
-    for sentence in intents(found.values):
+    ways = fleet.ways_back(members, to)
+    if ways.errors or ways.untouched:
+        return _refuse(ways, as_json=as_json)
+    for sentence in intents(ways.values):
         warn(sentence)
-    members = replace(members, chosen=tuple(way.back for way in found.values))
+    members = replace(members, chosen=tuple(way.back for way in ways.values))
     if check:
         return _plan(fleet, members, connection, as_json=as_json)
     password, audience = _password(connection, change, members), run_audience(as_json=as_json)
@@ -140,11 +140,11 @@ def rollback(
     return ended.status
 
 
-def _refuse(found: Results[WayBack], *, as_json: bool) -> int:
+def _refuse(ways: Results[WayBack], *, as_json: bool) -> int:
     """One host that cannot go back keeps all of them where they are."""
     if as_json:
-        print(json.dumps({"errors": errors_json(found.errors), "untouched": list(found.names)}))
-    show_errors(found.errors)
+        print(json.dumps({"errors": errors_json(ways.errors), "untouched": list(ways.names)}))
+    show_errors(ways.errors)
     warn(ALL_OR_NONE)
     return FAILED
 

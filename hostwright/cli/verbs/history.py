@@ -21,13 +21,13 @@ def history(selection: Selection, *, since: str = "", as_json: bool = False) -> 
     """``invoke audit.history``; ``since`` is how far back, such as 7d."""
     fleet = open_fleet(selection)
     earliest = _since(since)
-    found = fleet.history(members_of(fleet, selection), earliest)
+    histories = fleet.history(members_of(fleet, selection), earliest)
     if as_json:
-        print(json.dumps([asdict(one) for one in found], default=_json))
+        print(json.dumps([asdict(host_history) for host_history in histories], default=_json))
         return AS_DESIRED
     out = console.make_console()
-    for one in found:
-        out.print(timeline(one))
+    for host_history in histories:
+        out.print(timeline(host_history))
     return AS_DESIRED
 
 
@@ -37,11 +37,11 @@ def diff(selection: Selection, *, since: str, as_json: bool = False) -> int:
     earliest = _since(since)
     if earliest is None:
         raise InputError("give how far back to look: --since 7d", "--since")
-    found = fleet.changes(earliest, members_of(fleet, selection) if selection.hosts else None)
+    difference = fleet.changes(earliest, members_of(fleet, selection) if selection.hosts else None)
     if as_json:
-        print(json.dumps(asdict(found), default=_json))
+        print(json.dumps(asdict(difference), default=_json))
     else:
-        console.make_console().print(changes(found))
+        console.make_console().print(changes(difference))
     return AS_DESIRED
 
 

@@ -42,9 +42,9 @@ def init(directory: str) -> int:
     return AS_DESIRED
 
 
-def _refuse(root: Path, there: list[Path]) -> None:
-    if there:
-        names = ", ".join(str(path.relative_to(root)) for path in there)
+def _refuse(root: Path, existing: list[Path]) -> None:
+    if existing:
+        names = ", ".join(str(path.relative_to(root)) for path in existing)
         raise InputError(f"already there: {names}; nothing is overwritten, so name another directory", str(root))
 
 

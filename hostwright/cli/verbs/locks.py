@@ -24,8 +24,8 @@ def lock(
     why, how_long = read_reason(reason), read_duration(lasts or DEFAULT_FOR)
     fleet = open_fleet(selection, connection, force=force)
     members = members_of(fleet, selection)
-    found = fleet.lock(members, why, how_long, force=force, password=ask_password(connection))
-    return _shown(found, as_json=as_json)
+    locked = fleet.lock(members, why, how_long, force=force, password=ask_password(connection))
+    return _shown(locked, as_json=as_json)
 
 
 def locks(selection: Selection, connection: ConnectionOptions, *, as_json: bool = False) -> int:

@@ -57,21 +57,21 @@ def rebuild_report(selection: Selection, *, since: str = "", as_json: bool = Fal
     """``invoke rebuild --report``: the rebuilds that this machine remembers, by phase."""
     fleet = open_fleet(selection)
     earliest = datetime.now(UTC) - read_duration(since, "--since") if since else None
-    found = fleet.rebuilds(earliest)
+    rebuilds = fleet.rebuilds(earliest)
     if selection.hosts:
         wanted = members_of(fleet, selection).by_name
-        found = tuple(one for one in found if one.host in wanted)
+        rebuilds = tuple(record for record in rebuilds if record.host in wanted)
     if as_json:
-        print(json.dumps(report.document(found)))
+        print(json.dumps(report.document(rebuilds)))
     else:
-        console.make_console().print(times_table(found))
+        console.make_console().print(times_table(rebuilds))
     return AS_DESIRED
 
 
 def _status(decisions: Decisions) -> int:
-    if decisions.errors or any(one.refusal for one in decisions.of.values()):
+    if decisions.errors or any(decision.refusal for decision in decisions.of.values()):
         return FAILED
-    return AS_DESIRED if all(one.way == "nothing" for one in decisions.of.values()) else DIFFERS
+    return AS_DESIRED if all(decision.way == "nothing" for decision in decisions.of.values()) else DIFFERS
 
 
 def _start(text: str) -> Start | None:

@@ -22,18 +22,18 @@ SHOWN = 20  #: runs listed unless told otherwise; 0 is all
 
 def runs(*, limit: int = SHOWN, as_json: bool = False) -> int:
     """``invoke runs``; a ``limit`` of 0 lists all."""
-    found = Runs(state_root()).list()
-    shown = found[: limit or None]
+    recorded = Runs(state_root()).list()
+    shown = recorded[: limit or None]
     if as_json:
-        print(json.dumps([asdict(one) for one in shown], default=str))
+        print(json.dumps([asdict(run_summary) for run_summary in shown], default=str))
         return AS_DESIRED
     out = make_console()
-    if not found:
+    if not recorded:
         out.print(Text(f"no run is recorded in {printable(str(state_root()))} yet"))
         return AS_DESIRED
     out.print(runs_table(shown))
-    if len(found) > len(shown):
-        out.print(Text(f"the last {len(shown)} of {len(found)} runs; --limit 0 lists all", style="dim"))
+    if len(recorded) > len(shown):
+        out.print(Text(f"the last {len(shown)} of {len(recorded)} runs; --limit 0 lists all", style="dim"))
     return AS_DESIRED
 
 
@@ -41,12 +41,12 @@ def runs_show(*, run: str = LAST, hosts: str = "", steps: bool = False, as_json:
     """``invoke runs.show``."""
     archive = Runs(state_root())
     summary = archive.find(run or LAST)
-    found = _narrowed(archive.load(summary.run), hosts)
+    recorded = _narrowed(archive.load(summary.run), hosts)
     if as_json:
-        document = {**asdict(summary), "hosts": [asdict(host) for host in found.hosts]}
-        print(json.dumps({**document, "said": found.said, "damaged": found.damaged}, default=str))
+        document = {**asdict(summary), "hosts": [asdict(host) for host in recorded.hosts]}
+        print(json.dumps({**document, "said": recorded.said, "damaged": recorded.damaged}, default=str))
     else:
-        show_run(make_console(), summary, found, outputs=steps)
+        show_run(make_console(), summary, recorded, outputs=steps)
     return AS_DESIRED
 
 
@@ -54,8 +54,8 @@ def _narrowed(run: RecordedRun, pattern: str) -> RecordedRun:
     """The run with only the hosts that a selection names; ``@failed`` and its like are this run's own."""
     if not pattern:
         return run
-    names = {one.host: Host(one.host) for one in run.hosts}
+    names = {host_run.host: Host(host_run.host) for host_run in run.hosts}
     inventory = Inventory(names, {ALL: Group(ALL, tuple(names), (), 0)})
-    sets = sets_in({one.host: one.result for one in run.hosts})
+    sets = sets_in({host_run.host: host_run.result for host_run in run.hosts})
     chosen = {host.name for host in select(inventory, pattern, sets)}
-    return replace(run, hosts=tuple(one for one in run.hosts if one.host in chosen))
+    return replace(run, hosts=tuple(host_run for host_run in run.hosts if host_run.host in chosen))

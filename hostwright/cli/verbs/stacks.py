@@ -12,4 +12,4 @@ def stacks(selection: Selection, *, as_json: bool = False) -> int:
     """``invoke stacks``; a stack that cannot be used is bad input."""
     listed = open_fleet(selection).stacks()
     show_stacks(listed, as_json=as_json)
-    return BAD_INPUT if any(one.problem for one in listed) else AS_DESIRED
+    return BAD_INPUT if any(stack.problem for stack in listed) else AS_DESIRED

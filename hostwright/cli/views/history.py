@@ -14,15 +14,17 @@ from hostwright.inventory.patterns import fold
 STATUS_STYLES = {status: style for status, (_, _, style) in SHOWN.items()}
 
 
-def timeline(one: HostHistory) -> RenderableType:
+def timeline(history: HostHistory) -> RenderableType:
     """What audits saw of one host, the oldest first."""
-    if one.first is None or one.last is None:
-        return Text.assemble((one.host, "bold"), "  not audited yet", style="dim")
-    head = Text.assemble((one.host, "bold"), f"  {one.status}", style=STATUS_STYLES.get(one.status or "unread", ""))
-    head.append(f"  audited from {local_time(one.first)} to {local_time(one.last)}", style="dim")
+    if history.first is None or history.last is None:
+        return Text.assemble((history.host, "bold"), "  not audited yet", style="dim")
+    head = Text.assemble(
+        (history.host, "bold"), f"  {history.status}", style=STATUS_STYLES.get(history.status or "unread", "")
+    )
+    head.append(f"  audited from {local_time(history.first)} to {local_time(history.last)}", style="dim")
     events = [
         Text(f"  {local_time(event.at)}  ", style="dim").append(short(event.sentence), style=_style(event))
-        for event in one.events
+        for event in history.events
     ]
     return Group(head, *(events or [Text("  nothing has changed", style="dim")]))
 
@@ -33,30 +35,32 @@ def _style(event: HistoryEvent) -> str:
     return "red" if event.kind == "finding" and event.after is not None else ""
 
 
-def changes(found: Diff) -> RenderableType:
+def changes(difference: Diff) -> RenderableType:
     """What changed."""
-    if found.since is None or found.until is None:
+    if difference.since is None or difference.until is None:
         return Text("no audit of this inventory is recorded yet: run invoke audit", style="yellow")
     lines: list[RenderableType] = [
-        Text(f"from the audit of {local_time(found.since)} to that of {local_time(found.until)}", style="bold")
+        Text(
+            f"from the audit of {local_time(difference.since)} to that of {local_time(difference.until)}", style="bold"
+        )
     ]
     named = (
-        ("no longer as desired", found.left, "red"),
-        ("as desired again", found.reached, "green"),
-        ("audited for the first time", found.came, ""),
-        ("no longer audited", found.unseen, "yellow"),
-        ("could not be read", found.unread, "magenta"),
+        ("no longer as desired", difference.left, "red"),
+        ("as desired again", difference.reached, "green"),
+        ("audited for the first time", difference.came, ""),
+        ("no longer audited", difference.unseen, "yellow"),
+        ("could not be read", difference.unread, "magenta"),
     )
     for words, hosts, style in named:
         if hosts:
             lines.append(Text(f"  {words}: ", style=style).append(f"{printable(fold(hosts))} ({len(hosts)})"))
-    lines += [_change(one) for one in (*found.deviations, *found.findings, *found.values)]
+    lines += [_change(change) for change in (*difference.deviations, *difference.findings, *difference.values)]
     if len(lines) == 1:
         lines.append(Text("  nothing has changed", style="green"))
     return Group(*lines)
 
 
-def _change(one: Changed) -> Text:
-    before, after = ("–" if value is None else short(value) or "nothing" for value in (one.before, one.after))
-    text = Text(f"  {one.kind}  ", style="dim").append(f"{one.layer} {short(one.name)}".strip(), style="cyan")
-    return text.append(f": {before} → {after}  ").append(f"on {printable(fold(one.hosts))}", style="dim")
+def _change(change: Changed) -> Text:
+    before, after = ("–" if value is None else short(value) or "nothing" for value in (change.before, change.after))
+    text = Text(f"  {change.kind}  ", style="dim").append(f"{change.layer} {short(change.name)}".strip(), style="cyan")
+    return text.append(f": {before} → {after}  ").append(f"on {printable(fold(change.hosts))}", style="dim")

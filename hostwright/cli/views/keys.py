@@ -29,7 +29,7 @@ def show_keys(results: KeyResults, *, as_json: bool) -> None:
 def _line(told: Told) -> str:
     """One host in one line."""
     replaced = told.replaced
-    old = ", ".join(dict.fromkeys(f"{one.key_type} {one.fingerprint}" for one in replaced.before)) or "no key"
+    old = ", ".join(dict.fromkeys(f"{key.key_type} {key.fingerprint}" for key in replaced.before)) or "no key"
     if told.result == "known":
         return f"{replaced.host}  already known: {', '.join(map(str, replaced.now))}; nothing was changed"
     if not replaced.files:

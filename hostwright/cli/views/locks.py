@@ -19,38 +19,38 @@ from hostwright.plan.host.locks import OperatorLock
 def show_locks(results: Results[HostLocks], *, as_json: bool) -> None:
     """What is so, or what became of each host."""
     if as_json:
-        hosts = [found.to_json() for found in results.values]
+        hosts = [host_locks.to_json() for host_locks in results.values]
         print(json.dumps({"hosts": hosts, "errors": errors_json(results.errors)}))
         return
     out = console.make_console()
-    for found in results.values:
-        out.print(Text(printable(locks_line(found))))
+    for host_locks in results.values:
+        out.print(Text(printable(locks_line(host_locks))))
     show_errors(results.errors)
 
 
-def locks_line(found: HostLocks) -> str:
+def locks_line(host_locks: HostLocks) -> str:
     """One host in one line."""
-    return f"{found.host}  " + "; ".join(_parts(found))
+    return f"{host_locks.host}  " + "; ".join(_parts(host_locks))
 
 
-def _parts(found: HostLocks) -> Iterator[str]:
-    if found.aside is not None:
-        yield f"locked on this machine, {found.aside}{_expired(found.aside)}"
-    elif found.aside_before is not None:
-        yield f"no longer locked on this machine; it was {found.aside_before}"
-    if found.silent:
-        yield f"the host itself could not be reached: {found.silent}"
+def _parts(host_locks: HostLocks) -> Iterator[str]:
+    if host_locks.aside is not None:
+        yield f"locked on this machine, {host_locks.aside}{_expired(host_locks.aside)}"
+    elif host_locks.aside_before is not None:
+        yield f"no longer locked on this machine; it was {host_locks.aside_before}"
+    if host_locks.silent:
+        yield f"the host itself could not be reached: {host_locks.silent}"
     else:
-        yield _own(found)
-    if found.run is not None:
-        yield str(found.run)
+        yield _own(host_locks)
+    if host_locks.run is not None:
+        yield str(host_locks.run)
 
 
-def _own(found: HostLocks) -> str:
+def _own(host_locks: HostLocks) -> str:
     """What the host's own lock says."""
-    if found.lock is not None:
-        return f"{found.lock}{_expired(found.lock)}"
-    return f"unlocked; it was {found.before}" if found.before is not None else "not locked"
+    if host_locks.lock is not None:
+        return f"{host_locks.lock}{_expired(host_locks.lock)}"
+    return f"unlocked; it was {host_locks.before}" if host_locks.before is not None else "not locked"
 
 
 def _expired(lock: OperatorLock) -> str:

@@ -38,13 +38,13 @@ def _table(rows: tuple[Powered, ...]) -> Table:
     for column in ("host", "power", "before", "health", "model", "serial", "BIOS", "next boot", "media"):
         table.add_column(column, overflow="fold")
     for row in rows:
-        said = row.status
-        model = f"{said.manufacturer} {said.model}".strip()
-        cells = (row.before.value, said.health, model, said.serial, said.bios, said.boot_override)
+        status = row.status
+        model = f"{status.manufacturer} {status.model}".strip()
+        cells = (row.before.value, status.health, model, status.serial, status.bios, status.boot_override)
         table.add_row(
             row.host,
-            Text(said.power.value, style=_STYLE.get(said.power, "yellow")),
+            Text(status.power.value, style=_STYLE.get(status.power, "yellow")),
             *(Text(printable(cell) or "–") for cell in cells),
-            Text(printable(", ".join(said.media)) or "–"),
+            Text(printable(", ".join(status.media)) or "–"),
         )
     return table

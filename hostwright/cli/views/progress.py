@@ -77,9 +77,9 @@ class Counting:
             with self._lock:
                 self._counts[event.audit.status] += 1
                 self._left.discard(event.host)
-                said = ", ".join(f"{number} {status}" for status, number in sorted(self._counts.items()))
+                counts = ", ".join(f"{number} {status}" for status, number in sorted(self._counts.items()))
                 few = fold(self._left) if 0 < len(self._left) <= NAMED else ""
-            self._progress.update(self._task, advance=1, description=f"{said}; left: {few}" if few else said)
+            self._progress.update(self._task, advance=1, description=f"{counts}; left: {few}" if few else counts)
 
 
 def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:

@@ -21,25 +21,25 @@ _BAD, _OPEN = ("failed", "unreachable", "interrupted"), ("pending", "stopped", "
 _STATES = {"interrupted": "red", "crashed": "red", "running": "yellow"}
 
 
-def runs_table(found: Iterable[RunSummary]) -> Table:
+def runs_table(summaries: Iterable[RunSummary]) -> Table:
     """One line per run."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("run", "began", "took", "verb", "operator", "hosts", "results", "exit"):
         table.add_column(column, overflow="fold", no_wrap=column not in ("operator", "hosts", "results"))
     folded: dict[tuple[str, ...], str] = {}  # runs of the same thousand hosts are folded once
-    for one in found:
-        names = one.header.hosts
+    for summary in summaries:
+        names = summary.header.hosts
         if names not in folded:
             folded[names] = _folded(names)
         table.add_row(
-            Text(printable(one.run), style="bold"),
-            _local(one.began),
-            _lasting(one.duration_s),
-            Text(printable(one.header.verb)),
-            Text(printable(one.header.operator)),
+            Text(printable(summary.run), style="bold"),
+            _local(summary.began),
+            _lasting(summary.duration_s),
+            Text(printable(summary.header.verb)),
+            Text(printable(summary.header.operator)),
             Text(printable(folded[names])),
-            _counted(one.results),
-            _exit(one),
+            _counted(summary.results),
+            _exit(summary),
         )
     return table
 
@@ -79,7 +79,7 @@ def _show_host(out: Console, host: HostRun, *, outputs: bool) -> None:
     out.print(title.append(f"  {printable(host.sentence)}" if host.sentence else ""))
     for number, plan in enumerate(host.plans, start=1):
         out.print(Text(f"  plan {number}: {printable(_planned(plan))}", style="dim"))
-    lines: list[tuple[float, list[Text]]] = [(one.began_s, list(_role(one, outputs=outputs))) for one in host.roles]
+    lines: list[tuple[float, list[Text]]] = [(role.began_s, list(_role(role, outputs=outputs))) for role in host.roles]
     lines += [(_number(record, "t"), [Text(f"  {printable(_said(record))}")]) for record in host.said]
     for _, texts in sorted(lines, key=lambda line: line[0]):
         for text in texts:
@@ -132,8 +132,8 @@ def _planned(plan: Mapping[str, Any]) -> str:
     """What a plan wanted, in one line."""
     match plan:
         case {"roles": list(roles), "stack": str(stack)}:
-            found = {str(one.get("role")): one.get("changes") for one in roles if isinstance(one, dict)}
-            numbers = {role: len(changes) for role, changes in found.items() if isinstance(changes, list)}
+            changes_of = {str(role.get("role")): role.get("changes") for role in roles if isinstance(role, dict)}
+            numbers = {role: len(changes) for role, changes in changes_of.items() if isinstance(changes, list)}
             if not any(numbers.values()):
                 return f"as desired, {stack}"
             changes = ", ".join(f"{role} {number}" for role, number in numbers.items())
@@ -161,10 +161,10 @@ def _style(result: str) -> str:
     return "red" if result in _BAD else "yellow" if result in _OPEN else "green"
 
 
-def _exit(one: RunSummary) -> Text:
-    if one.state in _STATES:
-        return Text(one.state, style=_STATES[one.state])
-    return Text(f"{one.status}", style="green" if one.status == 0 else "red")
+def _exit(summary: RunSummary) -> Text:
+    if summary.state in _STATES:
+        return Text(summary.state, style=_STATES[summary.state])
+    return Text(f"{summary.status}", style="green" if summary.status == 0 else "red")
 
 
 def _local(began: str) -> str:

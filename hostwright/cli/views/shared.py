@@ -24,7 +24,9 @@ def warn(sentence: str) -> None:
 
 def errors_json(errors: tuple[HostError, ...]) -> list[dict[str, Any]]:
     """Errors as JSON values; of a host on which several roles failed, each."""
-    return [_error(one) for error in errors for one in (error.errors if isinstance(error, SeveralFailed) else [error])]
+    return [
+        _error(part) for error in errors for part in (error.errors if isinstance(error, SeveralFailed) else [error])
+    ]
 
 
 def _error(error: HostwrightError) -> dict[str, Any]:

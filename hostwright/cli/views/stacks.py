@@ -23,11 +23,11 @@ STYLES = {"tried": "green", "planned": "yellow", "not tried": "dim"}
 def show_stacks(listed: Sequence[ListedStack], *, as_json: bool) -> None:
     """All stacks, one below the other."""
     if as_json:
-        print(json.dumps({"stacks": [stack_json(one) for one in listed]}))
+        print(json.dumps({"stacks": [stack_json(stack) for stack in listed]}))
         return
     out = console.make_console()
-    for one in listed:
-        out.print(stack_view(one))
+    for stack in listed:
+        out.print(stack_view(stack))
 
 
 def stack_json(listed: ListedStack) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def stack_json(listed: ListedStack) -> dict[str, Any]:
 
 def _cell_json(cell: TriedRole) -> dict[str, Any]:
     trials = [
-        one.model_dump(mode="json", include={"host", "verbs", "stand_ins", "tests", "date"}) for one in cell.trials
+        trial.model_dump(mode="json", include={"host", "verbs", "stand_ins", "tests", "date"}) for trial in cell.trials
     ]
     return {
         "distribution": cell.distribution,
@@ -108,7 +108,7 @@ def _sentence(cell: TriedRole) -> str:
 def _telling(trials: Iterable[Trial]) -> list[Trial]:
     """Without the plans from made-up facts, where something was tried on hosts."""
     every = list(trials)
-    return [one for one in every if one.state == "tried"] or every
+    return [trial for trial in every if trial.state == "tried"] or every
 
 
 def _trial(trial: Trial) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import sushy
 
 from hostwright.common.durations import Clock
-from hostwright.rebuild.bmc.errors import BmcDenied, BmcError, BmcRefused, BmcStuck, said
+from hostwright.rebuild.bmc.errors import BmcDenied, BmcError, BmcRefused, BmcStuck, bmc_text
 from hostwright.rebuild.bmc.explaining import explained
 from hostwright.rebuild.bmc.link import CONNECT_S, BmcLink
 from hostwright.rebuild.bmc.media import Drive, drives
@@ -159,7 +159,7 @@ class Controller:
             power, system = self._look(), self._system
             health = system.status and (system.status.health_rollup or system.status.health)
             texts = (system.model, system.manufacturer, system.serial_number, system.bios_version)
-            model, manufacturer, serial, bios = (said(text, self._link.secrets) for text in texts)
+            model, manufacturer, serial, bios = (bmc_text(text, self._link.secrets) for text in texts)
             override = self._boot_override() if self._overridden else ""
         drives_there = self._drives()
         with self._asking("show its virtual media"):
@@ -186,7 +186,7 @@ class Controller:
             known = self._system.get_allowed_reset_system_values()
             kind = next((kind for kind in kinds if kind in known), None)
             if kind is None:
-                names = ", ".join(sorted(one.value for one in known))
+                names = ", ".join(sorted(kind.value for kind in known))
                 raise BmcRefused(self.bmc.host, f"the BMC at {self.bmc.url} cannot {order}: it supports {names}")
             self._system.reset_system(kind)
 
@@ -232,7 +232,7 @@ class Controller:
             offered = self._system.get_allowed_system_boot_source_values()
             target = next((target for target in targets if target in offered), None)
             if target is None:
-                names = ", ".join(sorted(one.value for one in offered)[:NAMED]) or "nothing"
+                names = ", ".join(sorted(source.value for source in offered)[:NAMED]) or "nothing"
                 raise self._error(f"offers no boot from {what}: it offers {names}")
             self._system.set_system_boot_options(target, enabled=sushy.BootSourceOverrideEnabled.ONCE)
 
@@ -248,10 +248,10 @@ class Controller:
             return drives(self._system)
 
     def _drive(self) -> Drive:
-        found = self._drives()
-        if not found:
+        available = self._drives()
+        if not available:
             raise self._error("has no virtual CD: virtual media may need a licence there; boot from the network")
-        return found[0]
+        return available[0]
 
     def _eject(self, drive: Drive) -> None:
         with self._asking("eject the image"):

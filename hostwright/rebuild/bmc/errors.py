@@ -37,7 +37,7 @@ class BmcStuck(BmcError):
     """The BMC took an order, and the state that it should lead to does not come."""
 
 
-def said(text: object, secrets: Iterable[Secret] = ()) -> str:
+def bmc_text(text: object, secrets: Iterable[Secret] = ()) -> str:
     """Text from a BMC made fit for a sentence: one line, printable, capped, and without what it may have learnt from
     us. Empty for anything but text."""
     if not isinstance(text, str):

@@ -8,7 +8,7 @@ from typing import Any
 
 from sushy import exceptions as sushy_errors
 
-from hostwright.rebuild.bmc.errors import BmcError, BmcRefused, said
+from hostwright.rebuild.bmc.errors import BmcError, BmcRefused, bmc_text
 from hostwright.rebuild.bmc.link import BmcLink
 from hostwright.rebuild.bmc.settings import Bmc
 
@@ -25,7 +25,7 @@ def explained(bmc: Bmc, link: BmcLink, what: str) -> Iterator[None]:
         words = _messages(error, link) or f"status {error.status_code}"
         raise BmcRefused(bmc.host, f"{place} refuses to {what}: {words}") from None
     except sushy_errors.SushyError as error:
-        raise BmcRefused(bmc.host, f"{place} cannot {what}: {said(str(error), link.secrets)}") from None
+        raise BmcRefused(bmc.host, f"{place} cannot {what}: {bmc_text(str(error), link.secrets)}") from None
     except Exception as error:  # noqa: BLE001 - sushy trusts that an answer has Redfish's form
         kind = type(error).__name__
         raise BmcError(bmc.host, f"{place} was asked to {what}, but its answer is not Redfish ({kind})") from None
@@ -34,6 +34,6 @@ def explained(bmc: Bmc, link: BmcLink, what: str) -> Iterator[None]:
 def _messages(error: Any, link: BmcLink) -> str:
     """A BMC's own words about a request that it refuses: the extended ones tell more than the general one."""
     extended = error.extended_info if isinstance(error.extended_info, list) else [error.extended_info]
-    texts = [one.get("Message") for one in extended if isinstance(one, dict)]
-    words = [said(text, link.secrets) for text in dict.fromkeys(text for text in texts if isinstance(text, str))]
-    return " · ".join(words[:2]) or said(error.detail, link.secrets)
+    texts = [entry.get("Message") for entry in extended if isinstance(entry, dict)]
+    words = [bmc_text(text, link.secrets) for text in dict.fromkeys(text for text in texts if isinstance(text, str))]
+    return " · ".join(words[:2]) or bmc_text(error.detail, link.secrets)

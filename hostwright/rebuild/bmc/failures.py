@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import requests
 
-from hostwright.rebuild.bmc.errors import BmcUnreachable, said
+from hostwright.rebuild.bmc.errors import BmcUnreachable, bmc_text
 from hostwright.rebuild.bmc.settings import ADDRESS, CA, Bmc
 
 _OTHER_NAME = (62, 64)  #: X509_V_ERR_HOSTNAME_MISMATCH and …IP_ADDRESS_MISMATCH (openssl/x509_vfy.h)
@@ -26,7 +26,7 @@ def unreachable(bmc: Bmc, error: BaseException) -> BmcUnreachable:
     if isinstance(error, requests.Timeout):
         return silent(bmc)
     system = next((cause for cause in causes if isinstance(cause, OSError) and cause.strerror), None)
-    why = said(system.strerror) if system else "the connection was lost"
+    why = bmc_text(system.strerror) if system else "the connection was lost"
     passing = system is None or system.errno not in _NO_WAY
     return BmcUnreachable(bmc.host, f"no answer from {place}: {why}", passing=passing)
 
@@ -38,7 +38,9 @@ def _sentence(place: str, cause: BaseException) -> str:
     if isinstance(cause, ssl.SSLCertVerificationError):
         return _untrusted(place, cause)
     if isinstance(cause, ssl.SSLError):
-        return f"no TLS connection to {place}: {said(cause.reason or str(cause))}. Does it speak HTTPS on that port?"
+        return (
+            f"no TLS connection to {place}: {bmc_text(cause.reason or str(cause))}. Does it speak HTTPS on that port?"
+        )
     if isinstance(cause, ConnectionRefusedError):
         return f"{place} refuses the connection: is its web server on, and on that port?"
     if isinstance(cause, requests.TooManyRedirects):
@@ -60,7 +62,7 @@ def other_name(error: BaseException) -> bool:
 
 
 def _untrusted(place: str, error: ssl.SSLCertVerificationError) -> str:
-    why = said(error.verify_message) or "it cannot be verified"
+    why = bmc_text(error.verify_message) or "it cannot be verified"
     if error.verify_code in _OTHER_NAME:
         return (
             f"the certificate of {place} is issued for another name ({why}): use that name in {ADDRESS}, or give "
@@ -76,10 +78,10 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     """An exception with all that it was made of: requests and urllib3 wrap what the system said several times."""
     waiting, seen = [error], set[int]()
     while waiting:
-        one = waiting.pop(0)
-        if id(one) in seen:
+        cause = waiting.pop(0)
+        if id(cause) in seen:
             continue
-        seen.add(id(one))
-        yield one
-        linked = (*one.args, getattr(one, "reason", None), one.__cause__, one.__context__)
+        seen.add(id(cause))
+        yield cause
+        linked = (*cause.args, getattr(cause, "reason", None), cause.__cause__, cause.__context__)
         waiting += [inner for inner in linked if isinstance(inner, BaseException)]

@@ -20,7 +20,7 @@ import requests
 
 from hostwright.common.durations import Clock
 from hostwright.common.secret import MASK, Secret
-from hostwright.rebuild.bmc.errors import BmcDenied, BmcError, BmcUnreachable, said
+from hostwright.rebuild.bmc.errors import BmcDenied, BmcError, BmcUnreachable, bmc_text
 from hostwright.rebuild.bmc.failures import other_name, silent, unreachable
 from hostwright.rebuild.bmc.settings import PASSWORD, PASSWORD_COMMAND, USER, Bmc
 from hostwright.rebuild.bmc.trust import Http, Pinned, authorities, only_certificate, origin, path_of
@@ -141,7 +141,7 @@ class BmcLink:
         """One request in a thread of its own, which is left behind when its time is over: a resolver and a server
         that sends a byte now and then know no timeout."""
         if origin(url) != origin(self._bmc.url):
-            raise BmcError(self._bmc.host, f"the BMC at {self._bmc.url} leads to another server, {said(url)}")
+            raise BmcError(self._bmc.host, f"the BMC at {self._bmc.url} leads to another server, {bmc_text(url)}")
         limit_s = min(self._left_s(), CONNECT_S + ANSWER_S)
         if limit_s <= 0:
             raise silent(self._bmc)
@@ -155,12 +155,12 @@ class BmcLink:
 
         threading.Thread(target=work, name=f"bmc-{self._bmc.host}", daemon=True).start()
         try:
-            found = inbox.get(timeout=limit_s)
+            outcome = inbox.get(timeout=limit_s)
         except Empty:
             raise silent(self._bmc) from None
-        if isinstance(found, BaseException):
-            raise found
-        return found
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
 
     def _send(self, method: str, url: str, body: Any, headers: Mapping[str, str], limit_s: float) -> requests.Response:
         try:
@@ -197,7 +197,7 @@ class BmcLink:
         # sushy finds it read, as it would be without ``stream``; of errors, sushy writes down every word
         answer._content = bytes(content) if answer.ok else self._scrubbed(bytes(content))
         if answer.is_redirect:
-            target = said(answer.headers.get("Location", ""))
+            target = bmc_text(answer.headers.get("Location", ""))
             raise BmcError(
                 self._bmc.host,
                 f"the BMC at {self._bmc.url} redirects to {target}: if that is its address, set it",
@@ -237,10 +237,10 @@ class BmcLink:
             message = (error.get("@Message.ExtendedInfo") or [{}])[0].get("Message") or error.get("message")
         except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
             message = ""
-        return said(message, self.secrets) or f"status {answer.status_code}"
+        return bmc_text(message, self.secrets) or f"status {answer.status_code}"
 
     def _words(self, answer: requests.Response) -> str:
-        return said(answer.reason, self.secrets) or str(answer.status_code)
+        return bmc_text(answer.reason, self.secrets) or str(answer.status_code)
 
 
 def quiet() -> None:

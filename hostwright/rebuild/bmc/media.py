@@ -8,7 +8,7 @@ from typing import Any
 import sushy
 from sushy import exceptions as sushy_errors
 
-from hostwright.rebuild.bmc.errors import said
+from hostwright.rebuild.bmc.errors import bmc_text
 
 _DISCS = (sushy.VirtualMediaType.CD, sushy.VirtualMediaType.DVD)
 _LOGIN = re.compile(r"//[^/@]*@")
@@ -24,13 +24,13 @@ class Drive:
     def inserted(self) -> bool | None:
         """Whether there is an image in it, asked afresh; ``None`` where the BMC does not say."""
         self._device.refresh()
-        found: bool | None = self._device.inserted
-        return bool(self._device.image) or None if found is None else found
+        reported: bool | None = self._device.inserted
+        return bool(self._device.image) or None if reported is None else reported
 
     @property
     def image(self) -> str:
         """What is in it, printable and without a login."""
-        return _LOGIN.sub("//", said(self._device.image or self._device.image_name)) or "an image without a name"
+        return _LOGIN.sub("//", bmc_text(self._device.image or self._device.image_name)) or "an image without a name"
 
     def insert(self, url: str) -> None:
         """Put the image at ``url`` in, write-protected."""
@@ -49,9 +49,9 @@ def drives(system: Any) -> tuple[Drive, ...]:
             members = holder.virtual_media.get_members()
         except (sushy_errors.MissingAttributeError, sushy_errors.ResourceNotFoundError):
             continue
-        found = tuple(Drive(one) for one in members if any(kind in _DISCS for kind in one.media_types))
-        if found:
-            return found
+        discs = tuple(Drive(device) for device in members if any(kind in _DISCS for kind in device.media_types))
+        if discs:
+            return discs
     return ()
 
 

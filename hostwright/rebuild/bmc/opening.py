@@ -8,7 +8,7 @@ import sushy
 
 from hostwright.common.durations import Clock
 from hostwright.rebuild.bmc.controller import NAMED, Controller
-from hostwright.rebuild.bmc.errors import BmcDenied, BmcError, said
+from hostwright.rebuild.bmc.errors import BmcDenied, BmcError, bmc_text
 from hostwright.rebuild.bmc.explaining import explained
 from hostwright.rebuild.bmc.link import BmcLink, quiet
 from hostwright.rebuild.bmc.passwords import password_of
@@ -76,7 +76,7 @@ def _system(bmc: Bmc, root: Any) -> Any:
         system = root.get_system(path)
         if bmc.system in (system.identity, system.name, system.uuid):
             return system
-    names = ", ".join(said(name) for name in list(ids)[:NAMED]) + (" and more" if len(ids) > NAMED else "")
+    names = ", ".join(bmc_text(name) for name in list(ids)[:NAMED]) + (" and more" if len(ids) > NAMED else "")
     problem = f"no system {bmc.system!r}" if bmc.system else "several systems"
     if not ids:
         raise BmcError(bmc.host, f"the BMC at {bmc.url} has no system at all")

@@ -9,7 +9,7 @@ import subprocess
 from contextlib import suppress
 
 from hostwright.common.secret import Secret
-from hostwright.rebuild.bmc.errors import BmcError, said
+from hostwright.rebuild.bmc.errors import BmcError, bmc_text
 from hostwright.rebuild.bmc.settings import PASSWORD_COMMAND, Bmc
 
 TIMEOUT_S = 60.0  #: a password manager may ask for a card or a finger first
@@ -32,7 +32,7 @@ def _why(status: int | None, line: str, err: str) -> str:
     if status is None:
         return "it did not end in time"
     if status != 0:
-        hint = said((err.strip().splitlines() or [""])[-1], [Secret(line)])
+        hint = bmc_text((err.strip().splitlines() or [""])[-1], [Secret(line)])
         return f"it ended with status {status}" + (f": {hint}" if hint else "")
     return "its first line is too long, or contains a control character" if line else "its first line is empty"
 

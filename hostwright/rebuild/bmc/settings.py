@@ -66,12 +66,12 @@ def read_bmc(host: Host) -> Bmc | None:
     Of templates, ``{{ inventory_hostname }}`` and those of plain variables are filled in, so that one line in a
     group's file names the BMCs of all its hosts.
     """
-    found = _Found(host)
-    values = {name: found.read(name) for name in host.vars if name.startswith(ADDRESS)}
+    variables = _Variables(host)
+    values = {name: variables.read(name) for name in host.vars if name.startswith(ADDRESS)}
     values = {name: value for name, value in values.items() if value is not None}
-    found.check_together(values)
-    if found.mistakes:
-        raise found.mistakes[0] if len(found.mistakes) == 1 else InputErrors(found.mistakes)
+    variables.check_together(values)
+    if variables.mistakes:
+        raise variables.mistakes[0] if len(variables.mistakes) == 1 else InputErrors(variables.mistakes)
     if ADDRESS not in values:
         return None
     return Bmc(
@@ -87,7 +87,7 @@ def read_bmc(host: Host) -> Bmc | None:
     )
 
 
-class _Found:
+class _Variables:
     """The variables of one host while they are read, and their mistakes."""
 
     def __init__(self, host: Host):

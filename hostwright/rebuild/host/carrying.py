@@ -124,12 +124,12 @@ class HostRebuild:
 
     def _require_free(self, way: Way) -> None:
         """Everything that may forbid a way, before anything is done."""
-        found = self._looked
-        if found is not None and found.facts is not None:
-            freeing.refuse_locked(self._tools, found.facts)
+        looked = self._looked
+        if looked is not None and looked.facts is not None:
+            freeing.refuse_locked(self._tools, looked.facts)
         if way in ("relayer", "reinstall"):
             self._require_files()
-        if way in DISTURBS and found is not None and found.diagnosis.reach == "answers":
+        if way in DISTURBS and looked is not None and looked.diagnosis.reach == "answers":
             freeing.free(self._tools, self._phases, DISTURBS[way])
 
     def _took(self, decision: Decision) -> bool:
@@ -273,8 +273,8 @@ class HostRebuild:
 
     def _note(self, decision: Decision, *, shown: bool) -> None:
         """Keep what was decided; the first decision has been seen by the operator."""
-        self._reasons += [one for one in decision.reasons if one not in self._reasons]
-        self._rules += [one for one in decision.rules if one not in self._rules]
+        self._reasons += [entry for entry in decision.reasons if entry not in self._reasons]
+        self._rules += [entry for entry in decision.rules if entry not in self._rules]
         if shown:
             self._emit(events.Note(self.name, f"{decision.way}: {'; '.join(decision.reasons)}"))
 

@@ -144,8 +144,8 @@ class Installer:
             return
         late = f"did not end within {reinstall.timeout_s:.0f} s"
         how = late if ended.status is None else f"ended with status {ended.status}"
-        said = f": {ended.lines[-1][:200]}" if ended.lines else " and printed nothing"
-        raise HostError(host.name, f"the command of hostwright_reinstall {how}{said}")
+        output = f": {ended.lines[-1][:200]}" if ended.lines else " and printed nothing"
+        raise HostError(host.name, f"the command of hostwright_reinstall {how}{output}")
 
     def _await_fetch(self, place: Place, first: str, timeout_s: float, boot: str) -> None:
         """Wait until the installer asks for its seed."""
@@ -239,15 +239,15 @@ class Installer:
     def _require_system(self, shell: RootShell, install: Install) -> None:
         """Raise unless the system and release of the settings were installed: which ones, the site's PXE decides."""
         name = self.member.name
-        said = os_release(ask(shell, (OS_RELEASE,), timeout_s=LOOK_TIMEOUT_S))
-        system, release = (printable(said.get(one, ""))[:SHOWN] for one in ("ID", "VERSION_ID"))
+        answers = os_release(ask(shell, (OS_RELEASE,), timeout_s=LOOK_TIMEOUT_S))
+        system, release = (printable(answers.get(key, ""))[:SHOWN] for key in ("ID", "VERSION_ID"))
         if (system, release) == (install.os, install.release):
             return
-        found = f"{SYSTEMS.get(system, system)} {release or 'without a release number'}"
+        installed = f"{SYSTEMS.get(system, system)} {release or 'without a release number'}"
         raise HostError(
             name,
             f"your {'PXE' if install.boot == 'network' else 'image'} installed "
-            f"{found if system else 'an unidentified system'}, but hostwright_install says "
+            f"{installed if system else 'an unidentified system'}, but hostwright_install says "
             f"{SYSTEMS[install.os]} {install.release}: correct one of them, then run "
             f"`invoke rebuild --hosts {name} --from reinstall`",
         )

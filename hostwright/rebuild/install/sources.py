@@ -102,11 +102,11 @@ def confirm(host: Host, offered: HostKey, before: Sequence[KnownHost], sources: 
     if sources.console:
         keys = console_keys(host, sources.console)
         if offered not in keys:
-            said = ", ".join(map(str, keys))
+            console = ", ".join(map(str, keys))
             raise Refused(
                 host.name,
-                f"the host presents {offered}, but its console says {said}; {_written(before)}. Someone may be between "
-                f"you and the host, or {VARIABLE} queries the wrong host. Nothing was changed",
+                f"the host presents {offered}, but its console says {console}; {_written(before)}. Someone may be "
+                f"between you and the host, or {VARIABLE} queries the wrong host. Nothing was changed",
             )
         return Confirmed(tuple(dict.fromkeys((offered, *keys))), CONSOLE)
     return _asked(host, offered, before, sources.ask)
@@ -120,8 +120,8 @@ def console_keys(host: Host, command: str) -> tuple[HostKey, ...]:
     otherwise = "correct it, or give the fingerprint (--fingerprint SHA256:…). Nothing was changed"
     if ended.status != 0:
         how = f"did not end within {TIMEOUT_S:.0f} s" if ended.status is None else f"ended with status {ended.status}"
-        said = f": {ended.lines[-1][:200]}" if ended.lines else " and printed nothing"
-        raise Refused(host.name, f"the command of {VARIABLE} {how}{said}; {otherwise}")
+        output = f": {ended.lines[-1][:200]}" if ended.lines else " and printed nothing"
+        raise Refused(host.name, f"the command of {VARIABLE} {how}{output}; {otherwise}")
     try:
         keys = parse_many("\n".join(ended.lines))
     except ValueError as error:
@@ -152,4 +152,4 @@ def _written(before: Sequence[KnownHost]) -> str:
     """What is recorded, for a sentence."""
     if not before:
         return "no key is recorded for it"
-    return "recorded: " + ", ".join(f"{one.key_type} {one.fingerprint} ({one.where})" for one in before)
+    return "recorded: " + ", ".join(f"{key.key_type} {key.fingerprint} ({key.where})" for key in before)

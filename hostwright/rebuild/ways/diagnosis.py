@@ -96,8 +96,8 @@ class Diagnosis:
     @property
     def reboots(self) -> bool:
         """Whether what differs takes a reboot."""
-        after = (isinstance(one, Deferred) and one.until == "reboot" for one in self.changes)
-        return any(isinstance(one, Reboot) for one in self.changes) or any(after)
+        after = (isinstance(change, Deferred) and change.until == "reboot" for change in self.changes)
+        return any(isinstance(change, Reboot) for change in self.changes) or any(after)
 
     @property
     def changes(self) -> tuple[Planned, ...]:
@@ -112,16 +112,16 @@ class Diagnosis:
     @property
     def refusals(self) -> tuple[str, ...]:
         """Why the stack must not be brought there, but for room on the disk, which can be made."""
-        return tuple(one.sentence for one in self._refused if one.rule != room.RULE)
+        return tuple(refusal.sentence for refusal in self._refused if refusal.rule != room.RULE)
 
     @property
     def no_room(self) -> tuple[str, ...]:
         """What is missing of room on the disk."""
-        return tuple(one.sentence for one in self._refused if one.rule == room.RULE)
+        return tuple(refusal.sentence for refusal in self._refused if refusal.rule == room.RULE)
 
     @property
     def _refused(self) -> tuple[Refusal, ...]:
-        return tuple(one for one in self.changes if isinstance(one, Refusal))
+        return tuple(change for change in self.changes if isinstance(change, Refusal))
 
 
 def reach_of(error: HostwrightError | None) -> Reach:
@@ -149,8 +149,8 @@ def _on_the_way(error: HostError) -> bool:
     if error.sentence.startswith("its jump host"):
         return True
     return any(
-        isinstance(one, socket.gaierror) or (isinstance(one, OSError) and one.errno in _OUR_NETWORK)
-        for one in _causes(error)
+        isinstance(cause, socket.gaierror) or (isinstance(cause, OSError) and cause.errno in _OUR_NETWORK)
+        for cause in _causes(error)
     )
 
 
@@ -166,11 +166,11 @@ def read_expected_gpus(host: Host) -> int | None:
 
     Raises ``InputError`` with file and line for anything but a whole number from 0 to 64.
     """
-    found = host.get(GPUS)
-    if found is None:
+    number = host.get(GPUS)
+    if number is None:
         return None
-    if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= 64:
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= 64:
         raise InputError(
-            f"{GPUS}: found {found!r:.40}, expected how many GPUs it has, such as 8", host.vars[GPUS].origin.exact
+            f"{GPUS}: found {number!r:.40}, expected how many GPUs it has, such as 8", host.vars[GPUS].origin.exact
         )
-    return found
+    return number

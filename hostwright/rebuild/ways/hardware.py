@@ -36,10 +36,10 @@ class Broken:
 
 def broken(diagnosis: Diagnosis) -> tuple[Broken, ...]:
     """The failures of the hardware on this host; what is another one seen from another side, and curable, is none."""
-    found = [one for finding in diagnosis.findings for one in _broken(diagnosis, finding)]
-    found += _fewer(diagnosis)
-    explained = {key for one in found if not one.spent for key in one.cure.explains}
-    return tuple(one for one in found if one.key not in explained)
+    failures = [failure for finding in diagnosis.findings for failure in _broken(diagnosis, finding)]
+    failures += _fewer(diagnosis)
+    explained = {key for failure in failures if not failure.spent for key in failure.cure.explains}
+    return tuple(failure for failure in failures if failure.key not in explained)
 
 
 def _broken(diagnosis: Diagnosis, finding: Finding) -> Iterator[Broken]:
@@ -65,18 +65,22 @@ def _fewer(diagnosis: Diagnosis) -> Iterator[Broken]:
 
 
 def _one(diagnosis: Diagnosis, key: str, cure: Hardware, text: str) -> Broken:
-    before = sum(_cycles(one) for one in diagnosis.history if key in one.rules)
+    before = sum(_cycles(rebuild) for rebuild in diagnosis.history if key in rebuild.rules)
     return Broken(key, cure, text, before + diagnosis.tried.count("power cycle"))
 
 
-def _cycles(one: Rebuild) -> int:
+def _cycles(rebuild: Rebuild) -> int:
     """How often the host went down in an earlier rebuild: an order that its BMC refused was followed by no boot."""
-    booted = any(name == "reboot" for name, _ in one.phases)
-    return one.ways.count("power cycle") if booted else 0
+    booted = any(name == "reboot" for name, _ in rebuild.phases)
+    return rebuild.ways.count("power cycle") if booted else 0
 
 
 def _differs(diagnosis: Diagnosis, role: str) -> bool:
-    return any(one.role == role and one.changes for one in diagnosis.plan.roles) if diagnosis.plan else False
+    return (
+        any(role_plan.role == role and role_plan.changes for role_plan in diagnosis.plan.roles)
+        if diagnosis.plan
+        else False
+    )
 
 
 def _first(finding: Finding) -> str:

@@ -71,11 +71,11 @@ def look(
         audit=audit,
         plan=make_plan(member.desired, facts) if facts is not None else None,
         boot_id=facts[BOOT_ID].strip() if facts is not None else "",
-        history=tuple(one for one in history if one.at >= at - LATELY),
+        history=tuple(rebuild for rebuild in history if rebuild.at >= at - LATELY),
         tried=tried,
         can_reinstall=ways.reinstall,
         expected_gpus=read_expected_gpus(member.host),
-        seen_gpus=sum(one.on_bus(facts) for one in cards_of(member)) if facts is not None else None,
+        seen_gpus=sum(cards.on_bus(facts) for cards in cards_of(member)) if facts is not None else None,
         treatments=catalogue(member.all_roles).treatments,
     )
     return Looked(diagnosis, facts, error)

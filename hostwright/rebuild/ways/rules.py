@@ -46,180 +46,189 @@ class Rule:
     cleans: bool = False
 
 
-def people(found: Diagnosis) -> Iterator[Reason]:
+def people(diagnosis: Diagnosis) -> Iterator[Reason]:
     """Failures about which people must decide; each says what."""
-    for one, _ in _treated(found, ForPeople):
-        if one.grave:
-            yield Reason(f"{one.cause}: {one.cure}", one.rule)
+    for finding, _ in _treated(diagnosis, ForPeople):
+        if finding.grave:
+            yield Reason(f"{finding.cause}: {finding.cure}", finding.rule)
 
 
-def _key_changed(found: Diagnosis) -> Iterator[Reason]:
-    if found.reach == "key changed" and "trust" not in found.tried:
-        yield Reason(found.sentence or "it presents a different host key from the known one")
+def _key_changed(diagnosis: Diagnosis) -> Iterator[Reason]:
+    if diagnosis.reach == "key changed" and "trust" not in diagnosis.tried:
+        yield Reason(diagnosis.sentence or "it presents a different host key from the known one")
 
 
-def _off(found: Diagnosis) -> Iterator[Reason]:
-    if found.reach == "silent" and found.off and "power on" not in found.tried:
-        yield Reason(_silent(found))
+def _off(diagnosis: Diagnosis) -> Iterator[Reason]:
+    if diagnosis.reach == "silent" and diagnosis.off and "power on" not in diagnosis.tried:
+        yield Reason(_silent(diagnosis))
         yield Reason("its BMC reports that it is off")
 
 
-def _stays_off(found: Diagnosis) -> Iterator[Reason]:
-    if found.reach == "silent" and found.off:
+def _stays_off(diagnosis: Diagnosis) -> Iterator[Reason]:
+    if diagnosis.reach == "silent" and diagnosis.off:
         yield Reason("it was powered on, but its BMC reports that it is off again: check its power and its BMC")
 
 
-def _no_bmc_answer(found: Diagnosis) -> Iterator[Reason]:
-    if found.reach == "silent" and found.power == "unknown":
-        said = found.power_sentence or "it does not report whether the power is on"
-        yield Reason(f"its BMC cannot help: {said}; and {_silent(found)}")  # a lock holds the beginning only
+def _no_bmc_answer(diagnosis: Diagnosis) -> Iterator[Reason]:
+    if diagnosis.reach == "silent" and diagnosis.power == "unknown":
+        sentence = diagnosis.power_sentence or "it does not report whether the power is on"
+        yield Reason(f"its BMC cannot help: {sentence}; and {_silent(diagnosis)}")  # a lock holds the beginning only
 
 
-def _silent_and_on(found: Diagnosis) -> Iterator[Reason]:
-    if found.reach == "silent" and found.usable_bmc and "power cycle" not in found.tried:
-        yield Reason(_silent(found))
+def _silent_and_on(diagnosis: Diagnosis) -> Iterator[Reason]:
+    if diagnosis.reach == "silent" and diagnosis.usable_bmc and "power cycle" not in diagnosis.tried:
+        yield Reason(_silent(diagnosis))
         yield Reason("its BMC reports that it is on")
 
 
-def _still_silent(found: Diagnosis) -> Iterator[Reason]:
-    if found.reach == "silent" and found.usable_bmc and found.can_reinstall and "reinstall" not in found.tried:
-        yield Reason(f"{_silent(found)}, even after a power cycle")
+def _still_silent(diagnosis: Diagnosis) -> Iterator[Reason]:
+    if (
+        diagnosis.reach == "silent"
+        and diagnosis.usable_bmc
+        and diagnosis.can_reinstall
+        and "reinstall" not in diagnosis.tried
+    ):
+        yield Reason(f"{_silent(diagnosis)}, even after a power cycle")
 
 
-def _silent_for_good(found: Diagnosis) -> Iterator[Reason]:
-    if found.reach != "silent":
+def _silent_for_good(diagnosis: Diagnosis) -> Iterator[Reason]:
+    if diagnosis.reach != "silent":
         return
-    if not found.has_bmc:
-        hint = ", or reinstall it with --from reinstall" if found.can_reinstall == "command" else ""
-        yield Reason(f"{_silent(found)}, and the inventory names no BMC for it: check its console{hint}")
+    if not diagnosis.has_bmc:
+        hint = ", or reinstall it with --from reinstall" if diagnosis.can_reinstall == "command" else ""
+        yield Reason(f"{_silent(diagnosis)}, and the inventory names no BMC for it: check its console{hint}")
     else:
-        done = " and ".join(dict.fromkeys(found.tried)) or "nothing"
-        yield Reason(f"{_silent(found)}; tried without success: {done}; check its console")
+        done = " and ".join(dict.fromkeys(diagnosis.tried)) or "nothing"
+        yield Reason(f"{_silent(diagnosis)}; tried without success: {done}; check its console")
 
 
-def _not_let_in(found: Diagnosis) -> Iterator[Reason]:
-    if found.reach != "answers":
-        yield Reason(found.sentence or f"it cannot be diagnosed: {found.reach}")
+def _not_let_in(diagnosis: Diagnosis) -> Iterator[Reason]:
+    if diagnosis.reach != "answers":
+        yield Reason(diagnosis.sentence or f"it cannot be diagnosed: {diagnosis.reach}")
 
 
-def _unread(found: Diagnosis) -> Iterator[Reason]:
-    if found.read is None:
-        said = found.sentence or (found.audit.sentence if found.audit else "")
-        yield Reason(f"it answers but cannot be diagnosed: {said or 'no reason is known'}")
+def _unread(diagnosis: Diagnosis) -> Iterator[Reason]:
+    if diagnosis.read is None:
+        sentence = diagnosis.sentence or (diagnosis.audit.sentence if diagnosis.audit else "")
+        yield Reason(f"it answers but cannot be diagnosed: {sentence or 'no reason is known'}")
 
 
-def _hardware(found: Diagnosis) -> Iterator[Reason]:
-    for one in broken(found):
-        if one.spent:
-            again = f", again after {one.times} power cycles or reboots" if one.times and one.cure.tries else ""
-            yield Reason(one.text + again, one.key)
+def _hardware(diagnosis: Diagnosis) -> Iterator[Reason]:
+    for failure in broken(diagnosis):
+        if failure.spent:
+            again = (
+                f", again after {failure.times} power cycles or reboots" if failure.times and failure.cure.tries else ""
+            )
+            yield Reason(failure.text + again, failure.key)
 
 
-def _power_cycle(found: Diagnosis) -> Iterator[Reason]:
+def _power_cycle(diagnosis: Diagnosis) -> Iterator[Reason]:
     """Not gently: one failure among them needs the power to be cut."""
-    seen = broken(found)
-    if any(not one.cure.gently for one in seen):
-        yield from (Reason(one.text, one.key) for one in seen)
+    seen = broken(diagnosis)
+    if any(not failure.cure.gently for failure in seen):
+        yield from (Reason(failure.text, failure.key) for failure in seen)
 
 
-def _reboot(found: Diagnosis) -> Iterator[Reason]:
-    yield from (Reason(one.text, one.key) for one in broken(found))
-    if "power cycle" not in found.tried:
-        yield from (Reason(treatment.reason, one.rule) for one, treatment in _treated(found, Held))
+def _reboot(diagnosis: Diagnosis) -> Iterator[Reason]:
+    yield from (Reason(failure.text, failure.key) for failure in broken(diagnosis))
+    if "power cycle" not in diagnosis.tried:
+        yield from (Reason(treatment.reason, finding.rule) for finding, treatment in _treated(diagnosis, Held))
 
 
-def _misfit(found: Diagnosis) -> Iterator[Reason]:
-    yield from (Reason(sentence) for sentence in dict.fromkeys(found.refusals))
+def _misfit(diagnosis: Diagnosis) -> Iterator[Reason]:
+    yield from (Reason(sentence) for sentence in dict.fromkeys(diagnosis.refusals))
 
 
-def _full(found: Diagnosis) -> Iterator[Reason]:
-    if "repair" in found.tried:
+def _full(diagnosis: Diagnosis) -> Iterator[Reason]:
+    if "repair" in diagnosis.tried:
         return
-    yield from map(Reason, found.no_room)
-    for one, treatment in _treated(found, NoRoom):
-        if found.differs or not treatment.nearly:
-            yield Reason(one.cause, one.rule)
+    yield from map(Reason, diagnosis.no_room)
+    for finding, treatment in _treated(diagnosis, NoRoom):
+        if diagnosis.differs or not treatment.nearly:
+            yield Reason(finding.cause, finding.rule)
 
 
-def _still_full(found: Diagnosis) -> Iterator[Reason]:
-    yield from map(Reason, found.no_room)
-    full = (one for one, treatment in _treated(found, NoRoom) if not treatment.nearly)
-    yield from (Reason(f"{one.cause}: {one.cure}", one.rule) for one in full)
+def _still_full(diagnosis: Diagnosis) -> Iterator[Reason]:
+    yield from map(Reason, diagnosis.no_room)
+    full = (finding for finding, treatment in _treated(diagnosis, NoRoom) if not treatment.nearly)
+    yield from (Reason(f"{finding.cause}: {finding.cure}", finding.rule) for finding in full)
 
 
-def _for_people(found: Diagnosis) -> Iterator[Reason]:
-    if not found.differs or "repair" in found.tried:
-        yield from people(found)
+def _for_people(diagnosis: Diagnosis) -> Iterator[Reason]:
+    if not diagnosis.differs or "repair" in diagnosis.tried:
+        yield from people(diagnosis)
 
 
-def _tangled(found: Diagnosis) -> Iterator[Reason]:
-    if "relayer" not in found.tried:
-        for one, treatment in _treated(found, Tangled):
-            if one.grave or found.differs:
-                yield Reason(treatment.reason, one.rule)
+def _tangled(diagnosis: Diagnosis) -> Iterator[Reason]:
+    if "relayer" not in diagnosis.tried:
+        for finding, treatment in _treated(diagnosis, Tangled):
+            if finding.grave or diagnosis.differs:
+                yield Reason(treatment.reason, finding.rule)
 
 
-def _failed_before(found: Diagnosis) -> Iterator[Reason]:
-    last = max(found.history, key=lambda one: one.at, default=None)
-    if last is None or last.outcome != "failed" or "relayer" in found.tried or not found.differs:
+def _failed_before(diagnosis: Diagnosis) -> Iterator[Reason]:
+    last = max(diagnosis.history, key=lambda rebuild: rebuild.at, default=None)
+    if last is None or last.outcome != "failed" or "relayer" in diagnosis.tried or not diagnosis.differs:
         return
     if "repair" in last.ways and "relayer" not in last.ways:
         yield Reason(f"the rebuild of {last.at:%Y-%m-%d %H:%M} (run {last.run}) repaired it, and failed")
 
 
-def _stuck(found: Diagnosis) -> Iterator[Reason]:
+def _stuck(diagnosis: Diagnosis) -> Iterator[Reason]:
     """What differs is repaired first: these may go away with it."""
-    if "relayer" not in found.tried and (not found.differs or "repair" in found.tried):
-        yield from (Reason(treatment.reason, one.rule) for one, treatment in _treated(found, Stuck) if one.grave)
+    if "relayer" not in diagnosis.tried and (not diagnosis.differs or "repair" in diagnosis.tried):
+        yield from (
+            Reason(treatment.reason, finding.rule) for finding, treatment in _treated(diagnosis, Stuck) if finding.grave
+        )
 
 
-def _repaired_in_vain(found: Diagnosis) -> Iterator[Reason]:
-    if "repair" in found.tried and "relayer" not in found.tried:
-        yield from (Reason(f"it was repaired, but still: {one.text}", one.key) for one in _wrong(found))
+def _repaired_in_vain(diagnosis: Diagnosis) -> Iterator[Reason]:
+    if "repair" in diagnosis.tried and "relayer" not in diagnosis.tried:
+        yield from (Reason(f"it was repaired, but still: {problem.text}", problem.key) for problem in _wrong(diagnosis))
 
 
-def _differs(found: Diagnosis) -> Iterator[Reason]:
-    if "repair" not in found.tried and "relayer" not in found.tried:
-        yield from _wrong(found)
+def _differs(diagnosis: Diagnosis) -> Iterator[Reason]:
+    if "repair" not in diagnosis.tried and "relayer" not in diagnosis.tried:
+        yield from _wrong(diagnosis)
 
 
-def _in_vain(found: Diagnosis) -> Iterator[Reason]:
-    for one in _wrong(found):
-        yield Reason(f"after {' and '.join(found.tried)} it is still not as desired: {one.text}", one.key)
+def _in_vain(diagnosis: Diagnosis) -> Iterator[Reason]:
+    for problem in _wrong(diagnosis):
+        yield Reason(f"after {' and '.join(diagnosis.tried)} it is still not as desired: {problem.text}", problem.key)
 
 
-def _not_verified(found: Diagnosis) -> Iterator[Reason]:
+def _not_verified(diagnosis: Diagnosis) -> Iterator[Reason]:
     """Removing its layers would not help where the scheduler is what fails."""
-    if "nothing" in found.tried:
+    if "nothing" in diagnosis.tried:
         yield Reason("nothing differs, but its checks fail or it cannot return to service: see what failed")
 
 
-def _as_desired(found: Diagnosis) -> Iterator[Reason]:  # noqa: ARG001 - a rule like the others
+def _as_desired(diagnosis: Diagnosis) -> Iterator[Reason]:  # noqa: ARG001 - a rule like the others
     yield Reason("it is as desired")
 
 
-def _wrong(found: Diagnosis) -> Iterator[Reason]:
+def _wrong(diagnosis: Diagnosis) -> Iterator[Reason]:
     """What is not as desired, layer by layer, and grave failures beside that."""
-    layers = {role.role: len(role.changes) for role in found.plan.roles if role.changes} if found.plan else {}
-    if not layers and found.audit:
-        names = [one.layer for one in found.audit.deviations]
+    layers = {role.role: len(role.changes) for role in diagnosis.plan.roles if role.changes} if diagnosis.plan else {}
+    if not layers and diagnosis.audit:
+        names = [deviation.layer for deviation in diagnosis.audit.deviations]
         layers = {name: names.count(name) for name in dict.fromkeys(names)}
     if layers:
         told = ", ".join(f"{name} ({number})" for name, number in layers.items())
         yield Reason(f"these layers differ from the stack: {told}")
-    yield from (Reason(one.cause, one.rule) for one in found.findings if one.grave)
+    yield from (Reason(finding.cause, finding.rule) for finding in diagnosis.findings if finding.grave)
 
 
-def _treated(found: Diagnosis, kind: type[Kind]) -> Iterator[tuple[Finding, Kind]]:
+def _treated(diagnosis: Diagnosis, kind: type[Kind]) -> Iterator[tuple[Finding, Kind]]:
     """The failures that were recognised and ask for this kind of treatment, each with what it says of it."""
-    for one in found.findings:
-        treatment = found.treatments.get(one.rule)
+    for finding in diagnosis.findings:
+        treatment = diagnosis.treatments.get(finding.rule)
         if isinstance(treatment, kind):
-            yield one, treatment
+            yield finding, treatment
 
 
-def _silent(found: Diagnosis) -> str:
-    return f"it does not answer ({found.sentence})" if found.sentence else "it does not answer"
+def _silent(diagnosis: Diagnosis) -> str:
+    return f"it does not answer ({diagnosis.sentence})" if diagnosis.sentence else "it does not answer"
 
 
 ISSUE, SAFE = "the purpose of a rebuild: the least invasive way that can work", "nothing is done to an unseen host"

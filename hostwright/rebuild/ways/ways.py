@@ -80,8 +80,8 @@ def decide(diagnosis: Diagnosis, start: Way | None = None) -> Decision:
     if start != "reinstall" and diagnosis.reach != "answers":
         return replace(own, reasons=(*own.reasons, f"then {start}, as requested with --from"))
     asked = (f"requested with --from {start}", *_said_of_hardware(diagnosis), *_instead(own, start))
-    found = dict.fromkeys([*own.rules[:1], "start", *(one.key for one in broken(diagnosis))])
-    return _made(diagnosis, start, asked, tuple(found), clean=own.clean)
+    rules = dict.fromkeys([*own.rules[:1], "start", *(failure.key for failure in broken(diagnosis))])
+    return _made(diagnosis, start, asked, tuple(rules), clean=own.clean)
 
 
 def decide_again(
@@ -167,7 +167,7 @@ def _escalation(diagnosis: Diagnosis, way: Way) -> tuple[Way, ...]:
         "power on": ("power cycle", *wipe),
         "power cycle": wipe,
     }
-    return tuple(one for one in follows.get(way, ()) if one not in diagnosis.tried)
+    return tuple(following for following in follows.get(way, ()) if following not in diagnosis.tried)
 
 
 def _forbids(diagnosis: Diagnosis, start: Way, own: Decision) -> Decision | None:
@@ -185,8 +185,8 @@ def _forbids(diagnosis: Diagnosis, start: Way, own: Decision) -> Decision | None
     if not diagnosis.has_bmc:
         why = "reinstalling it needs a BMC, and the inventory names none: set hostwright_bmc"
         return _made(diagnosis, "nothing", (why,), ("start",), refuses=True)
-    said = _notes(diagnosis) or ("its BMC does not report whether the power is on",)
-    return _made(diagnosis, "hand over", said, ("bmc-unknown",), refuses=True)
+    notes = _notes(diagnosis) or ("its BMC does not report whether the power is on",)
+    return _made(diagnosis, "hand over", notes, ("bmc-unknown",), refuses=True)
 
 
 def _notes(diagnosis: Diagnosis) -> tuple[str, ...]:
@@ -199,7 +199,7 @@ def _notes(diagnosis: Diagnosis) -> tuple[str, ...]:
 
 
 def _said_of_hardware(diagnosis: Diagnosis) -> tuple[str, ...]:
-    return tuple(f"its hardware is broken: {one.text}" for one in broken(diagnosis))
+    return tuple(f"its hardware is broken: {failure.text}" for failure in broken(diagnosis))
 
 
 def _instead(own: Decision, start: Way) -> tuple[str, ...]:

@@ -57,8 +57,8 @@ def show_rebuilt(members: Sequence[Member], rebuilt: Rebuilt, *, as_json: bool) 
 def _document(rebuilt: Rebuilt) -> dict[str, Any]:
     return {
         "run": rebuilt.run,
-        "decisions": {name: asdict(one) for name, one in rebuilt.decisions.items()},
-        "rebuilds": [{**asdict(one), "at": one.at.isoformat()} for one in rebuilt.results.values],
+        "decisions": {name: asdict(decision) for name, decision in rebuilt.decisions.items()},
+        "rebuilds": [{**asdict(record), "at": record.at.isoformat()} for record in rebuilt.results.values],
         "errors": errors_json(rebuilt.errors),
         "untouched": list(rebuilt.results.untouched),
         "stopped_because": rebuilt.results.stopped_because,
@@ -90,11 +90,13 @@ def rebuilds_table(rebuilds: tuple[Rebuild, ...]) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("host", "outcome", "way", "time", "phases"):
         table.add_column(column, overflow="fold")
-    for one in rebuilds:
-        phases = "  ".join(f"{name} {took_s:.1f} s" for name, took_s in one.phases)
-        outcome = Text(one.outcome, style=STYLES[one.outcome])
-        table.add_row(Text(one.host), outcome, one.way, f"{one.total_s:.0f} s", phases)
+    for rebuild in rebuilds:
+        phases = "  ".join(f"{name} {took_s:.1f} s" for name, took_s in rebuild.phases)
+        outcome = Text(rebuild.outcome, style=STYLES[rebuild.outcome])
+        table.add_row(Text(rebuild.host), outcome, rebuild.way, f"{rebuild.total_s:.0f} s", phases)
     sentences = [
-        Text(f"{one.host}: {printable(one.sentence)}", style=STYLES[one.outcome]) for one in rebuilds if one.sentence
+        Text(f"{rebuild.host}: {printable(rebuild.sentence)}", style=STYLES[rebuild.outcome])
+        for rebuild in rebuilds
+        if rebuild.sentence
     ]
     return Group(table, *sentences)

@@ -17,38 +17,38 @@ from hostwright.rebuild.report import METHOD, Summary, Times, summarise
 
 def times_table(records: Iterable[Rebuild]) -> RenderableType:
     """The report for a terminal."""
-    found = summarise(records)
-    if not found.last:
+    summary = summarise(records)
+    if not summary.last:
         return Text("no rebuild is recorded yet", style="dim")
-    said = ", ".join(f"{number} {name}" for name, number in found.outcomes)
-    hosts = count(len(found.last), "host")
-    parts: list[RenderableType] = [Text.assemble((f"rebuilds of {hosts}", "bold"), f": {said}")]
-    if found.total:
-        parts += [_times(found, found.total), Text(METHOD, style="dim")]
-    for way, names in found.slow:
+    outcomes = ", ".join(f"{number} {name}" for name, number in summary.outcomes)
+    hosts = count(len(summary.last), "host")
+    parts: list[RenderableType] = [Text.assemble((f"rebuilds of {hosts}", "bold"), f": {outcomes}")]
+    if summary.total:
+        parts += [_times(summary, summary.total), Text(METHOD, style="dim")]
+    for way, names in summary.slow:
         parts.append(Text(f"longer than {TARGET_S / 60:.0f} minutes: {printable(fold(names))} ({way})", style="yellow"))
-    return Group(*parts, Text(""), _last(found.last))
+    return Group(*parts, Text(""), _last(summary.last))
 
 
-def _times(found: Summary, total: Times) -> Table:
+def _times(summary: Summary, total: Times) -> Table:
     """Phases, then ways, then all."""
     shown = Table(box=None, pad_edge=False, header_style="dim")
     shown.add_column("")
     for column in ("rebuilds", "median", "p95", "longest", f"in {TARGET_S / 60:.0f} min"):
         shown.add_column(column, justify="right")
     shown.add_column("slowest", overflow="fold")
-    for one in found.phases:
-        shown.add_row(*_row(one), "", Text(printable(one.slowest), style="dim"))
-    for one in (*found.ways, total):
-        style = "green" if one.p95_s <= TARGET_S else "yellow"
-        ratio = Text(f"{one.within} of {one.number}", style=style)
-        shown.add_row(*_row(one, style="bold"), ratio, Text(printable(one.slowest), style="dim"))
+    for times in summary.phases:
+        shown.add_row(*_row(times), "", Text(printable(times.slowest), style="dim"))
+    for times in (*summary.ways, total):
+        style = "green" if times.p95_s <= TARGET_S else "yellow"
+        ratio = Text(f"{times.within} of {times.number}", style=style)
+        shown.add_row(*_row(times, style="bold"), ratio, Text(printable(times.slowest), style="dim"))
     return shown
 
 
-def _row(one: Times, style: str = "") -> tuple[RenderableType, ...]:
-    seconds = (one.median_s, one.p95_s, one.longest_s)
-    return Text(one.name, style=style or "cyan"), str(one.number), *(f"{value:.1f} s" for value in seconds)
+def _row(times: Times, style: str = "") -> tuple[RenderableType, ...]:
+    seconds = (times.median_s, times.p95_s, times.longest_s)
+    return Text(times.name, style=style or "cyan"), str(times.number), *(f"{value:.1f} s" for value in seconds)
 
 
 def _last(rebuilds: Iterable[Rebuild]) -> Table:
@@ -57,9 +57,14 @@ def _last(rebuilds: Iterable[Rebuild]) -> Table:
     for column in ("hosts", "last rebuild", "way", "ended"):
         shown.add_column(column, overflow="fold")
     alike: dict[tuple[str, str, str, Outcome], list[str]] = {}
-    for one in rebuilds:
-        key = (f"{one.at:%Y-%m-%d}", one.way, "" if one.outcome == "rebuilt" else one.sentence, one.outcome)
-        alike.setdefault(key, []).append(one.host)
+    for rebuild in rebuilds:
+        key = (
+            f"{rebuild.at:%Y-%m-%d}",
+            rebuild.way,
+            "" if rebuild.outcome == "rebuilt" else rebuild.sentence,
+            rebuild.outcome,
+        )
+        alike.setdefault(key, []).append(rebuild.host)
     for (day, way, sentence, outcome), hosts in alike.items():
         ended = Text(outcome, style=STYLES[outcome]).append(f": {short(sentence)}" if sentence else "", style="default")
         shown.add_row(Text(printable(fold(hosts)), style="bold"), day, way, ended)

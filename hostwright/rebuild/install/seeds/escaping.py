@@ -21,7 +21,7 @@ def to_yaml(value: Any) -> str:
     {"a": "x: \"y\"\n"}
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return _NOT_PLAIN.sub(lambda found: f"\\U{ord(found[0]):08X}", text)
+    return _NOT_PLAIN.sub(lambda match: f"\\U{ord(match[0]):08X}", text)
 
 
 def preseed(value: str, where: str) -> str:

@@ -43,7 +43,7 @@ def read_reinstall(host: Host) -> Reinstall | None:
 
 def _wanted(host: Host, name: str) -> bool:
     """Whether a host has these settings. An empty variable of higher precedence overrides what a group sets."""
-    given = {one: _written(host, one) for one in (INSTALL, REINSTALL)}
+    given = {variable: _written(host, variable) for variable in (INSTALL, REINSTALL)}
     if given[INSTALL] and given[REINSTALL]:
         raise InputError(
             f"{REINSTALL} and {INSTALL} are both set, but only one of them can install the host: remove one",
@@ -145,5 +145,7 @@ def _place(host: Host, name: str, key: str) -> str | None:
     given = definitions(host, name, key) if key else ()
     if given:
         return given[-1].origin.exact
-    whole = host.vars.get(name) or next((one for other, one in host.vars.items() if other.startswith(f"{name}_")), None)
+    whole = host.vars.get(name) or next(
+        (variable for other, variable in host.vars.items() if other.startswith(f"{name}_")), None
+    )
     return whole.origin.exact if whole else None

@@ -168,7 +168,7 @@ class SeedServer:
         return wanted in published.fetched
 
     def _check_free(self, host: str, path: str) -> None:
-        other = next((one for one, published in self._hosts.items() if published.path == path), None)
+        other = next((name for name, published in self._hosts.items() if published.path == path), None)
         if other is not None:
             raise InputError(f"{host} and {other} have the same path {path!r} for their seeds: give each its own")
 

@@ -42,8 +42,8 @@ class Disk:
     @property
     def match(self) -> dict[str, str | bool]:
         """What is said of the disk, by the names that autoinstall's ``match`` has."""
-        said = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {name: value for name, value in said.items() if value not in ("", None)}
+        given = {setting.name: getattr(self, setting.name) for setting in fields(self)}
+        return {name: value for name, value in given.items() if value not in ("", None)}
 
 
 @dataclass(frozen=True, slots=True)

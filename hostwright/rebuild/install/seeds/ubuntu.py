@@ -145,9 +145,9 @@ def grub(install: Install) -> str:
 
 def _write(path: str, text: str, *, mode: str) -> str:
     """A command that writes a file of the new system."""
-    there = f"/target{path}"
-    folder = there.rpartition("/")[0]
-    return sh("mkdir -p %s && printf %%s %s > %s && chmod %s %s", folder, text, there, mode, there)
+    target = f"/target{path}"
+    folder = target.rpartition("/")[0]
+    return sh("mkdir -p %s && printf %%s %s > %s && chmod %s %s", folder, text, target, mode, target)
 
 
 def command_line(install: Install, url: str) -> str:
@@ -161,6 +161,6 @@ def _kernel_network(install: Install) -> list[str]:
     boot_interface = [f"BOOTIF=01-{wanted.mac.replace(':', '-')}"] if wanted.mac else []
     if not wanted.fixed or wanted.ip.version == 6:
         return boot_interface
-    servers = [one for one in wanted.nameservers if ":" not in one][:2]
+    servers = [server for server in wanted.nameservers if ":" not in server][:2]
     parts = [str(wanted.ip.ip), "", wanted.gateway, str(wanted.ip.netmask), install.hostname, wanted.interface, "none"]
     return [f"ip={':'.join([*parts, *servers])}", *boot_interface]
