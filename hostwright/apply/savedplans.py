@@ -69,6 +69,6 @@ def _fault(document: Mapping[str, Any]) -> str:
     schema = document.get("schema", 1)
     if isinstance(schema, int) and schema > SCHEMA:
         return "was saved by a newer Hostwright; upgrade Hostwright here, or make a plan with this one"
-    if schema == 1 and document and all(isinstance(one, dict) and "roles" in one for one in document.values()):
+    if schema == 1 and document and all(isinstance(plan, dict) and "roles" in plan for plan in document.values()):
         return "was saved by an earlier Hostwright"
     return "is not a plan that `invoke plan --out` saved, or is damaged"

@@ -9,7 +9,7 @@ from typing import Any
 def json_object(text: str) -> dict[str, Any] | None:
     """The JSON object in a host's text; ``None`` where it is none, one nested beyond all measure included."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None

@@ -48,10 +48,10 @@ def bind(cls: type[T], role: str, host: Host) -> T:
 
 def definitions(host: Host, role: str, key: str, cls: type | None = None) -> tuple[Definition, ...]:
     """Every definition of ``role.key`` for a host, weakest first; with ``cls``, the role's default comes first."""
-    found = [_default(cls, key)] if cls else []
+    values = [_default(cls, key)] if cls else []
     for layer in host.layers:
-        found += [value for name, value in _of_layer(role, layer, _own(host), []) if name == key]
-    return tuple(Definition(one.value, one.origin, one.level, one is found[-1]) for one in found)
+        values += [value for name, value in _of_layer(role, layer, _own(host), []) if name == key]
+    return tuple(Definition(value.value, value.origin, value.level, value is values[-1]) for value in values)
 
 
 def misspelt_variables(host: Host, roles: Mapping[str, type]) -> list[InputError]:
@@ -60,14 +60,15 @@ def misspelt_variables(host: Host, roles: Mapping[str, type]) -> list[InputError
     ``roles`` maps each role's name to the class of its variables. Variables of the user's own are left alone.
     """
     flat = {f"{role}_{name}": role for role, cls in roles.items() for name in names_at(cls, ())}
-    found = []
+    mistakes = []
     for name, value in host.vars.items():
         if name in roles or name in _own(host) or any(name.startswith(f"{role}_") for role in roles):
             continue
         meant = nearest(name, flat, _ALIKE) or _misspelt_role(name, value, roles)
         if meant:
-            found.append(InputError(f"{name!r} is no variable of a role; did you mean {meant!r}?", value.origin.exact))
-    return found
+            sentence = f"{name!r} is not a variable of any role; did you mean {meant!r}?"
+            mistakes.append(InputError(sentence, value.origin.exact))
+    return mistakes
 
 
 def _misspelt_role(name: str, value: Value, roles: Mapping[str, type]) -> str | None:

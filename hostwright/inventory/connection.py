@@ -93,8 +93,9 @@ class Connection:
     def _variable(self, match: re.Match[str]) -> str:
         if match[1] in ("inventory_hostname", "inventory_hostname_short"):
             return self._name if match[1] == "inventory_hostname" else self._name.partition(".")[0]
-        found = self._vars.get(match[1])
-        plain = found.value.reveal() if found and isinstance(found.value, Secret) else found and found.value
+        variable = self._vars.get(match[1])
+        plain = variable.value if variable else None
+        plain = plain.reveal() if isinstance(plain, Secret) else plain
         if not isinstance(plain, (str, int)):
             raise _Bad(f"the template names {match[1]!r}, which is not a variable with text or a number")
         return str(plain)

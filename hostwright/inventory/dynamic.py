@@ -32,22 +32,22 @@ def read_executable(path: Path, draft: Draft) -> None:
 
 
 def _ask(path: Path, *arguments: str) -> dict[str, Any]:
-    asked = f"`{path.name} {' '.join(arguments)}`"
+    command = f"`{path.name} {' '.join(arguments)}`"
     try:
         done = subprocess.run([path.resolve(), *arguments], capture_output=True, timeout=TIMEOUT_S, check=False)
     except OSError as error:
         raise InputError(f"cannot be run: {error.strerror}; an inventory program needs a #! line", str(path)) from error
     except subprocess.TimeoutExpired as error:
-        raise InputError(f"{asked} did not answer within {TIMEOUT_S:.0f} s", str(path)) from error
+        raise InputError(f"{command} did not answer within {TIMEOUT_S:.0f} s", str(path)) from error
     if done.returncode != 0:
         last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
-        raise InputError(f"{asked} ended with status {done.returncode}: {(last or ['no message'])[0]!r}", str(path))
+        raise InputError(f"{command} ended with status {done.returncode}: {(last or ['no message'])[0]!r}", str(path))
     try:
         answer = json.loads(done.stdout)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{asked} did not print JSON: {error}", str(path)) from error
+        raise InputError(f"{command} did not print JSON: {error}", str(path)) from error
     if not isinstance(answer, dict):
-        raise InputError(f"{asked} printed {describe(answer)}, expected a JSON object", str(path))
+        raise InputError(f"{command} printed {describe(answer)}, expected a JSON object", str(path))
     return answer
 
 
@@ -66,18 +66,19 @@ def _group(name: str, body: Any, origin: Origin, draft: Draft) -> None:
         group.layers.append(values)
 
 
-def _names(found: Any, what: str, origin: Origin, draft: Draft) -> list[str]:
-    names = list(found) if isinstance(found, (list, dict)) else []
-    if (found is not None and not isinstance(found, (list, dict))) or not all(isinstance(one, str) for one in names):
-        draft.fail(origin, f"{what}: found {describe(found)}, expected a list of names")
+def _names(listed: Any, what: str, origin: Origin, draft: Draft) -> list[str]:
+    names = list(listed) if isinstance(listed, (list, dict)) else []
+    is_list = listed is None or isinstance(listed, (list, dict))
+    if not is_list or not all(isinstance(name, str) for name in names):
+        draft.fail(origin, f"{what}: found {describe(listed)}, expected a list of names")
         return []
     return names
 
 
-def _values(found: Any, level: str, origin: Origin, draft: Draft, what: str) -> Values:
-    if found is None:
+def _values(mapping: Any, level: str, origin: Origin, draft: Draft, what: str) -> Values:
+    if mapping is None:
         return {}
-    if not isinstance(found, dict):
-        draft.fail(origin, f"{what}: found {describe(found)}, expected an object")
+    if not isinstance(mapping, dict):
+        draft.fail(origin, f"{what}: found {describe(mapping)}, expected an object")
         return {}
-    return {name: Value(concealed(name, value), origin, level) for name, value in found.items()}
+    return {name: Value(concealed(name, value), origin, level) for name, value in mapping.items()}

@@ -62,10 +62,10 @@ def _files(path: Path) -> list[Path]:
         )
     if not path.is_dir():
         return [path]
-    found = [file for file in sorted(path.iterdir()) if file.is_file() and _is_inventory(file)]
-    if not found:
+    files = [file for file in sorted(path.iterdir()) if file.is_file() and _is_inventory(file)]
+    if not files:
         raise InputError("contains no inventory; create a hosts.yml there", str(path))
-    return found
+    return files
 
 
 def _is_inventory(file: Path) -> bool:

@@ -121,13 +121,13 @@ class _Tree:
         return self._known[direct]
 
     def _make(self, direct: Iterable[str]) -> _Ancestry:
-        found, waiting = {ALL}, list(direct)
+        names, waiting = {ALL}, list(direct)
         while waiting:
             name = waiting.pop()
-            if name not in found:
-                found.add(name)
+            if name not in names:
+                names.add(name)
                 waiting += self._parents.get(name, [])
-        groups = tuple(sorted(found, key=self._order.__getitem__))
+        groups = tuple(sorted(names, key=self._order.__getitem__))
         layers = tuple(
             VariableLayer(group_level(name), values) for name in groups for values in self._draft.groups[name].layers
         )

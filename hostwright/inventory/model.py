@@ -90,8 +90,8 @@ class Host:
 
     def explain_variable(self, name: str) -> tuple[Definition, ...]:
         """Every definition of a variable that belongs to no role, weakest first."""
-        found = [layer.values[name] for layer in self.layers if name in layer.values]
-        return tuple(Definition(one.value, one.origin, one.level, one is found[-1]) for one in found)
+        values = [layer.values[name] for layer in self.layers if name in layer.values]
+        return tuple(Definition(value.value, value.origin, value.level, value is values[-1]) for value in values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,15 +49,15 @@ def fold(names: Iterable[str]) -> str:
 
 def terms(pattern: str) -> list[str]:
     """The terms of a pattern; commas and colons inside brackets belong to their term, and so do colons after ``~``."""
-    found, depth = [""], 0
+    parts, depth = [""], 0
     for character in pattern:
         depth += (character in "[({") - (character in "])}")
-        regular = found[-1].lstrip("!& ").startswith("~")
+        regular = parts[-1].lstrip("!& ").startswith("~")
         if depth <= 0 and (character == "," or (character == ":" and not regular)):
-            found.append("")
+            parts.append("")
         else:
-            found[-1] += character
-    return [term.strip() for term in found if term.strip()]
+            parts[-1] += character
+    return [term.strip() for term in parts if term.strip()]
 
 
 def _chosen(inventory: Inventory, given: list[str], sets: Mapping[str, set[str]]) -> set[str]:
@@ -78,16 +78,16 @@ def _chosen(inventory: Inventory, given: list[str], sets: Mapping[str, set[str]]
 
 def _matches(inventory: Inventory, term: str, sets: Mapping[str, set[str]], *, must_match: bool) -> set[str]:
     if term.startswith("~"):
-        found = _by_expression(inventory, term[1:])
+        hosts = _by_expression(inventory, term[1:])
     elif "*" in term or "?" in term:
-        found = _by_wildcard(inventory, term)
+        hosts = _by_wildcard(inventory, term)
     elif term.startswith("@"):
         return _set(inventory, term[1:], sets)
     else:
         return _by_name(inventory, term)
-    if must_match and not found:
+    if must_match and not hosts:
         raise InputError(f"{term!r} matches no host", _OPTION)
-    return found
+    return hosts
 
 
 def _by_expression(inventory: Inventory, expression: str) -> set[str]:

@@ -29,7 +29,7 @@ def expand(pattern: str) -> tuple[list[str], int | None]:
     stem = outside["name"] if outside else pattern
     parts = _RANGE.split(stem)
     texts, ranges = parts[::4], [parts[index : index + 3] for index in range(1, len(parts), 4)]
-    choices = [_choices(*one) for one in ranges]
+    choices = [_choices(*bounds) for bounds in ranges]
     count = 1
     for choice in choices:
         count *= len(choice)

@@ -44,13 +44,13 @@ def read_variables(text: str, file: str, level: str, draft: Draft) -> Values:
 
 def variables(node: yaml.Node, level: str, reader: Reader) -> Values:
     """The variables of a mapping."""
-    found = {}
+    values = {}
     for name, key, value in reader.pairs(node, "variables"):
         marks: dict[Where, Origin] = {}
         scalar = isinstance(value, yaml.ScalarNode)
         data = reader.plain(value) if scalar else reader.plain(value, marks)
-        found[name] = Value(concealed(name, data), reader.origin(key), level, marks)
-    return found
+        values[name] = Value(concealed(name, data), reader.origin(key), level, marks)
+    return values
 
 
 def _group(name: str, key: yaml.Node, body: yaml.Node, reader: Reader, draft: Draft) -> None:

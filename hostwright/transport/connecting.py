@@ -201,7 +201,8 @@ def make_transport(
 
 def _first(wanted: Sequence[str], offered: Sequence[str]) -> tuple[str, ...]:
     """``offered`` with those that are wanted moved to the front."""
-    return (*(one for one in wanted if one in offered), *(one for one in offered if one not in wanted))
+    first = [name for name in wanted if name in offered]
+    return (*first, *(name for name in offered if name not in wanted))
 
 
 class _HostKeyCheck(paramiko.MissingHostKeyPolicy):

@@ -37,12 +37,12 @@ def dial(address: str, port: int, deadline: Deadline, keepalive_s: float) -> soc
 
     Raises ``OSError`` (``socket.gaierror``, ``TimeoutError`` and so on), the last one where none answers.
     """
-    found = _resolve(address, port, deadline)
+    addresses = _resolve(address, port, deadline)
     failure: OSError = TimeoutError("no time left")
-    for position, (family, kind, protocol, _, peer) in enumerate(found):
+    for position, (family, kind, protocol, _, peer) in enumerate(addresses):
         sock = (_PromptSocket if _QUICKACK else socket.socket)(family, kind, protocol)
         try:
-            sock.settimeout(max(deadline.left_s() / (len(found) - position), 0.001))
+            sock.settimeout(max(deadline.left_s() / (len(addresses) - position), 0.001))
             sock.connect(peer)
         except OSError as error:
             sock.close()

@@ -26,12 +26,12 @@ def endpoint_of(host: Target, options: Options) -> Endpoint:
 def _endpoint(host: Target, options: Options) -> Endpoint:
     """The host's own endpoint: the inventory's word counts more than that of ``ssh_config``."""
     destination = Destination(host.address or host.name, host.user or "", host.port or 0)
-    found = sshconfig.resolve(destination, options.shared.ssh_config, options.ssh_config)
+    endpoint = sshconfig.resolve(destination, options.shared.ssh_config, options.ssh_config)
     if host.known_hosts:
-        found = replace(found, known_hosts=(expanded(host.known_hosts),))
+        endpoint = replace(endpoint, known_hosts=(expanded(host.known_hosts),))
     if host.proxy_jump:
-        found = replace(found, proxy_jump=sshconfig.hops(host.proxy_jump), proxy_command="")
-    return found
+        endpoint = replace(endpoint, proxy_jump=sshconfig.hops(host.proxy_jump), proxy_command="")
+    return endpoint
 
 
 def jumps_of(host: Target, endpoint: Endpoint, options: Options) -> list[Endpoint]:

@@ -146,11 +146,11 @@ def _read_into(stanzas: list[Stanza], path: Path, depth: int) -> None:
 def _included(value: str, path: Path) -> list[Path]:
     """The files that an ``Include`` names; relative ones lie beside the user's or the system's configuration."""
     base = Path("/etc/ssh") if path.is_relative_to("/etc/ssh") else expanded("~/.ssh")
-    found: list[Path] = []
+    paths: list[Path] = []
     for pattern in shlex.split(value):
         whole = base / expanded(pattern)
-        found += sorted(one for one in Path("/").glob(str(whole.relative_to("/"))) if one.is_file())
-    return found
+        paths += sorted(file for file in Path("/").glob(str(whole.relative_to("/"))) if file.is_file())
+    return paths
 
 
 def resolve(destination: Destination, files: FileCache[SshConfig], ssh_config: Path | None) -> Endpoint:
@@ -195,13 +195,13 @@ def _lookup(text: str, alias: str) -> dict[str, str | list[str] | None]:
         raise InputError(f"ssh_config cannot be understood: {error}") from error
 
 
-def _endpoint(destination: Destination, found: dict[str, str | list[str] | None]) -> Endpoint:
+def _endpoint(destination: Destination, settings: dict[str, str | list[str] | None]) -> Endpoint:
     def text(key: str, default: str = "") -> str:
-        value = found.get(key)
+        value = settings.get(key)
         return value if isinstance(value, str) else default
 
-    named = found.get("identityfile") or []
-    via = next((key for key in found if key in ("proxyjump", "proxycommand")), "")
+    named = settings.get("identityfile") or []
+    via = next((key for key in settings if key in ("proxyjump", "proxycommand")), "")
     jump = text("proxyjump") if via == "proxyjump" else ""
     address = text("hostname", destination.alias)
     return Endpoint(

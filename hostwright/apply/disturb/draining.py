@@ -198,10 +198,10 @@ def _run(shell: RootShell, hooks: Hooks, name: str, context: Context, otherwise:
         ended = commands.run_here(command, environment, hooks.timeout_s)
     if ended.status == 0:
         return
-    said = f": {ended.lines[-1]}" if ended.lines else " and printed nothing"
+    ending = f": {ended.lines[-1]}" if ended.lines else " and printed nothing"
     step = FailedStep(name, f"the command of hostwright_{name}", command, ended.status or 124, ended.lines)
     raise StepFailed(
-        context.host, f"the {name} command (on the {hooks.where}) {_how(ended, hooks)}{said}; {otherwise}", step
+        context.host, f"the {name} command (on the {hooks.where}) {_how(ended, hooks)}{ending}; {otherwise}", step
     )
 
 

@@ -163,7 +163,7 @@ class HostApply:
     def _go_on(self, plan: Plan) -> None:
         """Raise ``Stopped`` where nothing new shall be begun."""
         if self._settings.stopping():
-            left = ", ".join(one.role for one in plan.roles)
+            left = ", ".join(role.role for role in plan.roles)
             raise Stopped(self.name, f"stopped by the operator; left to do: {left}")
 
     def _decide(self, plan: Plan) -> draining.DrainDecision:
@@ -187,7 +187,7 @@ class HostApply:
         """Who is at work now that the plan would disturb; no other question is asked again."""
         self._go_on(plan)
         states = disturbing(self._desired, self._facts)
-        probes = ordered([*self._desired.occupancy.probes, *(probe for one in states for probe in one.probes())])
+        probes = ordered([*self._desired.occupancy.probes, *(probe for state in states for probe in state.probes())])
         return at_work(self._desired, states, self._connection.use(lambda shell: ask(shell, probes))).everyone
 
     def _undrain(self) -> None:
@@ -226,9 +226,9 @@ class HostApply:
             lambda name: self._run_role(plan, busy[name]),
             skipped=lambda name, after: self._emit(events.Note(self.name, f"{name} not tried: {after} failed")),
         )
-        lost = [one for one in failures if isinstance(one, JobLost)]
-        stopped = [one for one in failures if isinstance(one, Stopped)]
-        bad = [one for one in failures if one not in lost and one not in stopped]
+        lost = [error for error in failures if isinstance(error, JobLost)]
+        stopped = [error for error in failures if isinstance(error, Stopped)]
+        bad = [error for error in failures if error not in lost and error not in stopped]
         if len(bad) > 1:
             raise SeveralFailed(self.name, bad)
         for error in (*bad, *stopped[:1]):

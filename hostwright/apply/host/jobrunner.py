@@ -124,7 +124,7 @@ class JobRunner:
 
 def failure(host: str, plan: RolePlan, result: RoleResult, explain: Callable[[str], str]) -> HostError:
     """The error of a role that failed: which step, what it printed last, and the cause where it is known."""
-    step = next((one for one in result.steps if one.status != 0), None)
+    step = next((step for step in result.steps if step.status != 0), None)
     if step is None:
         return HostError(host, f"{plan.role}: the job ended with status {result.status}, and no step reported an error")
     lines = [line for line in step.output.splitlines() if line.strip()]

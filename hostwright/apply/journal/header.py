@@ -75,7 +75,7 @@ def commit_of(path: str | Path) -> str:
     place = Path(path)
     command = ["git", "-c", "core.fsmonitor=false", "status", "--porcelain=v2", "--branch", "--", "."]
     try:
-        said = subprocess.run(
+        status = subprocess.run(
             command,
             cwd=place if place.is_dir() else place.parent,
             env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
@@ -86,7 +86,7 @@ def commit_of(path: str | Path) -> str:
         ).stdout.decode("utf-8", errors="replace")
     except (OSError, subprocess.SubprocessError):
         return ""
-    lines = said.splitlines()
+    lines = status.splitlines()
     commit = next((line.split()[-1] for line in lines if line.startswith("# branch.oid ")), "")
     dirty = any(not line.startswith("#") for line in lines)
     return commit + ("+dirty" if dirty else "") if len(commit) >= 40 else ""

@@ -58,7 +58,7 @@ class Runs:
                 folders = [Path(entry.path) for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
         except OSError:
             return []
-        return sorted(map(summary_of, folders), key=lambda one: (one.began, one.run), reverse=True)
+        return sorted(map(summary_of, folders), key=lambda run: (run.began, run.run), reverse=True)
 
     def find(self, name: str) -> RunSummary:
         """The run of that id, or of the only id that begins so, or the ``last`` one. Raises ``InputError``."""
@@ -68,13 +68,13 @@ class Runs:
         runs = self.list()
         if not runs:
             raise InputError(f"no run is recorded in {self.root} yet", "--run")
-        found = runs[:1] if name == LAST else [one for one in runs if name and one.run.startswith(name)]
-        if len(found) > 1:
-            ids = ", ".join(one.run for one in found[:4]) + (", …" if len(found) > 4 else "")
-            raise InputError(f"{len(found)} runs begin with {name!r}: {ids}", "--run")
-        if not found:
-            raise InputError(f"there is no run {name!r}; {suggestion(name, [one.run for one in runs])}", "--run")
-        return found[0]
+        matches = runs[:1] if name == LAST else [run for run in runs if name and run.run.startswith(name)]
+        if len(matches) > 1:
+            ids = ", ".join(run.run for run in matches[:4]) + (", …" if len(matches) > 4 else "")
+            raise InputError(f"{len(matches)} runs begin with {name!r}: {ids}", "--run")
+        if not matches:
+            raise InputError(f"there is no run {name!r}; {suggestion(name, [run.run for run in runs])}", "--run")
+        return matches[0]
 
     def load(self, name: str) -> RecordedRun:
         """All that is recorded of a run; ``name`` as for ``find``."""

@@ -57,8 +57,8 @@ def record_of_header(header: RunHeader, redactor: Redactor) -> dict[str, Any]:
     options = json.loads(json.dumps(dict(header.options), default=str))
     cleaned = {name: redactor.clean({name: value}, given=True) for name, value in options.items()}
     shown: dict[str, Any] = {}
-    for one in cleaned.values():
-        shown |= one
+    for option in cleaned.values():
+        shown |= option
     record = {
         "kind": RUN_BEGAN,
         "schema": SCHEMA,

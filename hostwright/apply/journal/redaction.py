@@ -89,33 +89,33 @@ class Redactor:
 
     def _masked(self, pattern: re.Pattern[str], text: str) -> str:
         """Secrets that overlap are masked as one; where the masks themselves make up a secret, nothing is left."""
-        found = pattern.search(text)
-        if found is None:
+        match = pattern.search(text)
+        if match is None:
             return text
         spans: list[list[int]] = []
-        while found is not None:
-            begin, end = found.span()
+        while match is not None:
+            begin, end = match.span()
             if spans and begin <= spans[-1][1]:
                 spans[-1][1] = max(end, spans[-1][1])
             else:
                 spans.append([begin, end])
-            found = pattern.search(text, begin + 1)
+            match = pattern.search(text, begin + 1)
         shown = self._mask.join(_between(text, spans))
         return self._mask if pattern.search(shown) else shown
 
 
 def secrets_in(hosts: Iterable[Host]) -> set[Secret]:
     """Every secret that the inventory knows of these hosts: passwords, and variables that are named like one."""
-    found: set[Secret] = set()
+    secrets: set[Secret] = set()
     seen: set[int] = set()  # hosts share the values of their groups
     for host in hosts:
-        found |= {secret for secret in (host.password, host.become_password) if secret}
+        secrets |= {secret for secret in (host.password, host.become_password) if secret}
         for values in (*(layer.values for layer in host.layers), host.vars):
             for value in values.values():
                 if id(value) not in seen:
                     seen.add(id(value))
-                    found.update(_secrets(value.value))
-    return found
+                    secrets.update(_secrets(value.value))
+    return secrets
 
 
 def _secrets(value: Any) -> Iterator[Secret]:
@@ -146,7 +146,7 @@ def _forms(text: str) -> Iterator[str]:
     derived = {
         text.strip(),
         *encoded,
-        *(re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), one) for one in encoded),
+        *(re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), form) for form in encoded),
         json.dumps(text)[1:-1],
         json.dumps(text, ensure_ascii=False)[1:-1],
         repr(text)[1:-1],

@@ -75,7 +75,7 @@ class _Draft:
 def read_run(folder: Path, header: RunHeader, *, running: bool = False) -> RecordedRun:
     """Everything that is recorded of a run; what is damaged is counted and passed over."""
     drafts: dict[str, _Draft] = {}
-    said: list[Mapping[str, Any]] = []
+    others: list[Mapping[str, Any]] = []
     damaged = 0
     for record in _records(folder / JOURNAL):
         host = record.get("host", "") if record else None
@@ -84,11 +84,11 @@ def read_run(folder: Path, header: RunHeader, *, running: bool = False) -> Recor
         elif host:
             damaged += not _note(drafts.setdefault(host, _Draft()), record, folder)
         elif record["kind"] not in (RUN_BEGAN, RUN_ENDED):
-            said.append(record)
+            others.append(record)
     ended = {host: draft.result for host, draft in drafts.items() if draft.ended}
     results = results_of(header.hosts, drafts, ended, running=running)
     hosts = tuple(_host(host, result, drafts.get(host, _Draft())) for host, result in results.items())
-    return RecordedRun(folder.name, header, hosts, tuple(said), damaged)
+    return RecordedRun(folder.name, header, hosts, tuple(others), damaged)
 
 
 def _records(journal: Path) -> Iterator[dict[str, Any] | None]:
@@ -144,8 +144,8 @@ def _finish(draft: _Draft, role: str, status: int, record: Mapping[str, Any], ro
     return len(steps) == len(rows)
 
 
-def _open(one: RoleRun, role: str) -> bool:
-    return one.role == role and one.status is None
+def _open(run: RoleRun, role: str) -> bool:
+    return run.role == role and run.status is None
 
 
 def _step(row: Any) -> StepResult | None:

@@ -78,8 +78,8 @@ def to_resume(root: Path, inventory: str | Path) -> Resume:
 
 def _last(root: Path, inventory: str | Path, verbs: tuple[str, ...], *, over: bool = True) -> RunSummary | None:
     place = place_of(inventory)
-    ours = (one for one in Runs(root).list() if one.header.place == place and one.header.verb in verbs)
-    return next((one for one in ours if not (over and one.state == RUNNING)), None)
+    runs = (run for run in Runs(root).list() if run.header.place == place and run.header.verb in verbs)
+    return next((run for run in runs if not (over and run.state == RUNNING)), None)
 
 
 def _results(run: RunSummary) -> dict[str, str]:

@@ -84,5 +84,5 @@ class SqliteFile:
         return self._damaged(path, error)
 
     def _damaged(self, path: Path, error: Exception) -> InputError:
-        said = str(error).partition("\n")[0]
-        return InputError(f"is damaged ({type(error).__name__}: {said}): move it away, and {self.afresh}", str(path))
+        reason = str(error).partition("\n")[0]
+        return InputError(f"is damaged ({type(error).__name__}: {reason}): move it away, and {self.afresh}", str(path))

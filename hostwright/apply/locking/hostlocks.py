@@ -56,24 +56,25 @@ class HostLocks:
 
 
 def look_at_locks(members: Members, connections: Connections, inventory: Path) -> Results[HostLocks]:
-    """The locks of hosts; nothing is changed."""
+    """The locks of hosts; nothing is changed. Each host is probed over one exec channel, without root."""
 
     def kept(name: str) -> Aside:
-        found = locallocks.get(state_root(), inventory, name)
-        return found, found
+        lock = locallocks.get(state_root(), inventory, name)
+        return lock, lock
 
-    def found(shell: RootShell) -> HostLocks:
+    def probed(shell: RootShell) -> HostLocks:
         facts = operatorlock.probe_locks(shell)
         lock = locks.operator_lock(facts)
         return HostLocks(shell.host, lock, lock, locks.run_lock(facts))
 
-    return _each(members, connections, found, kept)
+    return _each(members, connections, probed, kept)
 
 
 def put_locks(
     members: Members, connections: Connections, reason: str, lasts: timedelta, *, force: bool = False
 ) -> Results[HostLocks]:
-    """Keep hosts from being changed by anybody, for this long; ``force`` replaces the lock of somebody else."""
+    """Lock hosts in the operator's name, for ``reason`` and for as long as ``lasts``; ``force`` replaces another
+    operator's lock. Of a host that could not be locked, the error stands in the results."""
     now = datetime.now(UTC).replace(microsecond=0)
 
     def put(shell: RootShell) -> HostLocks:
@@ -86,7 +87,7 @@ def put_locks(
 def take_locks_off(
     members: Members, connections: Connections, inventory: Path, *, force: bool = False
 ) -> Results[HostLocks]:
-    """Take the locks off hosts, and off this machine; ``force`` takes away the lock of somebody else as well."""
+    """Take the locks off hosts, and off this machine; ``force`` takes another operator's lock off as well."""
 
     def kept(name: str) -> Aside:
         now = datetime.now(UTC)
@@ -122,18 +123,18 @@ def _each(
     one, a host that does not answer is no failure."""
     by_name = members.by_name
 
-    def one(name: str) -> HostLocks:
+    def locks_of(name: str) -> HostLocks:
         now, before = kept(name)
         try:
             with connections.connect(by_name[name]) as shell:
-                found = work(shell)
+                locked = work(shell)
         except Unreachable as error:
             if before is None:
                 raise
-            found = HostLocks(name, None, None, None, silent=error.sentence)
-        return replace(found, aside=now, aside_before=before)
+            locked = HostLocks(name, None, None, None, silent=error.sentence)
+        return replace(locked, aside=now, aside_before=before)
 
-    return on_each(tuple(by_name), one, stop=connections.close)
+    return on_each(tuple(by_name), locks_of, stop=connections.close)
 
 
 def _changed(host: str, before: Facts, now: OperatorLock | None) -> HostLocks:

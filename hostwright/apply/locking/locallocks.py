@@ -62,20 +62,20 @@ def take_off(
         return None
     try:
         with locked(path.parent):
-            found = _known(path) if force else _read(path)
-            why_not = "" if force else forbids(found, who, now)
+            lock = _known(path) if force else _read(path)
+            why_not = "" if force else forbids(lock, who, now)
             if why_not:
                 raise Locked(host, why_not)
             path.unlink(missing_ok=True)
     except OSError as error:
         raise HostwrightError(f"{path}: cannot be removed: {error.strerror or error}") from error
-    return found
+    return lock
 
 
 def all_of(root: Path, inventory: str | Path) -> tuple[OperatorLock, ...]:
     """The locks that are kept here for an inventory's hosts, by host. Raises ``InputError`` for a damaged file."""
-    found = (_read(path) for path in (root / FOLDER / place_of(inventory)).glob("*.json"))
-    return tuple(sorted((lock for lock in found if lock is not None), key=lambda lock: lock.host))
+    kept = (_read(path) for path in (root / FOLDER / place_of(inventory)).glob("*.json"))
+    return tuple(sorted((lock for lock in kept if lock is not None), key=lambda lock: lock.host))
 
 
 def refusal(root: Path, inventory: str | Path, host: str, now: datetime) -> str:

@@ -202,13 +202,13 @@ class Keeper:
         self._rest = rest[-2 * locks.RECORD_CAP_BYTES :]
         with self._change:
             for line in lines:
-                nonce, _, said = line.partition(b" ")
+                nonce, _, message = line.partition(b" ")
                 if nonce == self._nonce:
-                    self._hear(said.decode("utf-8", "replace"))
+                    self._hear(message.decode("utf-8", "replace"))
             self._change.notify_all()
 
-    def _hear(self, said: str) -> None:
-        word, _, rest = said.partition(" ")
+    def _hear(self, message: str) -> None:
+        word, _, rest = message.partition(" ")
         if word == "held":
             self._held = True
         elif word == "busy":

@@ -64,10 +64,10 @@ def _amount(option: str, text: str, hosts: int) -> Fraction | None:
     """A number of hosts or a share of them, exactly; ``None`` when nothing was said."""
     if not text.strip():
         return None
-    found = _AMOUNT.fullmatch(text.strip())
-    if not found or (found[2] and Fraction(found[2]) > 100):
+    match = _AMOUNT.fullmatch(text.strip())
+    if not match or (match[2] and Fraction(match[2]) > 100):
         raise InputError(f"found {text!r}, expected a number of hosts such as 5, or a share from 0% to 100%", option)
-    return Fraction(found[1]) if found[1] else Fraction(found[2]) * hosts / 100
+    return Fraction(match[1]) if match[1] else Fraction(match[2]) * hosts / 100
 
 
 class Course:

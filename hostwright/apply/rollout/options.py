@@ -94,7 +94,7 @@ def resume(given: RunOptions, roster: Roster) -> tuple[str, RunOptions]:
     gone = [host for host in last.hosts if host not in roster.inventory.hosts]
     if gone:
         raise InputError(f"{', '.join(gone)} of the run {last.run} are no longer in the inventory", "--resume")
-    unsaid = [one.name for one in fields(given) if one.name != "hosts" and not getattr(given, one.name)]
+    unsaid = [option.name for option in fields(given) if option.name != "hosts" and not getattr(given, option.name)]
     missing = [name for name in last.masked if name in unsaid]
     if missing:
         raise InputError(

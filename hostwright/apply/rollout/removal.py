@@ -69,8 +69,8 @@ def removal(roster: Roster, members: Members, connections: Connections) -> Remov
     formers = look_back(roster, members, connections)
     going = [role for role in roster.roles if any(role in member.roles for member in members)]
     seen = tuple(note for former in formers.found.values() for note in former.notes)
-    there = [role for role in roster.roles if any(role in member.of_host for member in members)]
-    return Removal(roster, formers, (*what_stays(there, going), *seen))
+    present = [role for role in roster.roles if any(role in member.of_host for member in members)]
+    return Removal(roster, formers, (*what_stays(present, going), *seen))
 
 
 def whole(member: Member) -> bool:
@@ -96,12 +96,12 @@ def look_back(roster: Roster, members: Members, connections: Connections) -> For
         return replace(_former(roster.also(member, off), records), off=off)
 
     results = on_each(tuple(by_name), look, stop=connections.close)
-    return Formers({one.name: one for one in results.values}, {error.host: error for error in results.errors})
+    return Formers({former.name: former for former in results.values}, {error.host: error for error in results.errors})
 
 
 def _former(member: Member, records: Sequence[Mapping[str, Any]]) -> Former:
     """What a host with these records was before."""
-    digests = {release.digest_of(one): one for one in records if not release.about(one, member.stack)}
+    digests = {release.digest_of(record): record for record in records if not release.about(record, member.stack)}
     try:
         stacks = {digest: stackstore.find(digest, member.kinds) for digest in digests}
     except InputError as error:

@@ -64,7 +64,7 @@ def way_back(member: Member, facts: Facts, to: str = "") -> WayBack:
 
 def _named(record: Mapping[str, Any], to: str) -> bool:
     return record.get("stack") == to or any(
-        one.startswith(to) for one in (release.at_of(record), release.digest_of(record))
+        word.startswith(to) for word in (release.at_of(record), release.digest_of(record))
     )
 
 

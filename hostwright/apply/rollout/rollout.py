@@ -52,7 +52,7 @@ def result_of(error: HostError) -> str:
     Where several roles of a host failed, the worst counts: a lost connection or a stop comes over all of them at once.
     """
     if isinstance(error, SeveralFailed):
-        kinds = {result_of(one) if isinstance(one, HostError) else "failed" for one in error.errors}
+        kinds = {result_of(cause) if isinstance(cause, HostError) else "failed" for cause in error.errors}
         return next(kind for kind in ("failed", "unreachable", "stopped") if kind in kinds)
     if isinstance(error, Unreachable):
         return "unreachable"

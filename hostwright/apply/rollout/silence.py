@@ -88,13 +88,13 @@ class Silence:
     def look(self) -> None:
         """Name the hosts that have been silent for long enough by now."""
         now_s = self._clock()
-        found = []
+        silent = []
         with self._lock:
             for host, wait in self._waits.items():
                 if now_s >= wait.due_s:
                     wait.named, wait.due_s = True, now_s + self._again_s
-                    found.append(Silent(host, wait.what, now_s - wait.since_s))
-        for event in found:
+                    silent.append(Silent(host, wait.what, now_s - wait.since_s))
+        for event in silent:
             self._emit(event)
 
     def _note(self, event: Event) -> None:

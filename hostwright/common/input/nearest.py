@@ -15,8 +15,8 @@ def nearest(name: str, candidates: Iterable[str], similar: float = SIMILAR) -> s
     'prefix'
     """
     folded = {candidate.casefold(): candidate for candidate in candidates}
-    found = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=similar)
-    return folded[found[0]] if found else None
+    matches = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=similar)
+    return folded[matches[0]] if matches else None
 
 
 def suggestion(name: str, candidates: Iterable[str], shown: int = 12) -> str:
@@ -26,9 +26,9 @@ def suggestion(name: str, candidates: Iterable[str], shown: int = 12) -> str:
     "did you mean 'prefix'?"
     """
     names = list(candidates)
-    found = nearest(name, names)
-    if found:
-        return f"did you mean {found!r}?"
+    similar = nearest(name, names)
+    if similar:
+        return f"did you mean {similar!r}?"
     if not names:
         return "there is none to choose from"
     more = f" and {len(names) - shown} more" if len(names) > shown else ""

@@ -96,12 +96,12 @@ class KnownHosts:
     @classmethod
     def parse(cls, path: Path, content: bytes) -> KnownHosts:
         """The entries of a file's content. Lines that are none are passed over, as OpenSSH does."""
-        found = cls()
+        known = cls()
         for number, line in enumerate(content.decode("utf-8", errors="replace").split("\n"), 1):
             entry = _entry(path, number, line)
             if entry:
-                found._add(entry)
-        return found
+                known._add(entry)
+        return known
 
     def _add(self, entry: KnownHost) -> None:
         if entry.names.startswith("|"):
@@ -197,16 +197,16 @@ def find(host: str, port: int, paths: Iterable[Path], files: FileCache[KnownHost
     name = entry_name(host, port)
     entries: list[KnownHost] = []
     portless: tuple[KnownHost, ...] = ()
-    found: list[KnownHosts] = []
+    parsed: list[KnownHosts] = []
     for path in paths:
         try:
             known = files.get(path)
         except FileNotFoundError:
             continue
-        found.append(known)
+        parsed.append(known)
         entries += known.lookup(name)
     if port != SSH_PORT and not entries:
-        portless = tuple(entry for known in found for entry in known.lookup(host.lower()))
+        portless = tuple(entry for known in parsed for entry in known.lookup(host.lower()))
     return Known(name, tuple(entries), portless)
 
 

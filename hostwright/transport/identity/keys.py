@@ -61,7 +61,7 @@ def parse_many(text: str) -> tuple[HostKey, ...]:
     ``ssh-keyscan`` prints. Empty lines, comments, and the lines that cloud-init puts around the keys on the console are
     passed over. Raises ``ValueError`` with the line's number for anything else, ``@revoked`` lines too.
     """
-    found: dict[HostKey, None] = {}
+    keys: dict[HostKey, None] = {}
     for number, line in enumerate(text.splitlines(), 1):
         bare = line.strip()
         if not bare or bare.startswith("#") or bare in _CLOUD_INIT:
@@ -69,10 +69,10 @@ def parse_many(text: str) -> tuple[HostKey, ...]:
         first, *rest = bare.split(None, 1)
         named = bool(rest) and first not in KEY_TYPES and not first.startswith("@")
         try:
-            found[HostKey.parse(rest[0] if named else bare)] = None
+            keys[HostKey.parse(rest[0] if named else bare)] = None
         except ValueError as error:
             raise ValueError(f"line {number}: {error}") from error
-    return tuple(found)
+    return tuple(keys)
 
 
 def _blob(key_type: str, encoded: str) -> bytes:

@@ -39,8 +39,8 @@ def fits(name: str) -> bool:
 def contradicting(path: Path, content: bytes, name: str, keys: Collection[HostKey]) -> tuple[KnownHost, ...]:
     """The lines that give a server a key which is none of ``keys``. Marked lines (``@revoked``) give none."""
     wanted = {key.blob for key in keys}
-    found = KnownHosts.parse(path, content).lookup(name)
-    unmarked = {entry.number: entry for entry in found if not entry.marker and entry.blob not in wanted}
+    entries = KnownHosts.parse(path, content).lookup(name)
+    unmarked = {entry.number: entry for entry in entries if not entry.marker and entry.blob not in wanted}
     return tuple(unmarked[number] for number in sorted(unmarked))
 
 
@@ -67,8 +67,8 @@ def _other_names(names: str, name: str) -> str:
     """
     if names.startswith("|"):
         return ""
-    rest = [one for one in names.split(",") if one.lower() != name and not one.startswith(("|", "#", "@"))]
-    return ",".join(rest) if any(one and not one.startswith("!") for one in rest) else ""
+    rest = [other for other in names.split(",") if other.lower() != name and not other.startswith(("|", "#", "@"))]
+    return ",".join(rest) if any(other and not other.startswith("!") for other in rest) else ""
 
 
 def is_for(entry: KnownHost, name: str, names: str = "") -> bool:

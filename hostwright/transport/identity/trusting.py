@@ -61,16 +61,16 @@ def known(host: Target, options: Options) -> tuple[KnownHost, ...]:
     """
     server = _server(host, options)
     with _told(server.host):
-        found = hostkeys.find(server.address, server.port, server.files, options.shared.known_hosts)
-    return tuple(entry for entry in (*found.entries, *found.portless) if not entry.marker)
+        known_keys = hostkeys.find(server.address, server.port, server.files, options.shared.known_hosts)
+    return tuple(entry for entry in (*known_keys.entries, *known_keys.portless) if not entry.marker)
 
 
 def refuse_revoked(host: Target, options: Options, keys: Sequence[HostKey]) -> None:
     """Raise ``Refused`` when a line of any file revokes one of these keys for the host. Raises likewise."""
     server = _server(host, options)
     for path, content in _contents(server, server.files):
-        found = hostkeys.KnownHosts.parse(path, content)
-        for entry in (*found.lookup(server.name), *found.lookup(server.address)):
+        known_hosts = hostkeys.KnownHosts.parse(path, content)
+        for entry in (*known_hosts.lookup(server.name), *known_hosts.lookup(server.address)):
             revoked = next((key for key in keys if key.blob == entry.blob), None)
             if revoked and entry.marker == "@revoked":
                 raise Refused(
@@ -117,8 +117,8 @@ def _refuse_what_cannot_be_written(server: _Server) -> None:
     """Raise unless there are files of the user's own, and all of them are ordinary ones (``/dev/null`` is none)."""
     hint = "(hostwright_known_hosts in the inventory, or UserKnownHostsFile in ssh_config)"
     if not server.own:
-        found = ", ".join(map(str, server.files)) or "none"
-        raise Refused(server.host, f"there is no known_hosts file of your own, only {found}: name one {hint}")
+        paths = ", ".join(map(str, server.files)) or "none"
+        raise Refused(server.host, f"there is no known_hosts file of your own, only {paths}: name one {hint}")
     for path in server.own:
         if path.exists() and not path.is_file():
             raise Refused(server.host, f"{path} is not a regular file and cannot store keys: name another file {hint}")

@@ -14,7 +14,7 @@ from hostwright.common.quoting import sh, sh_file
 from hostwright.common.secret import Secret
 
 BECOME_FAILED_STATUS = 77  #: exit status of a wrapped program whose root part did not begin
-_SAID_BYTES = 300  #: of what sudo said, for the operator
+_ANSWER_BYTES = 300  #: of sudo's own message, shown to the operator
 _ENVIRONMENT = (
     "LC_ALL=C; PATH=${PATH:-/bin}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; export LC_ALL PATH\n"
 )
@@ -78,11 +78,12 @@ def check_become(host: str, output: _Answered) -> None:
     match = re.search(rb"^hostwright-become (.*)$", output.stderr, re.MULTILINE)
     if not match:
         return
-    said = "".join(sign for sign in match[1][:_SAID_BYTES].decode("utf-8", "replace") if sign.isprintable()).strip()
+    text = match[1][:_ANSWER_BYTES].decode("utf-8", "replace")
+    answer = "".join(character for character in text if character.isprintable()).strip()
     for pattern, sentence in _REASONS:
-        if re.search(pattern, said):
+        if re.search(pattern, answer):
             raise BecomeError(host, sentence)
-    raise BecomeError(host, f"sudo failed: {said or '(no error output)'}")
+    raise BecomeError(host, f"sudo failed: {answer or '(no error output)'}")
 
 
 def root_command(script: str, *arguments: object, password: Secret | None) -> tuple[str, bytes]:
