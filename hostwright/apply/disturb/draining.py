@@ -1,9 +1,9 @@
 """Taking running work off a host before it is disturbed, and letting it back afterwards.
 
-What that means is the site's to say: the inventory names two commands, for Slurm, Kubernetes or whatever gives work to
-the host. Both must be safe to run twice. That a host is drained is a state of the host and not of a run: it is written
-there before the drain command runs and taken away after the undrain command has succeeded, so that a run that was
-killed in between is completed by the next one.
+The site says how: the inventory names two commands, for Slurm, Kubernetes or whatever gives work to the host. Both must
+be safe to run twice. That a host is drained is a state of the host and not of a run: it is written there before the
+drain command runs and removed after the undrain command has succeeded, so that the next run completes one that was
+killed in between.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ DRAIN, UNDRAIN, WHERE, TIMEOUT = (
     "hostwright_drain_timeout",
 )
 PLACES = ("controller", "host")
-TIMEOUT_S = 3600.0  #: for the command, and again for an idle host: jobs with an hour's time limit end by then
-POLL_S = 5.0  #: between two looks at who is at work
-NAMED = 5  #: who is at work, that a sentence names
+TIMEOUT_S = 3600.0  #: our choice, for the command and again for an idle host: jobs limited to an hour end by then
+POLL_S = 5.0  #: between two probes of who is at work
+NAMED = 5  #: how many of those at work a sentence names
 _MARK_TIMEOUT_S = 60.0
 #: Ansible would fill these in. Other braces may be meant for kubectl or a template of its own.
 _TEMPLATE = re.compile(r"\{\{\s*(inventory_hostname|ansible_)\w*.*?\}\}")
@@ -110,8 +110,15 @@ def _wrong(name: str, value: Any) -> str:
 def decide(disturbs: str, at_work: AtWork, *, hooks: Hooks | None, drain: bool, force: bool) -> DrainDecision:
     """Whether and how what runs on a host may be disturbed; ``drain`` and ``force`` are the operator's options.
 
-    ``disturbs`` says what is about to be done to it (``Plan.disturbs``), and is empty where nobody would notice.
+    ``disturbs`` says what is about to be done to the host (``Plan.disturbs``), and is empty where nobody would notice.
     Where there are hooks they are used on an idle host too: a scheduler may start work at any moment.
+
+    >>> decide("a reboot", AtWork(), hooks=None, drain=False, force=False)
+    DrainDecision(drain=False, refusal='')
+    >>> decide("a reboot", AtWork(("python (pid 7)",)), hooks=Hooks("true", "true"), drain=True, force=False).drain
+    True
+    >>> decide("a reboot", AtWork(("python (pid 7)",)), hooks=None, drain=False, force=False).refusal
+    'what is due a reboot, and the GPU is in use by python (pid 7): ...'
     """
     if force or not disturbs:
         return DrainDecision()
@@ -138,9 +145,10 @@ def _named(users: tuple[str, ...]) -> str:
 
 
 def drain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
-    """Write down that the host is drained, and run the drain command.
+    """Record on the host that it is drained, and run the drain command, for at most ``hooks.timeout_s`` seconds.
 
-    Raises ``HostError`` when either fails: nothing was disturbed then, and the host counts as drained.
+    Raises ``HostError`` when either fails (``StepFailed`` for the command): nothing was disturbed then. Once the record
+    is there, the host counts as drained.
     """
     emit(Waiting(context.host, "the drain command"))
     mark = Drained(
@@ -153,9 +161,10 @@ def drain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
 
 
 def undrain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> None:
-    """Run the undrain command, and forget that the host was drained.
+    """Run the undrain command, and remove the record that the host is drained.
 
-    Raises ``HostError`` when either fails: the host counts as drained, and the next run tries again.
+    Raises ``HostError`` when either fails (``StepFailed`` for the command): the host counts as drained, and the next
+    run tries again.
     """
     emit(Waiting(context.host, "the undrain command"))
     _run(shell, hooks, "undrain", context, "the host stays drained, and the next run tries again")
@@ -166,7 +175,10 @@ def undrain(shell: RootShell, hooks: Hooks, context: Context, emit: Emit) -> Non
 def wait_until_idle(
     host: str, look: Callable[[], tuple[str, ...]], timeout_s: float, emit: Emit, clock: Clock | None = None
 ) -> None:
-    """Look who is at work until nobody is. Raises ``HostError`` that names who still is when the time is over."""
+    """Call ``look``, which names who is at work, every ``POLL_S`` seconds until nobody is.
+
+    Raises ``HostError`` with those that still are after ``timeout_s`` seconds, and what ``look`` raises.
+    """
     clock = clock or Clock()
     deadline_s = clock.now_s() + timeout_s
     shown: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """Commands that an inventory names, carried out on this machine or as root on a host.
 
-Such a command is the operator's own text and goes to ``/bin/sh -c`` as it is. What it is about comes to it in its
-environment and is never a part of it.
+Such a command is the operator's own text and goes to ``/bin/sh -c`` as it is. What it needs to know is in its
+environment, and is never put into its text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hostwright.transport.root.rootshell import RootShell
 
 CAP_BYTES = 64 * 1024  #: of what a command printed last
 LINES = 15  #: of these, shown to the operator
-GRACE_S = 10.0  #: between TERM and KILL
+GRACE_S = 10.0  #: our choice: between TERM and KILL
 _LAST_WORDS_S = 1.0  #: how long output is waited for after the end: a child in the background may hold the pipe open
 _ROUND_TRIP_S = 60.0  #: what a command on a host may take beyond its own time
 
@@ -34,7 +34,7 @@ class Ended:
 
 
 def run_here(command: str, environment: Mapping[str, str], timeout_s: float) -> Ended:
-    """Run a command on this machine, in a process group of its own, which ends with it when its time is over."""
+    """Run a command on this machine for at most ``timeout_s`` seconds, in a process group that is ended with it."""
     process = subprocess.Popen(
         ["/bin/sh", "-c", command],
         stdin=subprocess.DEVNULL,
@@ -88,17 +88,17 @@ echo "hostwright-hook $status" >&2
 
 
 def run_there(shell: RootShell, command: str, environment: Mapping[str, str], timeout_s: float) -> Ended:
-    """Run a command as root on a host; ``timeout`` ends it there with its process group.
+    """Run a command as root on a host; after ``timeout_s`` seconds it is ended there with its process group.
 
     Raises ``Unreachable`` when the connection is lost or the host goes down, and ``BecomeError``.
     """
     exports = "".join(sh("export %s\n", f"{name}={value}") for name, value in environment.items())
     settings = sh("grace=%s limit=%s cap=%s command=%s\n", f"{GRACE_S:g}", f"{timeout_s:.3f}", CAP_BYTES, command)
     output = shell.attempt(exports + settings + _ON_HOST, timeout_s=timeout_s + GRACE_S + _ROUND_TRIP_S)
-    told = re.search(rb"^hostwright-hook (\d+)$", output.stderr, re.MULTILINE)
-    if not told:  # it could not be begun
+    report = re.search(rb"^hostwright-hook (\d+)$", output.stderr, re.MULTILINE)
+    if not report:  # it could not be started
         return Ended(output.status, _last_lines(output.stderr))
-    status = int(told[1])
+    status = int(report[1])
     late = status in (124, 137) and output.duration_s >= timeout_s  # what `timeout` ends with (timeout(1))
     return Ended(None if late else status, _last_lines(output.stdout))
 

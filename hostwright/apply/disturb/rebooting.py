@@ -1,7 +1,7 @@
 """Reboot a host and wait until it is really back: a new boot id, ssh, and systemd settled.
 
-Uptime is not asked (it survives in a container, and a clock can jump), only the kernel's ``boot_id``. Whatever is seen
-on the way is shown, and the last of it is what a host that does not come back is named with.
+Uptime is not used (it survives in a container, and a clock can jump), only the kernel's ``boot_id``. What is seen on
+the way is shown, and the last of it stands in the error of a host that does not come back.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ VARIABLE = "hostwright_reboot_timeout"
 #: bare metal takes up to half an hour through its firmware; the 600 s of Ansible's reboot module are too few for it
 REBOOT_TIMEOUT_S = 1800.0
 SETTLE_S = 300.0  #: how long systemd may at least take to start its units after ssh answers, however late that was
-POLL_S = 1.0  #: between two looks
+POLL_S = 1.0  #: between two probes
 PROBE_TIMEOUT_S = 20.0
 ORDER_TIMEOUT_S = 60.0
-NAMED_JOBS = 3  #: jobs of systemd that a sentence names
+NAMED_JOBS = 3  #: how many jobs of systemd a sentence names
 
 #: The order must outlive the channel that gives it: sshd goes down while the host reboots. Without an accuracy of its
 #: own, systemd may be a minute late with a timer (AccuracySec in systemd.timer(5)).
@@ -56,12 +56,12 @@ _STUCK = "maintenance"
 
 
 class NotBack(HostError):
-    """A host went down, or was to, and does not answer: no work of ours runs on it any more."""
+    """A host went down, or was told to, and does not answer: none of our jobs runs on it any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class BootState:
-    """One look at a host that answers: its boot, the state of its systemd, and the jobs that are running there."""
+    """A host that answers: its boot id, the state of its systemd, and the jobs that systemd is running."""
 
     boot_id: str
     state: str = ""
@@ -76,7 +76,7 @@ class BootState:
 
 
 def read_reboot_timeout(host: Host) -> float:
-    """How many seconds a host may take to come back from a reboot. Raises ``InputError`` for what is no duration."""
+    """How many seconds a host may take to come back from a reboot. Raises ``InputError`` where it is no duration."""
     value = host.get(VARIABLE)
     if value is None:
         return REBOOT_TIMEOUT_S
@@ -97,9 +97,9 @@ def reboot(
 ) -> tuple[RootShell, float]:
     """Reboot the host behind ``shell``; a new root shell on it, and the seconds that it took.
 
-    ``connect`` opens one; ``timeout_s`` bounds the wait (bare metal takes many minutes to come through its
-    firmware). Raises ``NotBack`` with the host's last known state when it does not come back, ``HostError`` when it
-    does not settle, and ``HostKeyMismatch`` at once when it comes back as another one.
+    ``connect`` opens one; ``timeout_s`` bounds the wait (the firmware of bare metal takes many minutes). ``reason``
+    stands in sentences. Raises ``NotBack`` with the host's last known state when it does not come back, ``HostError``
+    when it does not settle, and ``HostKeyMismatch`` at once when it comes back with another key.
     """
     clock = clock or Clock()
     began_s = clock.now_s()
@@ -131,7 +131,7 @@ def await_boot(
 
 
 def probe_boot(session: Session) -> BootState:
-    """Look at a host that answers. Raises ``Unreachable`` where it no longer does, or answers with half a sentence."""
+    """The boot state of a host. Raises ``Unreachable`` where it does not answer, or its answer is cut off."""
     mark = new_nonce()
     output = session.run("/bin/sh", stdin=sh(_PROBE, mark).encode(), timeout_s=PROBE_TIMEOUT_S, cap_bytes=256 * 1024)
     text = output.stdout.decode("utf-8", errors="replace")
@@ -155,7 +155,7 @@ class _Awaited:
 
 
 class _Watch:
-    """Looks at a host again and again, from the order to reboot until it has settled, and keeps what it saw last."""
+    """Probes a host again and again, from the order to reboot until it has settled, and keeps the last answer."""
 
     def __init__(self, way: _Awaited, connect: Callable[[], RootShell], *, emit: Emit, clock: Clock) -> None:
         self._host, self._port, self._after, self._boot_id = way.host, way.port, way.after, way.boot_id

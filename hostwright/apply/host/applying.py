@@ -1,9 +1,9 @@
-"""One host through its plan: observe, apply, reboot where a state asks for it, and look again until nothing differs.
+"""One host through its plan: probe, plan, apply, reboot where a state wants it, and again until nothing differs.
 
-A round applies exactly the plan that the look before it made. What could not be known then (``Deferred``) is known
-in the next round. The host is done when a fresh look finds nothing to change; a round that leaves the same differences
-is the end, with an error that names them. A job that a crash of the host cut off is no end: the next look finds what
-it left undone.
+A round applies exactly the plan that was made from the facts before it. What could not be known then (``Deferred``) is
+known in the next round. The host is done when fresh facts leave nothing to change; a round that leaves the same
+differences is the end, with an error that names them. A job that a crash of the host cut off is not the end: the next
+round does what it left undone.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from hostwright.plan.planning import at_work, disturbing, make_plan
 from hostwright.plan.probing import ordered
 from hostwright.transport.root.rootshell import RootShell
 
-MAX_ROUNDS = 6  #: blacklist → reboot → driver → reboot → what was known after: four; more means it does not converge
-MAX_LOST = 3  #: how often a host may go down in the middle of a job before that is taken for what the job does to it
+MAX_ROUNDS = 6  #: blacklist, reboot, driver, reboot, what only then is known: four; more means it does not converge
+MAX_LOST = 3  #: our choice: a host that goes down in the middle of so many jobs goes down because of them
 
 
 class HostApply:
-    """One host under work: the line to it, its lock, and what was done so far."""
+    """A plan being applied to one host: its connection, its lock, and what was done so far."""
 
     def __init__(self, connect: Callable[[], RootShell], desired: Desired, settings: Settings):
         self._connect = connect
@@ -66,26 +66,26 @@ class HostApply:
             self._lock.release()
         self._connection.close()
 
-    def observe(self) -> Facts:
-        """Ask every question, over one exec channel."""
+    def probe(self) -> Facts:
+        """The facts of the host, over one exec channel. Raises ``HostError``."""
 
-        def look(shell: RootShell) -> Facts:
+        def facts(shell: RootShell) -> Facts:
             self._emit(events.Waiting(self.name, "its answers"))
             return observe(shell, self._desired)
 
-        return self._connection.use(look)
+        return self._connection.use(facts)
 
-    def look(self) -> Plan:
-        """Observe and plan; jobs that a run which is gone left running are followed to their end first.
+    def plan(self) -> Plan:
+        """Probe and plan; jobs that an earlier run left running are followed to their end first.
 
-        That needs no lock. Those of a run that lives are its own: it is named, in ``Locked``.
+        That needs no lock. Raises ``Locked``, with the name of the run, where the run of these jobs still lives.
         """
-        self._facts = self.observe()
+        self._facts = self.probe()
         while running := {job.id: job for job in jobs.running(self._facts)}:
             self._leave_to_its_run()
             for error in run_in_order(dict.fromkeys(running, ()), lambda name: self._attach(running[name])):
                 raise error
-            self._facts = self.observe()
+            self._facts = self.probe()
         plan = make_plan(self._desired, self._facts)
         self._emit(events.Observed(self.name, plan, self._facts))
         return plan
@@ -97,14 +97,18 @@ class HostApply:
             raise Locked(self.name, locks.held_by(held))
 
     def apply(self, expected: Plan | None = None) -> Outcome:
-        """Bring the host to its stack. ``expected`` is a plan shown before: when it is stale, nothing is touched."""
-        plan = self.look()
+        """Bring the host to its stack. ``expected`` is a plan that was shown before: when it is stale, nothing changes.
+
+        Raises ``HostError``: ``Refused`` and ``Locked`` before anything is touched, ``StepFailed``, ``SeveralFailed``,
+        ``NotConverged`` and ``Stopped`` afterwards.
+        """
+        plan = self.plan()
         _refuse_stale(plan, expected)
         if plan.empty and not self._desired.removes:
             return self._done(plan, plan)
         self._check(plan)
-        self._hold()
-        plan = self.look()  # whoever had the lock before may have done what we saw
+        self._lock_host()
+        plan = self.plan()  # whoever had the lock before may have changed the host
         _refuse_stale(plan, expected)
         return self._rounds(plan)
 
@@ -115,16 +119,16 @@ class HostApply:
             if plan.empty:
                 return self._done(first, plan)
             self._check(plan)
-            self._make_room(plan)
+            self._drain(plan)
             lost_before = self._lost
             self._apply(plan)
-            after = self.look()
+            after = self.plan()
             if after.reboot and not self._settings.allow_reboot:
                 return self._outcome(first, after)
             if after.reboot:
                 after = self._reboot(after)
             if after == plan and self._lost == lost_before:
-                raise NotConverged(self.name, f"everything ran, and these still differ: {_names(after)}")
+                raise NotConverged(self.name, f"every step succeeded, but these still differ: {_names(after)}")
             plan = after
         raise NotConverged(self.name, f"after {MAX_ROUNDS} rounds these still differ: {_names(plan)}")
 
@@ -133,10 +137,10 @@ class HostApply:
         settings, stack = self._settings, self._desired.stack
         drained = self._drained or hostdrained.drained(self._facts) is not None
         if self._desired.removes:
-            self._hold()  # what it kept shall not go while another run provisions
+            self._lock_host()  # what it kept shall not go while another run provisions
             self._records.note_removal(self._facts, depart=settings.depart)
             if drained:
-                self._emit(events.Note(self.name, "it stays drained: nothing is there that work could use"))
+                self._emit(events.Note(self.name, "it stays drained: nothing is installed that work could use"))
             return self._outcome(first, left)
         if settings.undrain and drained:
             self._undrain()
@@ -148,7 +152,7 @@ class HostApply:
         return Outcome(self.name, first, tuple(self._results), left, len(self._rebooted_for))
 
     def _check(self, plan: Plan) -> None:
-        """Everything that must be so before the host is touched at all."""
+        """Raise what forbids to touch the host: an operator's lock, a rule, running work, a file that is missing."""
         self._go_on(plan)
         locked = locks.refusal(self._facts, datetime.now(UTC))
         if locked:
@@ -172,7 +176,7 @@ class HostApply:
         hit = at_work(self._desired, disturbing(self._desired, self._facts), self._facts)
         return draining.decide(due.disturbs, hit, hooks=settings.hooks, drain=settings.drain, force=settings.force)
 
-    def _make_room(self, plan: Plan) -> None:
+    def _drain(self, plan: Plan) -> None:
         """Take running work off a host that is about to be disturbed, and wait until it has ended."""
         decision = self._decide(plan)
         hooks = self._settings.hooks
@@ -193,7 +197,7 @@ class HostApply:
     def _undrain(self) -> None:
         hooks = self._settings.hooks
         if hooks is None:
-            self._emit(events.Note(self.name, "it was drained by an earlier run, and no undrain command is configured"))
+            self._emit(events.Note(self.name, "an earlier run drained it, and no undrain command is configured"))
             return
         self._connection.use(lambda shell: draining.undrain(shell, hooks, self._context("as desired"), self._emit))
 
@@ -201,8 +205,8 @@ class HostApply:
         run = self._settings.run
         return draining.Context(self.name, reason, run.id, run.operator)
 
-    def _hold(self) -> None:
-        """Have the host's lock, or raise ``Locked``. One that a lost connection took along is taken again."""
+    def _lock_host(self) -> None:
+        """Take the host's lock, or raise ``Locked``. One that was lost with its connection is taken again."""
         holder = self._settings.holder
         if holder is None:
             return
@@ -241,11 +245,11 @@ class HostApply:
         self._lost += 1
         if self._lost > MAX_LOST:
             raise lost[0]
-        self._emit(events.Note(self.name, f"{lost[0].sentence}; looking at what is left to do"))
+        self._emit(events.Note(self.name, f"{lost[0].sentence}; checking what is left to do"))
 
     def _run_role(self, whole: Plan, plan: RolePlan) -> None:
         self._go_on(whole)
-        self._hold()
+        self._lock_host()
         result = self._runner.run(plan, [self._desired.stack.artifacts[name] for name in plan.artifacts])
         self._results.append(result)
         if result.status != 0:
@@ -258,10 +262,10 @@ class HostApply:
             self._emit(events.Note(self.name, lost.sentence))
 
     def _reboot(self, plan: Plan) -> Plan:
-        """Reboot once for all that want it; the plan after it, in which the reason must be gone."""
+        """Reboot once for all states that want it; return the plan after it, in which the reason must be gone."""
         self._check(plan)
-        self._make_room(plan)
-        self._hold()
+        self._drain(plan)
+        self._lock_host()
         reason = plan.reboot
         shell, seconds = reboot(
             self._connection.shell,
@@ -273,9 +277,9 @@ class HostApply:
         self._connection.replace(shell)
         self._rebooted_for.append(reason)
         self._emit(events.Rebooted(self.name, reason, seconds))
-        after = self.look()
+        after = self.plan()
         if after.reboot == reason:
-            raise NotConverged(self.name, f"it was rebooted, and the reason is still there: {reason}")
+            raise NotConverged(self.name, f"it was rebooted, and the reason for the reboot remains: {reason}")
         return after
 
 

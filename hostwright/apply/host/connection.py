@@ -1,7 +1,7 @@
-"""The line to one host over the whole of a run: a root shell that is opened anew when its connection is lost.
+"""The connection to one host over the whole of a run: a root shell that is opened again when it is lost.
 
-What is done over it must be safe to do again from its beginning, or know where it was (a watch does): a connection that
-breaks tells nobody whether the last command was carried out.
+What is done over it must be safe to repeat from its beginning, or know where it was (a watch does): a connection that
+breaks does not tell whether the last command was carried out.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from hostwright.transport.root.rootshell import RootShell
 
 T = TypeVar("T")
 
-FIRST_S = 6.0  #: how long a first connection is tried again while it fails at once: sshd restarts in a second
-LOST_S = 300.0  #: how long a connection that was there is tried again: a switch, a VPN or a host that boots comes back
-STEADY_S = 60.0  #: a connection that has lived so long was sound: patience begins anew
+FIRST_S = 6.0  #: our choice, for a first connection that fails at once: sshd restarts in a second
+LOST_S = 300.0  #: our choice, for a connection that was lost: a switch, a VPN or a host that boots comes back
+STEADY_S = 60.0  #: our choice: after a connection that lived so long, the time counts from zero again
 BACKOFF_S, MAX_BACKOFF_S = 0.5, 15.0
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """For how many seconds a connection is tried again: one that never was there, and one that was lost."""
+    """For how many seconds a connection is retried: one that was never open, and one that was lost."""
 
     first_s: float = FIRST_S
     lost_s: float = LOST_S
@@ -61,7 +61,7 @@ class HostConnection:
 
     @property
     def shell(self) -> RootShell:
-        """The root shell as it is, opened where there is none; raises ``Unreachable``."""
+        """The open root shell; a new one where there is none. Raises ``Unreachable``."""
         with self._lock:
             if self._shell is None:
                 self._emit(events.Waiting(self.host, "a connection"))
@@ -73,7 +73,11 @@ class HostConnection:
             return self._shell
 
     def use(self, work: Callable[[RootShell], T]) -> T:
-        """``work(shell)``; done again over a new connection when this one is lost, as long as patience lasts."""
+        """``work(shell)``, repeated over a new connection when this one is lost, for as long as ``Patience`` says.
+
+        ``work`` must be safe to repeat. Raises what it raises, and the last ``Unreachable`` when the time is over; a
+        changed host key and a refused first login are not retried.
+        """
         again = tenacity.Retrying(
             retry=tenacity.retry_if_exception(self._passes),
             stop=self._spent,
@@ -85,7 +89,7 @@ class HostConnection:
         return result
 
     def run(self, script: str, *, timeout_s: float, failure: str) -> Output:
-        """``RootShell.run``, once more when the connection is lost: the program must be safe to run again."""
+        """``RootShell.run``, repeated when the connection is lost: the program must be safe to run again."""
         return self.use(lambda shell: shell.run(script, timeout_s=timeout_s, failure=failure))
 
     def replace(self, shell: RootShell) -> None:
@@ -125,7 +129,7 @@ class HostConnection:
             shell.close()
 
     def _passes(self, error: BaseException) -> bool:
-        """Whether it may be otherwise in a moment. While a host boots, it turns away logins that it took before."""
+        """Whether the same attempt may succeed in a moment. A host that boots refuses logins that it took before."""
         if isinstance(error, HostKeyMismatch) or not isinstance(error, Unreachable):
             return False
         return error.passing or self._ever

@@ -1,7 +1,7 @@
-"""What Hostwright itself keeps on a host, and that it goes when every layer was to go and all are gone.
+"""Removing what Hostwright itself keeps on a host, once every layer is removed; and making room on a full disk.
 
 An operator's lock and the mark of a drained host are no part of what was installed, and stay; so does what was moved
-aside and could not be put back. What a host did before is still in the journal of the machine that made it do so.
+aside and could not be put back. The history of a host stays in the journal of the machine that worked on it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hostwright.stack.stack import Stack
 from hostwright.stack.store import hostcache
 from hostwright.transport.root.rootshell import RootShell
 
-CLEAN_TIMEOUT_S = 300.0
+CLEAN_TIMEOUT_S = 300.0  #: our estimate, for removing tens of gigabytes from a slow disk
 
 _FOLDERS = (jobs.JOBS_DIR, originals.ORIGIN, RECORDS, hostcache.CACHE, f"{locks.STATE_DIR}/releases")
 #: Directories that go when nothing is left in them.
@@ -49,6 +49,6 @@ def clean_script(stack: Stack) -> str:
 
 
 def clean(shell: RootShell, stack: Stack) -> None:
-    """Make room on a host's disk: what Hostwright left there and no longer needs goes. Raises ``HostError``."""
-    failure = "former files of ours cannot be taken off its disk"
+    """Make room on a host's disk: remove what Hostwright left there and no longer needs. Raises ``HostError``."""
+    failure = "old files of Hostwright cannot be removed from its disk"
     shell.run(clean_script(stack), timeout_s=CLEAN_TIMEOUT_S, failure=failure)

@@ -1,4 +1,4 @@
-"""What Hostwright writes on a host about itself: what was there before, which release it has, and that all is gone."""
+"""What Hostwright records on a host: what was there before, which release it has, and that its roles are removed."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ TIMEOUT_S = 60.0
 
 
 class HostRecords:
-    """The records of one host, written over its line."""
+    """The records of one host, written over its connection."""
 
     def __init__(self, connection: HostConnection, desired: Desired, run: Run):
         self._connection, self._desired, self._run = connection, desired, run
 
     def note_origin(self, facts: Facts) -> None:
-        """Before the first change ever: write down what is there, so that it can be had again. Raises ``HostError``."""
+        """Before the first change ever: record what is there, so that it can be restored. Raises ``HostError``."""
         if not self._desired.removes and not self._read(facts):
             self._write("what was there before the first change", originals.RECORD)
 
     def note_release(self, facts: Facts, keep: Callable[[], str]) -> str:
-        """The host is as desired: its record says what it is, and ``keep`` keeps the stack on this machine.
+        """The host is as desired: record its release, and let ``keep`` store the stack on this machine.
 
-        Returns what ``keep`` says of its trouble; empty where there is none. Raises ``HostError``.
+        Returns the sentence of ``keep`` where it could not; else the empty string. Raises ``HostError``.
         """
         before, stack = self._read(facts), self._desired.stack
         record = newrelease.renewed(self._desired, before, self._run)
@@ -41,11 +41,11 @@ class HostRecords:
         return keep()
 
     def note_removal(self, facts: Facts, *, depart: bool) -> None:
-        """The roles are gone: the record says so. With ``depart`` all that Hostwright itself kept goes as well.
+        """The roles are removed: record it. With ``depart``, all that Hostwright itself kept goes as well.
 
-        Whether every layer is gone is for whoever names them to say. The record cannot tell: it names no layer of a
-        provisioning that never came to its end, and none but those of the last stack. One that names a layer which was
-        not to go keeps everything. Raises ``HostError``.
+        The caller says with ``depart`` that every layer is gone. The record cannot: it names no layer of a provisioning
+        that never ended, and only those of the last stack. Where it names a layer that was not to go, everything stays.
+        Raises ``HostError``.
         """
         before, gone = self._read(facts), [role.name for role in self._desired.roles]
         record = newrelease.reduced(before, gone)

@@ -1,6 +1,6 @@
-"""One role's job on one host: its files brought there, the program started, its log followed to the end.
+"""One role's job on one host: its files delivered, the program started, its log followed to the end.
 
-The job does not need us: a connection that breaks is made anew, and the log is read on from the byte where it broke.
+The job does not depend on us: after a connection breaks, the log is read on from that byte over a new one.
 """
 
 from __future__ import annotations
@@ -25,21 +25,23 @@ from hostwright.stack.stack import Artifact
 from hostwright.transport.root.rootshell import RootShell
 
 TAIL_LINES = 15  #: of a failed step's output, shown to the operator
-JOB_TIMEOUT_S = 6 * 3600.0  #: a watch ends then; the steps have their own, shorter limits on the host
-WATCH_IDLE_S = 8.0  #: a watch gives a sign of life every 2 s: after four that did not come, the connection is dead
+JOB_TIMEOUT_S = 6 * 3600.0  #: our choice, for one watch; the steps have their own, shorter limits on the host
+WATCH_IDLE_S = 8.0  #: a watch gives a sign of life every 2 s (watch.sh): after four that are missing it is dead
 START_TIMEOUT_S = 120.0
 FETCH_TIMEOUT_S = 2 * 3600.0  #: a 2.5 GB file at 3 Mbit/s
-WATCH_CAP_BYTES = 1 << 30  #: the log is read as a stream and not kept; this only bounds a host gone mad
+WATCH_CAP_BYTES = (
+    1 << 30
+)  #: the log is read as a stream and not kept; this only bounds a host that never stops printing
 
 
 class JobLost(HostError):
-    """The job ended without saying how: the host went down, or something killed it."""
+    """The job ended without an exit status: the host went down, or something killed it."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobRunner:
-    """What running jobs on one host needs. ``locate`` gives an artifact's file here, or raises ``ArtifactError``;
-    ``direct`` lets the host fetch by itself what has an http(s) URL."""
+    """Runs jobs on one host. ``locate`` gives an artifact's file on this machine, or raises ``ArtifactError``;
+    ``direct`` lets the host fetch for itself what has an http(s) URL."""
 
     connection: HostConnection
     emit: Emit
@@ -60,8 +62,12 @@ class JobRunner:
                 self.locate(artifact)
 
     def run(self, plan: RolePlan, artifacts: Sequence[Artifact]) -> RoleResult:
-        """Bring the files, run the role's program, and return how it went. Raises ``JobLost`` when nobody can tell."""
-        self._bring(plan.role, artifacts)
+        """Deliver the files, run the role's steps as a job, and return its result, a failed one too.
+
+        Raises ``JobLost`` when the job ended without an exit status, ``ArtifactError``, and ``HostError`` when it
+        cannot be started or the host stays unreachable; the job itself goes on then.
+        """
+        self._deliver(plan.role, artifacts)
         name = f"{self.run_id}-{plan.role}-{secrets.token_hex(2)}"
         job = jobs.Job(name, plan, probing.new_nonce(), self.run_id, self.operator)
         failure = f"{plan.role}: the job could not be started"
@@ -70,12 +76,15 @@ class JobRunner:
         return self.follow(job.id, plan.role, [change.what for change, _ in plan.steps], job.nonce)
 
     def attach(self, job: hostjobs.RunningJob) -> RoleResult:
-        """Follow a job that an earlier run left running."""
+        """Follow a job that an earlier run left running to its end. Raises as ``run`` does."""
         self.emit(events.Attached(self.host, job.role, len(job.steps), job.id, job.run, job.operator))
         return self.follow(job.id, job.role, job.steps, job.nonce)
 
     def follow(self, job_id: str, role: str, steps: Sequence[str], nonce: str) -> RoleResult:
-        """Read a job's log to its end, over as many connections as it takes."""
+        """Read a job's log to its end, over as many connections as it takes. Raises as ``run`` does.
+
+        ``steps`` says what each of its steps is for; ``nonce`` is the job's own.
+        """
         reader = LogReader(role, steps, nonce)
 
         def take(data: bytes) -> None:
@@ -100,7 +109,7 @@ class JobRunner:
         )
         return jobs.status_in(output.stderr, nonce)
 
-    def _bring(self, role: str, artifacts: Sequence[Artifact]) -> None:
+    def _deliver(self, role: str, artifacts: Sequence[Artifact]) -> None:
         for artifact in filter(self._fetches, artifacts):
             self.emit(events.Note(self.host, f"{role}: the host fetches {artifact.file} from its vendor"))
             failure = f"{role}: it cannot fetch {artifact.file}"
@@ -123,7 +132,10 @@ class JobRunner:
 
 
 def failure(host: str, plan: RolePlan, result: RoleResult, explain: Callable[[str], str]) -> HostError:
-    """The error of a role that failed: which step, what it printed last, and the cause where it is known."""
+    """The error of a role that failed: which step, what it printed last, and the cause where it is known.
+
+    ``explain`` gives the known cause and cure in a step's output as sentences; empty where there is none.
+    """
     step = next((step for step in result.steps if step.status != 0), None)
     if step is None:
         return HostError(host, f"{plan.role}: the job ended with status {result.status}, and no step reported an error")

@@ -1,4 +1,4 @@
-"""What applying a plan needs to know beside it, and what came of it. Values."""
+"""What applying needs to know beside the plan, and its outcome. Values."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ class Settings:
     holder: Holder | None = None  #: in whose name the host is locked; ``None``: it is not
     reboot_timeout_s: float = 1800.0  #: bare metal takes up to half an hour through its firmware
     allow_reboot: bool = True
-    direct: bool = False  #: hosts fetch from the vendor what has an http(s) URL, instead of getting it over SSH
+    direct: bool = False  #: hosts fetch what has an http(s) URL from the vendor, instead of receiving it over SSH
     hooks: Hooks | None = None  #: what takes work off the host and lets it back
     drain: bool = False  #: drain a host that is in use, and wait for it
     force: bool = False  #: disturb running work
-    depart: bool = False  #: every role is taken away: when all are gone, what Hostwright kept there goes too
+    depart: bool = False  #: every role is removed: when all are gone, what Hostwright kept on the host goes too
     undrain: bool = True  #: let work back to a host that is as desired; false: whoever asks does it later
     #: keeps the stack of a verified host on this machine, for the way back; a sentence where it cannot
     keep: Callable[[Stack], str] = lambda _: ""
-    #: cause and cure of a failed step's output, as sentences; empty where nobody has met such a failure yet
+    #: cause and cure of a failed step's output, as sentences; empty where the failure is not a known problem
     explain: Callable[[str], str] = lambda _: ""
-    stopping: Callable[[], bool] = lambda: False  #: whether nothing new shall be begun
+    stopping: Callable[[], bool] = lambda: False  #: whether no further job is to be started
     patience: Patience = field(default_factory=Patience)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one host: the first plan, every role's results, and what is left to do."""
+    """The outcome of one host: the first plan, the results of every role, and what is left to do."""
 
     host: str
     plan: Plan

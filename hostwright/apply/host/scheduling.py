@@ -19,9 +19,14 @@ def run_in_order(
     """Call ``work(name)`` for each name as soon as its needs are done; return the failures in the order of happening.
 
     Needs that are not names of this mapping count as done. What needs something that failed is not tried:
-    ``skipped(name, failed)`` is called instead. An error that is not ours lets nothing more begin, and is raised when
-    all work has ended. The threads are daemons: work that hangs for ever does not keep the process from its end.
-    Raises ``graphlib.CycleError`` for needs in a circle, before anything begins.
+    ``skipped(name, failed)`` is called instead. After an error that is not a ``HostwrightError`` nothing more begins,
+    and it is raised when all work has ended. The threads are daemons: work that hangs for ever does not keep the
+    process from ending. Raises ``graphlib.CycleError`` for needs in a circle, before anything begins.
+
+    >>> run_in_order({"chrony": ("network",), "network": ("base",)}, print)
+    network
+    chrony
+    []
     """
     run = _Run(needs, work, skipped)
     while run.goes_on():

@@ -25,10 +25,10 @@ from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.host.jobs import ALIVE, JobRecord, filled, is_job_id
 from hostwright.plan.model import RolePlan
 
-KEEP_JOBS = 40  #: jobs kept on a host; of those that do not run the oldest are removed when a new one starts
+KEEP_JOBS = 40  #: our choice: jobs kept on a host; the oldest that do not run are removed when a new one starts
 KEEP_BYTES = 64 << 20  #: of all jobs together, likewise; but see the next line
 KEEP_ALWAYS = 8  #: the last jobs stay, whatever their size: one run's roles, whose logs somebody may be reading now
-SHUTDOWN_WAIT_S = 300  #: the running step's time to end when the host shuts down: dpkg shall not be cut in two
+SHUTDOWN_WAIT_S = 300  #: our estimate of the longest step of dpkg, which must not be cut off by a shutdown
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,8 @@ class Job:
 def start_script(job: Job) -> str:
     """The commands, for root, that put the job on the host and start it detached. Running them again changes nothing.
 
-    They exit with 0 when the job is there and was begun, now or before; else they say why not on standard error.
+    They exit with 0 once the job is on the host and was started, now or before; else with 1 and the reason on standard
+    error.
     """
     wrapper = sh_file(__file__, "wrapper.sh")
     contents = {**files(job.plan, job.nonce), "job.json": job.to_json(), "log": "", "wrapper": wrapper}
@@ -86,7 +87,11 @@ def watch_script(job_id: str, nonce: str, from_byte: int = 1) -> str:
 
 
 def status_in(stderr: bytes, nonce: str) -> int | None:
-    """The job's exit status in a watch's standard error; ``None`` when the job was lost (the host went down)."""
+    """The job's exit status in a watch's standard error; ``None`` when the job was lost (the host went down).
+
+    >>> status_in(b"n0nce alive\\nn0nce status 3\\n", "n0nce")
+    3
+    """
     match = re.search(rb"^" + nonce.encode() + rb" status (\d{1,3}|lost)$", stderr, re.MULTILINE)
     return None if match is None or match[1] == b"lost" else int(match[1])
 

@@ -1,9 +1,9 @@
 r"""Changes → one numbered sh program; its markers → results.
 
 A role's program is a directory of step files and a runner. The runner writes, for each step, a line with a nonce when
-it begins and one with exit status and duration when it ends; everything between is the step's own output. A step that
-fails for something that passes by itself is run again, as often as it may be, with a line of its own before each wait.
-The runner stops at the first step that fails for good, and exits with that step's status.
+it begins and one with exit status and duration when it ends; everything between is the step's own output. A step with
+a transient failure is run again, as often as it may be, with a line of its own before each wait. The runner stops at
+the first step that fails for good, and exits with that step's status.
 
 The program runs in ``$JOB`` and writes to ``$JOB/log``. What a step prints goes through a named pipe, so that the log
 stays bounded. The pipe is always read to its end: a step neither waits nor dies because the log or the disk is full.
@@ -20,16 +20,20 @@ from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import RolePlan, RoleResult, StepResult
 
 LOCK_DIR = "/run/hostwright"
-LOCK_WAIT_S = 3600  #: another role of this host may hold dpkg for a whole toolkit installation
-OUTPUT_CAP_BYTES = 256 * 1024  #: of one step's output kept by the controller
-STEP_CAP_BYTES = 4 << 20  #: of one step's output in the log: ten times what installing 60 packages prints
+LOCK_WAIT_S = 3600  #: our estimate: another role of this host may hold dpkg while it installs a whole toolkit
+OUTPUT_CAP_BYTES = 256 * 1024  #: of one step's output, its end, kept by the controller: bounds its memory
+STEP_CAP_BYTES = 4 << 20  #: of one step's output in the log: ten times what was measured for installing 60 packages
 JOB_CAP_BYTES = 8 << 20  #: of the log from which on each step keeps the beginning and the end of its output only
 END_BYTES = transient.TAIL_BYTES  #: of a longer output its end is kept: it says what a failure was for
 RESERVE_BYTES = 64 * 1024  #: of the disk, kept for the log before each step: a full disk shall be able to say so
 
 
 def runner(plan: RolePlan, nonce: str) -> str:
-    """The sh program that runs a role's steps in order, given ``$JOB``, the directory that holds their files."""
+    """The sh program that runs a role's steps in order, given ``$JOB``, the directory that holds their files.
+
+    ``nonce`` marks its own lines in the log, and must be text that no step can guess. The program exits with 0, with
+    the status of the step that failed for good, or with 143 where the host shuts down.
+    """
     calls = [
         sh("step %s %s %s %s || exit $?", number, step.lock, f"{step.timeout_s:g}", max(1, step.tries))
         for number, (_, step) in enumerate(plan.steps)
@@ -64,7 +68,7 @@ def _ms(seconds: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """A step failed for something that passes: it is run again for the ``number``-th time, after ``wait_s`` seconds."""
+    """A transient failure of a step: it is run again for the ``number``-th time, after ``wait_s`` seconds."""
 
     number: int
     wait_s: float
@@ -88,7 +92,15 @@ class LogReader:
     """Reads a role's log as it grows, in pieces of any size, and turns its markers into step results.
 
     ``steps`` says what each step is for, in order. ``bytes`` is how much of the log it was given: a watch whose
-    connection broke goes on with the byte after that.
+    connection broke continues with the byte after that.
+
+    >>> reader = LogReader("cuda", ["install packages"], "n0nce")
+    >>> reader.feed(b"n0nce begin 0\\nUnpacking libc6 ...\\n")
+    Progress(number=0, what='install packages', last_line='Unpacking libc6 ...', retry=None)
+    >>> reader.feed(b"\\nn0nce end 0 0 1500\\n").number is None
+    True
+    >>> [(step.what, step.status, step.duration_s) for step in reader.result(0).steps]
+    [('install packages', 0, 1.5)]
     """
 
     def __init__(self, role: str, steps: Sequence[str], nonce: str):
@@ -151,7 +163,7 @@ class LogReader:
             self._size -= len(self._output.pop(0)) + 1
 
     def result(self, status: int) -> RoleResult:
-        """The role's result, given its exit status; a step that began and never ended is there without a status."""
+        """The role's result, given its exit status. The status of a step that began and never ended is ``None``."""
         steps = list(self.results)
         if self._running is not None:
             text = "\n".join([*self._output, self._rest.decode("utf-8", errors="replace")]).rstrip("\n")

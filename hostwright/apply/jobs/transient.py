@@ -1,4 +1,4 @@
-"""Failures that pass by themselves: a lock that somebody holds, a resolver or a mirror that is away for a moment.
+"""Transient failures: a lock that somebody holds, a resolver or a mirror that is away for a moment.
 
 A step that may be repeated (``Step.tries``) is repeated only when its own output names such a cause. That is decided
 on the host, by ``grep -E``, so that it goes on without the controller; the same expressions are read here. They are
@@ -11,14 +11,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-BACKOFF_S = 5.0  #: before the first repetition; twice as long before each further one
+BACKOFF_S = 5.0  #: our choice: before the first retry; twice as long before each further one
 BACKOFF_MAX_S = 60.0  #: the longest; up to half of it is added by chance, so that a fleet does not return in step
 TAIL_BYTES = 64 * 1024  #: of a try's output that is looked at: what a failure is for stands at its end
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One passing cause, and the message by which it is known."""
+    """One cause of transient failures, and the message by which it is known."""
 
     name: str
     pattern: str  #: an extended regular expression, searched for in each line
@@ -79,7 +79,7 @@ CAUSES = (
     ),
 )
 
-#: What no repetition mends, and what makes downloads fail in words like those above.
+#: What no retry mends, and what makes downloads fail in words like those above.
 PERMANENT_ERE = "No space left on device|You don't have enough free space"
 
 TRANSIENT_ERE = "|".join(f"({cause.pattern})" for cause in CAUSES)
@@ -89,10 +89,16 @@ _PERMANENT = re.compile(PERMANENT_ERE)
 
 
 def is_transient(text: str) -> bool:
-    """Whether a failed try's output names a cause that passes by itself, and none that does not."""
+    """Whether the output of a failed try names a transient cause, and none that is permanent.
+
+    >>> is_transient("curl: (6) Could not resolve host: mirror.example")
+    True
+    >>> is_transient("Hash Sum mismatch\\nNo space left on device")
+    False
+    """
     return _TRANSIENT.search(text) is not None and _PERMANENT.search(text) is None
 
 
 def reason(text: str) -> str:
-    """The last line that names a passing cause; empty when none does."""
+    """The last line that names a transient cause; empty when none does."""
     return next((line.strip() for line in reversed(text.split("\n")) if _TRANSIENT.search(line)), "")

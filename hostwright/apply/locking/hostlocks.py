@@ -1,4 +1,4 @@
-"""Operators' locks on many hosts: shown, put on, taken off, with those that this machine keeps for silent hosts."""
+"""Operators' locks on many hosts: shown, put on, taken off, with those kept here for unreachable hosts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hostwright.transport.root.rootshell import RootShell
 
 #: a lock kept on this machine, as it is now and as it was before
 Aside = tuple[OperatorLock | None, OperatorLock | None]
-REASON_CHARACTERS = 200  #: of a reason: it stands in one line with the rest
+REASON_CHARACTERS = 200  #: our choice: a reason stands in one line with the rest
 
 
 @dataclass(frozen=True, slots=True)

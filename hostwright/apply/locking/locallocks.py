@@ -1,4 +1,4 @@
-"""Hosts that cannot carry their own lock, since they do not answer: the lock is kept on this machine.
+"""Locks of hosts that do not answer, and so cannot carry them: they are kept on this machine.
 
 One file a host and inventory, ``set-aside/INVENTORY/HASH.json`` in the state directory, mode 0600; it appears whole or
 not at all. It says what an operator's lock on a host says (``locks.OperatorLock``). Its time ends like that one's.
@@ -20,13 +20,13 @@ from hostwright.plan.host.locks import OperatorLock, forbids
 from hostwright.stack.store.artifacts import locked, settle
 
 FOLDER = "set-aside"
-CAP_BYTES = 8 * 1024  #: what our own files hold is a tenth of it
+CAP_BYTES = 8 * 1024  #: ten times what our own files hold
 
 _LOCK = TypeAdapter(OperatorLock)
 
 
 def put(root: Path, inventory: str | Path, lock: OperatorLock, *, now: datetime, force: bool = False) -> None:
-    """Set ``lock.host`` aside; ``root`` is ``journal.state_root()``. When this returns it is on the disk.
+    """Keep a lock for ``lock.host``; ``root`` is ``journal.state_root()``. When this returns it is on the disk.
 
     Raises ``Locked`` where somebody else's lock is there and has not expired ``now`` (``force``: replaces it all the
     same), ``HostwrightError`` when it cannot be written.

@@ -23,9 +23,9 @@ from hostwright.transport.root.rootshell import RootShell
 
 BEAT_S = 4.0  #: between two signs of life: three may come late before the lock lapses
 MARGIN_S = 1.0  #: the lock counts as lost so long before it lapses, for what is begun at the last moment
-ANSWER_S = 30.0  #: how long a host may take to start the program
-FIRST_WAIT_S = 1  #: for a lock that is being given back in this moment
-ROUND_S = 15  #: a longer wait is made of such rounds, each with a fresh look at who holds the lock
+ANSWER_S = 30.0  #: our estimate: how long a busy host may take to start the program
+FIRST_WAIT_S = 1  #: for a lock that is being released at this moment
+ROUND_S = 15  #: a longer wait is made of such rounds, each of which finds out anew who holds the lock
 LAPSE_WAIT_S = 20.0  #: for the lock of a run that is dead, or cannot be heard
 RELEASE_S = 3.0
 LONGEST_S = 20 * 86400.0  #: a bound for the channel; no run is so long, and poll(2) counts milliseconds up to 24 days
@@ -39,7 +39,7 @@ _KEEP = "; ".join(
         'if [ "$status" = 1 ]; then age=$(( $(date +%s) - $(stat -c %Y run.json 2>/dev/null || date +%s) ))',
         'printf "%s busy %s %s\\n" "$2" "$age" "$(head -c 8192 run.json 2>/dev/null | tr -d "\\n")"; exit 0; fi',
         '[ "$status" = 0 ] || exit 3',
-        f"rm -f run.json; pid=$$; printf '%s %s\\n' $$ \"$({locks.START_OF})\" >run.pid",
+        "rm -f run.json; pid=$$; printf '%s %s\\n' $$ \"$(" + locks.START_OF + ')" >run.pid',
         "printf '%s\\n' \"$3\" >run.json.new; mv -f run.json.new run.json; printf '%s held\\n' \"$2\"",
         'while beat=$(exec 9>&- 2>/dev/null; exec timeout "$5" head -n 1) && [ -n "$beat" ]',
         'do touch run.json; printf \'%s beat %s\\n\' "$2" "$beat" || break; done',
@@ -50,14 +50,14 @@ _KEEP = "; ".join(
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Somebody else has the lock: whose it is, and how long ago its controller was heard, by the host's clock."""
+    """Somebody else has the lock: who, and how many seconds ago that run was heard, by the host's clock."""
 
     held: Holder | None
     age_s: float
 
 
 class HostLock:
-    """A host's lock, held until ``release``. Also a context manager."""
+    """The lock of a run on a host, held until ``release``. Also a context manager."""
 
     def __init__(self, keeper: Keeper):
         self._keeper = keeper
@@ -73,9 +73,10 @@ class HostLock:
     ) -> HostLock:
         """Take the lock over ``shell``, on which sudo has been tried before (see ``RootShell.stream``).
 
-        Raises ``Locked`` with who holds it, when it is not free within ``wait_s``; ``notify`` hears of that while it
-        waits. The lock of a run that is dead, or not heard any more, is waited for in any case: it lapses. Raises
-        ``Unreachable`` when the host does not answer, and ``HostError`` when it cannot be locked.
+        Raises ``Locked`` with the holder's name when it is not free within ``wait_s`` seconds; ``notify`` is called
+        with a sentence while it waits. The lock of a run that is dead, or not heard any more, lapses, and is waited for
+        in any case (``LAPSE_WAIT_S``). Raises ``Unreachable`` when the host does not answer, and ``HostError`` when it
+        cannot be locked.
         """
         begun_s = _now_s()
         round_s = FIRST_WAIT_S
@@ -97,7 +98,7 @@ class HostLock:
 
     @property
     def lost(self) -> bool:
-        """Whether the lock is not ours for certain any more: take it again before anything is begun."""
+        """Whether it is no longer certain that the lock is ours: take it again before anything is started."""
         return self._keeper.lost
 
     def check(self) -> None:
@@ -109,7 +110,7 @@ class HostLock:
             )
 
     def release(self) -> None:
-        """Give the lock back and wait shortly until the host has it. Doing so twice does nothing; it never raises."""
+        """Release the lock, and wait at most ``RELEASE_S`` for the host. Twice does nothing more; it never raises."""
         self._keeper.end()
 
     def __enter__(self) -> HostLock:
@@ -120,7 +121,7 @@ class HostLock:
 
 
 class Keeper:
-    """The program on the host that keeps the lock, as seen from here: what it was sent, what it has said.
+    """The program on the host that keeps the lock, as seen from here: what was sent to it, what it has printed.
 
     It is its own standard input (``transport.Readable``). One sign of life is on its way at any time, so that an answer
     tells when that sign was sent: for ``LAPSES_S`` from then on, the lock is ours.

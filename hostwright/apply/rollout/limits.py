@@ -1,4 +1,4 @@
-"""How far a run may go: how many hosts at once, which ones first, how many may fail; and, from that, who begins next.
+"""The limits of a run: how many hosts at once, which ones first, how many may fail; and, from these, who begins next.
 
 Nothing here touches a host, a thread or a clock.
 """
@@ -15,7 +15,7 @@ from math import ceil, floor
 
 from hostwright.common.errors import InputError
 
-MAX_PARALLEL = 256  #: beyond it the controller's cores bind, not the hosts
+MAX_PARALLEL = 256  #: our estimate: with more, the cores of this machine are the limit, not the hosts
 FILES_PER_HOST = 4  #: a socket, and what paramiko and an artifact's stream need beside it
 FILES_KEPT = 64  #: for everything that is not a host: the journal, the view, the artifacts
 
@@ -45,8 +45,11 @@ def read_limits(hosts: int, *, canary: str, batch: str, max_fail: str) -> Limits
     """The limits of a run of so many hosts, from ``--canary``, ``--batch`` and ``--max-fail``.
 
     Each is ``""`` (no canary; as many at once as can be; any number may fail), a number of hosts, or a share of the
-    run's hosts such as ``10%``. Shares of ``canary`` and ``batch`` are rounded up, so that they are never nobody; a
-    share of ``max_fail`` is rounded down. Raises ``InputError`` that names the option.
+    run's hosts such as ``10%``. Shares of ``canary`` and ``batch`` are rounded up, so that they are at least one host;
+    a share of ``max_fail`` is rounded down. Raises ``InputError`` that names the option.
+
+    >>> read_limits(42, canary="1", batch="10%", max_fail="5%")
+    Limits(canary=1, batch=5, max_fail=2)
     """
     first = _amount("--canary", canary, hosts)
     at_once = _amount("--batch", batch, hosts)
@@ -71,9 +74,9 @@ def _amount(option: str, text: str, hosts: int) -> Fraction | None:
 
 
 class Course:
-    """The course of one run: who has not begun, who is in work, who failed; it decides who begins next.
+    """The course of one run: which hosts have not begun, are in work, or failed; it decides which begin next.
 
-    Not for several threads at once. ``ceiling`` bounds the hosts in work even where slots were lent.
+    Not thread-safe. ``ceiling`` bounds the hosts in work even where slots were lent.
     """
 
     def __init__(self, names: Iterable[str], limits: Limits, ceiling: int):

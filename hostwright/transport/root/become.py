@@ -1,6 +1,6 @@
 """Becoming root: programs that travel over standard input, with sudo where the login user is not root.
 
-A password never is in an argument, in the environment, in a file or in a log: the shell's builtin ``printf`` writes it
+A password is never in an argument, in the environment, in a file or in a log: the shell's builtin ``printf`` writes it
 into sudo's standard input. (A here-document would do too, but bash may write those to a file.)
 """
 
@@ -24,7 +24,7 @@ _ENVIRONMENT = (
 _BEGIN = "hostwright-begin"
 _DROP = f"while IFS= read -r l; do case $l in {_BEGIN}) break;; esac; done; "
 
-#: What sudo says in the C locale, and what that means for the operator.
+#: sudo's messages in the C locale, and what they mean for the operator.
 _REASONS = (
     ("no sudo", "sudo is not installed there: install it, or log in as root"),
     ("printf is not built in", "its /bin/sh has no builtin printf, which is needed to hand a password over unseen"),

@@ -34,7 +34,8 @@ class ProgramLimits(TypedDict, total=False):
 class RootShell:
     """Runs POSIX sh programs as root on one host. Close it, or use it as a context manager.
 
-    The password never is in an argument, in the environment, in a file or in a log (see ``become``).
+    The password is never in an argument, in the environment, in a file or in a log (see ``become``). Several threads
+    may use one shell at once.
     """
 
     __slots__ = ("_password", "session")
@@ -49,10 +50,17 @@ class RootShell:
         return self.session.host.name
 
     def run(self, script: str, *, timeout_s: float, failure: str, **limits: Unpack[ProgramLimits]) -> Output:
-        """Run a program that has to succeed.
+        """Run a POSIX sh program that has to succeed, for at most ``timeout_s`` seconds.
 
         ``failure`` begins the sentence of the error when it does not ("its lock cannot be changed"); the last line of
-        standard error ends it. Raises ``ScriptFailed``, and what ``attempt`` raises.
+        standard error ends it. ``limits`` are those of ``Session.run``. Raises ``ScriptFailed`` for an exit status
+        other than 0, and what ``attempt`` raises.
+
+        >>> shell.run("echo 3.5", timeout_s=10, failure="its load cannot be read").stdout
+        b'3.5\\n'
+        >>> shell.run("echo no such disk >&2; exit 4", timeout_s=10, failure="its disk cannot be read")
+        Traceback (most recent call last):
+        hostwright.common.errors.ScriptFailed: gpu01: its disk cannot be read: no such disk
         """
         output = self.attempt(script, timeout_s=timeout_s, **limits)
         if output.status != 0:
@@ -62,8 +70,12 @@ class RootShell:
     def attempt(self, script: str, *, timeout_s: float, as_user: str = "", **limits: Unpack[ProgramLimits]) -> Output:
         """Run a program whose exit status the caller judges; the program ``as_user`` runs before it as the login user.
 
-        Both get an empty standard input. The status is that of the root part, where there is one. Raises
-        ``BecomeError``, and ``Unreachable`` when the connection is lost or the program was killed.
+        Both get an empty standard input. ``timeout_s`` bounds both together, in seconds. The status is that of the root
+        part; with an empty ``script``, that of the user's. Raises ``BecomeError`` when the login user cannot become
+        root, and ``Unreachable`` when the time is over, the connection is lost or the program was killed.
+
+        >>> shell.attempt("test -e /no/such/file", timeout_s=10).status
+        1
         """
         program = wrap(as_user, script, password=self._password)
         return self._checked(self.session.run("/bin/sh", stdin=program, timeout_s=timeout_s, **limits))
@@ -73,15 +85,18 @@ class RootShell:
     ) -> Output:
         """Run a program of one line that reads ``stdin``, with ``arguments`` as ``$1``…; the caller judges its status.
 
-        Whether sudo lets us has to be found out before, by ``run`` or ``attempt``: sudo would take data for more
+        Call ``run`` or ``attempt`` once before, so that a refusal of sudo is known: sudo would take the data for more
         attempts at a password. Raises ``Unreachable`` as ``attempt`` does.
+
+        >>> shell.stream('head -c "$1"', 5, stdin=io.BytesIO(b"0123456789"), timeout_s=10).stdout
+        b'01234'
         """
         command, opening = root_command(script, *arguments, password=self._password)
         opened = _Opened(opening, stdin)
         return self._checked(self.session.run(command, stdin=opened, timeout_s=timeout_s, **limits))
 
     def failed(self, failure: str, output: Output) -> ScriptFailed:
-        """The error for a program that ended with a status which says that it did not do its work."""
+        """The error for a program whose exit status says that it failed: ``failure``, then its last error line."""
         lines = [
             "".join(char for char in line if char.isprintable()).strip()[:_LINE_CHARACTERS]
             for line in output.stderr.decode("utf-8", errors="replace").splitlines()
@@ -91,8 +106,7 @@ class RootShell:
     def _checked(self, output: Output) -> Output:
         """``output``, unless its status says nothing of the program itself.
 
-        A program that is killed instead of ending belongs to a host that goes down: that is seen before the connection
-        itself is lost, and is not the program's own failure.
+        Programs are killed when a host goes down, before the connection itself is lost: that is not their own failure.
         """
         by_signal = output.status == UNKNOWN_STATUS and not output.truncated
         if by_signal or output.status in _KILLED:

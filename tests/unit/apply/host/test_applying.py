@@ -240,7 +240,7 @@ def test_a_reboot_that_changes_nothing_is_not_repeated(place: Path, monkeypatch:
         return connect(), 1.5
 
     monkeypatch.setattr(applying, "reboot", boot)
-    with pytest.raises(NotConverged, match="the reason is still there: nouveau is bound"):
+    with pytest.raises(NotConverged, match="the reason for the reboot remains: nouveau is bound"):
         host([], base=((), Flag(str(place / "a"), "true", reboot="nouveau is bound"))).apply()
     assert len(reboots) == 1
 
@@ -285,7 +285,7 @@ def removing(place: Path, said: list[events.Event], more: dict[str, object]) -> 
         Settings(run=release.Run("run"), locate=lambda artifact: Path(), **given),
     )
     happened: list[str] = []
-    one._hold = lambda: happened.append("hold")  # type: ignore[method-assign]
+    one._lock_host = lambda: happened.append("hold")  # type: ignore[method-assign]
     one._records.note_removal = lambda facts, *, depart: happened.append(f"depart={depart}")  # type: ignore[method-assign]
     return one, happened
 
@@ -329,7 +329,7 @@ def test_work_that_only_a_change_knows_of_is_not_disturbed_and_waited_for(place:
     one = host([], tensorflow=((), Used(str(place / "a"), sh("touch %s", place / "a"))))
     with pytest.raises(Refused, match="that is in use by tensorboard"):
         one.apply()
-    plan = one.look()
+    plan = one.plan()
     assert one._users(plan) == ("tensorboard",)
     users.write_text("")
     assert one._users(plan) == ()

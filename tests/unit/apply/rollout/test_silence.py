@@ -157,7 +157,7 @@ def test_contact_is_what_a_run_waits_for_when_it_connects_and_asks():
         one = HostApply(
             lambda: RootShell(Deaf()), Desired("gpu01", STACK, ()), Settings(run=Run("run"), emit=emit, locate=Path)
         )
-        one.observe()
+        one.probe()
     assert sorted(waits) == sorted(CONTACT)
 
 
