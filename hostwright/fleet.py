@@ -266,9 +266,9 @@ class Fleet(Roster):
 
     def locks(self, members: Members, *, password: Secret | None = None) -> Results[HostLocks]:
         """The locks of hosts."""
-        from hostwright.apply.locking.hostlocks import look_at_locks
+        from hostwright.apply.locking.hostlocks import probe_host_locks
 
-        return look_at_locks(members, Connections(password), self.path)
+        return probe_host_locks(members, Connections(password), self.path)
 
     def lock(
         self,

@@ -1,4 +1,4 @@
-"""What happens while hosts are brought to their stack, as values: console and JSON output read the same stream."""
+"""What happens during a run, as values: console and JSON output read the same stream."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Waiting(Event):
-    """The host is being waited for: ``what`` is what for, such as "a connection" or "the answers to all questions"."""
+    """The run waits for the host: ``what`` says for what, such as "a connection" or "its answers"."""
 
     what: str
 
 
 @dataclass(frozen=True, slots=True)
 class Silent(Event):
-    """The host has given no sign of life for so many seconds while it was waited for."""
+    """The host has given no sign of life for ``seconds`` while the run waited for ``what``."""
 
     what: str
     seconds: float
@@ -33,7 +33,7 @@ class Silent(Event):
 
 @dataclass(frozen=True, slots=True)
 class Observed(Event):
-    """The host answered, and this is what stands between it and its stack. ``facts`` are what the plan was made of."""
+    """The host was probed: its plan, and the facts that the plan was made of."""
 
     plan: Plan
     facts: Facts | None = None
@@ -41,7 +41,7 @@ class Observed(Event):
 
 @dataclass(frozen=True, slots=True)
 class Delivering(Event):
-    """A file of the stack is on its way to the host: bytes there, bytes in all."""
+    """A file of the stack is being sent to the host: bytes that have arrived, and bytes in total."""
 
     role: str
     artifact: str
@@ -60,7 +60,7 @@ class RoleStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class Attached(Event):
-    """A job that an earlier run left running was found, and is followed; ``run`` and ``operator`` started it."""
+    """A job of an earlier run is still running, and is followed; ``run`` and ``operator`` started it."""
 
     role: str
     steps: int
@@ -71,7 +71,7 @@ class Attached(Event):
 
 @dataclass(frozen=True, slots=True)
 class Retrying(Event):
-    """Something transient failed and is tried again: ``what``, for the ``number``-th time, after ``wait_s`` seconds."""
+    """A transient failure of ``what``: it is retried for the ``number``-th time, after ``wait_s`` seconds."""
 
     what: str
     number: int
@@ -120,7 +120,7 @@ class Note(Event):
 
 @dataclass(frozen=True, slots=True)
 class HostEnded(Event):
-    """The run is done with a host. ``result`` is one of ``RESULTS``; ``sentence`` says why, where it is not good."""
+    """The run has ended on a host. ``result`` is one of ``RESULTS``; ``sentence`` says why, where it is a bad one."""
 
     result: str
     sentence: str = ""

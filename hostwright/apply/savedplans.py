@@ -1,7 +1,7 @@
 """Plans in a file: saved by ``plan --out``, read by ``provision --plan``, and refused where another version saved them.
 
 A plan is applied only where it is equal to one made of fresh facts, so nothing is gained by reading one of an earlier
-Hostwright: making a new one takes a look.
+Hostwright: a new one is made in seconds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The one tree of errors.
 
 Each error carries first the sentence that the operator should read: what happened, where, and what to do now.
-``exit_status`` is what the front door ends with: 1 something failed, 2 bad input.
+``exit_status`` is that of the command: 1 something failed, 2 bad input.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class HostError(HostwrightError):
 class Unreachable(HostError):
     """No SSH session could be had: name resolution, connection, host key, authentication, timeout.
 
-    ``passing`` tells what may be otherwise in a moment (a connection refused, reset or lost) from what stays until
-    somebody changes it (a host key, a login).
+    ``passing`` is true for what may succeed in a moment (a connection refused, reset or lost), and false for what stays
+    until somebody changes it (a host key, a login).
     """
 
     def __init__(self, host: str, message: str, *, passing: bool = False):
@@ -106,7 +106,7 @@ class Locked(Refused):
 
 
 class Stopped(HostError):
-    """The operator stopped the run: what ran on the host has ended, and what was left to do was not begun."""
+    """The operator stopped the run: what ran on the host has ended, and the rest was not started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,4 +150,4 @@ class SeveralFailed(HostError):
 
 
 class NotConverged(HostError):
-    """Everything ran, and yet the second look still finds differences."""
+    """Every step succeeded, and yet fresh facts still differ from what is wanted."""

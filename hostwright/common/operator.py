@@ -15,7 +15,7 @@ _MACHINE_ID = Path("/etc/machine-id")
 _PROC = Path("/proc")
 _STATE, _START = 0, 19  #: fields 3 and 22 of /proc/PID/stat (proc(5)), counted after the name of the program
 _PS_TIMEOUT_S = 10.0  #: ps answers in milliseconds; a machine that is out of memory may be slower
-_BOOT_SIGNS = 8  #: of the boot id: start times are counted from the boot, so two boots may give the same
+_BOOT_CHARACTERS = 8  #: of the boot id: start times are counted from the boot, so two boots may give the same
 
 
 def operator() -> str:
@@ -48,7 +48,7 @@ def process_start(pid: int) -> str:
 def _start_in_proc(pid: int) -> str:
     try:
         fields = (_PROC / str(pid) / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-        boot = (_PROC / "sys/kernel/random/boot_id").read_text("ascii")[:_BOOT_SIGNS]
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text("ascii")[:_BOOT_CHARACTERS]
     except OSError:
         return ""
     return "" if len(fields) <= _START or fields[_STATE] in "ZX" else f"{fields[_START]}@{boot}"

@@ -11,7 +11,7 @@ from hostwright.common.errors import InputError
 
 STATE_VARIABLE = "HOSTWRIGHT_STATE"
 JOURNAL, FACTS = "journal.jsonl", "facts"
-BEFORE, AFTER = "before", "after"  #: the first look at a host, and the latest later one
+BEFORE, AFTER = "before", "after"  #: the facts of the first probe of a host in a run, and of the latest one
 PRIVATE_DIR, PRIVATE_FILE = 0o700, 0o600
 
 _PLAIN = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,99}")

@@ -41,7 +41,7 @@ class _Ancestry:
 
 
 def merge(draft: Draft, extra: Mapping[str, str]) -> Inventory:
-    """Build the inventory. Raises ``InputErrors`` with every mistake in the draft and between its parts."""
+    """Build the inventory. Raises ``InputErrors`` with every mistake in the draft and between its files."""
     _check_mentioned(draft)
     depths = _depths(draft) if not draft.errors else {}
     if draft.errors:

@@ -81,7 +81,7 @@ class Output:
 
 
 class Deadline:
-    """A moment after which nobody waits any more."""
+    """A point in time, ``timeout_s`` seconds after it was made, at which waiting ends."""
 
     __slots__ = ("_end", "timeout_s")
 

@@ -72,7 +72,7 @@ class Jumps:
             raise
 
     def give_back(self, lease: Lease) -> None:
-        """One user less; nobody left closes the connection."""
+        """One user less; the last one closes the connection."""
         with self._lock:
             lease.users -= 1
             if lease.users:

@@ -25,7 +25,7 @@ def verify(roster: Roster, members: Members, connections: Connections, audience:
 
         def verified(name: str) -> Verdict:
             member = by_name[name]
-            host_plan = connections.look(member, recording.emit)
+            host_plan = connections.plan(member, recording.emit)
             return Verdict(host_plan, checks.of(member, connections.password(member)))
 
         results = on_each(tuple(by_name), verified, stop=connections.close)

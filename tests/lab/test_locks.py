@@ -249,7 +249,7 @@ def test_a_locked_host_is_looked_at_as_ever_and_refuses_changes(member: Member, 
         shell = stack.enter_context(member.connect())
         operatorlock.put_lock(shell, lock)
         before = on(gpu01, "cat /run/hostwright/run.json /var/lib/hostwright/lock.json; stat -c %i /run/hostwright/*")
-        assert Connections(None).look(member).host == "gpu01"
+        assert Connections(None).plan(member).host == "gpu01"
         facts = operatorlock.probe_locks(shell)
         assert "invoke unlock --hosts gpu01" in locks.refusal(facts, now)
         assert locks.refusal(facts, lock.until) == "", "at its end"

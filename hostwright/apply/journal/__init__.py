@@ -1,4 +1,4 @@
-"""The append-only record of every run: what was found, planned, done, said, by whom, and how it ended.
+"""The append-only record of every run: the facts, the plans, what was done, by whom, and how it ended.
 
 Place: ``$HOSTWRIGHT_STATE``, else ``$XDG_STATE_HOME/hostwright``, else ``~/.local/state/hostwright``; directories are
 0700, files 0600. A run is a directory below ``runs/`` that is made exclusively, so that two processes never share one:

@@ -1,4 +1,4 @@
-"""The facts of one look at a host, in a file from which they can be planned with again."""
+"""The facts of a host at one time, in a file from which plans can be made again."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ GIT_TIMEOUT_S = 3.0  #: a work tree on a slow disk is left unnamed rather than w
 
 @dataclass(frozen=True, slots=True)
 class RunHeader:
-    """One run as it was asked for. ``began`` is UTC in ISO 8601, ``operator`` is user@machine, commits may be empty.
+    """One run as it was started. ``began`` is UTC in ISO 8601, ``operator`` is user@machine, commits may be empty.
 
     ``options`` are what the user gave, as JSON values and never a password. ``place`` (of the inventory) and
     ``masked`` (options in which a secret was masked) are filled in when the header is written.

@@ -18,7 +18,7 @@ _GOING = ".going-"
 
 
 def prune(root: Path, spare: str = "") -> tuple[str, ...]:
-    """Remove what is too much, the oldest first, never a run that goes on, nor ``spare``. Return what was removed."""
+    """Remove the oldest runs above the limits, never one in progress, nor ``spare``. Return their ids."""
     removed = []
     total_bytes = 0
     for number, summary in enumerate(Runs(root).list(), start=1):

@@ -1,4 +1,4 @@
-"""Finding runs and telling how they stand: by their first and last record, and by the lock on those that go on."""
+"""Finding runs and their state: from their first and last record, and from the lock on those still in progress."""
 
 from __future__ import annotations
 

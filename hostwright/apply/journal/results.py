@@ -1,4 +1,4 @@
-"""What became of each host of a run, told without reading all of its record."""
+"""The result of each host of a run, found without reading all of its record."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class HostLocks:
         }
 
 
-def look_at_locks(members: Members, connections: Connections, inventory: Path) -> Results[HostLocks]:
+def probe_host_locks(members: Members, connections: Connections, inventory: Path) -> Results[HostLocks]:
     """The locks of hosts; nothing is changed. Each host is probed over one exec channel, without root."""
 
     def kept(name: str) -> Aside:

@@ -1,4 +1,4 @@
-"""A run that brings many hosts to a goal: each in its turn, recorded, and shown to whoever listens."""
+"""A run that applies a goal to many hosts: recorded in the journal, and shown while it lasts."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from hostwright.plan.model import Plan
 from hostwright.stack import stackstore
 
 STOPPING = (
-    "stopping: what runs on the hosts is waited for, nothing new is begun. "
-    "Once more Ctrl-C leaves at once; the jobs go on there, and %s re-attaches to them."
+    "stopping: waiting for what runs on the hosts, and starting nothing new. "
+    "Press Ctrl-C again to leave at once; the jobs continue there, and %s re-attaches to them."
 )
-#: what goes on with an interrupted run of a verb
+#: what continues an interrupted run of a verb
 AGAIN = {"provision": "`invoke provision --resume`"}
 THE_SAME = "the same command again"
 
@@ -94,10 +94,12 @@ def apply_goal(
     saved: Mapping[str, Plan] | None = None,
     options: Mapping[str, object] | None = None,
 ) -> RunResults[Outcome]:
-    """Bring hosts to a goal, as one run.
+    """Bring hosts to a goal, as one run of ``verb``.
 
-    A host whose goal raises a ``HostError`` is not touched, and failed. ``saved`` are plans that were shown before: a
-    host of which one is stale is not touched. ``options`` are those of the verb alone, for the journal.
+    A host whose goal raises a ``HostError`` is not touched, and counts as failed. ``saved`` are plans that were shown
+    before: a host whose saved plan is stale is not touched. ``options`` are those of the verb alone, for the journal.
+    Raises ``InputError`` for limits that cannot be read, and ``KeyboardInterrupt`` after a second Ctrl-C; errors of
+    hosts are in the results.
     """
     limits = change.rollout.limits(len(members))
     given = RunOptions.of(roster, members, change).recorded(**(options or {}))

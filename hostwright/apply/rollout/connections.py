@@ -15,7 +15,7 @@ from hostwright.plan.observing import observe
 from hostwright.plan.planning import HostPlan, plan_host
 from hostwright.transport.root.rootshell import RootShell
 
-CUT = "the run was interrupted; what runs on the host goes on"
+CUT = "the run was interrupted; what runs on the host continues"
 
 
 class Connections:
@@ -40,7 +40,7 @@ class Connections:
         return shell
 
     def close(self) -> None:
-        """Cut everything, for good: nobody connects again."""
+        """Close all connections, for good: ``connect`` raises ``Stopped`` from now on."""
         self._cut = True
         with self._lock:
             for shell in self._open.values():
@@ -50,15 +50,15 @@ class Connections:
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
-        """What nobody may write down: the password that was given."""
+        """What must not be recorded: the password that was given."""
         return (self._password,) if self._password else ()
 
     def password(self, member: Member) -> Secret | None:
         """The sudo password for a host: the one that was given, else the inventory's."""
         return self._password or member.host.become_password
 
-    def look(self, member: Member, emit: Emit = lambda _: None, *, desired: Desired | None = None) -> HostPlan:
-        """Observe and plan a host over a connection of its own; ``desired`` instead of what its stack wants."""
+    def plan(self, member: Member, emit: Emit = lambda _: None, *, desired: Desired | None = None) -> HostPlan:
+        """Probe and plan a host over a connection of its own; for ``desired`` instead of what its stack wants."""
         wanted = desired or member.desired
         with self.connect(member) as shell:
             facts = observe(shell, wanted)

@@ -82,8 +82,8 @@ _OPTIONS = TypeAdapter(RunOptions)
 
 
 def resume(given: RunOptions, roster: Roster) -> tuple[str, RunOptions]:
-    """The last provision run on an inventory, and the options with which it goes on: for the hosts that it left, with
-    its own options where ``given`` says nothing.
+    """The last provision run on an inventory, and the options that continue it: for the hosts that it left, with its
+    own options where ``given`` says nothing.
 
     Raises ``InputError`` where hosts are given as well, where there is nothing to go on with, where an option of that
     run is not recorded since it held a secret, and where its record is damaged.

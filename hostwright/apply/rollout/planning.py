@@ -1,4 +1,4 @@
-"""What stands between many hosts and what is wanted of them."""
+"""Plans of many hosts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hostwright.plan.planning import HostPlan
 
 
 def plan_each(members: Members, connections: Connections, goal: Goal = AS_WANTED) -> Results[HostPlan]:
-    """Look at each host and plan; nothing is changed."""
+    """Probe each host and plan; nothing is changed. Errors of hosts are in the results."""
     by_name = members.by_name
 
-    def look(name: str) -> HostPlan:
-        return connections.look(by_name[name], desired=goal.desired(by_name[name]))
+    def of_host(name: str) -> HostPlan:
+        return connections.plan(by_name[name], desired=goal.desired(by_name[name]))
 
-    return on_each(tuple(by_name), look, stop=connections.close)
+    return on_each(tuple(by_name), of_host, stop=connections.close)

@@ -19,21 +19,21 @@ T = TypeVar("T")
 
 
 def _unheard(_: object) -> None:
-    """Where nobody listens, nothing is told."""
+    """Takes a message and does nothing with it."""
 
 
 @contextmanager
 def _unseen(_: Sequence[Member]) -> Iterator[Emit]:
-    """Where nobody looks, nothing is shown."""
+    """A view that shows nothing."""
     yield _unheard
 
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """Who is told of a run while it goes on.
+    """Where a run is shown while it lasts.
 
-    ``view`` is entered once the run has begun, with its hosts, and gives the function that is told of its events, from
-    any thread. ``warn`` takes sentences that are no event: a record that cannot be kept, a stack that is not known.
+    ``view`` is entered once the run has begun, with its hosts, and gives the function that is called with its events,
+    from any thread. ``warn`` takes sentences that are no event: a record that cannot be kept, an unknown stack.
     """
 
     view: Callable[[Sequence[Member]], AbstractContextManager[Emit]] = _unseen
@@ -41,7 +41,7 @@ class Audience:
 
     @classmethod
     def of(cls, emit: Emit) -> Self:
-        """An audience of one function that is told of all events."""
+        """An audience of one function that is called with all events."""
         return cls(lambda _: nullcontext(emit))
 
 

@@ -66,7 +66,7 @@ class Removal:
 
 def removal(roster: Roster, members: Members, connections: Connections) -> Removal:
     """The goal of a removal of the members' roles, from the records of all hosts."""
-    formers = look_back(roster, members, connections)
+    formers = probe_formers(roster, members, connections)
     going = [role for role in roster.roles if any(role in member.roles for member in members)]
     seen = tuple(note for former in formers.found.values() for note in former.notes)
     present = [role for role in roster.roles if any(role in member.of_host for member in members)]
@@ -78,11 +78,11 @@ def whole(member: Member) -> bool:
     return {role.name for role in member.of_host} == {role.name for role in member.roles}
 
 
-def look_back(roster: Roster, members: Members, connections: Connections) -> Formers:
-    """What hosts were before."""
+def probe_formers(roster: Roster, members: Members, connections: Connections) -> Formers:
+    """What hosts were before, from their records: one exec channel a host, without root."""
     by_name = {member.name: member for member in members}
 
-    def look(name: str) -> Former:
+    def of_host(name: str) -> Former:
         with connections.connect(by_name[name]) as shell:
             facts = ask(shell, RECORDS)
         if sentence := release.refusal(facts):
@@ -95,7 +95,7 @@ def look_back(roster: Roster, members: Members, connections: Connections) -> For
         off = tuple(role for role in named if role in recorded and role not in here)
         return replace(_former(roster.also(member, off), records), off=off)
 
-    results = on_each(tuple(by_name), look, stop=connections.close)
+    results = on_each(tuple(by_name), of_host, stop=connections.close)
     return Formers({former.name: former for former in results.values}, {error.host: error for error in results.errors})
 
 
@@ -109,7 +109,7 @@ def _former(member: Member, records: Sequence[Mapping[str, Any]]) -> Former:
     unknown = [digest for digest, stack in stacks.items() if stack is None]
     notes = tuple(
         f"{member.name} had the stack {printable(str(digests[digest].get('stack', '')))[:80]}, which this machine did "
-        "not keep: what only that brought stays, and with it what Hostwright keeps there"
+        "not keep: what only that stack installed stays, and so does what Hostwright keeps there"
         for digest in unknown
     )
     desired = tuple(replace(member, stack=stack).desired for stack in stacks.values() if stack)

@@ -18,12 +18,12 @@ from hostwright.stack import stackstore
 from hostwright.stack.rules import check_stack
 from hostwright.stack.stack import Stack
 
-LOOK = (release.RELEASE, release.FORMERS)  #: readable by anybody on the host
+RECORDS = (release.RELEASE, release.FORMERS)  #: readable by anybody on the host
 
 
 @dataclass(frozen=True)
 class WayBack:
-    """A host as it is wanted now, and as it shall be again: the same roles and variables on the stack of a record."""
+    """A host as it is wanted now, and as it is to be again: the same roles and variables on the stack of a record."""
 
     now: Member
     back: Member
@@ -31,15 +31,15 @@ class WayBack:
 
 
 def ways_back(members: Sequence[Member], connections: Connections, to: str = "") -> Results[WayBack]:
-    """Ask every host for its records, over one exec channel each; they need no root."""
+    """The way back of every host, from its records: one exec channel a host, without root."""
     by_name = {member.name: member for member in members}
 
-    def look(name: str) -> WayBack:
+    def of_host(name: str) -> WayBack:
         with connections.connect(by_name[name]) as shell:
-            facts = ask(shell, LOOK)
+            facts = ask(shell, RECORDS)
         return way_back(by_name[name], facts, to)
 
-    return on_each(tuple(by_name), look, stop=connections.close)
+    return on_each(tuple(by_name), of_host, stop=connections.close)
 
 
 def way_back(member: Member, facts: Facts, to: str = "") -> WayBack:

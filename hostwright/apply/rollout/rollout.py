@@ -27,13 +27,13 @@ TICK_S = 0.1  #: how often the loop looks for silent hosts while nothing happens
 CUT_S = 2.0  #: how long threads may take to end once their connections are cut; then they are left behind
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-CUT_OFF = "cut off before its end; a job that runs on it goes on, and the next run re-attaches to it"
-BROKEN_OFF = "the run was broken off by an error of Hostwright itself"
+CUT_OFF = "cut off before its end; a job that runs on it continues, and the next run re-attaches to it"
+BROKEN_OFF = "an error of Hostwright itself ended the run"
 
 
 @dataclass(frozen=True, slots=True)
 class Results(Generic[T]):
-    """What came of each host: a value, the error that ended it, or nothing. Each in the order of ``names``.
+    """The result of each host: a value, the error that ended it, or nothing. Each in the order of ``names``.
 
     ``untouched`` are the hosts that were never begun, since the run had stopped; ``stopped_because`` says why, and is
     empty when the run went over all hosts.
@@ -64,7 +64,7 @@ def on_each(
 ) -> Results[T]:
     """Call ``work(host)`` for each host, side by side. An error of one host is kept and stops no other.
 
-    ``at_once`` bounds how many, below what this machine can hold open; 0 is as many as that.
+    ``at_once`` bounds how many at a time, below what this machine can hold open (``window``); 0 is as many as that.
 
     On Ctrl-C no further host is started, and ``stop`` is called to cut the connections; the jobs on the hosts go on.
     An error that is not ours (a bug) ends the run.

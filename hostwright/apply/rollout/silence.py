@@ -1,4 +1,4 @@
-"""Hosts that do not answer are named while the operator still looks, long before their own timeouts end them.
+"""Hosts that do not answer are named early, long before their own timeouts end them.
 
 All events of a run pass through one ``Silence``. A host whose last event was ``Waiting`` and that then gives no sign of
 life is reported as ``Silent``. A host whose job runs may be quiet for as long as it likes: a driver build prints
@@ -85,7 +85,7 @@ class Silence:
         with self._lock:
             return frozenset(host for host, wait in self._waits.items() if wait.named)
 
-    def look(self) -> None:
+    def name_silent(self) -> None:
         """Name the hosts that have been silent for long enough by now."""
         now_s = self._clock()
         silent = []
@@ -113,4 +113,4 @@ class Silence:
 
     def _watch(self) -> None:
         while not self._ended.wait(self._after_s / TICKS):
-            self.look()
+            self.name_silent()

@@ -1,4 +1,4 @@
-"""The key that a server shows now: asked for over the same way as a session, and without logging in."""
+"""The key that a server shows now: read over the same way as a session, and without logging in."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def looked(monkeypatch: pytest.MonkeyPatch, name: str, record: dict[str, Any] | 
 
     monkeypatch.setattr(removal, "ask", ask)
     fleet = SimpleNamespace(roles=member(name).roles, also=lambda member, _: member)
-    return removal.look_back(fleet, Members((member(name),)), Connections())  # type: ignore[arg-type]
+    return removal.probe_formers(fleet, Members((member(name),)), Connections())  # type: ignore[arg-type]
 
 
 def test_a_host_whose_former_stacks_were_not_seen_is_not_touched(monkeypatch: pytest.MonkeyPatch):
@@ -225,7 +225,7 @@ class Verb:
         self.goal: Any = None
         found = {"gpu01": removal.Former("gpu01", (), known=known)}
         errors = {"gpu02": Unreachable("gpu02", "no answer")}
-        monkeypatch.setattr(removal, "look_back", lambda *_: removal.Formers(found, errors))
+        monkeypatch.setattr(removal, "probe_formers", lambda *_: removal.Formers(found, errors))
         monkeypatch.setattr(removal, "removal_of", lambda desired, former: "gone")
         self.roles = tuple(SimpleNamespace(name=name, needs=()) for name in roles)
         monkeypatch.setattr(changes, "open_fleet", lambda *_, **__: self)

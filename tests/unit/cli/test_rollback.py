@@ -373,4 +373,4 @@ def test_one_host_that_cannot_go_back_keeps_all_from_being_touched(
 
 
 def test_records_are_asked_for_without_root() -> None:
-    assert not any(probe.root for probe in ways.LOOK)
+    assert not any(probe.root for probe in ways.RECORDS)

@@ -40,7 +40,7 @@ class World:
         before, end_s = len(self.seen), self.now_s + seconds
         while self.now_s < end_s:
             self.now_s += NAMED_AFTER_S / TICKS
-            self.silence.look()
+            self.silence.name_silent()
         return [event for event in self.seen[before:] if isinstance(event, events.Silent)]
 
 
