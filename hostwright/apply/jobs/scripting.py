@@ -94,7 +94,7 @@ class LogReader:
     ``steps`` says what each step is for, in order. ``bytes`` is how much of the log it was given: a watch whose
     connection broke continues with the byte after that.
 
-    >>> reader = LogReader("cuda", ["install packages"], "n0nce")
+    >>> reader = LogReader("base", ["install packages"], "n0nce")
     >>> reader.feed(b"n0nce begin 0\\nUnpacking libc6 ...\\n")
     Progress(number=0, what='install packages', last_line='Unpacking libc6 ...', retry=None)
     >>> reader.feed(b"\\nn0nce end 0 0 1500\\n").number is None
