@@ -8,14 +8,12 @@ before keep their files: that one is removed only by the next switch.
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.host.hostfacts import PYTHONS, pythons
@@ -24,7 +22,7 @@ from hostwright.resources.files.paths import ABSENT, few, write_script
 from hostwright.resources.originals import keep_original
 from hostwright.resources.packages.packages import MIRROR_TRIES
 from hostwright.resources.python.interpreters import system_interpreter
-from hostwright.resources.python.venv_audit import Dist, FoundVenv, Venvs, audit_probe, parse_audit
+from hostwright.resources.python.venv_audit import Drift, FoundVenv, Venvs, audit_probe, find_drifts, parse_audit
 from hostwright.resources.python.venv_gone import VenvGone
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import host_path
@@ -75,16 +73,6 @@ def _pins(lines: str, python: str) -> Mapping[str, str]:
         if exact and (row.marker is None or row.marker.evaluate(where)):
             pins[canonicalize_name(row.name)] = exact[0]
     return pins
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """How one package differs: as it is, as it shall be, and the ``dist-info`` directories that pip cannot undo."""
-
-    name: str
-    have: str
-    version: str
-    stale: tuple[str, ...] = ()
 
 
 def _step(script: str) -> Step:
@@ -155,7 +143,7 @@ class Venv:
             )
         elif venv.constraints != hashlib.sha256(recipe.constraints.encode()).hexdigest():
             due.append((f"{CONSTRAINTS} edited", f"{CONSTRAINTS} as in the stack", _write_constraints(recipe)))
-        if drifts := find_drifts(recipe, venv):
+        if drifts := find_drifts(recipe.pins, venv):
             want = few([f"{drift.name} {drift.version}" for drift in drifts])
             due.append((few([drift.have for drift in drifts]), want, mend_script(recipe, drifts)))
         if link != recipe.home:
@@ -167,30 +155,6 @@ class Venv:
         complete = sh("printf 'complete\\n' > %s", f"{recipe.home}/{MARKER}")
         turn = sh_file(__file__, "sh/venv_finished.sh", path=self.path, home=recipe.home, stem=f"{HOMES}/{recipe.name}")
         return "\n".join([complete, keep_original(self.path), turn])
-
-
-def find_drifts(recipe: Recipe, venv: FoundVenv) -> list[Drift]:
-    """The pinned packages that are not as pip put them: another version, two versions, absent, files changed."""
-    drifts = []
-    found: defaultdict[str, list[Dist]] = defaultdict(list)
-    for dist in venv.dists:
-        found[canonicalize_name(dist.name)].append(dist)
-    for name, version in sorted(recipe.pins.items()):
-        dists = found[name]
-        right = [dist for dist in dists if _same_version(dist.version, version)]
-        if len(dists) == 1 and right and dists[0].recorded and not dists[0].damage:
-            continue
-        stale = tuple(dist.directory for dist in dists if not dist.recorded or (right and dist not in right))
-        have = " and ".join(f"{name} {dist.version}{dist.flaw}" for dist in dists) or f"{name} {ABSENT}"
-        drifts.append(Drift(name, have, version, stale))
-    return drifts
-
-
-def _same_version(have: str, want: str) -> bool:
-    try:
-        return Version(have) == Version(want)
-    except InvalidVersion:
-        return have == want
 
 
 def create_script(recipe: Recipe, interpreter: str) -> str:

@@ -6,11 +6,16 @@ Headers (``include/``, used by nobody at run time) and compiled caches are left 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
 from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Probe
+from hostwright.resources.files.paths import ABSENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +102,37 @@ def _with(venv: FoundVenv, kind: str, value: str, more: str) -> FoundVenv:
         dists = tuple(replace(one, damage=more) if one.directory == value else one for one in venv.dists)
         return replace(venv, dists=dists)
     return venv
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How one package differs: as it is, as it shall be, and the ``dist-info`` directories that pip cannot undo."""
+
+    name: str
+    have: str
+    version: str
+    stale: tuple[str, ...] = ()
+
+
+def find_drifts(pins: Mapping[str, str], venv: FoundVenv) -> list[Drift]:
+    """The pinned packages that are not as pip put them: another version, two versions, absent, files changed."""
+    drifts = []
+    found: defaultdict[str, list[Dist]] = defaultdict(list)
+    for dist in venv.dists:
+        found[canonicalize_name(dist.name)].append(dist)
+    for name, version in sorted(pins.items()):
+        dists = found[name]
+        right = [dist for dist in dists if _same_version(dist.version, version)]
+        if len(dists) == 1 and right and dists[0].recorded and not dists[0].damage:
+            continue
+        stale = tuple(dist.directory for dist in dists if not dist.recorded or (right and dist not in right))
+        have = " and ".join(f"{name} {dist.version}{dist.flaw}" for dist in dists) or f"{name} {ABSENT}"
+        drifts.append(Drift(name, have, version, stale))
+    return drifts
+
+
+def _same_version(have: str, want: str) -> bool:
+    try:
+        return Version(have) == Version(want)
+    except InvalidVersion:
+        return have == want

@@ -17,8 +17,7 @@ from hostwright.plan.host.hostfacts import UNAME
 from hostwright.plan.model import Change, Deferred, Facts, Probe, Reboot, Resource, Step
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.originals import note_installed
-from hostwright.resources.packages.debs_gone import Database, DebsGone
-from hostwright.resources.packages.dpkg import APT_OPTIONS, MEND_CUT, PATIENCE
+from hostwright.resources.packages.dpkg import APT_OPTIONS, PATIENCE
 from hostwright.resources.packages.packages import (
     APT_GET,
     DPKG,
@@ -29,10 +28,7 @@ from hostwright.resources.packages.packages import (
     named_like,
     update_script,
 )
-
-#: Images and headers, the versioned ones and the meta packages that would bring the next ones.
-HEADERS_NAME = "linux-headers-"
-KERNEL_PACKAGES = ("linux-image-*", "linux-headers-*", "linux-generic*")
+from hostwright.resources.system.kernel_gone import KERNEL_PACKAGES, KernelsAsBefore
 
 #: The build directory of the running kernel, as dkms and installers of drivers look for it.
 HEADERS = Probe('test -e "/lib/modules/$(uname -r)/build/Makefile"')
@@ -106,38 +102,6 @@ class KernelPackages:
 
     def removal(self) -> tuple[Resource, ...]:
         return (KernelsAsBefore(),)
-
-
-@dataclass(frozen=True, slots=True)
-class KernelsAsBefore:
-    """No kernel package is held that was not, and no headers are there that were not, unless others need them.
-
-    Kernels themselves are never taken away, whoever brought them. Without a record of before everything stays.
-    """
-
-    def probes(self) -> tuple[Probe, ...]:
-        return DebsGone(()).probes()
-
-    def plan(self, facts: Facts) -> Change | None:
-        db = Database(facts)
-        if db.before is None:
-            return None
-        kernels = sorted(name for name in db.present if named_like(name, KERNEL_PACKAGES))
-        headers = tuple(name for name in kernels if name.startswith(HEADERS_NAME) and not db.was_there(name))
-        gone = DebsGone(headers, label="kernel").plan(facts)
-        unheld = tuple(name for name in kernels if db.became_held(name) and name not in headers)
-        have = [gone.have] if gone is not None else []
-        want = [gone.want] if gone is not None else []
-        steps = gone.steps if gone is not None else ()
-        if unheld:
-            have += [f"{name} held" for name in unheld]
-            want += ["no kernel package held that was not"]
-            unhold = MEND_CUT + "\n" + PATIENTLY + " apt-mark unhold " + words(unheld)
-            steps = (Step(unhold, DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES), *steps)
-        return Change("kernel packages", ", ".join(have), "; ".join(want), steps) if steps else None
-
-    def removal(self) -> tuple[Resource, ...]:
-        return ()
 
 
 def _headers(package: str) -> str:

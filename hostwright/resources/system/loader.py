@@ -11,7 +11,7 @@ from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources import originals
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.packages.packages import DPKG_LOCK
-from hostwright.resources.python.venv_gone import OLDEST_BACK
+from hostwright.resources.system.loader_gone import AlternativeGone, settings_of
 
 #: ``found PATTERN``: name and path of what the loader opens for each matching name
 FOUND = sh_file(__file__, "sh/loader_found.sh")
@@ -85,7 +85,7 @@ class Alternative:
         )
         script = [
             aside,
-            *map(originals.keep_original, (self.link, *_settings(self.name))),
+            *map(originals.keep_original, (self.link, *settings_of(self.name))),
             sh("update-alternatives --install %s %s %s %s", self.link, self.name, self.target, self.priority),
             sh("update-alternatives --set %s %s", self.name, self.target),
             sh('[ "$(readlink -m -- %s)" = %s ]', self.link, self.target),
@@ -94,11 +94,6 @@ class Alternative:
 
     def removal(self) -> tuple[Resource, ...]:
         return (AlternativeGone(self.link, self.name, self.target),)
-
-
-def _settings(name: str) -> tuple[str, str]:
-    """Where the system keeps which choices a name has and whether one was set by hand, and which one that is."""
-    return f"/var/lib/dpkg/alternatives/{name}", f"/etc/alternatives/{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,65 +114,9 @@ class FormerName:
         change = self.alternative.plan(facts)
         if change is None or not facts[self.probes()[0]].ok:
             return None
-        paths = (self.alternative.link, *_settings(self.alternative.name))
+        paths = (self.alternative.link, *settings_of(self.alternative.name))
         step = Step("\n".join(map(originals.keep_original, paths)))
         return Change(f"former {self.alternative.link}", change.have, "kept", (step,))
-
-    def removal(self) -> tuple[Resource, ...]:
-        return ()
-
-
-@dataclass(frozen=True, slots=True)
-class AlternativeGone:
-    """A name of the system's alternatives without the choice ``target``.
-
-    The name leads where it led before Hostwright's first change, if that is still a choice, else where the system
-    chooses. A link of others that was no alternative, and what was moved aside, come back where nothing is now.
-    """
-
-    link: str
-    name: str
-    target: str
-
-    def probes(self) -> tuple[Probe, ...]:
-        return (
-            Probe(
-                sh_file(
-                    __file__,
-                    "sh/alternative_gone_look.sh",
-                    name=self.name,
-                    link=self.link,
-                    target=self.target,
-                    kept=originals.kept(self.link),
-                    chosen=_settings(self.name)[1],
-                ),
-                root=True,
-            ),
-        )
-
-    def plan(self, facts: Facts) -> Change | None:
-        found = set(facts[self.probes()[0]].text.split())
-        if not found & {"registered", "kept", "aside"}:
-            return None
-        have = f"{self.target} is a choice" if "registered" in found else ABSENT
-        step = Step(self._script(), DPKG_LOCK)
-        return Change(f"alternative {self.link}", have, f"as before, without {self.target}", (step,))
-
-    def _script(self) -> str:
-        choices, chosen = _settings(self.name)
-        take = sh_file(
-            __file__,
-            "sh/alternative_gone.sh",
-            name=self.name,
-            link=self.link,
-            target=self.target,
-            choices=choices,
-            chosen=chosen,
-            kept_choices=originals.kept(choices),
-            kept_chosen=originals.kept(chosen),
-            kept_link=originals.kept(self.link),
-        )
-        return OLDEST_BACK + originals.FORGET + take
 
     def removal(self) -> tuple[Resource, ...]:
         return ()

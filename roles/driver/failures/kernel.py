@@ -14,7 +14,8 @@ from hostwright.plan.host.hostfacts import UNAME
 from hostwright.plan.model import Change, Probe
 from hostwright.resources.files.paths import content_probe, stat_probe
 from hostwright.resources.packages.packages import DPKG, named_like
-from hostwright.resources.system.kernel import KERNEL_GONE, KERNEL_PACKAGES, Initramfs, KernelThere
+from hostwright.resources.system.kernel import KERNEL_GONE, Initramfs, KernelThere
+from hostwright.resources.system.kernel_gone import KERNEL_PACKAGES
 from hostwright.stack.versions import kernel_version
 from hostwright.standard.roles.driver.failures.state import (
     DKMS_TREE,

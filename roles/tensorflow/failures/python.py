@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, Sign, Tangled
 from hostwright.plan.host.hostfacts import AVX, PYTHONS, pythons
-from hostwright.resources.python.python import Drift, Recipe
+from hostwright.resources.python.python import Recipe
+from hostwright.resources.python.venv_audit import Drift
 from hostwright.standard.roles.tensorflow.failures.state import OUTSIDE, VENVS, Used, major, outside, used
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 

@@ -16,8 +16,8 @@ from hostwright.audit.failures.wanted import wanted
 from hostwright.audit.judging.look import Unread
 from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Probe
-from hostwright.resources.python.python import Drift, Recipe, Venv, find_drifts
-from hostwright.resources.python.venv_audit import Dist, FoundVenv, parse_audit
+from hostwright.resources.python.python import Recipe, Venv
+from hostwright.resources.python.venv_audit import Dist, Drift, FoundVenv, find_drifts, parse_audit
 
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
@@ -45,7 +45,7 @@ class Used:
     @property
     def drifts(self) -> list[Drift]:
         """The pinned packages that are not as pip put them."""
-        return find_drifts(self.recipe, self.found) if self.recipe and self.found else []
+        return find_drifts(self.recipe.pins, self.found) if self.recipe and self.found else []
 
 
 def used(look: Look) -> Used | None:

@@ -21,7 +21,8 @@ from hostwright.resources.packages.dpkg import DPKG, DPKG_LOCK, MEND_CUT
 from hostwright.resources.packages.packages import Debs, DebsAbsent, DpkgInOrder
 from hostwright.resources.packages.repositories import LocalRepo, RepoDropped
 from hostwright.resources.python.interpreters import VenvPackage
-from hostwright.resources.system.kernel import KernelPackages, KernelsAsBefore
+from hostwright.resources.system.kernel import KernelPackages
+from hostwright.resources.system.kernel_gone import KernelsAsBefore
 from hostwright.standard.roles.cuda.section import CudaSection
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import program, run

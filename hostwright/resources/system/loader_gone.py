@@ -1,0 +1,73 @@
+"""Names of the system's alternatives as they were before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostwright.common.quoting import sh_file
+from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.resources import originals
+from hostwright.resources.files.paths import ABSENT
+from hostwright.resources.packages.dpkg import DPKG_LOCK
+from hostwright.resources.python.venv_gone import OLDEST_BACK
+
+
+def settings_of(name: str) -> tuple[str, str]:
+    """Where the system keeps which choices a name has and whether one was set by hand, and which one that is."""
+    return f"/var/lib/dpkg/alternatives/{name}", f"/etc/alternatives/{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class AlternativeGone:
+    """A name of the system's alternatives without the choice ``target``.
+
+    The name leads where it led before Hostwright's first change, if that is still a choice, else where the system
+    chooses. A link of others that was no alternative, and what was moved aside, come back where nothing is now.
+    """
+
+    link: str
+    name: str
+    target: str
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (
+            Probe(
+                sh_file(
+                    __file__,
+                    "sh/alternative_gone_look.sh",
+                    name=self.name,
+                    link=self.link,
+                    target=self.target,
+                    kept=originals.kept(self.link),
+                    chosen=settings_of(self.name)[1],
+                ),
+                root=True,
+            ),
+        )
+
+    def plan(self, facts: Facts) -> Change | None:
+        found = set(facts[self.probes()[0]].text.split())
+        if not found & {"registered", "kept", "aside"}:
+            return None
+        have = f"{self.target} is a choice" if "registered" in found else ABSENT
+        step = Step(self._script(), DPKG_LOCK)
+        return Change(f"alternative {self.link}", have, f"as before, without {self.target}", (step,))
+
+    def _script(self) -> str:
+        choices, chosen = settings_of(self.name)
+        take = sh_file(
+            __file__,
+            "sh/alternative_gone.sh",
+            name=self.name,
+            link=self.link,
+            target=self.target,
+            choices=choices,
+            chosen=chosen,
+            kept_choices=originals.kept(choices),
+            kept_chosen=originals.kept(chosen),
+            kept_link=originals.kept(self.link),
+        )
+        return OLDEST_BACK + originals.FORGET + take
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
