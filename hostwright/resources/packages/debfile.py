@@ -16,16 +16,23 @@ from hostwright.stack.store.hostcache import host_path
 
 @dataclass(frozen=True, slots=True)
 class DebFile:
-    """A package at exactly this version, installed from a ``.deb`` of the stack and held.
+    r"""A package is installed from a ``.deb`` of the stack, at exactly this version, and held.
 
-    ``unit`` is restarted when it is enabled: it would go on with the files that are no longer there. Whether it runs
-    is a state of its own.
+    It is for what no repository of the host carries at the right version; what it depends on comes from the host's
+    repositories. The change restarts ``unit`` where it is enabled, which would go on with files that are no longer
+    there; whether it runs is a state of its own (``Service``). When the role is removed, the package goes, unless it
+    was there before.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> file = Artifact(name="agent", file="agent_2.1_amd64.deb", sha256="0" * 64)
+    >>> print(plan_text(DebFile(file, "agent", "2.1"), {"dpkg-query": "agent\t2.0\tii \n"}))
+    ~ package agent: 2.0 → 2.1, held
     """
 
-    artifact: Artifact
-    package: str
-    version: str
-    unit: str = ""
+    artifact: Artifact  #: the ``.deb``
+    package: str  #: its name
+    version: str  #: its version, as dpkg writes it
+    unit: str = ""  #: the systemd unit that is restarted after it was installed
 
     def probes(self) -> tuple[Probe, ...]:
         return (DPKG,)

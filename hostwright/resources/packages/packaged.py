@@ -53,15 +53,23 @@ def reinstall_script(rows: tuple[Installed, ...], source: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PackagedTree:
-    """Every file below ``root`` that a package put there is there, and the libraries' links lead where they should.
+    r"""Every file that packages put below ``root`` is there, and the links of their libraries lead where they should.
 
-    In ``libraries``, directories of shared objects, a packaged link must lead to another packaged file of the same
-    stem in the same directory, and a packaged file must not be empty. ``source`` is the list that apt reads for it.
+    In ``libraries`` a packaged link must lead to another packaged file of the same stem in the same directory, and a
+    packaged file must not be empty. Contents are not compared: ``dpkg -V`` would hash gigabytes. The packages at fault
+    are installed again, each at the version that it has, and stay held or not. Whose packages they are is the concern
+    of other states (``Debs``), and so is their removal.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> tree = PackagedTree("/usr/local/tool", ("/usr/local/tool/lib",), "/etc/apt/sources.list.d/tool.list")
+    >>> listing = "gone /var/lib/dpkg/info/tool.list:/usr/local/tool/bin/tool\n"
+    >>> print(plan_text(tree, {"dpkg-query": "tool\t1.2\tii \n", "/var/lib/dpkg/info": listing}))
+    ~ packaged files below /usr/local/tool: /usr/local/tool/bin/tool gone → as packaged (tool installed again)
     """
 
-    root: str
-    libraries: tuple[str, ...]
-    source: str
+    root: str  #: the directory whose files are looked for
+    libraries: tuple[str, ...]  #: directories of shared objects, one at least
+    source: str  #: the source list that carries the packages; empty for all of the host's
 
     def probes(self) -> tuple[Probe, ...]:
         script = sh_file(__file__, "sh/packaged_files.sh", root=self.root, libraries="\n".join(self.libraries))
@@ -120,19 +128,26 @@ def _fault(path: str, found: Mapping[str, tuple[str, str, str]], owners: Mapping
 
 @dataclass(frozen=True, slots=True)
 class CommandReports:
-    """A program that, run with ``argument``, answers with a line that holds ``expect``.
+    r"""A program answers with ``expect`` when it is run with ``argument``.
 
-    It is asked once its package, the first of ``packages`` (``name=version`` words), is installed at that version; all
-    of them are installed again when it answers otherwise, since something else was put over them then.
+    It counts once all of ``packages`` are installed at their versions. If it answers otherwise then, something else was
+    put over their files, and all of them are installed again. One that is missing is left to ``PackagedTree``. It is
+    given 10 s to answer. Nothing of it stays behind.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> source = "/etc/apt/sources.list.d/tool.list"
+    >>> tool = CommandReports("/usr/bin/tool", "--version", "1.2.7", ("tool=1.2.7-1",), source)
+    >>> print(plan_text(tool, {"dpkg-query": "tool\t1.2.7-1\tii \n", "timeout 10": "tool, version 1.2.3\n"}))
+    ~ /usr/bin/tool --version: tool, version 1.2.3 → 1.2.7
     """
 
     KIND: ClassVar = "command-reports"
 
-    program: str
-    argument: str
-    expect: str
-    packages: tuple[str, ...]
-    source: str
+    program: str  #: its path
+    argument: str  #: the one word that it is run with
+    expect: str  #: a word of its answer, with white space or nothing before and after it
+    packages: tuple[str, ...]  #: what the program consists of, as ``name=version``
+    source: str  #: the source list that carries the packages; empty for all of the host's
 
     def probes(self) -> tuple[Probe, ...]:
         return (DPKG, Probe(sh("timeout 10 %s %s", self.program, self.argument)))

@@ -87,15 +87,28 @@ def install_script(packages: tuple[str, ...], *, downgrade: bool = False, guard:
 
 @dataclass(frozen=True, slots=True)
 class Debs:
-    """Packages that are installed, each ``name`` or ``name=version``; ``hold`` keeps apt from ever moving them.
+    r"""These packages are installed, and held where ``hold`` says so.
 
-    ``guard`` and ``source``: see ``install_script``. One change for all that are missing, since one apt run is cheaper
-    than many.
+    All that are missing, or there at another version, are one change, since one run of apt is cheaper than many.
+    Recommended packages are left out, and stale lists are fetched once. Nothing is upgraded where no version is given.
+    When the role is removed, the packages go that were not there before, with what only they brought; what others
+    need stays. Without ``hold`` they count as tools that others may use too: on a host of which nobody wrote down what
+    it had before, they stay.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> packages = Debs(("gcc", "make=4.3-4.1"), hold=True)
+    >>> print(plan_text(packages))
+    ~ packages gcc make: gcc absent, make absent → gcc, make=4.3-4.1
+    >>> print(plan_text(packages, {"dpkg-query": "gcc\t10.2.1-1\tii \nmake\t4.3-4.1\thi \n"}))
+    ~ packages gcc make: gcc not held → gcc held
     """
 
-    packages: tuple[str, ...]
-    hold: bool = False
+    packages: tuple[str, ...]  #: each ``name``, or ``name=version`` for exactly that version
+    hold: bool = False  #: whether apt is kept from ever moving them
+    #: an extended regular expression: where apt would also install a package whose name matches, the change fails
+    #: before anything is installed
     guard: str = ""
+    #: the source list that carries them: its lists are fetched first, and alone, so that no other source can fail it
     source: str = ""
 
     def probes(self) -> tuple[Probe, ...]:
@@ -134,15 +147,20 @@ class Debs:
 
 @dataclass(frozen=True, slots=True)
 class DebsAbsent:
-    """No installed package whose name matches one of these shell patterns, but for the ``keep`` patterns.
+    r"""No package is installed whose name matches one of these patterns.
 
-    ``purge=False`` leaves their configuration files, for a package that owns a file which others write in.
+    What depends on such a package goes with it, held or not. They do not come back when the role is removed.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> others = DebsAbsent(("chrony", "ntp*"), "two would set the clock", keep=("ntpdate",))
+    >>> print(plan_text(others, {"dpkg-query": "ntp\t4.2.8\tii \nntpdate\t4.2.8\tii \n"}))
+    ~ packages chrony ntp*: ntp 4.2.8 → absent (two would set the clock)
     """
 
-    patterns: tuple[str, ...]
-    because: str = field(metadata=NO_IDENTITY)
-    keep: tuple[str, ...] = ()
-    purge: bool = True
+    patterns: tuple[str, ...]  #: shell patterns of names
+    because: str = field(metadata=NO_IDENTITY)  #: why they must go, for the plan
+    keep: tuple[str, ...] = ()  #: shell patterns of names that stay although they match
+    purge: bool = True  #: ``False`` leaves their configuration files, for one that owns a file which others write in
 
     def probes(self) -> tuple[Probe, ...]:
         return (DPKG,)
@@ -172,7 +190,15 @@ class DebsAbsent:
 
 @dataclass(frozen=True, slots=True)
 class DpkgInOrder:
-    """A dpkg that was not interrupted: nothing half-installed, half-configured or waiting for a trigger."""
+    r"""dpkg was not interrupted: nothing is half-installed, half-configured or waiting for a trigger.
+
+    It comes before all states of packages, since apt refuses to work on such a host. The change unpacks again what was
+    cut off, removes of it what no repository has, and configures the rest.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> print(plan_text(DpkgInOrder(), {"dpkg-query": "gcc-10\t10.2.1-1\tiU \n"}))
+    ~ dpkg: interrupted (gcc-10) → in order
+    """
 
     def probes(self) -> tuple[Probe, ...]:
         return (DPKG, Probe("ls /var/lib/dpkg/updates", root=True))

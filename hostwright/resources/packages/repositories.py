@@ -41,17 +41,25 @@ def deb_version(file: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LocalRepo:
-    """A package that is an apt repository: it unpacks its packages and its key below ``/var``.
+    r"""A package that is an apt repository is installed: its packages and its key are unpacked on the host.
 
-    ``dpkg`` itself installs it: ``apt-get`` would hash the gigabytes that were checked when they came (four times as
-    slow, measured). dpkg does not wait for a lock that another program holds, so the waiting is done here.
-    The vendor's ``list_file`` names no key, so the one that ``AptSource`` wrote is kept when the package comes again.
+    dpkg itself installs it: ``apt-get`` would hash gigabytes that were checked when they came, and take four times as
+    long (measured). ``list_file`` stays as it is, if it is there: the package's own names no key. When the role is
+    removed, the package goes, unless it was there before.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> file = Artifact(name="repo", file="tool-repo_1.2-1_amd64.deb", sha256="0" * 64)
+    >>> repo = LocalRepo("tool-repo", file, "/var/tool-repo/key.pub", "/etc/apt/sources.list.d/tool.list")
+    >>> print(plan_text(repo))
+    ~ repository tool-repo: absent → 1.2-1
+    >>> print(plan_text(repo, {"dpkg-query": "tool-repo\t1.2-1\tii \n"}))
+    ~ repository tool-repo: 1.2-1, damaged → 1.2-1
     """
 
-    package: str
-    artifact: Artifact
-    key_file: str
-    list_file: str
+    package: str  #: its name
+    artifact: Artifact  #: its file, named ``NAME_VERSION_ARCHITECTURE.deb``
+    key_file: str  #: the key that it unpacks; while that is missing or empty, the package counts as damaged
+    list_file: str  #: the source list that it brings, which ``AptSource`` writes
 
     def probes(self) -> tuple[Probe, ...]:
         return (DPKG, Probe(sh("test -s %s", self.key_file)))
@@ -81,13 +89,20 @@ class LocalRepo:
 
 @dataclass(frozen=True, slots=True)
 class RepoDropped:
-    """A local repository whose package is gone once everything that it is ``needed_for`` is in order.
+    r"""A repository on the host's own disk is gone once everything that needs it is in order.
 
-    It is planned together with the changes that need the repository, so that what is left behind is never a surprise.
+    It is planned together with the changes that need the repository, so that the plan of a bare host shows it, too.
+    The packages that came from the repository stay.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> from hostwright.resources.packages.packages import Debs
+    >>> dropped = RepoDropped("tool-repo", Differs((Debs(("tool",)),)))
+    >>> print(plan_text(dropped, {"dpkg-query": "tool\t1.2\tii \ntool-repo\t1.2-1\tii \n"}))
+    ~ repository tool-repo: installed → absent (frees its copy in /var)
     """
 
-    package: str
-    needed_for: Differs
+    package: str  #: the name of the ``LocalRepo``'s package
+    needed_for: Differs  #: the states that need the repository
 
     def probes(self) -> tuple[Probe, ...]:
         return (DPKG, *self.needed_for.probes())
@@ -108,18 +123,22 @@ class RepoDropped:
 
 @dataclass(frozen=True, slots=True)
 class Keyring:
-    """A repository's key at ``path``, equal to the one in ``source``, a file on the host, armored or not.
+    r"""A repository's key lies at ``path``, where apt reads it, and is the one in ``source``.
 
-    ``source`` is inside an installed package, or is the host's copy of ``artifact``. With a ``fingerprint`` (40
-    hexadecimal digits) a file that holds any other key is never taken over; ``gpg`` must be on the host then.
-    Where the artifact's copy is no longer on the host, a key that is there is believed; where the package is not,
-    it comes again, and with it perhaps another key.
+    A file with any other key than that of ``fingerprint`` is never taken over: the change fails and names what it
+    holds. Where ``source`` is an artifact's copy and no longer on the host, the key at ``path`` is believed; where
+    it is in a package that is gone, that comes again, and with it perhaps another key. When the role is removed, what
+    was at ``path`` before comes back.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> print(plan_text(Keyring("/usr/share/keyrings/tool.gpg", "/var/tool-repo/key.pub")))
+    ~ key /usr/share/keyrings/tool.gpg: absent or another → the key in /var/tool-repo/key.pub
     """
 
-    path: str
-    source: str
-    fingerprint: str | None = None
-    artifact: str = ""
+    path: str  #: the keyring
+    source: str  #: a file on the host, ASCII-armored or not: of a package, or the host's copy of ``artifact``
+    fingerprint: str | None = None  #: 40 hexadecimal digits in capitals; with one, ``gpg`` must be on the host
+    artifact: str = ""  #: the name of the artifact whose copy ``source`` is; empty for a file of a package
 
     def probes(self) -> tuple[Probe, ...]:
         lines = [
@@ -152,16 +171,24 @@ class Keyring:
 
 @dataclass(frozen=True, slots=True)
 class AptSource:
-    """A source list with one repository and the key that vouches for it.
+    r"""A source list names one repository, and the key that vouches for it.
 
-    ``{distribution}`` and ``{codename}`` in ``uri`` and ``suite`` stand for the host's ``ID`` and ``VERSION_CODENAME``.
+    The change writes the file; apt's lists are fetched by whoever installs from it (``Debs.source``). When the role is
+    removed, what was at ``path`` before comes back, and apt's lists of the repository go unless another source names
+    it.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> path, key = "/etc/apt/sources.list.d/tool.list", "/usr/share/keyrings/tool.gpg"
+    >>> source = AptSource(path, "https://example.org/{distribution}", "{codename}", key, ("main",))
+    >>> print(plan_text(source, {"os-release": "ID=debian\nVERSION_CODENAME=bookworm\n"}))
+    ~ file /etc/apt/sources.list.d/tool.list: absent → 644 root:root
     """
 
-    path: str
-    uri: str
-    suite: str
-    keyring: str
-    components: tuple[str, ...] = ()
+    path: str  #: the file, below ``/etc/apt/sources.list.d``
+    uri: str  #: ``{distribution}`` stands for the host's ``ID``, ``{codename}`` for its ``VERSION_CODENAME``
+    suite: str  #: likewise
+    keyring: str  #: the file that holds the key (``Keyring``)
+    components: tuple[str, ...] = ()  #: none for a suite that ends with ``/``
 
     def probes(self) -> tuple[Probe, ...]:
         return (OS_RELEASE, *File(self.path, "").probes())
@@ -180,14 +207,22 @@ class AptSource:
 
 @dataclass(frozen=True, slots=True)
 class SourcesDisabled:
-    """No apt source whose line holds one of these texts is read, but for the file ``keep``.
+    r"""apt reads no source whose line holds one of these texts, but for the file ``keep``.
 
     A line of a ``.list`` becomes a comment; a ``.sources`` file gets the ending ``.disabled``, which apt passes over.
+    When the role is removed, the sources are read again.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> source = "/etc/apt/sources.list.d/tool.list"
+    >>> single = SourcesDisabled(("example.org/tool",), "one source is enough", keep=source)
+    >>> print(plan_text(single, {"grep": "/etc/apt/sources.list:deb https://example.org/tool ./\n"}))
+    ~ apt sources example.org/tool: /etc/apt/sources.list: deb https://example.org/tool ./
+    → not read (one source is enough)
     """
 
-    texts: tuple[str, ...]
-    because: str = field(metadata=NO_IDENTITY)
-    keep: str = ""
+    texts: tuple[str, ...]  #: as they are in the lines, such as a host and path
+    because: str = field(metadata=NO_IDENTITY)  #: why they must not be read, for the plan
+    keep: str = ""  #: the path of the source list that stays
 
     def probes(self) -> tuple[Probe, ...]:
         wanted = " ".join(sh("-e %s", text) for text in self.texts)

@@ -26,9 +26,19 @@ def system_interpreter(facts: Facts, wanted: tuple[str, ...]) -> tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class VenvPackage:
-    """The distribution's package without which the chosen Python makes no venvs (Debian splits ``ensurepip`` off)."""
+    r"""The distribution's package is installed without which the chosen Python makes no venvs.
 
-    pythons: tuple[str, ...]
+    Debian and Ubuntu ship ``ensurepip`` in a package of its own, ``python3.9-venv``. The Python chosen is the first of
+    ``pythons`` that the host has; one below ``/usr/local`` is its administrator's and brings it. A host without any
+    Python gets the distribution's. When the role is removed, the package goes if it was not there before, and stays
+    where nobody wrote that down.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> print(plan_text(VenvPackage(("3.9", "3.8")), {"command -v": "/usr/bin/python3.8 3.8\n"}))
+    ~ packages python3.8-venv: python3.8-venv absent → python3.8-venv
+    """
+
+    pythons: tuple[str, ...]  #: versions such as ``3.9``, in order of preference
 
     def probes(self) -> tuple[Probe, ...]:
         return (PYTHONS, *Debs(()).probes())

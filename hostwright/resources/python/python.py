@@ -42,10 +42,10 @@ _PIP_FLAGS = "--disable-pip-version-check --no-input --progress-bar off --no-cac
 class Recipe:
     """What a venv is built from. Where the wheels come from is no part of its key: the pins say what they are."""
 
-    name: str  #: of the link: ``science-2.9``
-    python: str  #: ``3.9``
-    requirement: str  #: ``science==2.9.0``
-    constraints: str  #: pip's constraints file; every pin in it is installed
+    name: str  #: with which the names of its venvs begin: ``science-2.9``
+    python: str  #: the version of Python: ``3.9``
+    requirement: str  #: what is installed, with its version: ``science==2.9.0``
+    constraints: str  #: the text of pip's constraints file; every pin in it is installed
     wheelhouse: Artifact | None = None  #: a tar of wheels; without it pip uses the host's own index
 
     @property
@@ -82,13 +82,24 @@ def _step(script: str) -> Step:
 
 @dataclass(frozen=True, slots=True)
 class Venv:
-    """A link to a venv of the first of the recipes' Pythons that the host has, with exactly the pinned packages.
+    r"""A link leads to a venv of the first of the recipes' Pythons that the host has, with exactly the pinned packages.
 
-    What is built is looked at without importing anything: each pin's version and each file's size are compared with
-    what pip recorded. A package that differs is installed again, alone; a lost interpreter or pip is put back.
+    The venv is built beside the one in use, and the link is switched to it at the end: jobs that run keep their files
+    until the next switch. What is built is looked at without importing anything: each pin's version and each file's
+    size are compared with what pip recorded. A package that differs is installed again, alone; a lost interpreter or
+    pip is put back. What users added stays. When the role is removed, link and venvs go, and what was at ``path``
+    before comes back.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> recipe = Recipe("science", "3.9", "science==2.9", "numpy==1.26.4\n")
+    >>> venv = Venv("/opt/science", (recipe,))
+    >>> print(plan_text(venv, {"command -v": "/usr/bin/python3.9 3.9\n"}))
+    ~ venv /opt/science: absent → science==2.9 and 1 more pinned packages, Python 3.9
+    >>> print(plan_text(venv))
+    ? venv /opt/science: no Python that it could be made of → Python 3.9  (known after python3)
     """
 
-    path: str
+    path: str  #: of the link that people use; something else in its place is moved aside
     recipes: tuple[Recipe, ...]  #: in order of preference, one a Python
 
     def probes(self) -> tuple[Probe, ...]:

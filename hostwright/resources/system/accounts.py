@@ -12,10 +12,18 @@ from hostwright.resources.system.services_gone import UserGone
 
 @dataclass(frozen=True, slots=True)
 class SystemUser:
-    """An account for a service: no password, no shell, no home."""
+    """An account for a service exists: no password, no shell, no home.
 
-    name: str
-    comment: str = ""
+    One that exists is left as it is. When the role is removed, the account and the group of its name go if they were
+    not there before; where nobody wrote that down, they stay.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> print(plan_text(SystemUser("metrics", "reads the host's metrics")))
+    ~ user metrics: absent → a system account
+    """
+
+    name: str  #: of the account
+    comment: str = ""  #: what ``getent passwd`` shows of it as its full name
 
     def probes(self) -> tuple[Probe, ...]:
         return (Probe(sh("getent passwd -- %s", self.name)),)

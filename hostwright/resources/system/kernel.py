@@ -44,9 +44,15 @@ KERNEL_GONE = Probe(
 
 @dataclass(frozen=True, slots=True)
 class KernelThere:
-    """The running kernel's files have not been removed under it, after which nothing can be built for it or loaded.
+    r"""The running kernel's own files are there, without which nothing can be built for it or loaded.
 
-    Only a reboot into one of the kernels that are installed cures that.
+    They are gone after its package was removed under it. Only a reboot into one of the kernels that are installed
+    cures that, so a reboot is planned; a container has no say in its kernel, and is left alone.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> print(plan_text(KernelThere(), {"uname -rm": "6.1.0-9-amd64 x86_64\n", "/boot/vmlinuz-": "6.1.0-12-amd64\n"}))
+    ~ running kernel: 6.1.0-9-amd64, removed → one that is installed (6.1.0-12-amd64)
+      then a reboot: the running kernel 6.1.0-9-amd64 has been removed, and 6.1.0-12-amd64 is installed
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -66,9 +72,17 @@ class KernelThere:
 
 @dataclass(frozen=True, slots=True)
 class KernelPackages:
-    """The headers of the running kernel are there, and no kernel package moves.
+    r"""The headers of the running kernel are there, and every installed kernel package is held.
 
-    Headers and holds are one state, because the headers bring further kernel packages that must be held as well.
+    Headers and holds are one state, because the headers bring further kernel packages that must be held as well. Where
+    the running kernel was removed, they are for after the reboot (``KernelThere``). When the role is removed, holds go
+    that were not there before, and so do headers that nothing else needs; kernels stay.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> answers = {"uname -rm": "6.1.0-9-amd64 x86_64\n", "dpkg-query": "linux-image-amd64\t6.1\tii \n"}
+    >>> print(plan_text(KernelPackages(), answers))
+    ~ kernel packages: linux-headers-6.1.0-9-amd64 absent, linux-image-amd64 not held
+    → headers of the running kernel, every kernel package held
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -126,12 +140,18 @@ _HOLD = (
 
 @dataclass(frozen=True, slots=True)
 class Initramfs:
-    """An initramfs of the running kernel that was built after this file was written, so that it holds it.
+    """The running kernel's initramfs was built after a file was written, so that it holds it.
 
-    A host without one (a container, a kernel with everything built in) has nothing to rebuild.
+    Those of all installed kernels are built, since the next boot may be into another one. A host without an initramfs
+    (a container, a kernel with everything built in) has nothing to rebuild. Nothing of it stays behind; who takes the
+    file away builds them again.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> print(plan_text(Initramfs("/etc/modprobe.d/no-floppy.conf")))
+    ~ initramfs: older than /etc/modprobe.d/no-floppy.conf → rebuilt
     """
 
-    after: str
+    after: str  #: the path of the file
 
     def probes(self) -> tuple[Probe, ...]:
         script = 'i=/boot/initrd.img-$(uname -r); [ ! -e "$i" ] || [ ! %s -nt "$i" ]'

@@ -19,13 +19,20 @@ FOUND = sh_file(__file__, "sh/loader_found.sh")
 
 @dataclass(frozen=True, slots=True)
 class LoaderCache:
-    """A loader cache in which each of these libraries is found, and found first, below ``home``.
+    r"""The dynamic loader's cache finds each of these libraries, and finds it first, below ``home``.
 
     Whoever starts a program, from wherever, gets what this cache says: login shells, ssh, cron, systemd and sudo alike.
+    The change runs ``ldconfig``. It fails, and says where the loader looks, if another directory is still first. On
+    removal there is nothing to do: whoever takes away libraries, or the file that names them, runs ``ldconfig``.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> cache = LoaderCache(("libtool.so.2",), "/opt/tool", "/etc/ld.so.conf.d/tool.conf")
+    >>> print(plan_text(cache, {"ldconfig": "libtool.so.2 /usr/lib/libtool.so.2\n"}))
+    ~ loader cache: libtool.so.2 /usr/lib/libtool.so.2 → below /opt/tool
     """
 
-    libraries: tuple[str, ...]
-    home: str
+    libraries: tuple[str, ...]  #: names as programs ask for them (``libtool.so.2``), one at least
+    home: str  #: the directory below which they lie
     #: the file in ``/etc/ld.so.conf.d`` that names the directories, for the sentence when another wins
     conf: str = field(metadata=NO_IDENTITY)
 
@@ -60,16 +67,22 @@ class LoaderCache:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A name of the system's alternatives that leads to ``target``, whichever other choices are registered.
+    r"""A name that the system's alternatives manage leads to ``target``, whichever other choices are registered.
 
     Only where the name leads counts: a plain link to the right place is as good. What is in its place and belongs to no
-    package is moved aside.
+    package is moved aside; a package's own file makes the change fail. When the role is removed, the choice goes, and
+    the name leads where it led before.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> tool = Alternative("/usr/local/tool", "tool", "/usr/local/tool-1.2", 12)
+    >>> print(plan_text(tool, {"readlink -m": "/usr/local/tool-1.1\n"}))
+    ~ alternative /usr/local/tool: /usr/local/tool-1.1 → /usr/local/tool-1.2
     """
 
-    link: str
-    name: str
-    target: str
-    priority: int
+    link: str  #: the path that people use
+    name: str  #: what ``update-alternatives`` calls it
+    target: str  #: where it leads
+    priority: int  #: of the choice, for when the system chooses: the highest wins
 
     def probes(self) -> tuple[Probe, ...]:
         return (Probe(sh("readlink -m -- %s && { [ -e %s ] || [ -L %s ]; }", *[self.link] * 3)),)
@@ -98,12 +111,18 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class FormerName:
-    """What the link of an alternative was is kept, before packages come that take its name for themselves.
+    r"""What lies at an alternative's path is kept, before packages come that take the name for themselves.
 
-    There is nothing to do where it is no link, or leads to the right place already.
+    It comes before the packages, ``Alternative`` after them. There is nothing to do where the path is no link, or
+    leads to the right place. ``Alternative`` puts back what was kept when the role is removed.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> tool = Alternative("/usr/local/tool", "tool", "/usr/local/tool-1.2", 12)
+    >>> print(plan_text(FormerName(tool), {"[ -L": "", "readlink -m": "/opt/tool\n"}))
+    ~ former /usr/local/tool: /opt/tool → kept
     """
 
-    alternative: Alternative
+    alternative: Alternative  #: the one whose path it is
 
     def probes(self) -> tuple[Probe, ...]:
         link = self.alternative.link

@@ -17,14 +17,23 @@ _NUMBER = re.compile(r"[0-9]{1,15}")
 
 @dataclass(frozen=True, slots=True)
 class FreeSpace:
-    """Enough free space on each filesystem for the shares that are still due; else the host is refused.
+    r"""There is enough free space on each filesystem for what is still to be installed; else the host is refused.
 
-    ``total_bytes`` is what a bare host needs for everything. Directories on one filesystem are added up.
+    A host that has everything may be full: shares whose ``unless`` exists are not counted. Directories on one
+    filesystem are added up. Nothing is changed on the host, so nothing stays behind.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> space = FreeSpace(10 * GB, (Share("the tool", "/opt/tool/bin", "/opt", 80),))
+    >>> rows = "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 9000000 8000000 1000000 89% /\n"
+    >>> print(plan_text(space, {"df -Pk": rows}))
+    ! free disk: / has 1.0 GB free and 8.0 GB are needed → room for what is missing
+      refused: too little disk for the tool: / has 1.0 GB free and 8.0 GB are needed; free some or enlarge it
     """
 
     KIND: ClassVar = "free-space"
 
-    total_bytes: int
+    total_bytes: int  #: what a bare host needs for everything, in bytes
+    #: what each part takes of that, in percent, below which directory, and the path that exists once it is installed
     shares: tuple[Share, ...]
 
     def probes(self) -> tuple[Probe, ...]:

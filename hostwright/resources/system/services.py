@@ -19,10 +19,19 @@ __all__ = ["Disturbing", "RestartedAfter", "Running", "Service", "parse_show"]
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A unit that is enabled and active (or, with ``running=False``, disabled and stopped)."""
+    r"""A systemd unit is enabled at boot and active now, or disabled and stopped with ``running=False``.
 
-    unit: str
-    running: bool = True
+    A unit that failed is started again. When the role is removed, it is stopped and disabled where it was so before;
+    one that was to be stopped stays so.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> answers = {"systemctl show": "LoadState=loaded\nActiveState=failed\nUnitFileState=enabled\n"}
+    >>> print(plan_text(Service("metrics.service"), answers))
+    ~ service metrics.service: failed, enabled → active, enabled
+    """
+
+    unit: str  #: with its ending: ``metrics.service``
+    running: bool = True  #: ``False`` for a unit that must neither run nor start at boot
 
     def probes(self) -> tuple[Probe, ...]:
         return (show_probe(self.unit),)
@@ -48,18 +57,25 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class RestartedAfter:
-    """A running unit that was started after all of these files were last changed: what it reads only when it starts.
+    r"""A unit that runs was started after its files were last changed, so that it works with what they say now.
 
-    ``inputs`` are the resources that write the files. When one of them is about to change something, the restart is
-    planned with it; the step itself looks again and restarts only what is then older than its files, so that neither a
-    restart is lost when a run was cut in between, nor is one made for nothing.
+    It is for units that read them only when they start. A restart is planned together with what is about to change the
+    files (``inputs``); the step itself looks again and restarts only a unit that is older than its files, so that no
+    restart is lost when a run is cut in between, and none is made for nothing. A unit that does not run stays so.
+    A restart may hit those who use the unit: see ``Disturbing``. When the role is removed, the unit is restarted where
+    ours was taken out of its files.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> restarted = RestartedAfter("metrics.service", ("/etc/metrics.conf",))
+    >>> print(plan_text(restarted, {"busctl": "/etc/metrics.conf\n"}))
+    ~ restart of metrics.service: started before metrics.conf changed → started after its files
     """
 
     KIND: ClassVar = "restarted-after"
 
-    unit: str
-    files: tuple[str, ...]
-    inputs: tuple[Resource, ...] = ()
+    unit: str  #: with its ending: ``metrics.service``
+    files: tuple[str, ...]  #: paths of what it reads when it starts
+    inputs: tuple[Resource, ...] = ()  #: the states that write these files
 
     def probes(self) -> tuple[Probe, ...]:
         kept = any(path.startswith(f"{ORIGIN}/") for path in self.files)  # which is for root alone
@@ -110,9 +126,17 @@ def _bus_path(unit: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The condition that a unit is active now, or on its way there or from there."""
+    r"""The condition that a unit is active now, or on its way there or from there.
 
-    unit: str
+    A unit that failed or that systemd does not know does not run.
+
+    >>> from hostwright.plan.testing import facts_for
+    >>> running = Running("metrics.service")
+    >>> running.holds(facts_for(Service("metrics.service"), {"systemctl show": "ActiveState=activating\n"}))
+    True
+    """
+
+    unit: str  #: with its ending: ``metrics.service``
 
     def probes(self) -> tuple[Probe, ...]:
         return (show_probe(self.unit),)
@@ -125,14 +149,22 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Disturbing:
-    """A resource whose change does ``what`` to running work ("restarts a service") where a condition holds.
+    r"""Another state holds, and its change disturbs running work where a condition holds.
 
-    What is not a change yet disturbs nobody yet.
+    Such a change waits for a host on which nothing runs, or for an operator who allows it. What stays when the role is
+    removed is what the other state leaves, and taking that away disturbs likewise.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> restarted = RestartedAfter("metrics.service", ("/etc/metrics.conf",))
+    >>> careful = Disturbing(restarted, "interrupts the metrics", Running("metrics.service"))
+    >>> print(plan_text(careful, {"busctl": "/etc/metrics.conf\n", "systemctl show": "ActiveState=active\n"}))
+    ~ restart of metrics.service: started before metrics.conf changed → started after its files
+      disturbs work: interrupts the metrics
     """
 
-    resource: Resource
-    what: str = field(metadata=NO_IDENTITY)
-    when: Condition = field(metadata=NO_IDENTITY)
+    resource: Resource  #: the other state
+    what: str = field(metadata=NO_IDENTITY)  #: what its change does to running work, as in "restarts a service"
+    when: Condition = field(metadata=NO_IDENTITY)  #: where it does so
 
     def probes(self) -> tuple[Probe, ...]:
         return (*self.resource.probes(), *self.when.probes())
