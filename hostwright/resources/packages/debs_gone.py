@@ -1,4 +1,4 @@
-"""Packages taken away, with those that only they brought; what was there before, and what others need, stays.
+"""Packages removed, with those that only they brought; what was there before, and what others need, stays.
 
 What goes is decided here, from dpkg's own dependencies, and named in the plan; apt is only told to purge exactly that.
 Its ``autoremove`` would also take what others orphaned, and would keep what a package of the host merely recommends.
@@ -61,22 +61,22 @@ class Row:
 
 def _groups(text: str) -> Groups:
     """A field such as ``a, b | c:any`` as choices of names."""
-    choices = (tuple(one.strip().partition(":")[0] for one in part.split("|")) for part in text.split(","))
+    choices = (tuple(name.strip().partition(":")[0] for name in part.split("|")) for part in text.split(","))
     return tuple(filter(None, (tuple(filter(None, choice)) for choice in choices)))
 
 
 @lru_cache(maxsize=16)
 def parse_depends(text: str) -> Mapping[str, Row]:
     """The rows of ``DEPENDS`` by package name, those of several architectures joined; others are passed over."""
-    found: dict[str, Row] = {}
+    rows: dict[str, Row] = {}
     for line in text.splitlines():
         fields = line.split("\t")
         if len(fields) == 4:
             name, needs, wants = fields[0], _groups(fields[1]), _groups(fields[2])
             provides = tuple(name for group in _groups(fields[3]) for name in group)
-            old = found.get(name, Row((), (), ()))
-            found[name] = Row(old.needs + needs, old.wants + wants, old.provides + provides)
-    return found
+            old = rows.get(name, Row((), (), ()))
+            rows[name] = Row(old.needs + needs, old.wants + wants, old.provides + provides)
+    return rows
 
 
 def _names(text: str) -> set[str]:
@@ -85,7 +85,7 @@ def _names(text: str) -> set[str]:
 
 
 def _walk(roots: Iterable[str], following: Callable[[str], Iterable[str]]) -> set[str]:
-    """The roots and all that follows from them."""
+    """The roots and everything that is reached from them."""
     reached: set[str] = set()
     todo = list(roots)
     while todo:
@@ -97,7 +97,7 @@ def _walk(roots: Iterable[str], following: Callable[[str], Iterable[str]]) -> se
 
 
 class Database:
-    """What is installed on a host, who needs whom, and what was there before; read from facts once."""
+    """What is installed on a host, which package needs which, and what was there before; read from facts once."""
 
     def __init__(self, facts: Facts):
         self.table = dpkg_table(facts)
@@ -127,7 +127,7 @@ class Database:
         return not self.was_there(name) and (self._installed is None or name in self._installed)
 
     def became_manual(self, name: str) -> bool:
-        """Whether it was there for another one's sake, and counts as wanted for itself now."""
+        """Whether it was there for another package's sake, and counts as wanted for itself now."""
         return self.was_there(name) and name in self._manual and name not in self._manual_before
 
     def became_held(self, name: str) -> bool:
@@ -136,7 +136,7 @@ class Database:
         return self.before is not None and self.table[name].held and not (old is not None and old.held)
 
     def brought_by(self, names: set[str], label: str) -> set[str]:
-        """Packages that came since these, or earlier ones of that label, need them: not there before, nor wanted."""
+        """Packages that came because these, or earlier ones of the label, need them: not there before, nor wanted."""
         reached = _walk(names, lambda name: self._chosen(self._row(name).needs))
         earlier = {row[1] for row in self._brought if len(row) == 2 and row[0] == label} & self.present
         return {name for name in reached | earlier if name not in names and self._may_go(name)}
@@ -156,11 +156,11 @@ class Database:
             yield from self._chosen(self._row(name).wants)
 
     def _chosen(self, groups: Groups, *, as_before: bool = False) -> Iterator[str]:
-        """Who serves each of these needs: those that did so before, or all."""
+        """The packages that meet each of these needs: those that did so before, or all."""
         for group in groups:
-            found = {name for one in group for name in self._providers.get(one, ())}
-            old = {name for name in found if self.was_there(name)} if as_before else set()
-            yield from old or found
+            providers = {provider for name in group for provider in self._providers.get(name, ())}
+            old = {provider for provider in providers if self.was_there(provider)} if as_before else set()
+            yield from old or providers
 
 
 #: ``take VERB PACKAGE...``: what is still there of these goes, and nothing else
@@ -171,17 +171,16 @@ _TAKE = sh_file(
 
 @dataclass(frozen=True, slots=True)
 class DebsGone:
-    """None of these packages that we installed, unless it was there before the first change or another one needs it.
+    """None of these packages that we installed is there, unless it was before the first change or another needs it.
 
     With them goes what only they brought: not there before, not wanted for itself, and needed by nothing that stays.
-    Packages that were there stay as they are, but no longer held and no longer marked as wanted where they were not.
-    Without a record of before, ``common`` ones (tools that others use too) stay, and the others count as ours.
-    ``label`` tells whose they are that stay behind for a while, since others need them or a purge was cut; else it is
-    the first package.
+    Packages that were there before stay. If they became held, or marked as wanted for themselves, that is undone.
     """
 
-    packages: tuple[str, ...]
-    common: bool = False
+    packages: tuple[str, ...]  #: their names
+    common: bool = False  #: tools that others use too: they stay where nobody wrote down what was there before
+    #: under which what they brought is written down while it cannot go yet, because others need it or a purge was cut
+    #: short; else the first package's name
     label: str = ""
 
     def probes(self) -> tuple[Probe, ...]:
@@ -226,10 +225,10 @@ def _change(
 def _script(
     db: Database, going: list[Installed], came: tuple[str, ...], unheld: tuple[str, ...], auto: tuple[str, ...]
 ) -> str:
-    """Commands that purge what goes, at most; what had left only its configuration before leaves it again.
+    """Commands that purge these packages; of one that had left only its configuration before, that stays again.
 
-    What came with ours is written down first: apt takes ours before it, and when a purge is cut in between nobody else
-    knows why it is there.
+    What our packages brought is written down first: apt removes ours before it, and if a purge is cut short in between,
+    nothing else tells why it is there.
     """
     had_configuration = {name for name, row in (db.before or {}).items() if row.configuration_only}
     purged = tuple(row.name for row in going if row.name not in had_configuration)

@@ -1,4 +1,4 @@
-"""The files of packages as they lie on the host: complete, their links unturned, their programs the right ones.
+"""The files of packages as they lie on the host: complete, with links that lead where they should.
 
 ``dpkg -V`` would hash gigabytes. What breaks in practice is found by looking: a file that is gone, a library that is
 empty, a link that leads elsewhere, a program that says another version. The package that owns it is installed again.
@@ -78,19 +78,19 @@ class PackagedTree:
     def plan(self, facts: Facts) -> Change | None:
         owners: dict[str, str] = {}
         wrong: defaultdict[str, list[str]] = defaultdict(list)
-        found: dict[str, tuple[str, str, str]] = {}
+        libraries: dict[str, tuple[str, str, str]] = {}
         for line in facts[self.probes()[1]].text.splitlines():
             kind, _, rest = line.partition(" ")
             if kind == "found" and rest.count(" ") == 3:
                 file_kind, size, path, target = rest.split(" ")
-                found[path] = (file_kind, size, target)
+                libraries[path] = (file_kind, size, target)
             elif kind in {"gone", "packaged"}:
                 package, path = _owner(rest)
                 owners[path] = package
                 if kind == "gone":
                     wrong[package].append(f"{path} gone")
         for path, package in owners.items():
-            if path in found and (fault := _fault(path, found, owners)):
+            if path in libraries and (fault := _fault(path, libraries, owners)):
                 wrong[package].append(f"{path} {fault}")
         table = dpkg_table(facts)
         rows = tuple(table[name] for name in sorted(wrong) if name in table and table[name].present)
@@ -113,17 +113,17 @@ def _owner(entry: str) -> tuple[str, str]:
     return PurePosixPath(name).name.partition(":")[0], path
 
 
-def _fault(path: str, found: Mapping[str, tuple[str, str, str]], owners: Mapping[str, str]) -> str:
-    """What is wrong with a packaged library as it was found, or nothing.
+def _fault(path: str, libraries: Mapping[str, tuple[str, str, str]], owners: Mapping[str, str]) -> str:
+    """What is wrong with a packaged library, or nothing.
 
     A link into nothing is not at fault itself: the package of the file that is missing is mended.
     """
-    kind, size, target = found[path]
+    kind, size, target = libraries[path]
     if kind != "l":
         return "empty" if size == "0" else ""
     goal = str(PurePosixPath(path).parent / target)
     same_stem = goal.partition(".so")[0] == path.partition(".so")[0]
-    return "" if same_stem and (goal in owners or goal not in found) else f"leads to {target}"
+    return "" if same_stem and (goal in owners or goal not in libraries) else f"leads to {target}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +160,10 @@ class CommandReports:
         gone = answer.status == 127  # then its file is missing: PackagedTree's finding, not another version
         if gone or len(rows) < len(wanted) or re.search(rf"(?<!\S){re.escape(self.expect)}(?!\S)", answer.text):
             return None
-        said = [line for line in answer.strip().splitlines() if re.search(r"V?\d+\.\d+", line)]
+        versions = [line for line in answer.strip().splitlines() if re.search(r"V?\d+\.\d+", line)]
         return Change(
             f"{self.program} {self.argument}",
-            said[0].strip() if said else f"no version (status {answer.status})",
+            versions[0].strip() if versions else f"no version (status {answer.status})",
             self.expect,
             (Step(reinstall_script(rows, self.source), DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES),),
         )

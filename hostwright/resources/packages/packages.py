@@ -166,17 +166,17 @@ class DebsAbsent:
         return (DPKG,)
 
     def plan(self, facts: Facts) -> Change | None:
-        found = [
+        unwanted = [
             row
             for name, row in sorted(dpkg_table(facts).items())
             if (row.present or row.broken) and named_like(name, self.patterns) and not named_like(name, self.keep)
         ]
-        if not found:
+        if not unwanted:
             return None
-        names = tuple(row.name for row in found)
+        names = tuple(row.name for row in unwanted)
         verb = "purge" if self.purge else "remove"
         script = APT_GET + sh(" --allow-change-held-packages %s ", verb) + words(names)
-        have = ", ".join(f"{row.name} {row.version}" for row in found)
+        have = ", ".join(f"{row.name} {row.version}" for row in unwanted)
         return Change(
             f"packages {' '.join(self.patterns)}",
             have,

@@ -27,7 +27,7 @@ from hostwright.stack.store.hostcache import host_path
 #: ``dearmor FILE``: the key's bytes, whether FILE is ASCII-armored or not
 DEARMOR = sh_file(__file__, "sh/dearmor.sh")
 
-NO_SOURCE = 3  #: what the question about a key ends with when there is nothing to compare it with
+NO_SOURCE = 3  #: exit status of a key's probe where there is nothing to compare it with
 LOCK_WAIT_S = 600  #: as long as apt-get waits for it (``dpkg.APT_OPTIONS``)
 
 
@@ -225,23 +225,23 @@ class SourcesDisabled:
     keep: str = ""  #: the path of the source list that stays
 
     def probes(self) -> tuple[Probe, ...]:
-        wanted = " ".join(sh("-e %s", text) for text in self.texts)
-        return (Probe(f"grep -rHsF {wanted} /etc/apt/sources.list /etc/apt/sources.list.d", root=True),)
+        texts = " ".join(sh("-e %s", text) for text in self.texts)
+        return (Probe("grep -rHsF " + texts + " /etc/apt/sources.list /etc/apt/sources.list.d", root=True),)
 
     def plan(self, facts: Facts) -> Change | None:
-        found: dict[str, str] = {}
+        sources: dict[str, str] = {}
         for entry in facts[self.probes()[0]].text.splitlines():
             path, _, line = entry.partition(":")
             if path.endswith((".list", ".sources")) and path != self.keep and not line.lstrip().startswith("#"):
-                found.setdefault(path, line.strip())
-        if not found:
+                sources.setdefault(path, line.strip())
+        if not sources:
             return None
-        have = "; ".join(f"{path}: {line}" for path, line in found.items())
+        have = "; ".join(f"{path}: {line}" for path, line in sources.items())
         return Change(
             "apt sources " + " ".join(self.texts),
             have,
             f"not read ({self.because})",
-            (Step("\n".join(self._disable(path) for path in found), DPKG_LOCK),),
+            (Step("\n".join(self._disable(path) for path in sources), DPKG_LOCK),),
         )
 
     def _disable(self, path: str) -> str:

@@ -1,4 +1,4 @@
-"""apt sources and lists as they were before: what was switched off is read again, and what came with ours is gone."""
+"""apt sources and lists as they were before: what was disabled is read again, and what came with ours is gone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def basic_regex(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SourcesRead:
-    """apt sources with one of these texts that we switched off (``SourcesDisabled``) are read again."""
+    """apt sources with one of these texts that we disabled (``SourcesDisabled``) are read again."""
 
     texts: tuple[str, ...]
 
@@ -42,11 +42,13 @@ class SourcesRead:
         rows = [line.partition(":")[::2] for line in facts[self.probes()[0]].text.splitlines()]
         lists = {path for path, line in rows if path.endswith(".list") and line.startswith(DISABLED)}
         files = {path for path, _ in rows if path.endswith(".sources.disabled")}
-        found = sorted(path for path in lists | files if path.startswith("/etc/apt/sources.list"))
-        if not found:
+        sources = sorted(path for path in lists | files if path.startswith("/etc/apt/sources.list"))
+        if not sources:
             return None
-        script = FORGET + "\n".join(self._read(path) for path in found)
-        return Change("apt sources " + " ".join(self.texts), few(found), "as before: read", (Step(script, DPKG_LOCK),))
+        script = FORGET + "\n".join(self._read(path) for path in sources)
+        return Change(
+            "apt sources " + " ".join(self.texts), few(sources), "as before: read", (Step(script, DPKG_LOCK),)
+        )
 
     def _read(self, path: str) -> str:
         if path.endswith(".disabled"):
@@ -61,7 +63,7 @@ class SourcesRead:
 
 @dataclass(frozen=True, slots=True)
 class ListsGone:
-    """apt keeps no lists of the repository at ``uri`` once no source beside ``path`` names it.
+    """apt keeps no lists of the repository at ``uri`` unless a source other than ``path`` names it.
 
     ``{distribution}`` and ``{codename}`` as for ``AptSource``.
     """
@@ -82,11 +84,11 @@ class ListsGone:
         if uri.rstrip("/") in {word.rstrip("/") for word in sources.text.split()}:
             return None
         name = re.compile(_list_name(uri))
-        found = [one for one in lists.text.splitlines() if name.match(one) and "/" not in one]
-        if not found:
+        files = [file for file in lists.text.splitlines() if name.match(file) and "/" not in file]
+        if not files:
             return None
-        script = "\n".join(sh("rm -f -- %s", f"{LISTS}/{one}") for one in found)
-        return Change(f"apt lists of {uri}", few(found), f"as before: {ABSENT}", (Step(script, DPKG_LOCK),))
+        script = "\n".join(sh("rm -f -- %s", f"{LISTS}/{file}") for file in files)
+        return Change(f"apt lists of {uri}", few(files), f"as before: {ABSENT}", (Step(script, DPKG_LOCK),))
 
     def removal(self) -> tuple[Resource, ...]:
         return ()
@@ -95,10 +97,11 @@ class ListsGone:
 def _list_name(uri: str) -> str:
     """What apt's files of a repository begin with, as a regular expression (apt's ``URItoFileName``).
 
-    The scheme is left out, ``/`` becomes ``_``, and some other signs become ``%xx``; ``$(ARCH)`` is any architecture.
+    The scheme is left out, ``/`` becomes ``_``, and some characters become ``%xx``; ``$(ARCH)`` is any architecture.
     """
     rest = re.sub(r"^[a-z+]+:(//)?([^/@]*@)?", "", uri).rstrip("/")
     parts = (
-        "".join(f"%{ord(c):02x}" if c in '\\|{}[]<>"^~_=!@#$%^&*' else c for c in one) for one in rest.split("$(ARCH)")
+        "".join(f"%{ord(c):02x}" if c in '\\|{}[]<>"^~_=!@#$%^&*' else c for c in part)
+        for part in rest.split("$(ARCH)")
     )
     return "[a-z0-9-]+".join(re.escape(part.replace("/", "_")) for part in parts) + "_"

@@ -14,14 +14,14 @@ from hostwright.resources.packages.packages import Debs
 def system_interpreter(facts: Facts, wanted: tuple[str, ...]) -> tuple[str, str] | None:
     """Version and path of the first of these Pythons that the host has, if any.
 
-    Only one below ``/usr`` counts: root runs it, and a user may have put another one first on his own PATH. It is
-    named with its version: a venv of plain ``python3`` would become another Python's when the distribution moves on.
+    Only one below ``/usr`` counts: root runs it, and a user may have put another first on their own PATH. It is named
+    with its version: a venv of plain ``python3`` would become another Python's when the distribution moves on.
     """
     rows = [line.split(" ") for line in facts[PYTHONS].text.splitlines()]
-    found = {
+    paths = {
         row[1]: row[0] for row in rows if len(row) == 2 and re.fullmatch(rf"/usr/.*/python{re.escape(row[1])}", row[0])
     }
-    return next(((version, found[version]) for version in wanted if version in found), None)
+    return next(((version, paths[version]) for version in wanted if version in paths), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,6 @@ class VenvPackage:
         return None if path.startswith("/usr/local/") else Debs((f"python{version}-venv",)).plan(facts)
 
     def removal(self) -> tuple[Resource, ...]:
-        """Whichever of them was taken; the host's own use of one is not for us to know, so they count as common."""
+        """Whichever of them was installed; others may use it too, so they count as common."""
         names = ("python3-venv", *(f"python{version}-venv" for version in self.pythons))
         return (DebsGone(names, common=True),)

@@ -28,7 +28,7 @@ from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import host_path
 
 HOMES = "/opt/hostwright/venvs"
-MARKER = ".hostwright-complete"  #: written last: without it a venv is not there
+MARKER = ".hostwright-complete"  #: written last: a venv without it does not count
 CONSTRAINTS = "constraints.txt"  #: in the venv, so that people can ``pip install -c`` what they add
 
 #: Older ones do not know the wheel names of today (PEP 600: pip 20.3); 24.0 is the last for Python 3.7.
@@ -76,7 +76,7 @@ def _pins(lines: str, python: str) -> Mapping[str, str]:
 
 
 def _step(script: str) -> Step:
-    """A step that asks a package index, which may fail for a moment, or one that does not."""
+    """A step; one that contacts a package index is tried again after a transient failure."""
     return Step(script, tries=MIRROR_TRIES if " pip install " in script else 1)
 
 
@@ -96,7 +96,7 @@ class Venv:
     >>> print(plan_text(venv, {"command -v": "/usr/bin/python3.9 3.9\n"}))
     ~ venv /opt/science: absent → science==2.9 and 1 more pinned packages, Python 3.9
     >>> print(plan_text(venv))
-    ? venv /opt/science: no Python that it could be made of → Python 3.9  (known after python3)
+    ? venv /opt/science: no Python to build it with → Python 3.9  (known after python3)
     """
 
     path: str  #: of the link that people use; something else in its place is moved aside
@@ -117,13 +117,13 @@ class Venv:
         due = self._due(recipe, chosen[1], venv, venvs.link)
         if not due:
             return None
-        have, want = ("; ".join(one[column] for one in due) for column in (0, 1))
+        have, want = ("; ".join(difference[column] for difference in due) for column in (0, 1))
         steps = tuple(_step(script) for _, _, script in due)
         artifacts = _files(recipe) if any(" pip install " in step.script for step in steps) else ()
         return Change(f"venv {self.path}", have, want, steps, artifacts=artifacts)
 
     def removal(self) -> tuple[Resource, ...]:
-        return tuple(VenvGone(self.path, HOMES, name) for name in dict.fromkeys(one.name for one in self.recipes))
+        return tuple(VenvGone(self.path, HOMES, name) for name in dict.fromkeys(recipe.name for recipe in self.recipes))
 
     def _without_python(self, facts: Facts) -> Refusal | Deferred:
         """No Python yet, or only others (the rules refuse such a host), or only one that root must not run."""
@@ -133,19 +133,19 @@ class Venv:
             f"the only Python that fits is {theirs}, which root does not run because it is not below /usr: "
             f"install one of Python {', '.join(wanted)} for all users"
         )
-        have, want = theirs or "no Python that it could be made of", f"Python {' or '.join(wanted)}"
+        have, want = theirs or "no Python to build it with", f"Python {' or '.join(wanted)}"
         if theirs:
             return Refusal(f"venv {self.path}", have, want, "python-below-usr", sentence)
         return Deferred(f"venv {self.path}", have, want, "python3")
 
     def _build(self, recipe: Recipe, interpreter: str, venvs: Venvs) -> Change:
-        steps = (create_script(recipe, interpreter), install_script(recipe), self._finish_script(recipe))
+        scripts = (create_script(recipe, interpreter), install_script(recipe), self._finish_script(recipe))
         have = "without its packages" if recipe.home in venvs.homes else venvs.link or ABSENT
         want = f"{recipe.requirement} and {len(recipe.pins) - 1} more pinned packages, Python {recipe.python}"
-        return Change(f"venv {self.path}", have, want, tuple(_step(one) for one in steps), artifacts=_files(recipe))
+        return Change(f"venv {self.path}", have, want, tuple(map(_step, scripts)), artifacts=_files(recipe))
 
     def _due(self, recipe: Recipe, interpreter: str, venv: FoundVenv, link: str) -> list[tuple[str, str, str]]:
-        """What differs in a venv that is there: as it is, as it shall be, and the script that mends it."""
+        """What differs in a venv that exists: what it has, what it should have, and the script that repairs it."""
         due = []
         if venv.lost:
             lost = " and ".join(venv.lost)

@@ -38,7 +38,7 @@ class Dist:
 
     @property
     def flaw(self) -> str:
-        """What is wrong with it besides its version, as words to follow its name."""
+        """What is wrong with it besides its version, to be written behind its name and version."""
         if not self.recorded:
             return " without pip's record of it"
         return f" ({self.damage.removeprefix('../../../')} missing or changed)" if self.damage else ""
@@ -54,7 +54,7 @@ class FoundVenv:
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """What is gone, and pip where it is damaged: nothing else could mend the rest."""
+        """What is gone, and pip where it is damaged: the rest could not be repaired without it."""
         damaged = [dist.name for dist in self.dists if dist.name == "pip" and dist.flaw]
         return tuple(dict.fromkeys([*self.gone, *damaged]))
 
@@ -68,7 +68,7 @@ class Venvs:
 
 
 def audit_probe(link: str, homes: tuple[str, ...], marker: str, constraints: str) -> Probe:
-    """The question about a link and those of these venvs that were completed."""
+    """The probe of a link and those of these venvs that were completed."""
     values = {"link": link, "homes": homes, "marker": marker, "constraints": constraints}
     return Probe(sh_file(__file__, "sh/venv_audit.sh", **values))
 
@@ -99,14 +99,14 @@ def _with(venv: FoundVenv, kind: str, value: str, more: str) -> FoundVenv:
     if kind == "dist":
         return replace(venv, dists=(*venv.dists, Dist(value, more == "recorded")))
     if kind == "damage":
-        dists = tuple(replace(one, damage=more) if one.directory == value else one for one in venv.dists)
+        dists = tuple(replace(dist, damage=more) if dist.directory == value else dist for dist in venv.dists)
         return replace(venv, dists=dists)
     return venv
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How one package differs: as it is, as it shall be, and the ``dist-info`` directories that pip cannot undo."""
+    """How one package differs: what is installed, what should be, ``dist-info`` directories that pip cannot remove."""
 
     name: str
     have: str
@@ -117,11 +117,11 @@ class Drift:
 def find_drifts(pins: Mapping[str, str], venv: FoundVenv) -> list[Drift]:
     """The pinned packages that are not as pip put them: another version, two versions, absent, files changed."""
     drifts = []
-    found: defaultdict[str, list[Dist]] = defaultdict(list)
+    by_name: defaultdict[str, list[Dist]] = defaultdict(list)
     for dist in venv.dists:
-        found[canonicalize_name(dist.name)].append(dist)
+        by_name[canonicalize_name(dist.name)].append(dist)
     for name, version in sorted(pins.items()):
-        dists = found[name]
+        dists = by_name[name]
         right = [dist for dist in dists if _same_version(dist.version, version)]
         if len(dists) == 1 and right and dists[0].recorded and not dists[0].damage:
             continue

@@ -1,4 +1,4 @@
-"""A Python environment of ours taken away, with every venv that was built under its name."""
+"""Removal of a Python environment, with every venv that was built under its name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.resources import originals
 from hostwright.resources.files.paths import ABSENT, few
 
-#: What it does to those who run a program of it.
+#: What the removal does to running work.
 TAKES = "removes the environment that jobs run from"
 
 #: ``oldest_back PATH``: puts the oldest ``PATH.before-hostwright.*`` back to ``PATH`` where nothing is there now
@@ -19,7 +19,7 @@ OLDEST_BACK = sh_file(__file__, "sh/oldest_back.sh")
 
 @dataclass(frozen=True, slots=True)
 class VenvGone:
-    """No link of ours at ``path``, and none of the venvs ``NAME-pyX.Y-KEY`` below ``homes``.
+    """No link of ours is at ``path``, and none of the venvs ``NAME-pyX.Y-KEY`` is below ``homes``.
 
     A link of others stays. What was in the way of our link, moved aside or kept, comes back. Where a program runs from
     one of the venvs, the change disturbs.
@@ -31,7 +31,7 @@ class VenvGone:
 
     @property
     def _values(self) -> dict[str, str]:
-        """What both of its scripts stand on; ``stem`` is what the directories of its venvs begin with."""
+        """The values of both of its scripts; ``stem`` is what the directories of its venvs begin with."""
         stem = f"{self.homes}/{self.name}"
         return {"path": self.path, "homes": self.homes, "stem": stem, "kept": originals.kept(self.path)}
 
@@ -41,14 +41,14 @@ class VenvGone:
 
     def plan(self, facts: Facts) -> Change | None:
         rows = [line.partition("=")[::2] for line in facts[self.probes()[0]].text.splitlines()]
-        found = {kind for kind, _ in rows}
+        kinds = {kind for kind, _ in rows}
         homes = [value for kind, value in rows if kind == "home"]
-        if not (homes or {"ours", "empty", "aside"} & found):
+        if not (homes or {"ours", "empty", "aside"} & kinds):
             return None
-        have = [*(["the link"] if "ours" in found else []), *homes]
-        what = few(have or [f"{self.homes}, empty" if "empty" in found else "what was there, moved aside"])
-        want = "as before: what was moved aside is back" if "aside" in found else ABSENT
-        disturbs = TAKES if self.users(facts) and (homes or "ours" in found) else ""
+        have = [*(["the link"] if "ours" in kinds else []), *homes]
+        what = few(have or [f"{self.homes}, empty" if "empty" in kinds else "what was there, moved aside"])
+        want = "as before: what was moved aside is back" if "aside" in kinds else ABSENT
+        disturbs = TAKES if self.users(facts) and (homes or "ours" in kinds) else ""
         return Change(f"venv {self.path}", what, want, (Step(self._script()),), disturbs=disturbs)
 
     def users(self, facts: Facts) -> tuple[str, ...]:

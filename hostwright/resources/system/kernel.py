@@ -1,11 +1,11 @@
-"""The running kernel: there at all, its headers, its packages held, and its initramfs.
+"""The running kernel: its files, its headers, its packages held, and its initramfs.
 
-A new kernel leaves a driver that was built for the old one behind, and it comes unasked (unattended
+A driver that was built for one kernel does not work with the next, and a new kernel comes unasked (unattended
 upgrades), so every kernel package that is installed is held.
 
-A newer kernel that is merely installed beside the running one is no reason for a reboot: for the running one modules
-can be built and loaded, so the host is as desired until it boots the other one, and is then looked at again. It is one
-as soon as the running kernel's own files are gone.
+A newer kernel that is merely installed beside the running one is no reason for a reboot: modules can still be built
+and loaded for the running one, so the host is as desired until it boots the other. Once the running kernel's own files
+are gone, a reboot is needed.
 """
 
 from __future__ import annotations
@@ -96,17 +96,17 @@ class KernelPackages:
 
     def _plan(self, facts: Facts) -> Change | None:
         headers = f"linux-headers-{facts[UNAME].strip().split(' ')[0]}"
-        there = facts[HEADERS].ok
+        has_headers = facts[HEADERS].ok
         loose = tuple(
             name
             for name, row in sorted(dpkg_table(facts).items())
             if row.present and not row.held and named_like(name, KERNEL_PACKAGES)
         )
-        if there and not loose:
+        if has_headers and not loose:
             return None
-        lacking = [] if there else [f"{headers} {ABSENT}"]
+        lacking = [] if has_headers else [f"{headers} {ABSENT}"]
         row = dpkg_table(facts).get(headers)
-        script = [] if there else [_headers_again(headers) if row and row.present else _headers(headers)]
+        script = [] if has_headers else [_headers_again(headers) if row and row.present else _headers(headers)]
         return Change(
             what="kernel packages",
             have=", ".join([*lacking, *(f"{name} not held" for name in loose)]),

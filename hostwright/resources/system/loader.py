@@ -45,13 +45,13 @@ class LoaderCache:
 
     def plan(self, facts: Facts) -> Change | None:
         lines = (line.partition(" ") for line in facts[self.probes()[0]].text.splitlines())
-        found = {name: path for name, _, path in lines}
-        wrong = [name for name in self.libraries if not found.get(name, "").startswith(f"{self.home}/")]
+        paths = {name: path for name, _, path in lines}
+        wrong = [name for name in self.libraries if not paths.get(name, "").startswith(f"{self.home}/")]
         if not wrong:
             return None
         return Change(
             "loader cache",
-            ", ".join(f"{name} {found.get(name, ABSENT)}" for name in wrong),
+            ", ".join(f"{name} {paths.get(name, ABSENT)}" for name in wrong),
             f"below {self.home}",
             (Step("/sbin/ldconfig\n" + FOUND + self._check(), DPKG_LOCK),),  # dpkg's triggers run it as well
         )

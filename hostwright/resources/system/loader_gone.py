@@ -19,7 +19,7 @@ def settings_of(name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class AlternativeGone:
-    """A name of the system's alternatives without the choice ``target``.
+    """A name of the system's alternatives does not have the choice ``target``.
 
     The name leads where it led before Hostwright's first change, if that is still a choice, else where the system
     chooses. A link of others that was no alternative, and what was moved aside, come back where nothing is now.
@@ -46,10 +46,10 @@ class AlternativeGone:
         )
 
     def plan(self, facts: Facts) -> Change | None:
-        found = set(facts[self.probes()[0]].text.split())
-        if not found & {"registered", "kept", "aside"}:
+        states = set(facts[self.probes()[0]].text.split())
+        if not states & {"registered", "kept", "aside"}:
             return None
-        have = f"{self.target} is a choice" if "registered" in found else ABSENT
+        have = f"{self.target} is a choice" if "registered" in states else ABSENT
         step = Step(self._script(), DPKG_LOCK)
         return Change(f"alternative {self.link}", have, f"as before, without {self.target}", (step,))
 

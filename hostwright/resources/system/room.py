@@ -1,4 +1,4 @@
-"""Free disk for what is still to be installed, and only for that: a host that has everything may be full."""
+"""Free disk space for what is still to be installed, and only for that: a host that has everything may be full."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FreeSpace:
     >>> space = FreeSpace(10 * GB, (Share("the tool", "/opt/tool/bin", "/opt", 80),))
     >>> rows = "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 9000000 8000000 1000000 89% /\n"
     >>> print(plan_text(space, {"df -Pk": rows}))
-    ! free disk: / has 1.0 GB free and 8.0 GB are needed → room for what is missing
+    ! free disk: / has 1.0 GB free and 8.0 GB are needed → enough for what is missing
       refused: too little disk for the tool: / has 1.0 GB free and 8.0 GB are needed; free some or enlarge it
     """
 
@@ -47,11 +47,11 @@ class FreeSpace:
 
     def plan(self, facts: Facts) -> Refusal | None:
         filesystems, present = (facts[probe] for probe in self.probes())
-        there = set(present.text.splitlines())
+        installed = set(present.text.splitlines())
         free = _free(filesystems.text, sorted({share.directory for share in self.shares}))
         needed: dict[str, int] = {}
         for share in self.shares:
-            if share.unless not in there and share.directory in free:
+            if share.unless not in installed and share.directory in free:
                 mount, _ = free[share.directory]
                 needed[mount] = needed.get(mount, 0) + self.total_bytes * share.percent // 100
         short = [
@@ -61,9 +61,9 @@ class FreeSpace:
         ]
         if not short:
             return None
-        due = ", ".join(dict.fromkeys(share.part for share in self.shares if share.unless not in there))
+        due = ", ".join(dict.fromkeys(share.part for share in self.shares if share.unless not in installed))
         sentence = f"too little disk for {due}: {'; '.join(short)}; free some or enlarge it"
-        return Refusal("free disk", "; ".join(short), "room for what is missing", RULE, sentence)
+        return Refusal("free disk", "; ".join(short), "enough for what is missing", RULE, sentence)
 
     def removal(self) -> tuple[Resource, ...]:
         return ()
@@ -72,7 +72,7 @@ class FreeSpace:
 def _free(text: str, directories: list[str]) -> dict[str, tuple[str, int]]:
     """Directory → mount point and free bytes, from ``df -Pk`` whose rows come in the order of its arguments."""
     rows = [line.split(None, 5) for line in text.splitlines()[1:]]
-    if len(rows) != len(directories):  # one of them does not exist on this host: nothing can be said
+    if len(rows) != len(directories):  # one of them does not exist on this host: nothing is known
         return {}
     pairs = zip(directories, rows, strict=True)
     return {name: (row[5], int(row[3]) * 1024) for name, row in pairs if len(row) == 6 and _NUMBER.fullmatch(row[3])}

@@ -80,11 +80,11 @@ class RestartedAfter:
     def probes(self) -> tuple[Probe, ...]:
         kept = any(path.startswith(f"{ORIGIN}/") for path in self.files)  # which is for root alone
         own = Probe(self._newer() + self._ask(), root=kept)
-        return (own, *(probe for one in self.inputs for probe in one.probes()))
+        return (own, *(probe for state in self.inputs for probe in state.probes()))
 
     def plan(self, facts: Facts) -> Change | None:
         newer = facts[self.probes()[0]].strip().splitlines()
-        coming = [change.what for one in self.inputs if (change := one.plan(facts)) is not None]
+        coming = [change.what for state in self.inputs if (change := state.plan(facts)) is not None]
         if not newer and not coming:
             return None
         names = ", ".join(PurePosixPath(path).name.removesuffix(MARK) for path in newer)
@@ -99,16 +99,16 @@ class RestartedAfter:
         return Change(f"restart of {self.unit}", have, "started after its files", (Step(script),))
 
     def removal(self) -> tuple[Resource, ...]:
-        """The unit may outlive us, without the keys that we wrote into its files: then it is started anew.
+        """The unit may outlive us, without the keys that we wrote into its files: then it is restarted.
 
-        That we took them out a mark tells, and when. A file that changed without it is its admin's, who may have his
+        That we took them out a mark tells, and when. A file that changed without it is its admin's, who may have
         reasons not to restart. What a package brings into dpkg's own directory is no reason either. A unit whose own
-        file is among ours is not started anew: it goes itself, and what it would start may be gone already.
+        file is among ours is not restarted: it goes itself, and what it would start may be gone already.
         """
         if f"/etc/systemd/system/{self.unit}" in self.files:
             return ()
         marks = tuple(changed(path) for path in self.files if not path.startswith("/var/lib/dpkg/"))
-        gone = tuple(state for one in self.inputs for state in one.removal())
+        gone = tuple(gone for state in self.inputs for gone in state.removal())
         return (RestartedAfter(self.unit, marks, gone),)
 
     def _newer(self) -> str:
