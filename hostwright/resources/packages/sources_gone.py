@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from hostwright.common.quoting import sh
+from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.host.hostfacts import OS_RELEASE, os_release
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.resources.files.paths import ABSENT, few
@@ -29,14 +29,9 @@ class SourcesRead:
     texts: tuple[str, ...]
 
     def probes(self) -> tuple[Probe, ...]:
-        wanted = " ".join(sh("-e %s", text) for text in self.texts)
-        lines = [
-            f"grep -rHsF {wanted} /etc/apt/sources.list /etc/apt/sources.list.d | grep -F {sh('%s', f':{DISABLED}')}",
-            "for path in /etc/apt/sources.list.d/*.sources.disabled; do",
-            f'  if [ -e {FILES}"${{path%.disabled}}".written ]; then grep -HsF {wanted} "$path"; fi',
-            "done; exit 0",
-        ]
-        return (Probe("\n".join(lines), root=True),)
+        patterns = tuple(word for text in self.texts for word in ("-e", text))
+        script = sh_file(__file__, "sh/sources_look.sh", patterns=patterns, disabled=DISABLED, files=FILES)
+        return (Probe(script, root=True),)
 
     def plan(self, facts: Facts) -> Change | None:
         rows = [line.partition(":")[::2] for line in facts[self.probes()[0]].text.splitlines()]
@@ -73,7 +68,8 @@ class ListsGone:
 
     def probes(self) -> tuple[Probe, ...]:
         others = sh("grep -rhsE '^[[:space:]]*(deb|URIs:)' --exclude=%s", PurePosixPath(self.path).name)
-        return (OS_RELEASE, Probe(f"ls -1 {LISTS}"), Probe(f"{others} /etc/apt/sources.list /etc/apt/sources.list.d"))
+        sources = Probe(others + " /etc/apt/sources.list /etc/apt/sources.list.d")
+        return (OS_RELEASE, Probe(sh("ls -1 %s", LISTS)), sources)
 
     def plan(self, facts: Facts) -> Change | None:
         release, lists, sources = (facts[probe] for probe in self.probes())

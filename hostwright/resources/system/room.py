@@ -41,8 +41,8 @@ class FreeSpace:
         paths = words(tuple(sorted({share.unless for share in self.shares})))
         #: ``df``: each directory's filesystem and its free KiB; then the paths that are there.
         return (
-            Probe(f"df -Pk -- {directories}"),
-            Probe(f'for p in {paths}; do if [ -e "$p" ]; then echo "$p"; fi; done'),
+            Probe("df -Pk -- " + directories),
+            Probe("for p in " + paths + '; do if [ -e "$p" ]; then echo "$p"; fi; done'),
         )
 
     def plan(self, facts: Facts) -> Refusal | None:
