@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from hostwright.apply.rollout.rollout import Results
     from hostwright.audit.auditor import AuditOptions, Auditor
     from hostwright.audit.fleetaudit import FleetAudit
-    from hostwright.audit.history import Diff, HostHistory
+    from hostwright.audit.history import FleetDiff, HostHistory
     from hostwright.common.secret import Secret
     from hostwright.plan.model import Plan
     from hostwright.plan.planning import HostPlan
@@ -197,7 +197,7 @@ class Fleet(Roster):
         archive = History(state_root())
         return tuple(archive.host_history(member.name, since, self.path) for member in members)
 
-    def changes(self, since: datetime, members: Members | None = None) -> Diff:
+    def changes(self, since: datetime, members: Members | None = None) -> FleetDiff:
         """What is otherwise at the last audit than it was before; of these hosts alone where some are given."""
         from hostwright.audit.history import History
 

@@ -23,7 +23,7 @@ Connect = Callable[[Member], RootShell]
 
 
 @dataclass(frozen=True, slots=True)
-class Audited(Event):
+class HostAudited(Event):
     """A host was looked at, and this is what the audit says of it."""
 
     audit: HostAudit

@@ -10,10 +10,10 @@ from hostwright.apply.events import Emit
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.recording import Audience
 from hostwright.apply.rollout.rollout import on_each
-from hostwright.audit.auditing import Audited, audit_host, fleet_audit, judged, now
+from hostwright.audit.auditing import HostAudited, audit_host, fleet_audit, judged, now
+from hostwright.audit.auditstore import AuditStore
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.audit.judging.judging import unread
-from hostwright.audit.memory import Memory
 from hostwright.audit.reports.ages import Ages
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Members, Roster
@@ -32,7 +32,7 @@ class AuditOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class AuditLook:
+class AuditResult:
     """One audit of all hosts, since when things are so, and whether the operator stopped it in the midst."""
 
     audit: FleetAudit
@@ -52,12 +52,12 @@ class Auditor:
         password: Secret | None,
         audience: Audience,
     ):
-        self.memory = Memory(roster, (password,) if password else (), audience.warn)
+        self.memory = AuditStore(roster, (password,) if password else (), audience.warn)
         self.members = members
         self._roster, self._options = roster, options
         self._password, self._audience = password, audience
 
-    def look(self) -> AuditLook:
+    def look(self) -> AuditResult:
         """One audit of all hosts, and since when things are so."""
         offline, inventory = self._options.offline, str(self._roster.path)
         began, clock = now(), time.monotonic()
@@ -66,7 +66,7 @@ class Auditor:
         audit = fleet_audit(hosts, inventory=inventory, began=began, took_s=took_s, offline=offline)
         if not offline:
             self.memory.add(audit)
-        return AuditLook(audit, self.memory.ages(), stopped)
+        return AuditResult(audit, self.memory.ages(), stopped)
 
     def _asked(self) -> tuple[list[HostAudit], bool]:
         connections = Connections(self._password)
@@ -90,7 +90,7 @@ class Auditor:
         if facts is not None:
             self.memory.keep(member.name, facts, datetime.fromisoformat(audit.at))
         audit = self.memory.clean(audit)
-        emit(Audited(member.name, audit))
+        emit(HostAudited(member.name, audit))
         return audit
 
     def _stored(self) -> list[HostAudit]:

@@ -98,7 +98,7 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ReleaseRecord:
     """What the host's release record says: stack, when (UTC, ISO 8601), by which run and whom."""
 
     stack: str
@@ -126,14 +126,14 @@ class HostAudit:
     not_checked: tuple[NotChecked, ...] = ()
     gpus: tuple[Gpu, ...] = ()
     xids: tuple[GpuEvent, ...] = ()  #: what cards reported in the last days
-    record: Record | None = None
+    record: ReleaseRecord | None = None
     groups: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class ValueSpread:
     """How one value that no stack pins is spread over the hosts that can be compared.
 
     ``values`` are value and hosts, the most common first. ``majority`` is that value when more than half of the hosts
@@ -158,7 +158,7 @@ class FleetAudit:
     at: str
     inventory: str
     hosts: tuple[HostAudit, ...]
-    spreads: tuple[Spread, ...] = ()
+    spreads: tuple[ValueSpread, ...] = ()
     took_s: float = 0.0
     offline: bool = False
     schema: int = SCHEMA

@@ -14,8 +14,8 @@ from hostwright.audit.fleetaudit import (
     LayerStatus,
     NotChecked,
     Reading,
-    Record,
-    Spread,
+    ReleaseRecord,
+    ValueSpread,
     worst,
 )
 from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuLink, GpuProcess
@@ -122,7 +122,7 @@ def well(number: int, *, cards: int = 8) -> HostAudit:
     return HostAudit(
         f"gpu{number:03d}", STACK, AT, "desired", "", tuple(Layer(name, "desired") for name in LAYERS),
         readings(number), gpus=tuple(gpu(index, number) for index in range(cards)),
-        record=Record(STACK, "2026-11-14T07:12:09+00:00", "20261114-071009-a3f1", "ada@desk"),
+        record=ReleaseRecord(STACK, "2026-11-14T07:12:09+00:00", "20261114-071009-a3f1", "ada@desk"),
         groups=("gpu_hosts", "dgx", rack),
     )  # fmt: skip
 
@@ -210,7 +210,7 @@ def fleet(size: int, *, stand_ins: tuple[str, ...] = ()) -> FleetAudit:
     return FleetAudit(AT, "inventory/", hosts, spreads(hosts), 4.2 + size / 40)
 
 
-def spreads(hosts: tuple[HostAudit, ...]) -> tuple[Spread, ...]:
+def spreads(hosts: tuple[HostAudit, ...]) -> tuple[ValueSpread, ...]:
     """Kernels with outliers, VBIOS with outliers, a draw, and what is alike."""
     names = tuple(host.host for host in hosts if host.status != "unread")
     odd, rare, half = names[10::23], names[3::60], len(names) // 2
@@ -218,11 +218,11 @@ def spreads(hosts: tuple[HostAudit, ...]) -> tuple[Spread, ...]:
     vbios = _values(names, "92.00.36.00.01", rare, "92.00.45.00.03")
     bios = (("1.21", names[:half]), ("1.18", names[half:]))
     return (
-        Spread("base", "kernel", "Ubuntu 20.04", kernels, KERNEL, odd),
-        Spread("gpu", "VBIOS", "NVIDIA A100-SXM4-80GB", vbios, "92.00.45.00.03", rare),
-        Spread("base", "BIOS", "DGXA100 920-23687", bios, "", ()),
-        Spread("base", "distribution", "", (("Ubuntu 20.04.6 LTS", names),), "Ubuntu 20.04.6 LTS", ()),
-        Spread("base", "memory", "DGXA100 920-23687", (("1007 GiB", names),), "1007 GiB", ()),
+        ValueSpread("base", "kernel", "Ubuntu 20.04", kernels, KERNEL, odd),
+        ValueSpread("gpu", "VBIOS", "NVIDIA A100-SXM4-80GB", vbios, "92.00.45.00.03", rare),
+        ValueSpread("base", "BIOS", "DGXA100 920-23687", bios, "", ()),
+        ValueSpread("base", "distribution", "", (("Ubuntu 20.04.6 LTS", names),), "Ubuntu 20.04.6 LTS", ()),
+        ValueSpread("base", "memory", "DGXA100 920-23687", (("1007 GiB", names),), "1007 GiB", ()),
     )
 
 

@@ -10,8 +10,8 @@ from hostwright.audit.fleetaudit import (
     Layer,
     NotChecked,
     Reading,
-    Record,
-    Spread,
+    ReleaseRecord,
+    ValueSpread,
 )
 from hostwright.audit.hardware.gpu import Gpu, GpuProcess
 from hostwright.audit.reports.trend import TrendPoint
@@ -42,7 +42,7 @@ def _host(number: int, text: str) -> HostAudit:
         (NotChecked("gpu", text, text),),
         (Gpu(0, text, text, text, text, text, slowdowns=(text,), performance=text,
              processes=(GpuProcess(1, text, text),)),),
-        (event(79, text, text, text),), Record(text, text, text, text), (text[:60],), (text,), (text,),
+        (event(79, text, text, text),), ReleaseRecord(text, text, text, text), (text[:60],), (text,), (text,),
     )  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def hostile_fleet() -> tuple[FleetAudit, tuple[TrendPoint, ...]]:
     """A host for each trick, their values compared, and a history that remembers them."""
     hosts = tuple(_host(number, text) for number, text in enumerate(TEXTS))
     names = tuple(host.host for host in hosts)
-    spread = Spread(
+    spread = ValueSpread(
         "base", "kernel", TEXTS[1], tuple((text, (name,)) for text, name in zip(TEXTS, names, strict=True)), "", ()
     )
     versions = {"driver loaded": dict.fromkeys(TEXTS, 1), TEXTS[2]: {TEXTS[3]: 4, TEXTS[4]: 6}}

@@ -10,8 +10,8 @@ The facts lie in ``audits/INVENTORY/facts/HOST.last.json.gz``, in the form of th
 """
 
 from hostwright.audit.history.facts import FactStore
-from hostwright.audit.history.hosthistory import Changed, Diff, HistoryEvent, HostHistory
+from hostwright.audit.history.hosthistory import FleetChange, FleetDiff, HistoryEvent, HostHistory
 from hostwright.audit.history.items import Item
 from hostwright.audit.history.store import History, sets_of
 
-__all__ = ["Changed", "Diff", "FactStore", "History", "HistoryEvent", "HostHistory", "Item", "sets_of"]
+__all__ = ["FactStore", "FleetChange", "FleetDiff", "History", "HistoryEvent", "HostHistory", "Item", "sets_of"]

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from hostwright.audit.history.hosthistory import Changed, Diff
+from hostwright.audit.history.hosthistory import FleetChange, FleetDiff
 from hostwright.audit.history.items import READING, STATUS, Item
 from hostwright.audit.history.moving import VALUES, Key, moves, shown
 from hostwright.audit.history.pruning import DAY_S
@@ -28,13 +28,13 @@ _ENDED = _COLUMNS + _JOINED + "AND until > :then AND until <= :now AND since <= 
 _BEGUN = _COLUMNS + _JOINED + "AND since > :then AND since <= :now AND (until IS NULL OR until > :now)"
 
 
-def compare(db: sqlite3.Connection, inventory: int | None, since: datetime, until: datetime | None) -> Diff:
+def compare(db: sqlite3.Connection, inventory: int | None, since: datetime, until: datetime | None) -> FleetDiff:
     """What changed between the last audits before two moments; where there is none before the first, the first."""
     then = _audit(db, inventory, since) or _first(db, inventory)
     now = _audit(db, inventory, until) if until else _last(db, inventory)
     if then is None or now is None or now[0] <= then[0]:
         at = moment(then[1]) if then else None
-        return Diff(at, at, unread=_unread(db, inventory, then[0]) if then else ())
+        return FleetDiff(at, at, unread=_unread(db, inventory, then[0]) if then else ())
     window = {"inventory": inventory, "then": then[0], "now": now[0], "month": then[1] - UNSEEN_DAYS * DAY_S}
     names: dict[int, str] = dict(db.execute("SELECT id, name FROM host WHERE inventory = ?", (inventory,)).fetchall())
     came = "SELECT name FROM host WHERE inventory = :inventory AND first > :then AND first <= :now ORDER BY name"
@@ -42,7 +42,7 @@ def compare(db: sqlite3.Connection, inventory: int | None, since: datetime, unti
         "SELECT name FROM host JOIN audit ON audit.id = last WHERE host.inventory = :inventory AND last <= :then "
         "AND at >= :month ORDER BY name"
     )
-    return Diff(
+    return FleetDiff(
         moment(then[1]),
         moment(now[1]),
         tuple(_folded(db, window, names)),
@@ -86,7 +86,9 @@ def _unread(db: sqlite3.Connection, inventory: int | None, now: int) -> tuple[st
     return tuple(name for (name,) in rows)
 
 
-def _folded(db: sqlite3.Connection, window: Mapping[str, int | None], names: Mapping[int, str]) -> Iterator[Changed]:
+def _folded(
+    db: sqlite3.Connection, window: Mapping[str, int | None], names: Mapping[int, str]
+) -> Iterator[FleetChange]:
     """The changes of all hosts, each once with the hosts that it happened to."""
     ended, begun = _facts(db, _ENDED, window), _facts(db, _BEGUN, window)
     _add_last_known(db, ended, begun, window)
@@ -95,7 +97,7 @@ def _folded(db: sqlite3.Connection, window: Mapping[str, int | None], names: Map
         for move in moves(ended.get((host, subject), ()), begun.get((host, subject), ())):
             hosts[move.item[:3], shown(move.before), shown(move.after)].add(names[host])
     for (key, before, after), affected in sorted(hosts.items(), key=lambda pair: (pair[0][0], sorted(pair[1]))):
-        yield Changed(*key, before, after, tuple(sorted(affected)))
+        yield FleetChange(*key, before, after, tuple(sorted(affected)))
 
 
 def _facts(db: sqlite3.Connection, query: str, window: Mapping[str, int | None]) -> _Facts:

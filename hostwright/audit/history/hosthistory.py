@@ -67,7 +67,7 @@ class HostHistory:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class FleetChange:
     """The same change on some hosts. Values as in ``HistoryEvent``."""
 
     kind: str
@@ -79,7 +79,7 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class Diff:
+class FleetDiff:
     """What is otherwise at the audit ``until`` than it was at the audit ``since`` (when these began, UTC).
 
     Both are ``None`` where there is no audit. Of a host that could not be read, or was not looked at, what was last
@@ -88,22 +88,22 @@ class Diff:
 
     since: datetime | None = None
     until: datetime | None = None
-    changes: tuple[Changed, ...] = ()
+    changes: tuple[FleetChange, ...] = ()
     came: tuple[str, ...] = ()  #: hosts that were looked at for the first time
     unseen: tuple[str, ...] = ()  #: hosts that were looked at in the month before, and not since
     unread: tuple[str, ...] = ()  #: hosts that could not be read the last time
 
-    def of(self, *kinds: str) -> tuple[Changed, ...]:
+    def of(self, *kinds: str) -> tuple[FleetChange, ...]:
         """The changes of these kinds."""
         return tuple(change for change in self.changes if change.kind in kinds)
 
-    def on(self, hosts: set[str]) -> Diff:
+    def on(self, hosts: set[str]) -> FleetDiff:
         """The diff of these hosts alone."""
         changes = [
             replace(change, hosts=tuple(host for host in change.hosts if host in hosts)) for change in self.changes
         ]
         named = [tuple(host for host in group if host in hosts) for group in (self.came, self.unseen, self.unread)]
-        return Diff(self.since, self.until, tuple(change for change in changes if change.hosts), *named)
+        return FleetDiff(self.since, self.until, tuple(change for change in changes if change.hosts), *named)
 
     @property
     def left(self) -> tuple[str, ...]:
@@ -117,20 +117,20 @@ class Diff:
         return _hosts([change for change in self.of(STATUS) if change.after == "desired" and change.before != "unread"])
 
     @property
-    def values(self) -> tuple[Changed, ...]:
+    def values(self) -> tuple[FleetChange, ...]:
         """Readings and cards that have changed."""
         return self.of(READING, CARD)
 
     @property
-    def findings(self) -> tuple[Changed, ...]:
+    def findings(self) -> tuple[FleetChange, ...]:
         """Failures that are recognised now and were not, or the other way round."""
         return self.of(FINDING)
 
     @property
-    def deviations(self) -> tuple[Changed, ...]:
+    def deviations(self) -> tuple[FleetChange, ...]:
         """States that are not as desired now and were, or the other way round."""
         return self.of(DEVIATION)
 
 
-def _hosts(changes: list[Changed]) -> tuple[str, ...]:
+def _hosts(changes: list[FleetChange]) -> tuple[str, ...]:
     return tuple(sorted({host for change in changes for host in change.hosts}))

@@ -60,7 +60,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class HostSnapshot:
     """One host in one audit: what is so, each with a note that belongs to its beginning, and where it was looked."""
 
     items: Mapping[Item, str]
@@ -85,14 +85,14 @@ class Sight:
         return True
 
 
-def sight(audit: HostAudit) -> Sight:
+def snapshot(audit: HostAudit) -> HostSnapshot:
     """What an audit of a host has for the history."""
     from hostwright.audit.judging.judging import NOT_ASKED  # it brings all roles with it, which a reader does not need
 
     if not _could_be_read(audit):
-        return Sight({Item(STATUS, "", "", audit.status): kept(audit.sentence)})
+        return HostSnapshot({Item(STATUS, "", "", audit.status): kept(audit.sentence)})
     items = dict(_items(audit))
-    return Sight(
+    return HostSnapshot(
         items,
         frozenset(item.layer for item in items),
         bool(audit.gpus) or any(reading.layer == GPU_LAYER for reading in audit.readings),

@@ -17,7 +17,7 @@ Key = tuple[str, str, str]  #: kind, layer and name
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class FactChange:
     """One subject's facts, before and after; ``None`` where there was none."""
 
     before: Item | None
@@ -32,16 +32,18 @@ class Move:
         return either
 
 
-def moves(before: Collection[Item], after: Collection[Item]) -> Iterator[Move]:
+def moves(before: Collection[Item], after: Collection[Item]) -> Iterator[FactChange]:
     """The moves of one subject that are worth telling. Several things of the same name are paired in their order."""
     ended, begun = sorted(set(before) - set(after), key=_order), sorted(set(after) - set(before), key=_order)
     for number in range(max(len(ended), len(begun))):
-        move = Move(ended[number] if number < len(ended) else None, begun[number] if number < len(begun) else None)
+        move = FactChange(
+            ended[number] if number < len(ended) else None, begun[number] if number < len(begun) else None
+        )
         if _worth(move):
             yield move
 
 
-def _worth(move: Move) -> bool:
+def _worth(move: FactChange) -> bool:
     """Whether somebody would call it a change: not so if only the stack's or the other hosts' part of it moved."""
     if move.before is None or move.after is None:
         return move.item.kind not in VALUES

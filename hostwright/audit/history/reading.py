@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from hostwright.audit.fleetaudit import Status
 from hostwright.audit.history.hosthistory import HistoryEvent, HostHistory
 from hostwright.audit.history.items import CARD, DEVIATION, FINDING, STATUS, Item
-from hostwright.audit.history.moving import VALUES, Move, moves, shown
+from hostwright.audit.history.moving import VALUES, FactChange, moves, shown
 from hostwright.audit.reports.ages import Ages
 from hostwright.common.places import place_of
 
@@ -79,7 +79,7 @@ def _spans(db: sqlite3.Connection, host: int) -> Iterator[Span]:
     return (Span(row[0], row[1], row[2], row[3] or "", Item(*row[4:])) for row in rows)
 
 
-def _told(spans: Iterable[Span], first: int) -> list[tuple[int, Move, str]]:
+def _told(spans: Iterable[Span], first: int) -> list[tuple[int, FactChange, str]]:
     """The moves of all subjects with their audits and notes, in order of time."""
     by_subject: dict[int, list[Span]] = defaultdict(list)
     for span in spans:
@@ -94,7 +94,7 @@ def _told(spans: Iterable[Span], first: int) -> list[tuple[int, Move, str]]:
     return sorted(changes, key=lambda change: (change[0], change[1].item[:3] != (STATUS, "", ""), change[1].item[:3]))
 
 
-def _of_subject(spans: list[Span], first: int) -> Iterator[tuple[int, Move, str]]:
+def _of_subject(spans: list[Span], first: int) -> Iterator[tuple[int, FactChange, str]]:
     """The moves of one subject. Its first status is told too, and nothing else that is a value."""
     oldest: dict[int, dict[Item, str]] = defaultdict(dict)
     ended: dict[int, set[Item]] = defaultdict(set)
@@ -108,7 +108,7 @@ def _of_subject(spans: list[Span], first: int) -> Iterator[tuple[int, Move, str]
         notes = oldest.get(audit, {})
         now = now - ended.get(audit, set()) | notes.keys()
         if audit == first and spans[0].item.kind == STATUS:
-            yield from ((audit, Move(None, item), note) for item, note in notes.items())
+            yield from ((audit, FactChange(None, item), note) for item, note in notes.items())
         for move in moves(last, now):
             yield audit, move, notes.get(move.after, "") if move.after else ""
         last = now or (last if spans[0].item.kind in VALUES else now)
@@ -125,7 +125,7 @@ def _times(db: sqlite3.Connection, host: int, audits: Iterable[int]) -> dict[int
     return {audit: moment(at) for audit, at in rows}
 
 
-def _event(at: datetime, move: Move, note: str) -> HistoryEvent:
+def _event(at: datetime, move: FactChange, note: str) -> HistoryEvent:
     item = move.item
     remark = item.more if item.kind == DEVIATION else note
     return HistoryEvent(at, item.kind, item.layer, item.name, shown(move.before), shown(move.after), item.want, remark)

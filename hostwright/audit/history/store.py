@@ -11,7 +11,7 @@ from sqlite3 import Connection
 from hostwright.apply.journal import check_sets, named_sets
 from hostwright.audit.fleetaudit import FleetAudit
 from hostwright.audit.history import comparing, pruning, reading, trending
-from hostwright.audit.history.hosthistory import Diff, HostHistory
+from hostwright.audit.history.hosthistory import FleetDiff, HostHistory
 from hostwright.audit.history.items import STATUS, Item
 from hostwright.audit.history.opening import opened
 from hostwright.audit.history.writing import entry, write
@@ -55,7 +55,7 @@ class History:
         with self._reading(inventory) as (db, number):
             return reading.host_history(db, number, host, since)
 
-    def diff(self, inventory: str | Path, since: datetime, until: datetime | None = None) -> Diff:
+    def diff(self, inventory: str | Path, since: datetime, until: datetime | None = None) -> FleetDiff:
         """What is otherwise at the last audit, or at the last one before ``until``, than it was before ``since``."""
         with self._reading(inventory) as (db, number):
             return comparing.compare(db, number, since, until)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
-from hostwright.audit.history.items import Item, Sight, kept, sight
+from hostwright.audit.history.items import HostSnapshot, Item, kept, snapshot
 from hostwright.common.places import place_of
 
 DIGEST_BYTES = 16
@@ -23,14 +23,14 @@ class AuditEntry:
     audit: FleetAudit
     at: int  #: seconds since 1970
     place: str  #: of its inventory
-    hosts: Mapping[str, tuple[HostAudit, Sight]]  #: by the name under which a host is kept
+    hosts: Mapping[str, tuple[HostAudit, HostSnapshot]]  #: by the name under which a host is kept
 
 
 def entry(audit: FleetAudit) -> AuditEntry:
     """Prepare an audit. Raises ``ValueError`` for one that asked no host, and for a time that is none."""
     if audit.offline:
         raise ValueError("an audit of stored facts saw nothing, and is no part of the history")
-    hosts = {kept(host.host): (host, sight(host)) for host in audit.hosts}
+    hosts = {kept(host.host): (host, snapshot(host)) for host in audit.hosts}
     return AuditEntry(audit, epoch(audit.at), place_of(audit.inventory), hosts)
 
 
@@ -59,7 +59,7 @@ def epoch(at: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class StoredFact:
     """Where a fact stands in the file: its number, and its subject's."""
 
     id: int
@@ -76,7 +76,9 @@ def _hosts(db: sqlite3.Connection, inventory: int, number: int, names: Iterable[
     return dict(db.execute("SELECT name, id FROM host WHERE inventory = ? AND last = ?", (inventory, number)))
 
 
-def _spans(db: sqlite3.Connection, number: int, host: int, now: Sight, facts: Mapping[Item, Fact]) -> list[int]:
+def _spans(
+    db: sqlite3.Connection, number: int, host: int, now: HostSnapshot, facts: Mapping[Item, StoredFact]
+) -> list[int]:
     """End what is no more, begin what is new; return the facts of which nothing could be known in a layer looked at."""
     query = "SELECT fact, since, subject FROM span WHERE host = ? AND until IS NULL"
     before = {fact: (since, subject) for fact, since, subject in db.execute(query, (host,))}
@@ -99,7 +101,7 @@ def _spans(db: sqlite3.Connection, number: int, host: int, now: Sight, facts: Ma
     return left
 
 
-def _scope(db: sqlite3.Connection, now: Sight, left: Iterable[int]) -> int:
+def _scope(db: sqlite3.Connection, now: HostSnapshot, left: Iterable[int]) -> int:
     """The number of what was looked at: the same for nearly all hosts."""
     values = (json.dumps(sorted(now.layers)), json.dumps(sorted(left)))
     query = "SELECT id FROM scope WHERE layers = ? AND kept = ?"
@@ -110,7 +112,7 @@ def _scope(db: sqlite3.Connection, now: Sight, left: Iterable[int]) -> int:
     return int(row[0])
 
 
-def _facts(db: sqlite3.Connection, items: Iterable[Item]) -> dict[Item, Fact]:
+def _facts(db: sqlite3.Connection, items: Iterable[Item]) -> dict[Item, StoredFact]:
     """Where these facts stand in the file; the new ones are written."""
     subjects: dict[tuple[str, ...], int] = {}
     return {item: _fact(db, item, _subject(db, item, subjects)) for item in items}
@@ -125,14 +127,14 @@ def _subject(db: sqlite3.Connection, item: Item, known: dict[tuple[str, ...], in
     return known[key]
 
 
-def _fact(db: sqlite3.Connection, item: Item, subject: int) -> Fact:
+def _fact(db: sqlite3.Connection, item: Item, subject: int) -> StoredFact:
     digest = blake2b(json.dumps(item).encode("ascii"), digest_size=DIGEST_BYTES).digest()
     row = db.execute("SELECT id FROM fact WHERE digest = ?", (digest,)).fetchone()
     if row is None:
         values = (subject, digest, item.have, item.want, item.more)
         db.execute("INSERT INTO fact (subject, digest, have, want, more) VALUES (?, ?, ?, ?, ?)", values)
         row = db.execute("SELECT id FROM fact WHERE digest = ?", (digest,)).fetchone()
-    return Fact(int(row[0]), subject)
+    return StoredFact(int(row[0]), subject)
 
 
 def item_of(db: sqlite3.Connection, fact: int) -> Item:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hostwright.audit.fleetaudit import Record, Why
+from hostwright.audit.fleetaudit import ReleaseRecord, Why
 from hostwright.plan.desired import DesiredRole
 from hostwright.plan.host.newrelease import desired_sha256, state_sha256
 from hostwright.plan.model import Resource
@@ -48,8 +48,8 @@ def last_good(role: DesiredRole, record: Mapping[str, Any]) -> LastGood:
     return LastGood(role, entry if isinstance(entry, dict) else None)
 
 
-def shown(record: Mapping[str, Any]) -> Record | None:
+def shown(record: Mapping[str, Any]) -> ReleaseRecord | None:
     """The record's head for reports."""
     if not record:
         return None
-    return Record(*(str(record.get(key, "")) for key in ("stack", "at", "run", "operator")))
+    return ReleaseRecord(*(str(record.get(key, "")) for key in ("stack", "at", "run", "operator")))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from hostwright.audit.fleetaudit import HostAudit, Reading, Spread
+from hostwright.audit.fleetaudit import HostAudit, Reading, ValueSpread
 
 #: what is each host's own, so that a difference means nothing
 OWN = frozenset({("base", "product"), ("release", "at")})
@@ -12,7 +12,7 @@ OWN = frozenset({("base", "product"), ("release", "at")})
 Key = tuple[str, str, str]
 
 
-def spreads(hosts: Iterable[HostAudit]) -> tuple[Spread, ...]:
+def spreads(hosts: Iterable[HostAudit]) -> tuple[ValueSpread, ...]:
     """The values that no stack pins, each over the hosts that can be compared: two or more with equal ``among``.
 
     In the order in which the readings are first met. Hosts that could not be read are left out, and so is what none of
@@ -39,7 +39,7 @@ def _compared(host: HostAudit) -> Iterator[Reading]:
     return iter(compared.values())
 
 
-def _spread(key: Key, by_value: Mapping[str, list[str]]) -> Spread:
+def _spread(key: Key, by_value: Mapping[str, list[str]]) -> ValueSpread:
     values = tuple(
         (value, tuple(sorted(hosts)))
         for value, hosts in sorted(by_value.items(), key=lambda pair: (-len(pair[1]), pair[0]))
@@ -47,5 +47,5 @@ def _spread(key: Key, by_value: Mapping[str, list[str]]) -> Spread:
     total = sum(len(hosts) for _, hosts in values)
     common, its_hosts = values[0]
     if 2 * len(its_hosts) <= total:
-        return Spread(*key, values, "", ())
-    return Spread(*key, values, common, tuple(sorted(host for _, hosts in values[1:] for host in hosts)))
+        return ValueSpread(*key, values, "", ())
+    return ValueSpread(*key, values, common, tuple(sorted(host for _, hosts in values[1:] for host in hosts)))

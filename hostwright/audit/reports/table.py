@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hostwright.audit.fleetaudit import Deviation, Finding, FleetAudit, HostAudit, LayerStatus, Spread
+from hostwright.audit.fleetaudit import Deviation, Finding, FleetAudit, HostAudit, LayerStatus, ValueSpread
 from hostwright.audit.reports.ages import Ages, since
 from hostwright.audit.reports.details import show_details
 from hostwright.common.text import count, printable, short
@@ -134,7 +134,7 @@ def _unread(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
         yield Text(f"  {printable(sentence)}")
 
 
-def _spreads(spreads: Iterable[Spread]) -> Iterator[RenderableType]:
+def _spreads(spreads: Iterable[ValueSpread]) -> Iterator[RenderableType]:
     """Values that no stack pins, where hosts differ."""
     differing = [spread for spread in spreads if len(spread.values) > 1]
     if differing:

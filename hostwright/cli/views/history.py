@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from hostwright.audit.history import Changed, Diff, HistoryEvent, HostHistory
+from hostwright.audit.history import FleetChange, FleetDiff, HistoryEvent, HostHistory
 from hostwright.audit.reports.table import SHOWN
 from hostwright.cli.views.shared import local_time
 from hostwright.common.text import printable, short
@@ -35,7 +35,7 @@ def _style(event: HistoryEvent) -> str:
     return "red" if event.kind == "finding" and event.after is not None else ""
 
 
-def changes(difference: Diff) -> RenderableType:
+def changes(difference: FleetDiff) -> RenderableType:
     """What changed."""
     if difference.since is None or difference.until is None:
         return Text("no audit of this inventory is recorded yet: run invoke audit", style="yellow")
@@ -60,7 +60,7 @@ def changes(difference: Diff) -> RenderableType:
     return Group(*lines)
 
 
-def _change(change: Changed) -> Text:
+def _change(change: FleetChange) -> Text:
     before, after = ("–" if value is None else short(value) or "nothing" for value in (change.before, change.after))
     text = Text(f"  {change.kind}  ", style="dim").append(f"{change.layer} {short(change.name)}".strip(), style="cyan")
     return text.append(f": {before} → {after}  ").append(f"on {printable(fold(change.hosts))}", style="dim")

@@ -18,7 +18,7 @@ from rich.text import Text
 from hostwright.apply.events import Emit, Event
 from hostwright.apply.host.outcome import AS_DESIRED
 from hostwright.apply.rollout.recording import Audience
-from hostwright.audit.auditing import Audited
+from hostwright.audit.auditing import HostAudited
 from hostwright.cli import console
 from hostwright.cli.live import LiveTable, Plain
 from hostwright.cli.views.shared import warn
@@ -73,7 +73,7 @@ class Counting:
 
     def __call__(self, event: Event) -> None:
         """Take in an event; it may come from any thread."""
-        if isinstance(event, Audited):
+        if isinstance(event, HostAudited):
             with self._lock:
                 self._counts[event.audit.status] += 1
                 self._left.discard(event.host)

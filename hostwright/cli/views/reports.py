@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 
+from hostwright.audit.auditstore import AuditStore
 from hostwright.audit.fleetaudit import FleetAudit
-from hostwright.audit.memory import Memory
 from hostwright.audit.reports.ages import Ages
 from hostwright.common.errors import InputError
 
@@ -63,7 +63,7 @@ class Outputs:
         """Whether a report takes the place of the table."""
         return STDOUT in self.files.values()
 
-    def write(self, audit: FleetAudit, ages: Ages, memory: Memory) -> None:
+    def write(self, audit: FleetAudit, ages: Ages, memory: AuditStore) -> None:
         """Write all of them; each file appears whole or not at all."""
         for name, file in self.files.items():
             text = _render(name, audit, ages, memory)
@@ -73,7 +73,7 @@ class Outputs:
                 _replace(Path(file), text, name)
 
 
-def _render(name: str, audit: FleetAudit, ages: Ages, memory: Memory) -> str:
+def _render(name: str, audit: FleetAudit, ages: Ages, memory: AuditStore) -> str:
     if name == HTML:
         from hostwright.audit.reports.html.html import render_html
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.audit.fleetaudit import HostAudit, Reading, Spread, Status
+from hostwright.audit.fleetaudit import HostAudit, Reading, Status, ValueSpread
 from hostwright.audit.judging.outliers import spreads
 
 LIKE = "Debian 11"
@@ -22,12 +22,12 @@ def kernel(have: str, among: str = LIKE) -> Reading:
 def test_the_host_with_another_kernel_is_the_outlier():
     fleet = [host("gpu03", kernel("5.10.0-27")), host("gpu02", kernel("5.10.0-28")), host("gpu01", kernel("5.10.0-28"))]
     values = (("5.10.0-28", ("gpu01", "gpu02")), ("5.10.0-27", ("gpu03",)))
-    assert spreads(fleet) == (Spread("base", "kernel", LIKE, values, "5.10.0-28", ("gpu03",)),)
+    assert spreads(fleet) == (ValueSpread("base", "kernel", LIKE, values, "5.10.0-28", ("gpu03",)),)
 
 
 def test_half_of_the_hosts_are_no_majority():
     fleet = [host("gpu01", kernel("a")), host("gpu02", kernel("b"))]
-    assert spreads(fleet) == (Spread("base", "kernel", LIKE, (("a", ("gpu01",)), ("b", ("gpu02",))), "", ()),)
+    assert spreads(fleet) == (ValueSpread("base", "kernel", LIKE, (("a", ("gpu01",)), ("b", ("gpu02",))), "", ()),)
 
 
 def test_equal_hosts_are_a_fact_of_the_fleet_without_outliers():

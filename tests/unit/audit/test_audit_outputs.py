@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.text import Text
 
-from hostwright.audit.auditing import Audited
+from hostwright.audit.auditing import HostAudited
 from hostwright.audit.fleetaudit import Layer
 from hostwright.cli.verbs.audit import exit_status
 from hostwright.cli.views import progress
@@ -107,7 +107,7 @@ def test_hosts_are_counted_and_the_last_ones_named(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(progress.console, "make_console", lambda **_: out)
     with Counting([host.host for host in EACH]) as emit:
         for one in EACH[:-1]:
-            emit(Audited(one.host, one))
+            emit(HostAudited(one.host, one))
         description = emit._progress.tasks[0].description
     assert "left: gpu08" in description
     assert "2 desired" in description

@@ -11,9 +11,9 @@ from hostwright.audit.fleetaudit import (
     LayerStatus,
     NotChecked,
     Reading,
-    Record,
-    Spread,
+    ReleaseRecord,
     Status,
+    ValueSpread,
 )
 from hostwright.audit.hardware.gpu import EccCounts, Gpu
 from hostwright.standard.roles.driver.xids.events import event
@@ -45,13 +45,13 @@ def host(name: str, status: Status = "desired", *, layers: dict[str, LayerStatus
         Reading("base", "kernel", "5.10.0-28", None, "d"),
     )
     values = {"layers": found, "readings": readings, "gpus": (CARD,), "groups": ("rack3",)}
-    values["record"] = Record("tensorflow-2.9", AT, "run-1", "ada@desk")
+    values["record"] = ReleaseRecord("tensorflow-2.9", AT, "run-1", "ada@desk")
     return HostAudit(name, "tensorflow-2.9", AT, status, **{**values, **more})
 
 
 def fleet(*hosts: HostAudit) -> FleetAudit:
     """An audit of these hosts, or of one in each state."""
-    spread = Spread(
+    spread = ValueSpread(
         "base", "kernel", "d", (("5.10.0-28", ("gpu01", "gpu02")), ("5.10.0-27", ("gpu03",))), "5.10.0-28", ("gpu03",)
     )
     return FleetAudit(AT, "inventory", hosts or EACH, (spread,), 1.5)

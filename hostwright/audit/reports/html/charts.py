@@ -27,7 +27,7 @@ Mark = tuple[float, str]  #: where on an axis, and its label
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ChartBar:
     """A bar (``height`` > 0) with what it says when it is pointed at."""
 
     x: float
@@ -54,7 +54,7 @@ class Chart:
 
     title: str
     summary: str
-    shapes: tuple[Shape, ...]
+    shapes: tuple[ChartBar, ...]
     lines: tuple[ChartLine, ...]
     legend: tuple[tuple[str, str, str], ...]
     days: tuple[Mark, ...]
@@ -62,7 +62,7 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
-class ChartGround:
+class PlotArea:
     """The plane of a chart: days from left to right, hosts from the bottom up."""
 
     start: date
@@ -84,7 +84,7 @@ class ChartGround:
         return round(HEIGHT - BOTTOM - hosts * (HEIGHT - TOP - BOTTOM) / self.top, 2)
 
     @classmethod
-    def of(cls, days: Sequence[date], most: int) -> ChartGround:
+    def of(cls, days: Sequence[date], most: int) -> PlotArea:
         """A plane for these days and at most so many hosts; marks are at round numbers, four at the most."""
         step = next(
             digit * 10**power for power in range(12) for digit in (1, 2, 5) if digit * 10**power * 4 >= max(most, 1)
@@ -150,8 +150,8 @@ def _states(days: Sequence[date], points: Sequence[TrendPoint]) -> Iterable[Char
 
 def _stack(title: str, days: Sequence[date], points: Sequence[TrendPoint], statuses: Sequence[str]) -> Chart:
     totals = [sum(point.counts.get(status, 0) for status in statuses) for point in points]
-    ground = ChartGround.of(days, max(totals))
-    shapes: list[Shape] = []
+    ground = PlotArea.of(days, max(totals))
+    shapes: list[ChartBar] = []
     for day, point in zip(days, points, strict=True):
         width = min(BAR, ground.slot * 0.8)
         below, x = 0, round(ground.x(day) + (ground.slot - width) / 2, 2)
@@ -160,7 +160,7 @@ def _stack(title: str, days: Sequence[date], points: Sequence[TrendPoint], statu
             if hosts > 0:
                 y = ground.y(below + hosts)
                 tooltip = f"{day.isoformat()}: {_hosts(hosts)} {WORDS[status]}"  # type: ignore[index]
-                shapes.append(Shape(x, y, round(width, 2), round(ground.y(below) - y, 2), f"f-{status}", tooltip))
+                shapes.append(ChartBar(x, y, round(width, 2), round(ground.y(below) - y, 2), f"f-{status}", tooltip))
                 below += hosts
     present = [
         status for status in STATUSES if status in statuses and any(point.counts.get(status) for point in points)
@@ -196,7 +196,7 @@ def _movement(points: Sequence[TrendPoint], reading: str) -> int:
 
 def _versions(days: Sequence[date], points: Sequence[TrendPoint], reading: str) -> Chart:
     series = _series(points, reading)
-    ground = ChartGround.of(days, max(max(hosts) for hosts in series.values()))
+    ground = PlotArea.of(days, max(max(hosts) for hosts in series.values()))
     lines = tuple(
         ChartLine(f"k{number}", _steps(ground, days, hosts), line(value, 40) or "nothing", hosts[-1])
         for number, (value, hosts) in enumerate(series.items())
@@ -220,17 +220,17 @@ def _series(points: Sequence[TrendPoint], reading: str) -> Mapping[str, list[int
     return series
 
 
-def _steps(ground: ChartGround, days: Sequence[date], hosts: Sequence[int]) -> str:
+def _steps(ground: PlotArea, days: Sequence[date], hosts: Sequence[int]) -> str:
     """A path that stays at a day's number until the next day with an audit."""
     path = [f"M{ground.x(days[0])} {ground.y(hosts[0])}"]
     path += [f"H{ground.x(day)}V{ground.y(number)}" for day, number in zip(days[1:], hosts[1:], strict=True)]
     return "".join([*path, f"H{WIDTH - RIGHT}"])
 
 
-def _day(ground: ChartGround, day: date, series: Mapping[str, Sequence[int]], number: int) -> Shape:
+def _day(ground: PlotArea, day: date, series: Mapping[str, Sequence[int]], number: int) -> ChartBar:
     """An invisible bar over a day that says its numbers."""
     counts = [
         f"{line(value, 40) or 'nothing'}: {_hosts(hosts[number])}" for value, hosts in series.items() if hosts[number]
     ]
     title = "\n".join([day.isoformat(), *counts])
-    return Shape(ground.x(day), TOP, round(ground.slot, 2), HEIGHT - TOP - BOTTOM, "hit", title)
+    return ChartBar(ground.x(day), TOP, round(ground.slot, 2), HEIGHT - TOP - BOTTOM, "hit", title)

@@ -32,7 +32,7 @@ GPU_FIELDS = (
 )  # fmt: skip
 
 
-class Table:
+class ValueTable:
     """Values that are kept once: asked for a value, it gives the value's place."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Details:
     def __init__(self, audit: FleetAudit, ages: Ages):
         self._ages = ages
         self._layers = audit.layers
-        self._shapes, self._rules, self._shared = Table(), Table(), Table()
+        self._shapes, self._rules, self._shared = ValueTable(), ValueTable(), ValueTable()
 
     def of(self, hosts: Sequence[HostAudit]) -> dict[str, Any]:
         """Everything that the page's script reads."""

@@ -20,7 +20,7 @@ from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.html.charts import HEIGHT, WIDTH, history
 from hostwright.audit.reports.html.data import details
-from hostwright.audit.reports.html.matrix import STATUSES, Fold, matrix, met, tiles, worst_first
+from hostwright.audit.reports.html.matrix import STATUSES, FoldedRow, matrix, met, tiles, worst_first
 from hostwright.audit.reports.html.spreads import alike, comparisons
 from hostwright.audit.reports.html.text import embedded, folded, moment, name
 from hostwright.audit.reports.table import SHOWN, WORDS
@@ -80,7 +80,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(width=WIDTH, height=HEIGHT, words=WORDS, shown=SHOWN, statuses=STATUSES)
-    environment.tests["folded"] = lambda row: isinstance(row, Fold)
+    environment.tests["folded"] = lambda row: isinstance(row, FoldedRow)
     return environment
 
 

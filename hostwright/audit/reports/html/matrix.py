@@ -46,7 +46,7 @@ class MatrixRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
+class FoldedRow:
     """Hosts that are alike, in one row; ``rows`` are theirs."""
 
     number: int
@@ -84,7 +84,7 @@ def _natural(host: HostAudit) -> list[tuple[int, str]]:
     return [(int(part), "") if _NUMBER.fullmatch(part) else (0, part) for part in _NUMBER.split(host.host)]
 
 
-def matrix(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages) -> list[MatrixRow | Fold]:
+def matrix(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages) -> list[MatrixRow | FoldedRow]:
     """The rows of the matrix; ``hosts`` are the audit's in the page's order."""
     stacks = {host.stack for host in hosts}
     layers = audit.layers
@@ -102,7 +102,7 @@ def _likeness(row: MatrixRow, host: HostAudit, index: int) -> tuple[object, ...]
     return ("calm", row.stack, statuses) if calm and not (host.findings or host.notes) else (index,)
 
 
-def _fold_healthy(groups: Iterable[list[MatrixRow]]) -> Iterator[MatrixRow | Fold]:
+def _fold_healthy(groups: Iterable[list[MatrixRow]]) -> Iterator[MatrixRow | FoldedRow]:
     number = 0
     for rows in groups:
         if len(rows) < FOLD_FROM:
@@ -113,7 +113,7 @@ def _fold_healthy(groups: Iterable[list[MatrixRow]]) -> Iterator[MatrixRow | Fol
             MatrixRow(row.index, row.host, row.status, row.cells, row.stack, row.what, row.since, number)
             for row in rows
         )
-        yield Fold(number, folded([row.host for row in rows]), "desired", rows[0].cells, members)
+        yield FoldedRow(number, folded([row.host for row in rows]), "desired", rows[0].cells, members)
 
 
 def _row(index: int, host: HostAudit, layers: Sequence[str], ages: Ages, *, stack: str) -> MatrixRow:

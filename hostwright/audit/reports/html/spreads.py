@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hostwright.audit.fleetaudit import Spread
+from hostwright.audit.fleetaudit import ValueSpread
 from hostwright.audit.reports.html.text import first, folded, line, name
 
 VALUES = 8  #: of one reading that are listed; serial numbers and the like have as many as there are hosts
@@ -38,7 +38,7 @@ class Comparison:
     more_values: int = 0
 
 
-def comparisons(spreads: Iterable[Spread], order: Sequence[str]) -> list[Comparison]:
+def comparisons(spreads: Iterable[ValueSpread], order: Sequence[str]) -> list[Comparison]:
     """The readings in which hosts differ, those with a majority and few outliers first: the likeliest mistakes."""
     places = {host: place for place, host in enumerate(order)}
     compared = [_comparison(spread, places) for spread in spreads if len(spread.values) > 1]
@@ -48,7 +48,7 @@ def comparisons(spreads: Iterable[Spread], order: Sequence[str]) -> list[Compari
     )
 
 
-def alike(spreads: Iterable[Spread]) -> list[tuple[str, str, str, int]]:
+def alike(spreads: Iterable[ValueSpread]) -> list[tuple[str, str, str, int]]:
     """The readings in which hosts do not differ: what, among whom, value, hosts."""
     return [
         (f"{name(spread.layer)} {name(spread.name)}", name(spread.among), line(value) or "nothing", len(hosts))
@@ -58,7 +58,7 @@ def alike(spreads: Iterable[Spread]) -> list[tuple[str, str, str, int]]:
     ]
 
 
-def _comparison(spread: Spread, places: Mapping[str, int]) -> Comparison:
+def _comparison(spread: ValueSpread, places: Mapping[str, int]) -> Comparison:
     total = sum(len(hosts) for _, hosts in spread.values)
     shown, more = first(spread.values, VALUES)
     shares: list[ValueShare] = []

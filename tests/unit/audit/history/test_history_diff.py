@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from hostwright.audit.fleetaudit import Reading
-from hostwright.audit.history import Changed, Diff, History
+from hostwright.audit.history import FleetChange, FleetDiff, History
 from tests.unit.audit.history.test_history import CARD_1, CUDA, LINK, XID, audit, driver, filled, host, on, unread
 
 OLD = (driver("470.182.03"), CUDA)
 
 
-def changed(diff: Diff) -> list[tuple[str, str | None, str | None, tuple[str, ...]]]:
+def changed(diff: FleetDiff) -> list[tuple[str, str | None, str | None, tuple[str, ...]]]:
     return [(one.kind, one.before, one.after, one.hosts) for one in diff.changes if one.kind != "layer"]
 
 
@@ -21,7 +21,7 @@ def test_equal_changes_of_many_hosts_are_one(tmp_path: Path):
     before = audit(0, *(host(name, readings=OLD) for name in names), host("gpu99"))
     history = filled(tmp_path, before, audit(5, *(host(name) for name in names), host("gpu99")))
     diff = history.diff("inventory", on(1))
-    assert diff.changes == (Changed("reading", "driver", "loaded", "470.182.03", "470.256.02", tuple(names)),)
+    assert diff.changes == (FleetChange("reading", "driver", "loaded", "470.182.03", "470.256.02", tuple(names)),)
     assert (diff.since, diff.until) == (on(0), on(5))
     assert diff.values == diff.changes
 
@@ -92,9 +92,9 @@ def test_a_diff_from_before_the_first_audit_begins_with_it(tmp_path: Path):
 
 
 def test_a_diff_without_two_audits_is_empty(tmp_path: Path):
-    assert History(tmp_path).diff("inventory", on(0)) == Diff()
+    assert History(tmp_path).diff("inventory", on(0)) == FleetDiff()
     history = filled(tmp_path, audit(0, host(), unread("gpu02")))
-    assert history.diff("inventory", on(3)) == Diff(on(0), on(0), unread=("gpu02",))
+    assert history.diff("inventory", on(3)) == FleetDiff(on(0), on(0), unread=("gpu02",))
 
 
 def test_a_trend_counts_the_hosts_of_each_day_by_status_and_version(tmp_path: Path):

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.audit.fleetaudit import Deviation, FleetAudit, HostAudit, NotChecked, Reading, Spread
+from hostwright.audit.fleetaudit import Deviation, FleetAudit, HostAudit, NotChecked, Reading, ValueSpread
 from hostwright.audit.hardware.gpu import Gpu, GpuLink, GpuProcess
 from hostwright.audit.reports.html import charts as html_charts
 from hostwright.audit.reports.html import data as html_data
-from hostwright.audit.reports.html.charts import OTHERS, ChartGround, history
+from hostwright.audit.reports.html.charts import OTHERS, PlotArea, history
 from hostwright.audit.reports.html.html import PAGE, SCRIPTS, STYLES, digest, render_html
-from hostwright.audit.reports.html.matrix import Fold, matrix, met, tiles, worst_first
+from hostwright.audit.reports.html.matrix import FoldedRow, matrix, met, tiles, worst_first
 from hostwright.audit.reports.html.spreads import comparisons
 from hostwright.audit.reports.html.text import TEXT_CHARACTERS, clean, embedded, folded, moment
 from hostwright.audit.reports.trend import TrendPoint
@@ -126,10 +126,10 @@ def test_alike_healthy_hosts_fold_and_those_of_whom_something_is_to_be_said_do_n
     locked = host("gpu08", notes=("locked by ada",))
     audit = fleet(*well, warned, locked)
     rows = matrix(audit, worst_first(audit.hosts), {})
-    folds = [row for row in rows if isinstance(row, Fold)]
+    folds = [row for row in rows if isinstance(row, FoldedRow)]
     assert [(fold.hosts, len(fold.rows)) for fold in folds] == [("gpu[01-05]", 5)]
-    assert {row.host for row in rows if not isinstance(row, Fold)} == {"gpu07", "gpu08"}
-    assert not [row for row in matrix(fleet(*well[:2]), well[:2], {}) if isinstance(row, Fold)]
+    assert {row.host for row in rows if not isinstance(row, FoldedRow)} == {"gpu07", "gpu08"}
+    assert not [row for row in matrix(fleet(*well[:2]), well[:2], {}) if isinstance(row, FoldedRow)]
 
 
 def test_a_layer_that_a_host_does_not_have_is_not_called_well():
@@ -263,7 +263,7 @@ def said_everywhere(text: str) -> FleetAudit:
         gpus=(Gpu(0, text, text, text, text, text, slowdowns=(text,), processes=(GpuProcess(1, text, text),)),),
         not_checked=(NotChecked(text, text, text),),
     )  # fmt: skip
-    spread = Spread(text, text, text, ((text, (text,)), (f"{text}2", ("b",))), text, ("b",))
+    spread = ValueSpread(text, text, text, ((text, (text,)), (f"{text}2", ("b",))), text, ("b",))
     return FleetAudit(text, text, (one, host("b")), (spread, replace(spread, values=spread.values[:1])))
 
 
@@ -328,9 +328,9 @@ def test_an_audit_of_nobody_is_a_page():
 
 
 def test_outliers_are_named_the_fewest_first_and_can_be_opened():
-    kernel = Spread("base", "kernel", "d", (("5.10", ("a", "b", "c")), ("5.4", ("d",))), "5.10", ("d",))
-    draw = Spread("base", "BIOS", "", (("1", ("a", "b")), ("2", ("c", "d"))), "", ())
-    equal = Spread("base", "memory", "", (("1", ("a",)),), "1", ())
+    kernel = ValueSpread("base", "kernel", "d", (("5.10", ("a", "b", "c")), ("5.4", ("d",))), "5.10", ("d",))
+    draw = ValueSpread("base", "BIOS", "", (("1", ("a", "b")), ("2", ("c", "d"))), "", ())
+    equal = ValueSpread("base", "memory", "", (("1", ("a",)),), "1", ())
     found = comparisons((draw, equal, kernel), ["d", "c", "b", "a"])
     assert [one.reading for one in found] == ["kernel", "BIOS"]
     assert [(share.value, share.role, share.openable) for share in found[0].shares] == [
@@ -341,7 +341,7 @@ def test_outliers_are_named_the_fewest_first_and_can_be_opened():
 
 def test_many_values_of_one_reading_are_cut():
     values = tuple((f"v{number}", (f"h{number}",)) for number in range(30))
-    assert comparisons((Spread("gpu", "serial", "", values, "", ()),), [])[0].more_values == 22
+    assert comparisons((ValueSpread("gpu", "serial", "", values, "", ()),), [])[0].more_values == 22
 
 
 def points(*counts: dict[str, int]) -> tuple[TrendPoint, ...]:
@@ -397,7 +397,7 @@ def test_days_that_are_none_are_left_out_and_the_others_sorted():
 @given(st.integers(0, 10**6), st.integers(1, 800))
 def test_axes_have_few_round_marks_that_hold_every_value(most, days):
     first = DAY.date()
-    ground = ChartGround.of([first, first.fromordinal(first.toordinal() + days - 1)], most)
+    ground = PlotArea.of([first, first.fromordinal(first.toordinal() + days - 1)], most)
     assert ground.top >= most
     assert 2 <= len(ground.host_marks()) <= 5
     assert 1 <= len(ground.day_marks()) <= 4

@@ -24,7 +24,7 @@ T = TypeVar("T")
 TREND_DAYS = 90  #: in the charts of the HTML report
 
 
-class Memory:
+class AuditStore:
     """The history and the stored facts of one inventory. ``warn`` is told, once, when they cannot be kept."""
 
     def __init__(self, roster: Roster, secrets: Sequence[Secret], warn: Callable[[str], None]):
