@@ -1,4 +1,4 @@
-// The details of one host, part by part, what wants attention first.
+// The details of one host, part by part, problems first.
 
 const lasting = (since) => (since ? make("span", { class: "since" }, `since ${since}`) : null);
 const layerName = (layer) => make("span", { class: "layer" }, layer);
@@ -9,9 +9,9 @@ function facts(host) {
   const standIns = data.shared[host.standIns];
   const rows = [
     ["stack", said(host.stack)],
-    ["looked at", host.at],
+    ["audited", host.at],
     ["groups", groups.length ? said(groups.join(", ")) : null],
-    ["last good run", host.record ? [said(stack), `, ${at}, by `, said(operator), ", run ", said(run)] : "none is recorded"],
+    ["last good run", host.record ? [said(stack), `, ${at}, by `, said(operator), ", run ", said(run)] : "none recorded"],
     ["stand-ins", standIns.length ? said(standIns.join(", ")) : null],
   ];
   return make("dl", { class: "facts" }, rows.filter(([, value]) => value).map(([key, value]) =>
@@ -36,7 +36,7 @@ function finding([rule, evidence, since]) {
     make("p", { class: "cure" }, make("b", {}, "What to do: "), `${cure}.`),
     evidence.length ? make("ul", { class: "evidence", "aria-label": "Evidence" },
       evidence.map((line) => make("li", {}, make("bdi", {}, line)))) : null,
-    make("footer", {}, provision ? "invoke provision mends it" : "provision does not mend it",
+    make("footer", {}, make("code", {}, "invoke provision"), provision ? " fixes it" : " does not fix it",
       make("span", { class: "link" }, "more in ", make("code", {}, link))));
 }
 
@@ -47,8 +47,8 @@ function deviation([layer, what, have, want, why, since]) {
       make("span", { class: "to", "aria-hidden": "true" }, "→"), make("span", { class: "hidden" }, " want "), said(want)));
 }
 
-function xid([number, bus, at, text, count, told]) {
-  const [meaning, action] = data.shared[told];
+function xid([number, bus, at, text, count, advice]) {
+  const [meaning, action] = data.shared[advice];
   const times = count > 1 ? `, ${count} times` : "";
   return make("article", { class: "xid", "data-layer": "gpu" },
     make("header", {}, make("h4", {}, `Xid ${number}`), make("span", { class: "soft" }, `on ${bus}${times}${at ? `, last ${at}` : ""}`)),
@@ -57,7 +57,7 @@ function xid([number, bus, at, text, count, told]) {
     text ? make("ul", { class: "evidence" }, make("li", {}, make("bdi", {}, text))) : null);
 }
 
-/** Checks that could not run, once a reason. */
+/** Checks that could not be made, by reason. */
 function notChecked(host) {
   const reasons = new Map();
   for (const [layer, check, reason] of data.shared[host.notChecked]) {
@@ -78,7 +78,7 @@ function readings(host) {
   const shape = data.shapes[host.shape];
   const groups = Map.groupBy
     ? Map.groupBy(shape.keys(), (place) => shape[place][0])
-    : shape.reduce((found, [layer], place) => found.set(layer, [...(found.get(layer) || []), place]), new Map());
+    : shape.reduce((places, [layer], place) => places.set(layer, [...(places.get(layer) || []), place]), new Map());
   return [...groups].map(([layer, places]) => {
     const rows = places.map((place) => {
       const [, name, want] = shape[place];
@@ -99,12 +99,12 @@ function contentOf(host) {
     host.sentence ? make("p", { class: "notice sentence" }, make("b", {}, "Could not be read. "), make("bdi", {}, host.sentence)) : null,
     (host.notes || []).map((note) => make("p", { class: "notice" }, make("bdi", {}, note))),
     layersOf(host),
-    calm ? make("p", { class: "empty" }, "Nothing differs from the stack, and no known failure was recognised.") : null,
+    calm ? make("p", { class: "empty" }, "Nothing differs from the stack, and no known failure was found.") : null,
     part("Known failures", "findings", findings.length ? [findings.map(finding), leftOut(host, "findings")] : null, findings.length),
     part("Not as desired", "deviations", deviations.length ? [deviations.map(deviation), leftOut(host, "deviations")] : null, deviations.length),
     part("Xids", "xids", xids.length ? [xids.map(xid), leftOut(host, "xids")] : null, xids.length),
     gpuPart(host),
-    part("Could not be checked", "checks", checks ? [make("p", { class: "soft" }, "This says nothing about the host."), checks, leftOut(host, "notChecked")] : null),
+    part("Not checked", "checks", checks ? [make("p", { class: "soft" }, "These checks could not be made; they are not problems of the host."), checks, leftOut(host, "notChecked")] : null),
     part("Values", "readings", (host.have || []).length ? [readings(host), leftOut(host, "readings")] : null, (host.have || []).length),
     part("About", "about", facts(host)),
   ];

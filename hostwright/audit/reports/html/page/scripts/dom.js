@@ -1,10 +1,10 @@
 "use strict";
 
-// Builds elements. Text goes in as text nodes only, so that nothing a host said is ever read as HTML.
+// Builds elements. Text is only added as text nodes, so that nothing from a host is ever parsed as HTML.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 
-/** An element with attributes and children; strings become text, null is left out. */
+/** An element with attributes and children; strings become text, null is skipped. */
 function make(tag, attributes, ...children) {
   const element = document.createElement(tag);
   for (const [key, value] of Object.entries(attributes || {})) {
@@ -14,26 +14,26 @@ function make(tag, attributes, ...children) {
   return element;
 }
 
-/** What a host said: kept apart from the words around it, whatever direction its letters run in. */
+/** Text from a host, isolated from the words around it, whatever its writing direction. */
 function said(text, empty = "nothing") {
   return text === "" ? make("i", { class: "soft" }, empty) : make("bdi", { class: "said" }, text);
 }
 
-/** A status as sign and word. */
+/** A status as symbol and word. */
 function badge(status, word) {
   const [sign, short] = data.statuses[status];
   return make("span", { class: `badge s-${status}` },
     make("span", { class: "sign", "aria-hidden": "true" }, sign), ` ${word || short}`);
 }
 
-/** A titled part of the panel; nothing when there is nothing in it. */
+/** A part of the panel with a title; null when it is empty. */
 function part(title, key, content, count) {
   if (!content || (Array.isArray(content) && content.length === 0)) return null;
   const heading = make("h3", {}, title, count ? make("span", { class: "count" }, String(count)) : null);
   return make("section", { "data-part": key }, heading, content);
 }
 
-/** A table with these column heads; the first cell of a row is its head. */
+/** A table with these column heads; the first cell of each row is its head. */
 function table(heads, rows, kind = "plain") {
   const cells = (row) => row.map((cell, place) =>
     place === 0 ? make("th", { scope: "row" }, cell) : make("td", {}, cell));
@@ -45,5 +45,5 @@ function table(heads, rows, kind = "plain") {
 
 function leftOut(host, key) {
   const more = host.cut && host.cut[key];
-  return more ? make("p", { class: "soft" }, `… and ${more.toLocaleString("en")} more, left out of this page`) : null;
+  return more ? make("p", { class: "soft" }, `… and ${more.toLocaleString("en")} more, not included in this page`) : null;
 }

@@ -1,4 +1,4 @@
-// Which hosts are shown: by words, by state, by known failure. Folded rows open when only a part of them matches.
+// Which hosts are shown: by words, by status, by known failure. A folded row opens when only some of its hosts match.
 
 const rows = [...document.querySelectorAll("tr.row")];
 const folds = [...document.querySelectorAll("tr.fold")];
@@ -7,7 +7,7 @@ const tiles = [...document.querySelectorAll(".tile")];
 const chips = [...document.querySelectorAll(".chip")];
 const wantedOnly = { status: "", rule: "" };
 
-/** All words by which a host can be found. */
+/** All words that the filter searches for a host. */
 function wordsOf(host) {
   const statuses = data.shared[host.layers];
   const [, short, long] = data.statuses[host.status];
@@ -28,32 +28,32 @@ function matches(place, words) {
     && words.every((word) => searched[place].includes(word));
 }
 
-/** A folded row stays as it is when all its hosts match; else those that match stand for themselves. */
-function showFold(fold, found) {
+/** A folded row stays folded when all its hosts match; otherwise those that match get rows of their own. */
+function showFold(fold, matching) {
   const members = rows.filter((row) => row.dataset.fold === fold.dataset.number);
-  const hits = members.filter((row) => found.has(Number(row.dataset.host)));
+  const hits = members.filter((row) => matching.has(Number(row.dataset.host)));
   const whole = hits.length === members.length;
   const open = fold.querySelector(".unfold").getAttribute("aria-expanded") === "true";
   fold.hidden = !whole;
   for (const row of members) {
     row.hidden = false;
-    row.classList.toggle("shown", whole ? open : found.has(Number(row.dataset.host)));
+    row.classList.toggle("shown", whole ? open : matching.has(Number(row.dataset.host)));
   }
 }
 
 function applyFilter() {
   const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = new Set(data.hosts.keys());
-  for (const place of found) if (!matches(place, words)) found.delete(place);
-  for (const row of rows) if (!row.dataset.fold) row.hidden = !found.has(Number(row.dataset.host));
-  for (const fold of folds) showFold(fold, found);
-  document.getElementById("nothing").hidden = found.size > 0 || data.hosts.length === 0;
+  const matching = new Set(data.hosts.keys());
+  for (const place of matching) if (!matches(place, words)) matching.delete(place);
+  for (const row of rows) if (!row.dataset.fold) row.hidden = !matching.has(Number(row.dataset.host));
+  for (const fold of folds) showFold(fold, matching);
+  document.getElementById("nothing").hidden = matching.size > 0 || data.hosts.length === 0;
   const all = data.hosts.length.toLocaleString("en");
-  const of = found.size === data.hosts.length ? all : `${found.size.toLocaleString("en")} of ${all}`;
+  const of = matching.size === data.hosts.length ? all : `${matching.size.toLocaleString("en")} of ${all}`;
   document.getElementById("shown").textContent = `${of} host${data.hosts.length === 1 ? "" : "s"}`;
 }
 
-/** One button of a group is pressed at a time; pressing it again lets it go. */
+/** At most one button of a group is pressed; pressing it again releases it. */
 function choose(kind, buttons, value) {
   wantedOnly[kind] = wantedOnly[kind] === value ? "" : value;
   for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset[kind] === wantedOnly[kind]));

@@ -1,4 +1,4 @@
-// The cards of a host: who they are, and how they are, a column a card; what all cards share is told once.
+// The cards of a host, one column for each card; values that all cards share are shown once.
 
 const UNKNOWN = "–";
 
@@ -20,21 +20,21 @@ function links(value) {
   return down.length ? `${total - down.length} of ${total}; down: ${down.join(", ")}` : `${total} of ${total}`;
 }
 
-/** What is told of each card: label, text, and whether it wants attention. Errors: uncorrected / corrected. */
+/** The values of each card: label, text, and whether it needs attention. Errors: uncorrected / corrected. */
 const LINES = [
   ["model", (g) => known(g.model)],
   ["VBIOS", (g) => known(g.vbios)],
   ["memory", (g) => gibibytes(g.memory)],
   ["memory used", (g) => gibibytes(g.used)],
-  ["PCIe generation, now/most", (g) => ofMost(g.generation, g.generationMax)],
-  ["PCIe lanes, now/most", (g) => ofMost(g.width, g.widthMax), (g) => g.width !== null && g.width < g.widthMax],
+  ["PCIe generation, current/maximum", (g) => ofMost(g.generation, g.generationMax)],
+  ["PCIe lanes, current/maximum", (g) => ofMost(g.width, g.widthMax), (g) => g.width !== null && g.width < g.widthMax],
   ["PCIe replays", (g) => known(g.replays)],
   ["ECC", (g) => onOff(g.ecc), (g) => g.ecc === false],
-  ["ECC errors now, u/c", (g) => pair(g.volatile), (g) => positive(g.volatile, 1)],
-  ["ECC errors ever, u/c", (g) => pair(g.aggregate), (g) => positive(g.aggregate, 1)],
-  ["retired pages, double/single", (g) => pair(g.retired), (g) => positive(g.retired, 1)],
+  ["ECC errors since driver load, uncorr./corr.", (g) => pair(g.volatile), (g) => positive(g.volatile, 1)],
+  ["ECC errors in total, uncorr./corr.", (g) => pair(g.aggregate), (g) => positive(g.aggregate, 1)],
+  ["retired pages, double/single bit", (g) => pair(g.retired), (g) => positive(g.retired, 1)],
   ["retirement pending", (g) => yes(g.retirementPending), (g) => g.retirementPending],
-  ["remapped rows, u/c", (g) => pair(g.remapped), (g) => positive(g.remapped, 1)],
+  ["remapped rows, uncorr./corr.", (g) => pair(g.remapped), (g) => positive(g.remapped, 1)],
   ["remap pending", (g) => yes(g.remapPending), (g) => g.remapPending],
   ["remap failed", (g) => yes(g.remapFailed), (g) => g.remapFailed],
   ["temperature", (g) => known(g.temperature, " °C"),
@@ -42,7 +42,7 @@ const LINES = [
   ["slows down at", (g) => known(g.temperatureSlowdown, " °C")],
   ["power", (g) => (g.power === null ? UNKNOWN : `${Math.round(g.power)} W`)],
   ["power limit", (g) => (g.powerLimit === null ? UNKNOWN : `${Math.round(g.powerLimit)} W`)],
-  ["state", (g) => known(g.performance)],
+  ["performance state", (g) => known(g.performance)],
   ["slowed down by", (g) => g.slowdowns.join(", ") || UNKNOWN],
   ["persistence", (g) => onOff(g.persistence)],
   ["NVLinks up", (g) => links(g.links), (g) => g.links !== null && g.links[1].length > 0],
@@ -54,21 +54,21 @@ function valueCell(text, bad, span) {
   return make("td", attributes, bad ? make("span", { class: "sign" }, "! ") : null, make("bdi", {}, text));
 }
 
-/** One line of the comparison; equal cards share one cell, and what no card tells is left out. */
+/** One row of the comparison: a value that is equal on all cards fills one cell; one that no card reports is left out. */
 function comparedLine([label, text, wrong], cards) {
   const texts = cards.map(text);
   const bads = cards.map((card) => Boolean(wrong && wrong(card)));
-  if (texts.every((one) => one === UNKNOWN)) return null;
-  const same = texts.every((one, place) => one === texts[0] && bads[place] === bads[0]);
+  if (texts.every((value) => value === UNKNOWN)) return null;
+  const same = texts.every((value, place) => value === texts[0] && bads[place] === bads[0]);
   const cells = same
     ? valueCell(texts[0], bads[0], cards.length)
-    : texts.map((one, place) => valueCell(one, bads[place], 1));
+    : texts.map((value, place) => valueCell(value, bads[place], 1));
   return make("tr", {}, make("th", { scope: "row" }, label), cells);
 }
 
 function comparedCards(cards) {
   const heads = cards.map((card) => make("th", { scope: "col" }, String(card.index)));
-  return make("div", { class: "frame wide", tabindex: "0", role: "region", "aria-label": "How the cards are" },
+  return make("div", { class: "frame wide", tabindex: "0", role: "region", "aria-label": "Values of the cards" },
     make("table", { class: "compared" },
       make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "card"), heads)),
       make("tbody", {}, LINES.map((line) => comparedLine(line, cards)))));

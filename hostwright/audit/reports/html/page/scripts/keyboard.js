@@ -1,10 +1,10 @@
-// Keys: / filter, Escape close or clear, arrows from host to host.
+// Keys: / goes to the filter, Escape closes the details or clears the filter, arrows move between hosts.
 
 const typing = (target) => target instanceof HTMLInputElement;
 
-/** The names and folded rows that are on the page now, from top to bottom. */
+/** The buttons of the hosts and folded rows that are visible, from top to bottom. */
 function stops() {
-  return [...document.querySelectorAll("#matrix .open, #matrix .unfold")].filter((one) => one.getClientRects().length > 0);
+  return [...document.querySelectorAll("#matrix .open, #matrix .unfold")].filter((button) => button.getClientRects().length > 0);
 }
 
 const MOVES = {

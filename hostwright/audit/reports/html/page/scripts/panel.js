@@ -14,7 +14,7 @@ function head(host) {
     close);
 }
 
-/** Mark whose details are shown, in the matrix and in the page's address. */
+/** Mark the host whose details are shown, in the matrix and in the page's address. */
 function mark(place) {
   for (const row of document.querySelectorAll("tr.current")) {
     row.classList.remove("current");
@@ -29,7 +29,7 @@ function mark(place) {
   try {
     history.replaceState(null, "", address);
   } catch {
-    // a page without an address of its own, as in a frame, has none to be kept
+    // a page without its own address, as in a frame, cannot keep it
   }
 }
 
@@ -49,12 +49,12 @@ function openPanel(place, layer, opener) {
   if (layer !== undefined) showLayer(data.layers[layer]);
 }
 
-/** Lead the eye to what is said of a layer: a failure, a difference, else its values. */
+/** Scroll to a layer in the details: to its failures or differences, otherwise to its values. */
 function showLayer(layer) {
-  const found = [...panel.querySelectorAll("[data-layer]")].filter((one) => one.dataset.layer === layer);
-  const target = found[0] || (layer === "gpu" && panel.querySelector("[data-part=gpu]"));
+  const parts = [...panel.querySelectorAll("[data-layer]")].filter((element) => element.dataset.layer === layer);
+  const target = parts[0] || (layer === "gpu" && panel.querySelector("[data-part=gpu]"));
   if (!target) return;
-  for (const one of found) one.classList.add("lit");
+  for (const element of parts) element.classList.add("lit");
   target.scrollIntoView({ block: "start" });
 }
 
