@@ -188,7 +188,7 @@ class Fleet(Roster):
         self, members: Members, options: AuditOptions | None = None, *, password: Secret | None = None
     ) -> FleetAudit:
         """What hosts have and their known problems, kept in the history. Changes nothing on them."""
-        return self.auditor(members, options, password=password).look().audit
+        return self.auditor(members, options, password=password).audit().audit
 
     def history(self, members: Members, since: datetime | None = None) -> tuple[HostHistory, ...]:
         """What audits saw of hosts over time."""

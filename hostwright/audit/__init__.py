@@ -1,1 +1,1 @@
-"""See the fleet: what each host has and what it should have, its known problems, and since when."""
+"""Audits of a fleet: what each host has and should have, its known problems, and how long each has lasted."""

@@ -1,4 +1,4 @@
-"""Audit one host: one exec channel, no change, and whatever it answers ends in a value."""
+"""Audit one host: one exec channel, nothing is changed, and whatever the host answers gives a result, not an error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask
 from hostwright.transport.root.rootshell import RootShell
 
-#: for all answers of a host: a driver's report may take its own 30 s twice on a sick card, before it is given up
+#: for all answers of a host: on a faulty card the driver's report may run into its own limit of 30 s twice
 ANSWERS_TIMEOUT_S = 120.0
 
 Connect = Callable[[Member], RootShell]
@@ -24,13 +24,13 @@ Connect = Callable[[Member], RootShell]
 
 @dataclass(frozen=True, slots=True)
 class HostAudited(Event):
-    """A host was looked at, and this is what the audit says of it."""
+    """A host was audited, with this result."""
 
     audit: HostAudit
 
 
 def audit_host(member: Member, connect: Connect, *, sudo: bool = True) -> tuple[HostAudit, Facts | None]:
-    """What is so on a host, and the facts that say so; a host that cannot be read is ``unread``, never an error.
+    """The audit of a host and the facts behind it; a host that cannot be read is ``unread``, never an error.
 
     Raises ``Stopped`` when the operator ends the audit.
     """
@@ -45,11 +45,13 @@ def audit_host(member: Member, connect: Connect, *, sudo: bool = True) -> tuple[
 
 
 def judged(member: Member, facts: Facts, at: datetime) -> HostAudit:
-    """What facts say of a host, and not an error whatever a lying host put into them."""
+    """What these facts say about a host; never an error, whatever the host put into them."""
     try:
         return judge(member, facts, at)
-    except Exception as error:  # noqa: BLE001 - what one host answers must not keep the fleet from being seen
-        sentence = f"its answers cannot be judged ({type(error).__name__}: {error}); this is a defect worth reporting"
+    except Exception as error:  # noqa: BLE001 - the answers of one host must not stop the audit of the others
+        sentence = (
+            f"its answers could not be evaluated ({type(error).__name__}: {error}); this is a bug, please report it"
+        )
         return unread(member, sentence, at)
 
 

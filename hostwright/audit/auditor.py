@@ -1,4 +1,4 @@
-"""Many hosts audited side by side, over and over where that is wanted, and what was seen remembered."""
+"""Audit many hosts in parallel, once or repeatedly, and keep the results."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from hostwright.audit.reports.ages import Ages
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Members, Roster
 
-NEVER_SEEN = "no facts of it are stored yet: run invoke audit without --offline once"
-STOPPED = "it was not looked at: the audit was stopped"
+NEVER_SEEN = "no facts of this host are stored yet: run `invoke audit` once without --offline"
+STOPPED = "not audited: the audit was stopped"
 
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
     """How hosts are audited."""
 
-    sudo: bool = True  #: whether what needs root is asked as well
-    offline: bool = False  #: ask no host: judge the facts of the last audit by the stack as it is now
+    sudo: bool = True  #: whether probes that need root are run too
+    offline: bool = False  #: contact no host: compare the facts of the last audit with the stack as it is now
     at_once: int = 0  #: how many hosts at a time; 0 is as many as this machine can hold open
 
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """One audit of all hosts, since when things are so, and whether the operator stopped it in the midst."""
+    """One audit of all hosts, since when each status has lasted, and whether the operator stopped it partway."""
 
     audit: FleetAudit
     ages: Ages
@@ -41,7 +41,7 @@ class AuditResult:
 
 
 class Auditor:
-    """Looks at hosts, and remembers what it saw."""
+    """Audits hosts, and keeps the results."""
 
     def __init__(
         self,
@@ -57,24 +57,24 @@ class Auditor:
         self._roster, self._options = roster, options
         self._password, self._audience = password, audience
 
-    def look(self) -> AuditResult:
-        """One audit of all hosts, and since when things are so."""
+    def audit(self) -> AuditResult:
+        """Audit all hosts once."""
         offline, inventory = self._options.offline, str(self._roster.path)
         began, clock = now(), time.monotonic()
-        hosts, stopped = (self._stored(), False) if offline else self._asked()
+        hosts, stopped = (self._stored(), False) if offline else self._probed()
         took_s = 0.0 if offline else time.monotonic() - clock
         audit = fleet_audit(hosts, inventory=inventory, began=began, took_s=took_s, offline=offline)
         if not offline:
             self.memory.add(audit)
         return AuditResult(audit, self.memory.ages(), stopped)
 
-    def _asked(self) -> tuple[list[HostAudit], bool]:
+    def _probed(self) -> tuple[list[HostAudit], bool]:
         connections = Connections(self._password)
         by_name = self.members.by_name
         with self._audience.view(self.members) as emit:
 
             def audited(name: str) -> HostAudit:
-                return self._one(by_name[name], connections, emit)
+                return self._audit_one(by_name[name], connections, emit)
 
             results = on_each(tuple(by_name), audited, stop=connections.close, at_once=self._options.at_once)
         audits = {host.host: host for host in results.values}
@@ -85,7 +85,7 @@ class Auditor:
         ]
         return hosts, bool(results.stopped_because)
 
-    def _one(self, member: Member, connections: Connections, emit: Emit) -> HostAudit:
+    def _audit_one(self, member: Member, connections: Connections, emit: Emit) -> HostAudit:
         audit, facts = audit_host(member, connections.connect, sudo=self._options.sudo)
         if facts is not None:
             self.memory.keep(member.name, facts, datetime.fromisoformat(audit.at))
@@ -94,7 +94,7 @@ class Auditor:
         return audit
 
     def _stored(self) -> list[HostAudit]:
-        """The same hosts, by the facts that the last audit of each stored."""
+        """The same hosts, from the facts that the last audit of each stored."""
         hosts = []
         for member in self.members:
             stored = self.memory.facts(member.name)

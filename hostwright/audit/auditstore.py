@@ -1,4 +1,4 @@
-"""What an audit leaves on this machine: the history, and the facts for ``--offline``. No disk here stops an audit."""
+"""What audits leave on this machine: the history, and the facts for ``--offline``. A full disk here stops no audit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TREND_DAYS = 90  #: in the charts of the HTML report
 
 
 class AuditStore:
-    """The history and the stored facts of one inventory. ``warn`` is told, once, when they cannot be kept."""
+    """The history and the stored facts of one inventory. ``warn`` is called once if they cannot be used."""
 
     def __init__(self, roster: Roster, secrets: Sequence[Secret], warn: Callable[[str], None]):
         self._inventory = str(roster.path)
@@ -42,7 +42,7 @@ class AuditStore:
         return FactStore(state_root())
 
     def clean(self, audit: HostAudit) -> HostAudit:
-        """The audit of a host without secrets: a line of somebody's profile may hold a token."""
+        """The audit of a host without secrets: a line of a user's profile may hold a token."""
         text = self._redactor.text
         return replace(
             audit,
@@ -56,7 +56,7 @@ class AuditStore:
         )
 
     def add(self, audit: FleetAudit) -> None:
-        """Write an audit into the history; where that is not possible, say so once and go on."""
+        """Add an audit to the history; where that fails, warn once and go on."""
         self._try(lambda: self._history.add(audit))
 
     def keep(self, host: str, facts: Facts, at: datetime) -> None:
@@ -64,11 +64,11 @@ class AuditStore:
         self._try(lambda: self._facts.keep(self._inventory, host, at, facts, self._redactor))
 
     def facts(self, host: str) -> tuple[Facts, datetime] | None:
-        """The facts of the last audit of a host, and when they were seen. Raises ``InputError`` for a damaged file."""
+        """The facts of the last audit of a host, and when they were read. Raises ``InputError`` for a damaged file."""
         return self._facts.load(self._inventory, host)
 
     def ages(self) -> Ages:
-        """Since when each host is in its state; nothing where the history cannot be read."""
+        """Since when each host has had its status; empty where the history cannot be read."""
         return self._try(lambda: self._history.ages(self._inventory)) or {}
 
     def trend(self) -> Sequence[TrendPoint]:
@@ -81,5 +81,5 @@ class AuditStore:
         except (HostwrightError, OSError) as error:
             if not self._warned:
                 self._warned = True
-                self._warn(f"the history of audits cannot be kept: {error}. The audit goes on")
+                self._warn(f"the history of audits cannot be used: {error}. The audit continues")
             return None

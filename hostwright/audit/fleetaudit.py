@@ -1,4 +1,4 @@
-"""What an audit says, as values: of one host, and of the fleet. Reports, history and exit status read nothing else.
+"""The result of an audit as values, of one host and of the fleet. Reports, history and exit status use nothing else.
 
 Every string that came from a host is untrusted text: whoever prints it passes it through ``common.text.printable`` or
 the escaping of their own format.
@@ -13,30 +13,30 @@ from typing import Literal
 from hostwright.audit.hardware.gpu import Gpu, GpuEvent
 from hostwright.plan.roles.layers import one_order
 
-#: of everything below as JSON; a field that goes or changes its meaning raises it, a new field or status does not
+#: of everything below as JSON; removing a field or changing its meaning raises it, a new field or status does not
 SCHEMA = 1
 
 GPU_LAYER = "gpu"  #: the layer below all roles: cards, their links and memory
 
-#: unread: could not be looked at · failing: a grave failure is recognised though nothing differs from the stack ·
-#: drift: as desired at the last good run, now not · intent: what is desired has changed since the last good run ·
-#: differs: one of these two, and the record of an earlier Hostwright does not tell which ·
-#: new: never brought to a stack · desired: as desired
+#: unread: could not be read · failing: a known failure was recognised, though nothing differs from the stack ·
+#: drift: as desired at the last good run, now not · intent: the desired state has changed since the last good run ·
+#: differs: one of these two, but the record was written by an earlier Hostwright and does not tell which ·
+#: new: never provisioned with a stack · desired: as desired
 Status = Literal["unread", "failing", "drift", "differs", "intent", "new", "desired"]
-#: and of one layer also: warning: as desired, and something wants attention
+#: and of one layer also: warning: as desired, but something needs attention
 LayerStatus = Literal["unread", "failing", "drift", "differs", "intent", "new", "warning", "desired"]
 Why = Literal["drift", "differs", "intent", "new"]
 
-#: of the statuses of a host's layers the first in this order is the host's
+#: a host has the first status in this order that one of its layers has
 WORST_FIRST: tuple[LayerStatus, ...] = ("failing", "drift", "differs", "intent", "new", "unread", "warning", "desired")
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One value read on a host: ``have`` is empty where there is nothing.
+    """One value read on a host; ``have`` is empty where there is none.
 
-    ``want`` is what the stack pins, ``None`` where no stack does; then hosts are compared with each other, those with
-    equal ``among`` (the GPU's model for its VBIOS, the distribution for the kernel).
+    ``want`` is what the stack pins, or ``None`` where it pins nothing; then hosts with equal ``among`` are compared
+    with each other (the GPU's model for its VBIOS, the distribution for the kernel).
     """
 
     layer: str
@@ -53,7 +53,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """One state of a host that is not as desired, and why that is so."""
+    """One state of a host that is not as desired, and why."""
 
     layer: str
     what: str
@@ -64,10 +64,10 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A known failure that was recognised: ``evidence`` are the host's own lines that show it.
+    """A known failure that was recognised; ``evidence`` is the host's own output that shows it.
 
-    ``grave``: work fails or will fail; otherwise it wants attention. ``provision`` tells whether ``invoke provision``
-    mends it. ``link`` leads into the documentation.
+    ``grave``: work fails or will fail; otherwise it is a warning. ``provision``: whether ``invoke provision`` fixes it.
+    ``link`` leads to its section of the documentation.
     """
 
     rule: str
@@ -82,7 +82,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class NotChecked:
-    """A check that could not run, and why. It says nothing about the host."""
+    """A check that could not be made, and why. It says nothing about the host."""
 
     layer: str
     check: str
@@ -91,7 +91,7 @@ class NotChecked:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer of one host in one word."""
+    """One layer of one host, and its status."""
 
     name: str
     status: LayerStatus
@@ -109,7 +109,7 @@ class ReleaseRecord:
 
 @dataclass(frozen=True, slots=True)
 class HostAudit:
-    """One host as an audit saw it. ``at`` is when the host was looked at (UTC, ISO 8601).
+    """The audit of one host. ``at`` is when the host was read (UTC, ISO 8601).
 
     ``sentence`` says why a host could not be read, and is empty otherwise. ``notes`` are locks and drains.
     """
@@ -125,7 +125,7 @@ class HostAudit:
     findings: tuple[Finding, ...] = ()
     not_checked: tuple[NotChecked, ...] = ()
     gpus: tuple[Gpu, ...] = ()
-    xids: tuple[GpuEvent, ...] = ()  #: what cards reported in the last days
+    xids: tuple[GpuEvent, ...] = ()  #: what cards reported in recent days
     record: ReleaseRecord | None = None
     groups: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
@@ -134,10 +134,10 @@ class HostAudit:
 
 @dataclass(frozen=True, slots=True)
 class ValueSpread:
-    """How one value that no stack pins is spread over the hosts that can be compared.
+    """One value that no stack pins, over the hosts that can be compared.
 
-    ``values`` are value and hosts, the most common first. ``majority`` is that value when more than half of the hosts
-    have it, else empty; ``outliers`` are the hosts without it (nobody, where there is no majority).
+    ``values`` are pairs of a value and its hosts, the most common first. ``majority`` is the first where more than half
+    of the hosts have it, else empty; ``outliers`` are the hosts with another value (none, where there is no majority).
     """
 
     layer: str
@@ -152,7 +152,7 @@ class ValueSpread:
 class FleetAudit:
     """One audit of many hosts. ``at`` is when it began (UTC, ISO 8601), ``took_s`` how long it took.
 
-    ``offline`` marks one that evaluated stored facts, without asking any host.
+    ``offline`` marks one of stored facts, which contacted no host.
     """
 
     at: str
@@ -165,12 +165,12 @@ class FleetAudit:
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """The names of all layers of all hosts, in order."""
+        """The names of the layers of all hosts, in order."""
         return one_order([layer.name for layer in host.layers] for host in self.hosts)
 
 
 def worst(statuses: Iterable[LayerStatus]) -> Status:
-    """The status of a host whose layers have these."""
+    """The status of a host whose layers have these statuses."""
     present = set(statuses)
     for status in WORST_FIRST:
         if status in present and status != "warning":

@@ -1,8 +1,8 @@
-"""What an output means, and what is wrong on a host: the engine of known failures.
+"""The engine of known failures: it recognises them in the output of a tool, or on a host.
 
-The failures themselves stand with the roles (``roles/NAME/failures``, a tuple ``FAILURES``): messages that installers,
-apt and pip are known to fail with, signs on a host, cause, cure, and what a rebuild does about each. To add
-one, add a row to one of those files and, in the tests, a sample of its message.
+The failures themselves belong to the roles (``roles/NAME/failures``, a tuple ``FAILURES``): the messages with which
+installers, apt and pip fail, the signs on a host, the cause, the fix, and what a rebuild does. To add one, add a rule
+to one of those files and, in the tests, a sample of its message.
 """
 
 from hostwright.audit.failures.catalogue import Catalogue, catalogue, known

@@ -1,10 +1,10 @@
-"""All failures that the roles know, in the order in which they count.
+"""All failures that the roles know, in the order in which they are tried.
 
-First come root causes, whichever layer they are met in: a full disk makes every tool fail in words of its own. Then
-what a layer knows counts before what the layers below it know (a key of the very repository before any missing key),
-and within a layer what names the cause before what the tool around it says (a compiler's message in DKMS's make.log
-before "Failed to install the kernel module through DKMS"). Last come general words: what pip says where it finds no
-package, as it does without a network, too.
+First come root causes, in whichever layer they occur: a full disk makes every tool fail with a message of its own. Then
+the rules of a layer come before those of the layers below it (the key of one repository before any missing key), and
+within a layer, messages that name the cause come before those of the tool around it (a compiler's message in DKMS's
+make.log before "Failed to install the kernel module through DKMS"). Last come general messages, such as that of pip
+when it finds no package, which it also prints when there is no network.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hostwright.audit.judging.look import Look
 from hostwright.common.errors import InputError
 from hostwright.plan.roles.role import Role, discover
 
-#: the module of a role's folder that has them, as a tuple ``FAILURES``; ``COMMANDS`` are names of commands with which
+#: the module of a role's folder that holds them, as a tuple ``FAILURES``; ``COMMANDS`` are names of commands with which
 #: their sentences begin
 PART = "failures"
 _WEIGHTS: tuple[Weight, ...] = get_args(Weight)
@@ -29,23 +29,23 @@ _WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Rules in the order in which they count."""
+    """Failure rules in the order in which they are tried."""
 
     rules: tuple[FailureRule, ...]
-    commands: frozenset[str] = frozenset()  #: words with which sentences about them begin in a small letter
+    commands: frozenset[str] = frozenset()  #: words that keep their lower case at the beginning of a sentence
 
     @cached_property
     def signed(self) -> tuple[FailureRule, ...]:
-        """Those that can be recognised on a host."""
+        """The rules that can be recognised on a host."""
         return tuple(rule for rule in self.rules if rule.sign)
 
     @cached_property
     def treatments(self) -> Mapping[str, Treatment]:
-        """What a rebuild does, by the rule's name."""
+        """What a rebuild does about each failure, by the name of its rule."""
         return {rule.name: rule.treatment for rule in self.rules if rule.treatment is not None}
 
     def classify(self, output: str) -> Failure | None:
-        """The first rule that ``output`` matches, or ``None`` for a failure that nobody has met yet."""
+        """The first rule that ``output`` matches, or ``None`` for an unknown failure."""
         for rule in self.rules:
             match = _compiled(rule.pattern).search(output) if rule.pattern else None
             if match:
@@ -55,17 +55,19 @@ class Catalogue:
         return None
 
     def named(self, text: str) -> tuple[str, str] | None:
-        """The name of the first rule whose message is in a text, and the line that says so."""
+        """The name of the first rule whose message is in a text, and the line with the message."""
         failure = self.classify(text)
         return (failure.rule.name, failure.evidence) if failure else None
 
     def explained(self, output: str) -> str:
-        """Cause and cure of what ``output`` says, as sentences; empty where nobody has met it yet."""
+        """Cause and fix of the failure in ``output``, as sentences; empty where it is unknown."""
         failure = self.classify(output)
         return f"{failure.cause}. {failure.cure}" if failure else ""
 
     def evidence(self, rule: FailureRule, look: Look) -> list[str]:
-        """What a rule sees on a host, without what another rule covers. Raises ``Unread`` when it cannot tell."""
+        """The evidence for a rule on a host, without what another rule covers. Raises ``Unread`` where it cannot be
+        checked.
+        """
         covered = [text for cover in self._covering.get(rule.name, ()) for text in cover.texts(look) if text]
         lines = rule.sign.seen(look) if rule.sign else ()
         return [line for line in lines if not any(text in line for text in covered)]
@@ -80,14 +82,14 @@ class Catalogue:
 
 @cache
 def catalogue(roles: tuple[Role, ...]) -> Catalogue:
-    """What these roles know. ``roles`` stand in order, each after those that it needs."""
+    """The rules of these roles, which are in order, each after those that it needs."""
     owners: dict[str, str] = {}
     rules: list[FailureRule] = []
     for role in reversed(roles):
         for rule in failures_of(role):
             if rule.name in owners:
                 where = f"roles/{role.name}/"
-                raise InputError(f"the failure {rule.name} is in the role {owners[rule.name]} too", where)
+                raise InputError(f"the failure {rule.name} is also defined by the role {owners[rule.name]}", where)
             owners[rule.name] = role.name
             rules.append(rule)
     parts = (role.part(PART) for role in roles)
@@ -95,17 +97,17 @@ def catalogue(roles: tuple[Role, ...]) -> Catalogue:
 
 
 def known() -> Catalogue:
-    """What all roles know."""
+    """The rules of all roles."""
     return catalogue(discover())
 
 
 def in_order(rules: Iterable[FailureRule]) -> tuple[FailureRule, ...]:
-    """Root causes first, general words last; all else as it stands."""
+    """Root causes first, general messages last; otherwise the order stays."""
     return tuple(sorted(rules, key=lambda rule: _WEIGHTS.index(rule.weight)))
 
 
 def failures_of(role: Role) -> Sequence[FailureRule]:
-    """A role's own rules, in its order; none where it has no such part."""
+    """A role's own rules, in its order; none where it has no ``failures``."""
     part = role.part(PART)
     if part is None:
         return ()

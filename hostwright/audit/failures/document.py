@@ -1,6 +1,6 @@
 """docs/failures.md, from the rules: ``python -m hostwright.audit.failures.document`` writes it.
 
-Each rule has a section whose heading is its name in code; GitHub makes the same name its anchor, to which
+Each rule has a section whose heading is its name in code; GitHub makes an anchor of the same name, to which
 ``FailureRule.link`` leads.
 """
 
@@ -23,33 +23,33 @@ from hostwright.stack.stackfile import default_stack, load_stack
 INTRO = """\
 # Known failures
 
-What can go wrong on a GPU host, how it is recognised, and what to do. `invoke doctor` looks for all of them on the
-hosts that you name, tells the cause of each with the host's own words as evidence, and links to its section here;
-`invoke audit` does so for the whole fleet. A step that fails in a run is read in the same way: the message that it
-printed is looked for in this list, and cause and cure stand beside it.
+What can go wrong on a GPU host, how it is recognised, and what to do. `invoke doctor` checks the hosts that you name
+for all known failures of their roles, reports the cause of each with the host's own output as evidence, and links to
+its section here; `invoke audit` checks the whole fleet. When a step of a run fails, its output is searched for the
+messages below, and cause and fix are shown with the error.
 
-A section says
+Each section says
 
 - what went wrong, and what to do now;
-- how it is seen on a host, where it can be. A check that cannot be made (no sudo, a tool that is silent) is reported as
-  such and is never held against the host;
-- whether it is grave (work fails, or will at the next occasion) or a warning, and whether `invoke provision` mends it;
-- by which message it is known in the output of an installer, apt, pip or another tool: Python's regular expressions,
-  one a line, each searched for in the whole output. Where several fit, the first in the order of the code counts;
-- where that is known from.
+- how the failure is recognised on a host, where it can be. A check that cannot be made (no sudo, a tool that does not
+  answer) is reported as not checked, and never as a fault of the host;
+- whether it is a failure (work fails, or will soon) or a warning, and whether `invoke provision` fixes it;
+- by which message it is recognised in the output of an installer, apt, pip or another tool: Python regular expressions,
+  one a line, each searched for in the whole output. Where several match, the first in the order of the code is used;
+- the source of this knowledge.
 
 This page is written by `python -m hostwright.audit.failures.document` from the rules of the roles (`roles/*/failures`).
 """
 
-#: commands that keep their small letter at the beginning of a sentence; roles name theirs (``COMMANDS``)
+#: commands that keep their lower case at the beginning of a sentence; roles name theirs (``COMMANDS``)
 TOOLS = frozenset({"apt", "dpkg", "ldconfig", "lspci", "pip", "systemctl", "systemd"})
-BY_MESSAGE = "Known by their message alone"
+BY_MESSAGE = "Recognised by their message alone"
 
 _ISSUE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)#(?P<first>\d+)(?P<more>(?:, #\d+)*)")
 
 
 def document(rules: Iterable[FailureRule], commands: frozenset[str] = frozenset()) -> str:
-    """The page that describes these rules, as Markdown. ``commands`` are further words that keep a small letter."""
+    """The page that describes these rules, as Markdown. ``commands`` are further words that keep their lower case."""
     return _Page(tuple(rules), TOOLS | commands).text()
 
 
@@ -77,7 +77,7 @@ class _Page:
         return "\n".join([f"**[{title}](#{title.lower().replace(' ', '-')})**\n", *lines]) + "\n"
 
     def _section(self, rule: FailureRule) -> str:
-        """One rule: its heading, and a paragraph for each thing that is known of it."""
+        """One rule: its heading, and a paragraph for each thing that is known about it."""
         return "\n\n".join([f"### `{rule.name}`", *self._paragraphs(rule)]) + "\n"
 
     def _paragraphs(self, rule: FailureRule) -> Iterator[str]:
@@ -86,7 +86,7 @@ class _Page:
         if rule.sign:
             yield f"**On a host:** {self._sentence(how_seen(rule.sign))} {_weight(rule.sign)}"
         if rule.pattern:
-            repeated = " A step that fails for it is run again by itself." if rule.transient else ""
+            repeated = " A step that fails with it is retried automatically." if rule.transient else ""
             yield f"**In an output:**{repeated}"
             yield "\n".join(["```text", *alternatives(rule.pattern), "```"])
         yield f"**Source:** {_sources(rule.source)}"
@@ -108,7 +108,7 @@ def _layers() -> list[str]:
 
 
 def _groups(rules: tuple[FailureRule, ...]) -> dict[str, tuple[FailureRule, ...]]:
-    """The rules by layer, from the bottom up; at last, under the empty name, those that no host shows."""
+    """The rules by layer, from the bottom up; last, under the empty name, those that are not checked on hosts."""
     named = {rule.sign.layer if rule.sign else "" for rule in rules}
     first = [*_layers(), GPU_LAYER]
     order = [*first, *sorted(named - {*first, ""}), ""]
@@ -130,12 +130,12 @@ def how_seen(sign: Sign) -> str:
 
 
 def _weight(sign: Sign) -> str:
-    weight = "It is grave" if sign.grave else "It is a warning"
-    return f"{weight}; `invoke provision` {'mends' if sign.provision else 'does not mend'} it."
+    weight = "It is a failure" if sign.grave else "It is a warning"
+    return f"{weight}; `invoke provision` {'fixes' if sign.provision else 'does not fix'} it."
 
 
 def alternatives(pattern: str) -> list[str]:
-    """The alternatives of a regular expression, those within its groups left together."""
+    """The top-level alternatives of a regular expression."""
     parts, depth, bracket, start = [], 0, False, 0
     for match in re.finditer(r"\\.|[\[\]()|]", pattern, re.DOTALL):
         character = match[0]
@@ -152,7 +152,7 @@ def alternatives(pattern: str) -> list[str]:
 
 
 def _sources(text: str) -> str:
-    """Where a rule comes from, issues on GitHub as links (``owner/name#1, #2``)."""
+    """The source of a rule, with issues on GitHub (``owner/name#1, #2``) as links."""
     parts, end = [], 0
     for match in _ISSUE.finditer(text):
         numbers = [match["first"], *re.findall(r"\d+", match["more"])]

@@ -1,6 +1,6 @@
-"""Looking into people's homes, read-only and bounded: the number of homes, the time, and what comes back.
+"""Reading users' home directories, with limits on their number, the time and the size of the answer.
 
-A home may lie on a file server that is away: everything that touches one stands under one ``timeout``.
+A home may lie on a file server that does not respond, so everything that touches one runs under one ``timeout``.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ LOOK_S = 5  #: for all homes together; local ones take some milliseconds
 
 
 def homes_probe(script: str) -> Probe:
-    """A probe for root whose ``script`` may use ``$(homes)``, one path a line. One that takes too long has status 124.
+    """A probe that needs root, whose ``script`` may use ``$(homes)``, one path a line. On a timeout its status is 124.
 
-    ``homes.sh``, which stands before it, says what else it may use.
+    ``homes.sh`` is put before the script, and says what else it may use.
     """
     return Probe(
         sh("timeout -k 2 %s sh -c %s", LOOK_S, sh_file(__file__, "homes.sh", max_homes=MAX_HOMES) + script), root=True

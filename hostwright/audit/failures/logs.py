@@ -1,7 +1,7 @@
-"""What jobs wrote on a host, as long as it still matters: a log of a failure that was mended since is history.
+"""The logs of jobs on a host, as long as they matter: a failure that has been fixed since is history.
 
-Of a layer that differs from the stack its logs are read, and the first in which a known failure is named decides. A
-role may have further logs (``Texts``), such as those of an installer.
+The logs of a layer are read only if the layer differs from the stack, and the first log that names a known failure
+decides. A role may have further logs (``Texts``), such as those of an installer.
 """
 
 from __future__ import annotations
@@ -38,38 +38,38 @@ _MARK = re.compile(r"\w+ (begin|end|retry) [\d. ]+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class EndedJob:
-    """The last job of a role: its id, exit status, and the last line of its log where it failed.
+    """The last job of a role: its id, its exit status, and the last line of its log if it failed.
 
-    One without a status still runs, or the host went down while it ran.
+    A job without a status is still running, or the host went down while it ran.
     """
 
     role: str
     id: str
     status: int | None
-    said: str
+    last_line: str
 
     def __str__(self) -> str:
-        how = "was cut off before it ended" if self.status is None else f"ended with status {self.status}"
-        return f"{self.role}: job {self.id} {how}" + (f": {self.said}" if self.said else "")
+        how = "was cut off before it finished" if self.status is None else f"ended with status {self.status}"
+        return f"{self.role}: job {self.id} {how}" + (f": {self.last_line}" if self.last_line else "")
 
 
-#: a layer's logs, the newest and most precise first, each with the rule for what is in it and no other rule knows
+#: a layer's logs, the newest and most precise first, each with the rule for whatever in it no other rule recognises
 Texts: TypeAlias = Callable[[Look, str], Iterator[tuple[str, str]]]
 
 
 def last_job(look: Look, role: str) -> Iterator[tuple[str, str]]:
-    """The log of a layer's last job, as the only one that it has."""
+    """The log of a layer's last job, where there is no other log."""
     yield _last_job(look.text(LAST_JOBS), role), ""
 
 
 def told(look: Look, role: str, texts: Texts = last_job) -> tuple[str, str]:
     """The rule whose message is in the newest log of a layer that differs, and the line; two empty texts for none.
 
-    Raises ``Unread``, also while a job is at work on the host.
+    Raises ``Unread``, also while a job is running on the host.
     """
     look.answer(jobs.RUNNING)
     if jobs.running(look.facts):
-        raise Unread("a job is at work on the host")
+        raise Unread("a job is running on the host")
     if not look.differs(role):
         return "", ""
     for text, otherwise in texts(look, role):
@@ -81,14 +81,14 @@ def told(look: Look, role: str, texts: Texts = last_job) -> tuple[str, str]:
 
 
 def from_log(look: Look, role: str, name: str, texts: Texts = last_job) -> Iterator[str]:
-    """The line by which this rule is told in the newest log of a layer that differs. Raises ``Unread``."""
+    """The line with this rule's message in the newest log of a layer that differs. Raises ``Unread``."""
     rule, line = told(look, role, texts)
     if rule == name:
         yield line
 
 
 def ended(text: str) -> Iterator[EndedJob]:
-    """The last job of each role in the answer to ``LAST_JOBS``; what is no line of its is passed over."""
+    """The last job of each role in the answer to ``LAST_JOBS``; unknown lines are skipped."""
     lines = text.splitlines()
     statuses = {match[1]: int(match[2]) for line in lines if (match := _STATUS.fullmatch(line))}
     roles = {match[1]: match[2] for line in lines if (match := _ROLE.fullmatch(line))}
@@ -103,7 +103,7 @@ def ended(text: str) -> Iterator[EndedJob]:
 
 
 def _ends(lines: list[str]) -> dict[str, str]:
-    """Job → the last line of its log that is not a marker of ours."""
+    """Each job's last line of log that is not one of our own markers."""
     last_lines: dict[str, str] = {}
     job = ""
     for line in lines:
@@ -115,7 +115,7 @@ def _ends(lines: list[str]) -> dict[str, str]:
 
 
 def _last_job(text: str, role: str) -> str:
-    """The end of the log of a role's last job where that failed, out of the answer to ``LAST_JOBS``."""
+    """From the answer to ``LAST_JOBS``, the end of the log of a role's last job, if that failed."""
     job = next((ended_job for ended_job in ended(text) if ended_job.role == role), None)
     if job is None or job.status == 0:
         return ""

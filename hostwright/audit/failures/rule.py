@@ -1,4 +1,4 @@
-"""What one known failure looks like, as data: in a tool's output, on a host, or both; and what is done about it."""
+"""One known failure as data: how it shows in a tool's output, on a host or both, and what to do about it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hostwright.plan.model import Probe
 
 DOCUMENT = "docs/failures.md"  #: where every rule has a section of its name; generated from the rules
 
-#: root cause: whatever else an output says follows from it, in whichever layer it is met · cause: as its layer and its
-#: place among that layer's rules have it · general: words that stand for many causes, or that good installations print
-#: too, so that they count only where nothing else is known
+#: root cause: tried first, for whatever else an output says follows from it · cause: tried in the order of layers, and
+#: of the rules within a layer · general: tried last, for many causes lead to this message, or successful installations
+#: print it too
 Weight = Literal["root cause", "cause", "general"]
 
 
@@ -22,11 +22,11 @@ Weight = Literal["root cause", "cause", "general"]
 class Sign:
     """How a failure is recognised on a host.
 
-    ``seen`` is a pure function: it yields the evidence, the host's own words where there are any, and nothing where
-    the failure is not there. It raises ``Unread`` when it cannot tell: "the check could not run" is never "the host
-    is bad". Its docstring is the sentence with which the documentation says how the failure is recognised.
-    ``probes`` are questions of its own, asked beside those of the roles. ``grave`` failures stop work, or will at the
-    next occasion; others want attention. ``provision`` tells whether ``invoke provision`` mends it.
+    ``seen`` is a pure function: it yields the evidence, where possible the host's own output, and nothing where the
+    host does not have the failure. It raises ``Unread`` where it cannot tell: "could not be checked" never means "the
+    host is faulty". Its docstring is the sentence with which the documentation says how the failure is recognised.
+    ``probes`` are the probes that it needs beside those of the role's states. ``grave`` failures stop work, or will
+    soon; others are warnings. ``provision`` tells whether ``invoke provision`` fixes it.
     """
 
     layer: str
@@ -38,9 +38,9 @@ class Sign:
 
 @dataclass(frozen=True, slots=True)
 class Covers:
-    """What of another rule's evidence belongs to the rule that says so: the lines with one of these ``texts`` in them.
+    """The part of another rule's evidence that belongs to this rule: the lines that contain one of these ``texts``.
 
-    A layer tells so of a failure of a layer below it which it knows better; that one then says the rest.
+    A layer uses it where it knows a failure of a lower layer more precisely; the other rule then reports the rest.
     """
 
     rule: str
@@ -49,40 +49,38 @@ class Covers:
 
 @dataclass(frozen=True, slots=True)
 class FailureRule:
-    """One known failure. ``pattern`` is a regular expression that is searched for in outputs; empty: none tells it."""
+    """One known failure. ``pattern`` is a regular expression to search for in outputs; empty: no message tells it."""
 
     name: str
     pattern: str
-    cause: str  #: what went wrong, a sentence without its full stop
+    cause: str  #: what went wrong, a sentence without a full stop
     cure: str  #: what to do now, likewise
-    source: str  #: where the message and its cure come from: a file of the tool's source, or a public report
-    transient: bool = (
-        False  #: it passes by itself: a step that may be repeated is (``hostwright.apply.jobs.transient``)
-    )
+    source: str  #: where message and fix come from: a file of the tool's source, or a public report
+    transient: bool = False  #: whether it may pass without a fix: such a step is retried (``apply.jobs.transient``)
     sign: Sign | None = None  #: how it is recognised on a host, where it can be
     weight: Weight = "cause"
-    treatment: Treatment | None = None  #: what a rebuild does about it, where a repair is not it
+    treatment: Treatment | None = None  #: what a rebuild does about it, where that is not a repair
     covers: Covers | None = None
 
     @property
     def link(self) -> str:
-        """Where the documentation describes it."""
+        """Where it is documented."""
         return f"{DOCUMENT}#{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A rule that an output matches, and the line that says so."""
+    """A rule that an output matches, and the matching line."""
 
     rule: FailureRule
     evidence: str
 
     @property
     def cause(self) -> str:
-        """What went wrong, as a sentence without its full stop."""
+        """What went wrong, as a sentence without a full stop."""
         return self.rule.cause
 
     @property
     def cure(self) -> str:
-        """What to do now, as a sentence without its full stop."""
+        """What to do now, as a sentence without a full stop."""
         return self.rule.cure

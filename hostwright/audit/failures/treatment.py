@@ -1,7 +1,7 @@
-"""What a rebuild does about a known failure, as data that stands with the failure's rule.
+"""What a rebuild does about a known failure, as data in the failure's rule.
 
-A grave failure that ``invoke provision`` mends is mended by repair, and needs no treatment unless another way is
-sounder. One that is not grave wants attention and moves nothing.
+A grave failure that ``invoke provision`` fixes is repaired, and needs no treatment unless another way is more reliable.
+A rebuild does nothing about a warning.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-#: what can be done about failing hardware: cut the power (or reboot, where that does), or give it to people
+#: what can be done about failing hardware: power-cycle it (or reboot, where that is enough), or leave it to people
 HardwareWay = Literal["power cycle", "hand over"]
 
 
-#: by this name a rebuild keeps that fewer cards are there than the inventory says: a failure that no rule tells
+#: the name under which a rebuild records that a host has fewer cards than the inventory says, which no rule recognises
 FEWER_CARDS = "gpus-fewer"
 
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """The failure is, or may be, the hardware's. ``source`` is who says so. ``gently``: a reboot does as well as
-    cutting the power.
+    """The failure is, or may be, a hardware fault. ``source`` says where that is known from. ``gently``: a reboot does
+    as well as a power cycle.
 
-    ``tries`` is after how many power cycles the same failure is the hardware's for good; 0: at once. A ``layer`` that
-    is not as the stack wants it shows the same, so the failure tells of the hardware only where that layer is.
-    ``cases`` tells apart several failures that one finding holds, by its evidence. ``explains`` are names of failures
-    that are this one seen from another side, as long as it can be cured.
+    After ``tries`` power cycles the same failure counts as a hardware defect; 0: at once. ``layer`` is a layer which,
+    when it is not as desired, causes the same failure: the hardware is suspected only where that layer is as desired.
+    ``cases`` splits one finding into several failures, by its evidence. ``explains`` names failures that are symptoms
+    of this one, as long as it can be fixed.
     """
 
     way: HardwareWay
@@ -40,7 +40,7 @@ class Hardware:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One of several failures in one finding: its name in records, a sentence without its full stop, its treatment."""
+    """One of several failures in one finding: its name in records, a sentence without a full stop, its treatment."""
 
     name: str
     text: str
@@ -49,8 +49,8 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Tangled:
-    """Parts of several kinds are in each other's way: to take all layers away and bring them again is sounder than
-    mending, whatever differs. ``reason`` says so in a few words.
+    """Conflicting parts are installed: removing all layers and provisioning again is more reliable than a repair,
+    whatever differs. ``reason`` says why in a few words.
     """
 
     reason: str
@@ -58,8 +58,8 @@ class Tangled:
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """A provisioning run mends nothing of it by itself: it may pass when that mends something else, else all layers
-    are taken away and brought again. ``reason`` says so in a few words.
+    """Provisioning does not fix it directly. It may pass when provisioning fixes something else; if not, all layers are
+    removed and provisioned again. ``reason`` says why in a few words.
     """
 
     reason: str
@@ -67,15 +67,15 @@ class Stuck:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A reboot frees what is held. ``reason`` says so in a few words."""
+    """A reboot releases what is held. ``reason`` says what in a few words."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class NoRoom:
-    """Our own former files may be what takes the room: they are removed first. ``nearly``: only where something is to
-    be installed.
+    """Files that Hostwright itself left behind may fill the disk, and are removed first. ``nearly``: only where
+    something is to be installed.
     """
 
     nearly: bool = False
@@ -83,7 +83,7 @@ class NoRoom:
 
 @dataclass(frozen=True, slots=True)
 class ForPeople:
-    """Neither a rebuild nor a new card mends it: people decide."""
+    """Neither a rebuild nor new hardware fixes it: it needs manual work."""
 
 
 Treatment: TypeAlias = Hardware | Tangled | Stuck | Held | NoRoom | ForPeople

@@ -1,4 +1,4 @@
-"""What systemd says of the units of a layer: which are there, what they are doing, what failed ones last said."""
+"""The systemd units of a layer: their state, and the last lines that failed ones logged."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hostwright.common.quoting import words
 from hostwright.plan.model import Probe
 from hostwright.resources.system.services import parse_show
 
-LAST_LINES = 2  #: of its own words that are shown: a program's last line may only name its help
-JOURNAL_LINES = 25  #: of a failed unit: systemd's own words on five starts, and between them what the program said
+LAST_LINES = 2  #: of the program's own output that are shown: its very last line may only point to its help
+JOURNAL_LINES = 25  #: of a failed unit: systemd's messages about five starts, and the program's own between them
 
-MOST_DIGITS = 10  #: of a number that is believed
+MOST_DIGITS = 10  #: of a number that is accepted
 
 _FAILED = "systemctl list-units --state=failed,activating --plain --no-legend --no-pager"
 _EACH = f"""\
@@ -23,7 +23,7 @@ done; exit 0"""
 
 _STATES = ("LoadState", "ActiveState", "SubState", "Result")
 
-#: What systemd itself says of a unit; everything else in its journal are the program's own words.
+#: systemd's own messages about a unit; everything else in its journal comes from the program.
 _SYSTEMD = re.compile(r"\S+\.service: |(Start|Stopp|Reload|Finish)(ed|ing) |Failed to start |Dependency failed ")
 _ENDED = re.compile(r"\S+\.service: (Failed at step |Main process exited, )")
 
@@ -37,12 +37,14 @@ class Unit:
     active: str  #: active, activating, inactive, failed …
     sub: str  #: running, dead, auto-restart …
     result: str  #: how it ended: success, exit-code, timeout …
-    queued: bool = False  #: it is to be started or stopped, and waits for other units, as at boot
-    restarts: int = 0  #: how often systemd has restarted it since somebody last started it
+    queued: bool = False  #: a start or stop of it is pending, waiting for other units, as at boot
+    restarts: int = 0  #: how often systemd has restarted it since it was last started by hand or at boot
 
     @property
     def failed(self) -> bool:
-        """Whether it failed, or systemd restarts it because it did. One that is starting for the first time has not."""
+        """Whether it failed, or is being restarted because it did. One that is starting for the first time has not
+        failed.
+        """
         ended = self.sub.startswith("auto-restart") and self.result not in {"", "success"}
         return self.active == "failed" or ended or (self.active == "activating" and self.restarts > 0)
 
@@ -60,33 +62,35 @@ class Units:
 
     @property
     def states(self) -> Probe:
-        """What they are doing."""
+        """The probe for their states."""
         return Probe(f"systemctl show -p Id,LoadState,ActiveState,SubState,Result,Job,NRestarts -- {words(self.names)}")
 
     @property
     def journals(self) -> Probe:
-        """``UNIT: line`` of the journal of those that failed or are being restarted; else no journal is opened."""
+        """The probe for the journals of those that failed or are being restarted, as ``UNIT: line``."""
         return Probe(f"{_FAILED} -- {words(self.names)} |\n{_EACH}", root=True)
 
     def unit(self, look: Look, name: str) -> Unit:
-        """One of them. Raises ``Unread`` where systemd does not say anything of it."""
+        """One of them. Raises ``Unread`` where systemd reports nothing about it."""
         for block in look.text(self.states).split("\n\n"):
             shown = parse_show(block)
             if shown.get("Id") == name:
                 load, active, sub, result = (shown.get(key, "") for key in _STATES)
                 queued, restarts = shown.get("Job", "") not in {"", "0"}, _count(shown.get("NRestarts", ""))
                 return Unit(name, load, active, sub, result, queued, restarts)
-        raise Unread(f"systemd says nothing of {name}")
+        raise Unread(f"systemd reports nothing about {name}")
 
     def journal(self, look: Look, name: str) -> tuple[str, ...]:
-        """The last lines of a failed unit's journal; nothing where it was not asked for (no sudo)."""
+        """The last lines of a failed unit's journal; empty where it was not probed (no sudo)."""
         if self.journals not in look.facts:
             return ()
         rows = (line.partition(": ") for line in look.facts[self.journals].text.splitlines())
         return tuple(text for who, _, text in rows if who == name and text.strip())
 
     def last_words(self, look: Look, name: str) -> tuple[str, ...]:
-        """What a failed unit's program said last since it was started; else how systemd says that it ended."""
+        """The last output of a failed unit's program since its last start; without any, systemd's message on how it
+        ended.
+        """
         lines = self.journal(look, name)
         starts = [number for number, line in enumerate(lines) if line.startswith("Starting ")]
         lines = lines[starts[-1] :] if starts else lines
@@ -94,7 +98,7 @@ class Units:
         return (own or tuple(line for line in lines if _ENDED.match(line)))[-LAST_LINES:]
 
     def limited(self, look: Look, name: str) -> str:
-        """The line that says that systemd no longer starts a failed unit, or nothing."""
+        """The line that says that systemd has stopped restarting a failed unit, or nothing."""
         unit = self.unit(look, name)
         if unit.active != "failed":
             return ""

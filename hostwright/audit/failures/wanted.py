@@ -1,4 +1,4 @@
-"""What a role wants of a host, for signs that are read from the role's own questions."""
+"""A role's desired states, for signs that are read from the probes of those states."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Kind = TypeVar("Kind")
 
 
 def wanted(look: Look, role: str, kind: type[Kind]) -> Kind:
-    """The role's first resource of this kind. Raises ``Unread`` when the role is not looked at, or has none."""
+    """The role's first resource of this kind. Raises ``Unread`` where the audit leaves out the role, or it has none."""
     resources = (
         resource
         for desired_role in look.desired.roles
@@ -19,5 +19,5 @@ def wanted(look: Look, role: str, kind: type[Kind]) -> Kind:
     )
     match = next((resource for resource in resources if isinstance(resource, kind)), None)
     if match is None:
-        raise Unread(f"the role {role} is not looked at")
+        raise Unread(f"the audit leaves out the role {role}")
     return match

@@ -1,1 +1,1 @@
-"""What the host's cards say of themselves: their driver's report and the kernel's log."""
+"""Cards as values: what their driver reports about them, and the events that they wrote to the kernel's log."""

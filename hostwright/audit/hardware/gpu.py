@@ -1,4 +1,4 @@
-"""One GPU as its driver describes it. ``None`` stands for what the card or the driver does not say (``N/A``)."""
+"""One GPU as its driver describes it. ``None`` where the card or its driver does not tell (``N/A``)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class EccCounts:
-    """ECC errors: since the driver was loaded (volatile) or in the card's life (aggregate)."""
+    """ECC errors: since the driver was loaded (volatile) or over the card's lifetime (aggregate)."""
 
     corrected: int | None = None
     uncorrected: int | None = None
@@ -37,7 +37,7 @@ class GpuLink:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One card. Widths are lanes, generations PCIe generations, temperatures degrees Celsius, power watts."""
+    """One card. Widths are in PCIe lanes, temperatures in degrees Celsius, power in watts."""
 
     index: int
     bus: str  #: PCI address as ``0000:3b:00.0``, lower case
@@ -55,8 +55,8 @@ class Gpu:
     ecc: bool | None = None  #: switched on
     ecc_volatile: EccCounts = EccCounts()
     ecc_aggregate: EccCounts = EccCounts()
-    retired_single_bit: int | None = None  #: pages retired for many corrected errors
-    retired_double_bit: int | None = None  #: pages retired for an uncorrected error
+    retired_single_bit: int | None = None  #: pages retired after many corrected errors
+    retired_double_bit: int | None = None  #: pages retired after an uncorrected error
     retirement_pending: bool | None = None
     remapped_corrected: int | None = None
     remapped_uncorrected: int | None = None
@@ -65,38 +65,35 @@ class Gpu:
     persistence: bool | None = None
     mig: bool | None = None
     mig_instances: int | None = None
-    slowdowns: tuple[str, ...] = ()  #: active reasons for lower clocks, by the names of the driver's tool
+    slowdowns: tuple[str, ...] = ()  #: active reasons for lower clocks, as the driver's tool names them
     temperature: int | None = None
-    temperature_slowdown: int | None = None  #: from here on the hardware slows the card down
-    temperature_maximum: int | None = None  #: here it shuts the card down
+    temperature_slowdown: int | None = None  #: from this temperature on the hardware slows the card down
+    temperature_maximum: int | None = None  #: at this temperature it shuts the card down
     power: float | None = None
     power_limit: float | None = None
     performance: str = ""  #: P0 to P12
     links: tuple[GpuLink, ...] = ()
     processes: tuple[GpuProcess, ...] = ()
     fault: str = ""  #: what the driver says instead of values: "GPU is lost", "GPU requires reset", "Unknown Error"
-    recovery: str = (
-        ""  #: what the driver asks for: "Reset", "Reboot", "Drain P2P", "Drain and Reset"; empty for nothing
-    )
-    ecc_pending: bool | None = None  #: switched on after the next reset
-    mig_pending: bool | None = None  #: switched on after the next reset
-    sram_threshold_exceeded: bool | None = None  #: more uncorrectable SRAM errors in its life than its vendor tolerates
-    remap_banks_spent: int | None = None  #: memory banks without any spare row
+    recovery: str = ""  #: what the driver asks for: "Reset", "Reboot", "Drain P2P", "Drain and Reset", or nothing
+    ecc_pending: bool | None = None  #: whether it will be on after the next reset
+    mig_pending: bool | None = None  #: whether it will be on after the next reset
+    sram_threshold_exceeded: bool | None = None  #: more uncorrectable SRAM errors than its vendor tolerates
+    remap_banks_spent: int | None = None  #: memory banks with no spare row left
     temperature_margin: int | None = None  #: degrees below the operating limit (T.Limit)
 
 
 @dataclass(frozen=True, slots=True)
 class GpuEvent:
-    """Something that a card reported in the kernel's log. ``at`` is UTC, ISO 8601, or empty where the log does not say.
+    """An event that a card reported in the kernel's log. ``at`` is UTC, ISO 8601, or empty where the log has no time.
 
-    ``meaning`` and ``asks`` are sentences without their full stop: what the number means, and what its vendor says is
-    to be done.
+    ``meaning`` and ``asks`` are sentences without a full stop: what the number means, and what its vendor says to do.
     """
 
     number: int
     bus: str  #: PCI address as ``0000:3b:00``
     at: str
-    text: str  #: the line's own words: untrusted
-    count: int = 1  #: how often this number was met on this card in the time that was looked at; ``at`` is the last
+    text: str  #: the line as logged: untrusted
+    count: int = 1  #: how often this card reported this number in the period that was read; ``at`` is the last time
     meaning: str = ""
     asks: str = ""

@@ -1,12 +1,12 @@
-"""What audits saw, over time: ``history.sqlite`` in the state directory, and the last facts of every host.
+"""The results of audits over time: ``history.sqlite`` in the state directory, and the last facts of every host.
 
-The history is an embedded SQLite file (mode 0600, in a directory of mode 0700), into which several processes may write
-at the same time. What a host has is written down when it changes: ``hostwright.audit.history.schema`` tells how. A
-host that could not be read, a layer that was left out, a rule that could not be checked end nothing: what was known
-last is so until somebody sees otherwise. Inventories are told apart by where they lie. What is older than 400 days
-goes, except the beginning of what is still so.
+The history is an SQLite file (mode 0600, in a directory of mode 0700), which several processes may write at the same
+time. A fact about a host is written when it changes; ``hostwright.audit.history.schema`` explains how. A host that
+could not be read, a layer that was left out and a rule that could not be checked change nothing: the last known fact
+holds until an audit finds another. Inventories are told apart by their location. Entries older than 400 days are
+removed, except the beginning of facts that still hold.
 
-The facts lie in ``audits/INVENTORY/facts/HOST.last.json.gz``, in the form of those that runs keep.
+The facts are in ``audits/INVENTORY/facts/HOST.last.json.gz``, in the same format as those of runs.
 """
 
 from hostwright.audit.history.facts import FactStore

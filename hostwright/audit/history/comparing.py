@@ -1,4 +1,4 @@
-"""What is otherwise over a fleet than it was."""
+"""What has changed across a fleet between two audits."""
 
 from __future__ import annotations
 
@@ -9,27 +9,29 @@ from datetime import datetime
 
 from hostwright.audit.history.hosthistory import FleetChange, FleetDiff
 from hostwright.audit.history.items import READING, STATUS, Item
-from hostwright.audit.history.moving import VALUES, Key, moves, shown
+from hostwright.audit.history.moving import VALUES, Key, fact_changes, shown
 from hostwright.audit.history.pruning import DAY_S
 from hostwright.audit.history.reading import moment
 from hostwright.audit.judging.outliers import OWN
 
-UNSEEN_DAYS = 30  #: a host that nobody had looked at for so long had left the fleet before
+UNSEEN_DAYS = 30  #: a host that was not audited for this long had left the fleet before
 
-_Facts = dict[tuple[int, int], list[Item]]  #: host and subject → what is so
+_Facts = dict[tuple[int, int], list[Item]]  #: host and subject → the facts that hold
 
 _COLUMNS = "SELECT span.host, span.subject, kind, layer, subject.name, have, want, more FROM span "
 _JOINED = (
     "JOIN host ON host.id = span.host JOIN fact ON fact.id = span.fact JOIN subject ON subject.id = span.subject "
     "WHERE inventory = :inventory AND first <= :then "
 )
-#: what was so then and has ended since, and what is so now and has begun since: each by the index of its window
+#: facts that held then and have ended since, and facts that hold now and have begun since; each query uses an index
 _ENDED = _COLUMNS + _JOINED + "AND until > :then AND until <= :now AND since <= :then"
 _BEGUN = _COLUMNS + _JOINED + "AND since > :then AND since <= :now AND (until IS NULL OR until > :now)"
 
 
 def compare(db: sqlite3.Connection, inventory: int | None, since: datetime, until: datetime | None) -> FleetDiff:
-    """What changed between the last audits before two moments; where there is none before the first, the first."""
+    """What changed between the last audits before these two times; without one before ``since``, from the first audit
+    on.
+    """
     then = _audit(db, inventory, since) or _first(db, inventory)
     now = _audit(db, inventory, until) if until else _last(db, inventory)
     if then is None or now is None or now[0] <= then[0]:
@@ -75,7 +77,7 @@ def _last(db: sqlite3.Connection, inventory: int | None) -> _Row | None:
 
 
 def _unread(db: sqlite3.Connection, inventory: int | None, now: int) -> tuple[str, ...]:
-    """The hosts that could not be read the last time before, or in, this audit."""
+    """The hosts that could not be read when they were last audited, up to this audit."""
     rows = db.execute(
         "SELECT host.name FROM span JOIN host ON host.id = span.host WHERE inventory = ? "
         "AND fact IN (SELECT fact.id FROM fact JOIN subject ON subject.id = subject "
@@ -89,13 +91,13 @@ def _unread(db: sqlite3.Connection, inventory: int | None, now: int) -> tuple[st
 def _folded(
     db: sqlite3.Connection, window: Mapping[str, int | None], names: Mapping[int, str]
 ) -> Iterator[FleetChange]:
-    """The changes of all hosts, each once with the hosts that it happened to."""
+    """The changes of all hosts, equal ones once, with their hosts."""
     ended, begun = _facts(db, _ENDED, window), _facts(db, _BEGUN, window)
     _add_last_known(db, ended, begun, window)
     hosts: dict[tuple[Key, str | None, str | None], set[str]] = defaultdict(set)
     for host, subject in ended.keys() | begun.keys():
-        for move in moves(ended.get((host, subject), ()), begun.get((host, subject), ())):
-            hosts[move.item[:3], shown(move.before), shown(move.after)].add(names[host])
+        for change in fact_changes(ended.get((host, subject), ()), begun.get((host, subject), ())):
+            hosts[change.item[:3], shown(change.before), shown(change.after)].add(names[host])
     for (key, before, after), affected in sorted(hosts.items(), key=lambda pair: (pair[0][0], sorted(pair[1]))):
         yield FleetChange(*key, before, after, tuple(sorted(affected)))
 
@@ -110,7 +112,7 @@ def _facts(db: sqlite3.Connection, query: str, window: Mapping[str, int | None])
 
 
 def _add_last_known(db: sqlite3.Connection, ended: _Facts, begun: _Facts, window: Mapping[str, int | None]) -> None:
-    """Values that were not asked for then: what they had been the last time."""
+    """For values that were not read then, add what they last were."""
     query = (
         "SELECT kind, layer, name, have, want, more FROM span JOIN fact ON fact.id = span.fact "
         "JOIN subject ON subject.id = span.subject WHERE host = ? AND span.subject = ? AND since <= ? "

@@ -1,4 +1,4 @@
-"""The last facts of each host, which ``invoke audit --offline`` judges again without asking anybody."""
+"""The last facts of each host, which ``invoke audit --offline`` judges again without contacting the host."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ FOLDER, LAST = "audits", "last"
 
 
 class FactStore:
-    """One file a host and inventory, below ``root/audits``, for their owner alone. Usable from any thread."""
+    """One file for each host and inventory below ``root/audits``, private to its owner. Usable from any thread."""
 
     def __init__(self, root: Path):
         self._root = root / FOLDER
 
     def keep(self, inventory: str | Path, host: str, at: datetime, facts: Facts, redactor: Redactor) -> None:
-        """Write what a host said ``at`` that time, without secrets, in place of what it said before.
+        """Store the facts of a host, read ``at`` that time, without secrets, in place of its earlier ones.
 
-        The file appears whole or not at all. Raises ``HostwrightError`` when it cannot be written.
+        The file is replaced atomically. Raises ``HostwrightError`` when it cannot be written.
         """
         path = self._path(inventory, host)
         try:
@@ -34,7 +34,7 @@ class FactStore:
             raise HostwrightError(f"{path}: cannot be written: {error.strerror or error}") from error
 
     def load(self, inventory: str | Path, host: str) -> tuple[Facts, datetime] | None:
-        """A host's facts and when they were seen (UTC); ``None`` for a host that was never looked at.
+        """A host's facts and when they were read (UTC); ``None`` for a host that was never read.
 
         Raises ``InputError`` for a file that is damaged.
         """

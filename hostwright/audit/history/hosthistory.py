@@ -1,4 +1,4 @@
-"""What the history tells, as values. Every text of a host in them is untrusted, as it is in an audit."""
+"""The history as values. Text that came from a host is untrusted, as it is in an audit."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from datetime import datetime
 from hostwright.audit.fleetaudit import Status
 from hostwright.audit.history.items import CARD, DEVIATION, FINDING, READING, STATUS
 
-NOTHING = "nothing"  #: how an empty value is written
+NOTHING = "nothing"  #: shown for an empty value
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryEvent:
-    """Something that was otherwise when a host was looked at than it had been the time before. ``at`` is UTC.
+    """Something that had changed since the host's previous audit. ``at`` is UTC.
 
-    ``kind`` is status, stack, layer, reading, deviation, finding or card; ``name`` the reading's, the state's, the
-    rule's, or the card's PCI address. ``before`` and ``after`` are its values, ``None`` where it was not there (or, for
-    the first status of a host, not known). ``want`` is what the stack wanted of it, and ``note`` what else was seen: of
-    a host that could not be read why, of a finding the host's own lines, of a deviation drift, intent or new.
+    ``kind`` is status, stack, layer, reading, deviation, finding or card; ``name`` is the name of the reading, the
+    state or the rule, or the card's PCI address. ``before`` and ``after`` are its values, ``None`` where there was none
+    (or, for the first status of a host, none is known). ``want`` is what the stack wanted. ``note`` is, for a host that
+    could not be read, the reason; for a finding, its evidence; for a deviation, drift, intent or new.
     """
 
     at: datetime
@@ -32,7 +32,7 @@ class HistoryEvent:
 
     @property
     def sentence(self) -> str:
-        """The event in a line, without its time: ``driver loaded: 470.182.03 → 470.256.02``."""
+        """The event in one line, without its time: ``driver loaded: 470.182.03 → 470.256.02``."""
         subject = " ".join(filter(None, (self.layer, self.name))) or self.kind
         match self.kind:
             case "deviation" if self.after is None:
@@ -40,7 +40,7 @@ class HistoryEvent:
             case "deviation":
                 return f"{subject}: {self.after or NOTHING}, not {self.want or NOTHING} ({self.note})"
             case "finding":
-                return f"{subject}: {'no more seen' if self.after is None else f'seen ({self.after})'}"
+                return f"{subject}: {'no longer found' if self.after is None else f'found ({self.after})'}"
             case "card":
                 return f"card {self.name}: {self._change('gone', 'none')}"
         because = f" ({self.note})" if self.note else ""
@@ -54,9 +54,9 @@ class HistoryEvent:
 
 @dataclass(frozen=True, slots=True)
 class HostHistory:
-    """What audits saw of one host, the oldest first. ``first`` and ``last`` are when it was looked at (UTC).
+    """The history of one host, the oldest event first. ``first`` and ``last`` are its first and last audit (UTC).
 
-    A host that no audit has looked at has neither these nor a status.
+    A host that was never audited has neither these nor a status.
     """
 
     host: str
@@ -68,7 +68,7 @@ class HostHistory:
 
 @dataclass(frozen=True, slots=True)
 class FleetChange:
-    """The same change on some hosts. Values as in ``HistoryEvent``."""
+    """The same change on some hosts. The values are as in ``HistoryEvent``."""
 
     kind: str
     layer: str
@@ -80,25 +80,25 @@ class FleetChange:
 
 @dataclass(frozen=True, slots=True)
 class FleetDiff:
-    """What is otherwise at the audit ``until`` than it was at the audit ``since`` (when these began, UTC).
+    """What changed between the audits ``since`` and ``until`` (the times when they began, UTC).
 
-    Both are ``None`` where there is no audit. Of a host that could not be read, or was not looked at, what was last
-    known counts. ``changes`` are all of them, equal ones of different hosts as one.
+    Both are ``None`` where there is no audit. For a host that could not be read, or was not audited, the last known
+    facts count. ``changes`` are all of them; equal changes of different hosts are one.
     """
 
     since: datetime | None = None
     until: datetime | None = None
     changes: tuple[FleetChange, ...] = ()
-    came: tuple[str, ...] = ()  #: hosts that were looked at for the first time
-    unseen: tuple[str, ...] = ()  #: hosts that were looked at in the month before, and not since
-    unread: tuple[str, ...] = ()  #: hosts that could not be read the last time
+    came: tuple[str, ...] = ()  #: hosts that were audited for the first time
+    unseen: tuple[str, ...] = ()  #: hosts that were audited in the month before, and not since
+    unread: tuple[str, ...] = ()  #: hosts that could not be read when they were last audited
 
     def of(self, *kinds: str) -> tuple[FleetChange, ...]:
         """The changes of these kinds."""
         return tuple(change for change in self.changes if change.kind in kinds)
 
     def on(self, hosts: set[str]) -> FleetDiff:
-        """The diff of these hosts alone."""
+        """The changes of these hosts only."""
         changes = [
             replace(change, hosts=tuple(host for host in change.hosts if host in hosts)) for change in self.changes
         ]
@@ -107,13 +107,13 @@ class FleetDiff:
 
     @property
     def left(self) -> tuple[str, ...]:
-        """Hosts that were as desired, and are not any more; one that could not be read is not among them."""
+        """Hosts that were as desired and no longer are, without those that could not be read."""
         changes = [change for change in self.of(STATUS) if change.before == "desired" and change.after != "unread"]
         return _hosts(changes)
 
     @property
     def reached(self) -> tuple[str, ...]:
-        """Hosts that are as desired, and were not."""
+        """Hosts that are as desired and were not."""
         return _hosts([change for change in self.of(STATUS) if change.after == "desired" and change.before != "unread"])
 
     @property
@@ -123,12 +123,12 @@ class FleetDiff:
 
     @property
     def findings(self) -> tuple[FleetChange, ...]:
-        """Failures that are recognised now and were not, or the other way round."""
+        """Known failures that have appeared or gone."""
         return self.of(FINDING)
 
     @property
     def deviations(self) -> tuple[FleetChange, ...]:
-        """States that are not as desired now and were, or the other way round."""
+        """States that are no longer as desired, or are again."""
         return self.of(DEVIATION)
 
 

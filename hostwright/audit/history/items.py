@@ -1,8 +1,8 @@
-"""What one audit says of one host, as the facts that the history keeps. Pure.
+"""The audit of one host as the facts that the history stores. Pure.
 
-A fact that is no more in an audit has ended only where the audit looked. Of a host that could not be read, of a layer
-that was left out (``--roles``), of a rule that could not be checked, nothing is known: what was so is so until somebody
-sees otherwise.
+A fact that is missing from an audit has ended only where the audit checked it. About a host that could not be read, a
+layer that was left out (``--roles``) or a rule that could not be checked, nothing is known: an earlier fact holds until
+an audit finds another.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from hostwright.audit.hardware.gpu import Gpu
 STATUS, STACK, LAYER = "status", "stack", "layer"
 READING, DEVIATION, FINDING, CARD = "reading", "deviation", "finding", "card"
 
-TEXT_CHARACTERS = 2000  #: of any text of a host that are kept
-CARD_CHARACTERS = 300  #: of each value of a card: the four of them are one text
+TEXT_CHARACTERS = 2000  #: of each text of a host that are kept
+CARD_CHARACTERS = 300  #: of each value of a card: four of them are stored as one text
 GRAVE, WARNING = "grave", "warning"
 
 
 class Item(NamedTuple):
-    """One fact of a host. It is a tuple, since a fleet's audit makes and hashes a hundred thousand of them.
+    """One fact about a host. It is a tuple, since the audit of a fleet makes and hashes a hundred thousand of them.
 
-    ``have`` is what is so: a status, a value, ``grave`` or ``warning``. ``want`` is what the stack wants, ``more`` what
-    else makes it another fact: a reading's ``among``, a deviation's ``why``.
+    ``have`` is its value: a status, what was read, ``grave`` or ``warning``. ``want`` is what the stack wants. ``more``
+    is what else tells facts apart: a reading's ``among``, a deviation's ``why``.
     """
 
     kind: str
@@ -45,7 +45,7 @@ _CARD = TypeAdapter(tuple[str, str, str, str])
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What tells one GPU from another."""
+    """What identifies a card."""
 
     bus: str
     model: str
@@ -55,22 +55,22 @@ class Card:
 
     @classmethod
     def of(cls, bus: str, have: str) -> Card:
-        """The inverse of what an item of a card holds."""
+        """The card that an item describes: the inverse of ``_card``."""
         return cls(bus, *_CARD.validate_json(have))
 
 
 @dataclass(frozen=True, slots=True)
 class HostSnapshot:
-    """One host in one audit: what is so, each with a note that belongs to its beginning, and where it was looked."""
+    """The facts about one host in one audit, each with a note on its beginning, and what the audit could check."""
 
     items: Mapping[Item, str]
-    layers: frozenset[str] = frozenset()  #: that were looked at; ``""`` is that of the host itself
+    layers: frozenset[str] = frozenset()  #: that were audited; ``""`` stands for the host itself
     cards: bool = False  #: whether the cards could be read
-    unchecked: frozenset[tuple[str, str]] = frozenset()  #: layers and rules of theirs that could not be checked
-    partial: frozenset[str] = frozenset()  #: layers of which some states could not be asked for
+    unchecked: frozenset[tuple[str, str]] = frozenset()  #: layer and name of rules that could not be checked
+    partial: frozenset[str] = frozenset()  #: layers of which some states could not be probed
 
     def ends(self, item: Item) -> bool:
-        """Whether a fact that was so, and is not among the items, has ended; else nothing is known of it."""
+        """Whether an earlier fact that is not among the items has ended; otherwise nothing is known about it."""
         if item.kind == STATUS:
             return True
         if item.layer not in self.layers:
@@ -86,8 +86,10 @@ class HostSnapshot:
 
 
 def snapshot(audit: HostAudit) -> HostSnapshot:
-    """What an audit of a host has for the history."""
-    from hostwright.audit.judging.judging import NOT_ASKED  # it brings all roles with it, which a reader does not need
+    """The audit of a host, for the history."""
+    from hostwright.audit.judging.judging import (
+        NOT_ASKED,  # it imports all roles, which readers of the history do not need
+    )
 
     if not _could_be_read(audit):
         return HostSnapshot({Item(STATUS, "", "", audit.status): kept(audit.sentence)})
@@ -102,7 +104,7 @@ def snapshot(audit: HostAudit) -> HostSnapshot:
 
 
 def _could_be_read(audit: HostAudit) -> bool:
-    """Whether anything is known: a host is ``unread`` too when one layer of it could not be asked for."""
+    """Whether anything was read: a host is ``unread`` also where only some layers could not be probed."""
     anything = audit.readings or audit.deviations or audit.findings or audit.gpus
     return audit.status != "unread" or bool(anything) or any(layer.status != "unread" for layer in audit.layers)
 
@@ -130,7 +132,7 @@ def _card(gpu: Gpu) -> str:
 
 
 def kept(text: str) -> str:
-    """A text as it is kept: not more than so much of it, and nothing that is no Unicode."""
+    """A text as it is stored: of bounded length, and valid Unicode."""
     if len(text) <= TEXT_CHARACTERS and text.isascii():
         return text
     return text[:TEXT_CHARACTERS].encode("utf-8", "backslashreplace").decode("utf-8")[:TEXT_CHARACTERS]

@@ -1,13 +1,14 @@
-"""From what was so and what is so to what has changed. Pure.
+"""From earlier and later facts to changes. Pure.
 
-A value (a status, a reading) that is not there was not asked for: what it was before is what it was last. A thing (a
-deviation, a finding, a card) comes and goes.
+A value (a status, a reading) that is missing was not read, and keeps its last known value. A thing (a deviation, a
+finding, a card) that is missing has gone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from hostwright.audit.history.items import CARD, LAYER, READING, STACK, STATUS, Card, Item
 
@@ -18,38 +19,36 @@ Key = tuple[str, str, str]  #: kind, layer and name
 
 @dataclass(frozen=True, slots=True)
 class FactChange:
-    """One subject's facts, before and after; ``None`` where there was none."""
+    """The facts about one subject before and after; ``None`` where there was none."""
 
     before: Item | None
     after: Item | None
 
     @property
     def item(self) -> Item:
-        """Either of them, for its kind, layer and name."""
+        """Either of the two, for its kind, layer and name."""
         either = self.after or self.before
         if either is None:
-            raise ValueError("nothing moved to nothing")
+            raise ValueError("a change needs a fact before or after it")
         return either
 
 
-def moves(before: Collection[Item], after: Collection[Item]) -> Iterator[FactChange]:
-    """The moves of one subject that are worth telling. Several things of the same name are paired in their order."""
+def fact_changes(before: Collection[Item], after: Collection[Item]) -> Iterator[FactChange]:
+    """The changes of one subject that are worth reporting. Things of the same name are paired in their order."""
     ended, begun = sorted(set(before) - set(after), key=_order), sorted(set(after) - set(before), key=_order)
-    for number in range(max(len(ended), len(begun))):
-        move = FactChange(
-            ended[number] if number < len(ended) else None, begun[number] if number < len(begun) else None
-        )
-        if _worth(move):
-            yield move
+    for old, new in zip_longest(ended, begun):
+        change = FactChange(old, new)
+        if _worth_reporting(change):
+            yield change
 
 
-def _worth(move: FactChange) -> bool:
-    """Whether somebody would call it a change: not so if only the stack's or the other hosts' part of it moved."""
-    if move.before is None or move.after is None:
-        return move.item.kind not in VALUES
-    if move.item.kind in VALUES:
-        return move.before.have != move.after.have
-    return (move.before.have, move.before.want) != (move.after.have, move.after.want)
+def _worth_reporting(change: FactChange) -> bool:
+    """Whether the host itself changed, and not only what the stack wants or which hosts it is compared with."""
+    if change.before is None or change.after is None:
+        return change.item.kind not in VALUES
+    if change.item.kind in VALUES:
+        return change.before.have != change.after.have
+    return (change.before.have, change.before.want) != (change.after.have, change.after.want)
 
 
 def _order(item: Item) -> tuple[str, str, str]:
@@ -57,7 +56,7 @@ def _order(item: Item) -> tuple[str, str, str]:
 
 
 def shown(item: Item | None) -> str | None:
-    """The value of a fact in words."""
+    """The value of a fact in words; ``None`` for no fact."""
     if item is None or item.kind != CARD:
         return item.have if item else None
     card = Card.of(item.name, item.have)

@@ -1,4 +1,4 @@
-"""The history's file: an embedded SQLite database."""
+"""Opening the history, which is an SQLite database."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import sqlite3
 from hostwright.apply.journal.sqlitefile import SqliteFile
 from hostwright.audit.history.schema import migrate
 
-CACHE_KIB = 64 * 1024  #: of pages in memory: adding an audit reads what is so on every host
+CACHE_KIB = 64 * 1024  #: of pages in memory: adding an audit reads the current facts of every host
 
 
 def _prepare(db: sqlite3.Connection) -> None:
     migrate(db)
     db.execute("PRAGMA foreign_keys=ON")
-    db.execute("PRAGMA synchronous=NORMAL")  # what a power cut may take is the last audit, never the file
+    db.execute("PRAGMA synchronous=NORMAL")  # a power cut may lose the last audit, but never damages the file
     db.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
 
 

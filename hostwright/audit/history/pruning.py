@@ -1,4 +1,4 @@
-"""What is older than anybody looks back to goes, and so does what an audit every minute leaves beside its changes."""
+"""Removing what is too old to be of use, and thinning out frequent audits."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import json
 import sqlite3
 
 DAY_S = 86_400
-KEEP_DAYS = 400  #: a year, and the month before it to compare with
+KEEP_DAYS = 400  #: a year, and a month before it to compare with
 SLACK_DAYS = 30  #: so that a daily audit prunes once a month
 
 
 def tidy(db: sqlite3.Connection, number: int, at: int) -> None:
-    """After an audit was written: thin out the days before the first one of a day, and now and then prune."""
+    """After an audit was written: with the first audit of a day, thin out the days before; from time to time, prune."""
     (inventory,) = db.execute("SELECT inventory FROM audit WHERE id = ?", (number,)).fetchone()
     query = "SELECT at FROM audit WHERE inventory = ? AND id < ? ORDER BY id DESC LIMIT 1"
     before = db.execute(query, (inventory, number)).fetchone()
@@ -23,7 +23,7 @@ def tidy(db: sqlite3.Connection, number: int, at: int) -> None:
 
 
 def thin(db: sqlite3.Connection, inventory: int, now: int) -> None:
-    """Of each day that is over keep the rows of the last audit. What changed in which audit is kept of all of them.
+    """Of each past day, keep only the rows of the last audit. The changes of all audits are kept.
 
     So ``--watch`` over a thousand hosts leaves a thousand rows a day, not a thousand a minute.
     """
@@ -43,10 +43,10 @@ def thin(db: sqlite3.Connection, inventory: int, now: int) -> None:
 
 
 def prune(db: sqlite3.Connection, now: int, keep_days: int = KEEP_DAYS) -> None:
-    """Drop the audits that are older, what had ended by then, and hosts that were not looked at since.
+    """Remove older audits, facts that had ended by then, and hosts that were not audited since.
 
-    What is still so keeps its beginning, however long ago; with it stays that audit's row, which says when that was.
-    ``now`` is in seconds since 1970.
+    A fact that still holds keeps its beginning, however long ago, and with it the row of that audit, which has the
+    time. ``now`` is in seconds since 1970.
     """
     query = "SELECT coalesce((SELECT min(id) - 1 FROM audit WHERE at >= ?), (SELECT max(id) FROM audit), 0)"
     (last,) = db.execute(query, (now - keep_days * DAY_S,)).fetchone()

@@ -1,4 +1,4 @@
-"""One host over time, and since when hosts are as they are."""
+"""The history of one host, and since when each host has had its status and problems."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from hostwright.audit.fleetaudit import Status
 from hostwright.audit.history.hosthistory import HistoryEvent, HostHistory
 from hostwright.audit.history.items import CARD, DEVIATION, FINDING, STATUS, Item
-from hostwright.audit.history.moving import VALUES, FactChange, moves, shown
+from hostwright.audit.history.moving import VALUES, FactChange, fact_changes, shown
 from hostwright.audit.reports.ages import Ages
 from hostwright.common.places import place_of
 
@@ -27,7 +27,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A fact of a host, from one audit until another; ``until`` is ``None`` while it is so."""
+    """A fact about a host, from one audit until another; ``until`` is ``None`` while it holds."""
 
     subject: int
     since: int
@@ -37,7 +37,7 @@ class Span:
 
 
 def inventory_id(db: sqlite3.Connection, inventory: str | Path) -> int | None:
-    """The number of an inventory; ``None`` where no audit of it was written."""
+    """The number of an inventory; ``None`` where no audit of it is recorded."""
     row = db.execute("SELECT id FROM inventory WHERE place = ?", (place_of(inventory),)).fetchone()
     return row[0] if row else None
 
@@ -48,7 +48,7 @@ def moment(seconds: float) -> datetime:
 
 
 def host_history(db: sqlite3.Connection, inventory: int | None, host: str, since: datetime | None) -> HostHistory:
-    """The timeline of a host. It begins with its first status and what was wrong with it then."""
+    """The history of a host. It begins with its first status and what was wrong then."""
     query = "SELECT id, first, last FROM host WHERE inventory = ? AND name = ?"
     row = db.execute(query, (inventory, host)).fetchone()
     if row is None:
@@ -56,9 +56,9 @@ def host_history(db: sqlite3.Connection, inventory: int | None, host: str, since
     number, first, last = row
     spans = list(_spans(db, number))
     (pruned,) = db.execute("SELECT audit FROM pruned").fetchone()
-    changes = [change for change in _told(spans, first) if change[0] > pruned]
+    changes = [change for change in _changes(spans, first) if change[0] > pruned]
     times = _times(db, number, {first, last, *(audit for audit, _, _ in changes)})
-    events = (_event(times[audit], move, note) for audit, move, note in changes)
+    events = (_event(times[audit], change, note) for audit, change, note in changes)
     status = next((span.item.have for span in spans if span.item.kind == STATUS and span.until is None), None)
     return HostHistory(
         host,
@@ -79,43 +79,43 @@ def _spans(db: sqlite3.Connection, host: int) -> Iterator[Span]:
     return (Span(row[0], row[1], row[2], row[3] or "", Item(*row[4:])) for row in rows)
 
 
-def _told(spans: Iterable[Span], first: int) -> list[tuple[int, FactChange, str]]:
-    """The moves of all subjects with their audits and notes, in order of time."""
+def _changes(spans: Iterable[Span], first: int) -> list[tuple[int, FactChange, str]]:
+    """The changes of all subjects with their audits and notes, in order of time."""
     by_subject: dict[int, list[Span]] = defaultdict(list)
     for span in spans:
         by_subject[span.subject].append(span)
     first_card = min((span.since for span in spans if span.item.kind == CARD), default=0)
     changes = [
-        (audit, move, note)
+        (audit, change, note)
         for own in by_subject.values()
-        for audit, move, note in _of_subject(own, first)
-        if not (move.item.kind == CARD and audit == first_card)
+        for audit, change, note in _of_subject(own, first)
+        if not (change.item.kind == CARD and audit == first_card)
     ]
     return sorted(changes, key=lambda change: (change[0], change[1].item[:3] != (STATUS, "", ""), change[1].item[:3]))
 
 
 def _of_subject(spans: list[Span], first: int) -> Iterator[tuple[int, FactChange, str]]:
-    """The moves of one subject. Its first status is told too, and nothing else that is a value."""
-    oldest: dict[int, dict[Item, str]] = defaultdict(dict)
+    """The changes of one subject. Of the values, only the status has its first value reported too."""
+    begun: dict[int, dict[Item, str]] = defaultdict(dict)
     ended: dict[int, set[Item]] = defaultdict(set)
     for span in spans:
-        oldest[span.since][span.item] = span.note
+        begun[span.since][span.item] = span.note
         if span.until is not None:
             ended[span.until].add(span.item)
     now: set[Item] = set()
-    last: set[Item] = set()  #: what was known
-    for audit in sorted({*oldest, *ended}):
-        notes = oldest.get(audit, {})
+    last: set[Item] = set()  #: the last known facts
+    for audit in sorted({*begun, *ended}):
+        notes = begun.get(audit, {})
         now = now - ended.get(audit, set()) | notes.keys()
         if audit == first and spans[0].item.kind == STATUS:
             yield from ((audit, FactChange(None, item), note) for item, note in notes.items())
-        for move in moves(last, now):
-            yield audit, move, notes.get(move.after, "") if move.after else ""
+        for change in fact_changes(last, now):
+            yield audit, change, notes.get(change.after, "") if change.after else ""
         last = now or (last if spans[0].item.kind in VALUES else now)
 
 
 def _times(db: sqlite3.Connection, host: int, audits: Iterable[int]) -> dict[int, datetime]:
-    """When a host was looked at in these audits; of one that was pruned the beginning."""
+    """When a host was read in these audits; for an audit that was pruned, when it began."""
     rows = db.execute(
         "SELECT audit.id, audit.at + coalesce(after_s, 0) FROM audit "
         "LEFT JOIN seen ON seen.audit = audit.id AND seen.host = ? "
@@ -125,14 +125,16 @@ def _times(db: sqlite3.Connection, host: int, audits: Iterable[int]) -> dict[int
     return {audit: moment(at) for audit, at in rows}
 
 
-def _event(at: datetime, move: FactChange, note: str) -> HistoryEvent:
-    item = move.item
+def _event(at: datetime, change: FactChange, note: str) -> HistoryEvent:
+    item = change.item
     remark = item.more if item.kind == DEVIATION else note
-    return HistoryEvent(at, item.kind, item.layer, item.name, shown(move.before), shown(move.after), item.want, remark)
+    return HistoryEvent(
+        at, item.kind, item.layer, item.name, shown(change.before), shown(change.after), item.want, remark
+    )
 
 
 def latest(db: sqlite3.Connection, inventory: int | None) -> dict[str, str]:
-    """The status of each host when it was last looked at."""
+    """The status of each host when it was last audited."""
     rows = db.execute(
         "SELECT host.name, seen.status FROM host JOIN seen ON seen.audit = host.last AND seen.host = host.id "
         "WHERE inventory = ?",
@@ -142,7 +144,7 @@ def latest(db: sqlite3.Connection, inventory: int | None) -> dict[str, str]:
 
 
 def ages(db: sqlite3.Connection, inventory: int | None) -> Ages:
-    """Since when each status, deviation and finding is there, whatever its value was in the meantime."""
+    """Since when each status, deviation and finding has lasted, whatever its value was in the meantime."""
     rows = db.execute(
         "SELECT host.name, kind, layer, subject.name, span.host, subject, since FROM span "
         "JOIN host ON host.id = span.host JOIN subject ON subject.id = span.subject "
@@ -163,7 +165,7 @@ def ages(db: sqlite3.Connection, inventory: int | None) -> Ages:
 
 
 def _beginning(db: sqlite3.Connection, host: int, subject: int, since: int) -> int:
-    """The audit in which a thing was first seen that has been there ever since, if not with the same value."""
+    """The audit since which a thing has been found without a gap, if not always with the same value."""
     query = "SELECT min(since) FROM span WHERE host = ? AND subject = ? AND until = ? AND since < until"
     while (before := db.execute(query, (host, subject, since)).fetchone()[0]) is not None:
         since = before
@@ -171,7 +173,7 @@ def _beginning(db: sqlite3.Connection, host: int, subject: int, since: int) -> i
 
 
 def state(db: sqlite3.Connection, audit: int) -> Mapping[str, frozenset[Item]]:
-    """What an audit saw of each of its hosts: every fact of it, and no other."""
+    """The facts that an audit found about each of its hosts."""
     hosts = db.execute(
         "SELECT host.id, host.name, layers, kept FROM seen JOIN host ON host.id = seen.host "
         "JOIN scope ON scope.id = seen.scope WHERE audit = ?",

@@ -1,11 +1,11 @@
-"""The tables of the history, and how a file of an earlier version becomes one of this version.
+"""The tables of the history, and the migrations from earlier versions.
 
-``audit`` is one row for each audit, ``seen`` one for each host in it. What a host has is written down when it changes,
-not when it is seen: a ``span`` says that a ``fact`` was so from one audit (``since``) until another in which it was not
-so any more (``until``; NULL while it is so). So a host that stays as it is costs one row of ``seen`` an audit.
+``audit`` has one row for each audit, ``seen`` one for each host in it. Facts are written when they change, not each
+time they are read: a ``span`` says that a ``fact`` held from one audit (``since``) until another in which it no longer
+did (``until``; NULL while it holds). So a host that does not change costs one row of ``seen`` for each audit.
 
-A fact is a value of a ``subject``, which is a kind of thing by its layer and name, and is shared by all hosts. Times
-are seconds since 1970, UTC. The numbers of audits are the order in which they were written, which is that of history.
+A fact is a value of a ``subject``, which is identified by kind, layer and name, and shared by all hosts. Times are
+seconds since 1970, UTC. Audits are numbered in the order in which they were written.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sqlite3
 
 from hostwright.common.errors import InputError
 
-#: one element brings a file from the version that is its place here to the next one; what was released is not edited
+#: element N migrates a file from version N to N + 1; elements that were released are never edited
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         "CREATE TABLE inventory (id INTEGER PRIMARY KEY, place TEXT NOT NULL UNIQUE)",
@@ -26,9 +26,9 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             id INTEGER PRIMARY KEY, inventory INTEGER NOT NULL REFERENCES inventory, name TEXT NOT NULL,
             first INTEGER NOT NULL REFERENCES audit, last INTEGER NOT NULL REFERENCES audit,
             UNIQUE (inventory, name))""",
-        "CREATE TABLE pruned (audit INTEGER NOT NULL)",  # one row: up to this audit only what was still so is known
+        "CREATE TABLE pruned (audit INTEGER NOT NULL)",  # one row: up to this audit, only facts that held on are known
         "INSERT INTO pruned VALUES (0)",
-        # What of a host was looked at: its layers, and the facts among them of which nothing could be known.
+        # What was checked on a host: its layers, and the facts in them that could not be checked.
         "CREATE TABLE scope (id INTEGER PRIMARY KEY, layers TEXT NOT NULL, kept TEXT NOT NULL, UNIQUE (layers, kept))",
         """CREATE TABLE seen (
             audit INTEGER NOT NULL REFERENCES audit, host INTEGER NOT NULL REFERENCES host,
@@ -37,12 +37,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE subject (
             id INTEGER PRIMARY KEY, kind TEXT NOT NULL, layer TEXT NOT NULL, name TEXT NOT NULL,
             UNIQUE (kind, layer, name))""",
-        # Found by its digest: an index over the values themselves would hold them twice.
+        # Looked up by its digest: an index over the values themselves would store them twice.
         """CREATE TABLE fact (
             id INTEGER PRIMARY KEY, subject INTEGER NOT NULL REFERENCES subject, digest BLOB NOT NULL UNIQUE,
             have TEXT NOT NULL, want TEXT, more TEXT NOT NULL)""",
         "CREATE INDEX fact_subject ON fact (subject)",
-        # A host's spans lie together, so that its whole history is one range.
+        # A host's spans are stored together, so that its whole history is one range.
         """CREATE TABLE span (
             host INTEGER NOT NULL REFERENCES host, subject INTEGER NOT NULL REFERENCES subject,
             since INTEGER NOT NULL REFERENCES audit, fact INTEGER NOT NULL REFERENCES fact,
@@ -56,7 +56,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 
 def migrate(db: sqlite3.Connection) -> None:
-    """Bring a file to this version. Raises ``InputError`` for one of a newer version and one that is another's."""
+    """Migrate a file to this version. Raises ``InputError`` for a newer version, and for another program's file."""
     version = version_of(db)
     if version == len(MIGRATIONS):
         return
@@ -65,9 +65,9 @@ def migrate(db: sqlite3.Connection) -> None:
             f"this history was written by a newer Hostwright (schema {version}; this one reads up to "
             f"{len(MIGRATIONS)}): upgrade Hostwright here, or set HOSTWRIGHT_STATE to another directory"
         )
-    db.execute("PRAGMA journal_mode=WAL")  # readers and one writer do not wait for each other
+    db.execute("PRAGMA journal_mode=WAL")  # readers and the writer do not wait for each other
     db.execute("BEGIN IMMEDIATE")
-    version = version_of(db)  # another process may have been quicker
+    version = version_of(db)  # another process may have been faster
     if version == 0 and db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise InputError(
             "this is not an audit history but another program's database: move it away, and a new history is created"
@@ -80,5 +80,5 @@ def migrate(db: sqlite3.Connection) -> None:
 
 
 def version_of(db: sqlite3.Connection) -> int:
-    """The version of a file's form; 0 for a new one."""
+    """The schema version of a file; 0 for a new one."""
     return int(db.execute("PRAGMA user_version").fetchone()[0])

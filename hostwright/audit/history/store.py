@@ -1,4 +1,4 @@
-"""The history as its users see it: one file, opened for each call."""
+"""The interface of the history: one file, which is opened for each call."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ AUDIT_SETS = {"drifted": "drift", "failing": "failing", "unread": "unread"}
 class History:
     """The audits of all inventories on this machine, in ``root`` (``journal.state_root()``).
 
-    Usable from any thread and process. Every method raises ``HostwrightError`` for a file that cannot be used, with
-    what to do; nothing is kept open between calls. Where no audit was ever written, all is empty.
+    Usable from any thread and process. Every method raises ``HostwrightError`` for a file that cannot be used, and
+    says what to do; nothing stays open between calls. Where no audit was ever written, all results are empty.
     """
 
     def __init__(self, root: Path):
         self.path = root / FILE
 
     def add(self, audit: FleetAudit) -> int:
-        """Write an audit, all or nothing; return its number. Now and then what is old goes.
+        """Write an audit, all or nothing, and return its number. From time to time, old entries are removed.
 
-        Raises ``ValueError`` for an offline audit: it saw nothing.
+        Raises ``ValueError`` for an offline audit, which read no host.
         """
         new = entry(audit)
         with opened(self.path, write=True) as db:
@@ -46,22 +46,22 @@ class History:
             return number
 
     def prune(self, keep_days: int = pruning.KEEP_DAYS, *, now: datetime | None = None) -> None:
-        """Drop audits that are older, and what had ended by then. What is still so keeps its beginning."""
+        """Remove older audits, and facts that had ended by then. Facts that still hold keep their beginning."""
         with opened(self.path, write=True) as db:
             pruning.prune(db, int((now or datetime.now(UTC)).timestamp()), keep_days)
 
     def host_history(self, host: str, since: datetime | None, inventory: str | Path) -> HostHistory:
-        """The timeline of one host; ``since`` leaves out what happened before."""
+        """The history of one host, from ``since`` on."""
         with self._reading(inventory) as (db, number):
             return reading.host_history(db, number, host, since)
 
     def diff(self, inventory: str | Path, since: datetime, until: datetime | None = None) -> FleetDiff:
-        """What is otherwise at the last audit, or at the last one before ``until``, than it was before ``since``."""
+        """What changed from the last audit before ``since`` to the last one, or to the last one before ``until``."""
         with self._reading(inventory) as (db, number):
             return comparing.compare(db, number, since, until)
 
     def trend(self, inventory: str | Path, days: int) -> tuple[TrendPoint, ...]:
-        """Hosts by status and by the values of their readings, for each of the last days that has an audit."""
+        """The number of hosts by status and by reading, for each of the last days that has an audit."""
         with self._reading(inventory) as (db, number):
             return trending.trend(db, number, days)
 
@@ -71,17 +71,17 @@ class History:
             return reading.latest(db, number)
 
     def ages(self, inventory: str | Path) -> Ages:
-        """Since when each host has its status, its deviations and its findings. See ``reports.ages`` for the keys."""
+        """Since when each host has had its status, deviations and findings. ``reports.ages`` describes the keys."""
         with self._reading(inventory) as (db, number):
             return reading.ages(db, number)
 
     def since_when(self, inventory: str | Path, hosts: Iterable[str]) -> Mapping[str, datetime]:
-        """Since when each of these hosts has its status."""
+        """Since when each of these hosts has had its status."""
         ages = self.ages(inventory)
         return {host: ages[key] for host in hosts if (key := (host, STATUS, "")) in ages}
 
     def state(self, audit: int) -> Mapping[str, frozenset[Item]]:
-        """What an audit saw of each of its hosts, fact by fact; of a day that is over, the last audit tells."""
+        """The facts that an audit found about each of its hosts; of a past day, only its last audit has them."""
         with opened(self.path, write=False) as db:
             return reading.state(db, audit)
 
@@ -92,10 +92,10 @@ class History:
 
 
 def sets_of(pattern: str, root: Path, inventory: str | Path, groups: Container[str]) -> dict[str, set[str]]:
-    """What the ``@`` terms of a ``--hosts`` pattern stand for: the hosts of the last run by what became of them
-    (``@failed`` and its kin), and hosts by what the last audit of each said of it (``@drifted`` and its kin).
+    """The hosts that the ``@`` terms of a ``--hosts`` pattern stand for: those of the last run by its outcome
+    (``@failed`` and others), and hosts by the status of their last audit (``@drifted`` and others).
 
-    Raises ``InputError`` for a set that nothing is recorded of, where no group has that name.
+    Raises ``InputError`` for a set without a record, unless a group has that name.
     """
     sets = named_sets(root, inventory)
     check_sets(pattern, sets, groups)
@@ -103,6 +103,6 @@ def sets_of(pattern: str, root: Path, inventory: str | Path, groups: Container[s
         return sets
     latest = History(root).latest(inventory)
     if not latest:
-        raise InputError("no audit of this inventory is recorded yet: run invoke audit first", "--hosts")
+        raise InputError("no audit of this inventory is recorded yet: run `invoke audit` first", "--hosts")
     by_status = {name: {host for host, now in latest.items() if now == status} for name, status in AUDIT_SETS.items()}
     return {**sets, **by_status}

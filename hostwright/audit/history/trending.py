@@ -1,4 +1,4 @@
-"""How a fleet went, day by day."""
+"""The state of a fleet, day by day."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from hostwright.audit.history.pruning import DAY_S
 from hostwright.audit.history.reading import moment
 from hostwright.audit.reports.trend import TrendPoint
 
-STALE_DAYS = 7  #: for so long a host counts with what it had when it was last looked at
-MOST_VALUES = 20  #: of a reading; one with more (a serial number) is each host's own, and nothing to be charted
+STALE_DAYS = 7  #: for so long a host counts with the facts of its last audit
+MOST_VALUES = 20  #: of a reading; one with more values (a serial number) differs from host to host, and is not charted
 
 _Subject = tuple[str, str, str]  #: kind, layer and name
 _Line = Mapping[str, list[int]]  #: value → hosts, one number a day
 
 
 def trend(db: sqlite3.Connection, inventory: int | None, days: int) -> tuple[TrendPoint, ...]:
-    """The last so many days, counted from the last audit; a day without one has no point."""
+    """The last days, counted back from the last audit; a day without an audit has no point."""
     calendar = _calendar(db, inventory, days)
     if calendar is None:
         return ()
@@ -39,7 +39,7 @@ def trend(db: sqlite3.Connection, inventory: int | None, days: int) -> tuple[Tre
 
 
 def _on(line: _Line, number: int) -> dict[str, int]:
-    """The values of a day, without those that no host has."""
+    """The values of one day, without those that no host has."""
     return {value: hosts[number] for value, hosts in line.items() if hosts[number]}
 
 
@@ -57,11 +57,11 @@ class _Calendar:
         return [moment(day * DAY_S).date().isoformat() for day in self.days]
 
     def begin(self, since: int) -> int:
-        """The first day at whose end a fact is so."""
+        """The first day at whose end a fact holds."""
         return bisect_left(self.last, since)
 
     def end(self, until: int | None, last_seen: int) -> int:
-        """The first day at whose end it is not; ``seen`` is the audit that looked at the host last."""
+        """The first day at whose end it no longer holds; ``last_seen`` is the last audit of the host."""
         stale = bisect_left(self.days, self.day_of[last_seen] + STALE_DAYS + 1)
         return stale if until is None else min(stale, bisect_left(self.last, until))
 
@@ -70,7 +70,7 @@ def _calendar(db: sqlite3.Connection, inventory: int | None, days: int) -> _Cale
     query = "SELECT id, at / ? FROM audit WHERE inventory = ? ORDER BY id"
     day_of: dict[int, int] = dict(db.execute(query, (DAY_S, inventory)).fetchall())
     (pruned,) = db.execute("SELECT audit FROM pruned").fetchone()
-    last_of = {day: audit for audit, day in day_of.items() if audit > pruned}  # of a day's audits the last
+    last_of = {day: audit for audit, day in day_of.items() if audit > pruned}  # the last audit of each day
     shown = sorted(day for day in last_of if day > max(last_of) - days)
     if not shown:
         return None
@@ -78,7 +78,7 @@ def _calendar(db: sqlite3.Connection, inventory: int | None, days: int) -> _Cale
 
 
 def _lines(db: sqlite3.Connection, inventory: int | None, calendar: _Calendar) -> dict[_Subject, _Line]:
-    """Hosts by value and day, of the statuses and of each reading with few values."""
+    """The number of hosts by value and day, for the status and for each reading with few values."""
     steps: dict[_Subject, dict[str, list[int]]] = defaultdict(dict)
     for kind, layer, name, have, since, until, last_seen, hosts in db.execute(_GROUPED, (inventory, STATUS, READING)):
         begin, end = calendar.begin(since), calendar.end(until, last_seen)
@@ -93,7 +93,7 @@ def _lines(db: sqlite3.Connection, inventory: int | None, calendar: _Calendar) -
     }
 
 
-#: hosts with the same fact from the same audit until the same other one are one row
+#: hosts with the same fact over the same span are one row
 _GROUPED = """
 SELECT kind, layer, name, have, since, until, seen, hosts FROM (
     SELECT fact, since, until, host.last AS seen, count(*) AS hosts FROM span JOIN host ON host.id = span.host

@@ -1,4 +1,4 @@
-"""Adding an audit to the history: what changed since the host was last looked at, and nothing else."""
+"""Adding an audit to the history: only what changed since the previous audit of each host."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ DIGEST_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """An audit as it is to be written. Making it touches no file."""
+    """An audit that is ready to be written. Making one touches no file."""
 
     audit: FleetAudit
     at: int  #: seconds since 1970
     place: str  #: of its inventory
-    hosts: Mapping[str, tuple[HostAudit, HostSnapshot]]  #: by the name under which a host is kept
+    hosts: Mapping[str, tuple[HostAudit, HostSnapshot]]  #: by the name under which a host is stored
 
 
 def entry(audit: FleetAudit) -> AuditEntry:
-    """Prepare an audit. Raises ``ValueError`` for one that asked no host, and for a time that is none."""
+    """Prepare an audit. Raises ``ValueError`` for an offline audit, and for an invalid time."""
     if audit.offline:
-        raise ValueError("an audit of stored facts saw nothing, and is no part of the history")
+        raise ValueError("an audit of stored facts read no host, and does not belong in the history")
     hosts = {kept(host.host): (host, snapshot(host)) for host in audit.hosts}
     return AuditEntry(audit, epoch(audit.at), place_of(audit.inventory), hosts)
 
 
 def write(db: sqlite3.Connection, new: AuditEntry) -> int:
-    """Write an audit within a transaction; return its number."""
+    """Write an audit within a transaction, and return its number."""
     db.execute("INSERT INTO inventory (place) VALUES (?) ON CONFLICT DO NOTHING", (new.place,))
     (inventory,) = db.execute("SELECT id FROM inventory WHERE place = ?", (new.place,)).fetchone()
     values = (inventory, new.at, new.audit.took_s, len(new.hosts))
@@ -60,14 +60,14 @@ def epoch(at: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class StoredFact:
-    """Where a fact stands in the file: its number, and its subject's."""
+    """The numbers of a fact and of its subject in the file."""
 
     id: int
     subject: int
 
 
 def _hosts(db: sqlite3.Connection, inventory: int, number: int, names: Iterable[str]) -> dict[str, int]:
-    """The numbers of these hosts, which this audit looks at."""
+    """The numbers of these hosts, which belong to this audit."""
     db.executemany(
         "INSERT INTO host (inventory, name, first, last) VALUES (?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET last = excluded.last",
@@ -79,7 +79,7 @@ def _hosts(db: sqlite3.Connection, inventory: int, number: int, names: Iterable[
 def _spans(
     db: sqlite3.Connection, number: int, host: int, now: HostSnapshot, facts: Mapping[Item, StoredFact]
 ) -> list[int]:
-    """End what is no more, begin what is new; return the facts of which nothing could be known in a layer looked at."""
+    """End facts that no longer hold and begin new ones; return those that could not be checked in an audited layer."""
     query = "SELECT fact, since, subject FROM span WHERE host = ? AND until IS NULL"
     before = {fact: (since, subject) for fact, since, subject in db.execute(query, (host,))}
     present = {facts[item].id: (facts[item].subject, note or None) for item, note in now.items.items()}
@@ -102,7 +102,7 @@ def _spans(
 
 
 def _scope(db: sqlite3.Connection, now: HostSnapshot, left: Iterable[int]) -> int:
-    """The number of what was looked at: the same for nearly all hosts."""
+    """The number of the scope of this audit, which is the same for nearly all hosts."""
     values = (json.dumps(sorted(now.layers)), json.dumps(sorted(left)))
     query = "SELECT id FROM scope WHERE layers = ? AND kept = ?"
     row = db.execute(query, values).fetchone()
@@ -113,7 +113,7 @@ def _scope(db: sqlite3.Connection, now: HostSnapshot, left: Iterable[int]) -> in
 
 
 def _facts(db: sqlite3.Connection, items: Iterable[Item]) -> dict[Item, StoredFact]:
-    """Where these facts stand in the file; the new ones are written."""
+    """The numbers of these facts; new ones are written."""
     subjects: dict[tuple[str, ...], int] = {}
     return {item: _fact(db, item, _subject(db, item, subjects)) for item in items}
 

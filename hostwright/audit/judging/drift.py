@@ -1,8 +1,9 @@
-"""Why a state is not as desired: the host moved (drift), or what is desired did (intent)? Pure.
+"""Why a state is not as desired: because the host changed (drift), or the desired state did (intent). Pure.
 
-Puppet keeps the two apart as corrective and intentional changes. Here the host's release record tells: it holds a hash
-of each state that was found as desired at the end of the last good run. A record of an earlier Hostwright holds hashes
-that nobody can make any more: with it the question has no answer, until a provisioning has written it anew.
+Puppet calls the two corrective and intentional changes. Here the host's release record tells them apart: it holds a
+hash of each state that was as desired at the end of the last good run. A record written by an earlier Hostwright holds
+hashes that can no longer be computed: then the two cannot be told apart until the next provisioning rewrites the
+record.
 """
 
 from __future__ import annotations
@@ -19,16 +20,17 @@ from hostwright.plan.model import Resource
 
 @dataclass(frozen=True)
 class LastGood:
-    """What a role's entry in the release record says of each state."""
+    """A role's entry in the release record."""
 
     role: DesiredRole
-    entry: Mapping[str, Any] | None  #: ``None``: the record does not know the role
+    entry: Mapping[str, Any] | None  #: ``None``: the record has no entry for the role
 
     def why(self, resource: Resource | None = None) -> Why:
-        """Why this state, which is not as desired, is not; ``None`` for a value of the layer that no state is about.
+        """Why this state is not as desired; without ``resource``, why a value of the layer differs that no state
+        covers.
 
-        A state that was found as desired in the same form has drifted. One that the record does not hold was changed,
-        or came, since.
+        A state that the record holds in the same form has drifted. One that it does not hold was changed or added
+        since.
         """
         if self.entry is None:
             return "new"
@@ -37,19 +39,19 @@ class LastGood:
         if self.entry["desired"] == desired_sha256(self.role):
             return "drift"
         states = self.entry.get("states")
-        if resource is None or not isinstance(states, list):  # a record of before states were kept
+        if resource is None or not isinstance(states, list):  # a record from before states were recorded
             return "intent"
         return "drift" if state_sha256(resource) in states else "intent"
 
 
 def last_good(role: DesiredRole, record: Mapping[str, Any]) -> LastGood:
-    """What the record says of a role; an entry that is none is the same as none."""
+    """The record's entry for a role; a damaged entry counts as none."""
     entry = record.get("roles", {}).get(role.name)
     return LastGood(role, entry if isinstance(entry, dict) else None)
 
 
 def shown(record: Mapping[str, Any]) -> ReleaseRecord | None:
-    """The record's head for reports."""
+    """The head of the record, for reports."""
     if not record:
         return None
     return ReleaseRecord(*(str(record.get(key, "")) for key in ("stack", "at", "run", "operator")))

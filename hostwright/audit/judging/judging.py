@@ -1,4 +1,4 @@
-"""One host's facts → what an audit says of it. Pure: the same facts can be judged again against another stack."""
+"""From one host's facts to its audit. Pure: the same facts can be judged again against another stack."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from hostwright.plan.model import Facts, Planned, Probe
 from hostwright.plan.planning import notes_on, off_roles
 from hostwright.plan.probing import ordered
 
-EVIDENCE_LINES = 5  #: of a finding: enough to see it, not the whole log
+EVIDENCE_LINES = 5  #: of a finding: enough to recognise it, not the whole log
 EVIDENCE_CHARACTERS = 300  #: of each
-NOT_ASKED = "it was not asked: an audit without sudo, or facts from before this state was desired"
+NOT_ASKED = "not probed: the audit ran without sudo, or these facts are older than this state"
 
 
 def audit_probes(member: Member, *, sudo: bool = True) -> tuple[Probe, ...]:
     """Every probe of an audit of this host, each once; without ``sudo`` those that need no root.
 
-    Known failures are looked for where their role is on the host, and so are values; cards, and whatever uses a host,
-    are looked for on every one.
+    Failure rules and values are those of the host's own roles. Cards, and whatever is using the host, are probed on
+    every host.
     """
     rules = (probe for rule in rules_of(member).signed if rule.sign for probe in rule.sign.probes)
     cards = (probe for part in cards_of(member) for probe in part.probes)
@@ -49,19 +49,19 @@ def audit_probes(member: Member, *, sudo: bool = True) -> tuple[Probe, ...]:
 
 
 def rules_of(member: Member) -> Catalogue:
-    """The failure rules of the roles that the host has, also of those that ``--roles`` leaves out."""
+    """The failure rules of the roles that the host has, including those that ``--roles`` leaves out."""
     own = member.of_host or member.roles
     return catalogue(tuple(role for role in member.all_roles if role in own))
 
 
 def cards_of(member: Member) -> tuple[Cards, ...]:
-    """The ways in which cards are read: of every role, for a host has its cards whatever is wanted of it."""
+    """How cards are read, by every role that there is: a host has its cards whatever its roles are."""
     parts = (role.part("gpus") for role in member.all_roles)
     return tuple(part.CARDS for part in parts if part is not None)
 
 
 def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
-    """What these facts, seen ``at`` that time, say of a host."""
+    """The audit of a host by these facts, which were read ``at`` that time."""
     if refusal := release.refusal(facts):
         return unread(member, refusal, at)
     record = release.read(facts) if release.RELEASE in facts else {}
@@ -98,7 +98,7 @@ def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
 
 
 def unread(member: Member, sentence: str, at: datetime) -> HostAudit:
-    """A host that could not be looked at."""
+    """The audit of a host that could not be read."""
     layers = tuple(Layer(name, "unread") for name in (*(role.name for role in member.roles), GPU_LAYER))
     stand_ins = tuple(stand_in.file for stand_in in member.stack.stand_ins)
     return HostAudit(
@@ -110,7 +110,7 @@ def unread(member: Member, sentence: str, at: datetime) -> HostAudit:
 def _differences(
     role: DesiredRole, facts: Facts, record: Mapping[str, Any], not_checked: list[NotChecked]
 ) -> Iterator[tuple[Planned, Deviation]]:
-    """What a role would change, and why that is so; states whose questions were not asked go to ``not_checked``."""
+    """What a role would change, and why; states whose probes were not run are added to ``not_checked``."""
     good = last_good(role, record)
     skipped: dict[str, None] = {}
     for resource in role.resources:
@@ -124,7 +124,9 @@ def _differences(
 def _by_reading(
     member: Member, read: Iterable[Reading], deviations: Iterable[Deviation], record: Mapping[str, Any]
 ) -> Iterator[Deviation]:
-    """Values that differ from the stack in a layer where no state does: all that is known of one that was not asked."""
+    """Values that differ from the stack in layers where no state does, which is all that is known where none was
+    probed.
+    """
     known = {deviation.layer for deviation in deviations}
     roles = {role.name: role for role in member.desired.roles}
     for reading in read:
@@ -147,7 +149,7 @@ def _findings(known: Catalogue, look: Look, not_checked: list[NotChecked]) -> It
 
 
 def _first(lines: Iterable[str]) -> list[str]:
-    """The first lines of the evidence, and how many more there are."""
+    """The first lines of the evidence, and how many follow."""
     evidence = list(lines)
     more = len(evidence) - EVIDENCE_LINES
     return [*evidence[:EVIDENCE_LINES], f"… and {more} more"] if more > 0 else evidence
@@ -160,7 +162,7 @@ def _finding(rule: FailureRule, sign: Sign, evidence: tuple[str, ...]) -> Findin
 def _layer(
     name: str, deviations: Iterable[Deviation], findings: Iterable[Finding], not_checked: Iterable[NotChecked]
 ) -> Layer:
-    """One layer in one word. A rule that could not be checked says nothing; a state that could not be, does."""
+    """The status of one layer. A state that could not be checked makes it unread; an unchecked rule does not."""
     whys = {deviation.why for deviation in deviations if deviation.layer == name}
     graves = {finding.grave for finding in findings if finding.layer == name}
     unread = any(skipped.layer == name and skipped.reason == NOT_ASKED for skipped in not_checked)
@@ -180,7 +182,7 @@ def _notes(member: Member, facts: Facts, now: datetime) -> tuple[str, ...]:
     off = off_roles(member.desired, facts)
     try:
         return (*notes_on(facts, now), *off)
-    except KeyError:  # its locks were not asked for
+    except KeyError:  # its locks were not probed
         return off
 
 

@@ -1,4 +1,4 @@
-"""One host as one look saw it: what readings and the rules of known failures are functions of. Pure."""
+"""Everything known about one host at one moment, from which readings and failure rules are computed. Pure."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ S = TypeVar("S", bound=Section)
 
 
 class Unread(Exception):
-    """A check cannot be made: what it needs was not answered. This is never the host's fault to be reported."""
+    """A check cannot be made, for lack of an answer. It is reported as not checked, never as a fault of the host."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """The facts of one host with all that was wanted of it. ``now`` is when it was looked at (UTC).
+    """The facts of one host with its desired states. ``now`` is when the facts were read (UTC).
 
-    ``changes`` are what differs, by role, as ``invoke plan`` would show it. ``variables`` are the roles' bound
-    variables. Facts may be incomplete (an audit without sudo, an old look): ask with ``answer``. ``cards`` are the ways
-    in which roles read cards. ``named`` gives the name of the known failure whose message is in a text, and the line
-    that says so.
+    ``changes`` is what differs, by role, as ``invoke plan`` would show it. ``variables`` are the roles' bound
+    variables. Facts may be incomplete (an audit without sudo, or an old one): read them with ``answer``. ``cards`` are
+    the ways in which roles read cards. ``named`` finds a known failure by its message in a text: its name, and the line
+    with it.
     """
 
     desired: Desired
@@ -41,7 +41,7 @@ class Look:
     now: datetime
     cards: tuple[Cards, ...] = ()
     named: Callable[[str], tuple[str, str] | None] = lambda _: None
-    #: what functions marked with ``once`` have made of it
+    #: the results of functions marked with ``once``
     made: dict[Callable[[Look], Any], Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -51,7 +51,7 @@ class Look:
 
     @property
     def stack(self) -> Stack:
-        """What the host shall have."""
+        """The stack that the host should have."""
         return self.desired.stack
 
     def section(self, kind: type[S]) -> S:
@@ -59,20 +59,22 @@ class Look:
         return self.stack.section(kind)
 
     def answer(self, probe: Probe) -> Answer:
-        """What the host said to a question, whatever its status. Raises ``Unread`` when it was not asked."""
+        """The answer to a probe, whatever its status. Raises ``Unread`` where the probe was not run."""
         if probe not in self.facts:
-            raise Unread("it was not asked (no sudo, or an older look)")
+            raise Unread("not probed (no sudo, or older facts)")
         return self.facts[probe]
 
     def text(self, probe: Probe) -> str:
-        """What the host said to a question. Raises ``Unread`` when it was not asked or the question failed."""
+        """The text of the answer to a probe. Raises ``Unread`` where the probe was not run, or failed."""
         answer = self.answer(probe)
         if not answer.ok:
-            raise Unread(f"the question ended with status {answer.status}")
+            raise Unread(f"the probe ended with status {answer.status}")
         return answer.text
 
     def differs(self, role: str) -> bool:
-        """Whether a layer is not as desired: then the logs of its installers are evidence, else they are history."""
+        """Whether a layer is not as desired. Only then are the logs of its installers evidence; otherwise they are
+        history.
+        """
         return bool(self.changes.get(role))
 
     @cached_property
@@ -83,21 +85,21 @@ class Look:
 
     @cached_property
     def facts_of_host(self) -> HostFacts:
-        """Distribution, kernel, cards on the PCI bus, processor, Pythons."""
+        """Distribution, kernel, cards on the PCI bus, processor, Python versions."""
         return read_host(self.facts)
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:
-        """The host's cards, as their drivers describe them. Raises ``Unread`` where no driver does."""
+        """The host's cards as their drivers report them. Raises ``Unread`` where no driver does."""
         return self._of_cards(lambda cards: cards.gpus(self))
 
     @property
     def gpu_events(self) -> tuple[GpuEvent, ...]:
-        """What the cards reported in the last days. Raises ``Unread`` where nobody can tell."""
+        """What the cards reported in recent days. Raises ``Unread`` where that cannot be read."""
         return self._of_cards(lambda cards: cards.events(self))
 
     def _of_cards(self, read: Callable[[Cards], tuple[T, ...]]) -> tuple[T, ...]:
-        """What the roles' ways of reading cards give, as far as they can."""
+        """The results of all roles that read cards, of those that can be read."""
         answers: list[tuple[T, ...]] = []
         reason = "no role reads cards"
         for cards in self.cards:
@@ -111,7 +113,7 @@ class Look:
 
 
 def once(read: Callable[[Look], T]) -> Callable[[Look], T]:
-    """Mark what many rules of a role are read from: it is made once of each look. Raises as ``read``."""
+    """Cache a function that many rules call: it runs once for each ``Look``. Raises what ``read`` raises."""
 
     @wraps(read)
     def kept(look: Look) -> T:
@@ -126,8 +128,8 @@ def once(read: Callable[[Look], T]) -> Callable[[Look], T]:
 class Cards:
     """How the cards of one vendor are read: ``CARDS`` in the module ``gpus`` of a role's folder.
 
-    ``gpus`` gives the cards as their driver describes them, ``events`` what they reported in the last days; both raise
-    ``Unread`` where they cannot tell. ``on_bus`` counts the cards that the host has, with a driver or without one.
+    ``gpus`` returns the cards as their driver reports them, ``events`` what they reported in recent days; both raise
+    ``Unread`` where that cannot be read. ``on_bus`` counts the cards that the host has, with or without a driver.
     """
 
     probes: tuple[Probe, ...]

@@ -1,4 +1,4 @@
-"""How values that no stack pins are spread over a fleet, and who has another than most. Pure."""
+"""Values that no stack pins, compared between hosts, and which hosts differ from the majority. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from hostwright.audit.fleetaudit import HostAudit, Reading, ValueSpread
 
-#: what is each host's own, so that a difference means nothing
+#: values that differ from host to host by nature
 OWN = frozenset({("base", "product"), ("release", "at")})
 
 Key = tuple[str, str, str]
@@ -15,8 +15,8 @@ Key = tuple[str, str, str]
 def spreads(hosts: Iterable[HostAudit]) -> tuple[ValueSpread, ...]:
     """The values that no stack pins, each over the hosts that can be compared: two or more with equal ``among``.
 
-    In the order in which the readings are first met. Hosts that could not be read are left out, and so is what none of
-    them has.
+    They come in the order in which they first occur. Hosts that could not be read are left out, and so are values that
+    no host has.
     """
     groups: dict[Key, dict[str, list[str]]] = {}
     for host in hosts:

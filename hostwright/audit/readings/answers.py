@@ -1,4 +1,4 @@
-"""The lines that a host's program printed, and which values are meant for a host with these answers. Pure."""
+"""The lines that the program printed on a host, and which values apply to a host with these answers. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hostwright.audit.readings.program import root_program, user_program
 from hostwright.plan.model import Probe
 from hostwright.plan.roles.auditvalue import PRODUCT, AuditValue, Snippet
 
-RELEASE_LAYER = "release"  #: what the host's record says of it; no role has this name
+RELEASE_LAYER = "release"  #: the layer of the values in the host's release record; no role has this name
 
-VALUE_CHARACTERS = 200  #: of an answer that are kept; the program itself cuts there
+VALUE_CHARACTERS = 200  #: of an answer that are kept; the program itself cuts it there
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9 ._+-]{0,99}")
 
@@ -21,7 +21,7 @@ _RECORD = Snippet(
 
 
 def all_values(stack: str, roles: Iterable[AuditValue]) -> tuple[AuditValue, ...]:
-    """The values of a host's roles, and those of its record, which the engine knows; ``stack`` is its stack's name."""
+    """The values of a host's roles, and those of its release record; ``stack`` is the name of its stack."""
     record = (
         AuditValue("stack", _RECORD.line("stack"), stack, layer=RELEASE_LAYER),
         AuditValue("at", _RECORD.line("at"), layer=RELEASE_LAYER),
@@ -30,26 +30,26 @@ def all_values(stack: str, roles: Iterable[AuditValue]) -> tuple[AuditValue, ...
 
 
 def value_probes(values: Iterable[AuditValue]) -> tuple[Probe, ...]:
-    """What is asked of a host: what needs no root, then what does. They are the same for nearly all stacks."""
+    """The probes for these values: one without root, then one with root if any value needs it."""
     asked = tuple(values)
     root = root_program(asked)
     return (Probe(user_program(asked, PRODUCT)), *([Probe(root, root=True)] if root else []))
 
 
 def read_answers(text: str) -> dict[str, str]:
-    """The answers in a program's output; what is no answer, and a last line that was cut, are passed over."""
+    """The answers in a program's output; other lines, and a last line that was cut, are skipped."""
     whole = text.rpartition("\n")[0]
     rows = (line.partition("=") for line in whole.split("\n"))
     return {name: value.strip()[:VALUE_CHARACTERS] for name, sign, value in rows if sign and _NAME.fullmatch(name)}
 
 
 def is_meant(value: AuditValue, answers: Mapping[str, str]) -> bool:
-    """Whether a value is meant for a host with these answers."""
+    """Whether a value applies to a host with these answers."""
     return value.given is None or answers.get(value.given[0].line, "") == value.given[1]
 
 
 def meant(values: Iterable[AuditValue], answers: Mapping[str, str]) -> tuple[AuditValue, ...]:
-    """Of the values with one layer and name, the first that is meant for a host with these answers."""
+    """Of all values with the same layer and name, the first that applies to a host with these answers."""
     chosen: dict[tuple[str, str], AuditValue] = {}
     for value in values:
         if is_meant(value, answers):
@@ -58,8 +58,8 @@ def meant(values: Iterable[AuditValue], answers: Mapping[str, str]) -> tuple[Aud
 
 
 def check_lines(values: Iterable[AuditValue]) -> tuple[str, ...]:
-    r"""What a host compares by itself, one check a line: layer, name, answer, condition and its value, and the stack's
-    value as JSON and Prometheus both write it between quotes. Tabs are between them and, like new lines, in none.
+    r"""The checks that a host makes by itself, one a line, separated by tabs: layer, name, answer, condition and its
+    value, and the stack's value, escaped as JSON and Prometheus both do between quotes. No field has a tab or newline.
     """
     compared = (value for value in values if value.want is not None and not value.root and value.derive is None)
     return tuple(_check_line(value) for value in compared)

@@ -1,4 +1,4 @@
-"""The values of a host's cards that are compared with those of other hosts with the same model."""
+"""The values of a host's cards that are compared with those of other hosts with the same model of card."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _power_limit(gpu: Gpu) -> str:
     return "" if gpu.power_limit is None else f"{gpu.power_limit:.0f} W"
 
 
-#: what cards of one model should have alike
+#: the values that should be equal for cards of one model
 VALUES: tuple[tuple[str, Value], ...] = (
     ("vbios", lambda gpu: gpu.vbios),
     ("memory", _memory),
@@ -35,7 +35,9 @@ VALUES: tuple[tuple[str, Value], ...] = (
 
 
 def gpu_readings(look: Look, product: str) -> Iterator[Reading]:
-    """Models and number of cards among hosts of one ``product``, and what each model has; nothing when unread."""
+    """The models and number of cards, compared among hosts of one ``product``, and the values of each model; nothing
+    where the cards could not be read.
+    """
     try:
         cards = look.gpus
     except Unread:
@@ -51,7 +53,7 @@ def gpu_readings(look: Look, product: str) -> Iterator[Reading]:
 
 
 def _alike(cards: Sequence[Gpu], value: Value) -> str:
-    """The value of most cards, and then each card that has another: ``90.04.38.00.03, card 3: 90.04.96.00.01``."""
+    """The most common value, then each card that has another: ``90.04.38.00.03, card 3: 90.04.96.00.01``."""
     common = Counter(map(value, cards)).most_common(1)[0][0]
     others = [f"card {card.index}: {value(card) or 'none'}" for card in cards if value(card) != common]
     return ", ".join([common or "none", *others]) if others else common

@@ -1,6 +1,6 @@
-"""The values that are read on a host, and what is wanted of each. Pure.
+"""The values that are read on a host, and what the stack wants of each. Pure.
 
-What could not be asked gives no reading; what was looked for and is not there is a reading of nothing.
+A value that was not probed gives no reading; one that was probed and is absent gives an empty reading.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Answers = dict[str, str]
 
 
 def readings(look: Look, values: Iterable[AuditValue]) -> tuple[Reading, ...]:
-    """The readings of a host, of the layers that are looked at. ``values`` are those of all its roles."""
+    """The readings of a host in the layers that are audited. ``values`` are those of all its roles."""
     layers = {*look.changes, GPU_LAYER, RELEASE_LAYER}
     asked = all_values(look.stack.name, values)
     user, *more = (_answers(look, probe) for probe in value_probes(asked))
@@ -34,7 +34,7 @@ def _derived(value: AuditValue) -> bool:
 
 
 def _answers(look: Look, probe: Probe) -> Answers:
-    """What a program said, as far as it came; nothing when it was not asked."""
+    """The answers of a program, as far as it got; empty where it was not run."""
     try:
         return read_answers(look.answer(probe).text)
     except Unread:
@@ -42,7 +42,7 @@ def _answers(look: Look, probe: Probe) -> Answers:
 
 
 def _reading(value: AuditValue, user: Answers, root: Answers) -> Reading | None:
-    """What a value's line holds. A line that is not there means nothing there, if the program came to its end."""
+    """The reading of a value. A missing line is an empty value if the program ran to its end, else no reading."""
     answers = root if value.root else user
     if value.where.line not in answers and COMPLETE not in answers:
         return None

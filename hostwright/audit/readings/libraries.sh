@@ -1,5 +1,5 @@
-# Libraries of the loader's cache whose names begin as the expression $stems says. Of each the first entry for this
-# machine counts, as for the loader; its directory's links are followed.
+# The libraries in the loader's cache whose names begin as the expression $stems says. Of each, the first entry for this
+# machine is used, as the loader does; links in its directory are followed.
 : "${stems:?}"
 found=$(bounded ldconfig -p |
   sed -nE "s/^[[:space:]]*(($stems)[.]so[.][0-9.]+) [(]libc6,x86-64[^)]*[)] => /\\1 /p")

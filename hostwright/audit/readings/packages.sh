@@ -1,5 +1,5 @@
-# Versions and holds of the installed packages whose names are like "$@"; dpkg-query is started once.
-# $any: an expression of sed for each group of packages of which one is enough.
+# The versions and holds of the installed packages whose names match "$@"; dpkg-query is started once.
+# $any: a sed expression for each group of packages of which any one is enough.
 : "${any?}"
 # shellcheck disable=SC2016  # the expressions are dpkg's
 bounded dpkg-query -W -f='${db:Status-Status} package ${Package}=${Version}

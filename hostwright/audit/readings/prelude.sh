@@ -1,5 +1,5 @@
-# What a program that prints values stands on. A value is one line of at most 200 characters, so that none can pass for
-# another name and none is longer than anybody would read: it becomes a label of Prometheus and a cell of a table.
+# Functions for the program that prints values. A value is one line of at most 200 characters, so that it cannot pass for
+# another name, and fits a label of Prometheus and a cell of a table.
 LC_ALL=C; export LC_ALL; PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 scope=
 say() { printf '%s%s=%.200s\n' "$scope" "$1" "${2%%

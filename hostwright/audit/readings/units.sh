@@ -1,5 +1,5 @@
-# Properties of systemd units, which systemctl prints unit by unit with an empty line between. $properties are their
-# names with commas between, $labels the names of the units in lines.
+# Properties of systemd units, which systemctl prints unit by unit, separated by empty lines. $properties are their names,
+# separated by commas; $labels the names of the units in the output.
 : "${properties:?}"
 : "${units:?}"
 : "${labels:?}"

@@ -1,1 +1,1 @@
-"""An audit for its readers: a terminal, a spreadsheet, a build server, a monitoring system, a browser."""
+"""The formats of an audit: for a terminal, a spreadsheet, a build server, a monitoring system and a browser."""

@@ -16,7 +16,7 @@ UNKNOWN = "–"
 
 
 def show_details(host: HostAudit) -> Iterator[RenderableType]:
-    """All that an audit read of one host."""
+    """Everything that an audit read on one host."""
     yield Text.assemble("\n", (printable(host.host), "bold"), f"  read {host.at}", *_groups(host))
     if host.record:
         by = f"{host.record.stack} at {host.record.at} by {host.record.operator} (run {host.record.run})"
@@ -92,7 +92,7 @@ def _number(value: int | None) -> str:
 
 
 def _not_checked(not_checked: tuple[NotChecked, ...]) -> Iterator[Text]:
-    """What could not be checked, once a reason."""
+    """What could not be checked, by reason."""
     reasons: dict[str, list[str]] = {}
     for skipped in not_checked:
         reasons.setdefault(skipped.reason, []).append(f"{skipped.layer} {skipped.check}")

@@ -1,4 +1,4 @@
-"""What the doctor says of hosts: what was seen, why that is, what to do now."""
+"""What ``invoke doctor`` shows for hosts: what was found, why, and what to do now."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hostwright.inventory.patterns import fold
 
 
 def show_diagnosis(hosts: Iterable[HostAudit], ages: Ages) -> Iterator[RenderableType]:
-    """Hosts on which the same was found together; the grave first."""
+    """The known failures of hosts, hosts with the same failures together, the gravest first."""
     alike: dict[tuple[object, ...], list[HostAudit]] = {}
     for host in hosts:
         alike.setdefault((host.sentence, host.findings, host.deviations, host.not_checked), []).append(host)
@@ -41,11 +41,11 @@ def _group(group: list[HostAudit], ages: Ages) -> Iterator[RenderableType]:
     for finding in sorted(first.findings, key=lambda finding: not finding.grave):
         yield from _finding(finding, names, ages)
     if first.deviations and not first.findings:
-        more = f"  {count(len(first.deviations), 'state')} differ from the stack; invoke audit --hosts names them"
+        more = f"  not as desired: {count(len(first.deviations), 'state')}; `invoke audit` lists them"
         yield Text(more, style="yellow")
     if first.not_checked:
         rules = ", ".join(dict.fromkeys(skipped.check for skipped in first.not_checked))
-        yield Text(f"  could not be checked: {printable(rules)}", style="dim")
+        yield Text(f"  not checked: {printable(rules)}", style="dim")
         for reason in dict.fromkeys(skipped.reason for skipped in first.not_checked):
             yield Text(f"    {short(reason)}", style="dim")
 
@@ -62,5 +62,5 @@ def _finding(finding: Finding, hosts: list[str], ages: Ages) -> Iterator[Text]:
         yield Text(f"      │ {short(line)}", style="dim")
     yield Text(f"      {finding.cause}.")
     yield Text(f"      {finding.cure}.", style="bold")
-    mends = "invoke provision mends it" if finding.provision else "provision does not mend it"
-    yield Text(f"      {mends}; more in {finding.link}", style="dim")
+    fixed_by = "`invoke provision` fixes it" if finding.provision else "`invoke provision` does not fix it"
+    yield Text(f"      {fixed_by}; more in {finding.link}", style="dim")

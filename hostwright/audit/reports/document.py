@@ -1,7 +1,6 @@
-"""An audit as one JSON document, and the schema that it keeps to (``audit.schema.json``).
+"""An audit as one JSON document, and the schema of that document (``audit.schema.json``).
 
-``python -m hostwright.audit.reports.document`` writes the schema anew from the types of
-``hostwright.audit.fleetaudit``.
+``python -m hostwright.audit.reports.document`` writes the schema from the types of ``hostwright.audit.fleetaudit``.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ SCHEMA_FILE = Path(__file__).with_name("audit.schema.json")
 
 
 def render_json(audit: FleetAudit) -> str:
-    """The audit as JSON, in one line: ASCII only, so that no character from a host can act on a terminal."""
+    """The audit as JSON in one line, in ASCII, so that no character from a host can affect a terminal."""
     return json.dumps(asdict(audit), ensure_ascii=True)
 
 
 def read_json(text: str) -> FleetAudit:
-    """The audit in a document of this schema. Raises ``ValueError``."""
+    """The audit in a document of this schema. Raises ``ValueError`` for another schema or an invalid document."""
     from pydantic import TypeAdapter
 
     version = json.loads(text).get("schema")
     if version != SCHEMA:
-        raise ValueError(f"it is of schema {version!r}, and this Hostwright reads {SCHEMA}")
+        raise ValueError(f"it has schema {version!r}, but this Hostwright reads {SCHEMA}")
     return TypeAdapter(FleetAudit).validate_json(text)
 
 

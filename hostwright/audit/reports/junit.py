@@ -1,4 +1,4 @@
-"""An audit as JUnit XML, for build servers: a suite for each host, a case for each layer."""
+"""An audit as JUnit XML, for build servers: a test suite for each host, a test case for each layer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hostwright.common.text import printable
 
 
 def render_junit(audit: FleetAudit) -> str:
-    """The audit as JUnit XML: what differs or fails is a failure, what could not be read is an error."""
+    """The audit as JUnit XML: a layer that differs or fails is a failure, one that could not be read is an error."""
     document = JUnitXml("hostwright audit")
     for host in audit.hosts:
         suite = TestSuite(_clean(host.host))
@@ -26,19 +26,19 @@ def _case(host: HostAudit, layer: Layer) -> TestCase:
     case = TestCase(layer.name, classname=_clean(host.host), time=0.0)
     if layer.status == "unread":
         skipped = [unchecked.check for unchecked in host.not_checked if unchecked.layer == layer.name]
-        case.result = [Error(_clean(host.sentence or f"could not be checked: {', '.join(skipped)}"), "unread")]
+        case.result = [Error(_clean(host.sentence or f"not checked: {', '.join(skipped)}"), "unread")]
     elif layer.status not in {"desired", "warning"}:
-        lines = _said(host, layer.name)
+        lines = _problems(host, layer.name)
         result = Failure(_clean(lines[0]), layer.status)
         result.text = "\n".join(map(_clean, lines))
         case.result = [result]
     elif layer.status == "warning":
-        case.system_out = "\n".join(map(_clean, _said(host, layer.name)))
+        case.system_out = "\n".join(map(_clean, _problems(host, layer.name)))
     return case
 
 
-def _said(host: HostAudit, layer: str) -> list[str]:
-    """What is wrong in a layer, a line each."""
+def _problems(host: HostAudit, layer: str) -> list[str]:
+    """What is wrong in a layer, one line each."""
     states = [
         f"{deviation.what}: {deviation.have} → {deviation.want} ({deviation.why})"
         for deviation in host.deviations
@@ -47,9 +47,9 @@ def _said(host: HostAudit, layer: str) -> list[str]:
     known = [
         f"{finding.rule}: {finding.evidence[0]}. {finding.cure}" for finding in host.findings if finding.layer == layer
     ]
-    return [*states, *known] or ["no reason was recorded"]
+    return [*states, *known] or ["no reason is recorded"]
 
 
 def _clean(text: str) -> str:
-    """Text without what XML cannot hold."""
+    """Text without characters that XML cannot hold."""
     return printable(text).replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")

@@ -1,4 +1,4 @@
-"""An audit as a file for node_exporter's textfile collector, on the machine from which the fleet is audited."""
+"""An audit as a file for node_exporter's textfile collector on the machine that audits the fleet."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hostwright.audit.fleetaudit import WORST_FIRST, FleetAudit, HostAudit
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.common.text import printable
 
-VALUE_CHARACTERS = 120  #: of a label: each other value is another time series
+VALUE_CHARACTERS = 120  #: of a label: each different value is another time series
 
 GPU_GAUGES = (
     ("hostwright_gpu_temperature_celsius", "Temperature of the card", "temperature"),
-    ("hostwright_gpu_power_watts", "Power that the card draws", "power"),
+    ("hostwright_gpu_power_watts", "Power draw of the card", "power"),
     ("hostwright_gpu_memory_bytes", "Memory of the card", "memory_bytes"),
     ("hostwright_gpu_pcie_width_lanes", "PCIe lanes in use", "pcie_width"),
     ("hostwright_gpu_remapped_rows", "Rows remapped for uncorrectable errors", "remapped_uncorrected"),
@@ -25,7 +25,7 @@ GPU_GAUGES = (
 
 
 def render_prometheus(audit: FleetAudit) -> str:
-    """The audit in Prometheus' text exposition format."""
+    """The audit in the text exposition format of Prometheus."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Metrics(audit))
     return generate_latest(registry).decode("utf-8")
@@ -74,7 +74,7 @@ def _layers(hosts: tuple[HostAudit, ...]) -> Metric:
 
 def _readings(hosts: tuple[HostAudit, ...]) -> Metric:
     labels = ["host", "layer", "name", "have", "want"]
-    text = "A value read on the host; 1 where it is the stack's or no stack pins it"
+    text = "A value read on the host; 1 where it equals the stack's or no stack pins it"
     family = GaugeMetricFamily("hostwright_reading_ok", text, labels=labels)
     for host in hosts:
         for reading in host.readings:
@@ -87,7 +87,7 @@ def _readings(hosts: tuple[HostAudit, ...]) -> Metric:
 
 def _findings(hosts: tuple[HostAudit, ...]) -> Metric:
     labels = ["host", "layer", "rule", "grave"]
-    family = GaugeMetricFamily("hostwright_finding", "1 for each known failure that is recognised", labels=labels)
+    family = GaugeMetricFamily("hostwright_finding", "1 for each known failure that was recognised", labels=labels)
     for host in hosts:
         for finding in host.findings:
             family.add_metric([_label(host.host), finding.layer, finding.rule, str(finding.grave).lower()], 1.0)
@@ -145,5 +145,5 @@ def _xids(hosts: tuple[HostAudit, ...]) -> Metric:
 
 
 def _label(text: str) -> str:
-    """Text of a host as a label: in one line, bounded."""
+    """Text of a host as a label: one line of bounded length."""
     return " ".join(printable(text[: 2 * VALUE_CHARACTERS]).split())[:VALUE_CHARACTERS]

@@ -1,4 +1,4 @@
-"""An audit as CSV: a row for each value, deviation, failure and unread host."""
+"""An audit as CSV: a row for each layer, value, deviation, known failure, card, and host that could not be read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.common.text import printable
 
 COLUMNS = ("host", "status", "kind", "layer", "name", "have", "want", "verdict", "at")
-#: with which a cell begins that a spreadsheet would take for a formula (OWASP, CSV injection)
+#: a spreadsheet takes a cell that begins with one of these for a formula (OWASP, CSV injection)
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 Row = tuple[str, str, str, str, str, str]
@@ -48,6 +48,6 @@ def _rows(host: HostAudit) -> Iterator[Row]:
 
 
 def _cell(text: str) -> str:
-    """Text in one line, which no spreadsheet takes for a formula."""
+    """Text in one line that no spreadsheet takes for a formula."""
     line = " ".join(printable(text).split())
     return f"'{line}" if line.startswith(FORMULA) else line

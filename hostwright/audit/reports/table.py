@@ -1,4 +1,4 @@
-"""An audit in a terminal: deviations first, hosts that are alike folded into one line."""
+"""An audit for a terminal: the worst hosts first, equal hosts folded into one line."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ WORDS: dict[LayerStatus, str] = {
     "warning": "with warnings",
     "desired": "as desired",
 }
-ABSENT = "·"  #: in the place of a layer that a host does not have
+ABSENT = "·"  #: shown for a layer that a host does not have
 
 
 def show_audit(audit: FleetAudit, ages: Ages, *, details: bool = False) -> RenderableType:
-    """The whole audit; ``details`` adds every value that was read and every card."""
+    """The whole audit; ``details`` adds every value that was read, and every card."""
     parts: list[RenderableType] = [_headline(audit), Text(""), _matrix(audit, ages)]
     parts += _blocks(audit.hosts, ages)
     parts += _unread(audit.hosts)
@@ -54,7 +54,7 @@ def show_audit(audit: FleetAudit, ages: Ages, *, details: bool = False) -> Rende
 def _headline(audit: FleetAudit) -> Text:
     counts: Counter[LayerStatus] = Counter(host.status for host in audit.hosts)
     stacks = ", ".join(dict.fromkeys(printable(host.stack) for host in audit.hosts))
-    how = "stored facts" if audit.offline else f"{audit.took_s:.1f} s"
+    how = "from stored facts" if audit.offline else f"{audit.took_s:.1f} s"
     text = Text.assemble((count(len(audit.hosts), "host"), "bold"), f" against {stacks}, {how}: ")
     parts = [(f"{counts[status]} {WORDS[status]}", SHOWN[status][2]) for status in SHOWN if counts[status]]
     for number, (words, style) in enumerate(parts):
@@ -63,7 +63,7 @@ def _headline(audit: FleetAudit) -> Text:
 
 
 def _matrix(audit: FleetAudit, ages: Ages) -> Table:
-    """Hosts × layers, hosts whose layers are all alike in one row."""
+    """Hosts × layers; hosts whose layers all have the same status share a row."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     layers = audit.layers
     for column in ("hosts", *layers, "since"):
@@ -93,7 +93,7 @@ def _cell(status: LayerStatus | None) -> Text:
 
 
 def _blocks(hosts: Iterable[HostAudit], ages: Ages) -> Iterator[RenderableType]:
-    """What is wrong, once for all hosts on which the same is wrong."""
+    """What is wrong, once for all hosts with the same problems."""
     alike: dict[tuple[object, ...], list[HostAudit]] = {}
     for host in sorted(hosts, key=_worst_first):
         if host.deviations or host.findings or host.notes:
@@ -106,7 +106,7 @@ def _blocks(hosts: Iterable[HostAudit], ages: Ages) -> Iterator[RenderableType]:
         yield from (_deviation(deviation, names, ages) for deviation in first.deviations)
         yield from (_finding(finding, names, ages) for finding in first.findings)
         if first.findings:
-            yield Text(f"  cause and cure: invoke doctor --hosts '{printable(fold(names))}'", style="dim")
+            yield Text(f"  causes and fixes: invoke doctor --hosts '{printable(fold(names))}'", style="dim")
 
 
 def _deviation(deviation: Deviation, hosts: Sequence[str], ages: Ages) -> Text:
@@ -135,10 +135,10 @@ def _unread(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
 
 
 def _spreads(spreads: Iterable[ValueSpread]) -> Iterator[RenderableType]:
-    """Values that no stack pins, where hosts differ."""
+    """The values that no stack pins and in which hosts differ."""
     differing = [spread for spread in spreads if len(spread.values) > 1]
     if differing:
-        yield Text("\nnot pinned by a stack, and not alike", style="bold")
+        yield Text("\nnot pinned by a stack, and not the same on all hosts", style="bold")
     for spread in differing:
         among = f" ({printable(spread.among)})" if spread.among else ""
         yield Text(f"  {spread.layer}  ", style="cyan").append(f"{spread.name}{among}", style="default")
@@ -149,7 +149,7 @@ def _spreads(spreads: Iterable[ValueSpread]) -> Iterator[RenderableType]:
 
 
 def stand_ins(names: Iterable[str]) -> Text | None:
-    """The line that says which files are not the vendor's own, so that nobody takes a lab for the real thing."""
+    """The line that names files that are not the vendor's own, so that nobody mistakes a lab for real hosts."""
     files = ", ".join(dict.fromkeys(names))
     return Text(f"stand-ins, not the vendor's own files: {files}", style="magenta") if files else None
 

@@ -1,4 +1,4 @@
-"""One day of a fleet's history, as charts want it."""
+"""One day of a fleet's history, as input of the charts."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """How the fleet was on one day (ISO date, UTC): hosts by status, and by each value of a reading.
+    """The fleet on one day (ISO date, UTC): the number of hosts by status, and by each value of a reading.
 
-    ``versions`` has a reading's "layer name" → value → hosts. A day without an audit has no point.
+    ``versions`` maps a reading ("layer name") to its values and their number of hosts. A day without an audit has no
+    point.
     """
 
     day: str

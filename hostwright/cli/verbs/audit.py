@@ -40,7 +40,7 @@ def audit(
     details = details or len(auditor.members) == 1
 
     def once() -> tuple[int, RenderableType]:
-        look = auditor.look()
+        look = auditor.audit()
         if look.stopped:
             raise KeyboardInterrupt
         outputs.write(look.audit, look.ages, auditor.memory)
@@ -48,7 +48,7 @@ def audit(
 
     if every:
         return watch(every, once)
-    look = auditor.look()
+    look = auditor.audit()
     outputs.write(look.audit, look.ages, auditor.memory)
     if as_json:
         print(render_json(look.audit))
@@ -61,7 +61,7 @@ def doctor(selection: Selection, connection: ConnectionOptions, options: AuditOp
     """``invoke doctor``."""
     from hostwright.audit.reports.diagnosis import show_diagnosis
 
-    look = _auditor(selection, connection, options).look()
+    look = _auditor(selection, connection, options).audit()
     hosts = look.audit.hosts
     if as_json:
         print(json.dumps({"schema": SCHEMA, "hosts": [_diagnosis(host) for host in hosts]}))

@@ -203,7 +203,7 @@ def test_the_doctor_says_cause_and_cure_of_each(seen: HostAudit, told: subproces
     for finding in seen.findings:
         for text in (finding.rule, f"{finding.cause}.", f"{finding.cure}.", finding.link):
             assert "".join(text.split()) in said, f"{finding.rule}: {text}"
-    assert told.stdout.count("provision does not mend it") == len([one for one in seen.findings if not one.provision])
+    assert told.stdout.count("does not fix it") == len([one for one in seen.findings if not one.provision])
 
 
 def test_provision_brings_it_to_the_stack(mended: dict[str, Any], left: HostAudit) -> None:

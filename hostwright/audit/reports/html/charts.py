@@ -1,4 +1,4 @@
-"""The history as charts: shapes and labels of inline SVG, computed here and drawn by a template. Pure.
+"""The history as charts: the shapes and labels of inline SVG, computed here and drawn by a template. Pure.
 
 All lengths are units of a chart's own view box (``WIDTH`` × ``HEIGHT``), about a CSS pixel on a phone.
 """
@@ -17,18 +17,18 @@ from hostwright.audit.reports.table import SHOWN, WORDS
 from hostwright.audit.reports.trend import TrendPoint
 
 WIDTH, HEIGHT = 400, 190
-LEFT, RIGHT, TOP, BOTTOM = 34, 8, 8, 24  #: room for the labels of the axes
-BAR = 22  #: the widest bar; a week of history is no wall of colour
-LINES = 5  #: values of a reading with a line of their own, the others are summed
+LEFT, RIGHT, TOP, BOTTOM = 34, 8, 8, 24  #: space for the labels of the axes
+BAR = 22  #: the widest bar, so that a week of history does not become a wall of colour
+LINES = 5  #: values of a reading with their own line; the others are summed
 CHARTS = 9  #: readings with a chart
 OTHERS = "other values"
 
-Mark = tuple[float, str]  #: where on an axis, and its label
+Mark = tuple[float, str]  #: a position on an axis, and its label
 
 
 @dataclass(frozen=True, slots=True)
 class ChartBar:
-    """A bar (``height`` > 0) with what it says when it is pointed at."""
+    """A bar with its tooltip."""
 
     x: float
     y: float
@@ -40,7 +40,7 @@ class ChartBar:
 
 @dataclass(frozen=True, slots=True)
 class ChartLine:
-    """One value's hosts over time as an SVG path in steps; ``colour`` names its class, which also sets its dashes."""
+    """The hosts with one value over time, as a stepped SVG path; ``colour`` is its class, which also sets dashes."""
 
     colour: str
     path: str
@@ -50,7 +50,7 @@ class ChartLine:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One chart. ``legend`` are colour, sign and label; ``summary`` says in words what is to be seen."""
+    """One chart. ``legend`` holds colour, sign and label; ``summary`` describes the chart in words."""
 
     title: str
     summary: str
@@ -63,12 +63,12 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class PlotArea:
-    """The plane of a chart: days from left to right, hosts from the bottom up."""
+    """The axes of a chart: days from left to right, hosts from the bottom up."""
 
     start: date
     days: int
-    top: int  #: hosts at the upper edge
-    step: int  #: hosts between two marks
+    top: int  #: the number of hosts at the upper edge
+    step: int  #: the number of hosts between two marks
 
     @property
     def slot(self) -> float:
@@ -80,12 +80,12 @@ class PlotArea:
         return round(LEFT + (day - self.start).days * self.slot, 2)
 
     def y(self, hosts: float) -> float:
-        """The height of a number of hosts."""
+        """The vertical position of a number of hosts."""
         return round(HEIGHT - BOTTOM - hosts * (HEIGHT - TOP - BOTTOM) / self.top, 2)
 
     @classmethod
     def of(cls, days: Sequence[date], most: int) -> PlotArea:
-        """A plane for these days and at most so many hosts; marks are at round numbers, four at the most."""
+        """Axes for these days and at most ``most`` hosts, with at most five marks at round numbers."""
         step = next(
             digit * 10**power for power in range(12) for digit in (1, 2, 5) if digit * 10**power * 4 >= max(most, 1)
         )
@@ -98,13 +98,13 @@ class PlotArea:
         return tuple((round(self.x(day) + self.slot / 2, 2), short_day(day)) for day in marked)
 
     def host_marks(self) -> tuple[Mark, ...]:
-        """Round numbers of hosts."""
+        """The marks of the vertical axis."""
         return tuple((self.y(hosts), f"{hosts:,}") for hosts in range(0, self.top + 1, self.step))
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryChart:
-    """All charts: of states, and of the readings with several values; ``steady`` are those that always had one."""
+    """All charts: of statuses, and of readings with several values; ``steady`` are the readings that had only one."""
 
     days: tuple[TrendPoint, ...]
     states: tuple[Chart, ...]
@@ -114,7 +114,7 @@ class HistoryChart:
 
     @property
     def table(self) -> list[tuple[str, list[int]]]:
-        """Hosts by state of each day, the last day first."""
+        """The number of hosts by status for each day, the last day first."""
         return [(point.day, [point.counts.get(status, 0) for status in STATUSES]) for point in reversed(self.days)]
 
 
@@ -124,7 +124,7 @@ def short_day(day: date) -> str:
 
 
 def history(trend: Iterable[TrendPoint]) -> HistoryChart:
-    """The charts of a history; nothing is drawn of a single day."""
+    """The charts of a history; a single day gives none."""
     by_day = {day: point for point in trend if (day := day_of(point.day))}
     days = sorted(by_day)
     points = tuple(by_day[day] for day in days)
@@ -141,7 +141,7 @@ def history(trend: Iterable[TrendPoint]) -> HistoryChart:
 
 
 def _states(days: Sequence[date], points: Sequence[TrendPoint]) -> Iterable[Chart]:
-    """Those that are not as desired on a scale of their own, for they are few; then all."""
+    """The few hosts that are not as desired on their own scale, then all hosts."""
     bad = tuple(status for status in STATUSES if status != "desired")
     if any(point.counts.get(status, 0) for point in points for status in bad):
         yield _stack("Hosts not as desired", days, points, bad)
@@ -175,7 +175,7 @@ def _hosts(number: int) -> str:
 
 
 def _readings(points: Sequence[TrendPoint]) -> tuple[list[str], list[str]]:
-    """The readings with several values, the most moved first, and in words those that always had one."""
+    """The readings with several values, those that changed most first; and the readings with only one, as text."""
     values: dict[str, dict[str, None]] = {}
     for point in points:
         for reading, hosts_by_value in point.versions.items():
@@ -186,7 +186,7 @@ def _readings(points: Sequence[TrendPoint]) -> tuple[list[str], list[str]]:
 
 
 def _movement(points: Sequence[TrendPoint], reading: str) -> int:
-    """How many hosts changed their value of a reading from day to day."""
+    """How many hosts changed their value of a reading, added up over the days."""
     moved = 0
     by_day = [point.versions[reading] for point in points if reading in point.versions]
     for before, after in pairwise(by_day):
@@ -208,7 +208,7 @@ def _versions(days: Sequence[date], points: Sequence[TrendPoint], reading: str) 
 
 
 def _series(points: Sequence[TrendPoint], reading: str) -> Mapping[str, list[int]]:
-    """Value → hosts by day: the most common of the last day first, the rest summed."""
+    """For each value its number of hosts by day: the most common on the last day first, the rest summed."""
     by_day = [point.versions.get(reading, {}) for point in points]
     ever: Counter[str] = Counter()
     for of_day in by_day:
@@ -221,14 +221,14 @@ def _series(points: Sequence[TrendPoint], reading: str) -> Mapping[str, list[int
 
 
 def _steps(ground: PlotArea, days: Sequence[date], hosts: Sequence[int]) -> str:
-    """A path that stays at a day's number until the next day with an audit."""
+    """A path that keeps the number of one day until the next day with an audit."""
     path = [f"M{ground.x(days[0])} {ground.y(hosts[0])}"]
     path += [f"H{ground.x(day)}V{ground.y(number)}" for day, number in zip(days[1:], hosts[1:], strict=True)]
     return "".join([*path, f"H{WIDTH - RIGHT}"])
 
 
 def _day(ground: PlotArea, day: date, series: Mapping[str, Sequence[int]], number: int) -> ChartBar:
-    """An invisible bar over a day that says its numbers."""
+    """An invisible bar over a day, with its numbers as the tooltip."""
     counts = [
         f"{line(value, 40) or 'nothing'}: {_hosts(hosts[number])}" for value, hosts in series.items() if hosts[number]
     ]

@@ -1,7 +1,7 @@
-"""What the page's script shows of a host when it is asked for, as compact JSON values. Pure.
+"""The details of hosts, which the page's script shows on demand, as compact JSON values. Pure.
 
-What many hosts share (names and wants of readings, known failures, what could not be checked) is kept once, in a
-table, and hosts refer to it by its place there.
+What many hosts share (names and desired values of readings, known failures, what could not be checked) is stored once,
+in a table, and hosts refer to it by its index.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from hostwright.audit.reports.table import SHOWN, WORDS
 
 T = TypeVar("T")
 
-#: of each list of one host; a host that answers thousands of cards is lying, and the page says how many were left out
+#: of each list of one host; for a host that claims thousands of cards, the page says how many are left out
 LIMITS = {"readings": 400, "deviations": 200, "findings": 100, "gpus": 32, "xids": 100, "notChecked": 200}
 FEW = 20  #: of notes, evidence, a card's processes
-GROUPS = 100  #: of a host, by which it can be found
+GROUPS = 100  #: of a host, for the filter
 
 #: the columns of a card in the data, in order
 GPU_FIELDS = (
@@ -33,23 +33,23 @@ GPU_FIELDS = (
 
 
 class ValueTable:
-    """Values that are kept once: asked for a value, it gives the value's place."""
+    """Distinct values, each with an index."""
 
     def __init__(self) -> None:
         self._places: dict[Any, int] = {}
 
     def place(self, value: Any) -> int:
-        """Where a hashable value is, at the end when it is new."""
+        """The index of a hashable value, which is added if it is new."""
         return self._places.setdefault(value, len(self._places))
 
     @property
     def values(self) -> list[Any]:
-        """All values in the order of their places."""
+        """All values in the order of their indexes."""
         return list(self._places)
 
 
 class Details:
-    """The details of hosts, gathered one after the other."""
+    """Collects the details of hosts."""
 
     def __init__(self, audit: FleetAudit, ages: Ages):
         self._ages = ages
@@ -57,7 +57,7 @@ class Details:
         self._shapes, self._rules, self._shared = ValueTable(), ValueTable(), ValueTable()
 
     def of(self, hosts: Sequence[HostAudit]) -> dict[str, Any]:
-        """Everything that the page's script reads."""
+        """The data for the page's script."""
         described = [self._host(host) for host in hosts]
         return {
             "statuses": {
@@ -72,7 +72,7 @@ class Details:
         }
 
     def _host(self, host: HostAudit) -> dict[str, Any]:
-        """One host; what is empty is left out."""
+        """One host, without empty fields."""
         statuses = {layer.name: layer.status for layer in host.layers}
         fields = {
             "name": name(host.host),
@@ -90,7 +90,7 @@ class Details:
         return {key: value for key, value in fields.items() if value not in ("", None, [], {})}
 
     def _lists(self, host: HostAudit) -> dict[str, Any]:
-        """The lists of a host, each of bounded length, and how much was left out of which."""
+        """The lists of a host, each of bounded length, and how many items are left out of each."""
         cut: dict[str, int] = {}
 
         def limited(key: str, items: Iterable[T]) -> list[T]:
@@ -128,13 +128,13 @@ class Details:
         ]
 
     def _finding(self, host: HostAudit, finding: Finding) -> list[Any]:
-        """The rule's place, the host's own lines, since when."""
+        """The index of the rule, the evidence, and since when."""
         texts = (clean(finding.cause), clean(finding.cure), finding.provision, name(finding.link))
         place = self._rules.place((name(finding.rule), name(finding.layer), finding.grave, *texts))
         return [place, _few(finding.evidence), self._since(host, "finding", finding.rule)]
 
     def _xid(self, event: GpuEvent) -> list[Any]:
-        """Number, card, when last, the host's words, how often, and the place of what it means and what to do."""
+        """Number, card, last time, the line as logged, how often, and the index of its meaning and what to do."""
         advice = self._shared.place((clean(event.meaning), clean(event.asks)))
         return [
             event.number,
@@ -151,7 +151,7 @@ class Details:
 
 
 def details(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages) -> Mapping[str, Any]:
-    """The data of a page whose hosts are in this order."""
+    """The data for a page whose hosts are in this order."""
     return Details(audit, ages).of(hosts)
 
 
@@ -168,7 +168,7 @@ def _gravest(finding: Finding) -> bool:
 
 
 def _few(texts: Sequence[str]) -> list[str]:
-    """A few texts, and how many more there are."""
+    """The first few texts, and how many follow."""
     kept, more = first(texts, FEW)
     return [*map(clean, kept), *([f"… and {more} more"] if more else [])]
 

@@ -1,8 +1,8 @@
-"""An audit as one HTML page that needs nothing else: no network, no server, no other file.
+"""An audit as one self-contained HTML page: it needs no network, no server and no other file.
 
-A Content-Security-Policy allows exactly the style and the script that are in the page, by their hashes. What hosts said
-is escaped by the template or rides as JSON that the script puts into the page as text, so a lying host can neither run
-nor fake anything.
+A Content-Security-Policy allows only the style and the script in the page, by their hashes. Text that came from hosts
+is escaped by the template, or embedded as JSON which the script puts into the page as text, so that a malicious host
+can neither run a script nor forge a part of the page.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from hostwright.audit.reports.trend import TrendPoint
 
 PAGE = Path(__file__).with_name("page")
 STYLES = tuple(f"styles/{name}.css" for name in ("colours", "page", "matrix", "panel", "charts", "print"))
-#: in the order in which they need each other
+#: each after those that it needs
 SCRIPTS = tuple(f"scripts/{name}.js" for name in ("dom", "gpus", "details", "panel", "filter", "keyboard"))
 
 
 def render_html(audit: FleetAudit, trend: Sequence[TrendPoint] = (), ages: Ages | None = None) -> str:
-    """The page. ``trend`` is the history by day, ``ages`` since when things are so."""
+    """The page. ``trend`` is the history by day, ``ages`` says since when each problem has lasted."""
     known = ages or {}
     hosts = worst_first(audit.hosts)
     style, script = _joined(STYLES), _joined(SCRIPTS)
@@ -58,7 +58,7 @@ def render_html(audit: FleetAudit, trend: Sequence[TrendPoint] = (), ages: Ages 
 
 
 def policy(style: str, script: str) -> str:
-    """The Content-Security-Policy under which exactly this style and this script act, and nothing is fetched."""
+    """The Content-Security-Policy that allows only this style and this script, and fetches nothing."""
     return (
         f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -66,7 +66,7 @@ def policy(style: str, script: str) -> str:
 
 
 def digest(text: str) -> str:
-    """A text's hash as a Content-Security-Policy names it."""
+    """The hash of a text, as a Content-Security-Policy writes it."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -85,13 +85,13 @@ def _environment() -> Environment:
 
 
 def _joined(files: Sequence[str]) -> str:
-    """Files of the page as one text, with the line ends that a browser hashes."""
+    """Files of the page as one text, with the line endings over which a browser computes hashes."""
     texts = ((PAGE / file).read_text("utf-8") for file in files)
     return "\n".join(text.replace("\r\n", "\n") for text in texts)
 
 
 def _head(audit: FleetAudit, hosts: Sequence[HostAudit]) -> dict[str, object]:
-    """What stands above the matrix."""
+    """The values above the matrix."""
     stand_ins: dict[str, list[str]] = {}
     for host in hosts:
         for stand_in in host.stand_ins:

@@ -1,4 +1,4 @@
-"""Hosts × layers as rows: the worst first, healthy hosts that are alike folded into one row. Pure."""
+"""The matrix of hosts and layers: the worst hosts first, equal healthy hosts folded into one row. Pure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.html.text import folded, line, name
 from hostwright.audit.reports.table import ABSENT, SHOWN, WORDS
 
-FOLD_FROM = 3  #: alike hosts; two rows are read faster than a row that must be opened
-CHIPS = 12  #: known failures that are offered for filtering
-STATUSES = tuple(status for status in WORST_FIRST if status != "warning")  #: that a host can have
-NOT_THERE = "not on this host"  #: a layer that other hosts of the page have
+FOLD_FROM = 3  #: equal hosts; two rows are read faster than a row that must be opened
+CHIPS = 12  #: known failures that are offered as filters
+STATUSES = tuple(status for status in WORST_FIRST if status != "warning")  #: the statuses that a host can have
+NOT_THERE = "not on this host"  #: shown for a layer that other hosts of the page have
 CellStatus = LayerStatus | Literal["absent"]
 _NUMBER = re.compile(r"([0-9]{1,18})")
 
@@ -33,7 +33,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
-    """One host. ``index`` is its place in the embedded data, ``fold`` the row that it is folded into (0: none)."""
+    """One host. ``index`` is its index in the embedded data, ``fold`` the number of its folded row (0: none)."""
 
     index: int
     host: str
@@ -47,7 +47,7 @@ class MatrixRow:
 
 @dataclass(frozen=True, slots=True)
 class FoldedRow:
-    """Hosts that are alike, in one row; ``rows`` are theirs."""
+    """Equal hosts in one row; ``rows`` are their own rows."""
 
     number: int
     hosts: str
@@ -58,7 +58,7 @@ class FoldedRow:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """How many hosts are in a state; ``share`` is their percentage."""
+    """The number of hosts with a status; ``share`` is a percentage."""
 
     status: LayerStatus
     sign: str
@@ -96,7 +96,7 @@ def matrix(audit: FleetAudit, hosts: Sequence[HostAudit], ages: Ages) -> list[Ma
 
 
 def _likeness(row: MatrixRow, host: HostAudit, index: int) -> tuple[object, ...]:
-    """Equal for hosts that fold into one row: as desired in each layer, and nothing to be said of them."""
+    """A key that is equal for hosts that fold into one row: as desired in each layer, and without any remark."""
     statuses = tuple(cell.status for cell in row.cells)
     calm = {"desired", "absent"}.issuperset(statuses) and host.status == "desired"
     return ("calm", row.stack, statuses) if calm and not (host.findings or host.notes) else (index,)
@@ -132,7 +132,7 @@ def _cell(layer: str, status: CellStatus) -> Cell:
 
 
 def _what(host: HostAudit) -> str:
-    """The gist of what is to be said of a host."""
+    """The most important problem of a host, and how many more it has."""
     if host.sentence:
         return line(host.sentence)
     remarks = [finding.rule for finding in sorted(host.findings, key=lambda finding: not finding.grave)]
@@ -145,7 +145,7 @@ def _what(host: HostAudit) -> str:
 
 
 def tiles(hosts: Sequence[HostAudit]) -> list[Tile]:
-    """One tile a state, also for states in which no host is; but for ``differs``, which fleets soon leave for good."""
+    """One tile for each status, also where no host has it, except ``differs``, which becomes rare in every fleet."""
     counts = Counter(host.status for host in hosts)
     warned = sum(_warned(host) for host in hosts)
     row, start = [], 0.0
@@ -165,7 +165,7 @@ def _warned(host: HostAudit) -> bool:
 
 
 def met(hosts: Iterable[HostAudit]) -> list[tuple[str, bool, int]]:
-    """The known failures that were recognised: rule, whether grave, hosts; the grave and the frequent first."""
+    """The known failures that were recognised: rule, whether grave, number of hosts; grave and frequent ones first."""
     counts = Counter(
         (finding.rule, finding.grave)
         for host in hosts

@@ -1,4 +1,4 @@
-"""What no stack pins: how its values are spread over hosts that can be compared, and who is an outlier. Pure."""
+"""Values that no stack pins, compared between hosts, with their outliers. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from hostwright.audit.fleetaudit import ValueSpread
 from hostwright.audit.reports.html.text import first, folded, line, name
 
-VALUES = 8  #: of one reading that are listed; serial numbers and the like have as many as there are hosts
-BUTTONS = 12  #: hosts of one value that can be opened one by one
+VALUES = 8  #: of one reading that are listed; a serial number has as many values as there are hosts
+BUTTONS = 12  #: hosts of one value that are listed as buttons
 
 
 @dataclass(frozen=True, slots=True)
 class ValueShare:
-    """One value and its hosts. ``share`` is a percentage; ``openable`` are hosts with their place in the data."""
+    """One value and its hosts. ``share`` is a percentage; ``openable`` are hosts with their index in the data."""
 
     value: str
     hosts: int
@@ -27,7 +27,7 @@ class ValueShare:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One reading over all hosts that can be compared in it."""
+    """One reading over all hosts that can be compared."""
 
     layer: str
     reading: str
@@ -49,7 +49,7 @@ def comparisons(spreads: Iterable[ValueSpread], order: Sequence[str]) -> list[Co
 
 
 def alike(spreads: Iterable[ValueSpread]) -> list[tuple[str, str, str, int]]:
-    """The readings in which hosts do not differ: what, among whom, value, hosts."""
+    """The readings in which hosts do not differ: name, comparable hosts, value, number of hosts."""
     return [
         (f"{name(spread.layer)} {name(spread.name)}", name(spread.among), line(value) or "nothing", len(hosts))
         for spread in spreads
@@ -76,5 +76,5 @@ def _comparison(spread: ValueSpread, places: Mapping[str, int]) -> Comparison:
 
 
 def _openable(hosts: Sequence[str], places: Mapping[str, int]) -> tuple[tuple[int, str], ...]:
-    """Each host with its place, where they are few."""
+    """Each host with its index, where they are few."""
     return tuple((places[host], name(host)) for host in hosts if host in places) if len(hosts) <= BUTTONS else ()

@@ -1,4 +1,4 @@
-"""Foreign text on its way into a page: printable, of bounded length, and unable to leave the element it is in."""
+"""Untrusted text for a page: printable, of bounded length, and unable to leave its element."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from hostwright.inventory.patterns import fold
 
 T = TypeVar("T")
 
-TEXT_CHARACTERS = 1000  #: of one value in the details: a long PATH fits, a host that answers megabytes does not
-LINE_CHARACTERS = 90  #: of what stands in one line of the matrix
+TEXT_CHARACTERS = 1000  #: of one value in the details: enough for a long PATH, but not for megabytes
+LINE_CHARACTERS = 90  #: of a line of the matrix
 MARKS = 3  #: combining marks on one letter; Vietnamese needs two
 NAME_CHARACTERS = 120  #: of a host's or a group's name; DNS allows 63 a label
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]{1,120}")
-#: what could end a script element, begin a comment or an entity; ``json.dumps`` has escaped all but ASCII before
+#: characters that could end a script element, or begin a comment or an entity; ``json.dumps`` has left only ASCII
 _MARKUP = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 @lru_cache(maxsize=20_000)
 def clean(text: str, most: int = TEXT_CHARACTERS) -> str:
-    """Text of a host without control characters; text longer than ``most`` says that it was cut."""
+    """Text of a host without control characters; text longer than ``most`` is cut, and says so."""
     if len(text) <= most:
-        return _sober(text)
-    return f"{_sober(text[:most])} … cut ({len(text):,} characters)"
+        return _printable(text)
+    return f"{_printable(text[:most])} … cut ({len(text):,} characters)"
 
 
-def _sober(text: str) -> str:
-    """Printable text without towers of accents, which would cover the lines around them."""
+def _printable(text: str) -> str:
+    """Printable text without stacked accents, which would cover the lines around them."""
     if text.isascii():
         return printable(text)
     kept, marks = [], 0
@@ -45,8 +45,8 @@ def _sober(text: str) -> str:
 
 
 def line(text: str, most: int = LINE_CHARACTERS) -> str:
-    """Text of a host in one line, with an ellipsis where it is longer."""
-    words = " ".join(_sober(text[: 4 * most]).split())
+    """Text of a host in one line, cut with an ellipsis."""
+    words = " ".join(_printable(text[: 4 * most]).split())
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
@@ -56,25 +56,25 @@ def name(text: str) -> str:
 
 
 def embedded(value: object) -> str:
-    """JSON for a script element: ASCII only, and without a character that means something to an HTML parser."""
+    """JSON for a script element, in ASCII and without characters that have a meaning in HTML."""
     return json.dumps(value, ensure_ascii=True, separators=(",", ":")).translate(_MARKUP)
 
 
 def folded(names: Sequence[str]) -> str:
-    """Host names in short: ``gpu[01-03],login1``; such as are no plain names are listed."""
+    """Host names in short: ``gpu[01-03],login1``; where one is not a plain name, all are listed."""
     if all(_PLAIN_NAME.fullmatch(host) for host in names):
         return fold(names)
     return ", ".join(map(name, names))
 
 
 def first(items: Iterable[T], most: int) -> tuple[list[T], int]:
-    """The first of a list, and how many more there are."""
+    """The first items of a list, and how many follow."""
     listed = list(items)
     return listed[:most], max(0, len(listed) - most)
 
 
 def moment(iso: str) -> str:
-    """``2026-11-21 10:00 UTC``; what is no time stays as it is."""
+    """``2026-11-21 10:00 UTC``; an invalid time stays as it is."""
     try:
         at = datetime.fromisoformat(iso)
     except ValueError:
@@ -87,7 +87,7 @@ def moment(iso: str) -> str:
 
 
 def day_of(iso: str) -> date | None:
-    """The day that a point of a history is about; ``None`` where it names none."""
+    """The day of a point of the history; ``None`` where it is invalid."""
     try:
         return date.fromisoformat(iso)
     except ValueError:

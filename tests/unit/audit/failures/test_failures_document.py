@@ -87,7 +87,7 @@ def test_everything_that_is_known_is_said() -> None:
     assert "On a host" not in found
     assert section(page, "other-rule").split("\n\n")[1:-1] == [
         "**What to do:** Mend it.",
-        "**On a host:** The file `/etc/x` is there. It is a warning; `invoke provision` mends it.",
+        "**On a host:** The file `/etc/x` is there. It is a warning; `invoke provision` fixes it.",
     ]
 
 
@@ -95,7 +95,7 @@ def test_rules_stand_in_the_order_of_the_layers() -> None:
     unknown = FailureRule("third", "", "a cause", "Mend it", "c(1)", sign=Sign("zzz", seen))
     page = document([RULE, unknown, SIGNED_RULE])
     titles = re.findall(r"^## (.+)$", page, re.MULTILINE)
-    assert titles == ["Contents", "Layer cuda", "Layer zzz", "Known by their message alone"]
+    assert titles == ["Contents", "Layer cuda", "Layer zzz", "Recognised by their message alone"]
     assert "- [other-rule](#other-rule): Another cause.\n" in page
 
 

@@ -141,7 +141,7 @@ def test_a_rule_that_could_not_be_checked_does_not_end_its_finding(tmp_path: Pat
     history = filled(tmp_path, audit(0, host(findings=(XID,))), audit(1, silent), audit(2, host()))
     assert values(history, 2, kind="finding") == set()
     assert spans(history, "finding") == [("xid-fatal", "grave", 1, 3)]
-    assert told(history)[1:] == ["0 gpu xid-fatal: seen (grave)", "2 gpu xid-fatal: no more seen"]
+    assert told(history)[1:] == ["0 gpu xid-fatal: found (grave)", "2 gpu xid-fatal: no longer found"]
 
 
 def test_a_state_that_was_not_asked_for_does_not_end_its_deviation(tmp_path: Path):
@@ -255,7 +255,7 @@ def test_what_is_old_goes_and_what_is_still_so_keeps_its_beginning(tmp_path: Pat
     history.add(audit(435, host(status="drift", deviations=(LINK,), findings=(XID,))))
     assert history.latest("inventory") == {"gpu01": "drift"}
     assert history.ages("inventory")["gpu01", "deviation", "cuda link /usr/local/cuda"] == on(0)
-    assert told(history) == ["435 gpu xid-fatal: seen (grave)"]
+    assert told(history) == ["435 gpu xid-fatal: found (grave)"]
     with closing(sqlite3.connect(history.path)) as db:
         assert [id for (id,) in db.execute("SELECT DISTINCT audit FROM seen ORDER BY audit")] == [4, 5]
         assert [id for (id,) in db.execute("SELECT id FROM audit ORDER BY id")] == [1, 3, 4, 5]

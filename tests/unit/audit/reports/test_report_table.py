@@ -65,7 +65,7 @@ def test_details_show_values_cards_and_xids():
 
 def test_the_doctor_tells_evidence_cause_and_cure_of_a_failure():
     text = shown(Group(*show_diagnosis(EACH, {("gpu05", "finding", "xid-fatal"): DAY})))
-    for part in ("xid-fatal", "since 2026-11-18", "Xid 79 on", "a GPU fell off", "Drain the host", "does not mend it"):
+    for part in ("xid-fatal", "since 2026-11-18", "Xid 79 on", "a GPU fell off", "Drain the host", "does not fix it"):
         assert part in text
     assert "docs/failures.md#xid-fatal" in text
     assert "gpu01" in text
