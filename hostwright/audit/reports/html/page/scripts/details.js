@@ -36,7 +36,7 @@ function finding([rule, evidence, since]) {
     make("p", { class: "cure" }, make("b", {}, "What to do: "), `${cure}.`),
     evidence.length ? make("ul", { class: "evidence", "aria-label": "Evidence" },
       evidence.map((line) => make("li", {}, make("bdi", {}, line)))) : null,
-    make("footer", {}, make("code", {}, "invoke provision"), provision ? " fixes it" : " does not fix it",
+    make("footer", {}, make("span", {}, make("code", {}, "invoke provision"), provision ? " fixes it" : " does not fix it"),
       make("span", { class: "link" }, "more in ", make("code", {}, link))));
 }
 
@@ -53,7 +53,7 @@ function xid([number, bus, at, text, count, advice]) {
   return make("article", { class: "xid", "data-layer": "gpu" },
     make("header", {}, make("h4", {}, `Xid ${number}`), make("span", { class: "soft" }, `on ${bus}${times}${at ? `, last ${at}` : ""}`)),
     make("p", { class: "cause" }, `${meaning}.`),
-    make("p", { class: "cure" }, make("b", {}, "What to do: "), `${action}.`),
+    make("p", { class: "cure" }, make("b", {}, "What to do: "), `${action.charAt(0).toUpperCase()}${action.slice(1)}.`),
     text ? make("ul", { class: "evidence" }, make("li", {}, make("bdi", {}, text))) : null);
 }
 
