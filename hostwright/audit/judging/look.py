@@ -19,6 +19,8 @@ from hostwright.stack.stack import Section, Stack
 T = TypeVar("T")
 S = TypeVar("S", bound=Section)
 
+NOT_PROBED = "not probed (no sudo, or older facts)"
+
 
 class Unread(Exception):
     """A check cannot be made, for lack of an answer. It is reported as not checked, never as a fault of the host."""
@@ -61,7 +63,7 @@ class Look:
     def answer(self, probe: Probe) -> Answer:
         """The answer to a probe, whatever its status. Raises ``Unread`` where the probe was not run."""
         if probe not in self.facts:
-            raise Unread("not probed (no sudo, or older facts)")
+            raise Unread(NOT_PROBED)
         return self.facts[probe]
 
     def text(self, probe: Probe) -> str:

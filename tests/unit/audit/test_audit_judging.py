@@ -16,7 +16,7 @@ from hostwright.audit.failures import Catalogue, FailureRule, Sign
 from hostwright.audit.failures.catalogue import failures_of
 from hostwright.audit.judging import judging
 from hostwright.audit.judging.judging import EVIDENCE_LINES, NOT_ASKED, audit_probes, cards_of, judge, unread
-from hostwright.audit.judging.look import Unread
+from hostwright.audit.judging.look import NOT_PROBED, Unread
 from hostwright.audit.reports.document import read_json, render_json
 from hostwright.fleet import Fleet, Member
 from hostwright.plan.host.hostfacts import UNAME
@@ -40,22 +40,26 @@ def answered(member: Member, answer: Answer, **special: Answer) -> Facts:
 
 
 def test_a_bare_host_is_new_and_every_layer_has_a_status(member: Member):
-    found = judge(member, answered(member, Answer(1, "")), AT)
-    assert found.status == "new"
-    assert {layer.name for layer in found.layers} == {*(role.name for role in member.roles), "gpu"}
-    assert {deviation.why for deviation in found.deviations} == {"new"}
-    assert found.at == "2026-11-21T10:00:00+00:00"
+    audit = judge(member, answered(member, Answer(1, "")), AT)
+    assert audit.status == "new"
+    assert {layer.name for layer in audit.layers} == {*(role.name for role in member.roles), "gpu"}
+    assert {deviation.why for deviation in audit.deviations} == {"new"}
+    assert audit.at == "2026-11-21T10:00:00+00:00"
 
 
 def test_what_the_record_knows_has_drifted_and_a_changed_wish_is_intent(member: Member, tmp_path: Path):
     record = renewed(member.desired, {}, Run("run-1"))
     facts = {**answered(member, Answer(1, "")), RELEASE: Answer(0, json.dumps(record))}
-    assert {one.why for one in judge(member, Facts(facts), AT).deviations} == {"drift"}
+    assert {deviation.why for deviation in judge(member, Facts(facts), AT).deviations} == {"drift"}
 
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {base_packages: [dkms]}}}")
     changed = Fleet.load(tmp_path).members("gpu01")[0]
     asked = dict.fromkeys(audit_probes(changed), Answer(1, ""))
-    why = {one.what: one.why for one in judge(changed, Facts({**asked, **facts}), AT).deviations if one.layer == "base"}
+    why = {
+        deviation.what: deviation.why
+        for deviation in judge(changed, Facts({**asked, **facts}), AT).deviations
+        if deviation.layer == "base"
+    }
     assert why["packages dkms"] == "intent"
     assert set(why.values()) == {"drift", "intent"}
 
@@ -63,8 +67,8 @@ def test_what_the_record_knows_has_drifted_and_a_changed_wish_is_intent(member: 
 def test_without_root_what_needs_it_is_not_read_and_nothing_is_blamed_for_it(member: Member):
     probes = audit_probes(member, sudo=False)
     assert not any(probe.root for probe in probes)
-    found = judge(member, Facts(dict.fromkeys(probes, Answer(1, ""))), AT)
-    assert {one.reason for one in found.not_checked if one.layer == "driver"} >= {NOT_ASKED}
+    audit = judge(member, Facts(dict.fromkeys(probes, Answer(1, ""))), AT)
+    assert {skipped.reason for skipped in audit.not_checked if skipped.layer == "driver"} >= {NOT_ASKED}
 
 
 def test_every_question_is_asked_once(member: Member):
@@ -115,9 +119,9 @@ def test_a_host_with_all_roles_is_asked_the_probes_of_all_rules(member: Member):
 )
 def test_every_rule_of_a_host_can_be_checked_by_what_the_host_is_asked(tmp_path: Path, roles: tuple[str, ...]):
     member = with_roles(tmp_path, *roles)
-    found = judge(member, answered(member, Answer(0, "")), AT)
-    assert [one for one in found.not_checked if "not asked" in one.reason] == []
-    assert {one.layer for one in found.findings} <= {*roles, "gpu"}
+    audit = judge(member, answered(member, Answer(0, "")), AT)
+    assert [skipped for skipped in audit.not_checked if skipped.reason in (NOT_ASKED, NOT_PROBED)] == []
+    assert {finding.layer for finding in audit.findings} <= {*roles, "gpu"}
 
 
 def test_roles_that_are_not_looked_at_now_are_still_the_hosts(tmp_path: Path):
@@ -139,18 +143,18 @@ def test_a_rule_that_cannot_tell_is_not_the_hosts_fault(member: Member, monkeypa
 
     rules = (rule("blind", cannot), rule("loud", many))
     monkeypatch.setattr(judging, "catalogue", lambda roles: Catalogue(rules))
-    found = judge(member, answered(member, Answer(1, "")), AT)
-    assert [(one.check, one.reason) for one in found.not_checked] == [("blind", "nvidia-smi is silent")]
-    (loud,) = found.findings
+    audit = judge(member, answered(member, Answer(1, "")), AT)
+    assert [(skipped.check, skipped.reason) for skipped in audit.not_checked] == [("blind", "nvidia-smi is silent")]
+    (loud,) = audit.findings
     assert len(loud.evidence) == EVIDENCE_LINES + 1
     assert loud.evidence[-1] == "… and 45 more"
     assert max(map(len, loud.evidence)) <= judging.EVIDENCE_CHARACTERS
 
 
 def test_a_host_that_could_not_be_reached_has_all_its_layers_unread(member: Member):
-    found = unread(member, "connection refused", AT)
-    assert (found.status, found.sentence) == ("unread", "connection refused")
-    assert {layer.status for layer in found.layers} == {"unread"}
+    audit = unread(member, "connection refused", AT)
+    assert (audit.status, audit.sentence) == ("unread", "connection refused")
+    assert {layer.status for layer in audit.layers} == {"unread"}
 
 
 def test_a_defect_of_ours_is_said_and_ends_no_audit(member: Member, monkeypatch: pytest.MonkeyPatch):
@@ -158,9 +162,9 @@ def test_a_defect_of_ours_is_said_and_ends_no_audit(member: Member, monkeypatch:
         raise RuntimeError("oops")
 
     monkeypatch.setattr(judging, "catalogue", lambda roles: Catalogue((rule("broken", broken),)))
-    found = judged(member, answered(member, Answer(0, "")), AT)
-    assert found.status == "unread"
-    assert "RuntimeError: oops" in found.sentence
+    audit = judged(member, answered(member, Answer(0, "")), AT)
+    assert audit.status == "unread"
+    assert "RuntimeError: oops" in audit.sentence
 
 
 ODD = ("", "0", "-1", "9" * 400, "٣", "a=b", "nan", "{", "[" * 5000, "N/A", "<a>", "470.182.03", "|", "\t")

@@ -64,7 +64,7 @@ KEYS: tuple[tuple[str, dict[str, str | None]], ...] = (
 
 
 def test_the_values_of_a_host_are_these_in_this_order():
-    found = readings(look(said(GREEN), said(ROOT), gpus=(T4, replace(T4, index=1))), VALUES)
+    read = readings(look(said(GREEN), said(ROOT), gpus=(T4, replace(T4, index=1))), VALUES)
     expected = [(layer, name, want) for layer, names in KEYS for name, want in names.items()]
-    assert [(one.layer, one.name, one.want) for one in found] == expected
-    assert len([one for one in found if one.layer != "gpu"]) == 77
+    assert [(reading.layer, reading.name, reading.want) for reading in read] == expected
+    assert len([reading for reading in read if reading.layer != "gpu"]) == 77

@@ -76,7 +76,7 @@ def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
     )
     found = Fleet.load(tmp_path / "hosts.yml")
     role = import_module("made_up_site.widget").widget
-    found.roles = in_order({one.name: one for one in (*found.roles, role)})
+    found.roles = in_order({known_role.name: known_role for known_role in (*found.roles, role)})
     yield found
     for name in [name for name in sys.modules if name.partition(".")[0] == "made_up_site"]:
         del sys.modules[name]
@@ -110,13 +110,17 @@ def audit(member: Member, host: MadeUp) -> FleetAudit:
 
 
 def test_its_values_are_read_and_compared(audit: FleetAudit):
-    read = {one.name: (one.have, one.want) for one in audit.hosts[0].readings if one.layer == "widget"}
+    read = {
+        reading.name: (reading.have, reading.want) for reading in audit.hosts[0].readings if reading.layer == "widget"
+    }
     assert read == {
         "library": ("2.8.4", "2.8.4"), "package": ("2.8.3-1", "2.8.4-1"), "daemon": ("running", "running"),
         "colour": ("blue", None), "line": ("blue", None),
     }  # fmt: skip
-    found = [one for one in audit.hosts[0].deviations if one.layer == "widget"]
-    assert [(one.what, one.have, one.want) for one in found] == [("package", "2.8.3-1", "2.8.4-1")]
+    found = [deviation for deviation in audit.hosts[0].deviations if deviation.layer == "widget"]
+    assert [(deviation.what, deviation.have, deviation.want) for deviation in found] == [
+        ("package", "2.8.3-1", "2.8.4-1")
+    ]
 
 
 def test_it_has_its_place_among_the_layers(audit: FleetAudit):
@@ -143,7 +147,7 @@ def test_every_view_of_an_audit_has_it(audit: FleetAudit):
 
 def test_a_host_that_audits_itself_compares_it_too(member: Member):
     states = selfaudit.resources(Selfaudit(), member.wanted)
-    text = next(one.content for one in states if isinstance(one, File) and one.path == PROGRAM)
+    text = next(state.content for state in states if isinstance(state, File) and state.path == PROGRAM)
     assert "widget\tlibrary\tlibrary libwidget.so.2\t\t\t2.8.4\n" in text
 
 

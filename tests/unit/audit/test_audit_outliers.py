@@ -37,12 +37,12 @@ def test_equal_hosts_are_a_fact_of_the_fleet_without_outliers():
 
 def test_another_distribution_is_another_group_and_one_host_is_none():
     fleet = [host("gpu01", kernel("a")), host("gpu02", kernel("a")), host("gpu03", kernel("b", "Ubuntu 22.04"))]
-    assert [(one.among, one.outliers) for one in spreads(fleet)] == [(LIKE, ())]
+    assert [(spread.among, spread.outliers) for spread in spreads(fleet)] == [(LIKE, ())]
 
 
 def test_what_only_one_host_has_where_others_have_nothing_stands_out():
     manager = [Reading("driver", "fabric manager", have, None, "R7525") for have in ("", "", "470.182.03-1")]
-    (found,) = spreads(host(f"gpu0{number}", one) for number, one in enumerate(manager))
+    (found,) = spreads(host(f"gpu0{number}", reading) for number, reading in enumerate(manager))
     assert (found.majority, found.outliers) == ("", ("gpu02",))
 
 
@@ -57,7 +57,7 @@ def test_what_the_stack_pins_is_not_compared():
 
 def test_what_is_each_hosts_own_is_not_compared():
     own = [[Reading("release", "at", name), Reading("base", "product", name)] for name in ("a", "b", "c")]
-    assert spreads(host(f"gpu0{number}", *one) for number, one in enumerate(own)) == ()
+    assert spreads(host(f"gpu0{number}", *readings) for number, readings in enumerate(own)) == ()
 
 
 def test_hosts_that_could_not_be_read_are_left_out():
@@ -94,15 +94,15 @@ fleets = st.lists(st.lists(readings, max_size=4), max_size=8).map(
 
 @given(fleets)
 def test_every_host_of_a_group_has_one_value_and_outliers_are_those_without_the_majoritys(fleet: list[HostAudit]):
-    for one in spreads(fleet):
-        hosts = [name for _, names in one.values for name in names]
+    for spread in spreads(fleet):
+        hosts = [name for _, names in spread.values for name in names]
         assert len(set(hosts)) == len(hosts) > 1
-        sizes = [len(names) for _, names in one.values]
+        sizes = [len(names) for _, names in spread.values]
         assert sizes == sorted(sizes, reverse=True)
-        common, having = one.values[0]
+        common, having = spread.values[0]
         most = 2 * len(having) > len(hosts)
-        assert one.majority == (common if most else "")
-        assert set(one.outliers) == (set(hosts) - set(having) if most else set())
+        assert spread.majority == (common if most else "")
+        assert set(spread.outliers) == (set(hosts) - set(having) if most else set())
 
 
 @given(fleets, st.randoms())
@@ -114,11 +114,13 @@ def test_the_order_of_hosts_does_not_matter(fleet: list[HostAudit], random):
 
 @given(fleets)
 def test_every_spread_is_over_readings_that_are_there(fleet: list[HostAudit]):
-    there = {
-        (one.layer, one.name, one.among, one.have, each.host)
+    present = {
+        (reading.layer, reading.name, reading.among, reading.have, each.host)
         for each in fleet
-        for one in each.readings
-        if one.want is None
+        for reading in each.readings
+        if reading.want is None
     }
-    for one in spreads(fleet):
-        assert {(one.layer, one.name, one.among, have, name) for have, names in one.values for name in names} <= there
+    for spread in spreads(fleet):
+        assert {
+            (spread.layer, spread.name, spread.among, have, name) for have, names in spread.values for name in names
+        } <= present

@@ -106,8 +106,8 @@ def test_hosts_are_counted_and_the_last_ones_named(monkeypatch: pytest.MonkeyPat
     out = progress.console.Console(file=io.StringIO(), force_terminal=True, width=120)
     monkeypatch.setattr(progress.console, "make_console", lambda **_: out)
     with Counting([host.host for host in EACH]) as emit:
-        for one in EACH[:-1]:
-            emit(HostAudited(one.host, one))
+        for audit in EACH[:-1]:
+            emit(HostAudited(audit.host, audit))
         description = emit._progress.tasks[0].description
     assert "left: gpu08" in description
     assert "2 desired" in description

@@ -59,8 +59,12 @@ def python(version: str) -> dict[str, str]:
 
 def wrong(found: dict[str, str]) -> dict[str, str]:
     """What differs from the stack, by layer and name."""
-    asked = (one for one in meant(ALL, found) if one.want is not None and not one.root)
-    return {f"{one.layer} {one.name}": have for one in asked if (have := found.get(one.where.line, "")) != one.want}
+    compared = (value for value in meant(ALL, found) if value.want is not None and not value.root)
+    return {
+        f"{value.layer} {value.name}": have
+        for value in compared
+        if (have := found.get(value.where.line, "")) != value.want
+    }
 
 
 def test_a_provisioned_host_has_every_value_that_the_stack_wants(host: MadeUp):
@@ -234,7 +238,7 @@ def test_a_package_of_no_family_is_asked_for_by_its_name():
 
 def test_numpy_is_the_one_of_the_environments_python():
     def numpy(version: str) -> str | None:
-        return next(one.want for one in meant(ALL, python(version)) if one.name == "numpy")
+        return next(value.want for value in meant(ALL, python(version)) if value.name == "numpy")
 
     assert (numpy("3.8"), numpy("3.9"), numpy("3.12"), numpy("")) == ("1.24.4", "1.26.4", None, None)
 

@@ -4,7 +4,7 @@ from tests.lab.audit.made_up import MADE_UP
 from tests.lab.audit.plants import PLANTS
 from tests.unit.support.known import SIGNED
 
-PLANTED = {rule for one in (*PLANTS, *MADE_UP) for rule in one.rules}
+PLANTED = {rule for plant in (*PLANTS, *MADE_UP) for rule in plant.rules}
 
 
 def test_every_rule_is_planted():
@@ -16,13 +16,13 @@ def test_only_rules_that_exist_are_expected():
 
 
 def test_plants_have_names_of_their_own():
-    names = [one.name for one in (*PLANTS, *MADE_UP)]
+    names = [plant.name for plant in (*PLANTS, *MADE_UP)]
     assert len(names) == len(set(names))
 
 
 def test_what_provision_does_not_mend_is_cured_by_hand():
     """A plant whose rules all say that provision does not mend it, and that changes no state, needs a cure."""
     mended = {rule.name: rule.sign.provision for rule in SIGNED if rule.sign}
-    for one in PLANTS:
-        if one.rules and not one.states and not any(mended[name] for name in one.rules):
-            assert one.cure, one.name
+    for plant in PLANTS:
+        if plant.rules and not plant.states and not any(mended[name] for name in plant.rules):
+            assert plant.cure, plant.name

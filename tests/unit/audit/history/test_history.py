@@ -52,14 +52,14 @@ def audit(day: float, *hosts: HostAudit, inventory: str = "inventory", **more) -
     """An audit on that day of the history; its hosts were looked at in its first minute."""
     at = FIRST + timedelta(days=day)
     seen = (at + timedelta(seconds=30)).isoformat(timespec="seconds")
-    found = tuple(replace(one, at=one.at or seen) for one in hosts)
-    return FleetAudit(at.isoformat(timespec="seconds"), inventory, found, took_s=1.5, **more)
+    audited = tuple(replace(host, at=host.at or seen) for host in hosts)
+    return FleetAudit(at.isoformat(timespec="seconds"), inventory, audited, took_s=1.5, **more)
 
 
 def filled(root: Path, *audits: FleetAudit) -> History:
     history = History(root)
-    for one in audits:
-        history.add(one)
+    for audit in audits:
+        history.add(audit)
     return history
 
 

@@ -13,7 +13,9 @@ OLD = (driver("470.182.03"), CUDA)
 
 
 def changed(diff: FleetDiff) -> list[tuple[str, str | None, str | None, tuple[str, ...]]]:
-    return [(one.kind, one.before, one.after, one.hosts) for one in diff.changes if one.kind != "layer"]
+    return [
+        (change.kind, change.before, change.after, change.hosts) for change in diff.changes if change.kind != "layer"
+    ]
 
 
 def test_equal_changes_of_many_hosts_are_one(tmp_path: Path):

@@ -71,20 +71,22 @@ def test_several_processes_begin_and_write_at_the_same_time(tmp_path: Path):
         )
         for name in names
     ]  # fmt: skip
-    for one in started:
-        assert one.stdout is not None and one.stdout.readline() == "ready\n"
-    for one in started:
-        assert one.stdin is not None
-        one.stdin.write("go\n")
-        one.stdin.flush()
-    written = {name: list(map(int, one.communicate()[0].split())) for name, one in zip(names, started, strict=True)}
-    assert [one.returncode for one in started] == [0] * 4
-    assert sorted(one for numbers in written.values() for one in numbers) == list(range(1, 4 * number + 1))
+    for process in started:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    for process in started:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    written = {
+        name: list(map(int, process.communicate()[0].split())) for name, process in zip(names, started, strict=True)
+    }
+    assert [process.returncode for process in started] == [0] * 4
+    assert sorted(audit_id for numbers in written.values() for audit_id in numbers) == list(range(1, 4 * number + 1))
     history = History(tmp_path)
     for name, numbers in written.items():
-        for day, one in enumerate(numbers):
-            assert values(history, one, name) == {f"{name} {day // 2}"}
-            assert values(history, one, "shared") == {f"{name} {day}"}
+        for day, audit_id in enumerate(numbers):
+            assert values(history, audit_id, name) == {f"{name} {day // 2}"}
+            assert values(history, audit_id, "shared") == {f"{name} {day}"}
     with raw(history.path) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert db.execute("PRAGMA foreign_key_check").fetchall() == []
@@ -179,7 +181,7 @@ def test_rows_that_nobody_wrote_are_damage_and_no_crash(tmp_path: Path, statemen
             call()
         except InputError as error:
             said.append(str(error))
-    assert all("is damaged" in one for one in said)
+    assert all("is damaged" in sentence for sentence in said)
     assert said or statement == "UPDATE span SET until = since"
 
 

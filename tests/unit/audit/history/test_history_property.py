@@ -48,7 +48,7 @@ def hosts(draw: st.DrawFn, name: str) -> HostAudit:
         "findings": draw(st.lists(findings, max_size=3)),
         "not_checked": draw(st.lists(not_checked, max_size=3)),
     }
-    own = {key: tuple(one for one in values if one.layer in roles) for key, values in many.items()}
+    own = {key: tuple(value for value in values if value.layer in roles) for key, values in many.items()}
     own["gpus"] = tuple(draw(st.lists(cards, max_size=3))) if "gpu" in roles else ()
     statuses = draw(st.permutations(STATUSES))
     found = tuple(Layer(role, status) for role, status in zip(sorted(roles), statuses, strict=False))
@@ -62,20 +62,20 @@ fleets = st.lists(
 )
 
 
-def said(one: HostAudit) -> set[Item]:
+def said(audit: HostAudit) -> set[Item]:
     """What an audit says of a host, written down once more and in another way than the history does."""
-    found = {Item("status", "", "", one.status)}
-    if one.sentence or all(layer.status == "unread" for layer in one.layers):
-        return found
-    found.add(Item("stack", "", "", kept(one.stack)))
-    found |= {Item("layer", layer.name, "", layer.status) for layer in one.layers}
-    for reading in one.readings:
+    items = {Item("status", "", "", audit.status)}
+    if audit.sentence or all(layer.status == "unread" for layer in audit.layers):
+        return items
+    items.add(Item("stack", "", "", kept(audit.stack)))
+    items |= {Item("layer", layer.name, "", layer.status) for layer in audit.layers}
+    for reading in audit.readings:
         want = None if reading.want is None else kept(reading.want)
-        found.add(Item("reading", reading.layer, reading.name, kept(reading.have), want, reading.among))
-    for two in one.deviations:
-        found.add(Item("deviation", two.layer, two.what, kept(two.have), kept(two.want), two.why))
-    found |= {Item("finding", two.layer, two.rule, "grave" if two.grave else "warning") for two in one.findings}
-    return found
+        items.add(Item("reading", reading.layer, reading.name, kept(reading.have), want, reading.among))
+    for item in audit.deviations:
+        items.add(Item("deviation", item.layer, item.what, kept(item.have), kept(item.want), item.why))
+    items |= {Item("finding", item.layer, item.rule, "grave" if item.grave else "warning") for item in audit.findings}
+    return items
 
 
 @settings(max_examples=60)
@@ -86,17 +86,17 @@ def test_every_audit_can_be_told_again(fleet: list[tuple[str, tuple[HostAudit, H
         numbers = [history.add(audit(day, *two, inventory=name)) for day, (name, two) in enumerate(fleet)]
         for number, (_, two) in zip(numbers, fleet, strict=True):
             state = history.state(number)
-            for one in two:
-                items = state[one.host]
-                assert {item for item in items if item.kind != "card"} == said(one)
+            for host in two:
+                items = state[host.host]
+                assert {item for item in items if item.kind != "card"} == said(host)
                 serials = Counter(
                     (item.name, Card.of(item.name, item.have).serial) for item in items if item.kind == "card"
                 )
-                assert serials.keys() == {(card.bus, kept(card.serial)[:300]) for card in one.gpus}
+                assert serials.keys() == {(card.bus, kept(card.serial)[:300]) for card in host.gpus}
         for name in {name for name, _ in fleet}:
             last = [two for own, two in fleet if own == name][-1]
-            assert history.latest(name) == {one.host: one.status for one in last}
-            assert all((one.host, "status", "") in history.ages(name) for one in last)
+            assert history.latest(name) == {host.host: host.status for host in last}
+            assert all((host.host, "status", "") in history.ages(name) for host in last)
             for point in history.trend(name, 100):
                 assert sum(point.counts.values()) == 2
             history.diff(name, on(0))

@@ -81,7 +81,9 @@ def test_junit_counts_failures_and_errors():
 
 @given(anything)
 def test_junit_is_xml_whatever_a_host_says(text):
-    told = replace(LIAR, deviations=tuple(replace(one, have=text) for one in LIAR.deviations), sentence=text)
+    told = replace(
+        LIAR, deviations=tuple(replace(deviation, have=text) for deviation in LIAR.deviations), sentence=text
+    )
     ElementTree.fromstring(render_junit(fleet(told)))
 
 

@@ -72,7 +72,9 @@ def page(*hosts: HostAudit, **more) -> Page:
 
 def test_the_policy_allows_exactly_the_style_and_the_script_that_are_in_the_page():
     seen = page()
-    policy = next(one["content"] for one in seen.all("meta") if one.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        element["content"] for element in seen.all("meta") if element.get("http-equiv") == "Content-Security-Policy"
+    )
     allowed = dict(part.strip().partition(" ")[::2] for part in policy.split(";"))
     assert allowed == {
         "default-src": "'none'",
@@ -83,7 +85,7 @@ def test_the_policy_allows_exactly_the_style_and_the_script_that_are_in_the_page
         "form-action": "'none'",
     }
     assert len(seen.texts["style"]) == 1
-    assert [one.get("type") for one in seen.all("script")] == ["application/json", None]
+    assert [element.get("type") for element in seen.all("script")] == ["application/json", None]
 
 
 def test_the_page_fetches_nothing_and_carries_no_handlers():
@@ -108,14 +110,14 @@ def test_files_of_the_page_keep_to_the_rules(name):
 def test_every_host_has_a_row_of_its_own():
     names = [f"gpu{number:03d}" for number in range(60)]
     seen = page(*(host(name) for name in names), EACH[4])
-    rows = [int(one["data-host"]) for one in seen.all("tr") if "data-host" in one]
+    rows = [int(row["data-host"]) for row in seen.all("tr") if "data-host" in row]
     assert sorted(seen.data["hosts"][place]["name"] for place in rows) == sorted([*names, "gpu05"])
     assert [text for text in seen.texts["bdi"] if text == "gpu042"] == ["gpu042"]
 
 
 def test_the_worst_come_first_and_names_count_as_numbers():
     ordered = worst_first([*EACH, host("gpu10"), host("gpu9")])
-    assert [one.host for one in ordered] == [
+    assert [host_audit.host for host_audit in ordered] == [
         "gpu05", "gpu03", "gpu04", "gpu07", "gpu08", "gpu06", "gpu02", "gpu01", "gpu9", "gpu10",
     ]  # fmt: skip
 
@@ -145,7 +147,7 @@ def test_a_cell_carries_a_sign_and_a_word_beside_its_colour():
     text = render_html(fleet())
     cells = re.findall(r'<td class="c [^>]*>(.*?)</td>', text)
     assert len(cells) == 8 * 4
-    assert all(re.search(r'<span class="sign"[^>]*>.</span><span class="word">[a-z ]+</span>', one) for one in cells)
+    assert all(re.search(r'<span class="sign"[^>]*>.</span><span class="word">[a-z ]+</span>', cell) for cell in cells)
 
 
 def test_tiles_count_all_hosts_once():
@@ -180,7 +182,7 @@ def test_ages_stand_beside_what_they_are_of():
         ("gpu01", "status", ""): DAY.replace(day=1),
     }
     seen = page(ages=ages)
-    hosts = {one["name"]: one for one in seen.data["hosts"]}
+    hosts = {entry["name"]: entry for entry in seen.data["hosts"]}
     assert hosts["gpu03"]["since"] == "2026-11-18"
     assert hosts["gpu03"]["deviations"][0][-1] == "2026-11-17"
     assert hosts["gpu05"]["findings"][0][-1] == "2026-11-16"
@@ -190,7 +192,7 @@ def test_ages_stand_beside_what_they_are_of():
 
 def test_the_data_tells_all_of_a_host():
     data = page().data
-    hosts = {one["name"]: one for one in data["hosts"]}
+    hosts = {entry["name"]: entry for entry in data["hosts"]}
     assert data["shapes"][hosts["gpu01"]["shape"]][0] == ["driver", "loaded", "470.182.03"]
     assert hosts["gpu01"]["have"] == ["470.182.03", "5.10.0-28"]
     assert data["rules"][hosts["gpu05"]["findings"][0][0]][:2] == ["xid-fatal", "gpu"]
@@ -256,7 +258,7 @@ anything = st.text(max_size=40) | st.sampled_from([*HOSTILE_PAGES, HOSTILE])
 
 
 def said_everywhere(text: str) -> FleetAudit:
-    one = host(
+    liar = host(
         text, "failing", layers={"gpu": "failing"}, stand_ins=(text,), groups=(text,), notes=(text,), sentence=text,
         readings=(Reading(text, text, text, text),), deviations=(Deviation(text, text, text, text, "new"),),
         findings=(replace(XID, rule=text, evidence=(text,), cause=text, cure=text, link=text),),
@@ -264,7 +266,7 @@ def said_everywhere(text: str) -> FleetAudit:
         not_checked=(NotChecked(text, text, text),),
     )  # fmt: skip
     spread = ValueSpread(text, text, text, ((text, (text,)), (f"{text}2", ("b",))), text, ("b",))
-    return FleetAudit(text, text, (one, host("b")), (spread, replace(spread, values=spread.values[:1])))
+    return FleetAudit(text, text, (liar, host("b")), (spread, replace(spread, values=spread.values[:1])))
 
 
 @given(anything)
@@ -332,7 +334,7 @@ def test_outliers_are_named_the_fewest_first_and_can_be_opened():
     draw = ValueSpread("base", "BIOS", "", (("1", ("a", "b")), ("2", ("c", "d"))), "", ())
     equal = ValueSpread("base", "memory", "", (("1", ("a",)),), "1", ())
     found = comparisons((draw, equal, kernel), ["d", "c", "b", "a"])
-    assert [one.reading for one in found] == ["kernel", "BIOS"]
+    assert [comparison.reading for comparison in found] == ["kernel", "BIOS"]
     assert [(share.value, share.role, share.openable) for share in found[0].shares] == [
         ("5.10", "majority", ()), ("5.4", "outlier", ((0, "d"),)),
     ]  # fmt: skip
@@ -350,7 +352,7 @@ def points(*counts: dict[str, int]) -> tuple[TrendPoint, ...]:
         {"driver loaded": {"470.182.03": number, "470.256.02": 9 - number}, "cuda toolkit": {"11.2.2": 9}}
         for number in moved
     ]
-    return tuple(TrendPoint(f"2026-11-{10 + place}", one, versions[place]) for place, one in enumerate(counts))
+    return tuple(TrendPoint(f"2026-11-{10 + place}", count, versions[place]) for place, count in enumerate(counts))
 
 
 def test_without_a_history_there_is_a_sentence_and_no_chart():
@@ -371,13 +373,13 @@ def test_bars_of_a_day_stand_on_each_other_and_say_their_number():
 
 
 def test_a_fleet_that_was_always_well_has_one_chart_of_states():
-    assert [one.title for one in history(points({"desired": 9}, {"desired": 9})).states] == ["All hosts"]
+    assert [chart.title for chart in history(points({"desired": 9}, {"desired": 9})).states] == ["All hosts"]
 
 
 def test_versions_that_changed_have_a_chart_and_the_others_a_sentence():
     found = history(points({"desired": 9}, {"desired": 9}, {"desired": 9}))
-    assert [one.title for one in found.versions] == ["driver loaded"]
-    assert [(one.label, one.hosts) for one in found.versions[0].lines] == [("470.256.02", 9), ("470.182.03", 0)]
+    assert [chart.title for chart in found.versions] == ["driver loaded"]
+    assert [(drawn.label, drawn.hosts) for drawn in found.versions[0].lines] == [("470.256.02", 9), ("470.182.03", 0)]
     assert found.versions[0].shapes[1].title == "2026-11-11\n470.256.02: 5 hosts\n470.182.03: 4 hosts"
     assert found.steady == ("cuda toolkit 11.2.2",)
 
@@ -385,7 +387,7 @@ def test_versions_that_changed_have_a_chart_and_the_others_a_sentence():
 def test_rare_versions_are_summed():
     spread = {f"v{number}": 1 for number in range(8)}
     found = history([TrendPoint(f"2026-11-{day:02d}", {}, {"base kernel": spread}) for day in (1, 2)])
-    assert [one.label for one in found.versions[0].lines][-1] == OTHERS
+    assert [drawn.label for drawn in found.versions[0].lines][-1] == OTHERS
     assert found.versions[0].lines[-1].hosts == 3
 
 
@@ -406,12 +408,12 @@ def test_axes_have_few_round_marks_that_hold_every_value(most, days):
 
 def luminance(colour: str) -> float:
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    red, green, blue = (one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts)
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(one: str, other: str) -> float:
-    dark, light = sorted((luminance(one), luminance(other)))
+def contrast(colour: str, other: str) -> float:
+    dark, light = sorted((luminance(colour), luminance(other)))
     return (light + 0.05) / (dark + 0.05)
 
 
