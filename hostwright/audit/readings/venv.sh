@@ -2,14 +2,14 @@
 : "${venv:?}"
 : "${label:?}"
 python=; site=
-for folder in "$venv"/lib/python3.*/site-packages; do
-  if [ -d "$folder" ]; then site=$folder; folder=${folder%/*}; python=${folder##*/python}; fi
+for one in "$venv"/lib/python3.*/site-packages; do
+  if [ -d "$one" ]; then site=$one; one=${one%/*}; python=${one##*/python}; fi
 done
 say "python of $label" "$python"
 for name do
   value=
-  for folder in "$site/$name"-[0-9]*.dist-info; do
-    if [ -n "$site" ] && [ -d "$folder" ]; then folder=${folder##*/"$name"-}; value="$value ${folder%.dist-info}"; fi
+  for one in "$site/$name"-[0-9]*.dist-info; do
+    if [ -n "$site" ] && [ -d "$one" ]; then one=${one##*/"$name"-}; value="$value ${one%.dist-info}"; fi
   done
   say "dist $name of $label" "${value# }"
 done
