@@ -74,7 +74,7 @@ def _layers(hosts: tuple[HostAudit, ...]) -> Metric:
 
 def _readings(hosts: tuple[HostAudit, ...]) -> Metric:
     labels = ["host", "layer", "name", "have", "want"]
-    text = "A value read on the host; 1 where it equals the stack's or no stack pins it"
+    text = "A value read on the host; 1 where it is the stack's or no stack pins it"
     family = GaugeMetricFamily("hostwright_reading_ok", text, labels=labels)
     for host in hosts:
         for reading in host.readings:
