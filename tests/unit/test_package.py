@@ -45,6 +45,7 @@ def test_the_wheel_holds_the_package_whole_and_nothing_else(wheel: Path) -> None
     assert names - about == in_checkout()
     for part in ("roles/base/__init__.py", "templates/base/", "stacks/constraints/", "checks/pytest.ini"):
         assert any(name.startswith(f"hostwright/standard/{part}") for name in names), part
+    assert "hostwright/py.typed" in names  # without it the types of a site's roles are not checked
 
 
 def test_an_operator_needs_no_tool_of_the_developers(wheel: Path) -> None:

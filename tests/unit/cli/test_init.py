@@ -29,6 +29,8 @@ def test_a_site_has_a_place_for_everything(site: Path) -> None:
     assert {name for name in files_of(site) if not name.endswith("README.md")} == {
         ".ci/run",
         ".gitignore",
+        ".mypy.ini",
+        ".ruff.toml",
         "inventory/group_vars/all.yml",
         "inventory/hosts.yml",
         "requirements.txt",
