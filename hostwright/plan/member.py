@@ -85,6 +85,12 @@ class Member:
         """What audits compare of it, of all its roles."""
         return self.wanted.audit_values
 
+    @property
+    def stand_ins(self) -> tuple[str, ...]:
+        """The files that its roles may bring and that are not the vendor's own."""
+        names = [role.name for role in self.of_host or self.roles]
+        return tuple(artifact.file for artifact in self.stack.used_by(names) if artifact.stand_in)
+
     def _bound(self, roles: Iterable[Role]) -> tuple[tuple[Role, Any], ...]:
         return tuple((role, self.variables[role.name]) for role in roles)
 

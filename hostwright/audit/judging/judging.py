@@ -92,7 +92,7 @@ def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
         xids=_events(look),
         record=shown(record),
         groups=member.host.groups,
-        stand_ins=tuple(stand_in.file for stand_in in member.stack.stand_ins),
+        stand_ins=member.stand_ins,
         notes=_notes(member, facts, at),
     )
 
@@ -100,10 +100,9 @@ def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
 def unread(member: Member, sentence: str, at: datetime) -> HostAudit:
     """The audit of a host that could not be read."""
     layers = tuple(Layer(name, "unread") for name in (*(role.name for role in member.roles), GPU_LAYER))
-    stand_ins = tuple(stand_in.file for stand_in in member.stack.stand_ins)
     return HostAudit(
         member.name, member.stack.name, _iso(at), "unread", sentence, layers,
-        groups=member.host.groups, stand_ins=stand_ins,
+        groups=member.host.groups, stand_ins=member.stand_ins,
     )  # fmt: skip
 
 

@@ -251,3 +251,15 @@ def test_without_a_name_the_stacks_of_all_hosts_are_mirrored(site: Site) -> None
 
 def test_the_pins_of_a_standard_stack_are_kept_in_the_site(site: Site) -> None:
     assert Roster.load().store.lock_file("tensorflow-2.9") == site.inventory / "stacks/tensorflow-2.9.lock.yml"
+
+
+def test_the_stand_ins_of_a_host_are_those_of_its_roles(site: Site) -> None:
+    """A host without a toolkit is not said to have a toolkit's stand-in."""
+    stand_ins = "artifacts: {driver: {stand_in: true}, cudnn: {stand_in: true}}\n"
+    write(site.inventory / "stacks/made-up.yml", f"extends: tensorflow-2.9\n{stand_ins}")
+    files = {}
+    for roles in ("base", "base, driver", "base, driver, cuda, cudnn"):
+        host = f"{{stack: made-up, hostwright_roles: [{roles}]}}"
+        write(site.inventory / "hosts.yml", f"all: {{hosts: {{gpu01: {host}}}}}\n")
+        files[roles] = [name.partition("-")[0] for name in member(site).stand_ins]
+    assert files == {"base": [], "base, driver": ["NVIDIA"], "base, driver, cuda, cudnn": ["NVIDIA", "cudnn"]}
