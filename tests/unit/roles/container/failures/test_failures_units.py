@@ -1,4 +1,4 @@
-"""Units of Docker and the driver that failed, are masked or give up are seen, and none that is starting."""
+"""Units of Docker that failed, are masked or give up are seen, and none that is starting."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from typing import Any
 
 import pytest
 
-from hostwright.plan.host.hostfacts import PCI
 from hostwright.plan.model import Probe
 from hostwright.standard.roles.container.engine import LINKS_UNIT
 from hostwright.standard.roles.container.failures import units
 from hostwright.standard.roles.container.failures.state import COMMAND, SETTINGS
-from hostwright.standard.roles.driver.failures import units as daemons
-from hostwright.standard.roles.driver.failures.units import UNITS as DAEMONS
 from tests.unit.support.hostlooks import evidence, show, shown
 from tests.unit.support.shell import program, run
 
@@ -149,13 +146,6 @@ def test_the_unit_of_the_links_is_a_warning_of_its_own() -> None:
     text = shown(dev_char=show(LINKS_UNIT, **EXITED))
     assert evidence("dev-char-unit-failed", {STATES: text})
     assert evidence("container-unit-failed", {STATES: text}) == []
-
-
-def test_fabric_manager_may_fail_where_there_is_no_nvswitch() -> None:
-    text = shown(fabricmanager=show(daemons.FABRIC_MANAGER, **EXITED))
-    assert evidence("driver-unit-failed", {DAEMONS.states: text}) == []
-    assert evidence("driver-unit-failed", {DAEMONS.states: text, PCI: "0x10de 0x068000 0x1af1\n"})
-    assert evidence("driver-unit-failed", {DAEMONS.states: shown(persistenced=show(daemons.PERSISTENCED, **EXITED))})
 
 
 def test_only_failed_units_are_asked_for_their_journals(tmp_path: Path) -> None:
