@@ -15,7 +15,7 @@ from hostwright.stack.stack import Stack
 from hostwright.stack.store import hostcache
 from hostwright.transport.root.rootshell import RootShell
 
-CLEAN_TIMEOUT_S = 300.0  #: our estimate, for removing tens of gigabytes from a slow disk
+CLEAN_TIMEOUT_S = 300.0  #: our choice
 
 _FOLDERS = (jobs.JOBS_DIR, originals.ORIGIN, RECORDS, hostcache.CACHE, f"{locks.STATE_DIR}/releases")
 #: Directories that go when nothing is left in them.

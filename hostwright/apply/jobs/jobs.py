@@ -28,7 +28,7 @@ from hostwright.plan.model import RolePlan
 KEEP_JOBS = 40  #: our choice: jobs kept on a host; the oldest that do not run are removed when a new one starts
 KEEP_BYTES = 64 << 20  #: of all jobs together, likewise; but see the next line
 KEEP_ALWAYS = 8  #: the last jobs stay, whatever their size: one run's roles, whose logs somebody may be reading now
-SHUTDOWN_WAIT_S = 300  #: our estimate of the longest step of dpkg, which must not be cut off by a shutdown
+SHUTDOWN_WAIT_S = 300  #: our choice, for the running step when the host shuts down: dpkg must not be cut off
 
 
 @dataclass(frozen=True, slots=True)

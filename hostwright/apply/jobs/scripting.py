@@ -22,7 +22,7 @@ from hostwright.plan.model import RolePlan, RoleResult, StepResult
 LOCK_DIR = "/run/hostwright"
 LOCK_WAIT_S = 3600  #: our estimate: another role of this host may hold dpkg while it installs a whole toolkit
 OUTPUT_CAP_BYTES = 256 * 1024  #: of one step's output, its end, kept by the controller: bounds its memory
-STEP_CAP_BYTES = 4 << 20  #: of one step's output in the log: ten times what was measured for installing 60 packages
+STEP_CAP_BYTES = 4 << 20  #: of one step's output in the log: ten times what installing 60 packages prints
 JOB_CAP_BYTES = 8 << 20  #: of the log from which on each step keeps the beginning and the end of its output only
 END_BYTES = transient.TAIL_BYTES  #: of a longer output its end is kept: it says what a failure was for
 RESERVE_BYTES = 64 * 1024  #: of the disk, kept for the log before each step: a full disk shall be able to say so
