@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hostwright.common.quoting import sh, words
+from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.model import Facts, Probe
 from hostwright.resources.packages.dpkg import Installed, parse_dpkg
 
@@ -40,66 +40,16 @@ ACCOUNTS_BEFORE = Probe(
 )
 
 #: A root program that writes down what is on a host; it does nothing where that was done before.
-RECORD = f"""\
-set -eu
-if [ -e {ORIGIN}/packages ]; then exit 0; fi
-umask 077
-mkdir -p {ORIGIN}
-dpkg-query -W -f='${{Package}}\\t${{Version}}\\t${{db:Status-Abbrev}}\\n' >{ORIGIN}/packages.new
-apt-mark showmanual >{ORIGIN}/manual
-getent passwd >{ORIGIN}/passwd
-getent group >{ORIGIN}/group
-: >{INSTALLED}
-sync {ORIGIN}/*
-mv -f {ORIGIN}/packages.new {ORIGIN}/packages
-"""
-
+RECORD = sh_file(__file__, "sh/record.sh", origin=ORIGIN, installed=INSTALLED)
 #: ``made PATH`` marks a directory that is about to be made, and those above it that are not there either.
-_MADE = f"""\
-made() (
-  d=$1
-  mkdir -p -m 700 -- {ORIGIN}
-  mkdir -p -- "{FILES}${{d%/*}}"
-  while [ -n "$d" ] && [ ! -e "$d" ]; do : >"{FILES}$d.made"; d=${{d%/*}}; done
-)
-"""
-
-#: ``keep PATH``, once for each path. What is there is copied only where the record says what was there before: later
-#: it may be ours. A file of a package that came later goes with the package, and a directory is never copied.
-_KEEP = f"""\
-keep() (
-  k={FILES}$1
-  if [ -e "$k.written" ]; then exit 0; fi
-  made "${{1%/*}}"
-  mkdir -p -- "${{k%/*}}"
-  if [ -e {ORIGIN}/packages ] && {{ [ -L "$1" ] || [ -f "$1" ]; }}; then
-    owner=$(dpkg-query -S -- "$1" 2>/dev/null | sed 's/[:,].*//; q')
-    if [ -z "$owner" ] || grep -q "^$owner\t" {ORIGIN}/packages; then
-      rm -f -- "$k.kept"
-      cp -aT -- "$1" "$k.kept"
-      [ -L "$k.kept" ] || sync -- "$k.kept"
-    fi
-  fi
-  : >"$k.written"
-  sync -- "$k.written"
-)
-"""
-
+_MADE = sh_file(__file__, "sh/made.sh", origin=ORIGIN)
+#: ``keep PATH`` keeps what is at a path, once for each path.
+_KEEP = _MADE + sh_file(__file__, "sh/keep.sh", origin=ORIGIN)
 #: ``forget PATH``: it is the host's own again. ``tidy PATH``: directories that we made go, from this one upwards, as
 #: far as they are empty.
-FORGET = f"""\
-tidy() (
-  d=$1
-  while [ -n "$d" ] && [ -e "{FILES}$d.made" ] && {{ [ ! -e "$d" ] || rmdir -- "$d" 2>/dev/null; }}; do
-    rm -f -- "{FILES}$d.made"
-    d=${{d%/*}}
-  done
-)
-forget() {{
-  rm -f -- "{FILES}$1.written" "{FILES}$1.kept"
-  tidy "${{1%/*}}"
-}}
-"""
+FORGET = sh_file(__file__, "sh/forget.sh", origin=ORIGIN)
+#: ``note PACKAGE...``: what is not there now is about to be installed by us.
+_NOTE = sh_file(__file__, "sh/note.sh", installed=INSTALLED)
 
 
 def packages_before(facts: Facts) -> Mapping[str, Installed] | None:
@@ -117,26 +67,9 @@ def installed_by_us(facts: Facts) -> frozenset[str] | None:
     return frozenset(answer.text.split()) if answer.ok and not answer.truncated else None
 
 
-#: ``note PACKAGE...``: what is not there now is about to be installed by us. Where the file is missing, an earlier
-#: release may have installed others.
-_NOTE = f"""\
-note() {{
-  [ -e {INSTALLED} ] || return 0
-  {{
-    cat {INSTALLED}
-    for name; do
-      dpkg-query -W -f='${{db:Status-Status}}\\n' "$name" 2>/dev/null | grep -qx installed || printf '%s\\n' "$name"
-    done
-  }} | sort -u >{INSTALLED}.new
-  sync {INSTALLED}.new
-  mv -f {INSTALLED}.new {INSTALLED}
-}}
-"""
-
-
 def note_installed(packages: tuple[str, ...]) -> str:
     """Commands that write down which of these packages (``name`` or ``name=version``) are about to be installed."""
-    return f"{_NOTE}note {words(tuple(one.partition('=')[0] for one in packages))}"
+    return f"{_NOTE}note {words(tuple(package.partition('=')[0] for package in packages))}"
 
 
 def keep_original(path: str) -> str:
@@ -144,7 +77,7 @@ def keep_original(path: str) -> str:
 
     They must come before anything that makes the path's directory. What they keep, ``Original`` puts back.
     """
-    return _MADE + _KEEP + sh("keep %s", path)
+    return _KEEP + sh("keep %s", path)
 
 
 def made_directory(path: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import ClassVar
 
-from hostwright.common.quoting import sh, words
+from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.archives_gone import LDCONFIG, RECORDS, SET_ASIDE, ArchiveGone, SetBack
@@ -20,22 +20,6 @@ from hostwright.resources.originals import keep_original, made_directory
 from hostwright.resources.packages.packages import DPKG_LOCK
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import host_path
-
-#: In ``$inside``, unpacked: what lies in the place of one of these files or links in ``$into``, is another one, and is
-#: not named by the record before. A copy of that goes below ``$aside``, a hard link where it can be one.
-_KEEP_FOREIGN = """\
-same() {
-  if [ -L "$1" ] || [ -L "$2" ]; then [ "$(readlink -- "$1")" = "$(readlink -- "$2")" ]; else cmp -s -- "$1" "$2"; fi
-}
-find "$inside" -mindepth 1 -maxdepth 1 ! -type d -printf '%P\\n' | while read -r name; do
-  path=$into/$name
-  if [ ! -L "$path" ] && [ ! -f "$path" ]; then continue; fi
-  if [ -e "$record" ] && sed 1d "$record" | cut -f4 | grep -qxF -e "$path"; then continue; fi
-  if same "$path" "$inside/$name"; then continue; fi
-  mkdir -p -- "$aside$into"
-  cp -alT --backup=numbered -- "$path" "$aside$path" 2>/dev/null ||
-    cp -aT --backup=numbered -- "$path" "$aside$path"
-done"""
 
 
 def _line(path: str) -> str:
@@ -80,29 +64,36 @@ def _describe(entry: Entry | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A flat directory of an archive, and the directory on the host that its files and links go to."""
+    """A directory of an archive, and the directory on the host that its files and links go to. It is not recursive."""
 
-    inside: str
-    into: str
+    inside: str  #: the directory in the archive
+    into: str  #: the directory on the host
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveUnpacked:
-    """The files and links of an archive's directories, each link as a link, in directories shared with others.
+    """The files and links of an archive are in directories that others use too, each as the archive has it.
 
-    The archive is unpacked into ``scratch``, which must be on the filesystem of all parts, and every file is renamed to
-    its place, so none is ever half there. Files of an earlier version that this one does not have go away with it.
-    A single damaged file or link is mended alone; without a record nobody knows the right bytes, so all are put anew.
-    A file of others in the place of one of ours is kept in ``/var/lib/hostwright/set-aside``.
+    The archive is unpacked beside and each file is renamed to its place, so that none is ever half there; files of an
+    earlier version that this one does not have are removed. A file of others in the place of one of these is kept in
+    ``/var/lib/hostwright/set-aside``. What was placed is recorded on the host (kind, size, time, path, target of a
+    link), so that a look hashes nothing; a damaged file or link is replaced alone, and without a record all are placed
+    anew. When the role is removed, the recorded files go and what was set aside comes back.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> tool = Artifact(name="tool", file="tool-1.2.tar.xz")
+    >>> parts = (Part("tool-1.2/lib", "/usr/local/lib"),)
+    >>> print(plan_text(ArchiveUnpacked("tool", "1.2", tool, parts, "/usr/local/.tool.hostwright-new")))
+    ~ files of tool 1.2: no record of its files → 1.2
     """
 
     KIND: ClassVar = "archive-unpacked"
 
-    name: str
-    version: str
-    artifact: Artifact
-    parts: tuple[Part, ...]
-    scratch: str
+    name: str  #: names the record on the host; one archive of a name at a time
+    version: str  #: shown in plans and kept in the record
+    artifact: Artifact  #: the archive, any that ``tar`` unpacks
+    parts: tuple[Part, ...]  #: its directories that are wanted, and where they go
+    scratch: str  #: a directory for unpacking, on the filesystem of all parts; it is removed afterwards
 
     @property
     def record(self) -> str:
@@ -123,15 +114,15 @@ class ArchiveUnpacked:
     def plan(self, facts: Facts) -> Change | None:
         record, listing = (facts[probe] for probe in self.probes())
         seal, _, rest = record.text.partition("\n")
-        wanted, found = entries(rest), entries(listing.text)
+        wanted, present = entries(rest), entries(listing.text)
         if not record.ok or seal != self._seal or not wanted:
             have = seal.partition(" ")[0] if record.ok and seal else "no record of its files"
             return self._change(have, self.version, self._unpack(self._place_all()))
-        wrong = [entry for path, entry in wanted.items() if not entry.same(found.get(path))]
+        wrong = [entry for path, entry in wanted.items() if not entry.same(present.get(path))]
         if not wrong:
             return None
         files = [entry for entry in wrong if not entry.is_link]
-        have = few([f"{entry.path}: {_describe(found.get(entry.path))}" for entry in wrong])
+        have = few([f"{entry.path}: {_describe(present.get(entry.path))}" for entry in wrong])
         script = [self._unpack(self._place(files))] if files else []
         script += [_relink(entry) for entry in wrong if entry.is_link]
         return self._change(have, few([_describe(entry) for entry in wrong]), "\n".join(script), fetch=bool(files))
@@ -164,8 +155,8 @@ class ArchiveUnpacked:
             inside = f"{self.scratch}/{part.inside}"
             line = _line(f"{part.into.replace('%', '%%')}/%P")
             lines.append(sh("find %s -mindepth 1 -maxdepth 1 ! -type d -printf %s >> %s", inside, line, new))
-            lines.append(sh("inside=%s; into=%s; record=%s; aside=%s", inside, part.into, self.record, SET_ASIDE))
-            lines.append(_KEEP_FOREIGN)
+            values = {"inside": inside, "into": part.into, "record": self.record, "aside": SET_ASIDE}
+            lines.append(sh_file(__file__, "sh/keep_foreign.sh", **values).rstrip("\n"))
             moves += [made_directory(part.into), sh("mkdir -p -- %s", part.into)]
             # Files before the links that name them: a reader never follows a link into nothing.
             move = "find %s -maxdepth 1 -type %s -exec mv -f -t %s -- {} +"
@@ -193,19 +184,25 @@ def _relink(entry: Entry) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NoStrayFiles:
-    """No file or link with such a name in these directories, unless a package owns it.
+    """No file or link with such a name is in these directories, unless a package owns it.
 
-    In ``home`` the names that match ``right`` are left alone. What is found is moved to
-    ``/var/lib/hostwright/set-aside``, never deleted: whoever put it there may want it back.
+    What is found is moved to ``/var/lib/hostwright/set-aside``, never deleted, and ``ldconfig`` runs. When the role is
+    removed it comes back.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> because = "the loader finds it first"
+    >>> strays = NoStrayFiles("libtool.so*", "/opt/tool/lib", ("libtool.so.1",), ("/usr/lib",), because)
+    >>> print(plan_text(strays, {"find": "/usr/lib/libtool.so.0"}))
+    ~ other libtool.so*: /usr/lib/libtool.so.0 → moved to /var/lib/hostwright/set-aside (the loader finds it first)
     """
 
     KIND: ClassVar = "no-stray-files"
 
-    names: str  #: a shell pattern
-    home: str
-    right: tuple[str, ...]  #: shell patterns
-    directories: tuple[str, ...]
-    because: str = field(metadata=NO_IDENTITY)
+    names: str  #: a shell pattern of names
+    home: str  #: the directory where the right files are
+    right: tuple[str, ...]  #: shell patterns of the names that stay in ``home``
+    directories: tuple[str, ...]  #: further directories that are searched, without those in them
+    because: str = field(metadata=NO_IDENTITY)  #: why they must go, for the plan
 
     def probes(self) -> tuple[Probe, ...]:
         find = f"find {words((self.home, *self.directories))} -maxdepth 1 " + sh("-name %s ! -type d", self.names)
@@ -237,11 +234,20 @@ def _set_aside(path: PurePosixPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """A file that is an artifact, byte for byte. The artifact must be pinned by its sha256."""
+    """A file that is an artifact of the stack, byte for byte, is at a path, owned by root.
 
-    path: str
-    artifact: Artifact
-    mode: str = "644"
+    The artifact must be pinned by its SHA-256, by which it is compared. What was there before comes back when the role
+    is removed.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> tool = Artifact(name="tool", file="tool-1.2", sha256="0" * 64)
+    >>> print(plan_text(Delivered("/usr/local/bin/tool", tool, mode="755")))
+    ~ file /usr/local/bin/tool: absent → tool-1.2, 755 root:root
+    """
+
+    path: str  #: where it is
+    artifact: Artifact  #: the file of the stack
+    mode: str = "644"  #: permissions, in octal digits as ``stat`` prints them
 
     def probes(self) -> tuple[Probe, ...]:
         return (stat_probe(self.path), Probe(sh("sha256sum < %s", self.path), root=True))

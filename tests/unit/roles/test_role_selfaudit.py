@@ -77,7 +77,7 @@ def test_a_host_that_had_it_loses_timer_and_files():
         "systemctl show": shown,
         "test -e": "",
         "origin/units": "ActiveState=inactive\n",
-        "look /": "there written\n",
+        "echo owned": "there written\n",
     }
     changes = changes_of(GONE, there)
     timer = next(change for change in changes if change.what == f"service {TIMER}")

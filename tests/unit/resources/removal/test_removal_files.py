@@ -211,7 +211,7 @@ def test_a_file_of_a_package_from_before_is_kept(place: Place) -> None:
 
 def look(words: str) -> Change | None:
     """What is planned for a file of which the host says these words."""
-    changes = changes_of(Original("/etc/a"), {"look ": words.replace(" ", "\n")})
+    changes = changes_of(Original("/etc/a"), {"echo owned": words.replace(" ", "\n")})
     return changes[0] if changes else None
 
 
@@ -335,7 +335,7 @@ def test_whatever_the_name_and_the_text_all_is_as_before(name: str, before: str 
 def test_what_is_somebody_elses_is_never_deleted(words: set[str], ours: str) -> None:
     elsewhere = ours.startswith("link") and "there" in words and "ours" not in words
     unwritten = "there" in words and "written" not in words and "record" in words
-    changes = changes_of(Original("/etc/a", ours=ours), {"look ": "\n".join(words)})
+    changes = changes_of(Original("/etc/a", ours=ours), {"echo owned": "\n".join(words)})
     script = changes[0].steps[0].script.splitlines() if changes else []
     touched = [line for line in script if line == "rm -f -- /etc/a" or line.startswith(("mv -fT", "mv -T"))]
     owned = "owned" in words and not words >= {"ours", "aside"}  # our link, in the place of what was moved aside
