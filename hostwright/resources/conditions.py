@@ -24,14 +24,21 @@ class Condition(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """A resource for the hosts on which a condition holds; on the others there is nothing to do.
+    """A resource is as wanted on those hosts on which a condition holds; on the others nothing is done.
 
-    With it a role branches on the host and stays a function of its variables alone, so that one exec channel can still
-    ask every question of every role.
+    With it a role branches on the host and stays a function of its variables alone. The questions of both are asked of
+    every host. When the role is removed, the resource is removed whether the condition still holds or not.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> nouveau = When(Answers(Probe("lsmod | grep -q nouveau")), Absent("/etc/modules-load.d/nouveau.conf"))
+    >>> print(plan_text(nouveau, {"lsmod": "", "test -e": ""}))
+    ~ file /etc/modules-load.d/nouveau.conf: present → absent
+    >>> print(plan_text(nouveau, {"test -e": ""}))
+    nothing to do
     """
 
-    condition: Condition
-    resource: Resource
+    condition: Condition  #: on which hosts
+    resource: Resource  #: what is wanted of them
 
     def probes(self) -> tuple[Probe, ...]:
         return (*self.condition.probes(), *self.resource.probes())
@@ -48,9 +55,15 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The condition that a probe exits with 0."""
+    """The condition that a probe's script succeeds on the host.
 
-    probe: Probe
+    >>> from hostwright.plan.testing import facts_for
+    >>> container = Answers(Probe("systemd-detect-virt --quiet --container"))
+    >>> container.holds(facts_for(When(container, Absent("/etc/fstab")), {"--container": ""}))
+    True
+    """
+
+    probe: Probe  #: the question; the answer is yes where its script exits with 0
 
     def probes(self) -> tuple[Probe, ...]:
         return (self.probe,)
@@ -62,9 +75,15 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """The condition that one of these resources is not as desired yet."""
+    """The condition that at least one of some resources is not yet as wanted.
 
-    resources: tuple[Resource, ...]
+    >>> from hostwright.plan.testing import facts_for
+    >>> missing = Differs((Absent("/etc/old.conf"),))
+    >>> missing.holds(facts_for(missing.resources, {"test -e": ""}))
+    True
+    """
+
+    resources: tuple[Resource, ...]  #: the resources whose plans are looked at
 
     def probes(self) -> tuple[Probe, ...]:
         return tuple(probe for resource in self.resources for probe in resource.probes())
@@ -76,19 +95,28 @@ class Differs:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What cannot be expressed as a state of its own: commands, and the probe that tells whether they are due.
+    """What no other resource expresses is done by commands, and a probe says whether they are due.
 
-    The probe exits with 0 when nothing is to be done; what it prints otherwise is shown as ``have``. ``leaves`` are the
-    files that the commands leave on the host and that nobody else writes.
+    A plan shows it as opaque: only the probe can tell whether the commands did what they should. A script whose probe
+    still fails after them is planned again. When the role is removed, the files in ``leaves`` go; nothing else that the
+    commands did is undone.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> from hostwright.plan.model import Answer
+    >>> firmware = Script("firmware", "version 1.2", Probe("bmc-firmware is 1.2"), "bmc-firmware flash 1.2")
+    >>> print(plan_text(firmware, {"bmc-firmware": Answer(1, "version 1.1")}))
+    ~ firmware: version 1.1 → version 1.2  (opaque: a script decides)
     """
 
-    what: str
-    want: str = field(metadata=NO_IDENTITY)
-    probe: Probe
-    script: str
+    what: str  #: what the plan calls it
+    want: str = field(metadata=NO_IDENTITY)  #: the wanted state, in the words of the plan
+    probe: Probe  #: exits with 0 when nothing is to be done; else its first line is shown as what the host has
+    script: str  #: the commands, in POSIX sh with ``set -eu``, as root; they must be safe to run again after a cut
+    #: a lock that is held on the host while they run: ``dpkg`` for what uses dpkg
     lock: str = field(default="", metadata=NO_IDENTITY)
-    timeout_s: float = field(default=1800.0, metadata=NO_IDENTITY)
-    artifacts: tuple[str, ...] = ()
+    timeout_s: float = field(default=1800.0, metadata=NO_IDENTITY)  #: seconds after which the commands are ended
+    artifacts: tuple[str, ...] = ()  #: names of the stack's files that must be on the host before
+    #: files that the commands leave on the host and that nobody else writes
     leaves: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -114,13 +142,19 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class Require:
-    """A condition without which the host must not be touched. The probe exits with 0 when it is met.
+    """A condition is met, without which the host must not be changed; else it is refused, and nothing is done to it.
 
-    ``otherwise`` is the sentence for the operator: what is wrong, and what to do now. What the probe prints is added.
+    >>> from hostwright.plan.testing import plan_text
+    >>> from hostwright.plan.model import Answer
+    >>> link = Require("InfiniBand link", Probe("ibstat -s"), "the InfiniBand link is down; check the cable")
+    >>> print(plan_text(link, {"ibstat": Answer(1, "State: Down")}))
+    ! InfiniBand link: State: Down → yes
+      refused: the InfiniBand link is down; check the cable (State: Down)
     """
 
-    what: str
-    probe: Probe
+    what: str  #: what the plan calls it
+    probe: Probe  #: exits with 0 when the condition is met; else its output is shown as what the host has
+    #: the sentence for the operator: what is wrong, and what to do now; the output is added
     otherwise: str = field(metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -130,9 +164,9 @@ class Require:
         answer = facts[self.probe]
         if answer.ok:
             return None
-        said = " ".join(answer.strip().split())
-        sentence = f"{self.otherwise} ({said})" if said else self.otherwise
-        return Refusal(self.what, said or "no", "yes", "required", sentence)
+        output = " ".join(answer.strip().split())
+        sentence = f"{self.otherwise} ({output})" if output else self.otherwise
+        return Refusal(self.what, output or "no", "yes", "required", sentence)
 
     def removal(self) -> tuple[Resource, ...]:
         return ()

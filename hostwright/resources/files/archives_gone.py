@@ -24,15 +24,14 @@ _FILE_NAME = re.compile(r"(?!\.{1,2}$)[^/\0]+")
 
 @dataclass(frozen=True, slots=True)
 class ArchiveGone:
-    """None of the files and links that the record of an archive names, no such record, no half-unpacked archive.
+    """The files and links that the record of an archive names are gone, with the record and what was half unpacked.
 
-    A record that was being written when a run was cut counts like a whole one. ``directories`` that were made
-    for it go when they are empty.
+    A record that a run was writing when it was cut counts like a whole one.
     """
 
-    name: str
-    directories: tuple[str, ...]
-    scratch: str
+    name: str  #: of the archive, as ``ArchiveUnpacked`` names it
+    directories: tuple[str, ...]  #: those on the host that were made for it go when they are empty
+    scratch: str  #: where it was unpacked
 
     @property
     def _records(self) -> tuple[str, str]:
@@ -75,12 +74,12 @@ class ArchiveGone:
 
 @dataclass(frozen=True, slots=True)
 class SetBack:
-    """Nothing in ``/var/lib/hostwright/set-aside`` whose place in ``directory`` is free: it is back there, unchanged.
+    """What was moved from a directory to ``/var/lib/hostwright/set-aside`` is back, where its place is free.
 
     Of several that were moved aside under one name, the oldest comes back; the others are left where they are.
     """
 
-    directory: str
+    directory: str  #: from which files were moved
 
     def probes(self) -> tuple[Probe, ...]:
         aside = f"{SET_ASIDE}{self.directory}"

@@ -24,20 +24,30 @@ from hostwright.resources.originals import keep_original, made_directory
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A regular file with exactly this text, mode and owner.
+    r"""A regular file with exactly this text, mode and owner is at a path.
 
-    ``check`` is a command with one ``%s`` (the new file's name) that must succeed before the old file is replaced.
-    ``then`` are commands without which the file has no effect (``systemctl daemon-reload``); they run after it.
-    ``lock`` is held while they run (``"dpkg"`` for what dpkg's triggers run as well, such as ldconfig).
+    It is written beside its place and renamed, so that no reader sees half of it, and directories above it are made.
+    What was there before Hostwright's first change is kept on the host and comes back when the role is removed. A plan
+    shows the difference of the texts.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> motd = File("/etc/motd", "Kept by Hostwright.\n")
+    >>> print(plan_text(motd))
+    ~ file /etc/motd: absent → 644 root:root
+    >>> print(plan_text(motd, {"stat": "regular file|600|root:root", "cat": "Kept by Hostwright.\n"}))
+    ~ file /etc/motd: regular file 600 root:root → 644 root:root
     """
 
-    path: str
-    content: str
-    mode: str = "644"
-    owner: str = "root:root"
+    path: str  #: where it is
+    content: str  #: its whole text
+    mode: str = "644"  #: permissions, in octal digits as ``stat`` prints them
+    owner: str = "root:root"  #: ``USER:GROUP``
+    #: a command with one ``%s``, the new file's name, that must succeed before the old file is replaced
     check: str = ""
-    backup: bool = False
+    backup: bool = False  #: whether the text before each change is left beside it, as ``PATH.hostwright-backup``
+    #: commands that run after each change, without which it has no effect (``systemctl daemon-reload``)
     then: tuple[str, ...] = ()
+    #: a lock that is held on the host meanwhile: ``dpkg`` for what its triggers run as well, such as ldconfig
     lock: str = field(default="", metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
@@ -70,11 +80,18 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """A directory with this mode and owner."""
+    """A directory with this mode and owner is at a path.
 
-    path: str
-    mode: str = "755"
-    owner: str = "root:root"
+    What is in it is not looked at. When the role is removed, it goes if Hostwright made it and it is empty.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> print(plan_text(Directory("/srv/data", mode="750"), {"stat": "directory|755|root:root"}))
+    ~ directory /srv/data: directory 755 root:root → directory 750 root:root
+    """
+
+    path: str  #: where it is
+    mode: str = "755"  #: permissions, in octal digits as ``stat`` prints them
+    owner: str = "root:root"  #: ``USER:GROUP``
 
     def probes(self) -> tuple[Probe, ...]:
         return (stat_probe(self.path),)
@@ -96,10 +113,18 @@ class Directory:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A symbolic link to this target. A real directory in its place is moved aside, never deleted."""
+    """A symbolic link to this target is at a path.
 
-    path: str
-    target: str
+    A file or directory in its place is moved aside, to ``PATH.before-hostwright.NUMBER``, and comes back when the role
+    is removed; so does a link that led elsewhere. The target need not exist.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> print(plan_text(Link("/usr/local/tool", "/opt/tool-1.2"), {"readlink": "/opt/tool-1.1"}))
+    ~ link /usr/local/tool: /opt/tool-1.1 → /opt/tool-1.2
+    """
+
+    path: str  #: where the link is
+    target: str  #: where it leads, as it is written into the link
 
     def probes(self) -> tuple[Probe, ...]:
         script = "if [ -L %s ]; then readlink -- %s; elif [ -e %s ]; then echo; else exit 1; fi"
@@ -125,10 +150,17 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Nothing at this path (a file or a link; never a directory). ``because`` says why it must go."""
+    """Nothing is at a path: no file and no link. A directory is not removed: the change fails.
 
-    path: str
-    because: str = field(default="", metadata=NO_IDENTITY)
+    What was there is deleted for good; it does not come back when the role is removed.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> print(plan_text(Absent("/etc/apt/trusted.gpg", "every key in it vouches for all sources"), {"test -e": ""}))
+    ~ file /etc/apt/trusted.gpg: present → absent (every key in it vouches for all sources)
+    """
+
+    path: str  #: where nothing must be
+    because: str = field(default="", metadata=NO_IDENTITY)  #: why it must go, for the plan
 
     def probes(self) -> tuple[Probe, ...]:
         return (Probe(sh("test -e %s || test -L %s", self.path, self.path), root=True),)
@@ -145,13 +177,22 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class JsonMerged:
-    """A JSON file that holds at least these keys; what others put there stays.
+    """A JSON file holds at least these keys with these values; other keys in it stay.
 
-    A file that is not JSON is backed up and replaced, and the diff shows it. ``check`` as for ``File``.
+    Objects are merged key by key, anything else is replaced. The text before is left beside the file, as
+    ``PATH.hostwright-backup``. A file that is not JSON is replaced, which the diff shows; for one of more than 64 KiB
+    the host is refused. When the role is removed, the keys go or get back their former values, and what others wrote
+    stays.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> daemon = JsonMerged("/etc/tool/daemon.json", '{"log": {"level": "warn"}}')
+    >>> print(plan_text(daemon, {"stat": "regular file|644|root:root", "cat": '{"debug": true}'}))
+    ~ file /etc/tool/daemon.json: keys missing or different → merged with the stack's keys
     """
 
-    path: str
-    wanted: str  #: a JSON object, as text: a dict would not be hashable
+    path: str  #: where the file is
+    wanted: str  #: a JSON object, as text
+    #: a command with one ``%s``, the new file's name, that must succeed before the old file is replaced
     check: str = ""
 
     def probes(self) -> tuple[Probe, ...]:

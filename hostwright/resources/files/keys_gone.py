@@ -17,15 +17,15 @@ from hostwright.resources.originals import FORGET, RECORDED, kept, mark_changed,
 
 @dataclass(frozen=True, slots=True)
 class KeysGone:
-    """A JSON file without the keys that we set, where they still have our values; a former value of one is back.
+    """A JSON file is without the keys that Hostwright set, or has their former values; a key that others changed stays.
 
-    Where nothing else was changed since, the file is the one of then, byte for byte, or gone. So it is, too, when it is
-    no JSON object any more. ``wanted`` and ``check`` as for ``JsonMerged``.
+    Where nothing else was changed since, the file before is back, byte for byte, or there is none again; so it is, too,
+    where the file no longer holds a JSON object.
     """
 
-    path: str
-    wanted: str
-    check: str = ""
+    path: str  #: where the file is
+    wanted: str  #: the keys with our values: a JSON object, as text
+    check: str = ""  #: as for ``JsonMerged``
 
     @property
     def _original(self) -> Original:
@@ -56,9 +56,9 @@ class KeysGone:
         return self._marked(change, mark.ok) if rest != have else change
 
     def _marked(self, change: Change | None, written_down: bool) -> Change | None:
-        """The change, of which whoever reads the file only when it starts will know (``services.RestartedAfter``).
+        """The change, with a mark for ``RestartedAfter``: a service that reads the file only at its start needs one.
 
-        Of two editions of the keys, of two stacks, the first that goes takes what the host was before.
+        Where two stacks wrote keys, the first that is removed restores what the host had before.
         """
         if change is None:
             return None
@@ -67,7 +67,7 @@ class KeysGone:
         return replace(change, steps=tuple(replace(step, script=f"{head}\n{step.script}") for step in change.steps))
 
     def _forgotten(self) -> Change:
-        """None of our keys is in the file of others."""
+        """The file holds none of our keys any more: it is no longer ours."""
         step = Step(FORGET + sh("forget %s", self.path))
         return Change(f"file {self.path}", "another's", "as before: as it is", (step,))
 

@@ -19,13 +19,7 @@ from hostwright.resources.document import DOCUMENT, document
 from tests.unit.support.documents import anchors, text_of
 
 ENTRIES = entries()
-#: those that are not described yet; the set only shrinks
-PENDING: set[str] = {
-    "Absent", "ArchiveUnpacked", "Delivered", "Directory", "File", "JsonMerged", "Link", "NoStrayFiles",
-    "Answers", "Differs", "Require", "Script", "When",
-}  # fmt: skip
 PUBLIC = [entry for entry in ENTRIES if not entry.of_a_removal]
-DESCRIBED = [entry for entry in PUBLIC if entry.name not in PENDING]
 
 
 def run_example(cls: type) -> doctest.TestResults:
@@ -51,24 +45,17 @@ def test_the_catalogue_holds_every_state_and_condition_of_the_package() -> None:
     assert len({entry.name for entry in ENTRIES}) == len(ENTRIES)
 
 
-@pytest.mark.parametrize("entry", DESCRIBED, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", PUBLIC, ids=lambda entry: entry.name)
 def test_its_example_prints_what_it_says(entry: CatalogueEntry) -> None:
     result = run_example(entry.cls)
     assert result.attempted > (1 if entry.is_state else 0)
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("entry", DESCRIBED, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", PUBLIC, ids=lambda entry: entry.name)
 def test_every_field_has_a_meaning(entry: CatalogueEntry) -> None:
     classes = [entry, *entry.values()]
     assert [field.name for one in classes for field, meaning in one.fields if not meaning] == []
-
-
-def test_what_is_described_is_not_pending() -> None:
-    by_name = {entry.name: entry for entry in ENTRIES}
-    assert by_name.keys() >= PENDING
-    whole = {name for name in PENDING if by_name[name].examples and all(meaning for _, meaning in by_name[name].fields)}
-    assert whole == set(), "take them out of PENDING"
 
 
 def test_the_committed_page_is_what_the_docstrings_say() -> None:
