@@ -119,9 +119,9 @@ def run(checkout: Path, lab: Lab) -> Callable[[Command], subprocess.CompletedPro
 def test_the_commands_of_a_document_run(
     document: str, checkout: Path, run: Callable[[Command], subprocess.CompletedProcess[str]]
 ):
-    """In the order in which they stand, each with the exit status that the document states."""
+    """In their order, each with the exit status that the document states; samples replace no file of the checkout."""
     for block in blocks(document):
-        if block.language == "python" and block.file:
+        if block.language == "python" and block.file and not (checkout / block.file).exists():
             (checkout / block.file).parent.mkdir(parents=True, exist_ok=True)
             (checkout / block.file).write_text(block.text)
     for command in commands(document):

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import shlex
-import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
-from importlib import import_module
+from datetime import UTC, datetime
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from invoke import Program
 from invoke.parser import Parser
 
 from hostwright.apply.host.variables import read_apply_variables
+from hostwright.audit.failures.catalogue import catalogue
+from hostwright.audit.judging.look import Look
+from hostwright.cli.verbs.init import init
 from hostwright.common.errors import InputError
 from hostwright.fleet import PROJECT, Fleet
-from hostwright.plan.roles.role import Wanted, discover
+from hostwright.plan.member import Member, Roster
+from hostwright.plan.model import Answer, Facts, Reboot
+from hostwright.plan.planning import make_plan
+from hostwright.plan.roles.site import Site
+from hostwright.resources.files.files import File
+from hostwright.resources.packages.packages import DPKG
 from tasks import namespace
 from tests.unit.support.documents import NAMES, Block, anchors, blocks, links, mentions_of_invoke, text_of
 from tests.unit.support.stacks import check_stack, load_stack
@@ -34,7 +44,7 @@ def samples(language: str, start: str = "") -> list[Block]:
 def test_there_is_something_to_look_at():
     assert len(MENTIONS) > 30
     assert len(samples("yaml")) >= 5
-    assert len(samples("python")) == 4
+    assert len(samples("python")) == 13
     assert PICTURES
 
 
@@ -83,7 +93,10 @@ def test_pictures_fetch_nothing(picture: Path):
     assert addresses <= {"http://www.w3.org/2000/svg"}
 
 
-@pytest.mark.parametrize("block", samples("yaml", "inventory/stacks/"), ids=lambda block: block.file)
+STACKS = [block for block in samples("yaml", "inventory/stacks/") if block.document != "docs/roles.md"]
+
+
+@pytest.mark.parametrize("block", STACKS, ids=lambda block: block.file)
 def test_sample_stacks_are_whole_and_fit(block: Block, tmp_path: Path):
     name = Path(block.file).stem
     (tmp_path / f"{name}.yml").write_text(block.text)
@@ -130,41 +143,118 @@ def test_the_variable_that_is_misspelt_on_purpose_is_refused(tmp_path: Path):
 
 
 @pytest.fixture
-def sample_role(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A package with the sample role of docs/roles.md beside the real one that it needs."""
-    package = tmp_path / "sample_roles"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    shutil.copytree(PROJECT / "roles/base", package / "base")
-    for block in samples("python", "roles/"):
-        sample = package / Path(block.file).relative_to("roles")
-        sample.parent.mkdir(exist_ok=True)
-        sample.write_text(block.text)
-    monkeypatch.syspath_prepend(tmp_path)
-    yield package.name
-    for name in [name for name in sys.modules if name.partition(".")[0] == package.name]:
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A new site with every file of docs/roles.md, as somebody copies them out of the page."""
+    root = tmp_path / "site"
+    assert init(str(root)) == 0
+    (root / "inventory/hosts.yml").write_text(
+        "all: {hosts: {gpu01: {stack: with-nccl, hostwright_roles: "
+        "[base, driver, cuda, container, nccl, chrony, iommu, motd]}}}\n"
+    )
+    for block in (block for block in blocks("docs/roles.md") if block.file):
+        (root / block.file).parent.mkdir(parents=True, exist_ok=True)
+        (root / block.file).write_text(block.text)
+    (root / "templates/container").mkdir()
+    (root / "templates/container/registry-ca.crt.j2").write_text("-----BEGIN CERTIFICATE-----\n")
+    monkeypatch.chdir(root)
+    monkeypatch.syspath_prepend(root)
+    monkeypatch.delenv("HOSTWRIGHT_SITE", raising=False)
+    shadowed = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == "roles"}
+    yield root
+    for name in [name for name in sys.modules if name.partition(".")[0] == "roles"]:
         del sys.modules[name]
+    sys.modules.update(shadowed)
 
 
-def test_the_sample_role_is_found_after_what_it_needs(sample_role: str):
-    assert [role.name for role in discover(sample_role)] == ["base", "motd"]
+def member_of(site: Path) -> Member:
+    (member,) = Roster.load(site=Site(site)).members("gpu01")
+    return member
 
 
-def test_the_sample_role_gives_the_values_of_the_sample(sample_role: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "roles.motd", import_module(f"{sample_role}.motd"))
-    motd = discover(sample_role)[-1]
-    host = Wanted(load_stack("tensorflow-2.9"), roles=((motd, motd.variables(text="Mine\n")),))
-    assert [(one.layer, one.name, one.want) for one in host.audit_values] == [
-        ("motd", "text", "Mine"), ("motd", "package", None),
-    ]  # fmt: skip
+def test_the_sample_roles_are_planned_in_their_order(site: Path):
+    member = member_of(site)
+    desired = {role.name: [type(one).__name__ for one in role.resources] for role in member.desired.roles}
+    assert list(desired)[-4:] == ["nccl", "chrony", "iommu", "motd"]
+    assert desired["chrony"] == ["Debs", "File", "Service", "RestartedAfter"]
+    assert desired["container"][-1] == "File"
+    plan = make_plan(member.desired, Facts(dict.fromkeys(member.desired.probes(), Answer(1, ""))))
+    whats = {change.what for role in plan.roles for change in role.changes}
+    assert {"file /etc/motd", "packages libnccl2", "kernel parameters", "file /etc/chrony/chrony.conf"} <= whats
 
 
-def test_the_sample_tests_of_the_sample_role_pass(sample_role: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "roles.motd", import_module(f"{sample_role}.motd"))
-    (block,) = samples("python", "tests/unit/")
-    (tmp_path / sample_role / "its_tests.py").write_text(block.text)
-    its_tests = vars(import_module(f"{sample_role}.its_tests"))
+def test_the_sample_template_names_the_servers(site: Path):
+    (chrony,) = (role for role in member_of(site).desired.roles if role.name == "chrony")
+    (conf,) = (one for one in chrony.resources if isinstance(one, File))
+    assert conf.content.splitlines()[1:3] == ["pool pool.ntp.org iburst", "driftfile /var/lib/chrony/chrony.drift"]
+
+
+def test_the_sample_stack_has_a_version_of_its_own_and_a_rule_refuses_another(site: Path):
+    assert member_of(site).stack.versions()["nccl"] == "2.8.4"
+    stack = site / "inventory/stacks/with-nccl.yml"
+    stack.write_text(stack.read_text().replace("version: 2.8.4\n", "version: 2.16.5\n"))
+    with pytest.raises(
+        InputError, match=r"NCCL 2.16.5 is built for CUDA 11.8, not 11.2.2 .*works: NCCL 2.8.4 instead of 2.16.5 "
+    ):
+        member_of(site)
+
+
+def test_the_sample_failures_are_known_and_the_sign_is_seen(site: Path):
+    member = member_of(site)
+    known = catalogue(member.all_roles)
+    failure = known.classify("gpu01:12 NCCL WARN Call to posix_fallocate failed: /dev/shm is full")
+    assert failure is not None and failure.rule.name == "nccl-shared-memory"
+    (sign,) = (rule.sign for rule in known.rules if rule.name == "nccl-not-held" and rule.sign)
+    for state, evidence in (("ii ", ["libnccl2 is not held"]), ("hi ", [])):
+        facts = Facts({DPKG: Answer(0, f"libnccl2\t2.8.4-1+cuda11.2\t{state}\n")})
+        look = Look(member.desired, member.variables, facts, {}, datetime(2026, 1, 1, tzinfo=UTC))
+        assert list(sign.seen(look)) == evidence
+
+
+def test_the_sample_values_are_compared(site: Path):
+    values = [(one.layer, one.name, one.want) for one in member_of(site).audit_values]
+    assert [value for value in values if value[0] in {"nccl", "motd"}] == [
+        ("nccl", "package", "2.8.4-1+cuda11.2"),
+        ("nccl", "hold", "held"),
+        ("motd", "text", "This host is kept by Hostwright."),
+        ("motd", "package", None),
+    ]
+
+
+def test_the_sample_state_asks_for_a_reboot_until_the_kernel_has_its_parameter(site: Path):
+    (iommu,) = (role for role in member_of(site).desired.roles if role.name == "iommu")
+    booted = iommu.resources[-1]
+    (probe,) = booted.probes()
+    assert isinstance(booted.plan(Facts({probe: Answer(0, "ro quiet\n")})), Reboot)
+    assert booted.plan(Facts({probe: Answer(0, "ro quiet iommu=pt\n")})) is None
+
+
+def test_the_sample_role_that_extends_keeps_what_the_standard_one_brings(site: Path):
+    (container,) = (role for role in member_of(site).roles if role.name == "container")
+    assert container.needs == ("base", "driver")
+    assert container.section is not None
+    assert member_of(site).variables["container"].registry == "registry.example.org"
+    assert not member_of(site).variables["container"].default_runtime
+
+
+def test_the_sample_tests_of_the_sample_role_pass(site: Path):
+    its_tests = vars(import_path(site / "tests/unit/test_role_motd.py"))
     tests = [value for name, value in its_tests.items() if name.startswith("test_")]
     assert len(tests) == 2
     for test in tests:
         test()
+
+
+def test_the_samples_pass_lint(site: Path):
+    """Its order of imports is that of a site, whose own package ``roles`` is."""
+    command = ["ruff", "check", "--isolated", "--line-length=120", "--select=E,F,W,I,B,UP", "."]
+    done = subprocess.run([sys.executable, "-m", *command], cwd=site, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def import_path(path: Path) -> ModuleType:
+    """A module by its path."""
+    spec = spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
