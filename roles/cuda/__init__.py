@@ -56,7 +56,7 @@ def cuda(v: Cuda, host: Wanted) -> Iterator[Resource]:
         yield SourcesDisabled((NETWORK, repository.directory), FOREIGN, keep=repository.list_file)
     yield SourcesDisabled((FORMER,), SIDE_BY_SIDE, keep=repository.list_file)
     yield Delivered(repository.pin_file, stack.artifact(repository.pin))
-    yield from source if v.keep_repository else (When(Differs(toolkit), one) for one in source)
+    yield from source if v.keep_repository else (When(Differs(toolkit), state) for state in source)
     name = Alternative("/usr/local/cuda", "cuda", wanted.prefix, priority=int(wanted.series.replace(".", "")))
     yield FormerName(name)
     yield from toolkit

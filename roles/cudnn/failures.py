@@ -31,9 +31,9 @@ _REAL = re.compile(r"libcudnn\w*\.so\.((\d+)\.\d+\.\d+)")
 def flat(look: Look) -> Iterator[str]:
     """A ``libcudnn*.so`` or ``libcudnn*.so.8`` in the toolkit is a file, where a link to the real one belongs."""
     link = re.compile(rf"libcudnn\w*\.so(\.{_major(look)})?")
-    for one in _ours(look):
-        if one.kind == "f" and link.fullmatch(one.name):
-            yield f"{one.path} is a file of {one.size_bytes} bytes, not a link"
+    for file in _ours(look):
+        if file.kind == "f" and link.fullmatch(file.name):
+            yield f"{file.path} is a file of {file.size_bytes} bytes, not a link"
 
 
 def mixed(look: Look) -> Iterator[str]:
@@ -77,17 +77,17 @@ def _major(look: Look) -> str:
 def _ours(look: Look) -> tuple[LibraryFile, ...]:
     """What is in the directory of the toolkit that cuDNN goes to."""
     home = PurePosixPath(look.section(CudaSection).prefix) / LIBRARIES
-    return tuple(one for one in library_files(look).values() if PurePosixPath(one.path).parent == home)
+    return tuple(file for file in library_files(look).values() if PurePosixPath(file.path).parent == home)
 
 
 def _versions(look: Look) -> dict[str, list[str]]:
     """The versions of the real files in the toolkit, of the stack's major version, and the files of each."""
-    found: dict[str, list[str]] = {}
-    for one in _ours(look):
-        match = _REAL.fullmatch(one.name)
-        if match and match[2] == _major(look) and one.is_file:
-            found.setdefault(match[1], []).append(one.path)
-    return found
+    by_version: dict[str, list[str]] = {}
+    for file in _ours(look):
+        match = _REAL.fullmatch(file.name)
+        if match and match[2] == _major(look) and file.is_file:
+            by_version.setdefault(match[1], []).append(file.path)
+    return by_version
 
 
 def _packaged(look: Look) -> list[str]:
@@ -98,8 +98,8 @@ def _packaged(look: Look) -> list[str]:
 def _strays(look: Look) -> list[str]:
     """What the role cudnn would set aside from the directories in which the loader looks by itself."""
     resource = wanted(look, "cudnn", NoStrayFiles)
-    found = look.answer(resource.probes()[0]).text.splitlines()
-    return [path for path in found if path.startswith("/") and not path.startswith(f"{resource.home}/")]
+    paths = look.answer(resource.probes()[0]).text.splitlines()
+    return [path for path in paths if path.startswith("/") and not path.startswith(f"{resource.home}/")]
 
 
 FAILURES = (

@@ -96,11 +96,11 @@ def chip(device_id: int) -> Chip | None:
     >>> chip(0x1EB8).name  # Tesla T4
     'TU104'
     """
-    return next((one for one in CHIPS if one.first <= device_id <= one.last), None)
+    return next((row for row in CHIPS if row.first <= device_id <= row.last), None)
 
 
 @cache
 def chips(gpus: tuple[tuple[int, int], ...]) -> tuple[Chip, ...]:
     """The different chips among display controllers, given by their PCI ids (vendor, device)."""
     known = (chip(device) for vendor, device in gpus if vendor == NVIDIA)
-    return tuple(dict.fromkeys(one for one in known if one is not None))
+    return tuple(dict.fromkeys(chip for chip in known if chip is not None))

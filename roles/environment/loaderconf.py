@@ -43,14 +43,14 @@ class OneToolkitLoaded:
         return (Probe(sh("folder=%s keep=%s\n", self.directory, self.keep) + _OURS),)
 
     def plan(self, facts: Facts) -> Change | None:
-        found = [line for line in facts[self.probes()[0]].text.splitlines() if self._ours(line)]
-        if not found:
+        lines = [line for line in facts[self.probes()[0]].text.splitlines() if self._ours(line)]
+        if not lines:
             return None
         return Change(
             "loader files of other toolkits",
-            ", ".join(found),
+            ", ".join(lines),
             f"only {self.keep} (the toolkits themselves stay)",
-            (Step(f"rm -f -- {words(tuple(found))}\n{LDCONFIG}", DPKG_LOCK),),
+            (Step(f"rm -f -- {words(tuple(lines))}\n{LDCONFIG}", DPKG_LOCK),),
         )
 
     def removal(self) -> tuple[Resource, ...]:

@@ -52,7 +52,9 @@ def selfaudit(v: Selfaudit, host: Wanted) -> Iterator[Resource]:
         yield When(missing, Directory(v.textfile_directory))
     folders = (RESULT.rpartition("/")[0], *([v.textfile_directory] if metrics else []))
     reload = ("systemctl daemon-reload",)
-    service = host.render(f"selfaudit/{SERVICE}.j2", program=PROGRAM, folders=" ".join(f"-{one}" for one in folders))
+    service = host.render(
+        f"selfaudit/{SERVICE}.j2", program=PROGRAM, folders=" ".join(f"-{folder}" for folder in folders)
+    )
     yield _reloads(File(f"{UNITS}/{SERVICE}", service, then=reload))
     timer = host.render(f"selfaudit/{TIMER}.j2", on_calendar=v.on_calendar, randomized_delay=v.randomized_delay)
     yield _reloads(File(f"{UNITS}/{TIMER}", timer, check=CALENDAR, then=reload))

@@ -66,11 +66,11 @@ def test_the_toolkit_is_at_one_version(host, stack):
     packages = stack.section(ContainerSection).toolkit.packages
     rows = host.run("dpkg-query -W -f='${Package} ${Version} ${db:Status-Abbrev}\\n' %s" + " %s" * len(OLD_PACKAGES),
                     "*nvidia-container*", *OLD_PACKAGES).stdout.splitlines()  # fmt: skip
-    found = {
+    installed = {
         row.split()[0]: tuple(row.split()[1:]) for row in rows if len(row.split()) == 3 and row.split()[2][1] == "i"
     }
     wanted = dict.fromkeys(packages, (stack.section(ContainerSection).toolkit.version, "hi"))
-    assert found == wanted, f"{found} instead of {wanted}"
+    assert installed == wanted, f"{installed} instead of {wanted}"
 
 
 def test_docker_is_no_snap(host):

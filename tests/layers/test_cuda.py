@@ -45,9 +45,9 @@ def with_arguments(script: str, *arguments: str) -> tuple[str, ...]:
 
 def test_nvcc_is_exactly_this_release(host: Host, stack: Stack) -> None:
     """nvcc is that of the stack's release, which its "11.2" alone does not tell."""
-    said = host.run("%s -V", f"{stack.section(CudaSection).prefix}/bin/nvcc")
-    assert said.rc == 0, f"nvcc does not run: {(said.stderr or said.stdout).strip()}"
-    assert f"{stack.section(CudaSection).nvcc}\n" in said.stdout, f"it says: {said.stdout.strip()}"
+    answer = host.run("%s -V", f"{stack.section(CudaSection).prefix}/bin/nvcc")
+    assert answer.rc == 0, f"nvcc does not run: {(answer.stderr or answer.stdout).strip()}"
+    assert f"{stack.section(CudaSection).nvcc}\n" in answer.stdout, f"it says: {answer.stdout.strip()}"
 
 
 def test_nvcc_compiles_and_the_program_runs(host: Host, stack: Stack) -> None:
@@ -119,6 +119,6 @@ def test_the_repository_is_trusted_by_its_own_key_alone(root_run: Run, stack: St
 
 def test_no_second_source_of_cuda(root_run: Run, variables: Any) -> None:
     """apt reads no other repository of CUDA, whose newer packages or changed key would get in the way."""
-    found = root_run("apt-get update --print-uris").stdout.splitlines()  # says what it would fetch, fetches nothing
-    network = [line for line in found if "developer.download.nvidia.com/compute/cuda/repos" in line]
+    lines = root_run("apt-get update --print-uris").stdout.splitlines()  # says what it would fetch, fetches nothing
+    network = [line for line in lines if "developer.download.nvidia.com/compute/cuda/repos" in line]
     assert variables.network_repository or not network, f"apt reads {network[:1]}"

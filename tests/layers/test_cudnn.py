@@ -58,14 +58,14 @@ def test_links_are_links(host: Host, stack: Stack) -> None:
     major, version = stack.section(CudnnSection).version.partition(".")[0], stack.section(CudnnSection).library_version
     lib = f"{target(stack)}/lib"
     listing = host.run("find %s -maxdepth 1 -name %s -printf %s", lib, "libcudnn*.so*", "%f %y %l\\n").stdout
-    found = {line.split(" ")[0]: line.split(" ", 1)[1].strip() for line in listing.splitlines()}
+    targets = {line.split(" ")[0]: line.split(" ", 1)[1].strip() for line in listing.splitlines()}
     wanted = {}
     for part in PARTS:
         name = f"libcudnn{part}.so"
         wanted[name] = f"l {name}.{major}"
         wanted[f"{name}.{major}"] = f"l {name}.{version}"
         wanted[f"{name}.{version}"] = "f"
-    wrong = [f"{name}: {found.get(name, 'absent')}" for name in wanted if found.get(name) != wanted[name]]
+    wrong = [f"{name}: {targets.get(name, 'absent')}" for name in wanted if targets.get(name) != wanted[name]]
     assert not wrong, f"not so: {', '.join(wrong)}"
 
 

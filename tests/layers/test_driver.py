@@ -56,7 +56,7 @@ def test_one_version_everywhere(host: Host, root_run: Run, stack: Stack) -> None
     library = host.run(
         "/sbin/ldconfig -p | sed -n 's/.*libcuda.so.1 (libc6,x86-64.*=> //p' | head -n 1 | xargs readlink -e"
     )
-    found = {
+    versions = {
         "module on disk": root_run("modinfo -F version nvidia").stdout.strip(),
         "module in the kernel": loaded.stdout.strip(),
         "libcuda.so.1": library.stdout.strip().rpartition("libcuda.so.")[2],
@@ -64,7 +64,7 @@ def test_one_version_everywhere(host: Host, root_run: Run, stack: Stack) -> None
     }
     wrong = [
         f"{what} is {version or 'absent'}"
-        for what, version in found.items()
+        for what, version in versions.items()
         if version != stack.section(DriverSection).version
     ]
     assert not wrong, f"not {stack.section(DriverSection).version}: {', '.join(wrong)}"
@@ -75,20 +75,20 @@ def test_nvidia_smi_lists_every_card(host: Host, root_run: Run) -> None:
     listed = host.run("nvidia-smi -L")
     assert listed.rc == 0, f"nvidia-smi says: {(listed.stdout + listed.stderr).strip()}"
     cards = sum(1 for line in listed.stdout.splitlines() if "UUID: GPU-" in line)
-    there = cards_on_the_bus(root_run)
-    assert there > 0, "the PCI bus shows no NVIDIA card"
-    assert cards == there, f"nvidia-smi lists {cards} of {there} cards"
+    on_bus = cards_on_the_bus(root_run)
+    assert on_bus > 0, "the PCI bus shows no NVIDIA card"
+    assert cards == on_bus, f"nvidia-smi lists {cards} of {on_bus} cards"
 
 
 def test_cuda_starts(host: Host, root_run: Run) -> None:
     """A program of the login user opens libcuda.so.1, starts CUDA and counts every card."""
-    said = host.run(COUNT_CARDS)
-    assert said.rc == 0, f"it fails with: {(said.stdout + said.stderr).strip()}"
-    error, driver, cards = (int(word) for word in said.stdout.split()[-3:])
+    answer = host.run(COUNT_CARDS)
+    assert answer.rc == 0, f"it fails with: {(answer.stdout + answer.stderr).strip()}"
+    error, driver, cards = (int(word) for word in answer.stdout.split()[-3:])
     assert error == 0, f"CUDA does not start: error {error}"
     assert driver >= 11020, f"the driver supports CUDA {driver}, older than 11.2"
-    there = cards_on_the_bus(root_run)
-    assert cards == there, f"CUDA sees {cards} of {there} cards"
+    on_bus = cards_on_the_bus(root_run)
+    assert cards == on_bus, f"CUDA sees {cards} of {on_bus} cards"
 
 
 def test_the_driver_has_every_card(root_run: Run) -> None:
@@ -133,8 +133,8 @@ def test_fabric_manager_runs_where_nvswitches_are(host: Host, root_run: Run, sta
     assert host.service("nvidia-fabricmanager").is_running == switches, f"NVSwitches: {'yes' if switches else 'none'}"
     fabric = stack.section(DriverSection).fabric_manager
     query = "dpkg-query -W -f='${db:Status-Abbrev} ${Version}' %s 2>/dev/null"
-    found = host.run(query, fabric.package).stdout if switches and fabric else ""
-    assert found == (f"hi  {fabric.version}" if switches and fabric else ""), f"dpkg says: {found}"
+    installed = host.run(query, fabric.package).stdout if switches and fabric else ""
+    assert installed == (f"hi  {fabric.version}" if switches and fabric else ""), f"dpkg says: {installed}"
 
 
 def test_no_other_driver_can_be_installed(root_run: Run) -> None:
@@ -154,8 +154,8 @@ def test_no_other_driver_is_installed(host: Host) -> None:
     table = host.check_output("dpkg-query -W -f='${db:Status-Status} ${Package}\\n'")
     names = [row.split()[1] for row in table.splitlines() if row.startswith("installed ")]
     prefixes = ("nvidia-driver", "nvidia-kernel-", "nvidia-dkms", "libnvidia-compute", "libnvidia-ml", "cuda-drivers")
-    found = [name for name in names if name.startswith(prefixes) or name == "libcuda1"]
-    assert not found, f"installed: {', '.join(found)}"
+    packages = [name for name in names if name.startswith(prefixes) or name == "libcuda1"]
+    assert not packages, f"installed: {', '.join(packages)}"
 
 
 def test_open_drivers_do_not_have_a_card(root_run: Run) -> None:

@@ -32,11 +32,11 @@ def result(host: Host) -> dict[str, Any]:
     """What the host said of itself last."""
     done = host.run("cat %s", RESULT)
     try:
-        found = json.loads(done.stdout)
+        document = json.loads(done.stdout)
     except ValueError as error:
         pytest.fail(f"{RESULT} is no JSON: {done.stderr.strip() or error}")
-    assert isinstance(found, dict), f"{RESULT} holds no object"
-    return found
+    assert isinstance(document, dict), f"{RESULT} holds no object"
+    return document
 
 
 def test_the_timer_is_as_wanted(host: Host) -> None:
@@ -58,8 +58,8 @@ def test_the_result_is_whole_and_recent(result: dict[str, Any], root_run: Run, s
     checks = result.get("checks")
     assert isinstance(checks, list) and checks, "it holds no checks"
     fields = {"layer", "name", "have", "want", "ok"}
-    assert all(isinstance(one, dict) and set(one) == fields for one in checks), "its checks are not whole"
-    assert all(one["ok"] is (one["have"] == one["want"]) for one in checks), "its checks contradict themselves"
+    assert all(isinstance(check, dict) and set(check) == fields for check in checks), "its checks are not whole"
+    assert all(check["ok"] is (check["have"] == check["want"]) for check in checks), "its checks contradict themselves"
     last_s = int(root_run(LAST).stdout.split()[-1]) / 1e6
     at_s = datetime.fromisoformat(result["at"]).timestamp()
     assert at_s >= last_s - LATE_S, f"it is from {result['at']}, and the timer struck {last_s - at_s:.0f} s later"
@@ -74,4 +74,4 @@ def test_the_metrics_are_those_of_the_result(host: Host, result: dict[str, Any],
     names = {line.partition("{")[0] for line in lines}
     assert names >= set(METRICS), f"missing: {', '.join(set(METRICS) - names) or done.stderr.strip()}"
     values = [line.rpartition(" ")[2] for line in lines if line.startswith("hostwright_reading_ok{")]
-    assert values == [str(int(one["ok"])) for one in result["checks"]], "the values are not those of the result"
+    assert values == [str(int(check["ok"])) for check in result["checks"]], "the values are not those of the result"

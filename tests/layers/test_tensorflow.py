@@ -63,8 +63,8 @@ def look(host, stack, python) -> dict[str, Any]:
     libraries = stack.section(TensorflowSection).libraries
     done = host.run("%s -c %s" + " %s" * len(libraries), python, LOOK, *libraries)
     known = known_failures().classify(done.stderr)
-    said = known.cause if known else " ".join(done.stderr.split("\n")[-3:]).strip()
-    assert done.rc == 0, f"TensorFlow does not run: {said}"
+    reason = known.cause if known else " ".join(done.stderr.split("\n")[-3:]).strip()
+    assert done.rc == 0, f"TensorFlow does not run: {reason}"
     report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return report
 

@@ -105,11 +105,11 @@ def _rooms(look: Look, *, inodes: bool) -> tuple[Room, ...]:
     """Each filesystem once. Raises ``Unread`` where df said nothing."""
     blocks, _, nodes = f"\n{look.text(FREE)}".partition("\ninodes\n")
     rows = (line.split(None, 5) for line in (nodes if inodes else blocks).splitlines())
-    found = {row[5]: row for row in rows if len(row) == 6 and all(map(_is_number, row[1:4]))}
-    if not found:
+    by_mount = {row[5]: row for row in rows if len(row) == 6 and all(map(_is_number, row[1:4]))}
+    if not by_mount:
         raise Unread("df says nothing")
     unit = 1 if inodes else 1024
-    rooms = (Room(mount, (int(row[2]) + int(row[3])) * unit, int(row[3]) * unit) for mount, row in found.items())
+    rooms = (Room(mount, (int(row[2]) + int(row[3])) * unit, int(row[3]) * unit) for mount, row in by_mount.items())
     return tuple(room for room in rooms if room.size > 0)  # btrfs has no fixed inodes, and says 0
 
 

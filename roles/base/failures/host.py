@@ -22,10 +22,10 @@ BEHIND_S = 150  #: the host was asked before ``Look.now``, by as long as all its
 
 def clock_off(look: Look) -> Iterator[str]:
     """The host's clock is a minute ahead of this machine's, or two and a half behind."""
-    said = look.text(CLOCK).strip()
-    if not (said.isascii() and said.isdigit() and len(said) < 12):
+    answer = look.text(CLOCK).strip()
+    if not (answer.isascii() and answer.isdigit() and len(answer) < 12):
         raise Unread("date does not say the time")
-    ahead = int(said) - look.now.timestamp()
+    ahead = int(answer) - look.now.timestamp()
     if ahead > AHEAD_S or ahead < -BEHIND_S:
         way = "ahead of" if ahead > 0 else "behind"
         yield f"its clock is {abs(ahead):.0f} s {way} this machine's"

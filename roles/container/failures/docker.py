@@ -100,18 +100,18 @@ def runtime_unknown(look: Look) -> Iterator[str]:
 
 def restart_due(look: Look) -> Iterator[str]:
     """Docker was started before its daemon.json or the toolkit's packages were last changed, and these are in order."""
-    resources = (one for role in look.desired.roles for one in role.resources)
-    inner = (one.resource if isinstance(one, Disturbing) else one for one in resources)
-    for fresh in (one for one in inner if isinstance(one, RestartedAfter) and one.unit == UNIT):
-        newer = look.answer(fresh.probes()[0]).text.splitlines()
-        if newer and _in_order(look, fresh):
+    resources = (state for role in look.desired.roles for state in role.resources)
+    inner = (state.resource if isinstance(state, Disturbing) else state for state in resources)
+    for restart in (state for state in inner if isinstance(state, RestartedAfter) and state.unit == UNIT):
+        newer = look.answer(restart.probes()[0]).text.splitlines()
+        if newer and _in_order(look, restart):
             yield from (f"{path} is newer than the running Docker" for path in newer)
 
 
-def _in_order(look: Look, fresh: RestartedAfter) -> bool:
+def _in_order(look: Look, restart: RestartedAfter) -> bool:
     """Whether a restart alone mends: what Docker reads is as desired, and no other failure is about the same."""
     try:
-        if any(one.plan(look.facts) for one in fresh.inputs) or said_twice(look) or any(runtime_unknown(look)):
+        if any(state.plan(look.facts) for state in restart.inputs) or said_twice(look) or any(runtime_unknown(look)):
             return False
     except NotJson:
         return False

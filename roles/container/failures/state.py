@@ -85,22 +85,22 @@ def settings(look: Look) -> Mapping[str, Any]:
     if text.truncated:
         raise Unread(f"{DAEMON_JSON} is too large")
     try:
-        found = json.loads(text.text, parse_constant=_no_constant)
+        document = json.loads(text.text, parse_constant=_no_constant)
     except RecursionError:
         raise NotJson("nested too deeply") from None
     except ValueError as error:
         raise NotJson(str(error)) from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise NotJson("not an object")
-    return found
+    return document
 
 
 def options(look: Look) -> frozenset[str]:
     """The keys of daemon.json that dockerd's command line sets as well. Raises ``Unread``."""
     text = look.text(COMMAND)
     starts = re.findall(r"argv\[\]=(.*?) ; ignore_errors=", text)
-    given = re.findall(r"^DOCKER_OPTS=(.*)$", text, re.MULTILINE)
-    more = _split(given[-1]) if given else ""
+    assigned = re.findall(r"^DOCKER_OPTS=(.*)$", text, re.MULTILINE)
+    more = _split(assigned[-1]) if assigned else ""
     line = starts[0].replace("${DOCKER_OPTS}", more).replace("$DOCKER_OPTS", more) if starts else ""
     return frozenset(filter(None, (_key(word) for word in line.split()[1:])))
 

@@ -40,10 +40,12 @@ def _toolkit(look: Look) -> tuple[Installed, ...]:
 
 def moved(look: Look) -> Iterator[str]:
     """The toolkit's packages are of different versions, or not at the one that the host was brought to."""
-    wanted, found = look.section(ContainerSection).toolkit.version, _toolkit(look)
-    mixed = len({row.version for row in found}) > 1
+    wanted, packages = look.section(ContainerSection).toolkit.version, _toolkit(look)
+    mixed = len({row.version for row in packages}) > 1
     if mixed or _was_at(look, wanted):
-        yield from (f"{row.name} {row.version}, and the stack says {wanted}" for row in found if row.version != wanted)
+        yield from (
+            f"{row.name} {row.version}, and the stack says {wanted}" for row in packages if row.version != wanted
+        )
 
 
 def _was_at(look: Look, version: str) -> bool:
@@ -71,18 +73,18 @@ def former_names(look: Look) -> Iterator[str]:
 
 def without_driver(look: Look) -> Iterator[str]:
     """The driver's layer is as desired, and nvidia-container-cli info does not get at the driver's library."""
-    said = _complaint(look)
-    if re.search(WITHOUT_DRIVER, said):
-        yield said
+    complaint = _complaint(look)
+    if re.search(WITHOUT_DRIVER, complaint):
+        yield complaint
 
 
 def fails(look: Look) -> Iterator[str]:
     """nvidia-smi works, nothing differs in driver and container layer, and nvidia-container-cli info fails."""
     if look.differs("container") or not look.answer(NVIDIA_SMI).ok:
         return
-    said = _complaint(look)
-    if said and not re.search(WITHOUT_DRIVER, said):
-        yield said
+    complaint = _complaint(look)
+    if complaint and not re.search(WITHOUT_DRIVER, complaint):
+        yield complaint
 
 
 def _complaint(look: Look) -> str:
@@ -96,9 +98,9 @@ def _complaint(look: Look) -> str:
 
 
 def _last_words(answer: Answer) -> str:
-    said = [line for line in answer.text.splitlines() if line.strip()]
-    named = [match[0] for line in said if (match := _SAYS.search(line))]
-    return (named or said or [f"nvidia-container-cli info ended with status {answer.status}"])[-1]
+    lines = [line for line in answer.text.splitlines() if line.strip()]
+    named = [match[0] for line in lines if (match := _SAYS.search(line))]
+    return (named or lines or [f"nvidia-container-cli info ended with status {answer.status}"])[-1]
 
 
 TOOLKIT_RULES = (

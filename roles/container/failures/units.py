@@ -18,8 +18,8 @@ UNITS = Units((*DOCKER, LINKS_UNIT, SOCKET))
 def too_often(look: Look) -> Iterator[str]:
     """docker.service or containerd.service is failed, and its journal says that systemd no longer starts it."""
     for name in DOCKER:
-        if (said := UNITS.limited(look, name)) and not _explained(look, name):
-            yield said
+        if (limited := UNITS.limited(look, name)) and not _explained(look, name):
+            yield limited
             yield from UNITS.last_words(look, name)
 
 
@@ -33,10 +33,10 @@ def masked(look: Look) -> Iterator[str]:
 
 def container_units_failed(look: Look) -> Iterator[str]:
     """docker.service or containerd.service failed, or is restarted again and again, and daemon.json is not why."""
-    for one in (UNITS.unit(look, name) for name in DOCKER):
-        if one.failed and not UNITS.limited(look, one.name) and not _explained(look, one.name):
-            yield str(one)
-            yield from UNITS.last_words(look, one.name)
+    for unit in (UNITS.unit(look, name) for name in DOCKER):
+        if unit.failed and not UNITS.limited(look, unit.name) and not _explained(look, unit.name):
+            yield str(unit)
+            yield from UNITS.last_words(look, unit.name)
 
 
 def links_unit_failed(look: Look) -> Iterator[str]:

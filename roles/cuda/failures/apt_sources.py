@@ -64,29 +64,29 @@ class Source:
 def sources(look: Look) -> tuple[Source, ...]:
     """The repositories in apt's lists that mention CUDA, without what is switched off. Raises ``Unread``."""
     rows = [row for row in _rows(look, "source", 4) if row[2].isascii() and row[2].isdigit() and len(row[2]) < 9]
-    found: list[Source] = []
+    repositories: list[Source] = []
     for file, lines in groupby(rows, key=lambda row: row[1]):
         numbered = [(int(row[2]), row[3]) for row in lines]
-        found += _stanzas(file, numbered) if file.endswith(".sources") else _lines(file, numbered)
-    return tuple(found)
+        repositories += _stanzas(file, numbered) if file.endswith(".sources") else _lines(file, numbered)
+    return tuple(repositories)
 
 
 def keys(look: Look) -> Mapping[str, frozenset[str]]:
     """Which of NVIDIA's two keys each keyring holds, and all of apt-key's, by the keyring's path. Raises ``Unread``."""
-    found: dict[str, frozenset[str]] = {}
+    by_ring: dict[str, frozenset[str]] = {}
     for _, ring, which in _rows(look, "key", 3):
         key = {"new": NEW_KEY, "old": OLD_KEY}.get(which, which.upper())
         if _KEY_ID.fullmatch(key):
-            found[ring] = found.get(ring, frozenset()) | {key}
-    return found
+            by_ring[ring] = by_ring.get(ring, frozenset()) | {key}
+    return by_ring
 
 
 def rings(source: Source, known: Iterable[str]) -> tuple[str, ...] | None:
     """The keyrings that apt takes for a source; ``None`` where the source holds its key or needs none."""
-    if "trusted=yes" in source.text.replace(" ", "").lower() or any("BEGIN" in one for one in source.signed_by):
+    if "trusted=yes" in source.text.replace(" ", "").lower() or any("BEGIN" in ring for ring in source.signed_by):
         return None
-    paths = tuple(one for one in source.signed_by if one.startswith("/"))
-    return paths or tuple(one for one in known if one.startswith((TRUSTED, f"{TRUSTED}.d/")))
+    paths = tuple(ring for ring in source.signed_by if ring.startswith("/"))
+    return paths or tuple(ring for ring in known if ring.startswith((TRUSTED, f"{TRUSTED}.d/")))
 
 
 def _rows(look: Look, kind: str, length: int) -> list[list[str]]:
@@ -136,7 +136,7 @@ def _stanza(file: str, line: int, fields: Mapping[str, str]) -> Iterator[Source]
 def _names(signed_by: str) -> tuple[str, ...]:
     if "BEGIN PGP" in signed_by:
         return ("BEGIN PGP",)
-    return tuple(sorted(one for one in re.split(r"[,\s]+", signed_by) if one))
+    return tuple(sorted(word for word in re.split(r"[,\s]+", signed_by) if word))
 
 
 def _path(uri: str) -> str:

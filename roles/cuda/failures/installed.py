@@ -25,9 +25,9 @@ UPDATES = {"V11.2.67": "11.2.0", "V11.2.142": "11.2.1", "V11.2.152": "11.2.2"}
 
 def brought_driver(look: Look) -> Iterator[str]:
     """``cuda-drivers`` is installed, by itself or as what ``cuda``, ``cuda-X-Y`` or ``cuda-runtime-X-Y`` depend on."""
-    found = [row for row in _present(look) if META_PACKAGES.fullmatch(row.name)]
-    if any(row.name.startswith("cuda-drivers") for row in found):
-        yield from (f"{row.name} {row.version} is installed" for row in found)
+    packages = [row for row in _present(look) if META_PACKAGES.fullmatch(row.name)]
+    if any(row.name.startswith("cuda-drivers") for row in packages):
+        yield from (f"{row.name} {row.version} is installed" for row in packages)
 
 
 def other_release(look: Look) -> Iterator[str]:
@@ -46,14 +46,14 @@ def no_toolkit(look: Look) -> Iterator[str]:
 
 def beside(look: Look) -> Iterator[str]:
     """Another usable ``/usr/local/cuda-X.Y`` is there, ``/usr/local/cuda`` does not lead to it, nor does the loader."""
-    found = toolkits(look)
-    link = found.get(LINK)
-    told = {link.leads} if link else set()
-    for one in found.values():
-        if one.path == LINK or one.leads != one.path or not one.usable or _is_own(look, one):
+    by_path = toolkits(look)
+    link = by_path.get(LINK)
+    explained = {link.leads} if link else set()
+    for toolkit in by_path.values():
+        if toolkit.path == LINK or toolkit.leads != toolkit.path or not toolkit.usable or _is_own(look, toolkit):
             continue
-        if one.leads not in told and not _loaded_from(look, one):
-            yield f"{one.path} is a toolkit as well"
+        if toolkit.leads not in explained and not _loaded_from(look, toolkit):
+            yield f"{toolkit.path} is a toolkit as well"
 
 
 def other_update(look: Look) -> Iterator[str]:

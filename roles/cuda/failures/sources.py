@@ -35,48 +35,48 @@ LOCAL = "/cuda-repo-"  #: in the directory of a local one
 def retired_key(look: Look) -> Iterator[str]:
     """apt reads NVIDIA's network repository, and no keyring that apt would take for it holds the key of 2022."""
     known = keys(look)
-    for one in chain.from_iterable(map(_naming, _repositories(_network(look)))):
-        where = rings(one, known)
+    for source in chain.from_iterable(map(_naming, _repositories(_network(look)))):
+        where = rings(source, known)
         if where is not None and not any(NEW_KEY in known.get(ring, ()) for ring in where):
-            yield f"{one} (no key {NEW_KEY} in {', '.join(one.signed_by) or f'{TRUSTED} or {TRUSTED}.d'})"
+            yield f"{source} (no key {NEW_KEY} in {', '.join(source.signed_by) or f'{TRUSTED} or {TRUSTED}.d'})"
 
 
 def conflicting(look: Look) -> Iterator[str]:
     """apt reads the same CUDA repository from two lines that name different keys, or the later one names none."""
-    for found in refused(look):
-        yield from map(str, found)
+    for repository in refused(look):
+        yield from map(str, repository)
 
 
 def refused(look: Look) -> tuple[tuple[Source, ...], ...]:
     """The lines of each CUDA repository that apt refuses to read, and with it all others. Raises ``Unread``."""
-    return tuple(found for found in _repositories((*_network(look), *_own(look))) if _conflict(found))
+    return tuple(repository for repository in _repositories((*_network(look), *_own(look))) if _conflict(repository))
 
 
 def _refused_paths(look: Look) -> tuple[str, ...]:
     """The directories of those repositories, by which apt's own words name them."""
-    return tuple(found[0].path for found in refused(look) if found[0].path)
+    return tuple(repository[0].path for repository in refused(look) if repository[0].path)
 
 
-def _repositories(found: Iterable[Source]) -> Iterator[tuple[Source, ...]]:
+def _repositories(lines: Iterable[Source]) -> Iterator[tuple[Source, ...]]:
     """The lines about each repository, in the order in which apt reads them: the lists in its directory by name."""
     same: defaultdict[tuple[str, str], list[Source]] = defaultdict(list)
-    for one in sorted(found, key=lambda one: (one.file != MAIN_LIST, one.file, one.line)):
-        same[one.place].append(one)
+    for source in sorted(lines, key=lambda source: (source.file != MAIN_LIST, source.file, source.line)):
+        same[source.place].append(source)
     return map(tuple, same.values())
 
 
-def _conflict(found: Iterable[Source]) -> bool:
+def _conflict(repository: Iterable[Source]) -> bool:
     """Whether apt refuses these lines about one repository: the first key that is named binds all that come after.
 
     What comes before it and names none is only read twice (tried with apt 2.2).
     """
-    named = [one.signed_by for one in dropwhile(lambda one: not one.signed_by, found)]
+    named = [source.signed_by for source in dropwhile(lambda source: not source.signed_by, repository)]
     return len(set(named)) > 1
 
 
-def _naming(found: tuple[Source, ...]) -> tuple[Source, ...]:
+def _naming(repository: tuple[Source, ...]) -> tuple[Source, ...]:
     """Of the lines about one repository those whose key counts; none where apt refuses them, which says more."""
-    return () if _conflict(found) else tuple(one for one in found if one.signed_by) or found
+    return () if _conflict(repository) else tuple(source for source in repository if source.signed_by) or repository
 
 
 def two_sources(look: Look) -> Iterator[str]:
@@ -91,7 +91,7 @@ def two_sources(look: Look) -> Iterator[str]:
 def other_local(look: Look) -> Iterator[str]:
     """apt reads a local CUDA repository that is not the stack's."""
     ours = look.section(CudaSection).repository.directory
-    yield from (str(one) for one in _local(look) if one.path != ours)
+    yield from (str(source) for source in _local(look) if source.path != ours)
 
 
 def trusted_for_all(look: Look) -> Iterator[str]:
@@ -102,22 +102,24 @@ def trusted_for_all(look: Look) -> Iterator[str]:
 
 
 def _network(look: Look) -> tuple[Source, ...]:
-    return tuple(one for one in sources(look) if NETWORK in one.uri and not one.local)
+    return tuple(source for source in sources(look) if NETWORK in source.uri and not source.local)
 
 
 def _local(look: Look) -> tuple[Source, ...]:
-    return tuple(one for one in sources(look) if one.local and LOCAL in f"{one.path}/")
+    return tuple(source for source in sources(look) if source.local and LOCAL in f"{source.path}/")
 
 
 def _own(look: Look) -> tuple[Source, ...]:
     return tuple(
-        one for one in sources(look) if one.local and one.path == look.section(CudaSection).repository.directory
+        source
+        for source in sources(look)
+        if source.local and source.path == look.section(CudaSection).repository.directory
     )
 
 
 def _fails(look: Look) -> bool:
     """Whether a rule that says more has something to say."""
-    return any(True for one in (retired_key, conflicting) for _ in one(look))
+    return any(True for sign in (retired_key, conflicting) for _ in sign(look))
 
 
 SOURCE_RULES = (

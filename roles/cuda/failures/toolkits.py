@@ -56,8 +56,8 @@ class Toolkit:
 def toolkits(look: Look) -> Mapping[str, Toolkit]:
     """What lies at ``/usr/local/cuda*``, by path. Raises ``Unread``."""
     rows = (line.split("\t") for line in look.text(TOOLKITS).splitlines())
-    found = (Toolkit(row[0], row[1], frozenset(row[2].split()), _version(row[3])) for row in rows if len(row) == 4)
-    return {one.path: one for one in found}
+    listed = (Toolkit(row[0], row[1], frozenset(row[2].split()), _version(row[3])) for row in rows if len(row) == 4)
+    return {toolkit.path: toolkit for toolkit in listed}
 
 
 def own(look: Look) -> Toolkit:
@@ -97,16 +97,16 @@ def library_files(look: Look) -> Mapping[str, LibraryFile]:
         raise Unread("the list of the toolkit's libraries is too long")
     rows = (line.split(" ") for line in answer.text.splitlines() if line.startswith("found "))
     files = (LibraryFile(row[3], row[1], int(row[2]), row[4]) for row in rows if len(row) == 5 and _is_size(row[2]))
-    return {one.path: one for one in files}
+    return {file.path: file for file in files}
 
 
 def resolved(path: str, files: Mapping[str, LibraryFile]) -> LibraryFile | None:
     """The file that a path leads to within these; ``None`` for a link into nothing or out of them."""
     for _ in range(MAX_LINKS):
-        one = files.get(path)
-        if one is None or one.kind != "l":
-            return one if one is not None and one.is_file else None
-        path = str(PurePosixPath(path).parent / one.target)
+        file = files.get(path)
+        if file is None or file.kind != "l":
+            return file if file is not None and file.is_file else None
+        path = str(PurePosixPath(path).parent / file.target)
     return None
 
 

@@ -75,10 +75,11 @@ def why_unbuilt(look: Look) -> str:
 
 def _why_failed(look: Look, errors: tuple[str, ...]) -> str:
     """The rule that knows what a compiler said."""
-    found = look.named("\n".join(errors))
-    if errors and found is None:
+    failure = look.named("\n".join(errors))
+    if errors and failure is None:
         return BUILD_FAILED
-    return found[0] if found and found[0] in LOGGED else MISSING  # a disk that was full then is not the reason now
+    # a disk that was full then is not the reason now
+    return failure[0] if failure and failure[0] in LOGGED else MISSING
 
 
 def kernel_unsupported(look: Look) -> Iterator[str]:
@@ -86,8 +87,8 @@ def kernel_unsupported(look: Look) -> Iterator[str]:
     table of releases), and there is no module of the stack's version for it.
     """
     if driver_of(look).module != wanted_version(look) and not look.text(KERNEL_GONE).strip():
-        said = unfit(look, "driver-kernel")
-        yield from (*said, *build_errors(look)[:1]) if said else ()
+        reasons = unfit(look, "driver-kernel")
+        yield from (*reasons, *build_errors(look)[:1]) if reasons else ()
 
 
 def kernel_untested(look: Look) -> Iterator[str]:
@@ -121,8 +122,8 @@ def build_failed(look: Look) -> Iterator[str]:
     why = why_unbuilt(look)
     if why == BUILD_FAILED:
         errors = build_errors(look)
-        found = look.named("\n".join(errors))
-        yield found[1] if found else errors[0]
+        failure = look.named("\n".join(errors))
+        yield failure[1] if failure else errors[0]
     elif why == MISSING and told(look)[0] == BUILD_FAILED:
         yield from from_log(look, BUILD_FAILED)
     else:
@@ -140,7 +141,7 @@ def module_missing(look: Look) -> Iterator[str]:
         return
     if told(look)[0] in LOGGED:
         return
-    versions = ", ".join(sorted({one for one in library_versions(state) if one}))
+    versions = ", ".join(sorted({version for version in library_versions(state) if version}))
     yield f"no module nvidia for the running kernel {running_kernel(look)}" + (
         f", libraries of {versions}" if versions else ""
     )
@@ -165,7 +166,7 @@ def other_in_tree(look: Look) -> Iterator[str]:
     state = ours(look)
     installed = _installed(state) if state else ""
     if installed:
-        yield from (f"/var/lib/dkms/nvidia/{one}" for one in dkms_tree(look).versions if one != installed)
+        yield from (f"/var/lib/dkms/nvidia/{version}" for version in dkms_tree(look).versions if version != installed)
 
 
 def _installed(state: DriverState) -> str:

@@ -104,11 +104,11 @@ def nouveau_not_blocked(look: Look) -> Iterator[str]:
     initramfs = wanted(look, "driver", Initramfs)
     for probe in initramfs.probes():
         look.answer(probe)
-    said = look.text(OPEN_DRIVERS).splitlines()
+    lines = look.text(OPEN_DRIVERS).splitlines()
     if ours(look) is None or look.text(NOUVEAU).strip():
         return
-    free = [line.removeprefix("there ") for line in said if line.startswith("there ")]
-    yield from (f"{name}: not on modprobe's blacklist" for name in free if f"off {name}" not in said)
+    free = [line.removeprefix("there ") for line in lines if line.startswith("there ")]
+    yield from (f"{name}: not on modprobe's blacklist" for name in free if f"off {name}" not in lines)
     change = initramfs.plan(look.facts)
     if change is not None and free:
         yield f"{change.what}: {change.have}"
@@ -143,8 +143,8 @@ def not_pinned(look: Look) -> Iterator[str]:
     for probe in (stat_probe(PREFERENCES), content_probe(PREFERENCES)):
         look.answer(probe)
     if ours(look) is not None:
-        changes = (one for one in look.changes.get("driver", ()) if isinstance(one, Change) and one.diff)
-        yield from (f"{PREFERENCES}: {one.have}" for one in changes if one.what == f"file {PREFERENCES}")
+        changes = (change for change in look.changes.get("driver", ()) if isinstance(change, Change) and change.diff)
+        yield from (f"{PREFERENCES}: {change.have}" for change in changes if change.what == f"file {PREFERENCES}")
 
 
 def _numbers(kernel: str) -> tuple[int, ...]:

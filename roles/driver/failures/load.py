@@ -86,8 +86,8 @@ def gpu_unsupported(look: Look) -> Iterator[str]:
     """A card's PCI id is of an architecture that this driver branch does not drive; or the kernel's log says since the
     boot that the installed driver does not support a card that nvidia-smi does not list.
     """
-    if said := unfit(look, "gpu-driver"):
-        yield from said
+    if reasons := unfit(look, "gpu-driver"):
+        yield from reasons
         return
     named = said_since_boot(look, _UNSUPPORTED_CARD.pattern)
     if named and any("is not supported by" in line.text for line in kernel_log(look)):
@@ -141,16 +141,16 @@ def devices_missing(look: Look) -> Iterator[str]:
     not there; or ``/dev/nvidia-uvm`` is not, and ``nvidia-modprobe``, which makes it for programs, is not setuid.
     """
     state = ours(look)
-    said = look.text(DEVICES).splitlines()
+    lines = look.text(DEVICES).splitlines()
     if state is None or not state.loaded:
         return
     if look.answer(NVIDIA_SMI).status != NO_PROGRAM and not _explained(look):
-        if f"there {CONTROL}" not in said:
+        if f"there {CONTROL}" not in lines:
             yield f"{CONTROL} is not there"
-        files = next((int(match[1]) for line in said if (match := _CARDS.fullmatch(line))), None)
+        files = next((int(match[1]) for line in lines if (match := _CARDS.fullmatch(line))), None)
         if files is not None and files < _cards(look):
             yield f"{files} of {_cards(look)} cards have a device file /dev/nvidiaN"
-    if state.uvm and f"there {UVM}" not in said and "setuid" not in said:
+    if state.uvm and f"there {UVM}" not in lines and "setuid" not in lines:
         yield f"{UVM} is not there, and /usr/bin/nvidia-modprobe is not setuid"
 
 
@@ -177,8 +177,8 @@ def _of_silent_cards(look: Look, lines: tuple[str, ...], pattern: re.Pattern[str
         here = {slot(gpu.bus) for gpu in smi(look).gpus if gpu.fault != LOST}
     except Unread:
         here = set()
-    found = {slot(match[1]): line for line in lines if (match := pattern.search(line))}
-    return {bus: line for bus, line in found.items() if bus and bus not in here}
+    by_bus = {slot(match[1]): line for line in lines if (match := pattern.search(line))}
+    return {bus: line for bus, line in by_bus.items() if bus and bus not in here}
 
 
 NOUVEAU_SIGN = Sign("driver", nouveau_in_use, (NOUVEAU,), provision=True)

@@ -111,7 +111,7 @@ def build_errors(look: Look) -> tuple[str, ...]:
     tree, version = dkms_tree(look), wanted_version(look)
     if not unbuilt(look) or (version, running_kernel(look)) not in tree.failed:
         return ()
-    return tuple(said for of, said in tree.errors if of == version)
+    return tuple(message for of, message in tree.errors if of == version)
 
 
 def unfit(look: Look, rule: str) -> tuple[str, ...]:
@@ -119,8 +119,10 @@ def unfit(look: Look, rule: str) -> tuple[str, ...]:
     for probe in HOST_PROBES:
         look.answer(probe)
     running_kernel(look)  # what is none raises Unread
-    found = [one for one in check_host(look.stack, look.facts_of_host, look.desired.rules) if one.rule == rule]
-    return tuple(line for one in found for line in (one.sentence, f"what works: {one.nearest}"))
+    misfits = [
+        misfit for misfit in check_host(look.stack, look.facts_of_host, look.desired.rules) if misfit.rule == rule
+    ]
+    return tuple(line for misfit in misfits for line in (misfit.sentence, f"what works: {misfit.nearest}"))
 
 
 def since_boot(look: Look) -> Iterator[KernelLine]:

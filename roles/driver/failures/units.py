@@ -23,9 +23,9 @@ def driver_units_failed(look: Look) -> Iterator[str]:
     except ValueError:
         raise Unread("the PCI bus cannot be read") from None
     for name in (PERSISTENCED, FABRIC_MANAGER) if switches else (PERSISTENCED,):
-        one = UNITS.unit(look, name)
-        if one.failed:
-            yield str(one)
+        unit = UNITS.unit(look, name)
+        if unit.failed:
+            yield str(unit)
             yield from UNITS.last_words(look, name)
 
 

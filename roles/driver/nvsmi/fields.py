@@ -38,8 +38,8 @@ _BUS = re.compile(r"([0-9a-fA-F]{4,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})\.([0-7]
 
 def line(element: Element | None, path: str = "") -> str:
     """The text of an element, or of one below it, on one line, cut to ``MAX_CHARACTERS``."""
-    found = element.find(path) if element is not None and path else element
-    text = found.text if found is not None else None
+    child = element.find(path) if element is not None and path else element
+    text = child.text if child is not None else None
     return " ".join((text or "")[: 10 * MAX_CHARACTERS].split())[:MAX_CHARACTERS].strip()
 
 

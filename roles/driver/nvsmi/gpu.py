@@ -142,10 +142,10 @@ def _temperatures(part: Element | None) -> tuple[int | None, int | None, int | N
     now, margin = degrees(part, "gpu_temp"), degrees(part, "gpu_temp_tlimit")
 
     def threshold(name: str) -> int | None:
-        told = degrees(part, f"gpu_temp_{name}_threshold")
+        direct = degrees(part, f"gpu_temp_{name}_threshold")
         offset = degrees(part, f"gpu_temp_{name}_tlimit_threshold")
-        if told is not None or now is None or margin is None or offset is None:
-            return told
+        if direct is not None or now is None or margin is None or offset is None:
+            return direct
         return now + margin - offset
 
     return now, threshold("slow"), threshold("max"), margin
@@ -166,13 +166,13 @@ def _either(gpu: Element, *paths: str) -> bool | None:
 
 
 def _slowdowns(gpu: Element) -> tuple[str, ...]:
-    found = []
+    names = []
     for part in ("clocks_event_reasons", "clocks_throttle_reasons"):
         for reason in gpu.findall(f"{part}/*")[:64]:
             match = _REASON.fullmatch(reason.tag)
             if match and yes(reason):
-                found.append(match[1])
-    return tuple(dict.fromkeys(found))
+                names.append(match[1])
+    return tuple(dict.fromkeys(names))
 
 
 def _performance(gpu: Element) -> str:

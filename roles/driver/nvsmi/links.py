@@ -37,4 +37,4 @@ def _read(status: str) -> Mapping[str, tuple[GpuLink, ...]]:
             links = cards.setdefault(uuid[1] if uuid else str(int(card[1])), {})
         elif (link := _LINK.fullmatch(text)) and int(link[1]) < MAX_LINKS:
             links[int(link[1])] = bool(link[2]) and float(link[2]) > 0
-    return {card: tuple(GpuLink(number, found[number]) for number in sorted(found)) for card, found in cards.items()}
+    return {card: tuple(GpuLink(number, states[number]) for number in sorted(states)) for card, states in cards.items()}

@@ -66,10 +66,10 @@ def users(facts: Facts) -> tuple[str, ...]:
     The services that can be stopped are left out. A process in a container is named by its container.
     """
     rows = (line.partition(" ") for line in facts[HOLDERS].text.splitlines())
-    found = [match for line in facts[GPU_CONTAINERS].text.splitlines() if (match := _CONTAINER.fullmatch(line))]
-    inside = {pid for match in found for pid in match["all"].split(",")}
+    containers = [match for line in facts[GPU_CONTAINERS].text.splitlines() if (match := _CONTAINER.fullmatch(line))]
+    inside = {pid for match in containers for pid in match["all"].split(",")}
     programs = [f"{name} ({pid})" for pid, _, name in rows if pid not in inside and name not in OUR_SERVICES]
-    return (*programs, *(_container(match) for match in found))
+    return (*programs, *(_container(match) for match in containers))
 
 
 def _container(match: re.Match[str]) -> str:
@@ -91,12 +91,12 @@ def unsigned_refused(facts: Facts) -> str:
 
 def gpu_ids(facts: Facts) -> tuple[int, ...]:
     """PCI device ids of NVIDIA's GPUs."""
-    return tuple(one.device for one in display_controllers(facts) if one.vendor == NVIDIA)
+    return tuple(device.device for device in display_controllers(facts) if device.vendor == NVIDIA)
 
 
 def nvswitches(facts: Facts) -> int:
     """How many NVSwitches the host has: NVIDIA's bridges of class 0x0680."""
-    return sum(1 for one in pci_devices(facts) if one.vendor == NVIDIA and one.kind >> 8 == 0x0680)
+    return sum(1 for device in pci_devices(facts) if device.vendor == NVIDIA and device.kind >> 8 == 0x0680)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,13 +55,13 @@ class Remains:
     @classmethod
     def read(cls, text: str) -> Remains:
         """The remains in the answer to ``STATE``."""
-        found: dict[str, list[str]] = {"loaded": [], "dkms": [], "file": [], "mark": []}
+        by_key: dict[str, list[str]] = {"loaded": [], "dkms": [], "file": [], "mark": []}
         for line in text.splitlines():
             key, equals, value = line.partition("=")
-            if equals and key in found and (value or key == "loaded"):
-                found[key].append(value)
-        loaded = (found["loaded"][0].strip() or "unknown") if found["loaded"] else ""
-        return cls(loaded, tuple(found["dkms"]), tuple(found["file"]), tuple(found["mark"]))
+            if equals and key in by_key and (value or key == "loaded"):
+                by_key[key].append(value)
+        loaded = (by_key["loaded"][0].strip() or "unknown") if by_key["loaded"] else ""
+        return cls(loaded, tuple(by_key["dkms"]), tuple(by_key["file"]), tuple(by_key["mark"]))
 
     def __str__(self) -> str:
         parts = [

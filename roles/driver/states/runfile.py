@@ -144,11 +144,11 @@ class NvidiaRunfile:
     def _install_reasons(self, state: DriverState, facts: Facts) -> list[str]:
         """Why the installer must run; empty when it need not. Links alone are mended without it."""
         foreign = driver_packages(facts)
-        whole = state.record and not state.lost
+        intact = state.record and not state.lost
         return [
             *(["an installation that was not completed"] if state.cut else []),
             *([f"packages of another driver ({', '.join(foreign)})"] if foreign else []),
-            *([str(state)] if not state.linked(self.version) and not (whole and state.source) else []),
+            *([str(state)] if not state.linked(self.version) and not (intact and state.source) else []),
             *([f"missing or changed: {', '.join(state.lost)}"] if state.lost else []),
             *(["no sources for DKMS"] if not state.source else []),
         ]
@@ -188,8 +188,8 @@ class NvidiaRunfile:
 
     def _load(self, state: DriverState) -> tuple[Step, ...]:
         """What loads the modules; a part of one version does not fit a part of another that is still in the kernel."""
-        there = state.loaded == self.version and state.uvm
-        return () if there or state.loaded not in {"", self.version} else (Step(steps.LOAD, timeout_s=300),)
+        complete = state.loaded == self.version and state.uvm
+        return () if complete or state.loaded not in {"", self.version} else (Step(steps.LOAD, timeout_s=300),)
 
     def _record(self, state: DriverState) -> Change | None:
         step = Step(steps.record(self.version))

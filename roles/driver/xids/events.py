@@ -32,7 +32,7 @@ def event(number: int, bus: str, at: str, text: str, count: int = 1) -> GpuEvent
 
 def xid_events(lines: Iterable[KernelLine]) -> tuple[GpuEvent, ...]:
     """The Xids in these lines, one for each card and number, in the order in which they were first met."""
-    found: dict[tuple[str, int], GpuEvent] = {}
+    events: dict[tuple[str, int], GpuEvent] = {}
     for line in lines:
         match = _XID.fullmatch(line.text)
         bus = slot(match[1]) if match else ""
@@ -40,10 +40,10 @@ def xid_events(lines: Iterable[KernelLine]) -> tuple[GpuEvent, ...]:
             continue
         number, text = int(match[2]), (match[3] or "").strip()[:TEXT_CHARACTERS]
         at = line.at.astimezone(UTC).isoformat(timespec="seconds") if line.at else ""
-        before = found.get((bus, number), event(number, bus, "", "", 0))
+        before = events.get((bus, number), event(number, bus, "", "", 0))
         last = replace(before, at=at, text=text) if at >= before.at else before
-        found[bus, number] = replace(last, count=before.count + 1)
-    return tuple(found.values())
+        events[bus, number] = replace(last, count=before.count + 1)
+    return tuple(events.values())
 
 
 def slot(address: str) -> str:

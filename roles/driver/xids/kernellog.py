@@ -54,16 +54,16 @@ def kernel_lines(text: str, now: datetime) -> tuple[KernelLine, ...]:
             into = journal if raw == "source journal" else files
         elif raw.strip():
             into.append(_line(raw.rstrip("\r"), zone or UTC, now))
-    told = {key for line in journal for key in _keys(line)}
-    found = [*journal, *(line for line in files if _keys(line)[0] not in told)]
-    recent = [line for line in found if line.at is None or now - line.at <= WINDOW]
+    in_journal = {key for line in journal for key in _keys(line)}
+    lines = [*journal, *(line for line in files if _keys(line)[0] not in in_journal)]
+    recent = [line for line in lines if line.at is None or now - line.at <= WINDOW]
     return tuple(sorted(recent, key=lambda line: line.at or datetime.min.replace(tzinfo=UTC))[-MAX_LINES:])
 
 
 def _keys(line: KernelLine) -> tuple[tuple[str, int], ...]:
     """The line's minute and those beside it: journal and rsyslog note the time at which each of them read it."""
     minute = int(line.at.timestamp() // 60) if line.at else 0
-    return tuple((line.text, one) for one in (minute, minute - 1, minute + 1))
+    return tuple((line.text, near) for near in (minute, minute - 1, minute + 1))
 
 
 def _line(raw: str, zone: tzinfo, now: datetime) -> KernelLine:

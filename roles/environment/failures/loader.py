@@ -37,10 +37,12 @@ def copy_behind(look: Look) -> Iterator[str]:
     """The loader's cache names the stack's libraries first, and others of the same name after them."""
     if _foreign_first(look):
         return
-    there, told = _there(look), bool(_of_distribution(look))
+    libraries, explained_by_package = _there(look), bool(_of_distribution(look))
     for entry in cached(look):
-        explained = _is_cudnn_of_its_own(entry) or (told and entry.real.startswith(DISTRIBUTION_LIBRARIES))
-        if entry.name in there and not entry.below(look.section(CudaSection).prefix) and not explained:
+        explained = _is_cudnn_of_its_own(entry) or (
+            explained_by_package and entry.real.startswith(DISTRIBUTION_LIBRARIES)
+        )
+        if entry.name in libraries and not entry.below(look.section(CudaSection).prefix) and not explained:
             yield str(entry)
 
 
@@ -56,14 +58,14 @@ def no_profiler(look: Look) -> Iterator[str]:
 
 def no_ptxas(look: Look) -> Iterator[str]:
     """The toolkit has ptxas, and there is none in the directory that is on everybody's PATH."""
-    path = next((one for one in _tools(look) if one.path.endswith("/ptxas")), None)
+    path = next((link for link in _tools(look) if link.path.endswith("/ptxas")), None)
     if path and PTXAS in own(look).has and not look.answer(path.probes()[0]).ok:
         yield f"{path.path} is not there"
 
 
 def nvcc_of_distribution(look: Look) -> Iterator[str]:
     """``nvidia-cuda-toolkit`` is installed, and its nvcc is the one on everybody's PATH."""
-    nvcc = next((one for one in _tools(look) if one.path.endswith("/nvcc")), None)
+    nvcc = next((link for link in _tools(look) if link.path.endswith("/nvcc")), None)
     if nvcc is None:
         return
     packages, answer = _of_distribution(look), look.answer(nvcc.probes()[0])
@@ -90,8 +92,8 @@ def _opened(look: Look) -> tuple[str, ...]:
 
 
 def _tools(look: Look) -> tuple[Link, ...]:
-    found = (one for role in look.desired.roles if role.name == "environment" for one in role.resources)
-    return tuple(one for one in found if isinstance(one, Link))
+    states = (state for role in look.desired.roles if role.name == "environment" for state in role.resources)
+    return tuple(state for state in states if isinstance(state, Link))
 
 
 def _foreign_first(look: Look) -> list[Cached]:
@@ -99,7 +101,11 @@ def _foreign_first(look: Look) -> list[Cached]:
     for entry in cached(look):
         first.setdefault(entry.name, entry)
     entries = (first[name] for name in _there(look) if name in first)
-    return [one for one in entries if not one.below(look.section(CudaSection).prefix) and not _is_cudnn_of_its_own(one)]
+    return [
+        entry
+        for entry in entries
+        if not entry.below(look.section(CudaSection).prefix) and not _is_cudnn_of_its_own(entry)
+    ]
 
 
 def _is_cudnn_of_its_own(entry: Cached) -> bool:

@@ -58,7 +58,7 @@ def another_library(look: Look) -> Iterator[str]:
 
 def _differ(path: str, target: str) -> bool:
     """Whether two names are of different libraries or major versions; what is no library's name never differs."""
-    name, other = (_LIBRARY.fullmatch(PurePosixPath(one).name) for one in (path, target))
+    name, other = (_LIBRARY.fullmatch(PurePosixPath(file).name) for file in (path, target))
     if name is None or other is None:
         return False
     majors = {name[2], other[2]} - {None}

@@ -54,35 +54,35 @@ def assignments(look: Look) -> tuple[Assignment, ...]:
     if not answer.ok:
         raise Unread(f"the homes did not answer within {LOOK_S} s" if answer.status in {124, 137} else "not readable")
     lines = (match for line in answer.text.splitlines() if (match := _LINE.fullmatch(line)))
-    said = ((line, one) for line in lines for one in _ASSIGNMENT.finditer(_COMMENT.sub("", line[3])))
-    found = (Assignment(line[1], int(line[2]), one[1], one[2]) for line, one in said)
-    return tuple(one for one in found if "cuda" in one.value and one.file != OWN_PROFILE)
+    matches = ((line, match) for line in lines for match in _ASSIGNMENT.finditer(_COMMENT.sub("", line[3])))
+    assigned = (Assignment(line[1], int(line[2]), match[1], match[2]) for line, match in matches)
+    return tuple(each for each in assigned if "cuda" in each.value and each.file != OWN_PROFILE)
 
 
 def another_cuda(look: Look) -> Iterator[str]:
     """A shell's or the system's start file sets a path to another release of CUDA that is there, or to ``compat``."""
-    series, there = look.section(CudaSection).series, toolkits(look)
+    series, installed = look.section(CudaSection).series, toolkits(look)
     own = {series, series.partition(".")[0]}
-    for one in assignments(look):
-        others = (home for home, version in _TOOLKIT.findall(one.value) if version not in own)
-        if _COMPAT.search(one.value) or any(_is_there(home, there) for home in others):
-            yield str(one)
+    for assignment in assignments(look):
+        others = (home for home, version in _TOOLKIT.findall(assignment.value) if version not in own)
+        if _COMPAT.search(assignment.value) or any(_is_there(home, installed) for home in others):
+            yield str(assignment)
 
 
-def _is_there(home: str, there: Mapping[str, Toolkit]) -> bool:
+def _is_there(home: str, installed: Mapping[str, Toolkit]) -> bool:
     """Whether a toolkit is at this path: a name of nothing harms nobody. Outside /usr/local nobody looked: yes."""
-    return there[home].usable if home in there else not home.startswith(f"{LINK}-")
+    return installed[home].usable if home in installed else not home.startswith(f"{LINK}-")
 
 
 def lib_not_lib64(look: Look) -> Iterator[str]:
     """``LD_LIBRARY_PATH`` is set to a toolkit's directory ``lib``, which no toolkit has."""
-    found = (one for one in assignments(look) if one.name == "LD_LIBRARY_PATH")
-    yield from (str(one) for one in found if _NO_64.search(one.value))
+    paths = (assignment for assignment in assignments(look) if assignment.name == "LD_LIBRARY_PATH")
+    yield from (str(assignment) for assignment in paths if _NO_64.search(assignment.value))
 
 
 def misquoted(look: Look) -> Iterator[str]:
     r"""An assignment has a backslash after the toolkit's directory, as in ``lib64\${LD_LIBRARY_PATH…}``."""
-    yield from (str(one) for one in assignments(look) if re.search(r"cuda[^:'\"\s]*\\", one.value))
+    yield from (str(assignment) for assignment in assignments(look) if re.search(r"cuda[^:'\"\s]*\\", assignment.value))
 
 
 def own_cuda(look: Look) -> Iterator[str]:
@@ -91,12 +91,12 @@ def own_cuda(look: Look) -> Iterator[str]:
     """
     series = look.section(CudaSection).series
     own = {series, series.partition(".")[0]}
-    told = {line for rule in (another_cuda, lib_not_lib64, misquoted) for line in rule(look)}
-    for one in assignments(look):
-        versions = {version for _, version in _TOOLKIT.findall(one.value)}
-        ours = versions <= own and (versions or _UNVERSIONED.search(one.value))
-        if ours and one.name.endswith("PATH") and str(one) not in told:
-            yield str(one)
+    evidence = {line for rule in (another_cuda, lib_not_lib64, misquoted) for line in rule(look)}
+    for assignment in assignments(look):
+        versions = {version for _, version in _TOOLKIT.findall(assignment.value)}
+        ours = versions <= own and (versions or _UNVERSIONED.search(assignment.value))
+        if ours and assignment.name.endswith("PATH") and str(assignment) not in evidence:
+            yield str(assignment)
 
 
 VARIABLES_RULES = (

@@ -65,7 +65,7 @@ def damaged(look: Look) -> Iterator[str]:
     if venv is None or venv.found is None:
         return
     lost = [] if _no_python(look) else venv.found.lost
-    yield from (f"{venv.home}: no {one}" for one in lost)
+    yield from (f"{venv.home}: no {file}" for file in lost)
     shared = "tensorflow" if _seconds(venv) else ""
     yield from (drift.have for drift in venv.drifts if not _version_differs(drift) and drift.name != shared)
 
@@ -73,7 +73,7 @@ def damaged(look: Look) -> Iterator[str]:
 def second_tensorflow(look: Look) -> Iterator[str]:
     """A second package with TensorFlow's files, such as tensorflow-gpu or tf-nightly, is in the environment."""
     venv = _fit(look)
-    yield from (f"{venv.home}: {one}" for one in _seconds(venv)) if venv else ()
+    yield from (f"{venv.home}: {package}" for package in _seconds(venv)) if venv else ()
 
 
 def nvidia_wheels(look: Look) -> Iterator[str]:
@@ -93,9 +93,9 @@ def outside_venv(look: Look) -> Iterator[str]:
 def no_python(look: Look) -> Iterator[str]:
     """None of the host's Pythons is one that the stack names."""
     look.answer(PYTHONS)
-    found = pythons(look.facts)
-    if found and not set(found) & set(look.section(TensorflowSection).pythons):
-        yield f"the host has Python {', '.join(found)}"
+    versions = pythons(look.facts)
+    if versions and not set(versions) & set(look.section(TensorflowSection).pythons):
+        yield f"the host has Python {', '.join(versions)}"
 
 
 def no_avx(look: Look) -> Iterator[str]:

@@ -57,8 +57,10 @@ def used(look: Look) -> Used | None:
     audit = parse_audit(answer.text)
     for recipe in venv.recipes:
         if recipe.home == audit.link and recipe.home in audit.homes:
-            found = audit.homes[recipe.home]
-            return Used(recipe.home, recipe.python, {_name(one): one.version for one in found.dists}, recipe, found)
+            on_host = audit.homes[recipe.home]
+            return Used(
+                recipe.home, recipe.python, {_name(dist): dist.version for dist in on_host.dists}, recipe, on_host
+            )
     return _by_hand(look, venv.path)
 
 
@@ -70,7 +72,7 @@ def _by_hand(look: Look, path: str) -> Used | None:
         raise Unread("the environments in /opt could not be listed")
     rows = [row for line in answer.text.splitlines() if len(row := line.split("\t")) == 3 and row[0] == path]
     dists = (Dist(row[2], recorded=True) for row in rows)
-    return Used(path, rows[0][1], {_name(one): one.version for one in dists}) if rows else None
+    return Used(path, rows[0][1], {_name(dist): dist.version for dist in dists}) if rows else None
 
 
 def outside(look: Look) -> Iterator[tuple[str, dict[str, str]]]:

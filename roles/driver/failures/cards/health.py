@@ -53,11 +53,11 @@ def _mig_empty(look: Look) -> Iterator[str]:
 
 def _vbios_differs(look: Look) -> Iterator[str]:
     """Cards of one model have different VBIOS versions on one host."""
-    found: dict[str, dict[str, list[str]]] = {}
+    by_model: dict[str, dict[str, list[str]]] = {}
     for gpu in smi(look).gpus:
         if gpu.model and gpu.vbios:
-            found.setdefault(gpu.model, {}).setdefault(gpu.vbios, []).append(card(gpu))
-    for model, versions in found.items():
+            by_model.setdefault(gpu.model, {}).setdefault(gpu.vbios, []).append(card(gpu))
+    for model, versions in by_model.items():
         if len(versions) > 1:
             each = (f"{version} on {', '.join(cards)}" for version, cards in sorted(versions.items()))
             yield f"{model}: {'; '.join(each)}"

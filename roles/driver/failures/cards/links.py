@@ -47,7 +47,11 @@ def _generation(look: Look) -> Iterator[str]:
 
 
 def _works(gpu: Gpu) -> bool:
-    return gpu.performance == "P0" and "gpu_idle" not in gpu.slowdowns and any("C" in one.kind for one in gpu.processes)
+    return (
+        gpu.performance == "P0"
+        and "gpu_idle" not in gpu.slowdowns
+        and any("C" in process.kind for process in gpu.processes)
+    )
 
 
 def _replays(gpu: Gpu) -> str:

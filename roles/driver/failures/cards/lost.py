@@ -26,8 +26,8 @@ _STATUS = re.compile(r"nvidia-smi ended with status (\d{1,3})")
 def smi_status(look: Look) -> int:
     """With which status nvidia-smi ended, its report complete or not. Raises ``Unread`` when it was not asked."""
     status, report = look.answer(NVIDIA_SMI).status, _report(look)
-    told = [match for match in map(_STATUS.fullmatch, report.notices if report else ()) if match]
-    return int(told[-1][1]) if told else status
+    notices = [match for match in map(_STATUS.fullmatch, report.notices if report else ()) if match]
+    return int(notices[-1][1]) if notices else status
 
 
 def lost_gpus(look: Look) -> Mapping[str, str]:
@@ -37,15 +37,15 @@ def lost_gpus(look: Look) -> Mapping[str, str]:
     lost before the module was last loaded. Raises ``Unread`` when neither the log nor nvidia-smi can tell.
     """
     log, report = _log(look), _report(look)
-    found = _slots(line.text for line in _since_loaded(log or ()))
+    by_bus = _slots(line.text for line in _since_loaded(log or ()))
     if report:
         here = {slot(gpu.bus) for gpu in report.gpus if gpu.fault != LOST}
-        found = {bus: text for bus, text in found.items() if bus and bus not in here}
-    told = _told(look, report)
-    found |= {bus: f"nvidia-smi: {text}" for bus, text in told.items() if bus not in found}
-    if not found and log is None and report is None:
+        by_bus = {bus: text for bus, text in by_bus.items() if bus and bus not in here}
+    by_smi = _told(look, report)
+    by_bus |= {bus: f"nvidia-smi: {text}" for bus, text in by_smi.items() if bus not in by_bus}
+    if not by_bus and log is None and report is None:
         raise Unread("neither the kernel log nor nvidia-smi can be read")
-    return {bus: text for bus, text in found.items() if bus or len(found) == 1}
+    return {bus: text for bus, text in by_bus.items() if bus or len(by_bus) == 1}
 
 
 def gpu_lost(look: Look) -> Iterator[str]:
@@ -82,27 +82,27 @@ def _since_loaded(log: tuple[KernelLine, ...]) -> Iterator[KernelLine]:
 def _told(look: Look, report: GpuReport | None) -> dict[str, str]:
     """What nvidia-smi says of lost cards. In a report names of processes are anyone's words, and are not looked at."""
     if report:
-        found = {slot(gpu.bus): f"card {gpu.index}: {gpu.fault}" for gpu in report.gpus if gpu.fault == LOST}
-        found |= {bus: text for bus, text in _slots(report.notices).items() if bus not in found}
+        by_bus = {slot(gpu.bus): f"card {gpu.index}: {gpu.fault}" for gpu in report.gpus if gpu.fault == LOST}
+        by_bus |= {bus: text for bus, text in _slots(report.notices).items() if bus not in by_bus}
     elif NVIDIA_SMI in look.facts:
-        found = _slots(look.facts[NVIDIA_SMI].text.split("\n"))
+        by_bus = _slots(look.facts[NVIDIA_SMI].text.split("\n"))
     else:
         return {}
-    if not found and NVIDIA_SMI in look.facts and smi_status(look) == EXIT_LOST:
+    if not by_bus and NVIDIA_SMI in look.facts and smi_status(look) == EXIT_LOST:
         return {"": f"ended with status {EXIT_LOST}"}
-    return found
+    return by_bus
 
 
 def _slots(lines: Iterable[str]) -> dict[str, str]:
     """Each card that a line calls lost, with the first such line."""
-    found: dict[str, str] = {}
+    by_bus: dict[str, str] = {}
     named = ""
     for line in lines:
         if _NAMED.search(line):
             named = _slot_in(line)
         if _LOST.search(line):
-            found.setdefault(_slot_in(line) or named, line.strip())
-    return found
+            by_bus.setdefault(_slot_in(line) or named, line.strip())
+    return by_bus
 
 
 def _slot_in(line: str) -> str:

@@ -40,21 +40,21 @@ def sorted_xids(look: Look) -> SortedXids:
     Azure looks back.
     """
     lost, loaded = lost_gpus(look), loaded_at(kernel_log(look))
-    found: dict[str, list[GpuEvent]] = {"standing": [], "past": [], "program": [], "cables": []}
+    by_kind: dict[str, list[GpuEvent]] = {"standing": [], "past": [], "program": [], "cables": []}
     for event in xid_events(kernel_log(look)):
         xid, at = meaning_of(event.number), _time(event)
         mild = xid.action in {Action.IGNORE, Action.RESTART_APP}
         if xid.concern is Concern.NOBODY or event.bus in lost:
             continue
         if xid.concern is Concern.PROGRAM:
-            found["program"].append(event)
+            by_kind["program"].append(event)
         elif (at and loaded and at < loaded) or event.number == OFF_THE_BUS or (mild and _old(at, look.now)):
-            found["past"].append(event)
+            by_kind["past"].append(event)
         else:
-            found["cables" if event.number == POWER_CABLE else "standing"].append(event)
+            by_kind["cables" if event.number == POWER_CABLE else "standing"].append(event)
     for source, into in (("past", "standing"), ("program", "standing"), ("program", "past")):
-        _join(found[source], found[into])
-    return SortedXids(**{name: tuple(events) for name, events in found.items()})
+        _join(by_kind[source], by_kind[into])
+    return SortedXids(**{name: tuple(events) for name, events in by_kind.items()})
 
 
 def _join(source: list[GpuEvent], into: list[GpuEvent]) -> None:
@@ -62,14 +62,14 @@ def _join(source: list[GpuEvent], into: list[GpuEvent]) -> None:
     fatal = tuple(into)
     for event in tuple(source):
         noted = event.number == CLEANED_UP or meaning_of(event.number).action is Action.IGNORE
-        if noted and any(one.bus == event.bus and _near(one, event) for one in fatal):
+        if noted and any(other.bus == event.bus and _near(other, event) for other in fatal):
             source.remove(event)
             into.append(event)
 
 
-def _near(one: GpuEvent, other: GpuEvent) -> bool:
-    first, second = _time(one), _time(other)
-    return bool(first and second and abs(first - second) <= ECHO)
+def _near(event: GpuEvent, other: GpuEvent) -> bool:
+    at, other_at = _time(event), _time(other)
+    return bool(at and other_at and abs(at - other_at) <= ECHO)
 
 
 def told(look: Look, event: GpuEvent) -> str:
@@ -109,10 +109,10 @@ def _program(look: Look) -> Iterator[str]:
 
 def _card(look: Look, bus: str) -> str:
     try:
-        found = [gpu.index for gpu in smi(look).gpus if slot(gpu.bus) == bus]
+        indexes = [gpu.index for gpu in smi(look).gpus if slot(gpu.bus) == bus]
     except Unread:
-        found = []
-    return f"card {found[0]} ({bus})" if found else bus
+        indexes = []
+    return f"card {indexes[0]} ({bus})" if indexes else bus
 
 
 def _time(event: GpuEvent) -> datetime | None:
