@@ -99,7 +99,7 @@ APT_RULES = (
     FailureRule(
         "apt-sources-unreadable",
         "",
-        "a source list of apt's has a line that apt does not understand, so that apt refuses every other one too",
+        "a source list of apt's has a line that apt does not understand, so that apt refuses all of them",
         "Correct or remove the file that the evidence names (/etc/apt/sources.list.d), then provision again",
         "apt sourcelist.cc; sources.list(5)",
         sign=Sign("base", unreadable, (SOURCES,)),

@@ -146,7 +146,7 @@ DISK_RULES = (
         "",
         "a filesystem will soon be full; containers' images and logs, packages and installers are what fills it",
         "Free space: docker system df and apt-get clean show and take some; what lies in"
-        " /var/cache/hostwright/artifacts comes again when it is needed",
+        " /var/cache/hostwright/artifacts is fetched again when it is needed",
         "leptonai/gpud disk; LBNL nhc check_fs_used",
         sign=Sign("base", nearly_full, (FREE, LEFT_BEHIND), grave=False),
         treatment=NoRoom(nearly=True),

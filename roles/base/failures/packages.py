@@ -27,7 +27,7 @@ PACKAGES = (
         "apt-lock",
         r"Could not get lock /var/(lib|cache)/(dpkg|apt)|Unable to acquire the dpkg frontend lock"
         r"|dpkg frontend lock was locked by another process",
-        "another process held apt's lock for longer than the ten minutes that are waited",
+        "another process held apt's lock for longer than the ten minutes that a run waits",
         "See who it is (fuser -v /var/lib/dpkg/lock-frontend), let it end, provision again; never delete the lock",
         "Azure/aks-engine#1538, #3068",
         transient=True,
@@ -83,7 +83,7 @@ PACKAGES = (
         "download-interrupted",
         r"Could not connect to .*[Cc]onnection (refused|timed out)|[Cc]onnection reset by peer"
         r"|Error reading from server|Failed to connect to .*|NewConnectionError|ReadTimeoutError|IncompleteRead",
-        "a mirror or a package index did not answer, or broke off, at every try",
+        "a mirror or a package index did not answer, or broke off, at every attempt",
         "See from the host whether it answers (curl -I the address above); take another mirror, or provision later",
         "apt, pip, curl",
         transient=True,

@@ -21,7 +21,7 @@ FAILURES = (
     FailureRule(
         "no-gpu-in-docker",
         r"could not select device driver .* with capabilities: \[\[gpu\]\]",
-        "Docker does not know the NVIDIA container toolkit, or is the snap, which cannot use it",
+        "Docker does not know the NVIDIA container toolkit, or is the snap package, which cannot use it",
         "Provision again; when Docker is the snap, remove it first (snap remove docker)",
         "NVIDIA/nvidia-docker#1034, #1243",
         sign=Sign("container", no_hook, (DPKG, HOOK_THERE), provision=True),
@@ -37,7 +37,7 @@ FAILURES = (
     FailureRule(
         "container-without-driver",
         r"nvml error: driver not loaded|load library failed: libnvidia-ml\.so",
-        "the container toolkit finds no driver that is loaded, so no container can have it",
+        "the container toolkit finds no loaded driver, so no container gets a GPU",
         "Mend the driver layer where invoke plan names it; else see what leads the toolkit past the driver: root in"
         " /etc/nvidia-container-runtime/config.toml, or LD_LIBRARY_PATH (nvidia-container-cli -d /dev/tty info tells)",
         "NVIDIA/nvidia-docker#1393",
@@ -63,7 +63,7 @@ FAILURES = (
         "start-limit",
         r"[Ss]tart request repeated too quickly",
         "a unit failed so often that systemd no longer starts it",
-        "Read its journal (journalctl -u UNIT), mend the cause, then systemctl reset-failed UNIT and start it",
+        "Read its journal (journalctl -u UNIT), fix the cause, then systemctl reset-failed UNIT and start it",
         "systemd.unit(5)",
         sign=Sign("container", too_often, (UNITS.states, UNITS.journals)),
         treatment=Stuck("a unit failed too often to be started again"),

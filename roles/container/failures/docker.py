@@ -109,7 +109,7 @@ def restart_due(look: Look) -> Iterator[str]:
 
 
 def _in_order(look: Look, restart: RestartedAfter) -> bool:
-    """Whether a restart alone mends: what Docker reads is as desired, and no other failure is about the same."""
+    """Whether a restart alone is enough: what Docker reads is as desired, and no other failure is about the same."""
     try:
         if any(state.plan(look.facts) for state in restart.inputs) or said_twice(look) or any(runtime_unknown(look)):
             return False

@@ -107,7 +107,7 @@ TOOLKIT_RULES = (
     FailureRule(
         "toolkit-moved",
         "",
-        "the container toolkit was changed by somebody else, mostly by apt upgrade; its packages fit only each other",
+        "the container toolkit was changed by somebody else, usually by apt upgrade; its packages fit only each other",
         "Provision again: the container role puts all four packages at the stack's version and holds them",
         "NVIDIA container toolkit, installation guide",
         sign=Sign("container", moved, (DPKG, RELEASE), grave=False, provision=True),
@@ -123,7 +123,8 @@ TOOLKIT_RULES = (
     FailureRule(
         "toolkit-former-names",
         "",
-        "the container toolkit is there under the names of before 2023, or their repository, which gets no updates",
+        "the container toolkit is installed under its names of before 2023, or apt reads their repository, which gets"
+        " no updates",
         "Provision again: the container role removes the packages, keeps daemon.json and disables the repository",
         "NVIDIA/nvidia-docker, archived 2024",
         sign=Sign("container", former_names, (DPKG, FORMER_SOURCES), grave=False, provision=True),
@@ -131,9 +132,9 @@ TOOLKIT_RULES = (
     FailureRule(
         "toolkit-fails",
         "",
-        "the container toolkit cannot look at the GPUs although the driver works, so no container gets one",
-        "Read its words; /etc/nvidia-container-runtime/config.toml is mostly changed by hand: compare it with that of"
-        " another host; or install the packages again (apt-get install --reinstall --allow-change-held-packages"
+        "the container toolkit cannot reach the GPUs although the driver works, so no container gets one",
+        "Read its message; /etc/nvidia-container-runtime/config.toml has usually been changed by hand: compare it with"
+        " that of another host; or install the packages again (apt-get install --reinstall --allow-change-held-packages"
         " libnvidia-container1=VERSION, the one that dpkg -l says) and provision again, which holds them",
         "NVIDIA/libnvidia-container",
         sign=Sign("container", fails, (REACHES_DRIVER, NVIDIA_SMI)),

@@ -62,7 +62,7 @@ UNIT_RULES = (
         "container-unit-failed",
         "",
         "Docker or containerd was started and ended with an error",
-        "Read its journal (journalctl -u UNIT -n 50), mend the cause, then systemctl restart UNIT",
+        "Read its journal (journalctl -u UNIT -n 50), fix the cause, then systemctl restart UNIT",
         "systemd.service(5)",
         sign=Sign("container", container_units_failed, (UNITS.states, UNITS.journals)),
         treatment=Stuck("Docker or containerd failed"),
@@ -70,8 +70,8 @@ UNIT_RULES = (
     FailureRule(
         "docker-masked",
         "",
-        "somebody masked a unit of Docker's, so that nothing can start it, a provisioning run neither",
-        "Ask who did it and why, then systemctl unmask UNIT and provision again",
+        "somebody masked a unit of Docker's, so that nothing can start it, not even provisioning",
+        "Find out who did it and why, then systemctl unmask UNIT and provision again",
         "systemctl(1)",
         sign=Sign("container", masked, (UNITS.states,)),
         treatment=ForPeople(),
@@ -80,7 +80,7 @@ UNIT_RULES = (
         "dev-char-unit-failed",
         "",
         "the links in /dev/char, which keep the GPUs in containers, were not made at the last boot",
-        "Read its journal (journalctl -u hostwright-nvidia-dev-char), mostly the driver was not loaded yet;"
+        "Read its journal (journalctl -u hostwright-nvidia-dev-char): usually the driver was not loaded yet;"
         " then systemctl restart hostwright-nvidia-dev-char",
         "NVIDIA/nvidia-container-toolkit#48",
         sign=Sign("container", links_unit_failed, (UNITS.states, UNITS.journals), grave=False),

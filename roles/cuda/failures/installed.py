@@ -125,7 +125,7 @@ CUDA = (
     FailureRule(
         "cuda-link-broken",
         "",
-        "/usr/local/cuda leads to a place without a toolkit, mostly one that was removed",
+        "/usr/local/cuda leads to a place without a toolkit, usually one that was removed",
         "Provision again: the cuda role sets the alternative to the stack's toolkit",
         "NVIDIA's CUDA packages, update-alternatives",
         sign=Sign("cuda", no_toolkit, (TOOLKITS,), grave=False, provision=True),

@@ -1,4 +1,4 @@
-"""Signs of a kernel module that is not built: of all that can be the reason, one is told."""
+"""Signs of a kernel module that is not built: of all possible reasons, one is reported."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ INSTALL_RULES = (
     FailureRule(
         "driver-install-cut",
         "",
-        "the driver's installer was begun and not ended: killed, or the host went down",
+        "the driver's installer was started and did not finish: it was killed, or the host went down",
         "Provision again: the driver role runs the installer from the beginning",
         "hostwright's own record",
         sign=Sign("driver", cut, _WHOLE, provision=True),
@@ -162,15 +162,15 @@ INSTALL_RULES = (
     FailureRule(
         "alternate-install-left",
         "",
-        "a distribution's driver left its mark behind, at which NVIDIA's installer, run by hand, gives up",
-        "Provision again: the base role removes the file",
+        "a distribution's driver left a marker file behind; NVIDIA's installer, run by hand, gives up when it finds it",
+        "Provision again: the driver role removes the file",
         "nvidia-installer misc.c",
         sign=Sign("driver", marker_left, (MARKED, DPKG), grave=False, provision=True),
     ),
     FailureRule(
         "foreign-driver-library",
         "",
-        "a program brought the driver's user-space libraries along in another version than the host's module, mostly a"
+        "a program brought the driver's user-space libraries along in another version than the host's module, usually a"
         " container image that has a libcuda.so.1 of its own",
         "Find the program (docker ps; the time of the line), and remove libcuda and libnvidia-* from its image: the"
         " container toolkit brings the host's",
@@ -180,7 +180,8 @@ INSTALL_RULES = (
     FailureRule(
         "persistenced-stopped",
         "",
-        "nvidia-persistenced does not run: the driver lets a GPU go when its last program ends, and starts are slow",
+        "nvidia-persistenced does not run: the driver releases a GPU when its last program ends, and programs"
+        " start slowly",
         "Provision again: the driver role enables and starts it",
         "NVIDIA driver persistence",
         sign=Sign("driver", persistenced_stopped, (UNITS.states, DPKG), grave=False, provision=True),

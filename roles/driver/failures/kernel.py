@@ -57,8 +57,8 @@ UNATTENDED = Probe(
     "timeout 10 apt-config dump | grep -E '^(Unattended-Upgrade::Package-Blacklist|APT::Periodic)::'; exit 0"
 )
 
-NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"  #: the base role's
-PREFERENCES = "/etc/apt/preferences.d/hostwright-no-other-driver"  #: the base role's
+NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"  #: the role's own
+PREFERENCES = "/etc/apt/preferences.d/hostwright-no-other-driver"  #: the role's own
 
 _KERNEL = re.compile(r"kernel ([\w.+~-]{1,100}) (yes|no) ([\w.+~-]{0,60})", re.ASCII)
 _SETTING = re.compile(r'([\w:-]{1,100}) "([^"]{0,200})";', re.ASCII)
@@ -139,7 +139,7 @@ def not_fenced(look: Look) -> Iterator[str]:
 
 
 def not_pinned(look: Look) -> Iterator[str]:
-    """/etc/apt/preferences.d/hostwright-no-other-driver is not there, or has another text than the base role's."""
+    """/etc/apt/preferences.d/hostwright-no-other-driver is missing, or has another text than the driver role's."""
     for probe in (stat_probe(PREFERENCES), content_probe(PREFERENCES)):
         look.answer(probe)
     if ours(look) is not None:
@@ -181,7 +181,7 @@ KERNEL_RULES = (
         "nouveau-not-blocked",
         "",
         "nothing keeps nouveau, or its successor nova, from taking the cards at the next boot",
-        "Provision again: the base role writes the blacklist and rebuilds the initramfs",
+        "Provision again: the driver role writes the blacklist and rebuilds the initramfs",
         "nvidia-installer misc.c; joanbm/nvidia-470xx-linux-mainline",
         sign=Sign("driver", nouveau_not_blocked, (OPEN_DRIVERS, NOUVEAU, DPKG), grave=False, provision=True),
     ),
@@ -206,7 +206,7 @@ KERNEL_RULES = (
         "driver-not-pinned",
         "",
         "apt may bring a distribution's driver beside the one from the .run, as somebody's dependency",
-        "Provision again: the base role writes the pins",
+        "Provision again: the driver role writes the pins",
         "shine-cluster#50; apt_preferences(5)",
         sign=Sign("driver", not_pinned, (DPKG,), grave=False, provision=True),
     ),

@@ -48,12 +48,12 @@ def told(look: Look) -> tuple[str, str]:
 
 
 def from_log(look: Look, name: str) -> Iterator[str]:
-    """The line by which this rule is told in the newest log of the layer, where that differs. Raises ``Unread``."""
+    """The line by which this rule is known in the newest log of the layer, where that differs. Raises ``Unread``."""
     return logs.from_log(look, LAYER, name, _texts)
 
 
 def in_log(name: str, *, when: When = always, grave: bool = True, provision: bool = False) -> Sign:
-    """The sign of a rule that is told by its message alone, in the log of a layer that still differs."""
+    """The sign of a rule that is known by its message alone, in the log of a layer that still differs."""
 
     def seen(look: Look) -> Iterator[str]:
         """The layer differs from the stack, and its newest log (of its last job, of the installer, or DKMS's make.log)

@@ -28,7 +28,7 @@ MESSAGES = (
         "nouveau-in-use",
         r"Nouveau kernel driver is currently in use",
         "the nouveau driver has the GPU",
-        "Blacklist nouveau, rebuild the initramfs and reboot (the base role does all three), then provision again",
+        "Blacklist nouveau, rebuild the initramfs and reboot (the driver role does all three), then provision again",
         "nvidia-installer misc.c",
         sign=NOUVEAU_SIGN,
     ),
@@ -56,7 +56,7 @@ MESSAGES = (
         r"Unable to find the kernel source tree|The kernel header file .* does not exist"
         r"|kernel headers for kernel \S+ cannot be found|Unable to locate package linux-headers-"
         r"|hostwright: no headers of the running kernel",
-        "the headers of the running kernel are not there, often because the kernel was upgraded and not booted",
+        "the headers of the running kernel are missing, often because the kernel was upgraded and not booted",
         "Install linux-headers-$(uname -r); where the archive no longer has it, install a new kernel with its headers"
         " and reboot",
         "nvidia-installer kernel.c",
@@ -92,7 +92,7 @@ MESSAGES = (
     FailureRule(
         "gpl-only-symbol",
         r"GPL-incompatible module nvidia\S* uses GPL-only symbol",
-        "a fix in this kernel's stable series made a function that the module calls GPL-only",
+        "a fix in this kernel's stable series made GPL-only a function that the module calls",
         "Boot an older kernel of the series, or name a newer R470 release in the stack",
         "void-linux/void-packages#48504",
         sign=in_log("gpl-only-symbol", when=unbuilt_by_ours),
@@ -120,7 +120,7 @@ MESSAGES = (
         "other-installer",
         r"installed previously using a different installer",
         "the distribution's NVIDIA packages are, or were, on the host",
-        "Purge them and remove /usr/lib/nvidia/alternate-install-present (the base role does both)",
+        "Purge them and remove /usr/lib/nvidia/alternate-install-present (the driver role does both)",
         "nvidia-installer misc.c",
         sign=OTHER_INSTALLER_SIGN,
         treatment=Tangled("the distribution's driver packages are, or were, there"),
@@ -138,7 +138,7 @@ MESSAGES = (
         "dkms-build",
         r"Failed to install the kernel module through DKMS|Bad return status for module build"
         r"|Failed to build the NVIDIA kernel module",
-        "the kernel module did not compile, mostly because the kernel is newer than this driver release knows",
+        "the kernel module did not compile, usually because the kernel is newer than this driver release knows",
         "Read /var/lib/dkms/nvidia/VERSION/build/make.log; then boot an older kernel or name a newer R470 release",
         "nvidia-installer misc.c",
         sign=BUILD_FAILED_SIGN,
@@ -182,7 +182,7 @@ MESSAGES = (
         "gpu-lost",
         r"GPU has fallen off the bus|GPU is lost",
         "a GPU stopped answering on PCIe: power, heat or hardware",
-        "Drain the host and cycle its power; when it comes again, have the card replaced",
+        "Drain the host and cycle its power; if it recurs, have the card replaced",
         "NVIDIA Xid catalog, Xid 79",
         sign=GPU_LOST_SIGN,
         treatment=Hardware(

@@ -34,7 +34,7 @@ UNIT_RULES = (
         "driver-unit-failed",
         "",
         "one of the driver's daemons was started and ended with an error",
-        "Read its journal (journalctl -u UNIT -n 50), mend the cause, then systemctl restart UNIT",
+        "Read its journal (journalctl -u UNIT -n 50), fix the cause, then systemctl restart UNIT",
         "systemd.service(5)",
         sign=Sign("driver", driver_units_failed, (UNITS.states, UNITS.journals, PCI)),
         treatment=Stuck("a daemon of the driver failed"),

@@ -142,7 +142,7 @@ class NvidiaRunfile:
         return other and not self._install_reasons(state, facts)
 
     def _install_reasons(self, state: DriverState, facts: Facts) -> list[str]:
-        """Why the installer must run; empty when it need not. Links alone are mended without it."""
+        """Why the installer must run; empty when it need not. Links alone are corrected without it."""
         foreign = driver_packages(facts)
         intact = state.record and not state.lost
         return [

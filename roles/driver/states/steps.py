@@ -24,9 +24,9 @@ FLAGS = (
     "--silent",  # no questions; errors go to stderr
     "--dkms",  # silent means "no" otherwise, and the next kernel would boot without a driver
     "--no-cc-version-check",  # with --dkms a minor mismatch of gcc is fatal, here and at each later rebuild
-    "--disable-nouveau",  # the base role has done it; this keeps the installer from asking
+    "--disable-nouveau",  # the role has done it; this keeps the installer from asking
     "--no-install-compat32-libs",  # no 32-bit programs on these hosts
-    "--no-check-for-alternate-installs",  # the base role purged them; a left-over marker would abort a silent run
+    "--no-check-for-alternate-installs",  # the role purged them; a left-over marker would abort a silent run
     f"--log-file-name={LOG}",
 )
 

@@ -21,10 +21,10 @@ class Action(Enum):
     RESTART_VM = "restart the virtual machine"
     CHECK_MECHANICALS = "drain the host, cut its power, and check the card's seat and power cables"
     UPDATE_SWFW = "bring driver and firmware up to date"
-    CONTACT_SUPPORT = "run NVIDIA's diagnostics (dcgmi diag -r 3), and ask the vendor when it comes again"
+    CONTACT_SUPPORT = "run NVIDIA's diagnostics (dcgmi diag -r 3), and ask the vendor if it recurs"
     WORKFLOW_XID_45 = "follow the other Xid of this card; when there is none, restart Fabric Manager where it runs"
-    WORKFLOW_XID_48 = "drain the host and reset the card; when 64 comes with it or it comes again, have it replaced"
-    WORKFLOW_NVLINK_ERR = "drain the host and reset all its cards; when it comes again, have bridge or board checked"
+    WORKFLOW_XID_48 = "drain the host and reset the card; if 64 comes with it or it recurs, have it replaced"
+    WORKFLOW_NVLINK_ERR = "drain the host and reset all its cards; if it recurs, have bridge or board checked"
     WORKFLOW_NVLINK5_ERR = "drain the host and follow NVIDIA's NVLink 5 table with the numbers in the line"
     CHECK_UVM = "look for errors of nvidia-uvm beside it"
     XID_154 = "follow the other Xid of this card"
@@ -34,7 +34,7 @@ class Action(Enum):
 class Concern(Enum):
     """Whom an Xid concerns."""
 
-    NODE = auto()  #: the host, which should get no work until it is mended
+    NODE = auto()  #: the host, which should get no work until it is repaired
     PROGRAM = auto()  #: a program, or nobody yet: worth to be known
     NOBODY = auto()  #: a test message, or a comment on another Xid
 
@@ -68,8 +68,8 @@ _FOR_THE_NODE = frozenset(
 _ROWS: tuple[tuple[tuple[int, ...], Action, str], ...] = (
     ((8,), Action.RESTART_APP, "work on the GPU stood still until the driver gave it up"),
     ((11, 25, 32), Action.RESTART_APP, "a program sent the GPU commands that are not valid"),
-    ((13,), Action.RESTART_APP, "an exception in the compute engine, mostly a program's access out of bounds"),
-    ((31,), Action.RESTART_APP, "a page fault, mostly a program's access to an address that is not its own"),
+    ((13,), Action.RESTART_APP, "an exception in the compute engine, usually a program's access out of bounds"),
+    ((31,), Action.RESTART_APP, "a page fault, usually a program's access to an address that is not its own"),
     ((37, 38), Action.IGNORE, "the firmware that switches contexts met an error"),
     ((39, 40, 41, 70, 71, 72, 75, 76, 77, 85, *range(126, 136)), Action.RESTART_APP, "an error of a copy engine"),
     ((43,), Action.IGNORE, "a program's work was ended for a fault of its own"),

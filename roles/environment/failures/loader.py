@@ -122,7 +122,8 @@ LOADER_RULES = (
     FailureRule(
         "loader-finds-another-cuda",
         "",
-        "programs get another CUDA's libraries than the stack's, since a file in /etc/ld.so.conf.d names them first",
+        "programs get the libraries of another CUDA than the stack's, because a file in /etc/ld.so.conf.d"
+        " names them first",
         "Remove the file that names that directory (grep -r . /etc/ld.so.conf.d) or its package, and run ldconfig",
         "ldconfig(8)",
         sign=Sign("environment", another_first, (LOADER,)),

@@ -103,7 +103,7 @@ VARIABLES_RULES = (
     FailureRule(
         "variable-of-another-cuda",
         "",
-        "somebody's variables name another CUDA, which his programs then get, and those of cron and systemd do not",
+        "somebody's variables name another CUDA, which their programs then get, and those of cron and systemd do not",
         "Take the line out of that file; tools and libraries of the stack are found without any variable",
         "NVIDIA's CUDA installation guide, environment setup",
         sign=Sign("environment", another_cuda, (VARIABLES, TOOLKITS), grave=False),

@@ -201,7 +201,7 @@ PYTHON = (
         "tensorflow-outside",
         "",
         "pip install without a venv brought a TensorFlow of its own; without the stack's pins it takes numpy 2 and"
-        " mostly does not import",
+        " usually does not import",
         "Take it out there (python3 -m pip uninstall tensorflow), and use the stack's: /opt/tensorflow-2.9/bin/python",
         "measured with today's pip",
         sign=Sign("tensorflow", outside_venv, (OUTSIDE,), grave=False),

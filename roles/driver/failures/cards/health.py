@@ -84,7 +84,7 @@ HEALTH = (
     FailureRule(
         "clocks-braked",
         "",
-        "the hardware holds a card's clocks down to a half or less: the power supply asks for it, or the card draws"
+        "the hardware limits a card's clocks to half or less: the power supply asks for it, or the card draws"
         " more than it may",
         "Look again under load; where it stays, look at power supplies, their redundancy and the rack's power cap, at"
         " the card's cables, then reboot; a card that alone does this is to be replaced",

@@ -177,7 +177,7 @@ LINKS = (
     FailureRule(
         "pcie-width",
         "",
-        "a card uses fewer PCIe lanes than it and its slot have, so data comes slower to it",
+        "a card uses fewer PCIe lanes than it and its slot have, so data reaches it more slowly",
         f"Look again while it works, for an idle card may save power. Where it stays: {SEAT[0].lower()}{SEAT[1:]};"
         " another slot shows whether card or slot is at fault",
         "nvidia-smi's manual, PCIe link width; Azure/azurehpc-health-checks azure_hw_topology_check.nhc",
@@ -186,7 +186,7 @@ LINKS = (
     FailureRule(
         "pcie-generation",
         "",
-        "a card under load uses an older PCIe generation than it and its slot have, so data comes slower to it",
+        "a card under load uses an older PCIe generation than it and its slot support, so data reaches it more slowly",
         f"Look at the slot's speed in the firmware's settings and at the replays; {SEAT[0].lower()}{SEAT[1:]}",
         "NVML link generations",
         sign=Sign("gpu", _generation, grave=False),
@@ -194,7 +194,7 @@ LINKS = (
     FailureRule(
         "nvlink-down",
         "",
-        "an NVLink between a card and an NVSwitch is down: CUDA or NCCL fails, or crawls",
+        "an NVLink between a card and an NVSwitch is down: CUDA or NCCL fails, or is very slow",
         "Look at the journal of nvidia-fabricmanager and for Xid 74; drain the host, reset all cards or cycle the"
         " power, and have the board checked when it stays",
         "Azure/azurehpc-health-checks azure_gpu_nvlink.nhc",

@@ -80,7 +80,7 @@ def _since_loaded(log: tuple[KernelLine, ...]) -> Iterator[KernelLine]:
 
 
 def _told(look: Look, report: GpuReport | None) -> dict[str, str]:
-    """What nvidia-smi says of lost cards. In a report names of processes are anyone's words, and are not looked at."""
+    """What nvidia-smi says of lost cards. In a report names of processes are anyone's words, and are ignored."""
     if report:
         by_bus = {slot(gpu.bus): f"card {gpu.index}: {gpu.fault}" for gpu in report.gpus if gpu.fault == LOST}
         by_bus |= {bus: text for bus, text in _slots(report.notices).items() if bus not in by_bus}

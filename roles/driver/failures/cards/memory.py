@@ -143,7 +143,7 @@ MEMORY = (
     FailureRule(
         "row-remap-pending",
         "",
-        "a broken row of a card's memory is to be replaced by a spare one, which the next reset of the card does",
+        "a broken row of a card's memory will be replaced by a spare one at the card's next reset",
         f"Drain the host and {RESET}",
         f"{AZURE}; NVIDIA GPU memory error management",
         sign=Sign("gpu", _remap_pending),
@@ -162,7 +162,7 @@ MEMORY = (
         "ecc-uncorrected",
         "",
         "a card's memory met errors that ECC could not correct: what ran then failed, or computed with wrong data",
-        f"Drain the host and {RESET}; then run dcgmi diag -r 3, and have the card replaced when it comes again",
+        f"Drain the host and {RESET}; then run dcgmi diag -r 3, and have the card replaced if it recurs",
         f"{GCM}; {AZURE}",
         sign=Sign("gpu", _uncorrected),
         treatment=Hardware("power cycle", REBOOT, gently=True),
@@ -187,7 +187,7 @@ MEMORY = (
     FailureRule(
         "page-retirement-pending",
         "",
-        "a page of a card's memory is to be taken out of use, which the next load of the driver does",
+        "a page of a card's memory will be taken out of use when the driver is next loaded",
         f"Drain the host and {RESET}",
         f"{GCM}; NVIDIA dynamic page retirement",
         sign=Sign("gpu", _retirement_pending),

@@ -92,7 +92,7 @@ SMI = (
     FailureRule(
         "power-cable",
         "",
-        "a card's power cables are not attached as they should be",
+        "a card's power cables are not connected properly",
         "Drain the host, switch it off, and check the card's power cables and the supply's rating",
         f"{MANUAL}: 8; NVIDIA's Xid catalog, Xid 54",
         sign=Sign("gpu", _power_cable),

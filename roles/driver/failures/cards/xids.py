@@ -151,7 +151,7 @@ XIDS = (
     FailureRule(
         "xid-fatal",
         "",
-        "a GPU reported an error (Xid) after which it should get no work until it is mended",
+        "a GPU reported an error (Xid) after which it should get no work until it is repaired",
         "Drain the host and do what stands beside each Xid, which is NVIDIA's own advice; a reboot, or loading the"
         " module again, ends this report, and a card that reports the same again is to be replaced",
         CATALOG,
@@ -161,17 +161,17 @@ XIDS = (
     FailureRule(
         "xid-past",
         "",
-        "a GPU reported an error (Xid) in the last days that fails a host, and that had its cure since (the driver was"
-        " loaded again, or the card came back) or needs none",
-        "Watch the card; when the same Xid comes again after a reboot, drain the host and have the card replaced",
-        "leptonai/gpud, components/accelerator/nvidia/xid: hardware inspection when it comes again after reboots",
+        "in the last days a GPU reported an error (Xid) after which a host should not be used; it has been dealt with"
+        " since (the driver was loaded again, or the card came back), or nothing need be done",
+        "Watch the card; if the same Xid recurs after a reboot, drain the host and have the card replaced",
+        "leptonai/gpud, components/accelerator/nvidia/xid: hardware inspection when it recurs after reboots",
         sign=Sign("gpu", _past, grave=False),
     ),
     FailureRule(
         "xid-application",
         "",
         "a GPU reported an error (Xid) that ended a program's work or is only noted, and for which the host itself"
-        " need not be mended",
+        " needs no repair",
         "Look at the program that ran then (compute-sanitizer finds accesses out of bounds); when several programs"
         " meet it on the same card, run dcgmi diag -r 3 on it",
         CATALOG,
