@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -47,6 +49,47 @@ def test_the_scripts_are_posix_sh(text: str) -> None:
         done = subprocess.run(["sh", "-n"], input=script, text=True, capture_output=True, check=False)
         assert done.stderr == ""
         assert done.returncode == 0
+
+
+@pytest.fixture
+def loaded(tmp_path: Path) -> Path:
+    """A folder of programs, for a kernel with the module nvidia and a running daemon of DCGM."""
+    programs = tmp_path / "bin"
+    (tmp_path / "module" / "nvidia").mkdir(parents=True)
+    program(programs, "find", ":")
+    program(programs, "systemctl", f'echo "$@" >>{tmp_path}/done; [ "$1" != -q ] || [ "$3" = dcgm ]')
+    program(programs, "modprobe", f'echo "modprobe $@" >>{tmp_path}/done; rmdir {tmp_path}/module/nvidia')
+    program(programs, "rmmod", "exit 1")
+    return programs
+
+
+def unloaded(loaded: Path, *, force: bool) -> tuple[int, str, list[str]]:
+    """Status, output and what was done, without the questions whether services run."""
+    root = loaded.parent
+    text = driver_steps.unload(force=force, build=False).replace("/sys/module", f"{root}/module")
+    done = run(text, path=loaded)
+    lines = (root / "done").read_text().splitlines()
+    return done.returncode, done.stdout.decode(), [line for line in lines if not line.startswith("-q")]
+
+
+def test_with_force_the_holders_are_ended_after_the_services_and_before_the_module_goes(loaded: Path) -> None:
+    with subprocess.Popen(["sleep", "60"]) as holder:
+        stat = f"/proc/{holder.pid}/stat"  # a zombie holds nothing open
+        program(loaded, "find", f'[ "$(cut -d" " -f3 {stat})" = Z ] || echo /proc/{holder.pid}/fd/3')
+        status, _, done = unloaded(loaded, force=True)
+        assert holder.wait(timeout=5) == -signal.SIGTERM
+    assert status == 0
+    assert done == ["stop dcgm", "stop display-manager", "modprobe -r nvidia"]
+
+
+def test_a_module_that_stays_is_told_with_its_holders_and_the_services_come_back(loaded: Path) -> None:
+    program(loaded, "modprobe", "exit 1")
+    program(loaded, "find", f"[ ! -e {loaded.parent}/done ] || echo /proc/{os.getpid()}/fd/3")
+    program(loaded, "cat", "echo python3")
+    status, output, done = unloaded(loaded, force=False)
+    assert status == 1
+    assert output == f"hostwright: the kernel module nvidia is in use by:\n  {os.getpid()} python3\n"
+    assert done == ["stop dcgm", "start dcgm"]
 
 
 class Installation:
