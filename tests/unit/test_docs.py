@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
@@ -140,6 +141,19 @@ def test_the_variable_that_is_misspelt_on_purpose_is_refused(tmp_path: Path):
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {cuda_keep_repositry: false}}}")
     with pytest.raises(InputError, match="keep_repository"):
         Fleet.load(tmp_path).members("gpu01")
+
+
+@pytest.mark.parametrize("folder", ["inventory", "hostwright/cli/skeleton/inventory"])
+def test_the_variables_that_the_group_of_all_hosts_shows_in_its_comment_can_be_set(folder: str, tmp_path: Path):
+    text = (PROJECT / folder / "group_vars/all.yml").read_text("utf-8")
+    mapping = "\n".join(line[2:] for line in text.splitlines() if line.startswith(("# container:", "#   ")))
+    (flat,) = re.findall(r"\((\w+: \w+)\)", text)
+    for number, variables in enumerate((mapping, flat)):
+        inventory = tmp_path / str(number)
+        (inventory / "group_vars").mkdir(parents=True)
+        (inventory / "hosts.yml").write_text("all: {hosts: {gpu01: {}}}")
+        (inventory / "group_vars/all.yml").write_text(f"stack: tensorflow-2.9\n{variables}\n")
+        assert Fleet.load(inventory).members("gpu01")[0].variables["container"].default_runtime
 
 
 @pytest.fixture
