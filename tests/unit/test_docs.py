@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -258,10 +259,12 @@ def test_the_sample_tests_of_the_sample_role_pass(site: Path):
         test()
 
 
-def test_the_samples_pass_lint(site: Path):
-    """Its order of imports is that of a site, whose own package ``roles`` is."""
-    command = ["ruff", "check", "--isolated", "--line-length=120", "--select=E,F,W,I,B,UP", "."]
-    done = subprocess.run([sys.executable, "-m", *command], cwd=site, capture_output=True, text=True, check=False)
+@pytest.mark.parametrize(
+    "tool", [["ruff", "check", "."], ["mypy", "--follow-imports=silent"]], ids=["ruff", "mypy"]
+)  # not the engine, whose own settings are others
+def test_the_samples_pass_lint_and_types_as_a_new_site_sets_them(tool: list[str], site: Path):
+    env = {**os.environ, "MYPYPATH": str(PROJECT)}
+    done = subprocess.run([sys.executable, "-m", *tool], cwd=site, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
