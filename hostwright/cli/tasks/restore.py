@@ -126,8 +126,8 @@ def trust(
     help=helps(
         *REACHED,
         order="on, off, cycle or status",
-        force="proceed even if the host is locked or its GPUs are in use; switch off without a clean shutdown",
-        boot="for the next start only: network, media (with --image), or disk to cancel either",
+        force="proceed even if the host is locked or its GPUs are in use; power off without a clean shutdown",
+        boot="for the next boot only: network, media (with --image), or disk to cancel either",
         image="URL of the image for --boot media, reachable from the BMC",
     ),
     auto_shortflags=False,

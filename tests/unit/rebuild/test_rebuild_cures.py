@@ -47,11 +47,11 @@ def test_every_cure_says_where_it_comes_from_and_is_a_way_of_hardware():
 
 @pytest.mark.parametrize("number", sorted(number for number, one in CATALOG.items() if one.concern is Concern.NODE))
 def test_every_xid_that_fails_a_host_has_its_cure(number: int):
-    (found,) = hardware.broken(answers(xid(number)))
-    assert found.key == f"xid-{number}"
+    (failure,) = hardware.broken(answers(xid(number)))
+    assert failure.key == f"xid-{number}"
     by_hand = CATALOG[number].action is Action.CHECK_MECHANICALS
-    assert found.cure.way == ("hand over" if by_hand else "power cycle")
-    assert found.cure.gently == (CATALOG[number].action not in BY_ACTION)
+    assert failure.cure.way == ("hand over" if by_hand else "power cycle")
+    assert failure.cure.gently == (CATALOG[number].action not in BY_ACTION)
 
 
 def test_the_pair_that_means_a_broken_card_is_in_the_catalog():
@@ -63,5 +63,5 @@ def test_room_on_the_disk_is_told_by_the_rule_of_its_resource():
     full = "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 1 1 0 100% /\n"
     (change,) = changes_of([room], {"df -Pk": full, "for p in": ""})
     assert isinstance(change, Refusal)
-    found = answers(plan=Plan("gpu07", "tensorflow-2.9", (RolePlan("base", (), (change,)),)))
-    assert (found.no_room, found.refusals) == ((change.sentence,), ())
+    diagnosis = answers(plan=Plan("gpu07", "tensorflow-2.9", (RolePlan("base", (), (change,)),)))
+    assert (diagnosis.no_room, diagnosis.refusals) == ((change.sentence,), ())

@@ -36,89 +36,89 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Worl
 
 
 def test_the_host_gets_a_key_that_is_known_before_it_answers(world):
-    one = world([None, None, SEEDED])
-    one.install()
-    assert one.bmc.orders == ["boot network", "cycle", "disk"]
-    assert one.written == [[one.seeded]]
-    assert b"PRIVATE KEY" in one.fetched["ssh_host_ed25519_key"]
-    assert "PRIVATE" not in repr(one.events)
+    installation = world([None, None, SEEDED])
+    installation.install()
+    assert installation.bmc.orders == ["boot network", "cycle", "disk"]
+    assert installation.written == [[installation.seeded]]
+    assert b"PRIVATE KEY" in installation.fetched["ssh_host_ed25519_key"]
+    assert "PRIVATE" not in repr(installation.events)
 
 
 def test_the_installers_own_key_is_waited_out(world):
-    one = world([None, OTHER, OTHER, None, SEEDED])
-    one.install()
-    assert one.written == [[one.seeded]]
+    installation = world([None, OTHER, OTHER, None, SEEDED])
+    installation.install()
+    assert installation.written == [[installation.seeded]]
 
 
 @pytest.mark.parametrize(
-    ("shows", "said"), [(OLD, "it showed its old key"), (OTHER, "an unknown key"), (None, "nothing")]
+    ("shows", "sentence"), [(OLD, "it showed its old key"), (OTHER, "an unknown key"), (None, "nothing")]
 )
-def test_an_installation_that_does_not_end_leaves_the_known_key_as_it_is(world, shows, said):
-    one = world([shows])
-    with pytest.raises(HostError, match=f"did not finish within .* s; last seen: .*{said}"):
-        one.install()
-    assert one.written == []
-    assert one.bmc.orders == ["boot network", "cycle"]
+def test_an_installation_that_does_not_end_leaves_the_known_key_as_it_is(world, shows, sentence):
+    installation = world([shows])
+    with pytest.raises(HostError, match=f"did not finish within .* s; last seen: .*{sentence}"):
+        installation.install()
+    assert installation.written == []
+    assert installation.bmc.orders == ["boot network", "cycle"]
 
 
 def test_the_wait_for_the_installer_is_part_of_the_time_that_an_installation_has(world):
-    one = world([None])
-    one.bmc.fetch, sleep = lambda: None, one.sleep
+    installation = world([None])
+    installation.bmc.fetch, sleep = lambda: None, installation.sleep
 
     def fetches_late(seconds: float) -> None:
         sleep(seconds)
-        if one.now_s == 100:
-            one.fetch()
+        if installation.now_s == 100:
+            installation.fetch()
 
-    one.sleep = fetches_late
+    installation.sleep = fetches_late
     with pytest.raises(HostError, match="did not finish within 600 s"):
-        one.install()
-    assert one.now_s == 600
+        installation.install()
+    assert installation.now_s == 600
 
 
 def test_an_installer_that_never_asks_for_its_seed_is_told_from_one_that_never_ends(world):
-    one = world([None])
-    one.bmc.fetch = lambda: None
+    installation = world([None])
+    installation.bmc.fetch = lambda: None
     with pytest.raises(HostError, match="did not ask for its seed within 600 s of the power cycle"):
-        one.install()
-    assert one.written == []
-    assert one.bmc.orders == ["boot network", "cycle", "disk"]  # or a later boot would find the installer
+        installation.install()
+    assert installation.written == []
+    assert installation.bmc.orders == ["boot network", "cycle", "disk"]  # or a later boot would find the installer
 
 
 def test_an_installer_that_asks_while_its_boot_is_taken_back_is_too_late(world):
-    one = world([None])
-    one.bmc.fetch, take_back = lambda: None, one.bmc.boot_from_disk
+    installation = world([None])
+    installation.bmc.fetch, take_back = lambda: None, installation.bmc.boot_from_disk
 
     def asks_meanwhile() -> None:
-        one.fetch()
+        installation.fetch()
         take_back()
 
-    one.bmc.boot_from_disk = asks_meanwhile
+    installation.bmc.boot_from_disk = asks_meanwhile
     with pytest.raises(HostError, match="did not ask for its seed"):
-        one.install()
-    assert (one.bmc.orders[-1], one.fetched) == ("disk", {})
+        installation.install()
+    assert (installation.bmc.orders[-1], installation.fetched) == ("disk", {})
 
 
 @pytest.mark.parametrize("order", ["boot network", "cycle"])
 @pytest.mark.parametrize("further", [(), ("disk",)])
 def test_an_order_that_fails_leaves_no_boot_armed(world, order, further):
-    one = world([None])
-    one.bmc.fails = (order, *further)
+    installation = world([None])
+    installation.bmc.fails = (order, *further)
     with pytest.raises(HostError, match=f"its BMC does not do this: {order}"):
-        one.install()
-    assert one.bmc.orders[-2:] == [order, "disk"]
+        installation.install()
+    assert installation.bmc.orders[-2:] == [order, "disk"]
 
 
 def test_a_bmc_that_lets_nobody_in_is_asked_once(world):
-    one, asked = world([None]), []
+    installation, asked = world([None]), []
 
     def refuse() -> Bmc:
         asked.append("login")
         raise BmcError("gpu07", "it lets nobody in")
 
-    one.open_bmc = refuse
+    installation.open_bmc = refuse
     with pytest.raises(HostError, match="it lets nobody in"):
-        one.install()
+        installation.install()
     assert asked == ["login"]
 
 
@@ -128,39 +128,39 @@ def test_a_host_without_bmc_is_not_installed(world):
 
 
 def test_an_operator_may_stop_the_wait_for_the_installer(world):
-    one = world([None])
-    one.bmc.fetch = lambda: None
+    installation = world([None])
+    installation.bmc.fetch = lambda: None
     with pytest.raises(HostError, match="stopped by the operator before its installer had the seed"):
-        one.install(stopping=lambda: True)
-    assert one.bmc.orders == ["boot network", "cycle", "disk"]
+        installation.install(stopping=lambda: True)
+    assert installation.bmc.orders == ["boot network", "cycle", "disk"]
 
 
 @pytest.mark.parametrize(
-    ("fetched", "said"),
+    ("fetched", "sentence"),
     [
         (("preseed.cfg", *FETCHED), "its installer has its whole seed and continues by itself"),
         (("preseed.cfg",), "its installer continues by itself and will fail at its end, without .*late"),
     ],
 )
-def test_an_installer_that_has_its_seed_goes_on_when_the_operator_stops(world, fetched, said):
-    one = world([None])
-    one.bmc.fetch = lambda: one.fetch(*fetched)
-    with pytest.raises(HostError, match=f"stopped by the operator: {said}"):
-        one.install(stopping=lambda: one.now_s > 0)
-    assert one.bmc.orders == ["boot network", "cycle"]
-    assert one.written == []
+def test_an_installer_that_has_its_seed_goes_on_when_the_operator_stops(world, fetched, sentence):
+    installation = world([None])
+    installation.bmc.fetch = lambda: installation.fetch(*fetched)
+    with pytest.raises(HostError, match=f"stopped by the operator: {sentence}"):
+        installation.install(stopping=lambda: installation.now_s > 0)
+    assert installation.bmc.orders == ["boot network", "cycle"]
+    assert installation.written == []
 
 
 def test_the_installed_system_is_the_one_that_was_asked_for(world):
-    one = world([None, SEEDED])
-    one.system = 'ID=ubuntu\nVERSION_ID="20.04"\n'
+    installation = world([None, SEEDED])
+    installation.system = 'ID=ubuntu\nVERSION_ID="20.04"\n'
     with pytest.raises(HostError, match=r"your PXE installed Ubuntu 20\.04, but hostwright_install says Debian 11: "):
-        one.install()
-    assert one.bmc.orders[-1] == "disk"
+        installation.install()
+    assert installation.bmc.orders[-1] == "disk"
 
 
 @pytest.mark.parametrize(
-    ("system", "said"),
+    ("system", "sentence"),
     [
         ("", "an unidentified system"),
         ("ID=debian\n", "Debian without a release number"),
@@ -168,11 +168,11 @@ def test_the_installed_system_is_the_one_that_was_asked_for(world):
         ("ID=\x1b[2Jfedora\nVERSION_ID=40\n", "fedora 40"),
     ],
 )
-def test_what_else_was_installed_is_said(world, system, said):
-    one = world([None, SEEDED])
-    one.system = system
-    with pytest.raises(HostError, match=f"your PXE installed .*{said}, but") as error:
-        one.install()
+def test_what_else_was_installed_is_said(world, system, sentence):
+    installation = world([None, SEEDED])
+    installation.system = system
+    with pytest.raises(HostError, match=f"your PXE installed .*{sentence}, but") as error:
+        installation.install()
     assert "\x1b" not in str(error.value)
 
 
@@ -185,80 +185,82 @@ def test_a_sites_own_command_may_give_the_new_system_its_key(world, tmp_path: Pa
         then="true",
         more="serve: '127.0.0.1:PORT', path: gpu07, allow_from: any, host_keys: given",
     )
-    one = world([OLD, None, SEEDED], settings)
-    one.install(bmc=False)
-    assert one.written == [[one.seeded]]
+    installation = world([OLD, None, SEEDED], settings)
+    installation.install(bmc=False)
+    assert installation.written == [[installation.seeded]]
     assert (tmp_path / "said").read_text() == "gpu07 disk replaced\n"
 
 
 def test_a_sites_own_command_that_fails_says_so(world, tmp_path: Path):
-    one = world([OLD], OWN.format(place=tmp_path / "said", then="echo no quota; exit 4", more="timeout: 60"))
+    installation = world([OLD], OWN.format(place=tmp_path / "said", then="echo no quota; exit 4", more="timeout: 60"))
     with pytest.raises(HostError, match="hostwright_reinstall ended with status 4: no quota"):
-        one.install(bmc=False)
-    assert one.written == []
+        installation.install(bmc=False)
+    assert installation.written == []
 
 
 def test_the_key_of_a_sites_own_system_comes_from_its_console(world, tmp_path: Path):
     console = f"hostwright_host_keys: 'echo {OTHER.line}', "
     settings = console + OWN.format(place=tmp_path / "said", then="true", more="timeout: 60")
-    one = world([OLD, OLD, None, OTHER], settings)
-    one.install(bmc=False)
-    assert one.written == [[OTHER]]
+    installation = world([OLD, OLD, None, OTHER], settings)
+    installation.install(bmc=False)
+    assert installation.written == [[OTHER]]
 
 
 def test_the_old_system_that_comes_back_is_not_taken_for_the_new_one(world, tmp_path: Path):
     """It was dead before, and its key is right, as its console says: only nothing new was installed."""
     console = f"hostwright_host_keys: 'echo {OLD.line}', "
-    one = world([None, None, OLD], console + OWN.format(place=tmp_path / "said", then="true", more="timeout: 60"))
+    installation = world(
+        [None, None, OLD], console + OWN.format(place=tmp_path / "said", then="true", more="timeout: 60")
+    )
     with pytest.raises(HostError, match=r"within 60 s; last seen: it showed its old key .* host_keys: given"):
-        one.install(bmc=False)
-    assert one.written == []
+        installation.install(bmc=False)
+    assert installation.written == []
 
 
 def test_an_installers_own_key_is_waited_out_where_the_console_tells(world, tmp_path: Path):
     console = f"hostwright_host_keys: 'echo {OTHER.line}', "
     settings = console + OWN.format(place=tmp_path / "said", then="true", more="timeout: 60")
-    one = world([OLD, None, INSTALLERS, INSTALLERS, None, OTHER], settings)
-    one.install(bmc=False)
-    assert one.written == [[OTHER]]
+    installation = world([OLD, None, INSTALLERS, INSTALLERS, None, OTHER], settings)
+    installation.install(bmc=False)
+    assert installation.written == [[OTHER]]
 
 
 def test_a_console_that_tells_nothing_yet_is_asked_again(world, tmp_path: Path):
     asked = tmp_path / "asked"
     console = f"hostwright_host_keys: 'echo x >>{asked}; [ $(wc -l <{asked}) = 3 ] && echo {OTHER.line}', "
     settings = console + OWN.format(place=tmp_path / "said", then="true", more="timeout: 60")
-    one = world([OLD, None, OTHER], settings)
-    one.install(bmc=False)
-    assert one.written == [[OTHER]]
-    assert one.now_s > 0
+    installation = world([OLD, None, OTHER], settings)
+    installation.install(bmc=False)
+    assert installation.written == [[OTHER]]
+    assert installation.now_s > 0
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "sentence"),
     [
         ("echo no such host; exit 1", "the command of hostwright_host_keys ended with status 1: no such host"),
         (f"echo {OTHER.line}", f"it showed an unknown key {INSTALLERS}, and its console says {OTHER}"),
     ],
 )
-def test_what_the_console_said_last_is_told_when_the_time_is_over(world, tmp_path: Path, command, said):
+def test_what_the_console_said_last_is_told_when_the_time_is_over(world, tmp_path: Path, command, sentence):
     console = f"hostwright_host_keys: '{command}', "
     settings = console + OWN.format(place=tmp_path / "said", then="true", more="timeout: 20")
-    one = world([OLD, None, INSTALLERS], settings)
+    installation = world([OLD, None, INSTALLERS], settings)
     with pytest.raises(HostError) as error:
-        one.install(bmc=False)
-    assert f"did not finish within 20 s; last seen: {said}" in str(error.value)
+        installation.install(bmc=False)
+    assert f"did not finish within 20 s; last seen: {sentence}" in str(error.value)
     assert "Nothing was changed" not in str(error.value)
-    assert one.written == []
+    assert installation.written == []
 
 
 def test_without_a_console_nobody_vouches_for_the_new_system(world, tmp_path: Path):
-    one = world([OLD, None, OTHER], OWN.format(place=tmp_path / "said", then="true", more="timeout: 60"))
+    installation = world([OLD, None, OTHER], OWN.format(place=tmp_path / "said", then="true", more="timeout: 60"))
     with pytest.raises(HostError, match="nothing confirms that key: set hostwright_host_keys"):
-        one.install(bmc=False)
-    assert one.written == []
+        installation.install(bmc=False)
+    assert installation.written == []
 
 
 def test_it_is_told_what_the_installer_is_to_be_given(world):
-    one = world([None, SEEDED])
-    one.install()
-    assert f"url=http://127.0.0.1:{one.port}/gpu07/preseed.cfg" in one.notes
+    installation = world([None, SEEDED])
+    installation.install()
+    assert f"url=http://127.0.0.1:{installation.port}/gpu07/preseed.cfg" in installation.notes

@@ -29,7 +29,7 @@ audits = st.one_of(
     st.none(),
     st.just(LIAR),
     st.just(host("gpu07", "unread", sentence="no sudo")),
-    st.lists(findings, max_size=3).map(lambda found: host("gpu07", findings=tuple(found))),
+    st.lists(findings, max_size=3).map(lambda diagnosis: host("gpu07", findings=tuple(diagnosis))),
 )
 plans = st.one_of(
     st.none(),
@@ -63,44 +63,44 @@ starts = st.sampled_from([None, *WAYS])
 AT_ONCE = sorted(name for name, one in TREATMENTS.items() if isinstance(one, Hardware) and one.tries == 0)
 
 
-def sound(found: Diagnosis, decision: Decision) -> None:
+def sound(diagnosis: Diagnosis, decision: Decision) -> None:
     """What holds of every decision."""
     assert decision.way in WAYS and decision.rules and (decision.reasons or decision.refusal)
     if decision.refusal:
         assert decision.way in ("nothing", "hand over")
     if "reinstall" in (decision.way, *decision.escalation):
-        assert found.can_reinstall
-        assert found.can_reinstall == "command" or found.usable_bmc
+        assert diagnosis.can_reinstall
+        assert diagnosis.can_reinstall == "command" or diagnosis.usable_bmc
     if decision.way == "power on" or decision.by == "bmc":
-        assert found.usable_bmc
+        assert diagnosis.usable_bmc
     if decision.way in ("repair", "relayer"):
-        assert found.read is not None and found.reach == "answers" and not found.refusals
+        assert diagnosis.read is not None and diagnosis.reach == "answers" and not diagnosis.refusals
     assert (decision.way == "power cycle") == bool(decision.by)
     assert not {"trust", "hand over", "nothing"} & set(decision.escalation)
 
 
 @settings(max_examples=400)
 @given(diagnoses, starts)
-def test_every_decision_is_sound(found: Diagnosis, start):
-    sound(found, decide(found, start))
+def test_every_decision_is_sound(diagnosis: Diagnosis, start):
+    sound(diagnosis, decide(diagnosis, start))
 
 
 @settings(max_examples=400)
 @given(diagnoses)
-def test_only_a_silent_host_is_reinstalled_unasked(found: Diagnosis):
-    decision = decide(found)
+def test_only_a_silent_host_is_reinstalled_unasked(diagnosis: Diagnosis):
+    decision = decide(diagnosis)
     if "reinstall" in (decision.way, *decision.escalation):
-        assert found.reach == "silent"
+        assert diagnosis.reach == "silent"
 
 
 @settings(max_examples=400)
 @given(diagnoses, st.sampled_from(AT_ONCE))
-def test_broken_hardware_is_handed_over_unless_another_way_is_asked_for(found: Diagnosis, name: str):
-    found = replace(found, reach="answers", audit=host("gpu07", findings=(finding(name),)), tried=())
-    assert broken(found)
-    assert decide(found).way == "hand over"
+def test_broken_hardware_is_handed_over_unless_another_way_is_asked_for(diagnosis: Diagnosis, name: str):
+    diagnosis = replace(diagnosis, reach="answers", audit=host("gpu07", findings=(finding(name),)), tried=())
+    assert broken(diagnosis)
+    assert decide(diagnosis).way == "hand over"
     for start in STARTS:
-        decision = decide(found, start)
+        decision = decide(diagnosis, start)
         assert decision.refusal or decision.way == start
         if decision.way == start:
             assert any("its hardware is broken" in reason for reason in decision.reasons)
@@ -108,13 +108,13 @@ def test_broken_hardware_is_handed_over_unless_another_way_is_asked_for(found: D
 
 @settings(max_examples=400)
 @given(diagnoses, st.sampled_from([None, *STARTS]))
-def test_a_host_on_which_nothing_helps_is_left_in_the_end(found: Diagnosis, start):
-    found = replace(found, tried=())
-    first = decision = decide(found, start)
+def test_a_host_on_which_nothing_helps_is_left_in_the_end(diagnosis: Diagnosis, start):
+    diagnosis = replace(diagnosis, tried=())
+    first = decision = decide(diagnosis, start)
     for _ in range(8):
         if decision.refusal or decision.way == "hand over":
             return
-        found = replace(found, tried=(*found.tried, decision.way))
-        decision = decide_again(first, found, start)
-        sound(found, decision)
-    raise AssertionError(f"it goes in a circle: {found.tried}")
+        diagnosis = replace(diagnosis, tried=(*diagnosis.tried, decision.way))
+        decision = decide_again(first, diagnosis, start)
+        sound(diagnosis, decision)
+    raise AssertionError(f"it goes in a circle: {diagnosis.tried}")

@@ -37,18 +37,23 @@ def shown(records: tuple[Rebuild, ...]) -> str:
 
 
 def test_phases_ways_and_all_are_summed_up():
-    found = summarise(FLEET)
-    assert [(one.name, one.number, one.median_s, one.p95_s, one.slowest) for one in found.phases] == [
+    summary = summarise(FLEET)
+    assert [(timed.name, timed.number, timed.median_s, timed.p95_s, timed.slowest) for timed in summary.phases] == [
         ("diagnose", 3, 3.0, 4.0, "gpu02"), ("power", 1, 30.0, 30.0, "gpu03"), ("provision", 3, 60.0, 700.0, "gpu03"),
     ]  # fmt: skip
-    assert [(one.name, one.number, one.within) for one in found.ways] == [
+    assert [(timed.name, timed.number, timed.within) for timed in summary.ways] == [
         ("power cycle + repair", 1, 0),
         ("repair", 2, 2),
     ]
-    assert found.total is not None
-    assert (found.total.number, found.total.median_s, found.total.longest_s, found.total.within) == (3, 64.0, 733.0, 2)
-    assert found.slow == (("power cycle + repair", ("gpu03",)),)
-    assert dict(found.outcomes) == {"rebuilt": 3, "as desired": 1, "failed": 1, "handed over": 2}
+    assert summary.total is not None
+    assert (summary.total.number, summary.total.median_s, summary.total.longest_s, summary.total.within) == (
+        3,
+        64.0,
+        733.0,
+        2,
+    )
+    assert summary.slow == (("power cycle + repair", ("gpu03",)),)
+    assert dict(summary.outcomes) == {"rebuilt": 3, "as desired": 1, "failed": 1, "handed over": 2}
 
 
 def test_the_last_of_each_host_counts_whatever_the_order():
@@ -69,20 +74,20 @@ def test_with_few_values_p95_is_the_slowest_and_with_more_it_is_not():
 
 @given(st.lists(st.floats(0, 1e5), min_size=1, max_size=60))
 def test_the_numbers_lie_in_their_order(values: list[float]):
-    found = times("all", [(value, "gpu") for value in values])
-    assert min(values) <= found.median_s <= found.longest_s == max(values)
-    assert found.median_s == statistics.median(values)
-    assert found.p95_s <= found.longest_s + 1e-9
-    assert found.within == sum(value <= TARGET_S for value in values)
+    timed = times("all", [(value, "gpu") for value in values])
+    assert min(values) <= timed.median_s <= timed.longest_s == max(values)
+    assert timed.median_s == statistics.median(values)
+    assert timed.p95_s <= timed.longest_s + 1e-9
+    assert timed.within == sum(value <= TARGET_S for value in values)
 
 
 def test_the_document_is_json_and_says_the_method():
-    found = json.loads(json.dumps(document((*FLEET, rebuild("repair", name=HOSTILE, sentence=HOSTILE)))))
-    assert found["target_s"] == 600
-    assert "quantiles" in found["method"]
-    assert found["slow"] == {"power cycle + repair": ["gpu03"]}
-    assert [one["host"] for one in found["last"]][-7:] == [f"gpu0{number}" for number in range(1, 8)]
-    assert found["last"][-1]["at"] == "2026-11-20T10:00:00+00:00"
+    report = json.loads(json.dumps(document((*FLEET, rebuild("repair", name=HOSTILE, sentence=HOSTILE)))))
+    assert report["target_s"] == 600
+    assert "quantiles" in report["method"]
+    assert report["slow"] == {"power cycle + repair": ["gpu03"]}
+    assert [last["host"] for last in report["last"]][-7:] == [f"gpu0{number}" for number in range(1, 8)]
+    assert report["last"][-1]["at"] == "2026-11-20T10:00:00+00:00"
 
 
 def test_the_table_folds_hosts_and_says_what_is_slow():
@@ -101,9 +106,9 @@ def test_nothing_recorded_is_said():
 
 
 def test_what_failed_is_not_timed():
-    found = summarise(one for one in FLEET if one.outcome == "failed")
-    assert found.total is None and found.phases == ()
-    assert "the install never ended" in shown(tuple(one for one in FLEET if one.outcome == "failed"))
+    summary = summarise(record for record in FLEET if record.outcome == "failed")
+    assert summary.total is None and summary.phases == ()
+    assert "the install never ended" in shown(tuple(record for record in FLEET if record.outcome == "failed"))
 
 
 def test_a_lying_host_does_not_reach_the_terminal():

@@ -105,15 +105,15 @@ TABLE: tuple[tuple[str, Diagnosis, Way], ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("rule", "found", "way"), TABLE)
-def test_the_way(rule: str, found: Diagnosis, way: Way):
-    decision = decide(found)
+@pytest.mark.parametrize(("rule", "diagnosis", "way"), TABLE)
+def test_the_way(rule: str, diagnosis: Diagnosis, way: Way):
+    decision = decide(diagnosis)
     assert (decision.rules[0], decision.way) == (rule, way)
     assert all(decision.reasons) and decision.reasons
     of_rule = next(one for one in RULES if one.name == rule)
     assert bool(decision.refusal) == of_rule.refuses
     assert bool(decision.steps) == (way != "nothing" or not of_rule.refuses)
-    assert decision.escalation == decide(found).escalation
+    assert decision.escalation == decide(diagnosis).escalation
 
 
 def test_every_rule_has_a_row_a_name_of_its_own_and_a_source():
@@ -179,8 +179,8 @@ class TestEscalation:
         assert decide(silent(power="off", can_reinstall="command")).escalation == ("power cycle", "reinstall")
 
     def test_a_host_that_answers_is_never_reinstalled_by_itself(self):
-        for found in (answers(differs=("cuda",)), answers(LOST), answers(finding("driver-versions-mixed"))):
-            assert "reinstall" not in decide(replace(found, can_reinstall="redfish")).escalation
+        for diagnosis in (answers(differs=("cuda",)), answers(LOST), answers(finding("driver-versions-mixed"))):
+            assert "reinstall" not in decide(replace(diagnosis, can_reinstall="redfish")).escalation
 
     def test_repair_is_followed_by_relayer_once(self):
         assert decide(answers(differs=("cuda",))).escalation == ("relayer",)
@@ -199,9 +199,9 @@ class TestEscalation:
 
 class TestStart:
     @pytest.mark.parametrize("start", ["repair", "relayer", "reinstall"])
-    @pytest.mark.parametrize("found", [answers(), answers(differs=("cuda",)), answers(LOST, history=TWICE)])
-    def test_overrides(self, start: Way, found: Diagnosis):
-        assert decide(replace(found, can_reinstall="redfish"), start).way == start
+    @pytest.mark.parametrize("diagnosis", [answers(), answers(differs=("cuda",)), answers(LOST, history=TWICE)])
+    def test_overrides(self, start: Way, diagnosis: Diagnosis):
+        assert decide(replace(diagnosis, can_reinstall="redfish"), start).way == start
 
     def test_broken_hardware_is_still_said(self):
         decision = decide(answers(finding("row-remap-failed")), "repair")
@@ -211,30 +211,30 @@ class TestStart:
         assert any("hand over" in reason for reason in decision.reasons)
 
     @pytest.mark.parametrize(
-        ("found", "way"),
+        ("diagnosis", "way"),
         [
             (silent(can_reinstall=""), "nothing"),
             (answers(power=None, can_reinstall="redfish"), "nothing"),
             (silent(power="unknown", power_sentence="401", can_reinstall="redfish"), "hand over"),
         ],
     )
-    def test_a_reinstall_that_cannot_be_is_refused(self, found: Diagnosis, way: Way):
-        decision = decide(found, "reinstall")
+    def test_a_reinstall_that_cannot_be_is_refused(self, diagnosis: Diagnosis, way: Way):
+        decision = decide(diagnosis, "reinstall")
         assert decision.refusal and decision.way == way
 
     def test_a_site_s_own_command_needs_no_bmc(self):
         assert decide(silent(power=None, can_reinstall="command"), "reinstall").way == "reinstall"
 
     @pytest.mark.parametrize(
-        ("found", "way"),
+        ("diagnosis", "way"),
         [
             (silent(), "power cycle"),
             (silent(power="off"), "power on"),
             (Diagnosis("gpu07", "key changed", "another key"), "trust"),
         ],
     )
-    def test_a_host_is_woken_or_trusted_first(self, found: Diagnosis, way: Way):
-        decision = decide(found, "relayer")
+    def test_a_host_is_woken_or_trusted_first(self, diagnosis: Diagnosis, way: Way):
+        decision = decide(diagnosis, "relayer")
         assert decision.way == way and not decision.refusal
         assert any("relayer" in reason for reason in decision.reasons)
         awake = answers(differs=("cuda",), tried=(way,))
@@ -274,9 +274,9 @@ def test_power_that_was_not_announced_is_not_cut():
 @pytest.mark.parametrize("reach", ["answers", "key changed", "no root", "unreadable", "refused login"])
 def test_the_bmc_of_another_host_does_not_install_it(reach):
     """Something answers at the host's address, and the BMC says that it is off: its power is another's."""
-    found = answers(power="off", reach=reach, can_reinstall="redfish")
-    assert not found.usable_bmc
-    assert decide(found, "reinstall").refusal
+    diagnosis = answers(power="off", reach=reach, can_reinstall="redfish")
+    assert not diagnosis.usable_bmc
+    assert decide(diagnosis, "reinstall").refusal
 
 
 def test_an_order_that_the_bmc_refused_was_no_power_cycle():
