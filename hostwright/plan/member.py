@@ -32,7 +32,7 @@ from hostwright.plan.roles.hostroles import enabled_is_gone, host_roles
 from hostwright.plan.roles.role import Role, Wanted, discover, in_order, rules_of, sections_of
 from hostwright.plan.roles.site import Site
 from hostwright.stack.rules import check_stack
-from hostwright.stack.stack import Stack
+from hostwright.stack.stack import Artifact, Stack
 from hostwright.stack.stackfile import Kinds, default_stack, load_stack
 from hostwright.stack.store.artifacts import Store
 from hostwright.transport.root.rootshell import RootShell
@@ -85,11 +85,15 @@ class Member:
         """What audits compare of it, of all its roles."""
         return self.wanted.audit_values
 
+    @cached_property
+    def artifacts(self) -> tuple[Artifact, ...]:
+        """The artifacts of its stack that its roles may need, also the roles that are not looked at."""
+        return self.stack.used_by(role.name for role in self.of_host or self.roles)
+
     @property
     def stand_ins(self) -> tuple[str, ...]:
         """The files that its roles may bring and that are not the vendor's own."""
-        names = [role.name for role in self.of_host or self.roles]
-        return tuple(artifact.file for artifact in self.stack.used_by(names) if artifact.stand_in)
+        return tuple(artifact.file for artifact in self.artifacts if artifact.stand_in)
 
     def _bound(self, roles: Iterable[Role]) -> tuple[tuple[Role, Any], ...]:
         return tuple((role, self.variables[role.name]) for role in roles)

@@ -5,20 +5,32 @@ from __future__ import annotations
 from pathlib import Path
 
 from hostwright.plan.member import Roster
+from hostwright.plan.roles.hostroles import named_roles
+from hostwright.stack.stack import Artifact, Stack
 from hostwright.stack.store import mirroring
 from hostwright.stack.store.mirroring import Mirrored, TransferProgress
 
 
 def mirror(roster: Roster, name: str, source: Path | None, progress: TransferProgress) -> tuple[Mirrored, ...]:
-    """Bring the files of a stack to this machine; without a name, those of every stack that a host has.
+    """Bring the files of a stack that hosts need to this machine; without a name, those of all stacks of hosts.
 
     What is in the directory ``source`` is taken from there. Raises ``ArtifactError``.
     """
     store, files = roster.store, list[Mirrored]()
     for stack in [roster.stack(each) for each in ([name] if name else stacks_of_hosts(roster))]:
-        lock = store.lock_file(stack.name)
-        files += mirroring.mirror(stack.used_artifacts, store, lock=lock, source_dir=source, progress=progress)
+        lock, artifacts = store.lock_file(stack.name), artifacts_for_hosts(roster, stack)
+        files += mirroring.mirror(artifacts, store, lock=lock, source_dir=source, progress=progress)
     return tuple(files)
+
+
+def artifacts_for_hosts(roster: Roster, stack: Stack) -> tuple[Artifact, ...]:
+    """The artifacts of a stack that the roles of the hosts with this stack may need.
+
+    A stack that no host has yet is looked at as if all had it; without any host, its own roles count.
+    """
+    hosts = tuple(roster.inventory.hosts.values())
+    having = [host for host in hosts if roster.stack_name(host) == stack.name] or hosts
+    return stack.used_by({role for host in having for role in named_roles(host, stack)} or stack.roles)
 
 
 def stacks_of_hosts(roster: Roster) -> tuple[str, ...]:

@@ -160,20 +160,11 @@ class Stack(StackHead):
         return self.artifacts[name]
 
     def used_by(self, roles: Iterable[str]) -> tuple[Artifact, ...]:
-        """The artifacts that a host with these roles may need."""
-        sections = [self.sections[name] for name in self.sections if name in set(roles)]
-        names = [name for one in sections for way, name in one.artifact_uses() if way[0] not in one.spare]
+        """The artifacts that a host with these roles may need; those of spare versions are not among them."""
+        here = set(roles)
+        sections = [section for name, section in self.sections.items() if name in here]
+        names = [name for section in sections for way, name in section.artifact_uses() if way[0] not in section.spare]
         return tuple(self.artifact(name) for name in dict.fromkeys(names))
-
-    @property
-    def used_artifacts(self) -> tuple[Artifact, ...]:
-        """The artifacts that a host with all roles may need; spare versions are not among them."""
-        return self.used_by(self.sections)
-
-    @property
-    def stand_ins(self) -> tuple[Artifact, ...]:
-        """The artifacts in use that are not the vendor's own files."""
-        return tuple(one for one in self.used_artifacts if one.stand_in)
 
     def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
         """Where the stack names artifacts: the way to the name, and the name."""

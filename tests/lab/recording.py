@@ -69,7 +69,7 @@ def _trial(member: Member, verb: str, distro: str) -> Trial | None:
         release=release,
         roles=tuple(role.name for role in member.roles),
         verbs=(verb,),
-        stand_ins=tuple(sorted(artifact.name for artifact in member.stack.stand_ins)),
+        stand_ins=tuple(sorted(artifact.name for artifact in member.artifacts if artifact.stand_in)),
         tests=(os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0],),
         date=datetime.now(UTC).date(),
     )

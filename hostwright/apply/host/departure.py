@@ -6,12 +6,14 @@ aside and could not be put back. The history of a host stays in the journal of t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.host import jobs, locks, release
 from hostwright.resources import originals
 from hostwright.resources.files.archives_gone import RECORDS, SET_ASIDE
 from hostwright.resources.python.python import HOMES
-from hostwright.stack.stack import Stack
+from hostwright.stack.stack import Artifact
 from hostwright.stack.store import hostcache
 from hostwright.transport.root.rootshell import RootShell
 
@@ -34,9 +36,9 @@ DEPART = sh_file(__file__, "depart.sh", folders=_FOLDERS, release=release.PATH, 
 FORGET_RELEASE = sh("rm -f -- %s", release.PATH)
 
 
-def clean_script(stack: Stack) -> str:
-    """A root program that makes room on a host with this stack."""
-    kept = tuple(hostcache.host_path(artifact).split("/")[-2] for artifact in stack.used_artifacts)
+def clean_script(artifacts: Iterable[Artifact]) -> str:
+    """A root program that makes room on a host, where these artifacts may stay."""
+    kept = tuple(hostcache.host_path(artifact).split("/")[-2] for artifact in artifacts)
     return sh_file(
         __file__,
         "clean.sh",
@@ -48,7 +50,10 @@ def clean_script(stack: Stack) -> str:
     )
 
 
-def clean(shell: RootShell, stack: Stack) -> None:
-    """Make room on a host's disk: remove what Hostwright left there and no longer needs. Raises ``HostError``."""
+def clean(shell: RootShell, artifacts: Iterable[Artifact]) -> None:
+    """Make room on a host's disk: remove what Hostwright left there and no longer needs; these artifacts stay.
+
+    Raises ``HostError``.
+    """
     failure = "old files of Hostwright cannot be removed from its disk"
-    shell.run(clean_script(stack), timeout_s=CLEAN_TIMEOUT_S, failure=failure)
+    shell.run(clean_script(artifacts), timeout_s=CLEAN_TIMEOUT_S, failure=failure)

@@ -43,7 +43,7 @@ def show_errors(errors: tuple[HostError, ...]) -> None:
 
 
 def show_stand_ins(members: Iterable[Member], out: Console) -> None:
-    """Say which files of the stack are not the vendor's own: nobody may take a lab for the real thing."""
+    """Say which of the hosts' files are not the vendor's own: nobody may take a lab for the real thing."""
     line = table.stand_ins(file for member in members for file in member.stand_ins)
     if line:
         out.print(line)

@@ -42,7 +42,7 @@ def stack_json(listed: ListedStack) -> dict[str, Any]:
         "versions": stack.versions(),
         "distributions": {name: list(releases) for name, releases in stack.distributions.items() if releases},
         "roles": list(stack.roles),
-        "stand_ins": [artifact.name for artifact in stack.stand_ins],
+        "stand_ins": [artifact.name for artifact in stack.used_by(stack.roles) if artifact.stand_in],
         "matrix": [_cell_json(cell) for cell in listed.matrix],
     }
 
@@ -86,7 +86,8 @@ def _pinned(stack: Stack) -> Iterator[tuple[str, str]]:
     yield "pins", ", ".join(f"{name} {version}" for name, version in stack.versions().items())
     yield "for", ", ".join(f"{name} {release}" for name, all_of in stack.distributions.items() for release in all_of)
     yield "roles", ", ".join(stack.roles)
-    yield "stand-ins", ", ".join(artifact.file for artifact in stack.stand_ins) or "none"
+    stand_ins = (artifact.file for artifact in stack.used_by(stack.roles) if artifact.stand_in)
+    yield "stand-ins", ", ".join(stand_ins) or "none"
 
 
 def _tried(row: Sequence[TriedRole]) -> Text:

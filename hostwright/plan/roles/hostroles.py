@@ -22,12 +22,20 @@ def host_roles(host: Host, stack: Stack, known: Sequence[Role]) -> tuple[Role, .
     """
     given = host.vars.get(VARIABLE)
     place = given.origin.exact if given else f"stack {stack.name}"
-    roles = {role.name: role for role in known}
-    names = stack.roles if given is None else _names(given.value, place)
+    roles, names = {role.name: role for role in known}, named_roles(host, stack)
     mistakes = list(_mistakes(names, roles, stack, place))
     if mistakes:
         raise InputErrors(mistakes)
     return in_order({name: roles[name] for name in names}, names)
+
+
+def named_roles(host: Host, stack: Stack) -> tuple[str, ...]:
+    """The names of a host's roles as they are written; the stack's where it names none.
+
+    Raises ``InputErrors`` for what is no list of names.
+    """
+    given = host.vars.get(VARIABLE)
+    return stack.roles if given is None else _names(given.value, given.origin.exact)
 
 
 def enabled_is_gone(host: Host, known: Sequence[Role]) -> Iterator[InputError]:

@@ -173,14 +173,14 @@ class HostRebuild:
 
     def _require_files(self) -> None:
         """Before anything is taken away: all files for reprovisioning it are here. Raises ``ArtifactError``."""
-        for artifact in self._tools.member.stack.used_artifacts:
+        for artifact in self._tools.member.artifacts:
             if not self._tools.settings.direct:
                 self._tools.settings.locate(artifact)
 
     def _clean(self) -> None:
         """Make room: what we delivered and no longer need, and what apt can fetch again."""
         with self._phases.phase("remove"), self._tools.connect() as shell:
-            departure.clean(shell, self._tools.member.stack)
+            departure.clean(shell, self._tools.member.artifacts)
 
     def _provision(self) -> None:
         """Bring the host to its stack, and check every layer by what it does."""

@@ -166,7 +166,8 @@ def member(name: str, roles: Sequence[str] = ("base", "cuda")) -> Any:
     named = tuple(SimpleNamespace(name=role) for role in roles)
     every = tuple(SimpleNamespace(name=role) for role in ("base", "cuda"))
     shell = closing(io.BytesIO())
-    return SimpleNamespace(name=name, stack=STACK, kinds=KINDS, roles=named, of_host=every, connect=lambda _: shell)
+    host = {"name": name, "stack": STACK, "kinds": KINDS, "roles": named, "of_host": every, "stand_ins": ()}
+    return SimpleNamespace(**host, connect=lambda _: shell)
 
 
 def looked(monkeypatch: pytest.MonkeyPatch, name: str, record: dict[str, Any] | Exception) -> removal.Formers:
@@ -291,7 +292,7 @@ class Disk:
 
     def clean(self) -> list[str]:
         """The names of the venvs that are left."""
-        script = departure.clean_script(STACK)
+        script = departure.clean_script(STACK.used_by(STACK.roles))
         script = script.replace("if command -v apt-get", "if false")
         for place in ("/var/lib/hostwright", "/var/cache/hostwright", "/opt"):
             script = script.replace(place, f"{self.root}{place}")
@@ -338,4 +339,4 @@ def test_a_host_that_goes_down_while_room_is_made_on_it_is_not_at_fault():
         host=SimpleNamespace(name="gpu01"), run=lambda *_, **__: Output(143, b"", b"Terminated\n", False, 0.0)
     )
     with pytest.raises(Unreachable, match="the program on it was killed"):
-        departure.clean(RootShell(session), STACK)
+        departure.clean(RootShell(session), ())

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hostwright.audit.judging.judging import audit_probes
+from hostwright.apply.host.departure import clean_script
+from hostwright.audit.judging.judging import audit_probes, unread
 from hostwright.common.errors import InputErrors
 from hostwright.fleet import Fleet, Member
 from hostwright.plan.host.newrelease import renewed
@@ -16,6 +19,8 @@ from hostwright.plan.host.release import RELEASE, Run
 from hostwright.plan.model import Answer, Facts
 from hostwright.plan.planning import plan_host
 from hostwright.plan.roles.role import discover
+from hostwright.plan.stackfiles import artifacts_for_hosts
+from hostwright.stack.stack import Artifact
 
 DEFAULT = ["base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container"]
 
@@ -23,6 +28,11 @@ DEFAULT = ["base", "driver", "cuda", "cudnn", "environment", "tensorflow", "cont
 def fleet(folder: Path, **variables: Any) -> Fleet:
     (folder / "hosts.yml").write_text(json.dumps({"all": {"hosts": {"gpu01": variables}}}, indent=1))
     return Fleet.load(folder)
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
 
 
 def member(folder: Path, *roles: str, **variables: Any) -> Member:
@@ -59,6 +69,42 @@ def test_roles_that_are_looked_at_are_among_those_of_the_host(tmp_path: Path) ->
     assert names(found) == ["cuda"]
     assert found.desired.of_host == tuple(DEFAULT)
     assert found.desired.rules, "also those of the roles that are not looked at"
+
+
+def names_of(artifacts: Iterable[Artifact]) -> set[str]:
+    return {artifact.name for artifact in artifacts}
+
+
+STAND_INS = "extends: tensorflow-2.9\nartifacts: {driver: {stand_in: true}, cudnn: {stand_in: true}}\n"
+
+
+def test_what_only_roles_use_that_a_host_does_not_have_is_not_asked_of_it(tmp_path: Path) -> None:
+    """Not kept in its cache, and not told of in audits."""
+    write(tmp_path / "stacks/ours.yml", STAND_INS)
+    found = member(tmp_path, "base", stack="ours", hostwright_roles=["base", "cuda", "cudnn"])
+    assert found.stand_ins == (found.stack.artifact("cudnn").file,), "also of a role that is not looked at now"
+    assert names_of(found.artifacts) == names_of(found.stack.used_by(["cuda", "cudnn"]))
+    audited = unread(found, "no answer", datetime.now(UTC))
+    assert audited.stand_ins == (found.stack.artifact("cudnn").file,)
+    kept = clean_script(found.artifacts).partition("kept=")[2].partition("\n")[0]
+    assert str(found.stack.artifact("cudnn").sha256) in kept
+    assert str(found.stack.artifact("driver").sha256) not in kept
+
+
+def test_mirror_brings_what_hosts_with_the_stack_need(tmp_path: Path) -> None:
+    write(tmp_path / "stacks/ours.yml", STAND_INS)
+    write(tmp_path / "stacks/theirs.yml", "extends: tensorflow-2.9\n")
+    few = {"stack": "ours", "hostwright_roles": ["base", "cudnn"]}
+    roster = fleet(tmp_path, **few)
+    ours, theirs = roster.stack("ours"), roster.stack("theirs")
+    assert names_of(artifacts_for_hosts(roster, ours)) == {"cudnn"}
+    assert names_of(artifacts_for_hosts(roster, theirs)) == {"cudnn"}, "no host has it yet: as if all had it"
+    (tmp_path / "hosts.yml").write_text(json.dumps({"all": {"hosts": {"gpu01": few, "gpu02": {"stack": "theirs"}}}}))
+    roster = Fleet.load(tmp_path)
+    assert names_of(artifacts_for_hosts(roster, ours)) == {"cudnn"}
+    assert names_of(artifacts_for_hosts(roster, theirs)) == names_of(theirs.used_by(theirs.roles))
+    (tmp_path / "hosts.yml").write_text("all: {hosts: {}}")
+    assert names_of(artifacts_for_hosts(Fleet.load(tmp_path), theirs)) == names_of(theirs.used_by(theirs.roles))
 
 
 @pytest.mark.parametrize(

@@ -91,8 +91,8 @@ def test_artifacts_and_texts_are_found_by_their_marks(tmp_path: Path) -> None:
 def test_a_host_needs_the_artifacts_of_its_own_roles_alone() -> None:
     """One without containers needs no key of Docker's, and one with the distribution's Docker needs none either."""
     assert [one.name for one in HOUSE.used_by(["base", "cudnn"])] == ["cudnn"]
-    assert "container-toolkit-key" in {one.name for one in HOUSE.used_artifacts}
-    assert "docker-key" not in {one.name for one in HOUSE.used_artifacts}
+    assert "container-toolkit-key" in {one.name for one in HOUSE.used_by(HOUSE.roles)}
+    assert "docker-key" not in {one.name for one in HOUSE.used_by(HOUSE.roles)}
     docker_ce = load_stack("tensorflow-2.9").sections["container"].model_copy(update={"docker": "docker-ce"})
     stack = HOUSE.model_copy(update={"sections": {**HOUSE.sections, "container": docker_ce}})
     assert "docker-key" in {one.name for one in stack.used_by(["container"])}
