@@ -24,7 +24,7 @@ from hostwright.plan.member import Member, Roster
 from hostwright.plan.roles.role import Role
 from hostwright.plan.roles.site import STANDARD, Site
 from hostwright.verify.verdict import Check
-from hostwright.verify.worker import LATE
+from hostwright.verify.worker import LATE, UNREADABLE
 
 STANDARD_CHECKS = STANDARD / "checks"
 LIMIT_S = 1800.0  #: all checks of one host
@@ -84,6 +84,9 @@ class Checks:
         if status == LATE:
             last = f"; the last that ended is {checks[-1].check}" if checks else ""
             raise HostError(member.name, f"its checks did not finish within {self._limit_s:.0f} s{last}")
+        if status == UNREADABLE:
+            sentences = b"; ".join(_lines(output)).decode("utf-8", "replace")
+            raise HostError(member.name, f"checks of its layers cannot be imported: {sentences}")
         if status != 0 or not checks:
             said = b"\n".join([*_lines(self._output), *_lines(output)][-15:]).decode("utf-8", "replace")
             raise HostError(member.name, f"the checks of its layers could not be run:\n{said}")

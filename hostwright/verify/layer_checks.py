@@ -20,11 +20,12 @@ from testinfra.host import Host as TestinfraHost
 
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Roster
+from hostwright.plan.roles.role import described, place_of
 from hostwright.plan.roles.site import Site
 from hostwright.stack.stack import Stack
 from hostwright.transport.root.rootshell import RootShell
 from hostwright.verify.eyes import testinfra_host
-from hostwright.verify.worker import Order, Worker
+from hostwright.verify.worker import UNREADABLE, Order, Worker
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,20 @@ class CheckedHost:
 
 
 HOST = pytest.StashKey[CheckedHost]()
+UNREAD = pytest.StashKey[list[tuple[str, str]]]()  #: role, and why a file of its checks cannot be imported
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Every file of checks is still to be read."""
+    config.stash[UNREAD] = []
+
+
+def pytest_exception_interact(node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any]) -> None:
+    """A file of checks that cannot be imported: only hosts with its role are told."""
+    if isinstance(node, pytest.Collector) and call.excinfo is not None:
+        wrapped = call.excinfo.value
+        error = wrapped.__cause__ if isinstance(wrapped.__cause__, Exception) else wrapped
+        node.config.stash[UNREAD].append((_role_of(node), f"{place_of(error, str(node.path))}: {described(error)}"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,13 +67,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool:
     """Instead of running what was collected once: run it for each host, in a process of its own."""
-    if session.testsfailed:
-        raise session.Interrupted("the checks cannot be read")
     option = session.config.getoption
     settings = dict(pair.partition("=")[::2] for pair in option("--hw-set"))
     roster = Roster.load(Path(option("--hw-inventory")), site=Site(Path(option("--hw-site"))), settings=settings)
 
     def work(order: Order) -> int:
+        unread = [sentence for role, sentence in session.config.stash[UNREAD] if role in order["roles"]]
+        if unread:
+            print("\n".join(unread), flush=True)
+            return UNREADABLE
         member = roster.members(order["host"], order["roles"])[0]
         given = order["password"]
         password = None if given is None else Secret(given)
@@ -105,8 +122,8 @@ class _Results:
             stream.write(json.dumps(row) + "\n")
 
 
-def _role_of(item: pytest.Item) -> str:
-    return Path(str(item.path)).stem.removeprefix("test_")
+def _role_of(node: pytest.Item | pytest.Collector) -> str:
+    return Path(str(node.path)).stem.removeprefix("test_")
 
 
 def _why(call: pytest.CallInfo[None]) -> str:

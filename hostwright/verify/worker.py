@@ -19,6 +19,7 @@ from typing import Any
 Order = Mapping[str, Any]
 
 LATE = -1  #: the status of a child that was ended at its limit
+UNREADABLE = 3  #: that of one whose checks cannot be imported; its output says why, a line each
 
 
 @dataclass

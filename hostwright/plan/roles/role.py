@@ -205,12 +205,16 @@ def _import(name: str) -> ModuleType:
         if not name.startswith(OWN_ROLES):
             raise
         (folder,) = sys.modules[name.partition(".")[0]].__path__
-        sentence = error.msg if isinstance(error, SyntaxError) else error
-        raise InputError(f"{type(error).__name__}: {sentence}", _place(error, folder)) from error
+        raise InputError(described(error), place_of(error, folder)) from error
 
 
-def _place(error: Exception, folder: str) -> str:
-    """File and line below ``folder`` of what an error is about."""
+def described(error: BaseException) -> str:
+    """The kind of an error of a user's Python file, and what it says: ``NameError: name 'x' is not defined``."""
+    return f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
+
+
+def place_of(error: BaseException, folder: str) -> str:
+    """File and line of what an error is about: the last below ``folder`` (a folder or a file), else that itself."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename.startswith(folder)]

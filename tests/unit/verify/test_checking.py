@@ -76,10 +76,38 @@ def test_what_does_not_hold_is_said(site: Site) -> None:
     assert checks[0].why.startswith("it is theirs")
 
 
-def test_checks_that_cannot_be_read_are_an_error_of_the_host(site: Site) -> None:
-    (site.checks / "test_motd.py").write_text("import nothing_like_it\n")
-    with pytest.raises(HostError, match="nothing_like_it"):
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("import nothing_like_it\n", r":1: ModuleNotFoundError: No module named 'nothing_like_it'$"),
+        ("\n\ndef test_(:\n", r":3: SyntaxError: "),
+        ("limit = 1\nlimit.most\n", r":2: AttributeError: 'int' object has no attribute 'most'$"),
+        (
+            "import pytest\n\n@pytest.mark.parametrize('a', [1])\ndef test_it():\n    ...\n",
+            "uses no argument 'a'",
+        ),
+    ],
+)
+def test_checks_that_cannot_be_read_are_an_error_of_the_host(site: Site, text: str, sentence: str) -> None:
+    broken = site.checks / "test_motd.py"
+    broken.write_text(text)
+    with pytest.raises(HostError, match=f"^gpu01: checks of its layers cannot be imported: {broken}.*{sentence}"):
         check_layers(*loaded(site), None)
+
+
+def test_checks_of_a_layer_that_cannot_be_read_are_no_error_of_hosts_without_it(site: Site) -> None:
+    (site.root / "roles/issue").mkdir()
+    (site.root / "roles/issue/__init__.py").write_text(ROLE.format(name="issue"))
+    (site.checks / "test_issue.py").write_text("import nothing_like_it\n")
+    (site.inventory / "hosts.yml").write_text(
+        "all: {hosts: {gpu01: {hostwright_roles: [motd]}, gpu02: {hostwright_roles: [motd, issue]}}}\n"
+    )
+    roster = Roster.load(site=site)
+    whole, broken = roster.members("all")
+    with Checks(roster, broken.roles) as checks:
+        assert [check.passed for check in checks.of(whole, None)] == [True, True]
+        with pytest.raises(HostError, match=r"gpu02: .*test_issue.py:1: ModuleNotFoundError"):
+            checks.of(broken, None)
 
 
 def test_a_site_adds_checks_to_those_of_a_standard_role(site: Site) -> None:
