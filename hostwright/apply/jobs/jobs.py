@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from hostwright.apply.jobs.scripting import files
 from hostwright.common.quoting import sh_file
 from hostwright.plan.host import jobs as hostjobs
-from hostwright.plan.host.jobs import ALIVE, JobRecord, filled, is_job_id
+from hostwright.plan.host.jobs import JobRecord, alive_script, is_job_id
 from hostwright.plan.model import RolePlan
 
 KEEP_JOBS = 40  #: our choice: jobs kept on a host; the oldest that do not run are removed when a new one starts
@@ -62,7 +62,7 @@ def start_script(job: Job) -> str:
     """
     wrapper = sh_file(__file__, "wrapper.sh")
     contents = {**files(job.plan, job.nonce), "job.json": job.to_json(), "log": "", "wrapper": wrapper}
-    return filled(ALIVE) + sh_file(
+    return alive_script() + sh_file(
         __file__,
         "start.sh",
         jobs=hostjobs.JOBS_DIR,
@@ -83,7 +83,7 @@ def watch_script(job_id: str, nonce: str, from_byte: int = 1) -> str:
     """
     _require_id(job_id)
     place = {"jobs": hostjobs.JOBS_DIR, "job_id": job_id}
-    return filled(ALIVE) + sh_file(__file__, "watch.sh", **place, nonce=nonce, from_byte=from_byte)
+    return alive_script() + sh_file(__file__, "watch.sh", **place, nonce=nonce, from_byte=from_byte)
 
 
 def status_in(stderr: bytes, nonce: str) -> int | None:

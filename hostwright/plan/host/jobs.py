@@ -8,48 +8,25 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Facts, Probe
 
 JOBS_DIR = "/var/lib/hostwright/jobs"
 _RECORD_CAP_BYTES = 64 * 1024  #: of one ``job.json``; that of a role with 200 steps has 12 KiB
 _RUNNING_CAP_BYTES = 512 * 1024
 
-#: Whether the job $1 runs: of this boot, without a status, and its process lives and is really it, since process ids
-#: come again. One without a process runs when its unit does: it is just being started. Otherwise it never began.
-ALIVE = """\
-alive() {
-  [ -d "{jobs}/$1" ] && [ ! -e "{jobs}/$1/status" ] || return 1
-  if [ -s "{jobs}/$1/pid" ]; then
-    [ "$(cat "{jobs}/$1/boot" 2>/dev/null)" = "$(cat /proc/sys/kernel/random/boot_id)" ] &&
-      grep -qsF -- "{jobs}/$1/wrapper" "/proc/$(cat "{jobs}/$1/pid")/cmdline"
-  else
-    [ -d /run/systemd/system ] && systemctl is-active --quiet "hostwright-$1.service"
-  fi
-}
-"""
+
+def alive_script() -> str:
+    """Commands that define the shell function ``alive``, which says whether the job ``$1`` runs on the host."""
+    return sh_file(__file__, "alive.sh", jobs=JOBS_DIR)
+
 
 #: One line for each job that runs: its directory's name, a space, its ``job.json``.
-_RUNNING = (
-    ALIVE
-    + """\
-cd {jobs} 2>/dev/null || exit 0
-for job in *; do
-  alive "$job" || continue
-  printf '%s ' "$job"; head -c {record} "$job/job.json" 2>/dev/null | tr -d '\\n'; echo
-done
-exit 0
-"""
+RUNNING = Probe(
+    alive_script() + sh_file(__file__, "running.sh", jobs=JOBS_DIR, cap=_RECORD_CAP_BYTES),
+    root=True,
+    cap_bytes=_RUNNING_CAP_BYTES,
 )
-
-
-def filled(text: str, **values: object) -> str:
-    """Constant shell text with its own constants in: paths and numbers, none of which needs quoting."""
-    for name, value in {"jobs": JOBS_DIR, **values}.items():
-        text = text.replace(f"{{{name}}}", str(value))
-    return text
-
-
-RUNNING = Probe(filled(_RUNNING, record=_RECORD_CAP_BYTES), root=True, cap_bytes=_RUNNING_CAP_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +64,10 @@ def running(facts: Facts) -> tuple[RunningJob, ...]:
 
 def _running(name: str, record: str) -> RunningJob:
     try:
-        said = _RECORD.validate_json(record)
+        known = _RECORD.validate_json(record)
     except ValidationError:
         return RunningJob(name)
-    return RunningJob(name, said.role, said.nonce, said.run, said.operator, said.steps)
+    return RunningJob(name, known.role, known.nonce, known.run, known.operator, known.steps)
 
 
 def is_job_id(name: str) -> bool:

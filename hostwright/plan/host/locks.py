@@ -21,7 +21,7 @@ from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 from hostwright.common.durations import seconds
 from hostwright.common.errors import InputError
 from hostwright.common.operator import machine_id, operator, pid_alive, process_start
-from hostwright.common.quoting import sh
+from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Answer, Facts, Probe
 
 RUN_DIR = "/run/hostwright"
@@ -217,29 +217,8 @@ def unlock_script(facts: Facts, *, force: bool = False) -> str:
     return _change_script("", "" if force else _seen(facts))
 
 
-_CHANGE = """\
-umask 077
-install -d -m 755 "$state" "$run"
-exec 9>>"$run/operator.lock"
-flock -w 10 9 || { echo 'another operator is changing its lock' >&2; exit 1; }
-now=absent
-if [ -e "$state/lock.json" ]; then now=$(sha256sum <"$state/lock.json"); fi
-if [ -n "$seen" ] && [ "$seen" != "${now%% *}" ]; then exit "$moved"; fi
-umask 022
-if [ -n "$text" ]; then
-    printf '%s\\n' "$text" >"$state/lock.json.new"
-    sync "$state/lock.json.new"
-    mv -f "$state/lock.json.new" "$state/lock.json"
-else
-    rm -f "$state/lock.json"
-fi
-sync "$state"
-"""
-
-
 def _change_script(text: str, seen: str) -> str:
-    values = sh("state=%s run=%s moved=%s seen=%s text=%s\n", STATE_DIR, RUN_DIR, MOVED_STATUS, seen, text)
-    return "set -eu\n" + values + _CHANGE
+    return sh_file(__file__, "lock.sh", state=STATE_DIR, run=RUN_DIR, moved=MOVED_STATUS, seen=seen, text=text)
 
 
 def _seen(facts: Facts) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hostwright.common.canonical import hash_of
-from hostwright.common.quoting import sh
+from hostwright.common.quoting import sh_file
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host.release import (
     FORMER,
@@ -26,24 +26,6 @@ from hostwright.plan.state_identity import identity_of
 from hostwright.stack.stack import Stack
 
 STATE_DIGITS = 16  #: of a state's hash that are kept
-
-#: Written beside and renamed: whoever reads sees the former record or this one, never half of one. A stack has one
-#: former record, its last; ``ls`` sorts by time, since the names begin with it.
-_WRITE = """\
-umask 022
-mkdir -p "${path%/*}"
-if [ -n "$name" ] && [ -f "$path" ]; then
-  mkdir -p "$folder"
-  rm -f "$folder"/*"-${name##*-}"
-  cp -p "$path" "$folder/$name.new"
-  sync "$folder/$name.new"
-  mv -f "$folder/$name.new" "$folder/$name"
-  ls -1r "$folder" | grep '[.]json$' | tail -n "+$first" | while read -r old; do rm -f "$folder/$old"; done
-fi
-printf '%s\\n' "$record" >"$path.new"
-sync "$path.new"
-mv -f "$path.new" "$path"
-"""
 
 
 def desired_sha256(role: DesiredRole) -> str:
@@ -128,5 +110,5 @@ def former_name(before: Mapping[str, Any], stack: Stack) -> str:
 def write_script(record: Mapping[str, Any], path: str = PATH, *, former: str = "", folder: str = FORMER) -> str:
     """A root program that writes the record: whole, or not at all. ``former`` names the one before, to be kept."""
     text = json.dumps(record, indent=2, sort_keys=False)
-    values = sh("path=%s record=%s name=%s folder=%s first=%s\n", path, text, former, folder, MOST_FORMER + 1)
-    return f"set -eu\n{values}{_WRITE}"
+    values = {"path": path, "record": text, "name": former, "folder": folder, "first": MOST_FORMER + 1}
+    return sh_file(__file__, "newrelease.sh", **values)

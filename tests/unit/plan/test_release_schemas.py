@@ -111,8 +111,8 @@ def test_the_next_provisioning_rewrites_it_once_and_nothing_else(member: Member)
     line: Any = SimpleNamespace(run=lambda script, timeout_s, failure: written.append(script))
     HostRecords(line, member.desired, RUN).note_release(carried(member, EARLIER), lambda: "")
     (script,) = written
-    assert script.startswith("set -eu\npath=/var/lib/hostwright/release.json ")
-    assert " name='' " in script, "no former record is kept"
+    assert script.startswith("path=/var/lib/hostwright/release.json\n")
+    assert "\nname=''\n" in script, "no former record is kept"
 
     record = renewed(member.desired, earlier(), RUN)
     assert record is not None
