@@ -26,7 +26,7 @@ from statistics import median
 import yaml
 
 from hostwright.audit.judging.judging import audit_probes
-from hostwright.fleet import PROJECT, Fleet
+from hostwright.fleet import Fleet
 from hostwright.plan import probing
 from tests.lab.sshd import Sshd, running
 
@@ -57,7 +57,7 @@ def audit(folder: Path, hosts: int, at_once: int) -> None:
     state = {**os.environ, "HOSTWRIGHT_STATE": str(folder / "state")}
     place = str(folder / "inventory")
     words = [str(INVOKE), "audit", "--inventory", place, "--at-once", str(at_once), "--json"]
-    done = subprocess.run(words, cwd=PROJECT, env=state, capture_output=True, text=True, check=False)
+    done = subprocess.run(words, cwd=Path(__file__).parents[1], env=state, capture_output=True, text=True, check=False)
     answered = done.stdout.count('"sentence": ""')
     if answered != hosts:
         raise SystemExit(f"{answered} of {hosts} hosts answered: {done.stdout[:500]}\n{done.stderr[-2000:]}")

@@ -20,7 +20,7 @@ this API, and records the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,7 +33,7 @@ from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions, RolloutOp
 from hostwright.apply.rollout.recording import NOBODY, Audience, RunResults
 from hostwright.common.errors import Mistakes
 from hostwright.inventory import Host
-from hostwright.plan.member import DEFAULT_INVENTORY, PROJECT, Member, Members, Roster
+from hostwright.plan.member import Member, Members, Roster
 from hostwright.rebuild.ways.means import read_means
 
 if TYPE_CHECKING:
@@ -56,15 +56,15 @@ if TYPE_CHECKING:
     from hostwright.stack.store.mirroring import Mirrored, TransferProgress
     from hostwright.verify.verdict import Verdict
 
-__all__ = ["DEFAULT_INVENTORY", "PROJECT", "Audience", "ChangeOptions", "Fleet", "Member", "Members"]
-__all__ += ["RolloutOptions", "RunResults"]
+__all__ = ["Audience", "ChangeOptions", "Fleet", "Member", "Members", "RolloutOptions", "RunResults"]
 
 
 class Fleet(Roster):
     """A roster of which every room has read its own variables: a mistake is an error before any host is touched.
 
-    ``password`` is for sudo on all hosts; without it each host's own, from the inventory. ``audience`` is told of a run
-    while it goes on.
+    In ``members``, ``@failed`` and the like are the hosts of the last run on this inventory, ``@drifted`` and the like
+    those of each host's last audit. ``password`` is for sudo on all hosts; without it each host's own, from the
+    inventory. ``audience`` is told of a run while it goes on.
     """
 
     def _check(self, host: Host) -> None:
@@ -81,19 +81,12 @@ class Fleet(Roster):
 
         return catalogue(self.roles).explained(output)
 
-    def members(
-        self, pattern: str, roles: Sequence[str] = (), named_sets: Mapping[str, Iterable[str]] | None = None
-    ) -> Members:
-        """The selected hosts; ``@failed`` and its kin are those of the last run on this inventory, ``@drifted`` and
-        its kin those of the last audit of each host, unless ``named_sets`` says otherwise.
+    def _named_sets(self, pattern: str) -> Mapping[str, Iterable[str]]:
+        if "@" not in pattern:
+            return {}
+        from hostwright.audit.history import sets_of
 
-        Raises ``InputErrors`` with the mistakes of all these hosts' variables.
-        """
-        if named_sets is None and "@" in pattern:
-            from hostwright.audit.history import sets_of
-
-            named_sets = sets_of(pattern, state_root(), self.path, self.inventory.groups)
-        return super().members(pattern, roles, named_sets)
+        return sets_of(pattern, state_root(), self.path, self.inventory.groups)
 
     def plan(self, members: Members, *, goal: Goal = AS_WANTED, password: Secret | None = None) -> Results[HostPlan]:
         """What stands between hosts and what is wanted of them. Changes nothing."""
@@ -110,8 +103,7 @@ class Fleet(Roster):
         password: Secret | None = None,
         audience: Audience = NOBODY,
     ) -> RunResults[Outcome]:
-        """Bring hosts to their stack. ``saved`` are plans that were shown before: a host of which one is stale is not
-        touched."""
+        """Bring hosts to their stack. ``saved`` are plans shown before: a host whose plan is stale is not touched."""
         from hostwright.apply.rollout.applying import apply_goal
 
         return apply_goal("provision", self, members, Connections(password), audience, change=change, saved=saved)
@@ -160,8 +152,7 @@ class Fleet(Roster):
         """Bring members with the stacks of ``ways_back`` to these; ``to`` is what was asked for, for the record."""
         from hostwright.apply.rollout.applying import apply_goal
 
-        connections = Connections(password)
-        return apply_goal("rollback", self, members, connections, audience, change=change, options={"to": to})
+        return apply_goal("rollback", self, members, Connections(password), audience, change=change, options={"to": to})
 
     def verify(
         self, members: Members, *, password: Secret | None = None, audience: Audience = NOBODY
@@ -201,8 +192,8 @@ class Fleet(Roster):
         """What is otherwise at the last audit than it was before; of these hosts alone where some are given."""
         from hostwright.audit.history import History
 
-        found = History(state_root()).diff(self.path, since)
-        return found if members is None else found.on(set(members.by_name))
+        diff = History(state_root()).diff(self.path, since)
+        return diff if members is None else diff.on(set(members.by_name))
 
     def decide(
         self,
@@ -230,8 +221,7 @@ class Fleet(Roster):
         """Bring hosts back from whatever state they are in; ``decided`` is told the ways before any host is changed."""
         from hostwright.rebuild.run import rebuild
 
-        connections = Connections(password)
-        return rebuild(self, members, start, connections, audience, change=change, decided=decided)
+        return rebuild(self, members, start, Connections(password), audience, change=change, decided=decided)
 
     def rebuilds(self, since: datetime | None = None) -> tuple[Rebuild, ...]:
         """The rebuilds that this machine remembers, the oldest first."""
@@ -248,10 +238,8 @@ class Fleet(Roster):
     def mirror(
         self, stack: str = "", source: Path | None = None, *, progress: TransferProgress
     ) -> tuple[Mirrored, ...]:
-        """Bring the files of a stack to this machine, those that are in the directory ``source`` from there.
-
-        Without a name, the files of every stack that a host of the inventory has. Raises ``ArtifactError``.
-        """
+        """Bring the files of a stack, or of all hosts' stacks, to this machine; what is in the directory ``source``
+        comes from there. Raises ``ArtifactError``."""
         from hostwright.plan.stackfiles import mirror
 
         return mirror(self, stack, source, progress)

@@ -16,7 +16,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, overload
 
-import hostwright
 from hostwright import inventory as inventories
 from hostwright import transport
 from hostwright.common.errors import InputError, InputErrors, Mistakes
@@ -36,9 +35,6 @@ from hostwright.stack.stack import Artifact, Stack
 from hostwright.stack.stackfile import Kinds, default_stack, load_stack
 from hostwright.stack.store.artifacts import Store
 from hostwright.transport.root.rootshell import RootShell
-
-PROJECT = Path(hostwright.__file__).resolve().parent.parent
-DEFAULT_INVENTORY = PROJECT / "inventory"
 
 
 @dataclass(frozen=True)
@@ -221,18 +217,15 @@ class Roster:
         if refusals:
             raise InputErrors([InputError(str(refusal), f"stack {stack.name}") for refusal in refusals])
 
-    def members(
-        self, pattern: str, roles: Sequence[str] = (), named_sets: Mapping[str, Iterable[str]] | None = None
-    ) -> Members:
+    def members(self, pattern: str, roles: Sequence[str] = ()) -> Members:
         """The selected hosts, each with its stack and bound variables; ``roles`` narrows what is wanted of them.
 
-        ``named_sets`` are what ``@failed`` and its kin stand for. All mistakes of all hosts' variables are raised at
-        once.
+        Raises ``InputErrors`` with all mistakes of all these hosts' variables.
         """
         chosen = self._chosen(roles)
         mistakes = Mistakes()
         members: list[Member] = []
-        for host in inventories.select(self.inventory, pattern, named_sets):
+        for host in inventories.select(self.inventory, pattern, self._named_sets(pattern)):
             with mistakes:
                 members.append(self._member(host, chosen))
         mistakes.refuse()
@@ -277,6 +270,10 @@ class Roster:
     def explain(self, output: str) -> str:  # noqa: ARG002 - for those who know failures
         """Cause and cure of what a failed step printed, as sentences; empty where nobody knows them."""
         return ""
+
+    def _named_sets(self, pattern: str) -> Mapping[str, Iterable[str]]:  # noqa: ARG002 - for who knows runs
+        """What ``@failed`` and the like in a pattern stand for, by name."""
+        return {}
 
     def _check(self, host: Host) -> None:
         """Raise ``InputError`` for further variables of a host that cannot be used."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hostwright.fleet import PROJECT, Fleet, Member
+from hostwright.fleet import Fleet, Member
 from lab import fleet as lab_fleet
 from lab.config import HostOptions, Lab, Machine
 from lab.image import ensure_programs
@@ -22,6 +22,7 @@ from lab.records import find_machine
 from tests.lab import recording
 from tests.lab.ownlab import own_lab
 from tests.lab.telling import Telling
+from tests.places import PROJECT
 
 HERE = Path(__file__).parent
 SHARED = "shared_hosts"

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hostwright.fleet import PROJECT
 from hostwright.stack.store.artifacts import Store
 from lab.config import Lab
 from lab.records import find_machine
 from tests.lab.conftest import FrontDoor, on
+from tests.places import PROJECT
 from tests.unit.support.documents import NAMES, Command, blocks, commands
 
 #: command → why it is not run here, and what runs it instead. Everything else is run.

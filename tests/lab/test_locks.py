@@ -26,13 +26,14 @@ from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import locks as verbs
 from hostwright.common.errors import HostError, Locked
 from hostwright.common.secret import Secret
-from hostwright.fleet import PROJECT, Fleet, Member
+from hostwright.fleet import Fleet, Member
 from hostwright.plan.host import locks
 from hostwright.plan.host.locks import Holder, OperatorLock
 from lab.config import HostOptions, Lab, Machine
 from lab.machine import exec_in, power_off, start, wait_for_ssh
 from lab.network import cut_network, restore_network
 from tests.lab.conftest import Guest, on
+from tests.places import PROJECT
 
 ELSEWHERE = replace(locks.holder("run-b", "gpu01", datetime.now(UTC)), owner="bob@elsewhere", machine="elsewhere")
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.fleet import PROJECT
 from lab.config import Machine
 from tests.lab.conftest import FrontDoor, on
+from tests.places import PROJECT
 
 INVOKE = Path(sys.executable).with_name("invoke")
 JOBS = "/var/lib/hostwright/jobs"

@@ -22,7 +22,7 @@ from hostwright.audit.failures.catalogue import catalogue
 from hostwright.audit.judging.look import Look
 from hostwright.cli.verbs.init import init
 from hostwright.common.errors import InputError
-from hostwright.fleet import PROJECT, Fleet
+from hostwright.fleet import Fleet
 from hostwright.plan.member import Member, Roster
 from hostwright.plan.model import Answer, Facts, Reboot
 from hostwright.plan.planning import make_plan
@@ -30,6 +30,7 @@ from hostwright.plan.roles.site import Site
 from hostwright.resources.files.files import File
 from hostwright.resources.packages.packages import DPKG
 from tasks import namespace
+from tests.places import PROJECT
 from tests.unit.support.documents import NAMES, Block, anchors, blocks, links, mentions_of_invoke, text_of
 from tests.unit.support.stacks import check_stack, load_stack
 

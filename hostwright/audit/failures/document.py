@@ -15,7 +15,6 @@ from hostwright.audit.failures.catalogue import known
 from hostwright.audit.failures.rule import DOCUMENT, FailureRule, Sign
 from hostwright.audit.fleetaudit import GPU_LAYER
 from hostwright.common.text import markdown
-from hostwright.plan.member import PROJECT
 from hostwright.plan.roles.role import discover, in_order, sections_of
 from hostwright.plan.roles.site import STANDARD
 from hostwright.stack.stackfile import default_stack, load_stack
@@ -54,8 +53,8 @@ def document(rules: Iterable[FailureRule], commands: frozenset[str] = frozenset(
 
 
 def main() -> None:
-    """Write the page."""
-    (PROJECT / DOCUMENT).write_text(document(known().rules, known().commands), "utf-8")
+    """Write the page, in the checkout that this code is of."""
+    (STANDARD.parents[1] / DOCUMENT).write_text(document(known().rules, known().commands), "utf-8")
 
 
 @dataclass(frozen=True, slots=True)

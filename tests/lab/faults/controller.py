@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hostwright.fleet import PROJECT
+from tests.places import PROJECT
 
 INVOKE = Path(sys.executable).with_name("invoke")
 #: A line about a host, as ``hostwright.cli.live.Plain`` prints it: ``    0.2 s  gpu01  5 changes: base``

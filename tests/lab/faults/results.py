@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from hostwright.fleet import PROJECT
+from tests.places import PROJECT
 
 DOCUMENT = PROJECT / "docs" / "reliability.md"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"

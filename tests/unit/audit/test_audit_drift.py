@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 
 from hostwright.audit.fleetaudit import WORST_FIRST, worst
 from hostwright.audit.judging.drift import last_good, shown
-from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host.newrelease import renewed
 from hostwright.plan.host.release import Run
 from hostwright.resources.files.files import File, Link
+from tests.places import INVENTORY
 from tests.unit.support.stacks import load_stack
 
-STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
+STACK = load_stack("tensorflow-2.9", [INVENTORY / "stacks"])
 LINK, FILE = Link("/usr/local/cuda", "/usr/local/cuda-11.2"), File("/etc/motd", "hello\n")
 OTHER = File("/etc/motd", "good morning\n")
 ROLE = DesiredRole("cuda", (), (LINK, FILE))

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from hostwright.cli.exits import NOBODY_READS
-from hostwright.fleet import PROJECT
+from tests.places import PROJECT
 
 CALL = """
 import sys

@@ -25,7 +25,7 @@ from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import changes
 from hostwright.common.errors import HostError, Refused, Unreachable
-from hostwright.fleet import DEFAULT_INVENTORY, Members
+from hostwright.fleet import Members
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host import release
 from hostwright.plan.host.newrelease import reduced
@@ -33,6 +33,7 @@ from hostwright.plan.model import Answer, Facts, Plan
 from hostwright.plan.planning import PREFLIGHT, make_plan, removal_of
 from hostwright.transport import Output
 from hostwright.transport.root.rootshell import RootShell
+from tests.places import INVENTORY
 from tests.unit.plan.test_planning import LAYERS, OS_RELEASE, Named, facts
 from tests.unit.support.stacks import KINDS, load_stack
 
@@ -158,7 +159,7 @@ def test_what_hostwright_kept_goes_and_what_belongs_to_others_stays(tmp_path: Pa
     assert release.PATH.startswith("/var/lib/hostwright/")
 
 
-STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
+STACK = load_stack("tensorflow-2.9", [INVENTORY / "stacks"])
 
 
 def member(name: str, roles: Sequence[str] = ("base", "cuda")) -> Any:

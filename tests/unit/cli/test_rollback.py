@@ -21,7 +21,7 @@ from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import changes
 from hostwright.common.errors import HostError, InputError, Refused, Unreachable
-from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member, Members
+from hostwright.fleet import Fleet, Member, Members
 from hostwright.plan.host.newrelease import renewed
 from hostwright.plan.host.release import FORMERS, RELEASE, Run
 from hostwright.plan.model import Answer, Facts
@@ -29,10 +29,11 @@ from hostwright.plan.planning import HostPlan
 from hostwright.stack import stackstore
 from hostwright.stack.stack import Stack
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
+from tests.places import INVENTORY
 from tests.unit.support.rebuilds import plan
 from tests.unit.support.stacks import KINDS, load_stack, with_values
 
-STACKS = (DEFAULT_INVENTORY / "stacks",)
+STACKS = (INVENTORY / "stacks",)
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 OLD, NEW, OTHER = (load_stack(name, STACKS) for name in ("tensorflow-2.9", "tensorflow-2.9.3", "tensorflow-2.10"))
 

@@ -12,9 +12,10 @@ from hostwright.cli.arguments import Selection
 from hostwright.cli.verbs.init import init
 from hostwright.cli.verbs.stacks import stacks
 from hostwright.cli.views.stacks import stack_view
-from hostwright.fleet import DEFAULT_INVENTORY, Fleet
+from hostwright.fleet import Fleet
 from hostwright.plan.roles.site import Site
 from hostwright.plan.stacklist import ListedStack, list_stacks
+from tests.places import INVENTORY
 
 OURS = "extends: tensorflow-2.9\ndescription: ours\ndistributions: {ubuntu: ['20.04'], debian: []}\n"
 
@@ -39,7 +40,7 @@ def text_of(listed: ListedStack, width: int = 80) -> str:
 
 
 def standard(name: str) -> ListedStack:
-    (found,) = (one for one in Fleet.load(DEFAULT_INVENTORY).stacks() if one.name == name)
+    (found,) = (one for one in Fleet.load(INVENTORY).stacks() if one.name == name)
     return found
 
 

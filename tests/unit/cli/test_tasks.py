@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hostwright.fleet import PROJECT
+from tests.places import PROJECT
 
 #: verb → option → its kind, its default, and whether it stands without a flag: scripts of users rely on them
 VERBS = json.loads((Path(__file__).parent / "verbs.json").read_text("utf-8"))

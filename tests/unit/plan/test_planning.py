@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host.hostfacts import AVX, OS_RELEASE, PCI, PYTHONS, UNAME
 from hostwright.plan.model import Answer, Change, Facts, Probe, Step
@@ -12,9 +11,10 @@ from hostwright.plan.planning import PREFLIGHT, at_work, desire, disturbing, mak
 from hostwright.plan.roles.role import Wanted, discover
 from hostwright.stack.rules import HostFacts, check_host
 from hostwright.standard.roles.driver.states.gpu_use import HOLDERS
+from tests.places import INVENTORY
 from tests.unit.support.stacks import RULES, load_stack, with_values
 
-STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
+STACK = load_stack("tensorflow-2.9", [INVENTORY / "stacks"])
 FITS = {
     OS_RELEASE: "ID=ubuntu\nVERSION_ID=20.04\n",
     UNAME: "5.4.0-150-generic x86_64\n",

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host.newrelease import desired_sha256, former_name, renewed, state_sha256, write_script
 from hostwright.plan.host.release import FORMER, FORMERS, RELEASE, Run, about, digest_of, formers, read
 from hostwright.plan.model import Answer, Facts
 from hostwright.resources.files.files import File, Link
+from tests.places import INVENTORY
 from tests.unit.support.stacks import load_stack, with_values
 
-STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
+STACK = load_stack("tensorflow-2.9", [INVENTORY / "stacks"])
 RUN = Run("run-1", "ada@desk", "2026-11-21T08:00:00Z", "abc123")
 CUDA = DesiredRole("cuda", (), (Link("/usr/local/cuda", "/usr/local/cuda-11.2"),))
 MOTD = DesiredRole("motd", (), (File("/etc/motd", "hello\n"),))

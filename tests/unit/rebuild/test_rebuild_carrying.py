@@ -18,7 +18,7 @@ from hostwright.apply.events import Phase as PhaseEnded
 from hostwright.apply.host.outcome import Settings
 from hostwright.apply.locking import locallocks
 from hostwright.common.errors import ArtifactError, HostError, HostwrightError, Refused, StepFailed, Stopped
-from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
+from hostwright.fleet import Fleet, Member
 from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import jobs, locks
 from hostwright.plan.host.occupancy import standard_occupancies
@@ -35,6 +35,7 @@ from hostwright.rebuild.ways.looking import Looked, Ways
 from hostwright.standard.roles.driver.states.gpu_use import HOLDERS
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.verify.verdict import Check
+from tests.places import INVENTORY
 from tests.unit.support.rebuilds import answers, finding, silent, xid
 
 GOOD, BAD = Check("driver", "c", "it works", True, 0.1, ""), Check("driver", "c", "it works", False, 0.1, "no")
@@ -143,7 +144,7 @@ def start(member: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
             check=check,
             history=(),
             root=tmp_path,
-            inventory=DEFAULT_INVENTORY,
+            inventory=INVENTORY,
         )  # fmt: skip
         one = HostRebuild(tools, begin)
         return one.carry_out(one.diagnose())
@@ -253,7 +254,7 @@ def test_the_same_xid_after_two_power_cycles_is_the_hardwares(start):
 def test_a_silent_host_without_help_is_kept_locked_on_this_machine(start, tmp_path: Path):
     world = World([silent(power=None)])
     record = start(world, bmc=False)
-    lock = locallocks.get(tmp_path, DEFAULT_INVENTORY, "gpu07")
+    lock = locallocks.get(tmp_path, INVENTORY, "gpu07")
     assert record.outcome == "handed over"
     assert lock is not None
     assert "does not answer" in lock.reason
@@ -266,7 +267,7 @@ def test_an_installation_that_fails_locks_and_looks_no_further(start, tmp_path: 
     record = start(world, "reinstall")
     assert (record.outcome, record.ways, world.done) == ("failed", ("reinstall",), ["before the install", "install"])
     assert record.sentence.startswith("it never ended; the host is locked on this machine")
-    assert locallocks.get(tmp_path, DEFAULT_INVENTORY, "gpu07") is not None
+    assert locallocks.get(tmp_path, INVENTORY, "gpu07") is not None
 
 
 def test_a_locked_host_is_not_touched(start):
@@ -312,7 +313,7 @@ def test_work_on_a_gpu_is_not_ended_unasked(start, looks: Diagnosis, begin, tmp_
     record = start(world, begin)
     assert (record.outcome, record.ways, world.done) == ("failed", (), [])
     assert "python (4711)" in record.sentence
-    assert locallocks.get(tmp_path, DEFAULT_INVENTORY, "gpu07") is None
+    assert locallocks.get(tmp_path, INVENTORY, "gpu07") is None
 
 
 def test_with_drain_work_is_awaited_before_the_power_is_cut(start, monkeypatch: pytest.MonkeyPatch):
@@ -347,7 +348,7 @@ def test_what_forbids_an_installation_locks_nobody_out(start, tmp_path: Path):
     )
     record = start(world, "reinstall")
     assert (record.outcome, record.sentence) == ("failed", "the port is in use")
-    assert locallocks.get(tmp_path, DEFAULT_INVENTORY, "gpu07") is None
+    assert locallocks.get(tmp_path, INVENTORY, "gpu07") is None
 
 
 def test_an_order_that_the_bmc_does_not_carry_out_ends_it_with_a_lock(start, tmp_path: Path):
@@ -363,14 +364,14 @@ def test_a_host_that_is_lost_while_it_is_worked_on_is_not_locked(start, tmp_path
     record = start(world)
     assert (record.outcome, record.ways, world.done) == ("failed", ("repair",), ["provision"])
     assert "run the same command again" in record.sentence
-    assert locallocks.get(tmp_path, DEFAULT_INVENTORY, "gpu07") is None
+    assert locallocks.get(tmp_path, INVENTORY, "gpu07") is None
 
 
 def test_after_an_installation_its_provisioning_is_no_reason_for_a_lock(start, tmp_path: Path):
     world = World([silent(can_reinstall="redfish")], fails={"provision": [failed("no mirror answers")]})
     record = start(world, "reinstall")
     assert (record.outcome, record.sentence) == ("failed", "no mirror answers")
-    assert locallocks.get(tmp_path, DEFAULT_INVENTORY, "gpu07") is None
+    assert locallocks.get(tmp_path, INVENTORY, "gpu07") is None
 
 
 def test_a_host_that_waited_for_its_turn_is_looked_at_again(start, monkeypatch: pytest.MonkeyPatch):

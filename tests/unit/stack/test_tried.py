@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from hostwright.common.errors import InputError
-from hostwright.fleet import PROJECT
 from hostwright.plan.model import Refusal
 from hostwright.plan.roles.role import discover
 from hostwright.stack.stackfile import stack_names
 from hostwright.stack.tried import TRIED_FILE, Trial, by_release, cells, read_trials, trials_text
+from tests.places import PROJECT
 from tests.unit.support.planned import plan_of, planned_trials, releases
 from tests.unit.support.stacks import STACKS, load_stack, with_values
 from tests.unit.support.standard import members

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hostwright.fleet import PROJECT
+from tests.places import PROJECT
 
 _PAGES = tuple(sorted(f"docs/{path.name}" for path in PROJECT.glob("docs/*.md")))
 NAMES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", *_PAGES)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import yaml
 
-from hostwright.fleet import DEFAULT_INVENTORY, Fleet, Member
+from hostwright.fleet import Fleet, Member
 from hostwright.stack.stackfile import stack_names
+from tests.places import INVENTORY
 
 #: what the roles yield only where it is asked for
 SWITCHED = {
@@ -22,7 +23,7 @@ SWITCHED = {
 @cache
 def members() -> tuple[Member, ...]:
     """The hosts; their names are those of their stacks, and ``switched``."""
-    names = [name for name in stack_names([DEFAULT_INVENTORY / "stacks"]) if not name.startswith("lab")]
+    names = [name for name in stack_names([INVENTORY / "stacks"]) if not name.startswith("lab")]
     hosts: dict[str, dict[str, object]] = {name: {"stack": name} for name in names}
     hosts["switched"] = SWITCHED
     with tempfile.TemporaryDirectory() as folder:

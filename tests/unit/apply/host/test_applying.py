@@ -16,7 +16,6 @@ from hostwright.apply.host.outcome import Settings
 from hostwright.apply.jobs import scripting
 from hostwright.common.errors import Locked, NotConverged, Refused, SeveralFailed, StepFailed, Stopped, Unreachable
 from hostwright.common.quoting import sh
-from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.plan import desired
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host import drained as hostdrained
@@ -27,11 +26,12 @@ from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Reboo
 from hostwright.resources import originals
 from hostwright.transport import Output
 from hostwright.transport.root.rootshell import RootShell
+from tests.places import INVENTORY
 from tests.unit.support.hostjobs import altered
 from tests.unit.support.known import KNOWN
 from tests.unit.support.stacks import load_stack
 
-STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
+STACK = load_stack("tensorflow-2.9", [INVENTORY / "stacks"])
 
 
 @dataclass(frozen=True)

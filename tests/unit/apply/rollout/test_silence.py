@@ -16,15 +16,15 @@ from hostwright.apply.host.outcome import Settings
 from hostwright.apply.jobs.scripting import Progress
 from hostwright.apply.rollout.silence import AGAIN_AFTER_S, CONTACT, NAMED_AFTER_S, TICKS, Silence
 from hostwright.common.errors import HostError
-from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.plan.desired import Desired
 from hostwright.plan.host.release import Run
 from hostwright.plan.model import Plan
 from hostwright.transport.root.rootshell import RootShell
+from tests.places import INVENTORY
 from tests.unit.support.stacks import load_stack
 
 PLAN = Plan("gpu01", "tensorflow-2.9")
-STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
+STACK = load_stack("tensorflow-2.9", [INVENTORY / "stacks"])
 
 
 class World:

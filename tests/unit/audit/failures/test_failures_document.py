@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hostwright.audit.failures.document import alternatives, document, how_seen
 from hostwright.audit.failures.rule import DOCUMENT, FailureRule, Sign
-from hostwright.fleet import PROJECT
+from tests.places import PROJECT
 from tests.unit.support.documents import anchors, text_of
 from tests.unit.support.known import KNOWN, RULES, SIGNED
 

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostwright.fleet import DEFAULT_INVENTORY
 from hostwright.plan.model import Answer, Facts, Probe, Resource
 from hostwright.plan.planning import desire, make_plan, removal_of
 from hostwright.plan.roles.role import Wanted, discover
 from hostwright.standard.roles.cuda import Cuda
+from tests.places import INVENTORY
 from tests.unit.support.stacks import load_stack
 
-STACK = load_stack("tensorflow-2.9", [DEFAULT_INVENTORY / "stacks"])
+STACK = load_stack("tensorflow-2.9", [INVENTORY / "stacks"])
 DESIRED = desire("gpu01", Wanted(STACK), [(role, role.variables()) for role in discover()])
 ODD = [
     one

@@ -1,0 +1,8 @@
+"""Where the checkout lies whose tests these are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1]
+INVENTORY = PROJECT / "inventory"  #: of the sample site that the repository is
