@@ -210,6 +210,14 @@ class Plan:
 
     A plan is a pure function of the host's facts, so a saved plan is stale exactly when the plan made of fresh facts
     is not equal to it. What comes and goes (running work, locks) stands beside it, in ``planning.HostPlan``.
+
+    >>> change = Change("file /etc/motd", "absent", "644 root root", (Step("touch /etc/motd"),))
+    >>> reboot = Reboot("kernel", "5.4.0", "5.15.0", "5.15.0 is installed")
+    >>> plan = Plan("gpu01", "house", (RolePlan("base", (), (change, reboot)),))
+    >>> plan.empty, plan.reboot, plan.disturbs
+    (False, '5.15.0 is installed', 'reboots the host')
+    >>> Plan.from_json(plan.to_json()) == plan
+    True
     """
 
     host: str

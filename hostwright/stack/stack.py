@@ -138,7 +138,22 @@ class StackHead(StackPart):
 
 
 class Stack(StackHead):
-    """All versions and files of one stack: what every stack says, and the sections of its roles."""
+    """All versions and files of one stack: what every stack says, and the sections of its roles.
+
+    >>> class ToolSection(Section):
+    ...     archive: Annotated[str, ArtifactName]
+    >>> stack = Stack(
+    ...     name="house",
+    ...     distributions={"debian": ("12",)},
+    ...     roles=("base", "tool"),
+    ...     artifacts={"tool": {"file": "tool-1.2.tgz"}, "other": {"file": "other.deb"}},
+    ...     sections={"tool": ToolSection(archive="tool")},
+    ... )
+    >>> stack.section(ToolSection).archive
+    'tool'
+    >>> [artifact.file for artifact in stack.used_by(["base", "tool"])], stack.used_by(["base"])
+    (['tool-1.2.tgz'], ())
+    """
 
     sections: Mapping[str, SerializeAsAny[Section]] = {}
 

@@ -147,7 +147,20 @@ def role(
     ``needs`` are roles without which it cannot be on a host, ``after`` others that go before it (``EVERY``: all that
     are there): none, or those of the role that it ``extends``. The role's name is the function's; the type of its
     variables is read from the first parameter's annotation, which must be a frozen dataclass whose fields all have
-    defaults.
+    defaults. Raises ``TypeError`` for another annotation.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True, slots=True)
+    ... class Motd:
+    ...     text: str = "welcome"
+    >>> @role(needs=["base"])
+    ... def motd(v: Motd, host: Wanted) -> Iterator[Resource]:
+    ...     '''The text that people read when they log in.'''
+    ...     yield from ()
+    >>> motd.name, motd.needs, motd.summary
+    ('motd', ('base',), 'The text that people read when they log in.')
+    >>> motd.variables()
+    Motd(text='welcome')
     """
 
     def decorate(function: Callable[[V, Wanted], Iterator[Resource]]) -> Role:

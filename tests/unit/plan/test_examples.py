@@ -1,0 +1,18 @@
+"""The examples in docstrings of plans, roles and stacks are run."""
+
+from __future__ import annotations
+
+import doctest
+from types import ModuleType
+
+import pytest
+
+from hostwright.plan import model, state_identity
+from hostwright.plan.roles import role
+from hostwright.stack import stack, versions
+
+
+@pytest.mark.parametrize("module", [model, state_identity, role, stack, versions], ids=lambda module: module.__name__)
+def test_the_examples_of_a_module_run(module: ModuleType) -> None:
+    ran = doctest.testmod(module)
+    assert (ran.failed, ran.attempted > 0) == (0, True)
