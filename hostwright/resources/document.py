@@ -16,7 +16,7 @@ from typing import Any
 
 import hostwright.resources as package
 from hostwright.common.text import markdown
-from hostwright.plan.member import PROJECT
+from hostwright.plan.roles.site import STANDARD
 from hostwright.resources.catalogue import CatalogueEntry, default_of, entries
 
 DOCUMENT = "docs/resources.md"
@@ -52,7 +52,7 @@ def document(found: Iterable[CatalogueEntry]) -> str:
 
 def main() -> None:
     """Write the page."""
-    (PROJECT / DOCUMENT).write_text(document(entries()), "utf-8")
+    (STANDARD.parents[1] / DOCUMENT).write_text(document(entries()), "utf-8")
 
 
 def _parts(found: tuple[CatalogueEntry, ...]) -> Iterator[str]:
