@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.fleet import PROJECT
 from hostwright.plan.model import Answer, Deferred, Facts, Planned, Probe, Reboot, Refusal, Resource
 from hostwright.plan.roles.meanings import meanings
 from hostwright.plan.testing import plan_text
 from hostwright.resources.catalogue import CatalogueEntry, entries, modules
 from hostwright.resources.document import DOCUMENT, document
+from tests.places import PROJECT
 from tests.unit.support.documents import anchors, text_of
 
 ENTRIES = entries()
