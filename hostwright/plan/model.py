@@ -200,7 +200,7 @@ class RolePlan:
     @property
     def artifacts(self) -> tuple[str, ...]:
         """The names of the stack's files that it takes, each once."""
-        found = (one.artifacts for one in self.changes if isinstance(one, Change | Deferred))
+        found = (planned.artifacts for planned in self.changes if isinstance(planned, Change | Deferred))
         return tuple(dict.fromkeys(name for names in found for name in names))
 
 
@@ -242,23 +242,23 @@ class Plan:
     @property
     def refusals(self) -> tuple[str, ...]:
         """Why the host must not be touched, if so."""
-        return tuple(one.sentence for one in self.changes if isinstance(one, Refusal))
+        return tuple(planned.sentence for planned in self.changes if isinstance(planned, Refusal))
 
     @property
     def reboot(self) -> str:
         """The reasons for a reboot, joined; empty when none is wanted."""
-        return "; ".join(dict.fromkeys(one.reason for one in self.changes if isinstance(one, Reboot)))
+        return "; ".join(dict.fromkeys(planned.reason for planned in self.changes if isinstance(planned, Reboot)))
 
     @property
     def disturbs(self) -> str:
         """What applying this plan does to running work, a reboot included; empty when nobody notices."""
-        reasons = [one.disturbs for one in self.changes if isinstance(one, Change) and one.disturbs]
+        reasons = [planned.disturbs for planned in self.changes if isinstance(planned, Change) and planned.disturbs]
         return "; ".join(dict.fromkeys([*reasons, *(["reboots the host"] if self.reboot else [])]))
 
     def without_reboots(self) -> Plan:
         """The plan of a host that must not be rebooted: what is left to be applied to it."""
         kept = (
-            replace(role, changes=tuple(one for one in role.changes if not isinstance(one, Reboot)))
+            replace(role, changes=tuple(planned for planned in role.changes if not isinstance(planned, Reboot)))
             for role in self.roles
         )
         return replace(self, roles=tuple(kept))

@@ -107,7 +107,7 @@ def make_plan(desired: Desired, facts: Facts) -> Plan:
 def disturbing(desired: Desired, facts: Facts) -> tuple[Resource, ...]:
     """The states whose change would hit work that only they know of (``HasUsers``)."""
     resources = (resource for role in desired.roles for resource in role.resources)
-    return tuple(one for one in resources if _hit(one, facts))
+    return tuple(resource for resource in resources if _hit(resource, facts))
 
 
 def at_work(desired: Desired, resources: Iterable[Resource], facts: Facts) -> AtWork:
@@ -116,7 +116,8 @@ def at_work(desired: Desired, resources: Iterable[Resource], facts: Facts) -> At
     Reads the probes of the host's occupancy and the states' own.
     """
     return AtWork(
-        desired.occupancy.users(facts), tuple(dict.fromkeys(name for one in resources for name in _hit(one, facts)))
+        desired.occupancy.users(facts),
+        tuple(dict.fromkeys(name for resource in resources for name in _hit(resource, facts))),
     )
 
 
@@ -135,7 +136,7 @@ def notes_on(facts: Facts, now: datetime | None) -> tuple[str, ...]:
     if lock is not None and now is not None and lock.expired(now):
         lock = None
     found = (lock, locks.run_lock(facts), hostdrained.drained(facts))
-    return tuple(str(one) for one in found if one is not None)
+    return tuple(str(note) for note in found if note is not None)
 
 
 def off_roles(desired: Desired, facts: Facts) -> tuple[str, ...]:
@@ -169,7 +170,7 @@ def _plan_role(role: DesiredRole, needs: tuple[str, ...], facts: Facts) -> RoleP
 
 def _refusals(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
     found = check_host(desired.stack, read_host(facts), desired.rules, {role.name for role in desired.roles})
-    return tuple(Refusal(one.rule, "does not fit", "fits", one.rule, str(one)) for one in found)
+    return tuple(Refusal(misfit.rule, "does not fit", "fits", misfit.rule, str(misfit)) for misfit in found)
 
 
 def _record_refused(facts: Facts) -> tuple[Refusal, ...]:

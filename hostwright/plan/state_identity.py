@@ -40,9 +40,9 @@ def kind_of(state: type) -> str:
 def identity_fields(state: type) -> Iterator[tuple[str, dataclasses.Field[Any]]]:
     """The fields of a class of states that are part of the state, each with its name in the identity."""
     for field in dataclasses.fields(state):
-        said = field.metadata.get("identity", True)
-        if said is not False:
-            yield said if isinstance(said, str) else field.name, field
+        name = field.metadata.get("identity", True)
+        if name is not False:
+            yield name if isinstance(name, str) else field.name, field
 
 
 def identity_of(value: Any) -> Any:
@@ -53,7 +53,7 @@ def identity_of(value: Any) -> Any:
     if isinstance(value, Artifact):
         return {"file": value.file, "sha256": value.sha256, "size": value.size}
     if isinstance(value, tuple):
-        return [identity_of(one) for one in value]
+        return [identity_of(item) for item in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {"kind": kind_of(type(value)), "fields": _fields(value)}
     raise TypeError(

@@ -119,7 +119,9 @@ class _Others:
 @lru_cache(maxsize=256)  # a fleet has few kinds of hosts, and to go through all combinations takes 5 ms
 def _nearest_fit(roles: tuple[RoleRules, ...], wanted: tuple[tuple[str, str], ...], others: _Others) -> str:
     before, parts = dict(wanted), dict(others.parts)
-    choices = sorted((one for role in roles for one in role.choices if one.name in before), key=lambda one: one.rank)
+    choices = sorted(
+        (choice for role in roles for choice in role.choices if choice.name in before), key=lambda choice: choice.rank
+    )
     search = _Search(tuple(choices), before, tuple(rule for role in roles for rule in role.rules))
     best, ending = search.best(parts), ""
     for ground in (ground for role in roles for ground in role.grounds if ground.fact in parts):
@@ -149,12 +151,12 @@ class _Search:
             yield chosen
             return
         choice = self.choices[len(chosen)]
-        later = {one.name for one in self.choices[len(chosen) + 1 :]}
+        later = {choice.name for choice in self.choices[len(chosen) + 1 :]}
         ripe = [rule for rule in self.rules if choice.name in names_of(rule) and later.isdisjoint(names_of(rule))]
         for release in dict.fromkeys((self.wanted[choice.name], *choice.versions)):
-            one = {**chosen, choice.name: release}
-            if next(misfits(ripe, {**parts, **one}), None) is None:
-                yield from self._fitting(one, parts)
+            combination = {**chosen, choice.name: release}
+            if next(misfits(ripe, {**parts, **combination}), None) is None:
+                yield from self._fitting(combination, parts)
 
     def _changed(self, one: Combination) -> list[Choice]:
         return [choice for choice in self.choices if one[choice.name] != self.wanted[choice.name]]
@@ -171,8 +173,10 @@ class _Search:
         changed = self._changed(best)
         if not changed:
             return self._names(best, self.choices)
-        news = ", ".join(f"{one.title} {best[one.name]} instead of {self.wanted[one.name]}" for one in changed)
-        rest = self._names(best, [one for one in self.choices if one not in changed])
+        news = ", ".join(
+            f"{choice.title} {best[choice.name]} instead of {self.wanted[choice.name]}" for choice in changed
+        )
+        rest = self._names(best, [choice for choice in self.choices if choice not in changed])
         return f"{news} (with {rest})" if rest else news
 
     @staticmethod

@@ -37,11 +37,11 @@ class HostFacts:
 
     def parts(self) -> dict[str, Any]:
         """What is known, by name."""
-        found = {one.name: getattr(self, one.name) for one in fields(self)}
+        found = {fact.name: getattr(self, fact.name) for fact in fields(self)}
         return {name: value for name, value in found.items() if value is not None and value != ()}
 
 
-_FACTS = frozenset(one.name for one in fields(HostFacts))
+_FACTS = frozenset(fact.name for fact in fields(HostFacts))
 
 
 def check_stack(stack: Stack, roles: Sequence[RoleRules]) -> list[Misfit]:
@@ -49,7 +49,12 @@ def check_stack(stack: Stack, roles: Sequence[RoleRules]) -> list[Misfit]:
     parts = _parts(stack, roles)
     rules = [rule for role in roles for rule in role.rules]
     combinations = _combinations(stack, roles)
-    found = {one.sentence: one for rule in rules for way in combinations for one in misfits([rule], {**parts, **way})}
+    found = {
+        misfit.sentence: misfit
+        for rule in rules
+        for way in combinations
+        for misfit in misfits([rule], {**parts, **way})
+    }
     wanted = _first_that_fits(stack, roles)
     return [_with_nearest(misfit, roles, wanted, parts) for misfit in found.values()]
 
@@ -94,7 +99,7 @@ def _combinations(stack: Stack, roles: Iterable[RoleRules]) -> list[Combination]
         if role.role in stack.sections
         for choice in role.choices
     }
-    return [dict(zip(given, one, strict=True)) for one in product(*given.values())]
+    return [dict(zip(given, versions, strict=True)) for versions in product(*given.values())]
 
 
 def _first_that_fits(stack: Stack, roles: Sequence[RoleRules]) -> Combination:
@@ -108,7 +113,7 @@ def distribution_is_of_the_stack(distribution: str, version: str, stack: Stack) 
     """The stack is made for the host's distribution."""
     if version in stack.distributions.get(distribution, ()):
         return None
-    supported = ", ".join(f"{name} {one}" for name, all_of in stack.distributions.items() for one in all_of)
+    supported = ", ".join(f"{name} {release}" for name, releases in stack.distributions.items() for release in releases)
     sentence = f"{distribution} {version} is not a distribution that the stack {stack.name} is made for"
     return Misfit("distribution", sentence, "distributions of the stack", supported or "none")
 

@@ -166,7 +166,7 @@ class Stack(StackHead):
 
     def find(self, kind: type[S]) -> S | None:
         """The section of that kind, ``None`` where the stack has none."""
-        return next((one for one in self.sections.values() if isinstance(one, kind)), None)
+        return next((section for section in self.sections.values() if isinstance(section, kind)), None)
 
     def artifact(self, name: str) -> Artifact:
         """The artifact of that name; an unknown one is an ``InputError`` with the nearest."""
@@ -187,7 +187,7 @@ class Stack(StackHead):
 
     def versions(self) -> dict[str, str]:
         """The version of each part of the stack."""
-        return {name: version for one in self.sections.values() for name, version in one.versions().items()}
+        return {name: version for section in self.sections.values() for name, version in section.versions().items()}
 
     def digest(self) -> str:
         """A sha256 over all that the stack says but addresses; see ``stackdata``."""

@@ -29,8 +29,8 @@ def plain(stack: BaseModel) -> dict[str, Any]:
 def digest_of(data: Mapping[str, Any]) -> str:
     """The digest of a stack's plain data. The order of keys is no part of it, nor is any address of a file, nor which
     roles a host has that names none: that says its record."""
-    said = {key: value for key, value in data.items() if key not in {"description", "roles"}}
-    said["artifacts"] = {
+    kept = {key: value for key, value in data.items() if key not in {"description", "roles"}}
+    kept["artifacts"] = {
         name: {key: one[key] for key in one if key != "urls"} for name, one in data["artifacts"].items()
     }
-    return hash_of({"schema": SCHEMA, "stack": said})
+    return hash_of({"schema": SCHEMA, "stack": kept})

@@ -108,8 +108,10 @@ def trials_text(trials: Iterable[Trial]) -> str:
     found: dict[tuple[object, ...], Trial] = {}
     for trial in trials:
         found[trial.key] = found[trial.key].merged(trial) if trial.key in found else trial
-    left = [one for one in found.values() if not any(more.covers(one) for more in found.values() if more is not one)]
-    lines = (json.dumps(one.model_dump(mode="json")) for one in sorted(left, key=lambda one: str(one.key)))
+    left = [
+        trial for trial in found.values() if not any(more.covers(trial) for more in found.values() if more is not trial)
+    ]
+    lines = (json.dumps(trial.model_dump(mode="json")) for trial in sorted(left, key=lambda trial: str(trial.key)))
     return "[\n" + ",\n".join(f" {line}" for line in lines) + "\n]\n"
 
 
@@ -127,7 +129,11 @@ def cells(stack: Stack, trials: Sequence[Trial]) -> tuple[TriedRole, ...]:
 
 
 def _of(trials: Sequence[Trial], distribution: str, release: str, role: str) -> tuple[Trial, ...]:
-    found = [one for one in trials if (one.distribution, one.release) == (distribution, release) and role in one.roles]
+    found = [
+        trial
+        for trial in trials
+        if (trial.distribution, trial.release) == (distribution, release) and role in trial.roles
+    ]
     return tuple(sorted(found, key=lambda one: one.state != "tried"))
 
 

@@ -51,7 +51,7 @@ def pci_devices(facts: Facts) -> tuple[PciDevice, ...]:
 
 def display_controllers(facts: Facts) -> tuple[PciDevice, ...]:
     """The cards that compute or draw: VGA (0x0300) and 3D (0x0302) controllers."""
-    return tuple(one for one in pci_devices(facts) if one.kind >> 8 in {0x0300, 0x0302})
+    return tuple(device for device in pci_devices(facts) if device.kind >> 8 in {0x0300, 0x0302})
 
 
 def pythons(facts: Facts) -> dict[str, str]:
@@ -79,7 +79,7 @@ def read_host(facts: Facts) -> HostFacts:
         version=release.get("VERSION_ID", release.get("VERSION_CODENAME", "unknown")),
         kernel=kernel,
         machine=machine,
-        gpus=tuple((one.vendor, one.device) for one in display_controllers(facts)),
+        gpus=tuple((card.vendor, card.device) for card in display_controllers(facts)),
         avx=facts[AVX].ok,
         pythons=tuple(sorted(pythons(facts))),
         memory_bytes=memory_bytes(facts),

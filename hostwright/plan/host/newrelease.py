@@ -30,7 +30,7 @@ STATE_DIGITS = 16  #: of a state's hash that are kept
 
 def desired_sha256(role: DesiredRole) -> str:
     """A hash of all that a role wants of a host; equal states give equal hashes everywhere, in later versions too."""
-    return hash_of([identity_of(one) for one in role.resources])
+    return hash_of([identity_of(resource) for resource in role.resources])
 
 
 def state_sha256(resource: Resource) -> str:
@@ -50,7 +50,7 @@ def renewed(desired: Desired, before: Mapping[str, Any], run: Run) -> dict[str, 
     told = same and schema_of(before) == SCHEMA and digest_of(before) == stack.digest()
     if told and all(kept.get(name, {}).get("desired") == sha256 for name, sha256 in now.items()):
         return None
-    states = {role.name: [state_sha256(one) for one in role.resources] for role in desired.roles}
+    states = {role.name: [state_sha256(resource) for resource in role.resources] for role in desired.roles}
     entry = {"run": run.id, "at": run.at}
     roles = {
         **kept,

@@ -36,11 +36,11 @@ class Occupancies:
     @property
     def probes(self) -> tuple[Probe, ...]:
         """What a change that disturbs running work must know."""
-        return ordered(probe for one in self.each for probe in one.probes)
+        return ordered(probe for kind in self.each for probe in kind.probes)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
         """Who uses an accelerator, each once. Reads ``probes``."""
-        return tuple(dict.fromkeys(name for one in self.each for name in one.users(facts)))
+        return tuple(dict.fromkeys(name for kind in self.each for name in kind.users(facts)))
 
 
 def occupancies_of(roles: Iterable[Role]) -> Occupancies:

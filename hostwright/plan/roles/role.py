@@ -130,10 +130,11 @@ class Role:
         module = self.part("section")
         if module is None:
             return None
-        kinds = {one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Section)} - {Section}
-        own = [one for one in kinds if one.__module__ == module.__name__] or list(kinds)  # else that of another role
+        classes = {value for value in vars(module).values() if isinstance(value, type)} - {Section}
+        kinds = {kind for kind in classes if issubclass(kind, Section)}
+        own = [kind for kind in kinds if kind.__module__ == module.__name__] or list(kinds)  # else that of another role
         if len(own) != 1:
-            found = ", ".join(sorted(one.__name__ for one in own)) or "none"
+            found = ", ".join(sorted(kind.__name__ for kind in own)) or "none"
             place = f"roles/{self.name}/section.py"
             raise InputError(f"expected one class that derives from Section, found {found}", place)
         return own[0]
@@ -204,7 +205,7 @@ def discover(*packages: str) -> tuple[Role, ...]:
         for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
             module = _import(f"{package}.{info.name}")
             here = (value for value in vars(module).values() if isinstance(value, Role))
-            found.update({one.name: one for one in here if one.function.__module__ == module.__name__})
+            found.update({role.name: role for role in here if role.function.__module__ == module.__name__})
     return in_order(found)
 
 
@@ -230,7 +231,7 @@ def place_of(error: BaseException, folder: str) -> str:
     """File and line of what an error is about: the last below ``folder`` (a folder or a file), else that itself."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
-    frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename.startswith(folder)]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(folder)]
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else folder
 
 
@@ -254,7 +255,7 @@ def in_order(roles: Mapping[str, Role], named: Sequence[str] = ()) -> tuple[Role
         for need in one.needs:
             if need not in roles:
                 raise InputError(f"role {one.name} needs {need}, but there is no such role", f"roles/{one.name}/")
-    before = {name: [one for one in names if one in roles] for name, names in goes_before(roles.values()).items()}
+    before = {name: [other for other in names if other in roles] for name, names in goes_before(roles.values()).items()}
     try:
         return tuple(roles[name] for name in in_sequence(before, named))
     except CycleError as error:

@@ -187,8 +187,8 @@ class _Run:
         found = sha256_of(part)
         if wanted is not None and found != wanted:
             discard(part)
-            said = "the stack says" if read_pins(self._lock).get(artifact.name) is None else f"{self._lock} says"
-            raise ArtifactError(f"{origin}: the file has the sha256 {found}, and {said} {wanted}; it was removed")
+            source = "the stack says" if read_pins(self._lock).get(artifact.name) is None else f"{self._lock} says"
+            raise ArtifactError(f"{origin}: the file has the sha256 {found}, and {source} {wanted}; it was removed")
         return found
 
     def _done(
