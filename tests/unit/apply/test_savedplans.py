@@ -44,6 +44,13 @@ def test_a_saved_plan_is_read_back_whole(tmp_path: Path):
     assert plan == PLAN
 
 
+def test_a_plan_saved_with_who_was_at_work_is_that_plan(tmp_path: Path):
+    """Files of this schema held that too, before it stood beside the plan."""
+    document = json.loads(text_of(PLAN))
+    document["plans"]["gpu01"] |= {"busy": ["python3 (7)"], "notes": ["locked by ann"]}
+    assert read(save(tmp_path, json.dumps(document))) == {"gpu01": PLAN}
+
+
 def test_what_plan_saves_is_what_provision_reads(tmp_path: Path):
     other = replace(PLAN, host="gpu02", roles=())
     savedplans.save(tmp_path / "plan.json", (PLAN, other))
