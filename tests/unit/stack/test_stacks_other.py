@@ -208,7 +208,8 @@ def test_a_patch_of_tensorflow_is_a_venv_beside_and_the_one_before_stays() -> No
     assert change.have == homes["3.9"]
     assert change.want.startswith("tensorflow==2.9.3 and")
     assert homes["3.9"] not in scripts([change]), "the venv before is neither built nor removed"
-    assert "old=$(readlink -- /opt/tensorflow-2.9" in scripts([change])
+    assert "path=/opt/tensorflow-2.9\n" in scripts([change])
+    assert 'old=$(readlink -- "$path"' in scripts([change])
 
 
 def test_another_toolkit_comes_beside_and_wins() -> None:
