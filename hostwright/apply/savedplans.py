@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,7 +31,9 @@ class _SavedPlans:
     plans: dict[str, Plan]
 
 
-_FILE = TypeAdapter(_SavedPlans)
+@cache
+def _file_adapter() -> TypeAdapter[_SavedPlans]:
+    return TypeAdapter(_SavedPlans)
 
 
 def save(path: Path, plans: Iterable[Plan]) -> None:
@@ -49,7 +52,7 @@ def load(path: Path) -> dict[str, Plan]:
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", str(path)) from error
     try:
-        return _FILE.validate_json(text, strict=True).plans
+        return _file_adapter().validate_json(text, strict=True).plans
     except ValidationError as error:
         fault = _fault(json_object(text.decode("utf-8", errors="replace")) or {})
         raise InputError(f"{fault}: {AGAIN}", str(path)) from error

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -35,7 +36,9 @@ class _Kept(BaseModel):
     stack: dict[str, Any]
 
 
-_KEPT = TypeAdapter(_Kept)
+@cache
+def _kept_adapter() -> TypeAdapter[_Kept]:
+    return TypeAdapter(_Kept)
 
 
 def keep(stack: Stack, root: Path | None = None) -> str:
@@ -50,7 +53,7 @@ def keep(stack: Stack, root: Path | None = None) -> str:
         return ""
     try:
         path.parent.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
-        _write(path, _KEPT.dump_json(_Kept(stack=plain(stack)), by_alias=True).decode())
+        _write(path, _kept_adapter().dump_json(_Kept(stack=plain(stack)), by_alias=True).decode())
     except OSError as error:
         return (
             f"the stack {stack.name} cannot be kept in {path.parent} ({error.strerror}): `invoke rollback` will not "
@@ -95,7 +98,7 @@ def _newer(data: dict[str, Any]) -> bool:
 def _said(data: dict[str, Any], digest: str) -> dict[str, Any] | None:
     """The stack in a file of schema 2, as plain data; ``None`` where it is not what was written there."""
     try:
-        said = _KEPT.validate_python(data).stack
+        said = _kept_adapter().validate_python(data).stack
         return said if digest_of(said) == digest else None
     except (ValidationError, KeyError, TypeError, AttributeError):
         return None

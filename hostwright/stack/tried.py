@@ -9,6 +9,7 @@ import datetime
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Literal
@@ -72,7 +73,11 @@ class Trial(StackPart):
 
 
 _ALIKE = ("stack", "versions", "distribution", "release", "host", "stand_ins")
-_TRIALS = TypeAdapter(tuple[Trial, ...])
+
+
+@cache
+def _trials_adapter() -> TypeAdapter[tuple[Trial, ...]]:
+    return TypeAdapter(tuple[Trial, ...])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,7 @@ class TriedRole:
 def read_trials(file: Path) -> tuple[Trial, ...]:
     """The records of a file, none where there is no file. Raises ``InputError`` for one that cannot be used."""
     try:
-        return _TRIALS.validate_json(file.read_bytes())
+        return _trials_adapter().validate_json(file.read_bytes())
     except FileNotFoundError:
         return ()
     except (OSError, ValidationError) as error:

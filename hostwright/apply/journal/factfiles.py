@@ -9,6 +9,7 @@ import tempfile
 import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -39,7 +40,9 @@ class _Kept:
     at: str  #: ISO 8601
 
 
-_KEPT = TypeAdapter(_Kept)
+@cache
+def _kept_adapter() -> TypeAdapter[_Kept]:
+    return TypeAdapter(_Kept)
 
 
 def write_facts(path: Path, host: str, at: str, facts: Facts, redactor: Redactor) -> int:
@@ -75,7 +78,7 @@ def load_facts(path: Path) -> tuple[Facts, datetime]:
     """
     try:
         # Not by pydantic's own parser: a host's name may hold half of a pair of surrogates.
-        kept = _KEPT.validate_python(json.loads(gzip.decompress(path.read_bytes())))
+        kept = _kept_adapter().validate_python(json.loads(gzip.decompress(path.read_bytes())))
         at = datetime.fromisoformat(kept.at)
     except OSError as error:  # gzip's own complaint about a file that is none is one as well
         raise InputError(f"cannot be read: {error.strerror or error}", str(path)) from error

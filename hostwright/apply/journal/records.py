@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -24,7 +25,12 @@ ENDED, INTERRUPTED, CRASHED, RUNNING = "ended", "interrupted", "crashed", "runni
 #: event (a job's role, run and operator are read from it) is none of them.
 IDENTIFIERS = frozenset({"kind", "host", "at", "result", "verb", "hosts", "place", "began", "version", "how"})
 
-_HEADER = TypeAdapter(RunHeader)
+
+@cache
+def _header_adapter() -> TypeAdapter[RunHeader]:
+    return TypeAdapter(RunHeader)
+
+
 _NOT_RECORDED = (events.Waiting, events.RoleProgress)  #: they pass, and what they lead to is recorded
 
 
@@ -76,7 +82,7 @@ def header_of(record: Mapping[str, Any]) -> RunHeader:
     """The inverse of ``record_of_header``; raises ``ValueError`` for a record that is none, or is damaged."""
     if record.get("kind") != RUN_BEGAN:
         raise ValueError("not the first record of a run")
-    return _HEADER.validate_python(record)
+    return _header_adapter().validate_python(record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,9 @@ class RunEnding:
     bytes: int | None = None
 
 
-_ENDING = TypeAdapter(RunEnding)
+@cache
+def _ending_adapter() -> TypeAdapter[RunEnding]:
+    return TypeAdapter(RunEnding)
 
 
 def ending_of(record: Mapping[str, Any]) -> RunEnding | None:
@@ -102,6 +110,6 @@ def ending_of(record: Mapping[str, Any]) -> RunEnding | None:
     if record.get("kind") != RUN_ENDED:
         return None
     try:
-        return _ENDING.validate_python(record)
+        return _ending_adapter().validate_python(record)
     except ValidationError:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,10 @@ from hostwright.apply.journal.results import HOST_ENDED, parsed, results_of
 from hostwright.common.places import JOURNAL
 from hostwright.plan.model import StepResult
 
-_STEP = TypeAdapter(StepResult)
+
+@cache
+def _step_type_adapter() -> TypeAdapter[StepResult]:
+    return TypeAdapter(StepResult)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +154,7 @@ def _open(run: RoleRun, role: str) -> bool:
 
 def _step(row: Any) -> StepResult | None:
     try:
-        return _STEP.validate_python(row)
+        return _step_type_adapter().validate_python(row)
     except ValidationError:
         return None
 

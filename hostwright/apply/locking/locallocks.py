@@ -10,6 +10,7 @@ import hashlib
 import os
 import tempfile
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -22,7 +23,10 @@ from hostwright.stack.store.artifacts import locked, settle
 FOLDER = "set-aside"
 CAP_BYTES = 8 * 1024  #: ten times what our own files hold
 
-_LOCK = TypeAdapter(OperatorLock)
+
+@cache
+def _lock_adapter() -> TypeAdapter[OperatorLock]:
+    return TypeAdapter(OperatorLock)
 
 
 def put(root: Path, inventory: str | Path, lock: OperatorLock, *, now: datetime, force: bool = False) -> None:
@@ -99,7 +103,7 @@ def _read(path: Path) -> OperatorLock | None:
     """The lock in a file; ``None`` where there is no file. Raises ``InputError``."""
     try:
         with path.open("rb") as file:
-            return _LOCK.validate_json(file.read(CAP_BYTES), strict=True)
+            return _lock_adapter().validate_json(file.read(CAP_BYTES), strict=True)
     except FileNotFoundError:
         return None
     except OSError as error:

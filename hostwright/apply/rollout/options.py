@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
 from typing import Any, Self
 
 from pydantic import TypeAdapter, ValidationError
@@ -78,7 +79,9 @@ class RunOptions:
         return {name: value for name, value in given.items() if value not in ("", None, False, [])}
 
 
-_OPTIONS = TypeAdapter(RunOptions)
+@cache
+def _options_adapter() -> TypeAdapter[RunOptions]:
+    return TypeAdapter(RunOptions)
 
 
 def resume(given: RunOptions, roster: Roster) -> tuple[str, RunOptions]:
@@ -103,7 +106,7 @@ def resume(given: RunOptions, roster: Roster) -> tuple[str, RunOptions]:
             "--resume",
         )
     try:
-        former = _OPTIONS.validate_python(last.options)
+        former = _options_adapter().validate_python(last.options)
     except ValidationError as error:
         raise InputError(
             f"the record of the run {last.run} is damaged: provision without --resume", "--resume"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 from pydantic import TypeAdapter
@@ -40,7 +41,9 @@ class Item(NamedTuple):
     more: str = ""
 
 
-_CARD = TypeAdapter(tuple[str, str, str, str])
+@cache
+def _card_adapter() -> TypeAdapter[tuple[str, str, str, str]]:
+    return TypeAdapter(tuple[str, str, str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Card:
     @classmethod
     def of(cls, bus: str, have: str) -> Card:
         """The card that an item describes: the inverse of ``_card``."""
-        return cls(bus, *_CARD.validate_json(have))
+        return cls(bus, *_card_adapter().validate_json(have))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from hostwright.audit.reports.ages import Ages, since
 from hostwright.audit.reports.details import show_details
 from hostwright.common.text import count, printable, short
 from hostwright.inventory.patterns import fold
+from hostwright.stack.store.artifacts import stand_ins_line
 
 #: status → sign, word, style; in the order in which hosts are listed
 SHOWN: dict[LayerStatus, tuple[str, str, str]] = {
@@ -148,13 +149,7 @@ def _spreads(spreads: Iterable[ValueSpread]) -> Iterator[RenderableType]:
             yield text.append(f"{short(value) or 'nothing'}  ").append(printable(fold(hosts)), style="dim")
 
 
-def stand_ins(names: Iterable[str]) -> Text | None:
-    """The line that names files that are not the vendor's own, so that nobody mistakes a lab for real hosts."""
-    files = ", ".join(dict.fromkeys(names))
-    return Text(f"stand-ins, not the vendor's own files: {files}", style="magenta") if files else None
-
-
 def _stand_ins(hosts: Iterable[HostAudit]) -> Iterator[RenderableType]:
-    line = stand_ins(name for host in hosts for name in host.stand_ins)
-    if line:
-        yield from (Text(""), line)
+    files = dict.fromkeys(name for host in hosts for name in host.stand_ins)
+    if files:
+        yield from (Text(""), Text(stand_ins_line(files), style="magenta"))

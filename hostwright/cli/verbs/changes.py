@@ -5,24 +5,29 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from hostwright.apply import savedplans
 from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.options import ChangeOptions, RunOptions
-from hostwright.apply.rollout.rollback import WayBack
-from hostwright.apply.rollout.rollout import Results
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.outcomes import intents, show_outcomes, show_plans
-from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.shared import errors_json, show_errors, warn
 from hostwright.common.secret import Secret
 from hostwright.common.text import printable
 from hostwright.fleet import Fleet, Members
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hostwright.apply.rollout.recording import Audience
+    from hostwright.apply.rollout.rollback import WayBack
+    from hostwright.apply.rollout.rollout import Results
+    from hostwright.plan.model import Plan
 
 ALL_OR_NONE = "nothing was changed: exclude the hosts that cannot go back (--hosts '…,!NAME') to roll the others back"
 
@@ -52,6 +57,8 @@ def _plan(
     """Probe hosts and show what differs from the goal; the exit status."""
     results = fleet.plan(members, goal=goal, password=ask_password(connection))
     if out:
+        from hostwright.apply import savedplans  # what a plan needs no other way is imported where it is used
+
         savedplans.save(Path(out), [looked_at.plan for looked_at in results.values])
     show_plans(members, results, as_json=as_json)
     if results.errors:
@@ -82,9 +89,9 @@ def provision(
         connection, change = replace(connection, accept_new=options.accept_new), options.change
         fleet = open_fleet(selection, connection, force=options.force)
     members = members_of(fleet, selection)
-    plans = savedplans.load_for(members.by_name, Path(saved)) if saved else {}
+    plans = _saved_plans(members, saved) if saved else {}
     password = _password(connection, change, members)
-    audience = run_audience(as_json=as_json)
+    audience = _audience(as_json=as_json)
     ended = fleet.provision(members, change=change, saved=plans, password=password, audience=audience)
     show_outcomes("provision", members, ended, as_json=as_json)
     return ended.status
@@ -107,7 +114,7 @@ def remove(
         warn(sentence)
     if check:
         return _plan(fleet, members, connection, goal=removal, as_json=as_json)
-    password, audience = _password(connection, change, members), run_audience(as_json=as_json)
+    password, audience = _password(connection, change, members), _audience(as_json=as_json)
     ended = fleet.remove(members, removal, change=change, password=password, audience=audience)
     show_outcomes("remove", members, ended, as_json=as_json)
     return ended.status
@@ -134,7 +141,7 @@ def rollback(
     members = replace(members, chosen=tuple(way.back for way in ways.values))
     if check:
         return _plan(fleet, members, connection, as_json=as_json)
-    password, audience = _password(connection, change, members), run_audience(as_json=as_json)
+    password, audience = _password(connection, change, members), _audience(as_json=as_json)
     ended = fleet.rollback(members, to=to, change=change, password=password, audience=audience)
     show_outcomes("rollback", members, ended, as_json=as_json)
     return ended.status
@@ -147,6 +154,20 @@ def _refuse(ways: Results[WayBack], *, as_json: bool) -> int:
     show_errors(ways.errors)
     warn(ALL_OR_NONE)
     return FAILED
+
+
+def _saved_plans(members: Members, file: str) -> Mapping[str, Plan]:
+    """The plans of a file of ``plan --out``, by host."""
+    from hostwright.apply import savedplans
+
+    return savedplans.load_for(members.by_name, Path(file))
+
+
+def _audience(*, as_json: bool) -> Audience:
+    """Who hears what a run does."""
+    from hostwright.cli.views.progress import run_audience
+
+    return run_audience(as_json=as_json)
 
 
 def _password(connection: ConnectionOptions, change: ChangeOptions, members: Members) -> Secret | None:

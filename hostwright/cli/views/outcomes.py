@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from hostwright.apply.host.outcome import Outcome
-from hostwright.apply.rollout.applying import AGAIN, THE_SAME
-from hostwright.apply.rollout.recording import RunResults
-from hostwright.apply.rollout.rollback import WayBack
-from hostwright.apply.rollout.rollout import Results
 from hostwright.cli import console
 from hostwright.cli.views.shared import errors_json, show_errors, show_stand_ins
 from hostwright.common.text import printable
-from hostwright.fleet import Member
-from hostwright.plan.planning import HostPlan
+
+if TYPE_CHECKING:
+    from hostwright.apply.host.outcome import Outcome
+    from hostwright.apply.rollout.recording import RunResults
+    from hostwright.apply.rollout.rollback import WayBack
+    from hostwright.apply.rollout.rollout import Results
+    from hostwright.fleet import Member
+    from hostwright.plan.planning import HostPlan
 
 
 def show_plans(members: Sequence[Member], results: Results[HostPlan], *, as_json: bool) -> None:
@@ -35,6 +36,8 @@ def show_plans(members: Sequence[Member], results: Results[HostPlan], *, as_json
 
 def show_outcomes(verb: str, members: Sequence[Member], ended: RunResults[Outcome], *, as_json: bool) -> None:
     """What came of each host."""
+    from hostwright.apply.rollout.applying import AGAIN, THE_SAME
+
     run, results = ended.run, ended.results
     if as_json:
         print(json.dumps(_document(run, results)))

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
 
-from hostwright.audit.reports import table
 from hostwright.cli import console
 from hostwright.common.errors import HostError, HostwrightError, SeveralFailed, StepFailed
 from hostwright.common.text import printable
-from hostwright.fleet import Member
+from hostwright.stack.store.artifacts import stand_ins_line
+
+if TYPE_CHECKING:
+    from hostwright.fleet import Member
 
 
 def warn(sentence: str) -> None:
@@ -44,9 +46,9 @@ def show_errors(errors: tuple[HostError, ...]) -> None:
 
 def show_stand_ins(members: Iterable[Member], out: Console) -> None:
     """Say which of the hosts' files are not the vendor's own: nobody may take a lab for the real thing."""
-    line = table.stand_ins(file for member in members for file in member.stand_ins)
-    if line:
-        out.print(line)
+    files = dict.fromkeys(file for member in members for file in member.stand_ins)
+    if files:
+        out.print(Text(stand_ins_line(files), style="magenta"))
 
 
 def local_time(at: datetime) -> str:

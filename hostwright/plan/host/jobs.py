@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -41,7 +42,9 @@ class JobRecord:
     steps: tuple[str, ...]
 
 
-_RECORD = TypeAdapter(JobRecord)
+@cache
+def _record_adapter() -> TypeAdapter[JobRecord]:
+    return TypeAdapter(JobRecord)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ def running(facts: Facts) -> tuple[RunningJob, ...]:
 
 def _running(name: str, record: str) -> RunningJob:
     try:
-        known = _RECORD.validate_json(record)
+        known = _record_adapter().validate_json(record)
     except ValidationError:
         return RunningJob(name)
     return RunningJob(name, known.role, known.nonce, known.run, known.operator, known.steps)

@@ -14,6 +14,7 @@ import os
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Annotated, Final, Literal
 
 from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
@@ -55,7 +56,7 @@ class Holder:
 
     def to_json(self) -> str:
         """The record's one line."""
-        return _HOLDER.dump_json(self).decode()
+        return _holder_adapter().dump_json(self).decode()
 
     def __str__(self) -> str:
         return f"{self.owner} works on it since {moment(self.since)} (run {self.run})"
@@ -74,7 +75,7 @@ class OperatorLock:
 
     def to_json(self) -> str:
         """The lock file's one line."""
-        return _OPERATOR_LOCK.dump_json(self).decode()
+        return _operator_lock_adapter().dump_json(self).decode()
 
     def expired(self, now: datetime) -> bool:
         """Whether its time is over."""
@@ -86,8 +87,15 @@ class OperatorLock:
         return f"locked by {self.owner} since {moment(self.since)} until {moment(self.until)}: {self.reason}"
 
 
-_HOLDER = TypeAdapter(Holder)
-_OPERATOR_LOCK = TypeAdapter(OperatorLock)
+@cache
+def _holder_adapter() -> TypeAdapter[Holder]:
+    return TypeAdapter(Holder)
+
+
+@cache
+def _operator_lock_adapter() -> TypeAdapter[OperatorLock]:
+    return TypeAdapter(OperatorLock)
+
 
 #: What a lock file that is not ours, torn, or of a later version is taken for: it locks, for somebody meant it to.
 UNREADABLE: Final = OperatorLock(
@@ -129,7 +137,7 @@ def operator_lock(facts: Facts) -> OperatorLock | None:
     if text is None:
         return None
     try:
-        return _OPERATOR_LOCK.validate_json(text, strict=True)
+        return _operator_lock_adapter().validate_json(text, strict=True)
     except ValidationError:
         return UNREADABLE
 
@@ -153,7 +161,7 @@ def living(facts: Facts, ours: Holder) -> Holder | None:
 def read_holder(text: str) -> Holder | None:
     """The record of a run's lock; ``None`` when it is not one."""
     try:
-        return _HOLDER.validate_json(text, strict=True)
+        return _holder_adapter().validate_json(text, strict=True)
     except ValidationError:
         return None
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol
 
@@ -75,7 +76,9 @@ class _LockFile:
     artifacts: dict[str, Pin] = field(default_factory=dict)
 
 
-_LOCK_FILE = TypeAdapter(_LockFile)
+@cache
+def _lock_file_adapter() -> TypeAdapter[_LockFile]:
+    return TypeAdapter(_LockFile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,7 @@ class Store:
 def read_pins(path: Path) -> dict[str, Pin]:
     """The pins in a lock file, none where there is no such file. Raises ``InputError`` for one that is damaged."""
     try:
-        return _LOCK_FILE.validate_python(yaml.safe_load(path.read_text(encoding="utf-8")) or {}).artifacts
+        return _lock_file_adapter().validate_python(yaml.safe_load(path.read_text(encoding="utf-8")) or {}).artifacts
     except FileNotFoundError:
         return {}
     except (yaml.YAMLError, ValueError) as error:
@@ -221,3 +224,8 @@ def sha256_of(path: Path) -> str:
     """The checksum of a file, in lower-case hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def stand_ins_line(files: Iterable[str]) -> str:
+    """The line that names files that are not the vendor's own, so that nobody takes a lab for real hosts."""
+    return f"stand-ins, not the vendor's own files: {', '.join(files)}"
