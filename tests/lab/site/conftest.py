@@ -1,0 +1,87 @@
+"""A lab, the installed package and a site for the tests of this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from lab import fleet
+from lab.config import HostOptions, Lab, Machine
+from lab.hardware import Hardware
+from lab.records import find_machine
+from tests.lab.conftest import on
+from tests.lab.ownlab import own_lab
+from tests.lab.site import installed
+from tests.lab.site.installed import Site
+
+OURS, PLAIN = "ours01", "plain01"
+BARE = HostOptions(profile="small")
+#: a distribution's driver is loaded here, which the lab shows until the first reboot
+WITH_DRIVER = HostOptions(profile="small", hardware=Hardware(loaded="470.256.02"))
+#: Debian's own packages of the driver: nvidia-smi, libcuda and what they need
+DRIVER = """
+export DEBIAN_FRONTEND=noninteractive
+apt-get -qq update >/dev/null
+apt-get -qq install -y --no-install-recommends nvidia-tesla-470-smi libnvidia-tesla-470-cuda1 >/dev/null 2>&1
+"""
+
+
+@pytest.fixture(scope="session")
+def lab() -> Iterator[Lab]:
+    """Two hosts that no other test knows: a bare one, and one with its distribution's driver."""
+    with own_lab("site") as opened:
+        fleet.supply(opened, BARE)
+        fleet.up(opened, [OURS], options=BARE)
+        fleet.up(opened, [PLAIN], options=WITH_DRIVER)
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def programs(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The installed package; Debian's driver is installed on its host meanwhile."""
+    with ThreadPoolExecutor(1) as beside:
+        driver = beside.submit(on, find_machine(lab, PLAIN), DRIVER)
+        found = installed.install(tmp_path_factory.mktemp("package"))
+        driver.result()
+    return found
+
+
+@pytest.fixture(scope="session")
+def before(programs: Path) -> dict[str, str]:
+    """The checksums of all that was installed, before anything was done with it."""
+    return installed.fingerprint(programs.parent)
+
+
+@pytest.fixture(scope="session")
+def checkout() -> str:
+    """The state of the checkout, before anything was done."""
+    return installed.state_of_checkout()
+
+
+@pytest.fixture(scope="session")
+def site(
+    lab: Lab, programs: Path, before: dict[str, str], checkout: str, tmp_path_factory: pytest.TempPathFactory
+) -> Site:
+    """A site with four roles of its own, and the files of its stack."""
+    place = tmp_path_factory.mktemp("ours")
+    (place / "home").mkdir()
+    made = Site(place / "fleet", programs, place / "home")
+    installed.write_site(made, lab, {OURS: [], PLAIN: ["base", "chrony"]})
+    nccl = installed.archive_nccl(tmp_path_factory.mktemp("nccl"))
+    made.run("mirror", "--stack", "ours", "--from", str(nccl))
+    return made
+
+
+@pytest.fixture(scope="session")
+def ours(lab: Lab) -> Machine:
+    """The host that has all roles of the site's stack."""
+    return find_machine(lab, OURS)
+
+
+@pytest.fixture(scope="session")
+def plain(lab: Lab) -> Machine:
+    """The host with two roles, and its distribution's driver."""
+    return find_machine(lab, PLAIN)
