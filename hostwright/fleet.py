@@ -26,12 +26,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostwright.apply.host.variables import read_apply_variables
-from hostwright.apply.journal import state_root
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions, RolloutOptions, RunOptions
 from hostwright.apply.rollout.recording import NOBODY, Audience, RunResults
 from hostwright.common.errors import Mistakes
+from hostwright.common.places import state_root
 from hostwright.inventory import Host
 from hostwright.plan.member import Member, Members, Roster
 from hostwright.rebuild.ways.means import read_means

@@ -8,13 +8,13 @@ from datetime import datetime
 from functools import cached_property
 from typing import TypeVar
 
-from hostwright.apply.journal import state_root
 from hostwright.apply.journal.redaction import Redactor, secrets_in
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
 from hostwright.audit.history import FactStore, History
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.trend import TrendPoint
 from hostwright.common.errors import HostwrightError
+from hostwright.common.places import state_root
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Roster
 from hostwright.plan.model import Facts

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 
 from hostwright.apply.events import Emit, Event, HostEnded, Note
 from hostwright.apply.host.outcome import AS_DESIRED, FAILED
-from hostwright.apply.journal import state_root
 from hostwright.apply.locking import locallocks
 from hostwright.apply.rollout.applying import Work, stop_gently
 from hostwright.apply.rollout.connections import Connections
@@ -19,6 +18,7 @@ from hostwright.apply.rollout.recording import Audience, recorded
 from hostwright.apply.rollout.rollout import Results, on_each, result_of, roll_out
 from hostwright.common.durations import Clock
 from hostwright.common.errors import HostError, HostwrightError, Locked
+from hostwright.common.places import state_root
 from hostwright.plan.host.release import Run
 from hostwright.plan.member import Member, Members, Roster
 from hostwright.rebuild.bmc import Controller, Opener

@@ -16,9 +16,10 @@ import pytest
 from hostwright import fleet as api
 from hostwright.apply.events import Event, HostEnded
 from hostwright.apply.host.variables import read_apply_variables
-from hostwright.apply.journal import Runs, state_root
+from hostwright.apply.journal.reading import Runs
 from hostwright.apply.locking import locallocks
 from hostwright.common.errors import InputError, InputErrors, Mistakes
+from hostwright.common.places import state_root
 from hostwright.fleet import Audience, ChangeOptions, Fleet, RolloutOptions
 from hostwright.plan.host.locks import OperatorLock
 from hostwright.rebuild.orders import Order

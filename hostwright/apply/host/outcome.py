@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from hostwright.apply.disturb.draining import Hooks
-from hostwright.apply.events import Emit
 from hostwright.apply.host.connection import Patience
-from hostwright.plan.host.locks import Holder
-from hostwright.plan.host.release import Run
-from hostwright.plan.model import Plan, RoleResult
-from hostwright.stack.stack import Artifact, Stack
+
+if TYPE_CHECKING:
+    from hostwright.apply.disturb.draining import Hooks
+    from hostwright.apply.events import Emit
+    from hostwright.plan.host.locks import Holder
+    from hostwright.plan.host.release import Run
+    from hostwright.plan.model import Plan, RoleResult
+    from hostwright.stack.stack import Artifact, Stack
 
 AS_DESIRED, FAILED, BAD_INPUT, DIFFERS, INTERRUPTED = 0, 1, 2, 3, 130  #: exit statuses
 

@@ -23,33 +23,3 @@ was cut off. A torn last line is not read; a damaged one is passed over and coun
 No secret is in any of these files (``hostwright.apply.journal.redaction``). A journal that cannot be written stops no
 run.
 """
-
-from hostwright.apply.journal.factfiles import load_facts
-from hostwright.apply.journal.header import RunHeader, commit_of, new_run_id
-from hostwright.apply.journal.reading import Runs, RunSummary
-from hostwright.apply.journal.redaction import Redactor, secrets_in
-from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
-from hostwright.apply.journal.selecting import SETS, Resume, check_sets, named_sets, to_resume
-from hostwright.apply.journal.writing import Journal
-from hostwright.common.places import state_root
-
-__all__ = [
-    "SETS",
-    "HostRun",
-    "Journal",
-    "RecordedRun",
-    "Redactor",
-    "Resume",
-    "RoleRun",
-    "RunHeader",
-    "RunSummary",
-    "Runs",
-    "check_sets",
-    "commit_of",
-    "load_facts",
-    "named_sets",
-    "new_run_id",
-    "secrets_in",
-    "state_root",
-    "to_resume",
-]

@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from hostwright.apply.journal import state_root
 from hostwright.apply.locking import locallocks, operatorlock
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.rollout import Results, on_each
 from hostwright.common.errors import InputError, Unreachable
 from hostwright.common.operator import operator
+from hostwright.common.places import state_root
 from hostwright.common.text import printable
 from hostwright.plan.host import locks
 from hostwright.plan.host.locks import Holder, OperatorLock

@@ -11,7 +11,6 @@ from hostwright.apply.events import Emit, HostEnded, Note
 from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED, Outcome, Settings
 from hostwright.apply.host.variables import read_apply_variables
-from hostwright.apply.journal import state_root
 from hostwright.apply.locking import locallocks
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
@@ -19,6 +18,7 @@ from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions, RunOption
 from hostwright.apply.rollout.recording import Audience, RunResults, recorded
 from hostwright.apply.rollout.rollout import Results, roll_out
 from hostwright.common.errors import Locked
+from hostwright.common.places import state_root
 from hostwright.plan.host import locks
 from hostwright.plan.host.release import Run
 from hostwright.plan.member import Member, Members, Roster

@@ -8,9 +8,9 @@ from typing import Any, Self
 
 from pydantic import TypeAdapter, ValidationError
 
-from hostwright.apply.journal import state_root, to_resume
 from hostwright.apply.rollout.limits import Limits, read_limits
 from hostwright.common.errors import InputError
+from hostwright.common.places import state_root
 from hostwright.plan.member import Members, Roster
 
 
@@ -93,6 +93,8 @@ def resume(given: RunOptions, roster: Roster) -> tuple[str, RunOptions]:
     """
     if given.hosts:
         raise InputError("--resume takes the hosts from the last run; give either it or --hosts", "--resume")
+    from hostwright.apply.journal.selecting import to_resume  # only who resumes reads the journal
+
     last = to_resume(state_root(), roster.path)
     gone = [host for host in last.hosts if host not in roster.inventory.hosts]
     if gone:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from hostwright.apply.events import Emit, Event
-from hostwright.apply.journal import Journal, RunHeader, secrets_in, state_root
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.rollout import Results
 from hostwright.apply.rollout.silence import Silence
+from hostwright.common.places import state_root
 from hostwright.plan.host.release import Run
 from hostwright.plan.member import Member, Roster
+
+if TYPE_CHECKING:
+    from hostwright.apply.journal.writing import Journal
 
 T = TypeVar("T")
 
@@ -85,6 +88,10 @@ def recorded(
 
     A journal that cannot be written is a warning: no fleet shall stay broken because a disk here is full.
     """
+    from hostwright.apply.journal.header import RunHeader  # only a run that is recorded needs them
+    from hostwright.apply.journal.redaction import secrets_in
+    from hostwright.apply.journal.writing import Journal
+
     header = RunHeader.now(verb, [member.name for member in members], roster.path, options, site=roster.site.root)
     secrets = {*secrets_in(roster.inventory.hosts.values()), *connections.secrets}
     listeners: list[Emit] = []

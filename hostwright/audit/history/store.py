@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from sqlite3 import Connection
 
-from hostwright.apply.journal import check_sets, named_sets
+from hostwright.apply.journal.selecting import check_sets, named_sets
 from hostwright.audit.fleetaudit import FleetAudit
 from hostwright.audit.history import comparing, pruning, reading, trending
 from hostwright.audit.history.hosthistory import FleetDiff, HostHistory

@@ -8,11 +8,12 @@ from dataclasses import asdict, replace
 from rich.text import Text
 
 from hostwright.apply.host.outcome import AS_DESIRED
-from hostwright.apply.journal import RecordedRun, Runs, state_root
-from hostwright.apply.journal.reading import LAST
+from hostwright.apply.journal.reading import LAST, Runs
+from hostwright.apply.journal.runs import RecordedRun
 from hostwright.apply.journal.selecting import sets_in
 from hostwright.cli.console import make_console
 from hostwright.cli.views.runs import runs_table, show_run
+from hostwright.common.places import state_root
 from hostwright.common.text import printable
 from hostwright.inventory import Host, Inventory, select
 from hostwright.inventory.model import ALL, Group

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hostwright.apply.journal import HostRun, RecordedRun, RoleRun, RunSummary
+from hostwright.apply.journal.reading import RunSummary
+from hostwright.apply.journal.runs import HostRun, RecordedRun, RoleRun
 from hostwright.cli.views.shared import local_time
 from hostwright.common.text import count, printable
 from hostwright.inventory import fold

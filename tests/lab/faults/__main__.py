@@ -10,7 +10,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from hostwright.apply.journal import commit_of
+from hostwright.apply.journal.header import commit_of
 from hostwright.common.errors import LabError
 from hostwright.common.places import state_root
 from lab import fleet

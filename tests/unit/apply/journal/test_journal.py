@@ -18,7 +18,10 @@ import pytest
 
 from hostwright.apply import events
 from hostwright.apply.jobs.scripting import Progress
-from hostwright.apply.journal import Journal, RunHeader, Runs, load_facts
+from hostwright.apply.journal.factfiles import load_facts
+from hostwright.apply.journal.header import RunHeader
+from hostwright.apply.journal.reading import Runs
+from hostwright.apply.journal.writing import Journal
 from hostwright.common import places
 from hostwright.common.errors import InputError, Refused
 from hostwright.common.secret import Secret

@@ -11,7 +11,11 @@ from pathlib import Path
 import pytest
 
 from hostwright.apply import events
-from hostwright.apply.journal import Journal, RunHeader, Runs, commit_of, pruning, state_root
+from hostwright.apply.journal import pruning
+from hostwright.apply.journal.header import RunHeader, commit_of
+from hostwright.apply.journal.reading import Runs
+from hostwright.apply.journal.writing import Journal
+from hostwright.common.places import state_root
 from tests.unit.apply.journal.test_journal import FACTS, PLAN, begin
 
 

@@ -16,8 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostwright.apply import events
-from hostwright.apply.journal import SETS, HostRun, Journal, Runs, check_sets, named_sets, to_resume
-from hostwright.apply.journal.reading import summary_of
+from hostwright.apply.journal.reading import Runs, summary_of
+from hostwright.apply.journal.runs import HostRun
+from hostwright.apply.journal.selecting import SETS, check_sets, named_sets, to_resume
+from hostwright.apply.journal.writing import Journal
 from hostwright.common.errors import InputError
 from hostwright.plan.model import RoleResult, StepResult
 from tests.unit.apply.journal.test_journal import DONE, FACTS, INVENTORY, PLAN, begin, record

@@ -20,8 +20,11 @@ from hypothesis import strategies as st
 
 from hostwright.apply import events
 from hostwright.apply.events import Event
-from hostwright.apply.journal import Journal, Redactor, Runs, load_facts, secrets_in
+from hostwright.apply.journal.factfiles import load_facts
+from hostwright.apply.journal.reading import Runs
 from hostwright.apply.journal.records import IDENTIFIERS
+from hostwright.apply.journal.redaction import Redactor, secrets_in
+from hostwright.apply.journal.writing import Journal
 from hostwright.common.input.yamlfile import Origin
 from hostwright.common.places import place_of
 from hostwright.common.secret import Secret

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from hostwright.apply.events import HostEnded
-from hostwright.apply.journal import Journal, RunHeader
+from hostwright.apply.journal.header import RunHeader
+from hostwright.apply.journal.writing import Journal
 from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions, RunOptions, resume
 from hostwright.common.errors import InputError
 from hostwright.common.secret import Secret

@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
-from hostwright.apply.journal import Runs, state_root
+from hostwright.apply.journal.reading import Runs
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs.power import power
 from hostwright.common.errors import InputError, Locked, Refused, Unreachable
 from hostwright.common.operator import machine_id, operator
+from hostwright.common.places import state_root
 from hostwright.fleet import Member
 from hostwright.plan.host.jobs import RUNNING
 from hostwright.plan.host.locks import LOCK, RUN_LOCK, Holder, OperatorLock
