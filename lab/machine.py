@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hostwright.common.errors import LabError
+from hostwright.common.quoting import sh_file
 from lab import cgroups, network
 from lab.config import HostOptions, Machine
 from lab.mounts import mount_disk, mount_overlay, mounted, unmount_below
@@ -29,18 +30,6 @@ _LAUNCH = """
 count=$1; shift
 while [ "$count" -gt 0 ]; do echo $$ >"$1" || exit; shift; count=$((count - 1)); done
 exec setsid --fork "$@"
-"""
-
-#: Boots the host again as long as it asks for that: nspawn ends with 133 on `reboot`. Its death takes nspawn with it,
-#: but not the host's PID 1, which `_orphaned` then knows by its parent.
-#: Mounts of other hosts are taken out of its own view first: a copy of one would keep a disk in use, and its space
-#: taken, for as long as this host runs (nspawn hides copies where no mountinfo shows them).
-_SUPERVISE = """
-awk -v labs="$1/" -v own="$2/" 'index($5, labs) == 1 && index($5, own) != 1 { print $5 }' /proc/self/mountinfo |
-    xargs -r umount --lazy
-shift 2
-status=133
-while [ "$status" -eq 133 ]; do status=0; setpriv --pdeathsig KILL "$@" || status=$?; done
 """
 
 
@@ -62,7 +51,16 @@ def start(machine: Machine) -> None:
     entries = [str(entry) for entry in cgroups.create(machine.cgroup)]
     launch = ["sh", "-c", _LAUNCH, "hostwright-lab", str(len(entries)), *entries]
     # "slave": what is unmounted outside is unmounted in there too, where the machine shares its mounts.
-    apart = ["unshare", "--mount", "--propagation", "slave", "sh", "-c", _SUPERVISE, "hostwright-lab"]
+    apart = [
+        "unshare",
+        "--mount",
+        "--propagation",
+        "slave",
+        "sh",
+        "-c",
+        sh_file(__file__, "sh/supervise.sh"),
+        "hostwright-lab",
+    ]
     supervise = [*apart, str(machine.lab.root), str(machine.directory), *_nspawn(machine, options)]
     with machine.console.open("wb") as console:
         done = subprocess.run(
