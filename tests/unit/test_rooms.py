@@ -22,6 +22,36 @@ VENDORS = re.compile(r"nvidia|cuda|cudnn|tensorflow|docker", re.IGNORECASE)
 #: what still says one: packages that an installer must not upgrade
 NAMED = {"rebuild/install/seeds/ubuntu.py"}
 
+GPU_WORDS = {"gpu", "gpus", "card", "cards", "ecc"}
+#: the modules that handle GPUs, as values that no vendor's name stands in
+KNOW_GPUS = {
+    "apply/disturb/draining.py",  # which of them a host's work uses, for the site's commands
+    "audit/failures/document.py",
+    "audit/failures/treatment.py",
+    "audit/fleetaudit.py",
+    "audit/hardware/gpu.py",  # the values
+    "audit/history/hosthistory.py",
+    "audit/history/items.py",
+    "audit/history/moving.py",
+    "audit/history/reading.py",
+    "audit/judging/judging.py",
+    "audit/judging/look.py",
+    "audit/readings/cards.py",
+    "audit/readings/host.py",
+    "audit/reports/details.py",
+    "audit/reports/html/data.py",
+    "audit/reports/prometheus.py",
+    "audit/reports/spreadsheet.py",
+    "plan/host/atwork.py",
+    "plan/host/hostfacts.py",
+    "rebuild/host/freeing.py",
+    "rebuild/ways/diagnosis.py",
+    "rebuild/ways/hardware.py",
+    "rebuild/ways/looking.py",
+    "rebuild/ways/means.py",
+    "stack/rules.py",
+}
+
 
 def folders(root: Path) -> Iterator[Path]:
     """The folders of Python files below ``root``, ``root`` included, links left out."""
@@ -72,6 +102,19 @@ def test_the_engine_names_no_vendor_and_no_layer_of_theirs() -> None:
     sources = (path for folder in folders(ENGINE) for path in folder.iterdir() if path.suffix in {".py", ".sh", ".j2"})
     named = {str(path.relative_to(ENGINE)) for path in sources if VENDORS.search(path.read_text())}
     assert named == NAMED
+
+
+def identifiers(source: str) -> set[str]:
+    """The words of all names in a module's code, in lower case; its texts and comments do not count."""
+    kinds = ("id", "attr", "arg", "name", "module")
+    values = (getattr(node, kind, None) for node in ast.walk(ast.parse(source)) for kind in kinds)
+    names = {value for value in values if isinstance(value, str)}
+    return {word.lower() for name in names for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
+
+
+def test_few_modules_of_the_engine_know_of_gpus() -> None:
+    sources = (path for folder in folders(ENGINE) for path in folder.glob("*.py"))
+    assert {str(path.relative_to(ENGINE)) for path in sources if identifiers(path.read_text()) & GPU_WORDS} == KNOW_GPUS
 
 
 @pytest.mark.parametrize(
