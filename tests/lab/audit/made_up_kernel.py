@@ -87,7 +87,7 @@ def kernel(name: str) -> Change:
 
 def _state(facts: Facts) -> Probe:
     """The driver role's own question, which is made with the stack's version."""
-    return next(probe for probe in facts if f"[ -e {INSTALLING} ]" in probe.script)
+    return next(probe for probe in facts if f"\ninstalling={INSTALLING}\n" in probe.script)
 
 
 UNBUILT = driver(module="", dkms="")
