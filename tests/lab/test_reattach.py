@@ -98,7 +98,7 @@ def test_the_first_ctrl_c_waits_for_what_runs_and_the_second_leaves_it(door: Fro
     run = start(door, tmp_path / "here")
     read_until(run, "tensorflow: 3 steps")
     run.send_signal(signal.SIGINT)
-    read_until(run, "nothing new is begun")
+    read_until(run, "starting nothing new")
     assert run.poll() is None
     run.send_signal(signal.SIGINT)
     out, _ = run.communicate()
