@@ -1,12 +1,10 @@
-"""The public API: load an inventory, name hosts, and look at, change or check them. What comes of it are values.
+"""The public API: load an inventory, select hosts, then probe, change or verify them. Every result is a value.
 
     >>> from pathlib import Path
     >>> from hostwright.fleet import Audience, Fleet
     >>> fleet = Fleet.load(Path("inventory"))
     >>> members = fleet.members("@rack3,!gpu05")
     >>> results = fleet.plan(members)
-    >>> [(found.host, len(found.plan.changes)) for found in results.values]
-    []
     >>> [(error.host, error.sentence) for error in results.errors]
     [('gpu03', '127.0.0.1:... refuses the connection...')]
     >>> ended = fleet.verify(members, audience=Audience.of(lambda event: print(event.host, type(event).__name__)))
@@ -14,8 +12,8 @@
     >>> ended.status
     1
 
-No host is changed by ``plan``, ``verify``, ``audit`` and ``decide``. The command line does all that it does to hosts by
-this API, and records the same.
+``plan``, ``verify``, ``audit`` and ``decide`` change no host. Runs are recorded, resumed and selected like those of the
+command line, which uses this API. ``docs/api.md`` lists the methods by purpose, with the values that they return.
 """
 
 from __future__ import annotations
@@ -60,11 +58,12 @@ __all__ = ["Audience", "ChangeOptions", "Fleet", "Member", "Members", "RolloutOp
 
 
 class Fleet(Roster):
-    """A roster of which every room has read its own variables: a mistake is an error before any host is touched.
+    """An inventory with its stacks and roles, and everything that can be done to its hosts.
 
-    In ``members``, ``@failed`` and the like are the hosts of the last run on this inventory, ``@drifted`` and the like
-    those of each host's last audit. ``password`` is for sudo on all hosts; without it each host's own, from the
-    inventory. ``audience`` is told of a run while it goes on.
+    ``members`` reads all variables of hosts: a mistake is an error before any is touched. ``@failed`` and the like are
+    hosts of the last run on this inventory, ``@drifted`` and the like those of each host's last audit. ``password``
+    is for sudo on all hosts; without it, each host's own from the inventory. ``audience`` is told a run's events.
+    The error of one host is in the results and stops no other; ``InputError`` is raised for mistakes of the caller.
     """
 
     def _check(self, host: Host) -> None:
@@ -76,7 +75,7 @@ class Fleet(Roster):
         mistakes.refuse()
 
     def explain(self, output: str) -> str:
-        """Cause and cure of what a failed step printed, where a role knows them."""
+        """The cause of what a failed step printed and how to fix it; empty if it is no known problem."""
         from hostwright.audit.failures import catalogue  # a hundred rules: only who fails waits for them
 
         return catalogue(self.roles).explained(output)
@@ -89,7 +88,7 @@ class Fleet(Roster):
         return sets_of(pattern, state_root(), self.path, self.inventory.groups)
 
     def plan(self, members: Members, *, goal: Goal = AS_WANTED, password: Secret | None = None) -> Results[HostPlan]:
-        """What stands between hosts and what is wanted of them. Changes nothing."""
+        """Probe hosts and return what ``provision`` would do, or ``remove`` with its goal. Changes nothing."""
         from hostwright.apply.rollout.planning import plan_each
 
         return plan_each(members, Connections(password), goal)
@@ -103,19 +102,20 @@ class Fleet(Roster):
         password: Secret | None = None,
         audience: Audience = NOBODY,
     ) -> RunResults[Outcome]:
-        """Bring hosts to their stack. ``saved`` are plans shown before: a host whose plan is stale is not touched."""
+        """Bring hosts to their stack. ``saved`` are plans that were shown before: a host that has changed since is not
+        touched and counts as failed, one without a plan there is planned anew."""
         from hostwright.apply.rollout.applying import apply_goal
 
         return apply_goal("provision", self, members, Connections(password), audience, change=change, saved=saved)
 
     def resume(self, given: RunOptions) -> tuple[str, RunOptions]:
-        """The last provision run, and the options with which it goes on where ``given`` says nothing else."""
+        """The id of the last provision run, and the options that continue it: its own where ``given`` has none."""
         from hostwright.apply.rollout.options import resume
 
         return resume(given, self)
 
     def removal(self, members: Members) -> Removal:
-        """What taking the members' roles away comes to, by the records of the hosts, for ``plan`` and ``remove``."""
+        """The goal of ``remove``, also for ``plan``: hosts without these roles, and without those of former stacks."""
         from hostwright.apply.rollout.removal import removal
 
         return removal(self, members, Connections())
@@ -129,13 +129,14 @@ class Fleet(Roster):
         password: Secret | None = None,
         audience: Audience = NOBODY,
     ) -> RunResults[Outcome]:
-        """Take the members' roles away."""
+        """Remove the members' roles from their hosts; ``removal`` is what ``fleet.removal(members)`` returned."""
         from hostwright.apply.rollout.applying import apply_goal
 
         return apply_goal("remove", self, members, Connections(password), audience, change=change, goal=removal)
 
     def ways_back(self, members: Members, to: str = "") -> Results[WayBack]:
-        """The last verified release of each host, or that of a stack, date or digest, for ``rollback``."""
+        """Where ``rollback`` can bring each host: its last verified release that is not what the inventory wants now, or
+        the one that ``to`` names by stack, or by how its date or digest begins. Changes nothing."""
         from hostwright.apply.rollout.rollback import ways_back
 
         return ways_back(members, Connections(), to)
@@ -149,7 +150,7 @@ class Fleet(Roster):
         password: Secret | None = None,
         audience: Audience = NOBODY,
     ) -> RunResults[Outcome]:
-        """Bring members with the stacks of ``ways_back`` to these; ``to`` is what was asked for, for the record."""
+        """Bring hosts to the stacks that ``members`` have, those of ``WayBack.back``; ``to`` is only recorded."""
         from hostwright.apply.rollout.applying import apply_goal
 
         return apply_goal("rollback", self, members, Connections(password), audience, change=change, options={"to": to})
@@ -157,7 +158,7 @@ class Fleet(Roster):
     def verify(
         self, members: Members, *, password: Secret | None = None, audience: Audience = NOBODY
     ) -> RunResults[Verdict]:
-        """Check every layer of hosts by what it does, after a look that must find nothing to change."""
+        """Check that nothing differs from the stack and that each layer works. Changes nothing; recorded as a run."""
         from hostwright.verify.hosts import verify
 
         return verify(self, members, Connections(password), audience)
@@ -170,7 +171,7 @@ class Fleet(Roster):
         password: Secret | None = None,
         audience: Audience = NOBODY,
     ) -> Auditor:
-        """Who audits hosts, again and again where that is wanted, and remembers what was seen."""
+        """For auditing the same hosts repeatedly: each call of its ``audit()`` audits them, and keeps the results."""
         from hostwright.audit.auditor import AuditOptions, Auditor
 
         return Auditor(self, members, options or AuditOptions(), password=password, audience=audience)
@@ -178,18 +179,18 @@ class Fleet(Roster):
     def audit(
         self, members: Members, options: AuditOptions | None = None, *, password: Secret | None = None
     ) -> FleetAudit:
-        """What hosts have and their known problems, kept in the history. Changes nothing on them."""
+        """Compare hosts with their stacks, find known problems, and keep the result in the history. Changes no host."""
         return self.auditor(members, options, password=password).audit().audit
 
     def history(self, members: Members, since: datetime | None = None) -> tuple[HostHistory, ...]:
-        """What audits saw of hosts over time."""
+        """What audits saw change on each host, since that time or ever. No host is contacted."""
         from hostwright.audit.history import History
 
         archive = History(state_root())
         return tuple(archive.host_history(member.name, since, self.path) for member in members)
 
     def changes(self, since: datetime, members: Members | None = None) -> FleetDiff:
-        """What is otherwise at the last audit than it was before; of these hosts alone where some are given."""
+        """What changed between the audits at ``since`` and now, on all hosts or on these. No host is contacted."""
         from hostwright.audit.history import History
 
         diff = History(state_root()).diff(self.path, since)
@@ -203,7 +204,7 @@ class Fleet(Roster):
         change: ChangeOptions = UNBOUNDED,
         password: Secret | None = None,
     ) -> Decisions:
-        """Which way each host would be rebuilt, by a look at all of them. Changes nothing."""
+        """Probe hosts and return how ``rebuild`` would bring each back, beginning with ``start``. Changes nothing."""
         from hostwright.rebuild.run import decide
 
         return decide(self, members, start, Connections(password), change)
@@ -218,19 +219,19 @@ class Fleet(Roster):
         audience: Audience = NOBODY,
         decided: Callable[[Decisions], None] = lambda _: None,
     ) -> Rebuilt:
-        """Bring hosts back from whatever state they are in; ``decided`` is told the ways before any host is changed."""
+        """Bring hosts back from any state; ``decided`` is called with all decisions before any host is changed."""
         from hostwright.rebuild.run import rebuild
 
         return rebuild(self, members, start, Connections(password), audience, change=change, decided=decided)
 
     def rebuilds(self, since: datetime | None = None) -> tuple[Rebuild, ...]:
-        """The rebuilds that this machine remembers, the oldest first."""
+        """The rebuilds recorded on this machine since that time or ever, the oldest first."""
         from hostwright.rebuild.records import Records
 
         return Records(state_root(), self.path).all(since)
 
     def stacks(self) -> tuple[ListedStack, ...]:
-        """The stacks that can be found, each with what it pins and what was tried with it. No host is asked."""
+        """The stacks that can be found, each with what it pins and what was tested with it. No host is contacted."""
         from hostwright.plan.stacklist import list_stacks
 
         return list_stacks(self)
@@ -238,8 +239,8 @@ class Fleet(Roster):
     def mirror(
         self, stack: str = "", source: Path | None = None, *, progress: TransferProgress
     ) -> tuple[Mirrored, ...]:
-        """Bring the files of a stack, or of all hosts' stacks, to this machine; what is in the directory ``source``
-        comes from there. Raises ``ArtifactError``."""
+        """Bring the files of a stack, or of the stacks of all hosts, to this machine: from ``source``, a directory, or
+        from their addresses. Raises ``ArtifactError`` with all that failed, once the other files are here."""
         from hostwright.plan.stackfiles import mirror
 
         return mirror(self, stack, source, progress)
@@ -247,13 +248,13 @@ class Fleet(Roster):
     def power(
         self, members: Members, order: Order, *, password: Secret | None = None, audience: Audience = NOBODY
     ) -> RunResults[Powered]:
-        """Give an order to the hosts' BMCs, or ask them how the hosts are."""
+        """Switch hosts on, off, or off and on through their BMCs, or read their power state (``Order("status")``)."""
         from hostwright.rebuild.orders import power
 
         return power(self, members, order, Connections(password), audience)
 
     def locks(self, members: Members, *, password: Secret | None = None) -> Results[HostLocks]:
-        """The locks of hosts."""
+        """Who has locked each host, and whose run is changing it. Changes nothing."""
         from hostwright.apply.locking.hostlocks import probe_host_locks
 
         return probe_host_locks(members, Connections(password), self.path)
@@ -267,13 +268,13 @@ class Fleet(Roster):
         force: bool = False,
         password: Secret | None = None,
     ) -> Results[HostLocks]:
-        """Keep hosts from being changed by anybody; ``force`` replaces the lock of somebody else."""
+        """Lock hosts against changes by anybody; ``force`` replaces another operator's lock."""
         from hostwright.apply.locking.hostlocks import put_locks
 
         return put_locks(members, Connections(password), reason, lasts, force=force)
 
     def unlock(self, members: Members, *, force: bool = False, password: Secret | None = None) -> Results[HostLocks]:
-        """Take the locks off hosts; ``force`` takes away the lock of somebody else as well."""
+        """Remove the locks of hosts; ``force`` removes another operator's too."""
         from hostwright.apply.locking.hostlocks import take_locks_off
 
         return take_locks_off(members, Connections(password), self.path, force=force)
@@ -286,14 +287,14 @@ class Fleet(Roster):
         ask: Callable[[str], str] | None = None,
         tell: Callable[[Told], None] = lambda _: None,
     ) -> KeyResults:
-        """Accept the new keys of reinstalled hosts, where a source says that they are right. ``fingerprint`` is that of
-        the only host; ``ask`` puts a question to the operator; ``tell`` hears of each host as soon as it is settled."""
+        """Accept the new keys of reinstalled hosts that are confirmed by ``fingerprint`` (of a single host), by the
+        inventory's console command, or by the answer of ``ask`` to a question. ``tell`` is called after each host."""
         from hostwright.rebuild.newkeys import trust
 
         return trust(members, fingerprint=fingerprint, ask=ask, tell=tell)
 
     def forget(self, members: Members, *, tell: Callable[[Told], None] = lambda _: None) -> KeyResults:
-        """Forget the keys of hosts, which are unknown afterwards. No host is asked."""
+        """Delete the known keys of hosts, which are unknown afterwards. No host is contacted."""
         from hostwright.rebuild.newkeys import forget
 
         return forget(members, tell=tell)
