@@ -135,8 +135,8 @@ class Fleet(Roster):
         return apply_goal("remove", self, members, Connections(password), audience, change=change, goal=removal)
 
     def ways_back(self, members: Members, to: str = "") -> Results[WayBack]:
-        """Where ``rollback`` can bring each host: its last verified release that is not what the inventory wants now, or
-        the one that ``to`` names by stack, or by how its date or digest begins. Changes nothing."""
+        """Where ``rollback`` can bring each host: its last verified release other than the wanted one, or the
+        one that ``to`` names by its stack, or by the beginning of its date or digest. Changes nothing."""
         from hostwright.apply.rollout.rollback import ways_back
 
         return ways_back(members, Connections(), to)

@@ -1,4 +1,8 @@
-"""Roles × variables → desired states; desired states × facts → plan. Pure."""
+"""From roles and variables to the desired states of a host, and from those and its facts to a plan.
+
+Nothing here contacts a host, reads a file or asks for the time: equal arguments give equal plans, by which a saved plan
+is recognised as stale.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ PREFLIGHT = "preflight"  #: the name under which a host's refusals stand in its 
 
 
 def desire(host: str, wanted: Wanted, roles: Sequence[tuple[Role, object]]) -> Desired:
-    """The desired states of a host: each role called with its bound variables."""
+    """The desired states of a host, from its roles in order, each with its variables."""
     before = goes_before(role for role, _ in roles)
     states = (DesiredRole(role.name, before[role.name], role.resources(values, wanted)) for role, values in roles)
     of_host = [role for role, _ in wanted.roles or roles]
@@ -33,9 +37,9 @@ def desire(host: str, wanted: Wanted, roles: Sequence[tuple[Role, object]]) -> D
 
 
 def removal_of(desired: Desired, former: Iterable[Desired] = ()) -> Desired:
-    """The states of the host from which these roles were taken away: in reverse, what needs a role before that role.
+    """The desired states of a host without these roles, which are removed last one first, before what they need.
 
-    ``former`` are the same roles of the stacks that the host had before: what an upgrade left beside goes as well.
+    ``former`` are the same roles on the stacks that the host had before, so that what an upgrade left is removed too.
     """
     needs = _all_needs(desired.roles)
     stacks = (desired, *former)
@@ -59,10 +63,10 @@ def _taken_away(name: str, stacks: Iterable[Desired]) -> Iterator[Resource]:
 
 @dataclass(frozen=True, slots=True)
 class HostPlan:
-    """The plan of a host, and beside it what comes and goes and makes no plan stale.
+    """The plan of a host, and what an operator should know besides: it may change without making the plan stale.
 
-    ``busy`` names the running work that a disturbing change of the plan would hit, ``notes`` say who has locked or
-    drained the host, and which roles are on it that nobody wants any more.
+    ``busy`` names the running work that a change of the plan would disturb. ``notes`` say who has locked or drained the
+    host, and which roles are on it that its list no longer names.
     """
 
     plan: Plan
@@ -80,21 +84,34 @@ class HostPlan:
 
 
 def plan_host(desired: Desired, facts: Facts, now: datetime | None = None) -> HostPlan:
-    """The plan of a host with what an operator should know beside it. Locks that have expired by ``now`` are left out.
-
-    Who is at work there is asked of the states that would be changed, and of the host's occupancy.
-    """
+    """The plan of a host, who is at work there, and its locks. Locks that have expired by ``now`` are left out."""
     plan = make_plan(desired, facts)
     busy = at_work(desired, disturbing(desired, facts), facts).everyone if plan.disturbs else ()
     return HostPlan(plan, busy, (*notes_on(facts, now), *off_roles(desired, facts)))
 
 
 def make_plan(desired: Desired, facts: Facts) -> Plan:
-    """What stands between the host and what it shall be.
+    """The changes that bring a host with these facts to its desired states; empty if it is as desired.
 
-    The rules of what fits (distribution, kernel, GPU, processor) are looked at only when there is something to change:
-    a host that is as desired is not refused for a rule that came later, and nothing is refused that takes away. A host
-    with the record of a newer Hostwright is refused in any case.
+    The rules of what fits (distribution, kernel, GPU, processor) are applied only if there is something to change, and
+    never to a removal: a rule that came later must not refuse a host that works. A host whose record a newer Hostwright
+    wrote is always refused. A refusal is a change of the role ``preflight``, which stands first.
+
+    >>> from hostwright.plan.model import Answer
+    >>> from hostwright.resources.files.files import Absent
+    >>> from hostwright.stack.stack import Stack
+    >>> stack = Stack(name="house", distributions={"debian": ("12",)}, artifacts={})
+    >>> motd = DesiredRole("motd", (), (Absent("/etc/motd"),))
+    >>> desired = Desired("gpu01", stack, (motd,))
+    >>> there = Facts({probe: Answer(0, "") for probe in desired.probes()})
+    >>> plan = make_plan(desired, there)
+    >>> [(role.role, role.changes[0].what) for role in plan.roles]
+    [('preflight', 'distribution'), ('motd', 'file /etc/motd')]
+    >>> plan.refusals[0].rpartition("; ")[2]
+    'what works: debian 12'
+    >>> gone = Facts({probe: Answer(1, "") for probe in desired.probes()})
+    >>> make_plan(desired, gone).empty
+    True
     """
     needs = _all_needs(desired.roles)
     roles = tuple(_plan_role(role, needs[role.name], facts) for role in desired.roles)
@@ -105,16 +122,13 @@ def make_plan(desired: Desired, facts: Facts) -> Plan:
 
 
 def disturbing(desired: Desired, facts: Facts) -> tuple[Resource, ...]:
-    """The states whose change would hit work that only they know of (``HasUsers``)."""
+    """The states whose change would disturb running work that only they can name (``HasUsers``)."""
     resources = (resource for role in desired.roles for resource in role.resources)
     return tuple(resource for resource in resources if _hit(resource, facts))
 
 
 def at_work(desired: Desired, resources: Iterable[Resource], facts: Facts) -> AtWork:
-    """Who uses a GPU, and who would be hit by a change of these states.
-
-    Reads the probes of the host's occupancy and the states' own.
-    """
+    """Who uses a GPU, and who would be disturbed by a change of these states."""
     return AtWork(
         desired.occupancy.users(facts),
         tuple(dict.fromkeys(name for resource in resources for name in _hit(resource, facts))),
@@ -122,7 +136,7 @@ def at_work(desired: Desired, resources: Iterable[Resource], facts: Facts) -> At
 
 
 def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:
-    """Whom the change of a state would hit, of those whom only it knows."""
+    """The running work that the change of a state would disturb, as the state itself names it."""
     found = users_of(resource, facts)
     if not found:
         return ()
@@ -140,7 +154,7 @@ def notes_on(facts: Facts, now: datetime | None) -> tuple[str, ...]:
 
 
 def off_roles(desired: Desired, facts: Facts) -> tuple[str, ...]:
-    """Roles that the host's record names and its list no longer does: what they brought is on the host still."""
+    """A sentence for each role that was provisioned here and that the host's list no longer names."""
     if not desired.of_host or desired.removes or RELEASE not in facts:
         return ()
     roles = read(facts).get("roles", {})
@@ -155,7 +169,7 @@ def off_roles(desired: Desired, facts: Facts) -> tuple[str, ...]:
 
 
 def _all_needs(roles: Sequence[DesiredRole]) -> dict[str, tuple[str, ...]]:
-    """Each role's needs and the needs of those: a role waits for base also when the role between has nothing to do."""
+    """Each role's needs with the needs of those: it waits for them even if a role between them has no changes."""
     needs: dict[str, tuple[str, ...]] = {}
     for role in roles:  # in order: what a role needs stands before it
         inherited = (name for need in role.needs for name in needs.get(need, ()))
