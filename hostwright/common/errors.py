@@ -1,7 +1,17 @@
-"""The one tree of errors.
+"""All errors that Hostwright raises on purpose, in one hierarchy.
 
-Each error carries first the sentence that the operator should read: what happened, where, and what to do now.
-``exit_status`` is that of the command: 1 something failed, 2 bad input.
+``str(error)`` is the sentence for the operator: where, what happened, and what to do now. ``exit_status`` is that of
+the command: 1 something failed, 2 bad input. An ``InputError`` ends the command before any host is touched; a
+``HostError`` ends the work on its host and on no other.
+
+>>> error = InputError("found 'ten', expected a number of seconds such as 10", "hosts.yml:4")
+>>> print(error)
+hosts.yml:4: found 'ten', expected a number of seconds such as 10
+>>> error = Unreachable("gpu01", "gpu01:22 refuses the connection: is sshd running there?", passing=True)
+>>> print(error)
+gpu01: gpu01:22 refuses the connection: is sshd running there?
+>>> error.exit_status, error.host, error.passing
+(1, 'gpu01', True)
 """
 
 from __future__ import annotations
@@ -18,7 +28,7 @@ class HostwrightError(Exception):
 
 
 class InputError(HostwrightError):
-    """Something that a user wrote is wrong: inventory, stack, option. Nothing was touched.
+    """Something that a user wrote is wrong: inventory, stack, option. No host was touched.
 
     ``where`` is ``file:line`` or the option's name; it is printed before the sentence.
     """
@@ -31,7 +41,7 @@ class InputError(HostwrightError):
 
 
 class InputErrors(InputError):
-    """All mistakes of the users' files at once, one a line."""
+    """Several mistakes in users' files at once, one per line; ``errors`` has each."""
 
     def __init__(self, errors: list[InputError]):
         super().__init__("\n".join(str(error) for error in errors))
@@ -39,7 +49,18 @@ class InputErrors(InputError):
 
 
 class Mistakes:
-    """The mistakes of several readers, raised together: call each within ``with mistakes:``, then ``refuse()``."""
+    """Collects the ``InputError`` of each block, so that a user sees all mistakes at once and not one per attempt.
+
+    >>> mistakes = Mistakes()
+    >>> for value in ("10", "ten", "eleven"):
+    ...     with mistakes:
+    ...         if not value.isdigit():
+    ...             raise InputError(f"found {value!r}, expected a number", "hosts.yml:4")
+    >>> mistakes.refuse()
+    Traceback (most recent call last):
+    hostwright.common.errors.InputErrors: hosts.yml:4: found 'ten', expected a number
+    hosts.yml:4: found 'eleven', expected a number
+    """
 
     def __init__(self) -> None:
         self._found: dict[str, InputError] = {}
@@ -55,7 +76,7 @@ class Mistakes:
         return True
 
     def refuse(self) -> None:
-        """Raise ``InputErrors`` with all mistakes, each once; nothing where there are none."""
+        """Raise ``InputErrors`` with all mistakes, each once; do nothing if there are none."""
         if self._found:
             raise InputErrors(list(self._found.values()))
 
@@ -94,34 +115,34 @@ class BecomeError(HostError):
 
 
 class ProtocolError(HostError):
-    """The host's answer is not what the program it was given prints: truncated, too large, or not ours."""
+    """The host's output is not that of the program which was sent to it: cut off, too large, or another text."""
 
 
 class Refused(HostError):
-    """The host must not be touched: a rule or a preflight says no."""
+    """The host must not be changed: a rule forbids it, or something that a change needs is missing."""
 
 
 class Locked(Refused):
-    """Somebody else works on the host, or has locked it; the sentence says who, since when and until when."""
+    """Another run is changing the host, or an operator has locked it; the sentence says who, and until when."""
 
 
 class Stopped(HostError):
-    """The operator stopped the run: what ran on the host has ended, and the rest was not started."""
+    """The operator stopped the run (Ctrl-C): what was running on the host has ended, the rest was not started."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailedStep:
-    """The step that failed, with what is needed to understand it without logging in."""
+    """The step that failed, with what an operator needs to understand it without logging in."""
 
     role: str
-    what: str
-    command: str
-    status: int
-    tail: tuple[str, ...] = field(default=())
+    what: str  #: the change that it belongs to (``file /etc/motd``), or the site's command for draining
+    command: str  #: its script
+    status: int  #: its exit status
+    tail: tuple[str, ...] = field(default=())  #: the last lines that it printed
 
 
 class StepFailed(HostError):
-    """One step of a role ended with a status other than zero."""
+    """One step of a role ended with an exit status other than 0; ``step`` says which."""
 
     def __init__(self, host: str, message: str, step: FailedStep):
         super().__init__(host, message)
@@ -141,7 +162,7 @@ class ScriptFailed(HostError):
 
 
 class SeveralFailed(HostError):
-    """More than one role of a host failed: roles that do not need each other run side by side."""
+    """Several roles of a host failed, since roles that do not need each other run in parallel; ``errors`` has each."""
 
     def __init__(self, host: str, errors: list[HostwrightError]):
         sentences = [error.sentence if isinstance(error, HostError) else str(error) for error in errors]
@@ -150,4 +171,4 @@ class SeveralFailed(HostError):
 
 
 class NotConverged(HostError):
-    """Every step succeeded, and yet fresh facts still differ from what is wanted."""
+    """Every step succeeded, but a new probe still finds differences from what is wanted."""

@@ -1,4 +1,4 @@
-"""What goes into the transport and what comes out: values without behaviour."""
+"""What the transport takes (``Target``, ``Deadline``) and returns (``Output``)."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Target(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a command gave back.
+    """The result of a command.
 
     ``status`` is its exit status, or ``UNKNOWN_STATUS``. ``truncated`` says that it printed more than its cap and was
     cut off. ``duration_s`` counts from the request of a channel to the exit status.

@@ -36,7 +36,10 @@ class Readable(Protocol):
 
 
 class Session:
-    """An open connection. Close it, or use it as a context manager. Several threads may run commands at once."""
+    """An open connection to one host, as its login user; ``RootShell`` runs programs as root over it.
+
+    Close it, or use it as a context manager. Several threads may run commands at once.
+    """
 
     def __init__(
         self, host: Target, endpoint: str, connection: fabric.Connection, on_close: Callable[[], None] = lambda: None
@@ -59,13 +62,18 @@ class Session:
         cap_bytes: int = CAP_BYTES,
         on_stdout: Callable[[bytes], None] | None = None,
     ) -> Output:
-        """Run ``command`` in the login user's shell and return what it gave back.
+        """Run ``command`` in the login user's shell and return its status and output, whatever the status is.
 
         ``stdin`` is sent while the output is read; the command then sees end of file. ``timeout_s`` bounds all of it,
         ``idle_s`` the time in which not one byte moves in either direction. More than ``cap_bytes`` of output cut the
         command off (``truncated``). ``on_stdout`` gets standard output as it comes, in this thread; ``Output.stdout``
         is then empty. Raises ``Unreachable`` when the time is over or the connection is lost, and what ``stdin`` or
-        ``on_stdout`` raise.
+        ``on_stdout`` raise. Values go into a command through ``common.quoting.sh`` alone:
+
+        >>> from hostwright.common.quoting import sh
+        >>> output = session.run(sh("wc -c; test -d %s", "/no such"), stdin=b"hello", timeout_s=10)
+        >>> output.status, output.stdout.split()
+        (1, [b'5'])
         """
         with self._lock:
             self.execs += 1
@@ -99,7 +107,7 @@ class Session:
         )
 
     def _start(self, command: str, deadline: Deadline) -> paramiko.Channel:
-        """A channel on which the command was accepted."""
+        """Open a channel and start the command on it."""
         from paramiko import ChannelException, SSHException
 
         transport = self._connection.transport
@@ -126,7 +134,7 @@ class Session:
 
     @staticmethod
     def _lost(channel: paramiko.Channel) -> bool:
-        """Whether a missing exit status means a lost connection, and not a command that a signal ended."""
+        """Whether the exit status is missing since the connection was lost, and not since a signal ended the command."""
         transport = channel.get_transport()
         if channel.eof_received:
             transport.join(_LOST_S)
@@ -174,7 +182,7 @@ class _Exchange:
         self._stdin_error: BaseException | None = None
 
     def carry_out(self, deadline: Deadline, idle_s: float | None) -> bool:
-        """Move everything until the command has ended or is cut off; ``False`` when the time was over before."""
+        """Send input and receive output until the command ends or is cut off; ``False`` if the time is over first."""
         if isinstance(self._stdin, bytes | None) and len(self._stdin or b"") <= self._channel.out_window_size:
             self._send()  # the host has promised to take this much: it cannot block on the output
         else:
@@ -198,7 +206,7 @@ class _Exchange:
         return left_s if idle_s is None else max(0.0, min(left_s, self._moved + idle_s - time.monotonic()))
 
     def _receive(self) -> bool:
-        """Take what has arrived; whether there was anything."""
+        """Take what has arrived, and return whether there was anything."""
         channel = self._channel
         some = False
         if channel.recv_ready():
@@ -217,7 +225,7 @@ class _Exchange:
         return bool(data)
 
     def _send(self) -> None:
-        """Send standard input. Where the command or the connection ends first, the receiving side finds out."""
+        """Send standard input. If the command or the connection ends first, ``_receive`` notices, and this returns."""
         from paramiko import SSHException
 
         chunks = self._chunks(self._channel.out_max_packet_size - _PACKET_ROOM)

@@ -1,4 +1,4 @@
-"""What verifying a host comes to: what differs from its stack, and what became of each check."""
+"""The result of verifying a host: what differs from its stack, and the result of each check."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from hostwright.plan.planning import HostPlan
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check of a layer: what it says, whether it holds, and if not, why."""
+    """The result of one check of a layer."""
 
-    role: str
-    check: str
-    sentence: str
+    role: str  #: whose check it is: ``driver`` for those in ``test_driver.py``
+    check: str  #: the name of its test, with parameters
+    sentence: str  #: what it checks: its docstring, else its name
     passed: bool
-    duration_s: float
-    why: str
+    duration_s: float  #: with its fixtures
+    why: str  #: if it failed, the message of its assertion; else empty
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One host verified: what differs from the stack, and every check."""
+    """The result of verifying one host. It passes if nothing differs from the stack and every check passes."""
 
     host_plan: HostPlan
     checks: tuple[Check, ...]
@@ -34,16 +34,16 @@ class Verdict:
 
     @property
     def plan(self) -> Plan:
-        """What differs from its stack."""
+        """What differs from its stack; empty if nothing does."""
         return self.host_plan.plan
 
     @property
     def passed(self) -> bool:
-        """Whether nothing differs and every check holds."""
+        """Whether nothing differs and every check passes."""
         return self.plan.empty and all(check.passed for check in self.checks)
 
     @property
     def failed_roles(self) -> tuple[str, ...]:
-        """The layers in which something is wrong, by plan or by check."""
+        """The roles in which something differs or a check fails, each once."""
         roles = [role.role for role in self.plan.roles] + [check.role for check in self.checks if not check.passed]
         return tuple(dict.fromkeys(roles))

@@ -31,12 +31,20 @@ def test_the_examples_of_a_module_run(name: str, tmp_path: Path) -> None:
     (tmp_path / "synchronised.sh").write_text(
         '# Whether $unit runs.\n: "${unit:?}"\nsystemctl is-active --quiet -- "$unit"\n'
     )
-    given = {"shell": RootShell(Here(tmp_path)), "io": io, "clock": str(tmp_path / "clock.py")}  # type: ignore[arg-type]
+    here = Here(tmp_path)
+    given = {"session": here, "shell": RootShell(here), "io": io, "clock": str(tmp_path / "clock.py")}  # type: ignore[arg-type]
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     ran = doctest.testmod(importlib.import_module(name), extraglobs=given, optionflags=flags)
     assert (ran.failed, ran.attempted > 0) == (0, True)
 
 
 def test_what_callers_need_most_has_examples() -> None:
-    wanted = {"transport.root.rootshell", "apply.jobs.scripting", "apply.rollout.limits", "apply.disturb.draining"}
+    wanted = {
+        "transport.session",
+        "transport.root.rootshell",
+        "common.errors",
+        "apply.jobs.scripting",
+        "apply.rollout.limits",
+        "apply.disturb.draining",
+    }
     assert {f"hostwright.{name}" for name in wanted} <= set(MODULES)
