@@ -19,26 +19,26 @@ from hostwright.transport.identity.trusting import Replaced, known, refuse_revok
 
 @dataclass(frozen=True, slots=True)
 class OfferedKey:
-    """What a host shows and what is written down for it; ``confirmed`` once somebody said that it is right."""
+    """The key that a host presents, and the known ones."""
 
     host: str
     offered: HostKey
-    before: tuple[KnownHost, ...]
-    confirmed: Confirmed | None = None
+    before: tuple[KnownHost, ...]  #: its entries in known_hosts
+    confirmed: Confirmed | None = None  #: what confirmed that the key is genuine, if anything did
 
     @property
     def as_known(self) -> bool:
-        """Whether the key that it shows is written down."""
+        """Whether the key that it presents is already known."""
         return any(entry.blob == self.offered.blob for entry in self.before)
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What became of one host: ``trusted``, ``known`` (as before) or ``forgotten``."""
+    """The result of ``trust`` or ``forget`` for one host."""
 
-    result: str
-    replaced: Replaced
-    source: str = ""
+    result: str  #: ``trusted``, ``known`` (the key was known already) or ``forgotten``
+    replaced: Replaced  #: the keys before and now, and the files that were changed
+    source: str = ""  #: what confirmed the key, for ``trusted``
 
     def to_json(self) -> dict[str, Any]:
         """The host as JSON values."""
@@ -55,7 +55,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class KeyResults:
-    """What became of the keys of hosts, and the errors of the others."""
+    """The result for each host whose key was settled, and the errors of the others."""
 
     told: tuple[Told, ...]
     errors: tuple[HostError, ...]
@@ -68,9 +68,9 @@ def trust(
     ask: Callable[[str], str] | None = None,
     tell: Callable[[Told], None] = lambda _: None,
 ) -> KeyResults:
-    """Take the old keys of hosts out and the new ones in, where a source says that they are right.
+    """Replace the known keys of hosts by those that they present, if a source confirms these.
 
-    ``fingerprint`` is that of the only host's new key. ``ask`` puts a question to the operator, where there is one;
+    ``fingerprint`` is that of a single host's new key. ``ask`` puts a question to the operator and returns the answer;
     ``tell`` is called with each host as soon as its key is settled.
     """
     if fingerprint and len(members) != 1:
@@ -91,7 +91,7 @@ def trust(
 
 
 def forget(members: Members, *, tell: Callable[[Told], None] = lambda _: None) -> KeyResults:
-    """Only take the old keys of hosts out: the hosts are unknown afterwards. No host is asked."""
+    """Delete the known keys of hosts, which are unknown afterwards. No host is contacted."""
     read_console_commands(members)
     return _one_by_one([partial(_forget, member) for member in members], tell)
 

@@ -1,4 +1,4 @@
-"""Orders to the BMCs of many hosts, and whom they must not disturb."""
+"""Orders to the BMCs of many hosts (on, off, cycle, status), refused where they would disturb work."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ BOOTS = ("network", "media", "disk")
 
 @dataclass(frozen=True, slots=True)
 class Powered:
-    """What came of an order for one host, and what the BMC says afterwards."""
+    """The result of an order for one host."""
 
     host: str
     order: str
-    before: Power
-    status: Status
-    notes: tuple[str, ...] = ()
-    console: str = ""
+    before: Power  #: the power state before the order
+    status: Status  #: what the BMC says after it
+    notes: tuple[str, ...] = ()  #: sentences for the operator
+    console: str = ""  #: how to get to the host's console
 
     def to_json(self) -> dict[str, Any]:
         """The outcome as JSON values."""

@@ -49,7 +49,7 @@ ENDED: Mapping[Outcome, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What is going to be done with each host, before anything is; ``errors`` are of those that are left alone."""
+    """How each host would be rebuilt, by its name; ``errors`` are those of hosts that are not rebuilt."""
 
     of: Mapping[str, Decision]
     errors: tuple[HostError, ...] = ()
@@ -57,7 +57,7 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """What came of a run of rebuilds; ``errors`` are those of its decisions and of the rebuilds."""
+    """The result of a run of rebuilds; ``errors`` are those of the decisions and of the rebuilds."""
 
     run: str
     decisions: Mapping[str, Decision]

@@ -134,7 +134,7 @@ class Session:
 
     @staticmethod
     def _lost(channel: paramiko.Channel) -> bool:
-        """Whether the exit status is missing since the connection was lost, and not since a signal ended the command."""
+        """Whether the connection was lost, where a missing status may also mean that a signal ended the command."""
         transport = channel.get_transport()
         if channel.eof_received:
             transport.join(_LOST_S)

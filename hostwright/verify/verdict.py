@@ -17,7 +17,7 @@ class Check:
     sentence: str  #: what it checks: its docstring, else its name
     passed: bool
     duration_s: float  #: with its fixtures
-    why: str  #: if it failed, the message of its assertion; else empty
+    why: str  #: why it did not pass, usually the message of its assertion; empty if it passed
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Operators' locks on many hosts: shown, put on, taken off, with those kept here for unreachable hosts."""
+"""Operators' locks on many hosts, with those that this machine keeps for unreachable ones: read, put on, removed."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ REASON_CHARACTERS = 200  #: our choice: a reason stands in one line with the res
 
 @dataclass(frozen=True, slots=True)
 class HostLocks:
-    """One host's locks: the operator's, as it is now and as it was before, and whose run works there.
+    """The locks of one host, after this call and before it. Without a change both are the same.
 
-    ``aside`` is the lock that this machine keeps for a host that could not carry it itself, ``aside_before`` likewise.
+    A rebuild that gives up on a host which does not answer keeps the lock on this machine instead (``aside``).
     """
 
     host: str
-    lock: OperatorLock | None
-    before: OperatorLock | None
-    run: Holder | None
-    aside: OperatorLock | None = None
-    aside_before: OperatorLock | None = None
-    silent: str = ""  #: why the host itself could not be asked
+    lock: OperatorLock | None  #: the operator's lock on the host now
+    before: OperatorLock | None  #: and before this call
+    run: Holder | None  #: the run that is changing the host
+    aside: OperatorLock | None = None  #: the lock that this machine keeps for the host now
+    aside_before: OperatorLock | None = None  #: and before this call
+    silent: str = ""  #: why the host could not be reached; then only what this machine keeps is known
 
     def to_json(self) -> dict[str, Any]:
         """The locks as JSON values."""
@@ -119,8 +119,8 @@ def _each(
     work: Callable[[RootShell], HostLocks],
     kept: Callable[[str], Aside],
 ) -> Results[HostLocks]:
-    """Do ``work`` on each host. ``kept`` does the same with the lock that this machine keeps for it; where there is
-    one, a host that does not answer is no failure."""
+    """Do ``work`` on each host, and ``kept`` with the lock that this machine keeps for it. If there is one, it is no
+    failure that the host does not answer."""
     by_name = members.by_name
 
     def locks_of(name: str) -> HostLocks:

@@ -1,4 +1,4 @@
-"""Layers taken away from many hosts: what each of them had, by its own records, and what stays all the same."""
+"""Roles removed from many hosts: what each host had, by its own records, and what stays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RECORDS = (release.RELEASE, release.FORMERS)  #: which stacks a host had; readab
 
 @dataclass(frozen=True)
 class Former:
-    """What one host was before, by its own records. ``notes`` are sentences for the operator."""
+    """The stacks and roles that one host had, by its own records. ``notes`` are sentences for the operator."""
 
     name: str
     desired: tuple[Desired, ...] = ()
@@ -34,13 +34,13 @@ class Former:
 
 @dataclass(frozen=True)
 class Formers:
-    """What the hosts were before, and what kept this machine from seeing it of some."""
+    """The stacks and roles that hosts had, and the errors of hosts whose records could not be read."""
 
     found: Mapping[str, Former]
     errors: Mapping[str, HostError]
 
     def of(self, name: str) -> Former:
-        """What a host was before. Raises ``HostError`` where that is not known: it is not to be touched."""
+        """What a host had. Raises ``HostError`` if its records could not be read: then it must not be touched."""
         if name in self.found:
             return self.found[name]
         raise self.errors.get(name) or Stopped(name, CUT)
@@ -48,19 +48,19 @@ class Formers:
 
 @dataclass(frozen=True)
 class Removal:
-    """The goal of a run that takes away the roles of its members, and those that were on them and are off now."""
+    """The goal of a run that removes the members' roles, and those roles that are on the host but no longer wanted."""
 
     roster: Roster
     formers: Formers
     notes: tuple[str, ...] = ()  #: what the operator should know before anything is done
 
     def desired(self, member: Member) -> Desired:
-        """The host without these roles, and without what earlier stacks brought with them."""
+        """The desired states of the host without these roles, and without what former stacks brought with them."""
         former = self.formers.of(member.name)
         return removal_of(self.roster.also(member, former.off).desired, former.desired)
 
     def departs(self, member: Member) -> bool:
-        """Whether every role is taken away, and all stacks that the host had are known."""
+        """Whether every role is removed, and this machine knows all stacks that the host had."""
         return whole(member) and self.formers.of(member.name).known
 
 

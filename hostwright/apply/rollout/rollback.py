@@ -1,4 +1,4 @@
-"""The way back of many hosts: the last release that each was verified with, from its own records."""
+"""To which release each of many hosts can be rolled back, by the records on the hosts."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ RECORDS = (release.RELEASE, release.FORMERS)  #: readable by anybody on the host
 
 @dataclass(frozen=True)
 class WayBack:
-    """A host as it is wanted now, and as it is to be again: the same roles and variables on the stack of a record."""
+    """To what a host can be rolled back."""
 
-    now: Member
-    back: Member
-    at: str  #: when that stack was verified there
+    now: Member  #: the host as the inventory wants it
+    back: Member  #: the same host, roles and variables with the stack of the release record
+    at: str  #: when the host was verified with that stack (UTC, ISO 8601)
 
 
 def ways_back(members: Sequence[Member], connections: Connections, to: str = "") -> Results[WayBack]:
-    """The way back of every host, from its records: one exec channel a host, without root."""
+    """To what each host can be rolled back, by its records: one exec channel per host, without root."""
     by_name = {member.name: member for member in members}
 
     def of_host(name: str) -> WayBack:
@@ -43,11 +43,10 @@ def ways_back(members: Sequence[Member], connections: Connections, to: str = "")
 
 
 def way_back(member: Member, facts: Facts, to: str = "") -> WayBack:
-    """Where a host goes back to. Raises ``Refused`` with what is missing.
+    """To what a host with these facts can be rolled back. Raises ``Refused`` with the records that it has.
 
-    Without ``to`` that is the latest verified release that is not what the inventory wants now: the present record
-    where an upgrade did not come to its end, else the latest former one. ``to`` is a stack's name, or how a date or a
-    digest begins.
+    Without ``to``, that is the latest verified release that is not what the inventory wants now: the present record if
+    an upgrade did not finish, else the latest former one. ``to`` is a stack's name, or how a date or a digest begins.
     """
     if sentence := release.refusal(facts):
         raise Refused(member.name, sentence)
