@@ -44,7 +44,7 @@ def samples(language: str, start: str = "") -> list[Block]:
     return [block for block in found if block.language == language and block.file and block.file.startswith(start)]
 
 
-def test_there_is_something_to_look_at():
+def test_the_documents_have_samples_and_commands():
     assert len(MENTIONS) > 30
     assert len(samples("yaml")) >= 5
     assert len(samples("python")) == 13

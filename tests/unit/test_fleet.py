@@ -44,12 +44,12 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("name", "value"), WRONG.items())
-def test_a_wrong_variable_of_any_room_is_an_error_when_hosts_are_named(tmp_path: Path, name: str, value: Any) -> None:
+def test_a_wrong_variable_is_an_error_when_its_host_is_selected(tmp_path: Path, name: str, value: Any) -> None:
     with pytest.raises(InputErrors, match=name):
         fleet(tmp_path, **{name: value}).members("all")
 
 
-def test_all_mistakes_of_all_rooms_come_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     some = {name: WRONG[name] for name in WRONG if name != "hostwright_install"}  # excluded by the other
     with pytest.raises(InputErrors) as caught:
         fleet(tmp_path, **some, cuda_keep_repositry=True).members("all")
@@ -60,14 +60,14 @@ def test_all_mistakes_of_all_rooms_come_at_once(tmp_path: Path) -> None:
     assert [name for name in some if name not in said] == []
 
 
-def test_a_host_without_such_variables_has_what_is_usual(tmp_path: Path) -> None:
+def test_a_host_without_variables_has_defaults(tmp_path: Path) -> None:
     member = fleet(tmp_path).members("gpu02")[0]
     assert read_means(member.host) == Means(None, None, None, "", None)
     usual = read_apply_variables(member.host)
     assert (usual.direct, usual.hooks, usual.reboot_timeout_s) == (False, None, 1800)
 
 
-def test_mistakes_are_gathered_once_each_and_other_errors_pass() -> None:
+def test_mistakes_are_collected_without_repetition() -> None:
     mistakes = Mistakes()
     mistakes.refuse()
     for error in (InputError("one"), InputErrors([InputError("one"), InputError("two", "hosts.yml:3")])):
@@ -103,7 +103,7 @@ def test_the_example_of_the_documentation_runs() -> None:
     assert (ran.failed, ran.attempted > 5) == (0, True)
 
 
-def test_looks_return_what_came_of_each_host_and_are_no_runs(silent: Fleet) -> None:
+def test_reading_methods_return_results_and_record_no_run(silent: Fleet) -> None:
     members = silent.members("all")
     for results in (silent.plan(members), silent.ways_back(members), silent.locks(members)):
         assert [error.host for error in results.errors] == ["gpu03", "gpu05"]
@@ -115,7 +115,7 @@ def test_looks_return_what_came_of_each_host_and_are_no_runs(silent: Fleet) -> N
     assert Runs(state_root()).list() == []
 
 
-def test_a_run_is_recorded_told_to_its_audience_and_named_afterwards(silent: Fleet) -> None:
+def test_a_run_is_recorded_emits_events_and_selects_failed_hosts(silent: Fleet) -> None:
     now = datetime.now(UTC)
     lock = OperatorLock("ada@desk", "RMA", "gpu05", now, now + timedelta(hours=1))
     locallocks.put(state_root(), silent.path, lock, now=now)
@@ -132,7 +132,7 @@ def test_a_run_is_recorded_told_to_its_audience_and_named_afterwards(silent: Fle
     assert [member.name for member in silent.members("@failed")] == ["gpu05"]
 
 
-def test_a_removal_touches_no_host_whose_records_were_not_seen(silent: Fleet) -> None:
+def test_removal_touches_no_host_whose_records_could_not_be_read(silent: Fleet) -> None:
     members = silent.members("all")
     removal = silent.removal(members)
     ended = silent.remove(members, removal)
@@ -140,7 +140,7 @@ def test_a_removal_touches_no_host_whose_records_were_not_seen(silent: Fleet) ->
     assert all("refuses the connection" in error.sentence for error in ended.results.errors)
 
 
-def test_what_is_wrong_with_a_run_is_told_before_it_begins(silent: Fleet) -> None:
+def test_bad_options_are_refused_before_a_run_begins(silent: Fleet) -> None:
     members = silent.members("all")
     with pytest.raises(InputError, match="--canary"):
         silent.provision(members, change=ChangeOptions(rollout=RolloutOptions(canary="some")))

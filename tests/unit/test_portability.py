@@ -153,7 +153,7 @@ def _started(node: ast.List | ast.Tuple) -> Iterator[str]:
         ("import subprocess\nsubprocess.run(['flock', '-n', path])", "flock"),
     ],
 )
-def test_what_only_linux_has_is_found(text: str, found: str) -> None:
+def test_uses_of_linux_only_features_are_found(text: str, found: str) -> None:
     assert [name for _, name in linux_only(text)] == [found]
 
 

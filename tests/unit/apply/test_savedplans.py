@@ -83,7 +83,7 @@ def test_a_host_without_a_saved_plan_is_named(tmp_path: Path):
         ('"until": "reboot", ', ""),
     ],
 )
-def test_what_is_no_plan_is_refused_in_one_sentence_that_says_what_to_do(tmp_path: Path, right: str, wrong: str):
+def test_a_damaged_plan_file_is_refused_with_what_to_do(tmp_path: Path, right: str, wrong: str):
     text = text_of(PLAN)
     assert right in text
     with pytest.raises(InputError, match=r"run `invoke plan --out FILE` again$"):

@@ -123,7 +123,7 @@ def test_its_values_are_read_and_compared(audit: FleetAudit):
     ]
 
 
-def test_it_has_its_place_among_the_layers(audit: FleetAudit):
+def test_the_made_up_layer_stands_between_cuda_and_gpu(audit: FleetAudit):
     assert audit.layers.index("cuda") < audit.layers.index("widget")
     assert audit.layers[-1] == "gpu"
 

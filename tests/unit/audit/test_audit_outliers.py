@@ -35,7 +35,7 @@ def test_equal_hosts_are_a_fact_of_the_fleet_without_outliers():
     assert (found.majority, found.outliers) == ("a", ())
 
 
-def test_another_distribution_is_another_group_and_one_host_is_none():
+def test_kernels_are_compared_within_a_distribution_with_several_hosts():
     fleet = [host("gpu01", kernel("a")), host("gpu02", kernel("a")), host("gpu03", kernel("b", "Ubuntu 22.04"))]
     assert [(spread.among, spread.outliers) for spread in spreads(fleet)] == [(LIKE, ())]
 

@@ -59,7 +59,7 @@ def test_a_dash_is_standard_output(capsys: pytest.CaptureFixture[str]):
         ({"csv": "-", "watched": True}, "name a file"),
     ],
 )
-def test_what_cannot_be_written_is_refused_before_anything_else(options: dict[str, Any], part: str):
+def test_unusable_report_options_are_refused(options: dict[str, Any], part: str):
     with pytest.raises(InputError, match=part):
         check(**options)
 

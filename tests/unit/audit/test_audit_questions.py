@@ -236,7 +236,7 @@ def test_a_package_of_no_family_is_asked_for_by_its_name():
     assert package_patterns(ALL)[-1] == "dkms"
 
 
-def test_numpy_is_the_one_of_the_environments_python():
+def test_the_wanted_numpy_depends_on_the_python_version():
     def numpy(version: str) -> str | None:
         return next(value.want for value in meant(ALL, python(version)) if value.name == "numpy")
 
@@ -255,7 +255,7 @@ def test_a_layer_and_a_name_mean_one_value(version: str):
     assert all(re.fullmatch(r"[a-z0-9][a-z0-9 ._+-]*", one.name) for one in ALL)
 
 
-def test_every_answer_that_is_meant_is_printed(host: MadeUp):
+def test_the_program_prints_every_value_that_is_compared(host: MadeUp):
     printed = {*answers(host), *read_answers(host.ask(root_program(ALL)))}
     there = {one.where.line for one in meant(ALL, python("3.9"))} | {one.among.line for one in ALL if one.among}
     assert {NAMES[line] for line in there - printed} == {"fabric manager"}  # which only hosts with NVSwitches have

@@ -81,7 +81,7 @@ def test_what_differs_is_what_the_host_has():
     assert differing == {"driver loaded": ("470.161.03", "470.182.03"), "cuda toolkit hold": ("not held", "held")}
 
 
-def test_what_is_not_there_is_read_as_nothing():
+def test_a_missing_value_is_read_as_empty():
     found = read(said(OURS))
     assert found["cuda nvcc"] == Reading("cuda", "nvcc", "", "V11.2.152")
     assert found["tensorflow tensorflow"].differs

@@ -158,7 +158,7 @@ def test_what_a_host_is_waited_for_is_a_line_each_unless_it_is_the_plain_contact
     ]
 
 
-def test_a_second_look_that_finds_the_same_is_not_said_again(capsys: pytest.CaptureFixture[str]):
+def test_a_repeated_note_of_a_host_is_printed_once(capsys: pytest.CaptureFixture[str]):
     with Plain(make_console()) as view:
         for text in ("one", "one", "two", "one"):
             view(events.Note("gpu01", text))

@@ -111,7 +111,7 @@ def test_a_damaged_one_is_not_found_and_is_kept_anew(state: Path) -> None:
         "\xff",
     ],
 )
-def test_whatever_is_damaged_is_kept_anew(state: Path, text: str) -> None:
+def test_a_damaged_kept_stack_is_replaced(state: Path, text: str) -> None:
     (state / "stacks").mkdir(parents=True)
     (state / "stacks" / f"{OLD.digest()}.json").write_text(text, "latin-1")
     assert stackstore.keep(OLD) == ""
@@ -279,7 +279,7 @@ def test_a_stack_that_the_rules_of_today_refuse_is_refused(member: Member) -> No
     ),
     to=st.text(),
 )
-def test_whatever_a_host_answers_it_is_a_refusal(member: Member, now: str, before: list[str], to: str) -> None:
+def test_garbage_in_release_records_is_refused_printably(member: Member, now: str, before: list[str], to: str) -> None:
     with pytest.raises(Refused) as caught:
         way_back(member, facts(now, *before), to)
     assert caught.value.host == "gpu01"

@@ -73,7 +73,7 @@ CASES: list[tuple[Any, dict[str, Any], Any, str, tuple[Any, ...], dict[str, Any]
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case[0].name for case in CASES])
-def test_every_word_arrives(monkeypatch: pytest.MonkeyPatch, case: tuple[Any, ...]) -> None:
+def test_every_option_reaches_its_verb(monkeypatch: pytest.MonkeyPatch, case: tuple[Any, ...]) -> None:
     task, typed, module, name, arguments, keywords = case
     given: list[Any] = []
     monkeypatch.setattr(module, name, lambda *args, **more: given.append((args, more)) or 0)

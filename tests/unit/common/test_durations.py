@@ -34,7 +34,7 @@ def test_what_is_no_duration_is_refused_with_examples(text: object) -> None:
 
 
 @given(st.text(max_size=40) | st.integers() | st.floats())
-def test_whatever_is_written_gives_sound_seconds_or_a_sentence(text: str | float) -> None:
+def test_any_text_is_a_positive_duration_or_a_short_error(text: str | float) -> None:
     try:
         assert 0 < seconds(text) <= LONGEST_S
     except ValueError as error:

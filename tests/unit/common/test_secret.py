@@ -45,7 +45,7 @@ def test_json_and_pickle_refuse_it(text: str) -> None:
 
 @settings(deadline=None, max_examples=40)
 @given(hidden)
-def test_it_cannot_become_a_part_of_a_command(text: str) -> None:
+def test_a_secret_in_a_command_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="secret") as error:
         sh("echo %s", Secret(text))
     assert text not in str(error.value)
@@ -69,7 +69,7 @@ def test_an_error_about_it_and_a_log_line_do_not_show_it(caplog: pytest.LogCaptu
     assert MASK in caplog.text
 
 
-def test_it_does_not_change() -> None:
+def test_a_secret_is_immutable() -> None:
     with pytest.raises(AttributeError):
         Secret("a")._text = "b"  # type: ignore[misc]
 

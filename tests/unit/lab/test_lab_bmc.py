@@ -142,7 +142,9 @@ def basic(user: str, password: str) -> dict[str, str]:
         (SESSIONS, {}, 401),
     ],
 )
-def test_only_the_root_is_open_to_everybody(door: Client, path: str, headers: dict[str, str], status: int) -> None:
+def test_everything_but_the_service_root_needs_credentials(
+    door: Client, path: str, headers: dict[str, str], status: int
+) -> None:
     assert door.get(path, headers=headers).status_code == status
 
 

@@ -118,7 +118,7 @@ class TestBuildOnce:
 
 
 class TestManifest:
-    def test_it_comes_back_as_it_was_written(self, tmp_path: Path) -> None:
+    def test_a_written_manifest_is_read_back(self, tmp_path: Path) -> None:
         files = [vendor_file("cudnn"), vendor_file("driver")]
         write_manifest(tmp_path, Profile.FULL, files)
         assert read_manifest(tmp_path) == (Profile.FULL, files)

@@ -71,7 +71,7 @@ def test_roles_and_stack_of_the_command_line_count(lab: Lab) -> None:
         (("provision", "--hosts", "gone"), 0),
     ],
 )
-def test_what_failed_or_only_looked_is_no_record(lab: Lab, words: tuple[str, ...], status: int) -> None:
+def test_failed_and_read_only_commands_are_not_recorded(lab: Lab, words: tuple[str, ...], status: int) -> None:
     assert noted(lab, *words, status=status) == []
 
 

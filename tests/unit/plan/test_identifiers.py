@@ -18,6 +18,6 @@ def test_names_are_those_that_others_know(what: str) -> None:
     assert FOUND[what] == RECORDED[what]
 
 
-def test_every_kind_of_name_is_recorded() -> None:
+def test_the_fixture_has_every_kind_of_identifier() -> None:
     assert list(FOUND) == list(RECORDED)
     assert all(RECORDED.values())

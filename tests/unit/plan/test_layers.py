@@ -54,7 +54,7 @@ def test_each_hosts_own_order_is_kept(whole: list[str], hosts: list[set[str]]):
 
 
 @given(st.lists(st.lists(st.sampled_from("abcde"), max_size=5), max_size=5))
-def test_whatever_the_orders_are_each_layer_is_there_once(orders: list[list[str]]):
+def test_one_order_has_each_layer_once(orders: list[list[str]]):
     order = one_order(orders)
     assert len(set(order)) == len(order)
     assert set(order) == {name for own in orders for name in own}

@@ -128,7 +128,7 @@ def test_only_its_owner_touches_a_lock_without_force_until_it_has_ended():
     assert locks.forbids(None, "bob@lap", NOW) == ""
 
 
-def test_whoever_is_turned_away_by_a_run_is_told_by_whom_and_since_when():
+def test_the_refusal_names_operator_time_and_run():
     sentence = locks.held_by(MINE)
     for part in ("alice@desk", "2026-03-01 12:00 UTC", "run-1", "4242", "15 s"):
         assert part in sentence
@@ -158,7 +158,7 @@ def test_durations(text: str, hours: float):
 
 
 @pytest.mark.parametrize("text", ["", "3", "d", "0h", "-3d", "12h1d", "3x", "P3D", "3d?", "٣d", "9" * 20 + "w"])
-def test_what_is_no_duration_is_bad_input_with_examples(text: str):
+def test_an_unreadable_duration_is_refused_with_an_example(text: str):
     with pytest.raises(InputError, match=r"--for: found .*1d12h"):
         locks.read_duration(text)
 
@@ -203,7 +203,7 @@ def test_every_reason_arrives_as_it_is(place: Path):
     assert locks.operator_lock(seen()) == odd
 
 
-def test_of_operators_at_once_one_wins_and_the_others_are_told(place: Path):
+def test_one_of_several_concurrent_locks_wins(place: Path):
     before = seen()
     wanted = [replace(RMA, owner=f"operator-{number}") for number in range(8)]
     with ThreadPoolExecutor(8) as pool:

@@ -97,7 +97,7 @@ def test_what_is_none_of_the_four_kinds_is_no_plan(differs):
         Plan.from_json({"host": "a", "stack": "s", "roles": [{"role": "driver", "needs": [], "changes": [change]}]})
 
 
-def test_nobody_uses_what_says_nothing_of_users():
+def test_a_state_without_users_has_none():
     assert users_of(DpkgInOrder(), Facts({})) == ()
 
 

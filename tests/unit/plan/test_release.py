@@ -28,7 +28,7 @@ def desired(*roles: DesiredRole) -> Desired:
     return Desired("gpu01", STACK, roles)
 
 
-def test_it_names_stack_versions_files_and_who_did_it():
+def test_a_record_names_stack_versions_artifacts_and_operator():
     record = renewed(desired(CUDA), {}, RUN)
     assert record is not None
     assert (record["stack"], record["versions"]["driver"]) == ("tensorflow-2.9", "470.182.03")
@@ -68,19 +68,19 @@ def test_roles_of_another_stack_are_forgotten():
 @pytest.mark.parametrize(
     "text", ["", "not json", "[]", "null", '{"schema": 99, "roles": {}}', '{"schema": 1, "roles": 3}']
 )
-def test_what_is_no_record_counts_as_none(text: str):
+def test_garbage_is_read_as_no_record(text: str):
     assert read(Facts({RELEASE: Answer(0, text)})) == {}
 
 
 @given(
     st.recursive(st.none() | st.text() | st.integers(), lambda inner: st.dictionaries(st.text(), inner), max_leaves=8)
 )
-def test_whatever_a_host_carries_it_gets_a_record(junk: object):
+def test_a_record_with_garbage_is_replaced(junk: object):
     facts = Facts({RELEASE: Answer(0, json.dumps({"schema": 1, "roles": {"cuda": junk}, "stack": STACK.name}))})
     assert renewed(desired(CUDA), read(facts), RUN) is not None
 
 
-def test_it_is_written_whole_and_may_be_read_by_all(tmp_path):
+def test_a_record_is_written_atomically_and_is_world_readable(tmp_path):
     path = tmp_path / "deep" / "release.json"
     record = renewed(desired(CUDA), {}, Run('it\'s "quoted" $(x)\n%s'))
     assert record is not None

@@ -198,7 +198,7 @@ def test_a_host_with_a_newer_record_does_not_go_back(member: Member) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[3]", '{"schema": "3"}', '{"schema": true}', '{"schema": -1}', "3"])
-def test_what_is_no_record_at_all_is_no_newer_one(text: str) -> None:
+def test_garbage_is_not_refused_as_a_newer_record(text: str) -> None:
     assert release.refusal(Facts({RELEASE: Answer(0, text)})) == ""
     assert release.refusal(Facts({})) == ""
 

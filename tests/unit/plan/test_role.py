@@ -52,7 +52,7 @@ def test_variables_must_be_a_dataclass():
             yield Absent("/x")
 
 
-def test_the_layers_are_found_in_order():
+def test_discovered_roles_come_after_those_that_they_need():
     names = [one.name for one in discover()]
     assert sorted(names) == ["base", "container", "cuda", "cudnn", "driver", "environment", "selfaudit", "tensorflow"]
     for one in discover():

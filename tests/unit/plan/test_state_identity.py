@@ -36,7 +36,7 @@ def test_states_in_states_probes_and_tuples_are_part_of_it() -> None:
     assert found == {"kind": "when", "fields": {"condition": answers, "resource": debs}}
 
 
-def test_of_a_file_it_is_what_it_is_and_not_where_it_comes_from() -> None:
+def test_an_artifacts_identity_is_its_content_and_not_its_address() -> None:
     found = identity_of(NvidiaRunfile(RUN, "1.2"))
     assert found["fields"]["artifact"] == {"file": "driver.run", "sha256": "0" * 64, "size": 7}
     moved = RUN.model_copy(update={"urls": ("https://mirror.example.org/x",), "name": "other", "stand_in": True})
@@ -45,7 +45,7 @@ def test_of_a_file_it_is_what_it_is_and_not_where_it_comes_from() -> None:
     assert identity_of(NvidiaRunfile(other, "1.2")) != found
 
 
-def test_what_does_not_say_the_state_is_no_part_of_it() -> None:
+def test_force_and_reasons_are_not_part_of_an_identity() -> None:
     assert identity_of(NvidiaRunfile(RUN, "1.2", force=True)) == identity_of(NvidiaRunfile(RUN, "1.2"))
     assert identity_of(Absent("/x", "it is in the way")) == identity_of(Absent("/x"))
 
@@ -84,7 +84,7 @@ def test_a_class_that_inherits_has_a_kind_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("value", [{"a": "b"}, ["a"], {"a"}, 1.5, b"x", Path("/x"), object(), File])
-def test_a_value_without_an_identity_is_an_error_and_never_its_repr(value: object) -> None:
+def test_a_value_without_an_identity_is_an_error(value: object) -> None:
     with pytest.raises(TypeError, match="has no identity"):
         identity_of(value)
     with pytest.raises(TypeError, match="has no identity"):

@@ -260,7 +260,7 @@ def test_without_a_console_nobody_vouches_for_the_new_system(world, tmp_path: Pa
     assert installation.written == []
 
 
-def test_it_is_told_what_the_installer_is_to_be_given(world):
+def test_the_notes_show_the_address_of_the_seed(world):
     installation = world([None, SEEDED])
     installation.install()
     assert f"url=http://127.0.0.1:{installation.port}/gpu07/preseed.cfg" in installation.notes

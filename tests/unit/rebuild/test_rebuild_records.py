@@ -131,7 +131,7 @@ def test_a_damaged_file_is_said_and_left_as_it_is(tmp_path: Path, damage: bytes)
     ["", "[]", '{"host": "gpu07"}', '{"host": 1', "null", "\x00"],
     ids=["none", "list", "part", "cut", "null", "zero"],
 )
-def test_a_row_that_nobody_wrote_is_said(tmp_path: Path, document: str):
+def test_a_damaged_row_is_an_error(tmp_path: Path, document: str):
     kept = Records(tmp_path, "inventory")
     kept.add(rebuild("repair"))
     with closing(sqlite3.connect(kept.path)) as db, db:

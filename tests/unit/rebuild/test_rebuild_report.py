@@ -64,7 +64,7 @@ def test_the_last_of_each_host_counts_whatever_the_order():
     assert list(last) == sorted(last)
 
 
-def test_with_few_values_p95_is_the_slowest_and_with_more_it_is_not():
+def test_p95_of_few_values_is_the_slowest():
     few = [(float(number), f"gpu{number}") for number in range(FEW - 1)]
     assert times("all", few).p95_s == FEW - 2
     many = [(float(number), f"gpu{number}") for number in range(101)]

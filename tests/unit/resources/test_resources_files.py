@@ -205,6 +205,6 @@ def test_a_json_file_too_large_to_read_is_refused() -> None:
     assert isinstance(one(changes_of(WANTED, {"stat -c": "x", "cat --": cut})), Refusal)
 
 
-def test_of_many_things_a_few_are_named() -> None:
+def test_long_lists_are_shortened() -> None:
     assert few(["a", "b"]) == "a; b"
     assert few(["a", "b", "c", "d", "e"]) == "a; b; c and 2 more"

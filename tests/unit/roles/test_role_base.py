@@ -317,7 +317,7 @@ def test_the_shares_of_a_bare_host_are_the_whole() -> None:
     assert sum(share.percent for share in Wanted(STACK).shares()) == 100
 
 
-def test_the_questions_are_the_shared_ones() -> None:
+def test_base_shares_its_probes() -> None:
     asked = [probe for one in RESOURCES for probe in one.probes()]
     assert {DPKG, HEADERS, NOUVEAU} <= set(asked)
     assert len(set(asked)) <= 17

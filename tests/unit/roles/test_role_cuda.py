@@ -113,7 +113,7 @@ def test_what_is_no_driver_is_let_through(name: str) -> None:
     assert not re.search(DRIVER, name)
 
 
-def test_the_guard_stands_before_the_installation() -> None:
+def test_the_check_for_unwanted_packages_runs_before_the_installation() -> None:
     commands = script(changes_of(RESOURCES, BARE))
     assert commands.index("apt would also install") < commands.index("\ninstall install cuda-toolkit-11-2")
 
@@ -209,7 +209,7 @@ def test_the_list_of_a_former_toolkit_that_this_role_wrote_is_not_read_and_its_p
     assert "apt-get" not in script([change])
 
 
-def test_its_own_list_and_one_that_was_commented_out_before_are_no_former_ones() -> None:
+def test_own_and_disabled_source_lists_are_not_former_ones() -> None:
     commented = f"/etc/apt/sources.list.d/x.list:# disabled by hostwright: {SOURCE}"
     assert plan(**{FORMER: f"{LIST}:{SOURCE}{commented}"}) == ()
 

@@ -142,7 +142,7 @@ def test_the_profile_works_with_nothing_set_and_leaves_no_variable_behind() -> N
     assert found == f"none {HOME}/bin"
 
 
-def test_it_is_lib64_and_never_lib() -> None:
+def test_the_profile_names_lib64_only() -> None:
     assert f"{HOME}/lib64" in PROFILE
     assert f"{HOME}/lib:" not in PROFILE
     assert f"{HOME}/lib " not in PROFILE

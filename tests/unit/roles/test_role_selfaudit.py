@@ -178,7 +178,7 @@ def test_numbers_are_compared_as_text(host: MadeUp):
 EVIL = b'4"7\\0\x1b[2J\t\x01\xff\xc3\xa9,} 1 # x=\\"'
 
 
-def test_whatever_a_value_is_the_files_are_whole(host: MadeUp):
+def test_hostile_values_are_escaped_in_both_files(host: MadeUp):
     host.write("/sys/module/nvidia/version", EVIL + b"\ncomplete=no\n")
     result = run(host)
     have = next(one["have"] for one in result["checks"] if one["name"] == "loaded")

@@ -151,7 +151,7 @@ def test_a_package_without_record_is_removed_by_hand_since_pip_cannot() -> None:
     assert f"{recipe().home}/lib/python3.9/site-packages/keras-2.9.0.dist-info" in script.splitlines()[1]
 
 
-def test_of_two_versions_the_wrong_one_is_removed() -> None:
+def test_the_wrong_one_of_two_numpy_versions_is_removed() -> None:
     change = only(plan(found(more="dist\tnumpy-2.0.2.dist-info\trecorded\n")))
     assert change.have == "numpy 1.26.4 and numpy 2.0.2"
     assert "numpy-2.0.2.dist-info" in text_of(change)

@@ -72,7 +72,7 @@ def test_what_the_user_has_is_taken_and_checked(store: Store, vendor: Path) -> N
     assert again.came == "was there"
 
 
-def test_it_is_found_below_the_directory_too(store: Store, vendor: Path) -> None:
+def test_an_artifact_in_a_subdirectory_is_found(store: Store, vendor: Path) -> None:
     (one,) = bring(store, Artifact(), source_dir=vendor.parent)
     assert one.came == "taken"
 

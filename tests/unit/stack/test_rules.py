@@ -58,7 +58,7 @@ def test_the_stack_and_a_good_host_fit() -> None:
     assert check_host(STACK, GOOD) == []
 
 
-def test_what_is_not_known_of_a_host_is_not_held_against_it() -> None:
+def test_unknown_facts_refuse_no_host() -> None:
     assert check_host(STACK, HostFacts("ubuntu", "22.04")) == []
 
 

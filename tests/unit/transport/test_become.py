@@ -56,7 +56,7 @@ def test_the_user_part_alone_gives_its_status(path: str) -> None:
     assert run(wrap("echo one; exit 9", "", password=None), path).status == 9
 
 
-def test_the_root_part_alone(path: str) -> None:
+def test_a_program_without_a_user_part_runs_as_root(path: str) -> None:
     assert run(wrap("", "echo two", password=None), path).stdout == b"two\n"
 
 

@@ -83,7 +83,7 @@ def test_a_program_that_succeeds_gives_its_output(shell: RootShell) -> None:
     assert shell.run("cat; echo done", timeout_s=20, failure="it cannot be done").stdout == b"done\n"
 
 
-def test_both_parts_run_and_the_status_is_the_callers_to_judge(shell: RootShell) -> None:
+def test_attempt_runs_both_parts_and_returns_the_root_status(shell: RootShell) -> None:
     output = shell.attempt("echo two; exit 5", as_user="echo one; exit 9", timeout_s=20)
     assert (output.status, output.stdout) == (5, b"one\ntwo\n")
 
@@ -158,7 +158,7 @@ def test_a_program_that_was_cut_off_at_its_cap_was_not_killed() -> None:
     assert ends(-1, truncated=True).attempt("true", timeout_s=20).truncated
 
 
-def test_it_is_closed_with_its_session(here: Here) -> None:
+def test_closing_a_root_shell_closes_its_session(here: Here) -> None:
     with RootShell(here) as shell:  # type: ignore[arg-type]
         assert shell.host == "gpu01"
     assert here.closed

@@ -86,7 +86,9 @@ def test_a_proxy_command_gets_the_values_that_were_decided(tmp_path: Path) -> No
         ("ProxyCommand none\nProxyJump b", (), ""),
     ],
 )
-def test_of_jump_and_command_the_first_counts(tmp_path: Path, text: str, jump: tuple[str, ...], command: str) -> None:
+def test_the_first_of_proxyjump_and_proxycommand_wins(
+    tmp_path: Path, text: str, jump: tuple[str, ...], command: str
+) -> None:
     found = endpoint(tmp_path, text)
     assert (found.proxy_jump, found.proxy_command) == (jump, command)
 

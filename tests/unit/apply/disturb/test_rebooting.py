@@ -307,7 +307,7 @@ def test_a_login_user_without_a_bus_to_ask_systemd_over_is_told_nothing(systemd:
     assert systemd("unknown").state == "unknown"
 
 
-def test_half_an_answer_is_none() -> None:
+def test_an_incomplete_boot_answer_is_an_error() -> None:
     class Half(FakeSession):
         def run(self, command: str, **more: Any) -> Output:
             return Output(0, b"welcome\n", b"", False, 0.0)

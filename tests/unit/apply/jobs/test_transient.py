@@ -119,7 +119,7 @@ def test_each_message_is_known_by_its_own_cause(name: str):
 
 
 @pytest.mark.parametrize("message", MESSAGES)
-def test_the_host_and_python_agree(message: str):
+def test_shell_and_python_classify_messages_alike(message: str):
     text = f"Reading package lists...\n{message}\nand more\n"
     expected = message not in LASTING
     assert is_transient(text) is expected
@@ -128,7 +128,7 @@ def test_the_host_and_python_agree(message: str):
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=4), st.randoms(use_true_random=False))
-def test_they_agree_on_messages_that_are_torn_and_joined_too(messages: list[str], random):
+def test_shell_and_python_classify_split_messages_alike(messages: list[str], random):
     text = "".join(
         message[random.randrange(len(message) + 1) :] + random.choice(["", "\n", "\r"]) for message in messages
     )

@@ -132,7 +132,7 @@ def test_facts_that_cannot_be_read_are_said_to_be_so(tmp_path: Path, damage: byt
         load_facts(path)
 
 
-def test_nobody_else_can_read_it(tmp_path: Path):
+def test_journal_files_are_private(tmp_path: Path):
     os.umask(old := os.umask(0))
     try:
         os.umask(0)

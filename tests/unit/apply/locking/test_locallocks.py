@@ -78,7 +78,7 @@ def test_somebody_else_s_is_not_touched_without_force(tmp_path: Path):
     )
 
 
-def test_its_time_ends(tmp_path: Path):
+def test_an_expired_lock_forbids_nothing(tmp_path: Path):
     put(tmp_path, lock(hours=8))
     later = NOW + timedelta(hours=9)
     refused = locallocks.refusal(tmp_path, INVENTORY, "gpu07", NOW)
@@ -123,7 +123,7 @@ def test_a_write_that_is_cut_leaves_what_was_there(tmp_path: Path, monkeypatch: 
     assert file_of(tmp_path).suffix == ".json"
 
 
-def test_a_place_that_cannot_be_written_is_said(tmp_path: Path):
+def test_an_unwritable_directory_is_an_error(tmp_path: Path):
     (tmp_path / "file").write_text("")
     with pytest.raises(HostwrightError, match="cannot be written"):
         locallocks.put(tmp_path / "file", INVENTORY, lock(), now=NOW)

@@ -63,7 +63,7 @@ def test_what_is_no_amount_is_refused_by_the_name_of_its_option(option, text):
 
 
 @pytest.mark.parametrize("text", ["0", "0%"])
-def test_nobody_at_once_is_refused(text):
+def test_a_batch_of_zero_is_refused(text):
     with pytest.raises(InputError, match=r"^--batch: found '.*', expected at least 1 host at once"):
         read(batch=text)
 
@@ -86,7 +86,7 @@ def test_the_window_slides_as_soon_as_one_host_ends():
     assert course.running == ("gpu00", "gpu02", "gpu03")
 
 
-def test_nobody_follows_before_all_canaries_ended_well():
+def test_other_hosts_begin_only_after_all_canaries_succeeded():
     course = Course(NAMES, Limits(2, 5, 20), 20)
     assert course.begin(()) == NAMES[:2]
     course.end("gpu01", "as desired")

@@ -41,13 +41,13 @@ FULL = RunOptions(
 )  # fmt: skip
 
 
-def test_what_was_not_said_is_not_recorded(roster: Roster) -> None:
+def test_options_that_were_not_given_are_not_recorded(roster: Roster) -> None:
     members = roster.members("gpu01,gpu02")
     assert RunOptions.of(roster, members).recorded() == {"hosts": "gpu01,gpu02"}
     assert RunOptions.of(roster, members).recorded(to="", boot="disk") == {"hosts": "gpu01,gpu02", "boot": "disk"}
 
 
-def test_all_that_bounds_a_run_is_recorded(roster: Roster) -> None:
+def test_every_option_of_a_run_is_recorded(roster: Roster) -> None:
     settings = {"cuda_keep_repository": "false", "stack": "tensorflow-2.9"}
     whole = Roster.load(roster.path, settings=settings, options=Options(host_keys="accept-new"), force=True)
     change = ChangeOptions(drain=True, no_reboot=True, rollout=RolloutOptions("1", "10%", "2"))
@@ -57,7 +57,7 @@ def test_all_that_bounds_a_run_is_recorded(roster: Roster) -> None:
     assert json.loads(json.dumps(found.recorded()))["var"] == list(FULL.var)
 
 
-def test_what_is_not_said_again_is_taken_from_the_last_run(roster: Roster) -> None:
+def test_resume_takes_options_that_are_not_given_from_the_last_run(roster: Roster) -> None:
     ran(roster, {**FULL.recorded(), "json": True, "inventory": "elsewhere"}, left=("gpu03", "gpu02"))
     run, options = resume(RunOptions(batch="5", roles="base"), roster)
     assert run
@@ -68,7 +68,7 @@ def vars_of(options: RunOptions) -> dict[str, Any]:
     return {name: getattr(options, name) for name in RunOptions.__slots__}
 
 
-def test_hosts_are_not_named_twice(roster: Roster) -> None:
+def test_resume_refuses_hosts(roster: Roster) -> None:
     with pytest.raises(InputError, match="takes the hosts from the last run"):
         resume(RunOptions(hosts="gpu01"), roster)
     with pytest.raises(InputError, match="nothing to resume"):

@@ -171,7 +171,7 @@ def test_each_host_has_a_silence_of_its_own(world):
     assert world.silence.hosts() == {"gpu01", "gpu02"}
 
 
-def test_it_looks_by_itself_and_is_quiet_after_its_end():
+def test_a_silent_host_is_reported_until_the_watch_ends():
     seen: SimpleQueue[events.Event] = SimpleQueue()
     with Silence(seen.put, after_s=0.02, again_s=3600) as silence:
         silence(events.Waiting("gpu01", "a connection"))

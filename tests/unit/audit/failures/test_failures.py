@@ -129,7 +129,7 @@ def test_cause_and_cure_are_sentences_without_their_full_stop(rule: object) -> N
     assert rule.cure[0].isupper()  # type: ignore[attr-defined]
 
 
-def test_what_nobody_has_met_is_not_guessed() -> None:
+def test_an_unknown_failure_is_not_classified() -> None:
     assert KNOWN.classify("Segmentation fault") is None
     assert KNOWN.classify("") is None
 

@@ -15,7 +15,7 @@ def test_only_rules_that_exist_are_expected():
     assert PLANTED - {rule.name for rule in SIGNED} == set()
 
 
-def test_plants_have_names_of_their_own():
+def test_names_of_planted_problems_are_unique():
     names = [plant.name for plant in (*PLANTS, *MADE_UP)]
     assert len(names) == len(set(names))
 

@@ -244,7 +244,7 @@ def test_an_offline_audit_is_refused(tmp_path: Path):
     assert History(tmp_path).latest("inventory") == {}
 
 
-def test_what_is_old_goes_and_what_is_still_so_keeps_its_beginning(tmp_path: Path):
+def test_pruning_keeps_the_beginning_of_facts_that_still_hold(tmp_path: Path):
     drifted = host(status="drift", deviations=(LINK,))
     gone = host("gpu02", readings=[driver("gone")])
     history = filled(

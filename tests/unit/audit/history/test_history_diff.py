@@ -73,7 +73,7 @@ def test_hosts_that_appeared_and_hosts_that_nobody_looked_at_again(tmp_path: Pat
     assert (diff.came, diff.unseen, diff.changes) == (("gpu03",), ("gpu02",), ())
 
 
-def test_there_and_back_again_is_no_difference(tmp_path: Path):
+def test_a_value_that_changed_and_changed_back_is_no_difference(tmp_path: Path):
     history = filled(tmp_path, audit(0, host()), audit(1, host(readings=OLD)), audit(2, host()))
     assert history.diff("inventory", on(0)).changes == ()
     assert len(history.diff("inventory", on(1)).changes) == 1

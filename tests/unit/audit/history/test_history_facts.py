@@ -56,7 +56,7 @@ def test_hosts_and_inventories_are_apart(tmp_path: Path):
     assert store.load(tmp_path.cwd() / "inventory", "gpu01") is not None
 
 
-def test_they_are_their_owners_alone(tmp_path: Path):
+def test_stored_facts_are_private(tmp_path: Path):
     root = tmp_path / "state"
     FactStore(root).keep("inventory", "gpu01", AT, FACTS, OPEN)
     modes = {path.is_dir(): stat.S_IMODE(path.stat().st_mode) for path in [root, *root.rglob("*")]}
@@ -95,7 +95,7 @@ def packed(text: str) -> bytes:
      packed('{"facts": [], "at": "noon"}'), packed('{"facts": [], "at": 5}'),
      packed('{"facts": [{}], "at": "2026-11-21T10:00:00+00:00"}')],
 )  # fmt: skip
-def test_a_damaged_file_is_said(tmp_path: Path, document: bytes):
+def test_a_damaged_facts_file_is_an_error_that_names_it(tmp_path: Path, document: bytes):
     store = FactStore(tmp_path)
     store.keep("inventory", "gpu01", AT, FACTS, OPEN)
     the_file(tmp_path).write_bytes(document)
@@ -112,7 +112,7 @@ def test_a_time_without_an_offset_is_utc(tmp_path: Path):
     assert found is not None and found[1] == AT
 
 
-def test_a_place_that_cannot_be_written_is_said(tmp_path: Path):
+def test_an_unwritable_facts_directory_is_an_error(tmp_path: Path):
     (tmp_path / "audits").write_text("")
     with pytest.raises(HostwrightError, match=r"gpu01\.last\.json\.gz: cannot be written"):
         FactStore(tmp_path).keep("inventory", "gpu01", AT, FACTS, OPEN)

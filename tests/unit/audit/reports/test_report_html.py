@@ -113,14 +113,14 @@ def test_every_host_has_a_row_of_its_own():
     assert [text for text in seen.texts["bdi"] if text == "gpu042"] == ["gpu042"]
 
 
-def test_the_worst_come_first_and_names_count_as_numbers():
+def test_hosts_are_sorted_by_status_then_by_natural_order_of_names():
     ordered = worst_first([*EACH, host("gpu10"), host("gpu9")])
     assert [host_audit.host for host_audit in ordered] == [
         "gpu05", "gpu03", "gpu04", "gpu07", "gpu08", "gpu06", "gpu02", "gpu01", "gpu9", "gpu10",
     ]  # fmt: skip
 
 
-def test_alike_healthy_hosts_fold_and_those_of_whom_something_is_to_be_said_do_not():
+def test_only_healthy_hosts_without_notes_or_findings_are_folded():
     well = [host(f"gpu{number:02d}") for number in range(1, 6)]
     warned = host("gpu07", layers={"cuda": "warning"}, findings=(WARNING,))
     locked = host("gpu08", notes=("locked by ada",))
@@ -299,7 +299,7 @@ def test_clean_text_is_printable_and_bounded(text):
     assert not {sign for sign in cleaned if unicodedata.category(sign).startswith("C")} - {"\n", "\t"}
 
 
-def test_towers_of_accents_are_cut_and_names_keep_theirs():
+def test_stacked_combining_characters_are_cut():
     assert clean("Vie\u0323\u0302t") == "Vie\u0323\u0302t"
     assert clean("Z" + "\u0301" * 300 + "a") == "Z" + "\u0301" * 3 + "\ufffda"
 

@@ -72,7 +72,7 @@ def test_the_doctor_tells_evidence_cause_and_cure_of_a_failure():
     assert "no known failure" in text
 
 
-def test_a_liar_can_neither_move_the_cursor_nor_add_a_line():
+def test_control_characters_and_newlines_of_a_host_are_not_printed():
     audit = fleet(EACH[0], LIAR)
     for text in (shown(show_audit(audit, {}, details=True)), shown(Group(*show_diagnosis(audit.hosts, {})))):
         bad = {char for char in text if unicodedata.category(char).startswith("C")} - {"\n"}

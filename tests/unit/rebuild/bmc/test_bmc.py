@@ -229,7 +229,7 @@ def test_the_status_is_what_the_bmc_says_made_printable() -> None:
     assert status.media == ("https://images.example/x.iso",)
 
 
-def test_of_several_systems_the_inventory_names_one() -> None:
+def test_the_inventory_chooses_among_several_systems_of_a_bmc() -> None:
     machine = Machine(systems=("1", "2"))
     assert "has several systems: name one of 1, 2 in hostwright_bmc_system" in str(failure(machine))
     assert "has no system '3': name one of 1, 2" in str(failure(machine, system="3"))

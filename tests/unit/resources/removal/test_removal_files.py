@@ -311,7 +311,7 @@ def test_a_directory_goes_when_it_is_empty(place: Place) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(name=NAMES, before=st.none() | CONTENTS, content=CONTENTS)
-def test_whatever_the_name_and_the_text_all_is_as_before(name: str, before: str | None, content: str) -> None:
+def test_removal_restores_what_was_there_for_any_name_and_text(name: str, before: str | None, content: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Place(Path(folder))
         if before is not None:

@@ -49,7 +49,7 @@ def test_what_was_merged_is_taken_back_whatever_was_there(before: dict[str, obje
 
 @settings(max_examples=300, deadline=None)
 @given(before=OBJECTS, added=OBJECTS)
-def test_what_others_added_since_stays(before: dict[str, object], added: dict[str, object]) -> None:
+def test_removal_keeps_keys_that_others_added(before: dict[str, object], added: dict[str, object]) -> None:
     theirs = {f"their-{key}": value for key, value in added.items()}
     assert without({**merge(before, OURS), **theirs}, OURS, before) == {**before, **theirs}
 

@@ -142,7 +142,7 @@ def test_a_kind_that_is_known_is_asked_for_first(site: Site) -> None:
     assert scan_key(site.host, OPTIONS).key_type == "ecdsa-sha2-nistp256"
 
 
-def test_nobody_there_is_unreachable_in_one_sentence() -> None:
+def test_scanning_a_closed_port_is_unreachable() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with pytest.raises(Unreachable, match=rf"gpu07: 127\.0\.0\.1:{port} refuses the connection"):

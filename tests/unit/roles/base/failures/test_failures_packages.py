@@ -113,7 +113,7 @@ CONFLICT = "E: Conflicting values set for option Signed-By regarding source http
 UNREAD = "E: The list of sources could not be read.\n"
 
 
-def test_a_conflict_of_keys_is_seen_once() -> None:
+def test_a_repeated_signed_by_conflict_is_reported_once() -> None:
     said = {apt.SOURCES: (CONFLICT + UNREAD) * 2}
     assert evidence("signed-by-conflict", said) == [CONFLICT.strip()]
     assert evidence("apt-sources-unreadable", said) == []

@@ -69,7 +69,7 @@ def test_garbage_never_raises(rule: FailureRule, text: str, status: int) -> None
         evidence(rule.name, dict.fromkeys(rule.sign.probes, Answer(status, text)))
 
 
-def test_the_snap_is_seen() -> None:
+def test_docker_from_snap_is_recognised() -> None:
     assert evidence("docker-snap", {SNAP_DOCKER: "2915\n"}) == ["/snap/docker/current leads to 2915"]
 
 

@@ -379,7 +379,7 @@ def test_a_host_with_nvswitches_and_fabric_manager_has_no_failure() -> None:
     assert evidence("fabric-nothing-to-do", hgx) == []
 
 
-def test_the_boot_is_read_as_a_time() -> None:
+def test_the_boot_time_is_parsed_or_unread() -> None:
     assert timedelta(0) < NOW - BOOT
     with pytest.raises(Unread):
         list(driver_state.since_boot(look_at({driver_state.BOOTED: "soon\n"})))

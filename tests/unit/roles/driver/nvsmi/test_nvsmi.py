@@ -225,7 +225,7 @@ def test_links_are_told_by_index_where_there_is_no_uuid():
         "\x1b[2J\0" * 1000,
     ],
 )
-def test_what_tells_of_no_link_is_no_link(text):
+def test_output_without_nvlinks_gives_no_links(text):
     assert [gpu.links for gpu in read_report(fixture("v100-sxm2-450.80.02"), text).gpus] == [(), ()]
 
 

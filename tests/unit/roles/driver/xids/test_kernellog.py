@@ -32,7 +32,7 @@ def lines(*body: str, zone: str = "+0000", now: datetime = NOW) -> tuple[KernelL
         f"Nov 21 11:00:00 gpu01 kernel: [ 4909.922970] {XID}",
     ],
 )
-def test_time_and_text_are_the_same_whoever_wrote_the_line(raw: str) -> None:
+def test_journal_and_syslog_lines_are_parsed_alike(raw: str) -> None:
     assert lines("source file", raw) == (KernelLine(NOW - timedelta(hours=1), XID),)
 
 
@@ -90,7 +90,7 @@ def test_what_is_older_than_seven_days_is_history() -> None:
     assert timedelta(days=7) == WINDOW
 
 
-def test_they_come_oldest_first_and_the_newest_are_kept() -> None:
+def test_kernel_lines_are_sorted_and_the_newest_are_kept() -> None:
     body = [f"2026-11-21T11:{n // 60:02}:{n % 60:02}+0000 h kernel: NVRM: {n}" for n in range(MAX_LINES + 10)]
     found = lines(*reversed(body))
     assert [line.text for line in found] == [f"NVRM: {n}" for n in range(10, MAX_LINES + 10)]

@@ -60,11 +60,11 @@ def test_every_form_is_read(text: str, number: int, rest: str) -> None:
         "NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.",
     ],
 )
-def test_what_is_none_is_not_guessed(text: str) -> None:
+def test_lines_that_are_no_xid_give_no_event(text: str) -> None:
     assert event(text) == ()
 
 
-def test_they_are_grouped_by_card_and_number_with_the_last_time() -> None:
+def test_xids_are_grouped_by_card_and_number_with_the_last_time() -> None:
     rows = [("3b", 31, 3), ("3b", 31, 1), ("3b", 13, 2), ("5e", 31, 0), ("3b", 31, 9)]
     found = xid_events(
         KernelLine(AT - timedelta(hours=hours), f"NVRM: Xid (PCI:0000:{bus}:00): {number}, {hours} h")

@@ -58,7 +58,7 @@ def test_a_variable_that_names_another_cuda_is_told_with_file_and_line(text: str
         "",
     ],
 )
-def test_our_own_paths_and_those_of_nothing_harm_nobody(text: str) -> None:
+def test_own_and_missing_paths_in_variables_are_not_reported(text: str) -> None:
     assert fired(line(text)) == []
 
 
