@@ -30,7 +30,7 @@ def run(verb: Callable[[], int]) -> int:
         errors.print(Text(printable(str(error)), style="bold red"))
         return error.exit_status
     except BrokenPipeError:
-        # Whoever read our output, such as `head`, has read enough. What is still to be written goes nowhere.
+        # The reader (such as `head`) has closed the pipe: discard the rest, so that Python's exit does not fail on it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NOBODY_READS
     except KeyboardInterrupt:

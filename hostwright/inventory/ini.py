@@ -21,7 +21,7 @@ _MAX_LITERAL = 10_000  #: characters; longer text is never a literal worth parsi
 
 def read_ini(text: str, file: str, draft: Draft) -> None:
     """Add one INI inventory to the draft."""
-    name, kind = UNGROUPED, "hosts"  # what stands before the first section
+    name, kind = UNGROUPED, "hosts"  # lines before the first section
     layer: dict[str, Value] = {}
     for number, raw in enumerate(text.splitlines(), start=1):
         line, origin = raw.strip(), Origin(file, number)

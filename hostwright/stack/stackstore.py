@@ -77,7 +77,7 @@ def find(digest: str, kinds: Kinds, root: Path | None = None) -> Stack | None:
         return None
     if _newer(data):
         raise InputError("a newer Hostwright kept this stack: upgrade Hostwright on this machine", str(path))
-    if "schema" not in data:  # its digest cannot be made again: the file's name vouches for it
+    if "schema" not in data:  # too old to compute its digest: the file's name is trusted
         return _read(data, kinds, path, "was kept by an earlier Hostwright in a form that this one cannot read")
     said = _said(data, digest)
     return None if said is None else _read(said, kinds, path, "was kept with sections of roles that are not here")

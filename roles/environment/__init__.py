@@ -48,7 +48,7 @@ def environment(v: Environment, host: Wanted) -> Iterator[Resource]:
     conf = f"/etc/ld.so.conf.d/cuda-{series.replace('.', '-')}.conf"
 
     directories = (f"{prefix}/targets/x86_64-linux/lib", profiler)
-    # ldconfig here as well: the profiler's library is none of those that the cache is asked for
+    # ldconfig here too: no other state asks the cache for the profiler's library, so none would run it
     yield File(conf, host.render("environment/ld.conf.j2", libraries=directories), then=(LDCONFIG,), lock=DPKG_LOCK)
     yield OneToolkitLoaded(conf)
     yield LoaderCache(opened(host), prefix, conf)

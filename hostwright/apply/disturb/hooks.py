@@ -68,7 +68,7 @@ def _keep_tail(process: subprocess.Popen[bytes], tail: bytearray) -> None:
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
     """TERM to all of a command's processes, and KILL to those that are left after a while."""
-    with suppress(ProcessLookupError, PermissionError):  # macOS refuses where only the dead are left
+    with suppress(ProcessLookupError, PermissionError):  # the latter on macOS, if all have ended
         os.killpg(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(GRACE_S)

@@ -175,7 +175,7 @@ class _Watch:
         try:
             shell.run(_ORDER, timeout_s=ORDER_TIMEOUT_S, failure="the order to reboot could not be given")
         except Unreachable:
-            return  # it may be on its way down: the boot id will tell
+            return  # it may be going down already: the boot id will tell
         self._ordered = True
 
     def until_back(self, timeout_s: float) -> RootShell:
@@ -210,7 +210,7 @@ class _Watch:
             self.show("going down: sshd answers, still the old boot")
             with suppress(HostError):  # sudo may have gone down already
                 self.order(self._shell)
-            self._close()  # it would end with this boot, perhaps without a word
+            self._close()  # the host takes it down, perhaps without closing it
             return None
         return self._shell if self._judge(self._seen) else None
 

@@ -137,7 +137,7 @@ class HostApply:
         settings, stack = self._settings, self._desired.stack
         drained = self._drained or hostdrained.drained(self._facts) is not None
         if self._desired.removes:
-            self._lock_host()  # what it kept shall not go while another run provisions
+            self._lock_host()  # no other run may provision while the records go
             self._records.note_removal(self._facts, depart=settings.depart)
             if drained:
                 self._emit(events.Note(self.name, "it stays drained: nothing is installed that work could use"))

@@ -80,7 +80,7 @@ def load_facts(path: Path) -> tuple[Facts, datetime]:
         # Not by pydantic's own parser: a host's name may hold half of a pair of surrogates.
         kept = _kept_adapter().validate_python(json.loads(gzip.decompress(path.read_bytes())))
         at = datetime.fromisoformat(kept.at)
-    except OSError as error:  # gzip's own complaint about a file that is none is one as well
+    except OSError as error:  # also what gzip raises for another kind of file
         raise InputError(f"cannot be read: {error.strerror or error}", str(path)) from error
     except (ValueError, EOFError, zlib.error) as error:
         raise InputError("does not contain the facts of a host, or is damaged", str(path)) from error

@@ -27,7 +27,7 @@ def prune(root: Path, spare: str = "") -> tuple[str, ...]:
         if too_much and summary.state != RUNNING and summary.run != spare:
             _remove(summary.folder)
             removed.append(summary.run)
-    for left in runs_dir(root).glob(f"{_GOING}*"):  # of a process that was cut off right here
+    for left in runs_dir(root).glob(f"{_GOING}*"):  # left by a process that ended while removing a run
         shutil.rmtree(left, ignore_errors=True)
     return tuple(removed)
 

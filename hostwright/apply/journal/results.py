@@ -52,7 +52,7 @@ def scan(journal: Path) -> tuple[set[str], dict[str, str]]:
 
 def _take(line: bytes, seen: set[str], ended: dict[str, str]) -> None:
     match = _HEAD.match(line)
-    if match is None or not (line.endswith(b"\n") or parsed(line)):  # a torn last line is not there
+    if match is None or not (line.endswith(b"\n") or parsed(line)):  # a last line that was cut off does not count
         return
     try:
         host = json.loads(match[2])

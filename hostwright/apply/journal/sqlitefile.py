@@ -44,7 +44,7 @@ class SqliteFile:
             raise HostwrightError(f"{path}: cannot be used: {error.strerror or error}") from error
         except InputError as error:
             raise InputError(str(error), str(path)) from error
-        except (LookupError, TypeError, ValueError, OverflowError) as error:  # rows that SQLite reads and nobody wrote
+        except (LookupError, TypeError, ValueError, OverflowError) as error:  # rows that Hostwright did not write
             raise self._damaged(path, error) from error
 
     def _connect(self, path: Path | str) -> sqlite3.Connection:

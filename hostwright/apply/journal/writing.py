@@ -57,7 +57,7 @@ class Journal:
         self._on_trouble = on_trouble
         self._folder = Path()
         self._began_s = time.monotonic()
-        self._lock = threading.Lock()  # what follows is read and written under it
+        self._lock = threading.Lock()  # guards the fields below
         self._fd: int | None = None
         self._ended = False
         self._torn = False

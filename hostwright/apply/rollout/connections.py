@@ -34,7 +34,7 @@ class Connections:
         shell = member.connect(self._password)
         with self._lock:
             self._open[id(shell)] = shell
-        if self._cut:  # while it was being opened
+        if self._cut:  # ``close`` was called while this one was being opened
             shell.close()
             raise Stopped(member.name, CUT)
         return shell

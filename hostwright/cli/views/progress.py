@@ -99,7 +99,7 @@ def watch(every: str, once: Callable[[], tuple[int, RenderableType]]) -> int:
                     f"{time.strftime('%H:%M:%S')}, repeated every {period_s:.0f} s; press Ctrl-C to stop", style="dim"
                 )
                 live.update(Group(head, shown), refresh=True)
-                # nothing is awaited: the pause is what --watch asks for, and Ctrl-C ends it at once
+                # a pause, not a wait for a condition: --watch asks for it, and Ctrl-C ends it at once
                 time.sleep(max(0.0, period_s - (time.monotonic() - began)))
     except KeyboardInterrupt:
         return status

@@ -147,7 +147,7 @@ def _folded(hosts: tuple[str, ...]) -> str:
 
     try:
         names = fold(hosts)
-    except NodeSetException:  # a damaged record holds what no inventory does
+    except NodeSetException:  # names in a damaged record may be no host names
         names = ",".join(hosts)
     short = names if len(names) <= 48 else names[:47] + "…"
     return f"{short} ({len(hosts)})" if len(hosts) > 1 else short

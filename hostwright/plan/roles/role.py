@@ -38,11 +38,11 @@ EVERY = "*"  #: in ``after``: every other role of the host
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a role is told beside its own variables: all else that is wanted of the host.
+    """What a role gets beside its own variables: the stack, and everything else that is wanted of the host.
 
-    ``force`` is the operator's word that what uses the host may be disturbed, and ended. ``roles`` are all roles of the
-    host with their variables, in order, also those that are not looked at now. ``templates`` are the folders in which
-    templates are looked for.
+    ``force`` means that running work may be disturbed or ended (``--force``). ``roles`` are all roles of the host with
+    their variables, in order, even those that ``--roles`` leaves out. ``templates`` are the folders in which templates
+    are looked for.
     """
 
     stack: Stack
@@ -54,7 +54,7 @@ class Wanted:
     def audit_values(self) -> tuple[AuditValue, ...]:
         """What audits compare of the host: the values that its roles give in their ``audit.py``."""
         stack = self.stack.model_copy(update={"sections": self.sections})
-        told = replace(self, stack=stack, roles=())  # values are not made of values
+        told = replace(self, stack=stack, roles=())  # else a role's audit values could ask for audit values
         parts = ((role, variables, role.part("audit")) for role, variables in self.roles)
         return tuple(
             replace(value, layer=role.name)

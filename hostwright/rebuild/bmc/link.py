@@ -194,7 +194,7 @@ class BmcLink:
                         f"the BMC at {self._bmc.url} sent more than {CAP_BYTES >> 20} MiB where a few lines were "
                         "expected; its answer was discarded",
                     )
-        # sushy finds it read, as it would be without ``stream``; of errors, sushy writes down every word
+        # sushy reads the content from here, as without ``stream``; it logs the text of errors, so secrets are removed
         answer._content = bytes(content) if answer.ok else self._scrubbed(bytes(content))
         if answer.is_redirect:
             target = bmc_text(answer.headers.get("Location", ""))

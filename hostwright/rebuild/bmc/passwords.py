@@ -53,7 +53,7 @@ def _run(bmc: Bmc, timeout_s: float) -> tuple[int | None, str, str]:
         return None, "", ""
     finally:
         if process.returncode is None:
-            with suppress(ProcessLookupError, PermissionError):  # macOS refuses where only the dead are left
+            with suppress(ProcessLookupError, PermissionError):  # the latter on macOS, if all have ended
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     return process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace")

@@ -76,7 +76,7 @@ class Original:
             return None
         have = ABSENT if not words & {"there", "other"} else "another's" if theirs else "ours" if mine else "there"
         clean = [sh("rm -f -- %s %s %s", *leftovers(self.path)), *self.then] if mine and not theirs else []
-        # The other edition of this path, of another stack, may have been taken away since the host was looked at.
+        # The removal of another stack's state of this path may have come first: then nothing is left to do.
         due = [sh("[ -e %s ] || exit 0", written(self.path))] if "written" in words else []
         script = "\n".join([*due, FORGET, *put, *clean, sh("forget %s", self.path)])
         diff = self._diff(facts, words) if put else ""

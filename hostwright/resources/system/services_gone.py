@@ -39,7 +39,7 @@ class ServiceGone:
         disable = now.get("UnitFileState") in _ENABLED and before.get("UnitFileState") not in _ENABLED
         if not stop and not disable:
             return None
-        # To disable is to reload systemd, too: what says nothing of boot is left alone.
+        # ``disable`` also reloads systemd, so it is left out for a unit that was enabled before or is not enabled now.
         script = [sh("systemctl disable -- %s", self.unit)] if disable else []
         script += [sh("systemctl stop -- %s", self.unit)] if stop else []
         have = f"{now.get('ActiveState', 'unknown')}, {now.get('UnitFileState', 'unknown')}"

@@ -37,7 +37,7 @@ def make_session() -> requests.Session:
         backoff_factor=0.5,
         status_forcelist=_BUSY,
         raise_on_status=False,
-        respect_retry_after_header=False,  # it may say hours; there are other mirrors
+        respect_retry_after_header=False,  # it may ask for hours; another mirror is sooner
     )
     session = requests.Session()
     for scheme in ("http://", "https://"):

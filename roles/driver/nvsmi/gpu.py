@@ -200,7 +200,7 @@ def _fault(gpu: Element) -> str:
     for fault in (LOST, NEEDS_RESET):
         if fault.lower() in words:
             return fault
-    # single values of healthy cards are unknown errors (the speed of a missing fan), the memory never
+    # healthy cards report "Unknown Error" for single values (the speed of a missing fan), never for the memory
     return UNKNOWN_ERROR if raw(gpu, "fb_memory_usage/total").lower() == UNKNOWN_ERROR.lower() else ""
 
 
