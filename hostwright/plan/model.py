@@ -1,6 +1,5 @@
-"""The nouns: what is asked (Probe), what is answered (Answer, Facts), what shall be (Resource), what differs (Planned).
-
-All of them are values. None of them does I/O; a resource is tested by calling it.
+"""The values of planning: a ``Probe`` asks a host, ``Facts`` are its answers, a ``Resource`` is a desired state, and
+``Planned`` is what differs from it. None of them does I/O, so a resource is tested by calling it.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ PROBE_CAP_BYTES = 64 * 1024  #: an answer's default cap, so that a small text fi
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One read-only question in POSIX sh. Equal probes are asked once a host.
+    """One read-only question to a host, in POSIX sh. Probes that are equal are asked once per host.
 
-    ``script`` runs in a subshell with no standard input and its standard error thrown away; ``root`` asks it under
-    sudo; ``cap_bytes`` bounds what comes back.
+    ``script`` runs in a subshell without standard input; its standard error is discarded, and at most ``cap_bytes`` of
+    its output are returned. ``root`` runs it as root.
     """
 
     script: str
@@ -31,7 +30,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a host said to one probe: exit status, output (untrusted text), and whether the cap cut it."""
+    """The answer of a host to one probe: exit status, output (untrusted text), and whether it was cut at the cap."""
 
     status: int
     text: str
@@ -48,7 +47,7 @@ class Answer:
 
 
 class Facts(Mapping[Probe, Answer]):
-    """The answers of one host to the probes of one observation. Asking for an unasked probe is a ``KeyError``."""
+    """The answers of one host, by probe. A probe that was not asked is a ``KeyError``: a mistake of the program."""
 
     __slots__ = ("_answers",)
 
@@ -67,11 +66,11 @@ class Facts(Mapping[Probe, Answer]):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One command of a change, as it will run on the host, as root, in POSIX sh with ``set -eu``.
+    """One command of a change, which runs on the host as root, in POSIX sh with ``set -eu``.
 
-    ``lock`` names a lock on the host that is held while it runs: steps that use dpkg all say ``"dpkg"``.
-    ``timeout_s`` bounds each try of it on the host itself. ``tries`` is how often it is run in all as long as what it
-    fails for is transient (a mirror, a lock of apt's); 1 for a step that is not safe to repeat in the same state.
+    ``lock`` names a lock on the host that is held while it runs; every step that uses dpkg gives ``"dpkg"``.
+    ``timeout_s`` bounds each try. ``tries`` is how often it is run in all while it fails for something transient (a
+    mirror, apt's lock); 1 for a step that is not safe to repeat.
     """
 
     script: str
@@ -82,12 +81,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What differs and how it is mended: ``steps``, of which there is one at least, are exactly what apply runs.
+    """Something differs, and ``steps`` correct it: at least one, and exactly what apply runs.
 
-    ``artifacts`` are the names of the stack's files that must lie on the host before. ``opaque`` marks a change whose
-    effect only its own probe can tell. ``disturbs`` says what it does to running work ("replaces the driver"), or is
-    empty when nobody notices: such a change waits for an idle host (``hostwright.apply.disturb.draining``). A host
-    that must be rebooted after the steps says so at the next look, with a ``Reboot``.
+    ``artifacts`` are the names of the stack's files that must be on the host first. ``opaque`` marks a change whose
+    effect only its own probe can tell. ``disturbs`` says what it does to running work ("replaces the driver"), else it
+    is empty; a change that disturbs waits for an idle host (``hostwright.apply.disturb.draining``). If the host must be
+    rebooted after the steps, the next plan says so, with a ``Reboot``.
     """
 
     kind: Literal["change"] = field(default="change", kw_only=True)
@@ -107,7 +106,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Reboot:
-    """What differs, and is as wanted only once the host was rebooted; ``reason`` is why, in the words of a sentence."""
+    """Something differs until the host is rebooted; ``reason`` says why, as a part of a sentence."""
 
     kind: Literal["reboot"] = field(default="reboot", kw_only=True)
     what: str
@@ -118,9 +117,9 @@ class Reboot:
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """What differs, and can be planned only after something else, which ``until`` names ("reboot").
+    """Something differs, and how to correct it is known only after something else, which ``until`` names ("reboot").
 
-    ``artifacts`` are the stack's files that it will take: that one is missing must be known before the host is touched.
+    ``artifacts`` are the stack's files that it will need, so that a missing one is noticed before the host is touched.
     """
 
     kind: Literal["deferred"] = field(default="deferred", kw_only=True)
@@ -133,7 +132,7 @@ class Deferred:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What differs on a host that must not be touched at all: ``rule`` forbids it, ``sentence`` tells the operator."""
+    """The host must not be changed at all: ``rule`` forbids it, and ``sentence`` tells the operator why."""
 
     kind: Literal["refusal"] = field(default="refusal", kw_only=True)
     what: str
@@ -149,9 +148,9 @@ Planned: TypeAlias = Change | Reboot | Deferred | Refusal
 
 @runtime_checkable
 class Resource(Protocol):
-    """One desired state of a host: pure methods and nothing else.
+    """One desired state of a host. Its methods are pure.
 
-    One whose change would hit work that only it knows of has a further method (``HasUsers``).
+    If its change would disturb work that nothing else can name, it has a further method (``HasUsers``).
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -159,34 +158,34 @@ class Resource(Protocol):
         ...
 
     def plan(self, facts: Facts) -> Planned | None:
-        """What brings the host to this state, or stands before it; ``None`` when the host is there already."""
+        """What brings the host to this state or keeps it from it; ``None`` if the host is in this state."""
         ...
 
     def removal(self) -> tuple[Resource, ...]:
-        """The states of a host from which this one was taken away, in the order in which they are brought about.
+        """The desired states of a host without this one, in the order in which they are reached.
 
-        Empty where nothing of it stays behind. What was there before, and what others put there, stays.
+        Empty if nothing of it is left behind. What was there before, and what others put there, stays.
         """
         ...
 
 
 @runtime_checkable
 class HasUsers(Protocol):
-    """A resource that knows who uses what it would change, whether they use a GPU or not."""
+    """A resource that can name the running work which its change would disturb, whether it uses a GPU or not."""
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Who uses it now, in the words of a sentence: ``python3 (4711)``. Reads the answers that ``plan`` reads."""
+        """Who uses it now, such as ``python3 (4711)``. Reads the same answers as ``plan``."""
         ...
 
 
 def users_of(resource: Resource, facts: Facts) -> tuple[str, ...]:
-    """Who uses what a resource would change; nobody, unless it says otherwise (``HasUsers``)."""
+    """Who uses what a resource would change; nobody, unless the resource is one with ``HasUsers``."""
     return resource.users(facts) if isinstance(resource, HasUsers) else ()
 
 
 @dataclass(frozen=True, slots=True)
 class RolePlan:
-    """What the states of one role plan on one host, in order."""
+    """What is planned for one role on one host, in order."""
 
     role: str
     needs: tuple[str, ...] = ()
@@ -206,10 +205,10 @@ class RolePlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What stands between one host and its stack. Empty when the host is as desired.
+    """The differences between one host and its stack. Empty if the host is as desired.
 
-    A plan is a pure function of the host's facts, so a saved plan is stale exactly when the plan made of fresh facts
-    is not equal to it. What comes and goes (running work, locks) stands beside it, in ``planning.HostPlan``.
+    A plan is a pure function of the host's facts, so a saved plan is stale exactly if the plan made of fresh facts
+    is not equal to it. Running work and locks, which come and go, are not part of it but of ``planning.HostPlan``.
 
     >>> change = Change("file /etc/motd", "absent", "644 root root", (Step("touch /etc/motd"),))
     >>> reboot = Reboot("kernel", "5.4.0", "5.15.0", "5.15.0 is installed")
@@ -241,7 +240,7 @@ class Plan:
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """Why the host must not be touched, if so."""
+        """The reasons why the host must not be changed, if there are any."""
         return tuple(planned.sentence for planned in self.changes if isinstance(planned, Refusal))
 
     @property
@@ -251,12 +250,12 @@ class Plan:
 
     @property
     def disturbs(self) -> str:
-        """What applying this plan does to running work, a reboot included; empty when nobody notices."""
+        """What applying this plan does to running work, including a reboot; empty if it disturbs nobody."""
         reasons = [planned.disturbs for planned in self.changes if isinstance(planned, Change) and planned.disturbs]
         return "; ".join(dict.fromkeys([*reasons, *(["reboots the host"] if self.reboot else [])]))
 
     def without_reboots(self) -> Plan:
-        """The plan of a host that must not be rebooted: what is left to be applied to it."""
+        """The plan without its reboots, for a host that must not be rebooted."""
         kept = (
             replace(role, changes=tuple(planned for planned in role.changes if not isinstance(planned, Reboot)))
             for role in self.roles

@@ -1,7 +1,7 @@
-"""Observe: all probes of a host in one POSIX sh program over one exec channel; the framed answers become facts.
+"""All probes of a host as one POSIX sh program for one exec channel, and its output as facts.
 
-The frame is a nonce of this run, so that no file or tool on the host can imitate it. Each answer is cut at its cap on
-the host. Bytes that are not UTF-8, and NUL, which no shell word can hold, become U+FFFD: an answer is text to be
+Each answer is framed by a nonce of this run, so that no file or tool on the host can imitate a frame, and is cut at its
+cap on the host. Bytes that are not UTF-8, and NUL, which no shell word can hold, become U+FFFD: an answer is text to be
 compared, never to be trusted.
 """
 

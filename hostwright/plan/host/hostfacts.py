@@ -1,6 +1,6 @@
-"""The typed facts of a host that the rules of what fits are about: distribution, kernel, GPUs, processor, Pythons.
+"""Facts of a host that the rules of what fits need: distribution, kernel, GPUs, processor, Pythons, memory.
 
-GPUs are read from ``/sys/bus/pci``, not from a driver's own tools: a host without a driver has cards as well.
+GPUs are read from ``/sys/bus/pci``, not with a driver's tools, so that they are seen on a host without a driver.
 """
 
 from __future__ import annotations
@@ -31,7 +31,12 @@ HOST_PROBES = (OS_RELEASE, UNAME, PCI, AVX, PYTHONS, MEMORY)
 
 
 def os_release(facts: Facts) -> dict[str, str]:
-    """``/etc/os-release`` as a mapping, quotes taken off."""
+    r"""``/etc/os-release`` as a mapping, without quotes.
+
+    >>> from hostwright.plan.model import Answer
+    >>> os_release(Facts({OS_RELEASE: Answer(0, 'ID=debian\nVERSION_ID="12"\n')}))
+    {'ID': 'debian', 'VERSION_ID': '12'}
+    """
     lines = (line.partition("=") for line in facts[OS_RELEASE].text.splitlines())
     return {key: value.strip("\"'") for key, sign, value in lines if sign}
 
@@ -45,7 +50,12 @@ class PciDevice(NamedTuple):
 
 
 def pci_devices(facts: Facts) -> tuple[PciDevice, ...]:
-    """The display controllers and other bridges on the PCI bus."""
+    r"""The display controllers on the PCI bus, and its bridges of class 0x0680.
+
+    >>> from hostwright.plan.model import Answer
+    >>> [f"{card.device:04x}" for card in pci_devices(Facts({PCI: Answer(0, "0x10de 0x030200 0x1eb8\n")}))]
+    ['1eb8']
+    """
     return tuple(PciDevice(*(int(part, 16) for part in row)) for row in _PCI_ROW.findall(facts[PCI].text))
 
 
@@ -55,7 +65,12 @@ def display_controllers(facts: Facts) -> tuple[PciDevice, ...]:
 
 
 def pythons(facts: Facts) -> dict[str, str]:
-    """Interpreters on the host's PATH: minor version (``3.9``) → path."""
+    r"""The Python interpreters on the host's PATH, by minor version; of several the first that is found.
+
+    >>> from hostwright.plan.model import Answer
+    >>> pythons(Facts({PYTHONS: Answer(0, "/usr/bin/python3.9 3.9\n/usr/local/bin/python3.11 3.11\n")}))
+    {'3.9': '/usr/bin/python3.9', '3.11': '/usr/local/bin/python3.11'}
+    """
     found: dict[str, str] = {}
     for line in facts[PYTHONS].text.splitlines():
         path, _, version = line.partition(" ")
@@ -65,13 +80,13 @@ def pythons(facts: Facts) -> dict[str, str]:
 
 
 def memory_bytes(facts: Facts) -> int | None:
-    """The host's memory in bytes; ``None`` where it does not say."""
+    """The host's memory in bytes; ``None`` if it could not be read."""
     text = facts[MEMORY].strip()
     return int(text) * 1024 if re.fullmatch(r"[0-9]{1,15}", text) else None
 
 
 def read_host(facts: Facts) -> HostFacts:
-    """The typed facts in an observation's answers."""
+    """The facts that rules are asked about, from the answers to ``HOST_PROBES``; what could not be read is unknown."""
     release = os_release(facts)
     kernel, _, machine = facts[UNAME].strip().partition(" ")
     return HostFacts(
