@@ -1,11 +1,11 @@
-"""A host with what is wanted of it, and how an inventory's hosts become such members.
+"""An inventory's hosts, each with the stack, roles and variables that are wanted of it.
 
     for member in Roster.load().members("@rack3,!gpu05"):
         with member.connect() as shell:
             plan = make_plan(member.desired, observe(shell, member.desired))
 
-A member knows the variables of its host and of its roles. What the inventory says of draining, of a BMC or of an
-installation is read by those who do such things, from ``member.host``.
+``hostwright.fleet.Fleet`` is a ``Roster`` that can also change its hosts. Variables about draining, the BMC or the
+installation of a host are not read here but where they are used, from ``member.host``.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from hostwright.transport.root.rootshell import RootShell
 
 @dataclass(frozen=True)
 class Member:
-    """One host with all that is wanted of it."""
+    """One host with everything that is wanted of it."""
 
     host: Host
     stack: Stack
-    roles: tuple[Role, ...]
-    variables: Mapping[str, Any]  #: role → its bound variables
+    roles: tuple[Role, ...]  #: those that are planned now, in order
+    variables: Mapping[str, Any]  #: the variables of each role, by its name
     options: transport.Options
-    force: bool = False  #: the operator's word that what uses the host may be disturbed, and ended
-    all_roles: tuple[Role, ...] = ()  #: every role that there is, whether it is wanted of this host or not, in order
+    force: bool = False  #: whether running work may be disturbed or ended (``--force``)
+    all_roles: tuple[Role, ...] = ()  #: every role that can be found, wanted here or not, in order
     templates: tuple[Path, ...] = (STANDARD,)  #: the folders in which templates are looked for
-    of_host: tuple[Role, ...] = ()  #: the host's roles, also those that are not looked at now; empty: ``roles`` are all
+    of_host: tuple[Role, ...] = ()  #: the host's roles, also those that ``--roles`` leaves out; empty: as ``roles``
 
     @cached_property
     def kinds(self) -> Kinds:
@@ -63,49 +63,49 @@ class Member:
 
     @cached_property
     def wanted(self) -> Wanted:
-        """What its roles are told of it."""
+        """What its roles get beside their own variables."""
         return Wanted(self.stack, self.force, self._bound(self.of_host or self.roles), self.templates)
 
     @cached_property
     def desired(self) -> Desired:
-        """The desired states of the roles that are looked at."""
+        """The desired states of ``roles``."""
         return replace(desire(self.name, self.wanted, self._bound(self.roles)), occupancy=self.occupancy)
 
     @cached_property
     def occupancy(self) -> Occupancies:
-        """How its users are known, by every role that there is."""
+        """How to find out who uses the host, as all roles know it."""
         return occupancies_of(self.all_roles or self.roles)
 
     @cached_property
     def audit_values(self) -> tuple[AuditValue, ...]:
-        """What audits compare of it, of all its roles."""
+        """The values that audits compare, of all its roles."""
         return self.wanted.audit_values
 
     @cached_property
     def artifacts(self) -> tuple[Artifact, ...]:
-        """The artifacts of its stack that its roles may need, also the roles that are not looked at."""
+        """The artifacts of its stack that its roles may need, also those that ``--roles`` leaves out."""
         return self.stack.used_by(role.name for role in self.of_host or self.roles)
 
     @property
     def stand_ins(self) -> tuple[str, ...]:
-        """The files that its roles may bring and that are not the vendor's own."""
+        """The files among them that are not the vendor's own but stand-ins of the lab."""
         return tuple(artifact.file for artifact in self.artifacts if artifact.stand_in)
 
     def _bound(self, roles: Iterable[Role]) -> tuple[tuple[Role, Any], ...]:
         return tuple((role, self.variables[role.name]) for role in roles)
 
     def connect(self, password: Secret | None = None) -> RootShell:
-        """Open an SSH session. Sudo is given ``password``, else the inventory's. Raises ``Unreachable``."""
+        """Open an SSH session. ``password`` is for sudo; without it, the inventory's. Raises ``Unreachable``."""
         return RootShell(transport.connect(self.host, self.options), password or self.host.become_password)
 
 
 @dataclass(frozen=True)
 class Members(Sequence[Member]):
-    """The hosts that were chosen, in their order, and the words that chose them."""
+    """The selected hosts, in the inventory's order, and what selected them."""
 
     chosen: tuple[Member, ...]
     pattern: str = ""
-    roles: tuple[str, ...] = ()  #: the only roles that are looked at; empty: all
+    roles: tuple[str, ...] = ()  #: the roles to which they were narrowed (``--roles``); empty: all
 
     @overload
     def __getitem__(self, index: int) -> Member: ...
@@ -126,7 +126,7 @@ class Members(Sequence[Member]):
 class Roster:
     """An inventory with the stacks and roles that its hosts use.
 
-    ``settings`` are variables that win over all others, ``force`` says that work on the hosts may be disturbed.
+    ``settings`` are variables that win over all others (``--var``), ``force`` means that running work may be disturbed.
     """
 
     def __init__(
@@ -159,12 +159,11 @@ class Roster:
         options: transport.Options | None = None,
         force: bool = False,
     ) -> Self:
-        """Read the inventory of a site, or another at ``path``; ``settings`` are variables of the command line, which
-        win over all others.
+        """Read the inventory of a site, or the one at ``path``.
 
-        Without ``site`` it is the one that the working directory is in (``Site.find``, ``Site.of``).
-        ``force`` is the operator's word that what uses the hosts may be disturbed, and ended.
-        Raises ``InputError`` with every mistake of every file.
+        Without ``site``, it is the one that the working directory is in (``Site.find``, ``Site.of``). ``settings`` are
+        variables that win over all others (``--var``). ``force`` means that running work may be disturbed or ended.
+        Raises ``InputError`` with every mistake in every file.
         """
         chosen = site or (Site.of(path) if path else Site.find())
         place = path or chosen.inventory
@@ -218,9 +217,10 @@ class Roster:
             raise InputErrors([InputError(str(refusal), f"stack {stack.name}") for refusal in refusals])
 
     def members(self, pattern: str, roles: Sequence[str] = ()) -> Members:
-        """The selected hosts, each with its stack and bound variables; ``roles`` narrows what is wanted of them.
+        """The selected hosts, each with its stack and variables; ``roles`` narrows what is wanted of them.
 
-        Raises ``InputErrors`` with all mistakes of all these hosts' variables.
+        ``pattern`` is as after ``--hosts``: ``gpu01,gpu[03-09],@rack3,!gpu05``. Raises ``InputErrors`` with every
+        mistake in the variables of these hosts.
         """
         chosen = self._chosen(roles)
         mistakes = Mistakes()
@@ -239,7 +239,7 @@ class Roster:
         return frozenset(names or known)
 
     def also(self, member: Member, names: Collection[str]) -> Member:
-        """The host with further roles, which its list does not name: for taking them away."""
+        """The host with further roles that its list does not name, so that they can be removed."""
         off = tuple(role for role in self.roles if role.name in names and role not in member.of_host)
         if not off:
             return member
