@@ -1,0 +1,67 @@
+"""The public error texts with which the failure rules are measured are whole: fields, ids, labels and halves."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.support.known import BY_NAME
+
+CORPUS = Path(__file__).parents[3] / "fixtures" / "failures"
+HALVES = ("known", "unseen")
+FIELDS = {"id", "source", "kind", "cause", "cure", "basis", "expect", "also", "text"}
+WHOLE_LOG = 15  #: lines, from which on a text counts as a whole log
+NONE_YET = re.compile(r"none-yet: [A-Z0-9]+(-[A-Z0-9]+)*")
+
+
+def entries(half: str) -> list[dict[str, Any]]:
+    lines = (CORPUS / f"{half}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+ENTRIES = {half: entries(half) for half in HALVES}
+ALL = [entry for half in HALVES for entry in ENTRIES[half]]
+FAILING = [entry for entry in ALL if entry["expect"]]
+
+
+def half_of(source: str) -> str:
+    """All texts of one thread are in the same half: the sum of its name decides."""
+    return HALVES[hashlib.sha256(source.encode()).digest()[-1] % 2]
+
+
+def test_there_are_enough_texts() -> None:
+    assert len(FAILING) >= 400
+    assert sum(entry["kind"] == "log" for entry in FAILING) >= 120
+    assert len(ALL) - len(FAILING) >= 150, "harmless texts"
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_each_half_has_its_threads(half: str) -> None:
+    assert {half_of(entry["source"]) for entry in ENTRIES[half]} == {half}
+    assert len(ENTRIES[half]) >= 0.4 * len(ALL)
+
+
+def test_ids_and_texts_are_unique_and_in_order() -> None:
+    for half in HALVES:
+        ids = [entry["id"] for entry in ENTRIES[half]]
+        assert ids == sorted(ids)
+    for field in ("id", "text"):
+        assert [value for value, count in Counter(entry[field] for entry in ALL).items() if count > 1] == []
+
+
+@pytest.mark.parametrize("entry", ALL, ids=lambda entry: str(entry["id"]))
+def test_an_entry_is_whole(entry: dict[str, Any]) -> None:
+    assert set(entry) == FIELDS
+    assert entry["source"] and entry["text"].strip() and entry["cause"].endswith(".")
+    assert entry["basis"] in {"answer", "message"}
+    assert entry["kind"] == ("log" if entry["text"].count("\n") + 1 >= WHOLE_LOG else "line")
+    assert bool(entry["cure"]) == bool(entry["expect"])
+    unknown = [name for name in entry["expect"] if name not in BY_NAME and not NONE_YET.fullmatch(name)]
+    assert unknown == [], "an expected rule does not exist"
+    assert [name for name in entry["also"] if name not in BY_NAME] == []
