@@ -1,1 +1,1 @@
-"""What everything stands on: errors, secrets, text, durations, YAML, shell."""
+"""What every other package uses: errors, secrets, text, durations, YAML, shell quoting."""

@@ -1,4 +1,4 @@
-"""One text for equal values: JSON with sorted keys and no spaces, and its hash, which is the same on every machine."""
+"""Canonical JSON (sorted keys, no spaces): equal values have the same text, and the same hash on every machine."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 
 def canonical(value: Any) -> str:
-    """The one JSON text of a value that JSON can hold. Raises ``TypeError`` for any other value, ``ValueError`` for a
-    number that is none (NaN, infinity).
+    """The canonical JSON text of a value. Raises ``TypeError`` for a value that JSON cannot hold, ``ValueError`` for
+    NaN and infinity.
 
     >>> canonical({"b": [1, None], "a": "ü"})
     '{"a":"\\\\u00fc","b":[1,null]}'

@@ -99,10 +99,10 @@ class HostError(HostwrightError):
 
 
 class Unreachable(HostError):
-    """No SSH session could be had: name resolution, connection, host key, authentication, timeout.
+    """No SSH session could be opened: name resolution, connection, host key, authentication, timeout.
 
-    ``passing`` is true for what may succeed in a moment (a connection refused, reset or lost), and false for what stays
-    until somebody changes it (a host key, a login).
+    ``passing`` is true for a failure that may be transient (a connection refused, reset or lost), and false for one
+    that stays until somebody fixes it (a host key, a login).
     """
 
     def __init__(self, host: str, message: str, *, passing: bool = False):
@@ -152,7 +152,7 @@ class StepFailed(HostError):
 class ScriptFailed(HostError):
     """A root program of Hostwright's own, such as one that writes a record, ended with a status other than zero.
 
-    ``lines`` are the last ones of its standard error.
+    ``lines`` are the last lines of its standard error.
     """
 
     def __init__(self, host: str, failure: str, status: int, lines: tuple[str, ...] = ()):

@@ -1,4 +1,4 @@
-"""Who is at work here: the operator, this machine, and whether a process of it still lives."""
+"""Who runs Hostwright: the operator, this machine, and whether one of its processes is still alive."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _BOOT_CHARACTERS = 8  #: of the boot id: start times are counted from the boot, 
 
 
 def operator() -> str:
-    """``user@machine``, as locks and records name whoever runs this; behind sudo, the user who called it."""
+    """``user@machine``, the operator's name in locks and records; behind sudo, the user who called it."""
     name = f"{_user()}@{socket.gethostname()}"
     return "".join(character if character.isprintable() else "?" for character in name)[:_NAME_CHARACTERS]
 
 
 def machine_id() -> str:
-    """A name that no other machine has, the same over reboots; the host name's hash where there is no machine id.
+    """A name that no other machine has, stable across reboots; without a machine id, a hash of the host name.
 
-    The id itself is not for other machines' eyes (machine-id(5)), so this is a keyed hash of it.
+    The id itself must not be disclosed to other machines (machine-id(5)), so this is a keyed hash of it.
     """
     try:
         known = _MACHINE_ID.read_text("ascii").strip()
@@ -37,10 +37,10 @@ def machine_id() -> str:
 
 
 def process_start(pid: int) -> str:
-    """When a process of this machine began, as text to be compared; empty where it is gone or the system does not say.
+    """When a process of this machine began, as text for comparison; empty if it is gone or the system does not tell.
 
-    With the process id it names one process for ever: ids are given again. Linux says it in /proc, to a hundredth of a
-    second and whatever the clock is set to; elsewhere ps(1) says it, to the second.
+    Process ids are reused, but together with this they are unique. Linux gives it in /proc, to a hundredth of a second
+    and independent of the clock; elsewhere ps(1) gives it, to the second.
     """
     return _start_in_proc(pid) if _PROC.is_dir() else _start_by_ps(pid)
 
@@ -71,9 +71,9 @@ def _start_by_ps(pid: int) -> str:
 
 
 def pid_alive(pid: int, started: str) -> bool:
-    """Whether the process that had this id and ``process_start`` still lives.
+    """Whether the process that had this id and ``process_start`` is still alive.
 
-    Where the system does not tell start times, any process of that id counts: it is safer to take a dead one for alive.
+    If the system does not tell start times, any process with that id counts: it is safer to take a dead one for alive.
     """
     if process_start(os.getpid()):
         return bool(started) and process_start(pid) == started

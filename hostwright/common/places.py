@@ -1,4 +1,4 @@
-"""Where the runs are kept on this machine, and under which names."""
+"""Where runs are kept on this machine, and their file names."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ BEFORE, AFTER = "before", "after"  #: the facts of the first probe of a host in 
 PRIVATE_DIR, PRIVATE_FILE = 0o700, 0o600
 
 _PLAIN = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,99}")
-_MAX_SLUG = 60  #: characters of a name that is not plain, kept for the eye; the hash beside them tells it from others
+_MAX_SLUG = 60  #: characters kept of a name with special characters, for readers; the hash beside them makes it unique
 
 
 def state_root() -> Path:
-    """The directory that holds all that this machine remembers; it need not exist yet."""
+    """The directory with everything that Hostwright records on this machine; it need not exist yet."""
     named = os.environ.get(STATE_VARIABLE, "")
     if named:
         return Path(named).absolute()
     base = os.environ.get("XDG_STATE_HOME", "")
-    if Path(base).is_absolute():  # the XDG specification: a relative one is to be ignored
+    if Path(base).is_absolute():  # the XDG specification: a relative path is to be ignored
         return Path(base) / "hostwright"
     try:
         return Path.home() / ".local" / "state" / "hostwright"
@@ -40,17 +40,17 @@ def runs_dir(root: Path) -> Path:
 
 
 def place_of(inventory: str | Path) -> str:
-    """A hash of where an inventory lies: equal for every way of writing the same path."""
+    """A hash of an inventory's path: equal for every way of writing the same path."""
     return hashlib.sha256(os.fsencode(os.path.realpath(inventory))).hexdigest()[:32]
 
 
 def facts_file(host: str, when: str) -> str:
-    """The name, within the run's directory, of the file of a host's facts. A host's name is text of the inventory."""
+    """The name of a host's facts file within the run's directory. A host's name may be any text of the inventory."""
     return f"{FACTS}/{_safe(host)}.{when}.json.gz"
 
 
 def _safe(name: str) -> str:
-    """A file name for any text, different for different texts even where letters' case does not count."""
+    """A file name for any text, different for different texts even on a case-insensitive file system."""
     if _PLAIN.fullmatch(name):
         return name
     slug = re.sub(r"[^a-z0-9_-]+", "-", name.lower())[:_MAX_SLUG].strip("-")

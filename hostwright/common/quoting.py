@@ -1,4 +1,4 @@
-"""The one place where strings become shell.
+"""The only place where strings become shell.
 
 Every command that reaches a host is written ``sh("… %s …", value)``: the template is ours, the values are data.
 """
@@ -10,7 +10,7 @@ import shlex
 from functools import cache
 from pathlib import Path
 
-#: A line of a shell file that declares a value: ``: "${path:?}"``, or ``: "${mark?}"`` for one that may be empty.
+#: A line of a shell file that declares a value: ``: "${path:?}"``, or ``: "${mark?}"`` for a value that may be empty.
 _DECLARED = re.compile(r'^: "\$\{([a-z_]+)(:?)\?\}"\n', re.MULTILINE)
 
 
@@ -38,19 +38,19 @@ def sh(template: str, *values: object) -> str:
 
 
 def words(values: list[str] | tuple[str, ...]) -> str:
-    """Return the values as quoted shell words with spaces between, for commands that take many arguments."""
+    """Return the values as quoted shell words separated by spaces, for commands that take many arguments."""
     return " ".join(sh("%s", value) for value in values)
 
 
 def sh_file(module: str, file: str, /, **values: object) -> str:
-    """Return the text of a shell file that lies beside a module, with its values as assignments before it.
+    """Return the text of a shell file beside a module, with its values as assignments before it.
 
-    ``module`` is the module's ``__file__``. Each value of the file is declared in it, by ``: "${path:?}"``, or by
-    ``: "${mark?}"`` where it may be empty, so that shellcheck and whoever reads it know what it stands on. The comment
-    at the file's head is for them, and does not go to a host. A tuple or list becomes one value, its items quoted as
-    shell words, for ``eval "set -- $names"``. ``clock`` below is the ``__file__`` of a module beside which
-    ``synchronised.sh`` holds those two things: ``: "${unit:?}"`` and the command.
-    Raises ``ValueError`` when the values are not those that the file declares, or one of them must not be empty.
+    ``module`` is the module's ``__file__``. The file declares each of its values by ``: "${path:?}"``, or by
+    ``: "${mark?}"`` if it may be empty, for shellcheck and for readers. The comment at the head of the file is not sent
+    to a host. A tuple or list becomes one value, its items quoted as shell words, for ``eval "set -- $names"``.
+    ``clock`` below is the ``__file__`` of a module whose folder has a ``synchronised.sh`` with two lines:
+    ``: "${unit:?}"`` and the command.
+    Raises ``ValueError`` when the values are not those that the file declares, or if one is empty that must not be.
 
     >>> print(sh_file(clock, "synchronised.sh", unit="chrony.service"), end="")
     unit=chrony.service

@@ -12,13 +12,13 @@ MASK = "***"
 class Secret:
     """A password or key. Every way of formatting it gives ``***``; only ``reveal()`` gives the text.
 
-    It compares in constant time, can be a dictionary key, and refuses to be pickled. ``json.dumps`` refuses it as it
-    refuses every unknown type. A pydantic field of this type takes text or a ``Secret``.
+    It compares in constant time, can be a dictionary key, and refuses to be pickled. ``json.dumps`` rejects it like
+    every unknown type. A pydantic field of this type takes text or a ``Secret``.
     """
 
     __slots__ = ("_text",)
 
-    is_secret = True  #: what ``quoting.sh`` looks at, so that a secret never becomes a part of a command
+    is_secret = True  #: checked by ``quoting.sh``, so that a secret never becomes part of a command
 
     def __init__(self, text: str):
         object.__setattr__(self, "_text", text)

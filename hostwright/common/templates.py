@@ -1,6 +1,6 @@
-"""Templates: the texts in ``templates/<role>/*.j2``, rendered as plain values.
+"""Templates: the files ``templates/<role>/*.j2``, rendered as plain text.
 
-The result is the exact content of a file on a host, so nothing is escaped and no name may be left undefined.
+The result is the exact content of a file on a host, so nothing is escaped and no name may be undefined.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
 def render(name: str, folders: Sequence[Path] = (STANDARD,), /, **values: object) -> str:
     """The text of template ``name`` (``base/unattended.conf.j2``) with these values, from the first folder that has it.
 
-    A missing template, a mistake in it, or a name in it that has no value is an ``InputError`` that says where.
+    A missing template, a mistake in it, or an undefined name is an ``InputError`` that says where.
     """
     try:
         return _environment(tuple(folders)).get_template(name).render(values)

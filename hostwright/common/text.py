@@ -1,18 +1,18 @@
-"""Text for people: foreign text made safe to print, docstrings as Markdown, and numbers with their nouns."""
+"""Text for people: untrusted text made safe to print, docstrings as Markdown, and numbers with their nouns."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-LINE_CHARACTERS = 160  #: of one text of a host in a line
+LINE_CHARACTERS = 160  #: of a host's text in a line
 
 _SPECIAL = re.compile(r"[\\*<>\[\]]|(?<!\w)_|_(?!\w)")  #: what Markdown would read as markup
 
 
 def printable(text: str) -> str:
     """Text from a host made safe to print: a control, format or unassigned character becomes ``\\ufffd``."""
-    if text.isprintable():  # nearly all of it is, and a fleet's reports hold a hundred thousand texts
+    if text.isprintable():  # nearly always; a fleet's reports hold a hundred thousand texts
         return text
     return "".join(
         char if char in "\n\t" or not unicodedata.category(char).startswith("C") else "\N{REPLACEMENT CHARACTER}"
@@ -21,7 +21,7 @@ def printable(text: str) -> str:
 
 
 def short(text: str) -> str:
-    """Text of a host in one line of bounded length."""
+    """A host's text as a single line of bounded length."""
     line = " ".join(printable(text[: 4 * LINE_CHARACTERS]).split())
     return line if len(line) <= LINE_CHARACTERS else line[: LINE_CHARACTERS - 1] + "…"
 
@@ -32,7 +32,7 @@ def count(number: int, noun: str) -> str:
 
 
 def markdown(text: str) -> str:
-    r"""Text as Markdown that shows it as it is; what stands in double backticks (reStructuredText) becomes code.
+    r"""Text escaped for Markdown; text in double backticks (reStructuredText) becomes code.
 
     >>> print(markdown("remove lib* with ``rm -f -- *``"))
     remove lib\* with `rm -f -- *`

@@ -1,4 +1,4 @@
-"""Reading a host's output, which may be anything."""
+"""Parsing a host's output, which may be anything."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def json_object(text: str) -> dict[str, Any] | None:
-    """The JSON object in a host's text; ``None`` for any other text, and for one that is nested too deeply."""
+    """The JSON object in a host's text; ``None`` for any other text, or if it is nested too deeply."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def expanded(text: str | Path) -> Path:
-    """A path with ``~`` and ``~user`` filled in. One of a user that is not known here stays as it is (where pathlib
-    raises ``RuntimeError``): it is then a file that is not there, which its reader says.
+    """A path with ``~`` and ``~user`` expanded. With an unknown user it stays as it is, where pathlib would raise
+    ``RuntimeError``: the code that opens it then reports a missing file.
     """
     return Path(os.path.expanduser(text))  # noqa: PTH111 - see above

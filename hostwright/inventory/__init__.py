@@ -1,4 +1,4 @@
-"""Which hosts there are, how they are reached, and what is wanted of them: Ansible's inventories, read as they are."""
+"""The hosts, how to reach them, and what is wanted of them: Ansible's inventories, read as they are."""
 
 from hostwright.inventory.binding import bind, definitions, misspelt_variables
 from hostwright.inventory.loading import load

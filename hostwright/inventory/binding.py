@@ -1,7 +1,7 @@
 """From an inventory's variables to a role's typed ones.
 
 The variables of a role ``chrony`` are written as a mapping (``chrony: {pool: …}``) or flat (``chrony_pool: …``). They
-are merged field by field over a host's layers, so that a host may change one of them without repeating the others.
+are merged field by field over a host's layers: a host may change a single field without repeating the others.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from hostwright.inventory.model import COMMAND_LINE, ROLE_DEFAULT, Definition, H
 
 T = TypeVar("T")
 
-OWN_VARIABLES = "hostwright_own_variables"  #: names that look like a role's, and are the user's own
-_ALIKE = 0.9  #: how similar a foreign name must be to a role's variable to be taken for a slip
+OWN_VARIABLES = "hostwright_own_variables"  #: names that look like a role's but are the user's own
+_ALIKE = 0.9  #: how similar an unknown name must be to a role's variable to count as a misspelling
 
 
 def bind(cls: type[T], role: str, host: Host) -> T:
     """The variables of a role for a host, checked. Raises ``InputErrors`` with every mistake, each with file and line.
 
-    Fields that no layer gives keep their default. Unknown names under the role's name are mistakes.
+    Fields that no layer sets keep their default. Unknown names under the role's name are mistakes.
     """
     mistakes: list[InputError] = []
     own = _own(host)
     given = {name: value for layer in host.layers for name, value in _of_layer(role, layer, own, mistakes)}
     mistakes += _unknown(cls, role, given)
-    hashable: Any = cls  # mypy does not see that classes are
+    hashable: Any = cls  # mypy does not know that classes are hashable
     try:
         bound: T = _adapter(hashable).validate_python({name: value.value for name, value in given.items()})
     except ValidationError as error:
@@ -55,9 +55,9 @@ def definitions(host: Host, role: str, key: str, cls: type | None = None) -> tup
 
 
 def misspelt_variables(host: Host, roles: Mapping[str, type]) -> list[InputError]:
-    """Variables that belong to no role but are nearly spelt like one of a role's (``cdua_version``).
+    """Variables that belong to no role but whose names closely resemble a role's variable (``cdua_version``).
 
-    ``roles`` maps each role's name to the class of its variables. Variables of the user's own are left alone.
+    ``roles`` maps each role's name to the class of its variables. The user's own variables are left alone.
     """
     flat = {f"{role}_{name}": role for role, cls in roles.items() for name in names_at(cls, ())}
     mistakes = []
@@ -72,7 +72,7 @@ def misspelt_variables(host: Host, roles: Mapping[str, type]) -> list[InputError
 
 
 def _misspelt_role(name: str, value: Value, roles: Mapping[str, type]) -> str | None:
-    """The role whose name is nearly this, when the mapping under it has at least one variable of that role."""
+    """The role with a similar name, if the mapping has at least one variable of that role."""
     role = nearest(name, roles)
     if role is None or not isinstance(value.value, dict):
         return None
@@ -92,7 +92,7 @@ def _own(host: Host) -> frozenset[str]:
 def _of_layer(
     role: str, layer: VariableLayer, own: frozenset[str], mistakes: list[InputError]
 ) -> Iterator[tuple[str, Value]]:
-    """What one layer gives for a role, by field: out of the mapping, then flat."""
+    """What one layer sets for a role, by field: from the mapping, then from flat variables."""
     prefix = f"{role}_"
     seen: dict[str, Value] = {}
     for name, value in layer.values.items():
@@ -129,7 +129,8 @@ def _not_a_mapping(role: str, value: Value) -> InputError:
 
 
 def _unknown(cls: type, role: str, given: dict[str, Value]) -> list[InputError]:
-    """Unknown names at the top, which are taken out of ``given``, and in nested dataclasses; and unreadable values."""
+    """Unreadable values and unknown names, in nested dataclasses and at the top; the latter are removed from
+    ``given``."""
     mistakes = []
     valid = names_at(cls, ())
     for name, value in list(given.items()):
@@ -149,7 +150,7 @@ def _unknown(cls: type, role: str, given: dict[str, Value]) -> list[InputError]:
 
 
 def _unknown_inside(cls: type, role: str, value: Value, way: Where, data: Any) -> list[InputError]:
-    """Pydantic passes over unknown names in nested standard dataclasses, so they are looked for here."""
+    """Find unknown names in nested standard dataclasses, which pydantic ignores."""
     if isinstance(data, list):
         items = [_unknown_inside(cls, role, value, (*way, index), item) for index, item in enumerate(data)]
         return [mistake for item in items for mistake in item]
@@ -172,7 +173,7 @@ def _origin(given: Mapping[str, Value], way: Where) -> Origin | None:
 
 
 def _default(cls: type, key: str) -> Value:
-    """A role's default, with the line of the class that gives it."""
+    """A role's default, with the line of the class that defines it."""
     field = next((field for field in dataclasses.fields(cls) if field.name == key), None)
     if field is None:
         raise InputError(f"{unknown_name(key, names_at(cls, ()))}", cls.__name__)

@@ -19,7 +19,7 @@ _TRUE, _FALSE = {"true", "yes", "on", "1", "y", "t"}, {"false", "no", "off", "0"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _MAX_PORT = 65535
 
-#: options of ssh that change nothing for us: connections are kept, multiplexed and compressed in our own way
+#: ssh options that do not affect us: we keep, multiplex and compress connections in our own way
 _IGNORED = {
     "addkeystoagent", "batchmode", "checkhostip", "compression", "connectionattempts", "controlmaster", "controlpath",
     "controlpersist", "forwardagent", "gssapiauthentication", "hashknownhosts", "identitiesonly", "loglevel",
@@ -30,7 +30,7 @@ _FLAGS = {"-A", "-a", "-C", "-q", "-T", "-t", "-tt", "-x", "-4", "-v", "-vv", "-
 
 
 class _Bad(Exception):
-    """A sentence about a value, without its place."""
+    """A sentence about a value, without its file and line."""
 
 
 class Connection:
@@ -43,7 +43,7 @@ class Connection:
         self.notes: list[str] = []
 
     def fields(self) -> dict[str, Any]:
-        """The fields that the variables give. A variable of its own counts more than an option of ssh's."""
+        """The fields that the variables set. A dedicated variable wins over an ssh option."""
         fields: dict[str, Any] = {}
         present = self._vars.keys() & _ALL
         for name in _SSH_ARGUMENTS:
@@ -69,7 +69,7 @@ class Connection:
             return None
 
     def _password(self, name: str) -> Secret | None:
-        """A password; one that only Ansible could read is noted, since it can be given at the prompt."""
+        """A password. If only Ansible can read it, that is noted: the operator can enter it at the prompt."""
         value = self._vars[name]
         if value.value is None:
             return None
@@ -80,7 +80,7 @@ class Connection:
             return None
 
     def _filled(self, value: Any) -> Any:
-        """The value with ``{{ name }}`` replaced by that variable; anything more is Ansible's to evaluate, not ours."""
+        """The value with ``{{ name }}`` replaced by that variable; only Ansible can evaluate more than that."""
         if isinstance(value, Vaulted):
             raise _Bad("is encrypted with Ansible Vault, which is not read here; decrypt it, or give it at the prompt")
         if not isinstance(value, str) or "{{" not in value:
@@ -138,7 +138,7 @@ class Connection:
 
 
 def _options(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The options of an ssh command line in the names of ssh_config."""
+    """The options of an ssh command line, under their names in ssh_config."""
     names = {"-J": "ProxyJump", "-p": "Port", "-i": "IdentityFile", "-l": "User"}
     rest = iter(words)
     for word in rest:
@@ -239,7 +239,7 @@ def _sudo(value: Any) -> str:
     return "sudo"
 
 
-#: variable → the field that it gives, and how it is read; of two names for one field, the later one counts
+#: variable → the field that it sets, and how it is read; of two variables for the same field, the later one wins
 _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "ansible_ssh_host": ("address", _text),
     "ansible_host": ("address", _text),
@@ -260,7 +260,7 @@ _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "hostwright_connect_timeout": ("connect_timeout", _seconds),
     "hostwright_known_hosts": ("known_hosts", _text),
 }
-#: variables that can only have one value here
+#: variables that may have only this value here
 _DEMANDS: Mapping[str, Callable[[Any], str]] = {"ansible_connection": _ssh, "ansible_become_method": _sudo}
 _SSH_ARGUMENTS = ("ansible_ssh_common_args", "ansible_ssh_extra_args")
 _ALL = {*_READERS, *_DEMANDS, *_SSH_ARGUMENTS}

@@ -1,4 +1,4 @@
-"""An inventory while it is read: what the files say, in the order in which they say it, and their mistakes."""
+"""An inventory while it is read: what the files say, in their order, and their mistakes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Values = Mapping[str, Value]
 
 @dataclass(slots=True)
 class GroupDraft:
-    """What the files say of one group: member patterns' hosts, children, and a layer of variables for each place."""
+    """What the files say about one group: hosts of its patterns, children, and a layer of variables for each place."""
 
     hosts: dict[str, None] = field(default_factory=dict)
     children: dict[str, Origin] = field(default_factory=dict)
@@ -44,14 +44,14 @@ class Draft:
         self.errors.append(InputError(message, origin.exact))
 
     def group(self, name: str, origin: Origin) -> GroupDraft:
-        """The group of that name, which a file defines here; a bad name is noted."""
+        """The group with that name, which a file defines here; an invalid name is noted."""
         if name not in self.defined and not _GROUP.fullmatch(name):
             self.fail(origin, f"{name!r} cannot be a group's name: letters, digits, '_', '.' and '-' only")
         self.defined.add(name)
         return self.groups.setdefault(name, GroupDraft())
 
     def mention(self, name: str, origin: Origin) -> GroupDraft:
-        """The group of that name, which some file must define."""
+        """The group with that name, which some file must define."""
         self.mentioned.setdefault(name, origin)
         return self.groups.setdefault(name, GroupDraft())
 
@@ -72,7 +72,7 @@ class Draft:
 
 
 def concealed(name: str, value: Any) -> Any:
-    """The value with everything that is a secret by its name wrapped in ``Secret``."""
+    """The value with every part whose name marks it as secret wrapped in ``Secret``."""
     if isinstance(value, str):
         return Secret(value) if _SECRET.search(name) else value
     if isinstance(value, (int, float)) and not isinstance(value, bool) and _SECRET.search(name):
@@ -85,5 +85,5 @@ def concealed(name: str, value: Any) -> Any:
 
 
 def group_level(name: str) -> str:
-    """How messages name the level of a group's variables."""
+    """The name of a group's variable level in messages."""
     return f"group {name}"

@@ -13,7 +13,7 @@ from hostwright.common.input.yamlfile import Origin
 from hostwright.inventory.draft import Draft, Values, concealed, group_level
 from hostwright.inventory.model import ALL, HOST_LEVEL, Value
 
-TIMEOUT_S = 120.0  #: a cloud's or a MAAS's API may be slow; one that takes longer is broken
+TIMEOUT_S = 120.0  #: the API of a cloud or of MAAS may be slow; if it takes longer, it is broken
 
 
 def read_executable(path: Path, draft: Draft) -> None:
@@ -24,7 +24,7 @@ def read_executable(path: Path, draft: Draft) -> None:
     for name, body in answer.items():
         _group(name, {"hosts": body} if isinstance(body, list) else body, origin, draft)
     hostvars = meta.get("hostvars", {}) if isinstance(meta, dict) else None
-    if hostvars is None:  # the old form: each host is asked for
+    if hostvars is None:  # the old form: one call per host
         hostvars = {host: _ask(path, "--host", host) for host in list(draft.hosts)}
     for host, values in hostvars.items():
         group = draft.group(ALL, origin)

@@ -1,7 +1,7 @@
 """Ansible's INI inventory: ``[group]``, ``[group:children]``, ``[group:vars]``, ``host key=value …``.
 
-Values are Python literals where they look like one (whole numbers, lists, True), as in Ansible; numbers with a point
-stay text, so that a version such as 11.2 or 3.10 keeps its digits.
+Values that look like Python literals (whole numbers, lists, True) are read as such, as in Ansible. Numbers with a
+decimal point stay text, so a version such as 11.2 or 3.10 keeps its digits.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ _LOOKS_LIKE_YAML = re.compile(r"^(---|\{|[^\s#;\[][^=\[]*:\s*(#.*)?$)")
 def load(path: Path, *, extra: Mapping[str, str] | None = None) -> Inventory:
     """Read the inventory at ``path``; ``extra`` are the command line's variables, which win over all others.
 
-    Of a directory, every ``*.yml``, ``*.yaml``, ``*.json`` and ``*.ini`` file, every file without an ending and every
-    program is read, in alphabetical order. Raises ``InputErrors`` with every mistake of every file.
+    In a directory, every ``*.yml``, ``*.yaml``, ``*.json`` and ``*.ini`` file, every file without an extension and
+    every program is read, in alphabetical order. Raises ``InputErrors`` with every mistake in every file.
     """
     draft = Draft()
     with _collector_resting():
@@ -45,7 +45,8 @@ def load(path: Path, *, extra: Mapping[str, str] | None = None) -> Inventory:
 
 @contextmanager
 def _collector_resting() -> Iterator[None]:
-    """Reading 10,000 hosts makes half a million values and no garbage; collecting meanwhile doubles the time."""
+    """Pause garbage collection: reading 10,000 hosts makes half a million values and no garbage; it would double the
+    time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -86,6 +87,6 @@ def _read(file: Path, draft: Draft) -> None:
 
 
 def _looks_like_yaml(text: str) -> bool:
-    """Whether the first line that says something is YAML's (``all:``), not INI's (``[gpu]``, ``gpu01 key=value``)."""
+    """Whether the first meaningful line is YAML (``all:``), not INI (``[gpu]``, ``gpu01 key=value``)."""
     first = next((line for line in text.splitlines() if line.strip() and line.strip()[0] not in "#;"), "")
     return _LOOKS_LIKE_YAML.match(first) is not None

@@ -1,8 +1,8 @@
 """From the draft of all files to the inventory: the tree of groups, and each host's variables by precedence.
 
 Weakest to strongest: groups from ``all`` outwards (ties: ``ansible_group_priority``, then the alphabet), the host, the
-command line. Within one group or host, what is read later wins: files in alphabetical order, then ``group_vars/`` and
-``host_vars/``.
+command line. Within one group or host, the definition read last wins: files in alphabetical order, then ``group_vars/``
+and ``host_vars/``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PRIORITY = "ansible_group_priority"
 
 @dataclass(frozen=True, slots=True)
 class _Ancestry:
-    """The merged variables of one set of groups: computed once, shared by all hosts in exactly these groups."""
+    """The merged variables of a set of groups: computed once, shared by all hosts in exactly these groups."""
 
     groups: tuple[str, ...]
     layers: tuple[VariableLayer, ...]
@@ -73,7 +73,7 @@ def _check_mentioned(draft: Draft) -> None:
 
 
 def _depths(draft: Draft) -> dict[str, int]:
-    """The longest way from ``all`` to each group; a circle is noted as a mistake."""
+    """The longest path from ``all`` to each group; a cycle is noted as a mistake."""
     parents: dict[str, set[str]] = {name: set() for name in draft.groups}
     for name, group in draft.groups.items():
         for child in group.children:
@@ -90,7 +90,7 @@ def _depths(draft: Draft) -> dict[str, int]:
 
 
 def _direct_groups(draft: Draft) -> dict[str, tuple[str, ...]]:
-    """The groups that name each host themselves; ``ungrouped`` for a host that only ``all`` names."""
+    """The groups that name each host directly; ``ungrouped`` for a host that only ``all`` names."""
     direct: dict[str, list[str]] = {name: [] for name in draft.hosts}
     for name, group in draft.groups.items():
         if name not in (ALL, UNGROUPED):
@@ -102,7 +102,7 @@ def _direct_groups(draft: Draft) -> dict[str, tuple[str, ...]]:
 
 
 class _Tree:
-    """The groups with their parents; gives the ancestry of a host by the groups that name it."""
+    """The groups with their parents; finds the ancestry of a host from the groups that name it."""
 
     def __init__(self, draft: Draft, depths: dict[str, int]):
         self._draft = draft
@@ -115,7 +115,7 @@ class _Tree:
         self._known: dict[tuple[str, ...], _Ancestry] = {}
 
     def ancestry(self, direct: tuple[str, ...]) -> _Ancestry:
-        """All groups of a host with these direct ones, weakest first, and their variables."""
+        """All groups of a host that is directly in these, weakest first, and their variables."""
         if direct not in self._known:
             self._known[direct] = self._make(direct)
         return self._known[direct]
@@ -172,7 +172,7 @@ def _host(
 
 
 def _command_line(extra: Mapping[str, str]) -> VariableLayer | None:
-    """The strongest layer. Values are text; one that begins like a list or mapping is read as YAML."""
+    """The strongest layer. Values are text; a value that begins like a list or mapping is read as YAML."""
     values = {}
     for name, text in extra.items():
         data = parse_document(text, f"{COMMAND_LINE}, {name}").data if text[:1] in ("[", "{") else text

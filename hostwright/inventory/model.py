@@ -18,8 +18,8 @@ HOST_LEVEL, COMMAND_LINE, ROLE_DEFAULT = "host", "command line", "role default"
 class Value:
     """One definition of a variable: its value, where it was written, and the level that it was written for.
 
-    ``level`` is ``group NAME``, ``host`` or ``command line``. ``marks`` are the origins of what lies inside a mapping
-    or list. A value whose name says that it is a password is a ``Secret``.
+    ``level`` is ``group NAME``, ``host`` or ``command line``. ``marks`` are the origins of values inside a mapping or
+    list. A value whose name marks it as a password is a ``Secret``.
     """
 
     value: Any
@@ -36,7 +36,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class VariableLayer:
-    """The variables that one place gives; later layers of a host win over earlier ones."""
+    """The variables that one place sets; later layers of a host win over earlier ones."""
 
     level: str
     values: Mapping[str, Value]
@@ -44,7 +44,7 @@ class VariableLayer:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A line of the answer to "why has this variable this value?"."""
+    """A line of the answer to "why does this variable have this value?"."""
 
     value: Any
     origin: Origin
@@ -59,10 +59,10 @@ class Definition:
 class Host:
     """One host and how to reach it. ``None`` leaves a choice to ``~/.ssh/config`` and its defaults.
 
-    ``address`` is what ssh is given (the name, when absent); ``proxy_jump`` is in OpenSSH's form; ``host_keys`` is
-    ``accept-new`` when the inventory asks for it; ``connect_timeout`` is in seconds. ``groups`` and ``layers`` go from
-    the weakest to the strongest; ``vars`` is what the layers come to. ``mistakes`` are connection variables that cannot
-    be used: they concern whoever selects this host.
+    ``address`` is what ssh connects to (the name, if absent); ``proxy_jump`` is in OpenSSH's form; ``host_keys`` is
+    ``accept-new`` if the inventory asks for it; ``connect_timeout`` is in seconds. ``groups`` and ``layers`` go from
+    the weakest to the strongest; ``vars`` are the layers merged. ``mistakes`` are connection variables that cannot
+    be used; they are reported when this host is selected.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Host:
     mistakes: tuple[InputError, ...] = field(default=(), repr=False)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a variable, whole as the strongest layer gives it."""
+        """The value of a variable, as the strongest layer sets it, unmerged."""
         value = self.vars.get(name)
         return default if value is None else value.value
 
@@ -96,7 +96,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group: all its hosts (those of its children too), its children, its distance from ``all``."""
+    """A group: all its hosts (including its children's), its children, its distance from ``all``."""
 
     name: str
     hosts: tuple[str, ...]
@@ -106,7 +106,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """Hosts in the order in which they were written, groups, and what the operator should know about the files."""
+    """Hosts in the order of the files, groups, and what the operator should know about the files."""
 
     hosts: Mapping[str, Host]
     groups: Mapping[str, Group]

@@ -1,7 +1,7 @@
 """Choosing hosts: ``gpu01,gpu[03-09],@rack3,!gpu05,&dgx,~^dgx``.
 
-Terms are separated by commas (or, as in Ansible, by colons). Wherever they stand, plain terms are united first, then
-``&`` terms keep what they have in common, then ``!`` terms take away.
+Terms are separated by commas (or, as in Ansible, by colons). Whatever their order, plain terms are united first, then
+``&`` terms intersect, then ``!`` terms exclude.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hostwright.common.errors import InputError, InputErrors
 from hostwright.common.input.nearest import suggestion
 from hostwright.inventory.model import Host, Inventory
 
-MAX_NAMES = 100_000  #: that one term may stand for
+MAX_NAMES = 100_000  #: that a single term may expand to
 _TERM = re.compile(r"[A-Za-z0-9._\-\[\],:/]+")
 _SPAN = re.compile(r"(\d+)[-:](\d+)")
 _OPTION = "--hosts"
@@ -23,9 +23,9 @@ _OPTION = "--hosts"
 def select(inventory: Inventory, pattern: str, named_sets: Mapping[str, Iterable[str]] | None = None) -> list[Host]:
     """The hosts that a pattern names, in the inventory's order.
 
-    ``named_sets`` are sets of the last run for ``@`` terms, such as ``failed``; names in them that have left the
-    inventory are passed over. An unknown name, an empty choice, and a chosen host that cannot be reached as the
-    inventory says are ``InputError``.
+    ``named_sets`` are sets of the last run for ``@`` terms, such as ``failed``; hosts in them that have left the
+    inventory are ignored. An unknown name, an empty selection, or a selected host whose connection variables are
+    invalid is an ``InputError``.
     """
     sets = {name: set(hosts) for name, hosts in (named_sets or {}).items()}
     chosen = _chosen(inventory, terms(pattern), sets)
@@ -41,7 +41,7 @@ def select(inventory: Inventory, pattern: str, named_sets: Mapping[str, Iterable
 
 
 def fold(names: Iterable[str]) -> str:
-    """Names in short: ``gpu[01-03],login1``."""
+    """Names, abbreviated: ``gpu[01-03],login1``."""
     from ClusterShell.NodeSet import NodeSet
 
     return str(NodeSet.fromlist(list(names)))
@@ -127,7 +127,7 @@ def _by_name(inventory: Inventory, term: str) -> set[str]:
 
 
 def _unfold(term: str) -> list[str]:
-    """The names that ``gpu[01-03,7]`` stands for; without brackets, the term itself."""
+    """The names that ``gpu[01-03,7]`` expands to; without brackets, the term itself."""
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
     if not _TERM.fullmatch(term):

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-MAX_NAMES = 100_000  #: of one range; more is a slip of the finger
+MAX_NAMES = 100_000  #: of one range; more is a typing mistake
 _RANGE = re.compile(r"\[([0-9]+|[A-Za-z]):([0-9]+|[A-Za-z])(?::([0-9]+))?\]")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PORT = re.compile(r"(?P<name>.*[^:]):(?P<port>[0-9]{1,5})")
@@ -42,7 +42,7 @@ def expand(pattern: str) -> tuple[list[str], int | None]:
 
 
 def check_host_name(name: str) -> None:
-    """Raise ``ValueError`` unless the name is made of letters, digits, ``.``, ``_`` and ``-``."""
+    """Raise ``ValueError`` unless the name consists of letters, digits, ``.``, ``_`` and ``-``."""
     if _HOST.fullmatch(name):
         return
     hint = "; ranges are written gpu[01:64]" if "[" in name or "]" in name else ""

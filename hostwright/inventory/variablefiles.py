@@ -25,7 +25,8 @@ def read_variable_files(directory: Path, draft: Draft) -> None:
 
 
 def _by_name(directory: Path, known: Iterable[str], kind: str, draft: Draft) -> Iterator[tuple[str, list[Path]]]:
-    """The files of each known name; others are noted, since a misspelt file name would lose its variables silently."""
+    """The files of each known name. Others are noted: otherwise a misspelt file name would silently lose its
+    variables."""
     if not directory.is_dir():
         return
     names = set(known)

@@ -1,4 +1,4 @@
-"""Ansible's YAML inventory: groups with ``hosts``, ``vars`` and ``children``; and its files of variables."""
+"""Ansible's YAML inventory: groups with ``hosts``, ``vars`` and ``children``; and its variable files."""
 
 from __future__ import annotations
 

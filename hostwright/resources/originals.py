@@ -1,14 +1,14 @@
-"""What a host was before Hostwright first changed it, as it is kept on the host itself, below ``ORIGIN``.
+"""The original state of a host, before Hostwright first changed it, kept on the host itself below ``ORIGIN``.
 
 ``packages``, ``manual``, ``passwd`` and ``group`` are written once, by the run that is about to change the host for the
-first time (``RECORD``). Below ``files`` there is for each path that is Hostwright's now a mark, ``PATH.written``, and
-for what was there before a copy, ``PATH.kept``; ``PATH.made`` marks a directory that did not exist, ``PATH.changed`` a
-file of others out of which ours was taken. ``units`` says how a unit was before it was switched on, and ``installed``
-names the packages that we installed, ``brought`` those that came with ours and may outlast them. One file for each
-path, since roles work side by side.
+first time (``RECORD``). Below ``files``, each path that is now Hostwright's has a mark, ``PATH.written``, and a copy of
+what was there before, ``PATH.kept``; ``PATH.made`` marks a directory that did not exist, ``PATH.changed`` a file of
+others from which our part was removed. ``units`` records the state of a unit before it was enabled, ``installed`` names
+the packages that we installed, and ``brought`` those that came with ours and may outlast them. Each path has its own
+file, since roles run in parallel.
 
-A host that was provisioned before there was such a record has none: then only what is Hostwright's beyond doubt can be
-taken away.
+A host that was provisioned by an earlier version has no such record: then only what is certainly Hostwright's can be
+removed.
 """
 
 from __future__ import annotations
@@ -26,40 +26,40 @@ BROUGHT = f"{ORIGIN}/brought"
 INSTALLED = f"{ORIGIN}/installed"
 MARK = ".changed"  #: the end of the name of ``changed``
 
-#: whether somebody wrote down what was there before the first change
+#: whether the original state was recorded before the first change
 RECORDED = Probe(f"test -e {ORIGIN}/packages", root=True)
-#: dpkg's rows as ``resources.dpkg.DPKG`` asks for them, from before the first change
+#: dpkg's rows in the format of ``resources.dpkg.DPKG``, from before the first change
 PACKAGES_BEFORE = Probe(f"cat {ORIGIN}/packages", root=True, cap_bytes=1024 * 1024)
-#: names of the packages that were not merely brought by others, of that time
+#: names of the packages that were marked as manually installed at that time
 MANUAL_BEFORE = Probe(f"cat {ORIGIN}/manual", root=True, cap_bytes=256 * 1024)
-#: packages that Hostwright installed; of what came after the first change, whatever else is there is somebody else's
+#: packages that Hostwright installed; any other package that came after the first change is somebody else's
 INSTALLED_BY_US = Probe(f"cat {INSTALLED}", root=True, cap_bytes=256 * 1024)
-#: ``passwd`` and ``group`` of that time: names of accounts, then of groups, each after its kind
+#: ``passwd`` and ``group`` of that time: names of users, then of groups, each after the word for its kind
 ACCOUNTS_BEFORE = Probe(
     sh("cd %s && sed 's/:.*//; s/^/user /' passwd && sed 's/:.*//; s/^/group /' group", ORIGIN), root=True
 )
 
-#: A root program that writes down what is on a host; it does nothing where that was done before.
+#: A root program that records the original state of a host; it does nothing if that was done before.
 RECORD = sh_file(__file__, "sh/record.sh", origin=ORIGIN, installed=INSTALLED)
-#: ``made PATH`` marks a directory that is about to be made, and those above it that are not there either.
+#: ``made PATH`` marks a directory that is about to be made, and its missing parents.
 _MADE = sh_file(__file__, "sh/made.sh", origin=ORIGIN)
 #: ``keep PATH`` keeps what is at a path, once for each path.
 _KEEP = _MADE + sh_file(__file__, "sh/keep.sh", origin=ORIGIN)
-#: ``forget PATH``: it is the host's own again. ``tidy PATH``: directories that we made go, from this one upwards, as
-#: far as they are empty.
+#: ``forget PATH``: the path is the host's own again. ``tidy PATH``: remove the directories that we made, from this one
+#: upwards, as long as they are empty.
 FORGET = sh_file(__file__, "sh/forget.sh", origin=ORIGIN)
-#: ``note PACKAGE...``: what is not there now is about to be installed by us.
+#: ``note PACKAGE...``: those that are not installed now are about to be installed by us.
 _NOTE = sh_file(__file__, "sh/note.sh", installed=INSTALLED)
 
 
 def packages_before(facts: Facts) -> Mapping[str, Installed] | None:
-    """dpkg's database before the first change; ``None`` where nobody wrote it down. Reads ``PACKAGES_BEFORE``."""
+    """dpkg's database before the first change; ``None`` if it was not recorded. Reads ``PACKAGES_BEFORE``."""
     answer = facts[PACKAGES_BEFORE]
     return parse_dpkg(answer.text) if answer.ok and not answer.truncated else None
 
 
 def installed_by_us(facts: Facts) -> frozenset[str] | None:
-    """Names of the packages that Hostwright installed; ``None`` where an earlier release of it did not write them down.
+    """Names of the packages that Hostwright installed; ``None`` if an earlier version of it did not record them.
 
     Reads ``INSTALLED_BY_US``.
     """
@@ -68,20 +68,20 @@ def installed_by_us(facts: Facts) -> frozenset[str] | None:
 
 
 def note_installed(packages: tuple[str, ...]) -> str:
-    """Commands that write down which of these packages (``name`` or ``name=version``) are about to be installed."""
+    """Commands that record which of these packages (``name`` or ``name=version``) are about to be installed."""
     return f"{_NOTE}note {words(tuple(package.partition('=')[0] for package in packages))}"
 
 
 def keep_original(path: str) -> str:
     """Commands that keep what is at ``path`` before it is written for the first time; later they do nothing.
 
-    They must come before anything that makes the path's directory. What they keep, ``Original`` puts back.
+    They must come before anything that makes the path's directory. ``Original`` restores what they keep.
     """
     return _KEEP + sh("keep %s", path)
 
 
 def made_directory(path: str) -> str:
-    """Commands that mark a directory that is about to be made, and those above it, as not there before."""
+    """Commands that mark a directory that is about to be made, and its missing parents, as new."""
     return _MADE + sh("made %s", path)
 
 
@@ -96,12 +96,12 @@ def kept(path: str) -> str:
 
 
 def changed(path: str) -> str:
-    """The mark of a file that is not ours, out of which we took what we had put there; it is as old as that is."""
+    """The mark of a file of others from which we removed our part; its time is the time of the removal."""
     return f"{FILES}{path}{MARK}"
 
 
 def mark_changed(path: str) -> str:
-    """Commands that make that mark, or make it new."""
+    """Commands that create that mark, or renew it."""
     mark = changed(path)
     folder = mark.rpartition("/")[0]
     return sh("mkdir -p -m 700 -- %s; mkdir -p -- %s; touch -- %s; sync -- %s", ORIGIN, folder, mark, mark)
@@ -113,12 +113,12 @@ def made(path: str) -> str:
 
 
 def unit_before(unit: str) -> str:
-    """The file that says how a unit was (``systemctl show``'s lines) before it was switched on."""
+    """The file with a unit's former state (lines of ``systemctl show``), from before it was enabled."""
     return f"{UNITS}/{unit}"
 
 
 def keep_unit(unit: str) -> str:
-    """A command that writes down how a unit is before it is switched on for the first time."""
+    """A command that records a unit's state before it is enabled for the first time."""
     path = unit_before(unit)
     show = sh("systemctl show -p ActiveState,UnitFileState -- %s >%s.new; mv -f -- %s.new %s", unit, path, path, path)
     return sh("[ -e %s ] || { mkdir -p -m 700 -- %s; mkdir -p -- %s; ", path, ORIGIN, UNITS) + f"{show}; }}"

@@ -1,1 +1,1 @@
-"""Stack files and what fits, artifacts and their mirror."""
+"""Stack files and their compatibility rules, artifacts and their mirror."""

@@ -1,17 +1,17 @@
-"""The engine of what fits: rules over named parts, and the nearest choice of versions that breaks none of them.
+"""The compatibility engine: rules over named parts, and the nearest choice of versions that breaks none of them.
 
-Nothing here knows a layer. A role brings in ``roles/NAME/rules.py``, as far as it has such:
+This module knows no layer. A role's ``roles/NAME/rules.py`` may define:
 
 ``RULES``
-    functions of named parts that say what does not fit: ``def floor(toolkit: str, driver: str) -> Misfit | None``
+    functions of named parts that return a misfit: ``def floor(toolkit: str, driver: str) -> Misfit | None``
 ``CHOICES``
-    versions that a stack could choose otherwise, which are parts under the choice's name
+    versions that a stack could choose differently; each is a part under the choice's name
 ``GROUNDS``
-    facts of a host that would have to change where no versions fit
+    facts of a host that would have to change if no versions fit
 
 A **part** is a chosen version (``toolkit``), a fact of the host (``kernel``, ``gpus``, … of ``HostFacts``), a
-section of the stack (``toolkit_section``), or the ``stack`` itself. A rule that asks for a part which is not there is
-skipped; a parameter with a default need not be there.
+section of the stack (``toolkit_section``), or the ``stack`` itself. A rule that needs a missing part is skipped; a
+parameter with a default is optional.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Combination = Mapping[str, str]  #: one version of each choice, by the choice's 
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """What does not fit: the rule, a sentence, and who says so.
+    """An incompatibility: the rule, a sentence, and its source.
 
-    ``nearest`` is what would work; a rule about versions leaves it empty, and it is looked for among the choices.
+    ``nearest`` is what would work; a rule about versions leaves it empty, and the engine searches the choices for it.
     """
 
     rule: str
@@ -49,11 +49,11 @@ Rule = Callable[..., Misfit | Iterable[Misfit] | None]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Something of which a stack chooses one version, with the versions that are known.
+    """Something that a stack chooses a version of, with the known versions.
 
-    Sentences call it ``title`` and name choices by ``rank``: what people choose first comes first. Of equally near
-    combinations the one with ``usual`` versions is suggested. ``wanted`` gives the versions in a section any of which
-    the stack takes; without it that is the section's version of this name.
+    Sentences call it ``title`` and list choices by ``rank``, those that people choose first before the others. Of
+    equally near combinations, the one with ``usual`` versions is suggested. ``wanted`` returns the versions in a
+    section, any of which the stack accepts; without it, that is the section's version of this name.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """A fact of hosts on which versions stand. ``instead`` says of a combination on which ones it would work."""
+    """A fact of hosts that versions depend on. ``instead`` says for which facts a combination would work."""
 
     fact: str
     instead: Callable[..., str]
@@ -78,7 +78,7 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class RoleRules:
-    """What one role brings of what fits."""
+    """A role's compatibility rules."""
 
     role: str
     rules: tuple[Rule, ...] = ()
@@ -87,21 +87,21 @@ class RoleRules:
 
 
 def misfits(rules: Iterable[Rule], parts: Parts) -> Iterator[Misfit]:
-    """Every rule that these parts break; a rule that several roles bring is asked once."""
+    """Every rule that these parts break; a rule that several roles bring is evaluated once."""
     for rule in dict.fromkeys(rules):
         found = _called(rule, parts)
         yield from (found,) if isinstance(found, Misfit) else found or ()
 
 
 def names_of(rule: Callable[..., Any]) -> frozenset[str]:
-    """The parts that a rule asks for."""
+    """The names of a rule's parts."""
     return frozenset(_parameters(rule))
 
 
 def nearest_fit(roles: Sequence[RoleRules], wanted: Combination, parts: Parts) -> str:
     """A sentence that names the combination closest to ``wanted`` that works with these other parts.
 
-    When none does, the host has to change: its grounds are given up one after another, in the roles' order.
+    If none does, the host has to change: its grounds are dropped one after another, in the roles' order.
     """
     names = {name for role in roles for rule in role.rules for name in names_of(rule)}
     others = {name: value for name, value in parts.items() if name in names and name not in wanted}
@@ -110,13 +110,13 @@ def nearest_fit(roles: Sequence[RoleRules], wanted: Combination, parts: Parts) -
 
 @dataclass(frozen=True, slots=True)
 class _Others:
-    """The parts that are no versions, which need not be hashable: what they print tells them apart."""
+    """The parts that are not versions. They need not be hashable, so their ``repr`` tells them apart."""
 
     key: tuple[str, ...]
     parts: Parts = field(compare=False)
 
 
-@lru_cache(maxsize=256)  # a fleet has few kinds of hosts, and to go through all combinations takes 5 ms
+@lru_cache(maxsize=256)  # a fleet has few kinds of hosts, and searching all combinations takes 5 ms
 def _nearest_fit(roles: tuple[RoleRules, ...], wanted: tuple[tuple[str, str], ...], others: _Others) -> str:
     before, parts = dict(wanted), dict(others.parts)
     choices = sorted(
@@ -135,7 +135,7 @@ def _nearest_fit(roles: tuple[RoleRules, ...], wanted: tuple[tuple[str, str], ..
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """The way through all combinations of the choices' versions and the wanted ones."""
+    """The search through all combinations of the choices' versions and the wanted ones."""
 
     choices: tuple[Choice, ...]
     wanted: Combination
@@ -146,7 +146,7 @@ class _Search:
         return min(self._fitting({}, parts), key=self._distance, default=None)
 
     def _fitting(self, chosen: Combination, parts: Parts) -> Iterator[Combination]:
-        """The combinations that begin with ``chosen``; each rule is asked as soon as all its versions are chosen."""
+        """The combinations that begin with ``chosen``; each rule is evaluated once all its versions are chosen."""
         if len(chosen) == len(self.choices):
             yield chosen
             return
@@ -162,7 +162,7 @@ class _Search:
         return [choice for choice in self.choices if one[choice.name] != self.wanted[choice.name]]
 
     def _distance(self, one: Combination) -> tuple[object, ...]:
-        """Fewest choices changed; then fewest of these to an unusual version; then the smallest steps."""
+        """Ranks by fewest choices changed, then fewest unusual versions among these, then the smallest steps."""
         changed = self._changed(one)
         strange = [choice for choice in changed if one[choice.name] != choice.usual]
         steps = [_step(self.wanted[choice.name], one[choice.name]) for choice in changed]
@@ -186,13 +186,13 @@ class _Search:
 
 @cache
 def _parameters(rule: Callable[..., Any]) -> Mapping[str, bool]:
-    """The parts that a rule asks for, and whether it cannot do without them."""
+    """The names of a rule's parts, and whether each is required."""
     signature = inspect.signature(rule).parameters
     return {name: one.default is inspect.Parameter.empty for name, one in signature.items()}
 
 
 def _called(rule: Callable[..., Any], parts: Parts) -> Any:
-    """What a rule says of the parts that it asks for; ``None`` where one that it needs is not there."""
+    """A rule's result for its parts; ``None`` if a required part is missing."""
     asked = _parameters(rule)
     if any(needed and name not in parts for name, needed in asked.items()):
         return None

@@ -1,7 +1,7 @@
 """Whether a stack fits together, and whether it fits a host, before anything touches the host.
 
-``check_stack`` needs no host; ``check_host`` needs the few typed facts in ``HostFacts``. Both say what does not fit as
-values: the rule, a sentence, who says so, and the nearest that works. The rules are those of the host's roles, and a
+``check_stack`` needs no host; ``check_host`` needs the few typed facts in ``HostFacts``. Both return misfits as values:
+the rule, a sentence, its source, and the nearest combination that works. The rules are those of the host's roles, and a
 few that hold for every host.
 """
 
@@ -18,11 +18,11 @@ from hostwright.stack.stack import Stack
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """What the rules ask of a host. ``None``, or nothing in a list, means not known, which no rule refuses.
+    """The facts of a host that rules need. ``None`` or an empty list means unknown, which no rule refuses.
 
     ``distribution`` and ``version`` are os-release's ID and VERSION_ID, ``kernel`` and ``machine`` what ``uname -r``
-    and ``-m`` print, ``gpus`` the PCI ids (vendor, device) of display controllers, ``pythons`` the minor versions
-    (``3.9``) that are installed; sizes are bytes, ``free_bytes`` the least of ``/``, ``/var`` and ``/tmp``.
+    and ``-m`` print, ``gpus`` the PCI ids (vendor, device) of display controllers, ``pythons`` the installed minor
+    versions (``3.9``); sizes are in bytes, and ``free_bytes`` is the least of ``/``, ``/var`` and ``/tmp``.
     """
 
     distribution: str
@@ -45,7 +45,7 @@ _FACTS = frozenset(fact.name for fact in fields(HostFacts))
 
 
 def check_stack(stack: Stack, roles: Sequence[RoleRules]) -> list[Misfit]:
-    """The reasons for which no host with these roles can be brought to this stack; empty when it fits together."""
+    """The reasons why no host with these roles can have this stack; empty if it fits together."""
     parts = _parts(stack, roles)
     rules = [rule for role in roles for rule in role.rules]
     combinations = _combinations(stack, roles)
@@ -62,10 +62,10 @@ def check_stack(stack: Stack, roles: Sequence[RoleRules]) -> list[Misfit]:
 def check_host(
     stack: Stack, facts: HostFacts, roles: Sequence[RoleRules], looked_at: Collection[str] | None = None
 ) -> list[Misfit]:
-    """The reasons for which this host, with these roles, cannot be brought to this stack; empty when it can.
+    """The reasons why this host, with these roles, cannot have this stack; empty if it can.
 
-    ``looked_at`` are the roles that are planned now, all of them without it: a rule is asked where one of the roles
-    that it is about is among them. Presumes a stack that ``check_stack`` found nothing against.
+    ``looked_at`` are the roles that are planned now, by default all: a rule is evaluated if it is about one of them.
+    Presumes a stack to which ``check_stack`` had no objections.
     """
     wanted = _first_that_fits(stack, roles)
     parts = {**_parts(stack, roles), **facts.parts()}
@@ -74,7 +74,7 @@ def check_host(
 
 
 def _asked(roles: Sequence[RoleRules], looked_at: Collection[str] | None) -> Iterator[Rule]:
-    """The rules of these roles, and those of others that are about what they choose."""
+    """The rules of these roles, and those of other roles about these roles' choices."""
     here = {role.role for role in roles} if looked_at is None else set(looked_at)
     chosen = {choice.name for role in roles if role.role in here for choice in role.choices}
     for role in roles:
@@ -92,7 +92,7 @@ def _parts(stack: Stack, roles: Iterable[RoleRules]) -> dict[str, Any]:
 
 
 def _combinations(stack: Stack, roles: Iterable[RoleRules]) -> list[Combination]:
-    """Every way in which the stack may choose; where it leaves a choice, in the order of its preference."""
+    """Every combination that the stack allows; alternatives come in its order of preference."""
     given = {
         choice.name: choice.of(stack.sections[role.role])
         for role in roles
@@ -103,7 +103,7 @@ def _combinations(stack: Stack, roles: Iterable[RoleRules]) -> list[Combination]
 
 
 def _first_that_fits(stack: Stack, roles: Sequence[RoleRules]) -> Combination:
-    """The combination with the fewest faults, so that a suggestion does not change a choice needlessly."""
+    """The combination with the fewest misfits, so that a suggestion changes no choice needlessly."""
     combinations, names = _combinations(stack, roles), {choice.name for role in roles for choice in role.choices}
     rules = [rule for role in roles for rule in role.rules if names_of(rule) <= names]
     return min(combinations, key=lambda one: len(list(misfits(rules, one))))
@@ -131,12 +131,12 @@ _OF_EVERY_HOST: tuple[Rule, ...] = (distribution_is_of_the_stack, machine_is_of_
 
 
 def memory_is_enough(memory_bytes: int, stack: Stack) -> Misfit | None:
-    """For roles that compile or load much: the memory that the stack's requirements name."""
+    """For roles that compile or load a lot: the memory that the stack requires."""
     return _room("memory", "memory", memory_bytes, stack.requirements.memory_bytes)
 
 
 def disk_is_enough(free_bytes: int, stack: Stack) -> Misfit | None:
-    """For roles that install much: the free disk that the stack's requirements name."""
+    """For roles that install a lot: the free disk space that the stack requires."""
     return _room("disk", "free disk space on /, /var or /tmp", free_bytes, stack.requirements.free_bytes)
 
 

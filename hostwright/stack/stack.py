@@ -1,7 +1,7 @@
-"""The stack: every version and every file that a host is brought to, read from ``inventory/stacks/NAME.yml``.
+"""The stack: every version and file that a host should have, read from ``inventory/stacks/NAME.yml``.
 
-A stack is a frozen value. ``load_stack`` reads it with the stacks that it extends, checks it, and names every mistake
-of the files at once. What fits what is not decided here but in ``hostwright.stack.rules``.
+A stack is a frozen value. ``load_stack`` reads it with the stacks that it extends, validates it, and reports every
+mistake in the files at once. Compatibility is decided in ``hostwright.stack.rules``.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from hostwright.stack.stackvalues import ArtifactName, FileName, Fingerprint, Na
 class Artifact(StackPart):
     """One file of the stack: where it comes from and what it must be.
 
-    ``sha256`` and ``size`` (bytes) are absent where nobody has published them: then what is seen first is pinned.
-    ``stand_in`` marks a file that is not the vendor's; every report carries it on.
+    ``sha256`` and ``size`` (bytes) are absent where nobody has published them: then the first download pins them.
+    ``stand_in`` marks a file that is not the vendor's; every report mentions it.
     """
 
     name: Name
@@ -38,7 +38,7 @@ class Artifact(StackPart):
 class Requirements(StackPart):
     """What a host must have before it is touched. Sizes are bytes.
 
-    ``free_bytes`` is wanted on each of ``/``, ``/var`` and ``/tmp``.
+    ``free_bytes`` is required on each of ``/``, ``/var`` and ``/tmp``.
     """
 
     machine: str = "x86_64"
@@ -62,18 +62,18 @@ class AptRepository(StackPart):
 
     @property
     def list_file(self) -> str:
-        """Where apt reads it."""
+        """The file from which apt reads it."""
         return f"/etc/apt/sources.list.d/{self.name}.list"
 
     @property
     def keyring(self) -> str:
-        """Where its key lies, named by ``signed-by``."""
+        """The file of its key, named by ``signed-by``."""
         return f"/usr/share/keyrings/{self.name}-keyring.gpg"
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one part takes below ``directory``, in percent of what a bare host needs, unless ``unless`` exists."""
+    """The space that one part needs below ``directory``, in percent of a bare host's need, unless ``unless`` exists."""
 
     part: str
     unless: str
@@ -90,18 +90,18 @@ def taken(part: str, unless: str, percents: Mapping[str, int]) -> tuple[Share, .
 
 
 class Section(StackPart):
-    """A role's own part of a stack, which stands in a stack's file under the role's name.
+    """A role's own part of a stack, under the role's name in the stack file.
 
-    Artifacts that it names and texts that it reads are found by their marks (``stackvalues``).
+    The artifacts and texts that it names are found by their marks (``stackvalues``).
     """
 
     @property
     def spare(self) -> tuple[str, ...]:
-        """The fields that no host needs as the section reads now; their artifacts are not fetched."""
+        """The fields that no host needs with the section's present values; their artifacts are not fetched."""
         return ()
 
     def versions(self) -> Mapping[str, str]:
-        """What this layer's versions are called in records and audits, and what they are."""
+        """This layer's versions, by their names in records and audits."""
         return {}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
@@ -109,7 +109,7 @@ class Section(StackPart):
         return ()
 
     def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
-        """Where the section names artifacts: the way to the name, and the name."""
+        """The artifacts that the section names: the path to each name, and the name."""
         return tuple(marked(type(self), self, ArtifactName))
 
 
@@ -117,9 +117,9 @@ S = TypeVar("S", bound=Section)
 
 
 class StackHead(StackPart):
-    """What every stack says, whatever its roles are; ``distributions`` maps os-release's ID to its VERSION_IDs.
+    """The part of a stack that does not depend on roles; ``distributions`` maps os-release's ID to its VERSION_IDs.
 
-    ``roles`` are those of a host that names none, in order.
+    ``roles`` are the roles of a host that names none, in order.
     """
 
     name: str
@@ -138,7 +138,7 @@ class StackHead(StackPart):
 
 
 class Stack(StackHead):
-    """All versions and files of one stack: what every stack says, and the sections of its roles.
+    """All versions and files of a stack: the head that every stack has, and the sections of its roles.
 
     >>> class ToolSection(Section):
     ...     archive: Annotated[str, ArtifactName]
@@ -158,31 +158,31 @@ class Stack(StackHead):
     sections: Mapping[str, SerializeAsAny[Section]] = {}
 
     def section(self, kind: type[S]) -> S:
-        """The section of that kind; a stack without one is an ``InputError``."""
+        """The section of that kind; a stack without it is an ``InputError``."""
         found = self.find(kind)
         if found is None:
             raise InputError(f"the stack {self.name} has no {kind.__name__}, which a role of this host needs")
         return found
 
     def find(self, kind: type[S]) -> S | None:
-        """The section of that kind, ``None`` where the stack has none."""
+        """The section of that kind, ``None`` if the stack has none."""
         return next((section for section in self.sections.values() if isinstance(section, kind)), None)
 
     def artifact(self, name: str) -> Artifact:
-        """The artifact of that name; an unknown one is an ``InputError`` with the nearest."""
+        """The artifact of that name; an unknown name is an ``InputError`` with the nearest valid one."""
         if name not in self.artifacts:
             raise InputError(f"the stack {self.name} has no artifact {name!r}; {suggestion(name, self.artifacts)}")
         return self.artifacts[name]
 
     def used_by(self, roles: Iterable[str]) -> tuple[Artifact, ...]:
-        """The artifacts that a host with these roles may need; those of spare versions are not among them."""
+        """The artifacts that a host with these roles may need, without those of spare versions."""
         here = set(roles)
         sections = [section for name, section in self.sections.items() if name in here]
         names = [name for section in sections for way, name in section.artifact_uses() if way[0] not in section.spare]
         return tuple(self.artifact(name) for name in dict.fromkeys(names))
 
     def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
-        """Where the stack names artifacts: the way to the name, and the name."""
+        """The artifacts that the stack names: the path to each name, and the name."""
         return tuple(((role, *way), name) for role, one in self.sections.items() for way, name in one.artifact_uses())
 
     def versions(self) -> dict[str, str]:
@@ -190,17 +190,17 @@ class Stack(StackHead):
         return {name: version for section in self.sections.values() for name, version in section.versions().items()}
 
     def digest(self) -> str:
-        """A sha256 over all that the stack says but addresses; see ``stackdata``."""
+        """A sha256 over the whole stack except addresses; see ``stackdata``."""
         return digest_of(plain(self))
 
     @model_serializer(mode="wrap")
     def _as_in_files(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Sections stand at the top, as in a stack's files; one that says nothing of its own is left out."""
+        """Put sections at the top level, as in stack files; leave out a section without values of its own."""
         data: dict[str, Any] = handler(self)
         sections = {name: one for name, one in data.pop("sections", {}).items() if one}
         return {**data, **sections}
 
 
 def safe_stack_name(name: str) -> bool:
-    """Whether a stack's name can be a file's name, so that it cannot lead out of its directory."""
+    """Whether a stack's name is safe as a file name, which cannot lead out of its directory."""
     return re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) is not None

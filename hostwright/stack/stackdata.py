@@ -1,7 +1,7 @@
-"""A stack as plain data, in the form of its files: what is kept of it, and what its digest is made of.
+"""A stack as plain data, in the form of its files: this is stored, and its digest is computed from it.
 
-Digests stand in the release records of hosts and name the stacks that this machine keeps. They say which stack it is,
-and neither where its files are fetched from, nor what people are told about it, nor how our models are written.
+Digests are part of hosts' release records and name the stacks that this machine keeps. They identify a stack, whatever
+its files' addresses, its description, or the way our models are written.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pydantic import BaseModel
 
 from hostwright.common.canonical import hash_of
 
-SCHEMA = 2  #: of what a digest is made of; 1 was a dump of the model in the order of its fields
+SCHEMA = 2  #: of the data behind a digest; 1 was a dump of the model in the order of its fields
 
 
 def plain(stack: BaseModel) -> dict[str, Any]:
-    """What the files of a stack say, merged and validated, as JSON values under the files' own keys.
+    """The contents of a stack's files, merged and validated, as JSON values under the files' own keys.
 
-    What has its default is left out, so that a later Hostwright, which knows more keys, finds the same.
+    Default values are left out, so a later Hostwright that knows more keys gets the same result.
     """
     data = stack.model_dump(mode="json", exclude_defaults=True)
     artifacts = {name: {key: one[key] for key in one if key != "name"} for name, one in data["artifacts"].items()}
@@ -27,8 +27,8 @@ def plain(stack: BaseModel) -> dict[str, Any]:
 
 
 def digest_of(data: Mapping[str, Any]) -> str:
-    """The digest of a stack's plain data. The order of keys is no part of it, nor is any address of a file, nor which
-    roles a host has that names none: that says its record."""
+    """The digest of a stack's plain data. It does not depend on the order of keys, on files' addresses, or on the
+    default roles: a host's record names its roles."""
     kept = {key: value for key, value in data.items() if key not in {"description", "roles"}}
     kept["artifacts"] = {
         name: {key: one[key] for key in one if key != "urls"} for name, one in data["artifacts"].items()

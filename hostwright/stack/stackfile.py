@@ -1,4 +1,4 @@
-"""Reads a stack and what it extends; the result is a validated ``Stack``."""
+"""Reads a stack and those that it extends; the result is a validated ``Stack``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hostwright.common.input.yamlfile import Document, Origin, Where, load_docum
 from hostwright.stack.stack import Section, Stack, StackHead, safe_stack_name
 from hostwright.stack.stackvalues import TextFile, marked
 
-DEFAULT_FILE = "default.txt"  #: beside stacks: the name of the stack of a host that names none
+DEFAULT_FILE = "default.txt"  #: beside stacks: the name of the stack for hosts that name none
 #: role → the model of its section, ``None`` for a role without one
 Kinds = Mapping[str, type[Section] | None]
 
@@ -23,8 +23,8 @@ Kinds = Mapping[str, type[Section] | None]
 def load_stack(name: str, search_dirs: Sequence[Path], kinds: Kinds) -> Stack:
     """Read the stack ``name`` from the first of ``search_dirs`` that has ``NAME.yml``, with what it extends.
 
-    ``kinds`` are all roles that there are, with the models of their sections. Raises ``InputError`` for a missing file
-    and ``InputErrors`` with all mistakes, each with file, line and column.
+    ``kinds`` are all known roles, with the models of their sections. Raises ``InputError`` for a missing file and
+    ``InputErrors`` with all mistakes, each with file, line and column.
     """
     document = _extended(name, search_dirs, ())
     data = {**document.data, "name": name}
@@ -41,12 +41,13 @@ def load_stack(name: str, search_dirs: Sequence[Path], kinds: Kinds) -> Stack:
 
 
 def read_stack(data: Mapping[str, Any], kinds: Kinds) -> Stack:
-    """The stack in plain data of the form of its files (``stackdata``). Raises pydantic's ``ValidationError``."""
+    """The stack in plain data, which has the form of its files (``stackdata``). Raises pydantic's
+    ``ValidationError``."""
     return _stack(_model(kinds, ()).model_validate(data), kinds)
 
 
 def _model(kinds: Kinds, wanted: Collection[str]) -> type[StackHead]:
-    """What a stack's file may say: the sections of ``wanted`` must be there, where they have no defaults."""
+    """The model of a stack file: sections of ``wanted`` roles are required if they have no defaults."""
     fields: dict[str, Any] = {}
     for name, kind in kinds.items():
         if kind is not None and any(field.is_required() for field in kind.model_fields.values()):
@@ -80,9 +81,9 @@ def _wrong_roles(data: Mapping[str, Any], kinds: Kinds, document: Document) -> I
 
 
 def default_stack(search_dirs: Sequence[Path]) -> str:
-    """The name of the stack of a host whose inventory names none, from the first ``default.txt`` in these directories.
+    """The name of the stack for a host whose inventory names none, from the first ``default.txt`` in these directories.
 
-    Raises ``InputError`` where there is no such file.
+    Raises ``InputError`` if there is no such file.
     """
     files = (directory / DEFAULT_FILE for directory in search_dirs)
     file = next((file for file in files if file.is_file()), None)
@@ -129,7 +130,7 @@ def _find(name: str, search_dirs: Sequence[Path]) -> Path:
 
 
 def overlay(base: Document, top: Document) -> Document:
-    """Merge two documents: mappings key by key, everything else of ``top`` replaces. Origins follow the values."""
+    """Merge two documents: mappings key by key; any other value of ``top`` replaces. Origins follow the values."""
     origins = dict(base.origins)
     data = _merge(base.data, top.data, (), origins)
     origins.update(top.origins)
@@ -148,7 +149,7 @@ def _merge(base: Any, top: Any, where: Where, origins: dict[Where, Origin]) -> A
 
 
 def _read_texts(data: dict[str, Any], model: type[StackHead], document: Document) -> Iterator[InputError]:
-    """Put the texts of files where their names stand; a name is relative to the file that gives it."""
+    """Replace the names of text files by their texts; a name is relative to the file that gives it."""
     for way, name in marked(model, data, TextFile):
         origin = document.at(way)
         if not isinstance(name, str) or origin is None:
@@ -160,7 +161,7 @@ def _read_texts(data: dict[str, Any], model: type[StackHead], document: Document
 
 
 def _put(data: dict[str, Any], way: Where, text: str) -> None:
-    """Put a text into nested mappings, which may be those of a document: what lies on the way is copied."""
+    """Put a text into nested mappings. They may belong to a document, so those on the path are copied."""
     here: Any = data
     for part in way[:-1]:
         here[part] = here[part].copy()

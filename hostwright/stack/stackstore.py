@@ -1,7 +1,7 @@
-"""The stacks that hosts were verified with, kept on this machine: the way back needs them after their files changed.
+"""The stacks that hosts were verified with, kept on this machine: a rollback needs them after their files changed.
 
-A host's record names its stack by digest alone. What is installed is what this machine kept under that digest, so that
-a host which lies can choose among verified stacks at most, and never an address or a checksum.
+A host's record names its stack only by digest. A rollback installs what this machine kept under that digest, so a
+compromised host can at most choose among verified stacks, and never an address or a checksum.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hostwright.stack.stackdata import digest_of, plain
 from hostwright.stack.stackfile import Kinds, read_stack
 
 FOLDER = "stacks"
-SCHEMA: Literal[2] = 2  #: of a file; 1 was a stack's model and nothing else, under a digest that was made of that model
+SCHEMA: Literal[2] = 2  #: of a file; 1 was only a stack's model, under the digest of that model
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -42,9 +42,9 @@ def _kept_adapter() -> TypeAdapter[_Kept]:
 
 
 def keep(stack: Stack, root: Path | None = None) -> str:
-    """Keep a verified stack; empty, or a sentence why it could not be kept.
+    """Keep a verified stack; return an empty text, or a sentence why it could not be kept.
 
-    That is no error: a full disk here must not make a host that is in order a failed one. ``root`` is
+    That is not an error: a full disk on this machine must not turn a healthy host into a failed one. ``root`` is
     ``journal.state_root()``.
     """
     digest = stack.digest()
@@ -63,11 +63,11 @@ def keep(stack: Stack, root: Path | None = None) -> str:
 
 
 def find(digest: str, kinds: Kinds, root: Path | None = None) -> Stack | None:
-    """The stack with this digest; ``None`` where this machine has none, or what it has is damaged.
+    """The stack with this digest; ``None`` if this machine does not have it, or its file is damaged.
 
-    ``kinds`` are the models of the sections of all roles that there are.
+    ``kinds`` are the models of the sections of all known roles.
 
-    Raises ``InputError`` where it was kept by another version of Hostwright, or with other roles, and cannot be read.
+    Raises ``InputError`` if it was kept by another version of Hostwright, or with other roles, and cannot be read.
     """
     if not _DIGEST.fullmatch(digest):
         return None
@@ -96,7 +96,7 @@ def _newer(data: dict[str, Any]) -> bool:
 
 
 def _said(data: dict[str, Any], digest: str) -> dict[str, Any] | None:
-    """The stack in a file of schema 2, as plain data; ``None`` where it is not what was written there."""
+    """The stack in a file of schema 2, as plain data; ``None`` if it is not what was written there."""
     try:
         said = _kept_adapter().validate_python(data).stack
         return said if digest_of(said) == digest else None
@@ -105,7 +105,7 @@ def _said(data: dict[str, Any], digest: str) -> dict[str, Any] | None:
 
 
 def _read(said: dict[str, Any], kinds: Kinds, path: Path, fault: str) -> Stack:
-    """The stack in plain data. Raises ``InputError`` with the ``fault`` of which it cannot be read."""
+    """The stack in plain data. Raises ``InputError`` with the ``fault`` if it cannot be read."""
     try:
         return read_stack(said, kinds)
     except ValidationError as error:
@@ -114,7 +114,7 @@ def _read(said: dict[str, Any], kinds: Kinds, path: Path, fault: str) -> Stack:
 
 
 def _has(digest: str, stack: Stack, root: Path | None) -> bool:
-    """Whether a stack is kept as it is now. Another address of a file has the same digest and is kept anew."""
+    """Whether a stack is kept as it is now. With another file address it has the same digest, and is kept again."""
     data = _data(_path(digest, root)) or {}
     kinds = {name: type(section) for name, section in stack.sections.items()}
     return _newer(data) or ("schema" in data and find(digest, kinds, root) == stack)
@@ -125,7 +125,7 @@ def _path(digest: str, root: Path | None) -> Path:
 
 
 def _write(path: Path, text: str) -> None:
-    """Whole or not at all, and for nobody else: ``mkstemp`` makes files of mode 0600."""
+    """Write the file whole or not at all, for its owner only: ``mkstemp`` makes files of mode 0600."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -1,8 +1,8 @@
-"""The values that a stack's file is made of: names, versions, paths and addresses, each with the form it must have.
+"""The values in a stack file: names, versions, paths and addresses, each with its required form.
 
-Two marks tell what else a text is: ``Annotated[str, ArtifactName]`` names an artifact of the stack, and in a file the
-text of ``Annotated[str, TextFile]`` is the name of a file beside it, whose text is meant. Marks may stand anywhere in a
-field's annotation: ``Mapping[PythonVersion, Annotated[str, ArtifactName]]``.
+Two marks give a text a special meaning: ``Annotated[str, ArtifactName]`` is the name of one of the stack's artifacts,
+and ``Annotated[str, TextFile]`` is written in a stack file as the name of a file beside it, whose text is meant. Marks
+may be anywhere in a field's annotation: ``Mapping[PythonVersion, Annotated[str, ArtifactName]]``.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ def _without_nulls(value: Any) -> Any:
     return {name: one for name, one in value.items() if one is not None} if isinstance(value, Mapping) else value
 
 
-#: of a mapping: an entry of the stack that is extended is taken away by null
+#: of a mapping: null removes an entry of the extended stack
 WithoutNulls = BeforeValidator(_without_nulls)
 
 
 class ArtifactName:
-    """Marks a text that names one of the stack's artifacts."""
+    """Marks a text that is the name of one of the stack's artifacts."""
 
 
 class TextFile:
-    """Marks a text that a stack's file does not hold but names: the text of a file beside it."""
+    """Marks a text that is kept in a file beside the stack file, which only names that file."""
 
 
 class StackPart(BaseModel):
@@ -69,9 +69,9 @@ class StackPart(BaseModel):
 
 
 def marked(kind: Any, value: Any, mark: type, way: tuple[str | int, ...] = ()) -> Iterator[tuple[Any, Any]]:
-    """The values below ``value`` that carry a mark in the annotation ``kind``, each with the way to it.
+    """The values below ``value`` that carry a mark in the annotation ``kind``, each with its path.
 
-    ``value`` is a validated part, or what a file says where one is wanted; what has another form is passed over.
+    ``value`` is a validated part, or raw data from a file in its place; data of another form is ignored.
     """
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if value is None:
@@ -89,7 +89,7 @@ def marked(kind: Any, value: Any, mark: type, way: tuple[str | int, ...] = ()) -
 
 
 def _inside(kind: Any, value: Any) -> Iterator[tuple[str | int, Any, Any]]:
-    """What a mapping, a list or a part holds: the key of each value, its annotation, and the value."""
+    """The contents of a mapping, a list or a part: the key of each value, its annotation, and the value."""
     inner = typing.get_args(kind)
     if isinstance(kind, type) and issubclass(kind, StackPart) and isinstance(value, (Mapping, StackPart)):
         held = value if isinstance(value, Mapping) else dict(value)

@@ -1,6 +1,6 @@
 """What was tried where: the records that tests keep of stacks, in ``tried.json`` beside the files of these stacks.
 
-A record counts for a stack as long as that pins the same versions: what was tried with others says nothing of it.
+A record counts for a stack as long as the stack pins the same versions.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ State = Literal["tried", "planned", "not tried"]
 
 
 class Trial(StackPart):
-    """Verbs that ended well with some roles of a stack on hosts of one release of a distribution.
+    """Verbs that succeeded with some roles of a stack on hosts of one release of a distribution.
 
-    ``host`` says what took part: ``lab`` hosts, or ``facts`` that a test made up, from which there is only a plan.
-    ``stand_ins`` are the artifacts that were not the vendor's own. ``tests`` are the files of the tests. ``date`` is
-    the day of the last recorded run; without it the tests do this, and no run of them was recorded.
+    ``host`` is the kind of host: ``lab``, or ``facts`` that a test made up, which give only a plan. ``stand_ins`` are
+    the artifacts that were not the vendor's own. ``tests`` are the files of the tests. ``date`` is the day of the last
+    recorded run; without a date, the tests do this but no run of them was recorded.
     """
 
     stack: str
@@ -45,21 +45,21 @@ class Trial(StackPart):
 
     @property
     def state(self) -> State:
-        """What it proves: a plan alone is not a trial."""
+        """What the record proves: a plan alone is not a trial."""
         return "planned" if self.host == "facts" or set(self.verbs) <= {"plan"} else "tried"
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Records that are equal in this are one."""
+        """Records with the same key are merged."""
         return self.stack, self.distribution, self.release, self.host, tuple(sorted(self.roles)), self.stand_ins
 
     def covers(self, other: Trial) -> bool:
-        """Whether ``other`` says nothing beyond this: some of its roles and verbs, all else equal."""
+        """Whether ``other`` adds nothing to this record: some of its roles and verbs, all else equal."""
         alike = all(getattr(self, name) == getattr(other, name) for name in _ALIKE)
         return alike and {*other.roles} <= {*self.roles} and {*other.verbs} <= {*self.verbs}
 
     def merged(self, other: Trial) -> Trial:
-        """Both as one: a record of the same key, with the verbs and tests of both where the versions are the same."""
+        """This record merged with another of the same key: verbs and tests of both, if the versions are the same."""
         if dict(self.versions) != dict(other.versions):
             return other
         dates = [date for date in (self.date, other.date) if date]
@@ -82,7 +82,7 @@ def _trials_adapter() -> TypeAdapter[tuple[Trial, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class TriedRole:
-    """One role of a stack on one release of a distribution: what was tried, the most telling first."""
+    """One role of a stack on one release of a distribution: what was tried, the strongest record first."""
 
     distribution: str
     release: str
@@ -91,12 +91,12 @@ class TriedRole:
 
     @property
     def state(self) -> State:
-        """The most that is known of it."""
+        """The strongest state that is proven."""
         return self.trials[0].state if self.trials else "not tried"
 
 
 def read_trials(file: Path) -> tuple[Trial, ...]:
-    """The records of a file, none where there is no file. Raises ``InputError`` for one that cannot be used."""
+    """The records in a file, none if it does not exist. Raises ``InputError`` for an unusable file."""
     try:
         return _trials_adapter().validate_json(file.read_bytes())
     except FileNotFoundError:
@@ -106,9 +106,9 @@ def read_trials(file: Path) -> tuple[Trial, ...]:
 
 
 def trials_text(trials: Iterable[Trial]) -> str:
-    """The text of a file of these records: merged, sorted, and a record a line, so that changes can be read.
+    """The text of a file with these records: merged, sorted, and one record per line, for readable diffs.
 
-    What another record covers is left out.
+    A record that another one covers is left out.
     """
     found: dict[tuple[object, ...], Trial] = {}
     for trial in trials:
@@ -121,7 +121,7 @@ def trials_text(trials: Iterable[Trial]) -> str:
 
 
 def cells(stack: Stack, trials: Sequence[Trial]) -> tuple[TriedRole, ...]:
-    """The matrix of a stack: each release that it is for, with each of its default roles and others that were tried."""
+    """The matrix of a stack: each of its releases with each of its default roles, and any others that were tried."""
     versions = stack.versions()
     counted = [trial for trial in trials if trial.stack == stack.name and dict(trial.versions) == versions]
     roles = dict.fromkeys((*stack.roles, *(role for trial in counted for role in trial.roles)))
@@ -143,5 +143,5 @@ def _of(trials: Sequence[Trial], distribution: str, release: str, role: str) -> 
 
 
 def by_release(matrix: Iterable[TriedRole]) -> tuple[tuple[TriedRole, ...], ...]:
-    """The cells of each release, together."""
+    """The cells, grouped by release."""
     return tuple(tuple(group) for _, group in groupby(matrix, key=lambda cell: (cell.distribution, cell.release)))

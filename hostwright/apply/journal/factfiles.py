@@ -72,12 +72,12 @@ def write_facts(path: Path, host: str, at: str, facts: Facts, redactor: Redactor
 
 
 def load_facts(path: Path) -> tuple[Facts, datetime]:
-    """Facts that were kept, and when they were seen (UTC). A secret in a question or an answer was masked.
+    """Recorded facts, and when they were read (UTC). Secrets in probes and answers are masked.
 
     Raises ``InputError``.
     """
     try:
-        # Not by pydantic's own parser: a host's name may hold half of a pair of surrogates.
+        # Not by pydantic's own parser: a host's name may contain a lone surrogate.
         kept = _kept_adapter().validate_python(json.loads(gzip.decompress(path.read_bytes())))
         at = datetime.fromisoformat(kept.at)
     except OSError as error:  # also what gzip raises for another kind of file

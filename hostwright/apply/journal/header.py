@@ -21,7 +21,7 @@ GIT_TIMEOUT_S = 3.0  #: a work tree on a slow disk is left unnamed rather than w
 
 @dataclass(frozen=True, slots=True)
 class RunHeader:
-    """One run as it was started. ``began`` is UTC in ISO 8601, ``operator`` is user@machine, commits may be empty.
+    """A run as it was started. ``began`` is UTC in ISO 8601, ``operator`` is user@machine, commits may be empty.
 
     ``options`` are what the user gave, as JSON values and never a password. ``place`` (of the inventory) and
     ``masked`` (options in which a secret was masked) are filled in when the header is written.
@@ -63,14 +63,14 @@ class RunHeader:
 
 
 def new_run_id() -> str:
-    """A name for a run: sorts by time (UTC), and fits into a unit's and a file's name."""
+    """A name for a run. It sorts by time (UTC), and is valid in the names of units and files."""
     return time.strftime("%Y%m%dt%H%M%S", time.gmtime()) + "-" + secrets.token_hex(2)
 
 
 def commit_of(path: str | Path) -> str:
-    """The git commit that a directory, or the directory of a file, is at; ``+dirty`` when anything below it differs.
+    """The git commit of a directory, or of a file's directory; ``+dirty`` when anything below it differs.
 
-    Empty where there is no git, no repository, or no answer in time. Nothing is written to the repository.
+    Empty without git, without a repository, or if git does not answer in time. Nothing is written to the repository.
     """
     place = Path(path)
     command = ["git", "-c", "core.fsmonitor=false", "status", "--porcelain=v2", "--branch", "--", "."]

@@ -1,4 +1,4 @@
-"""Room for new runs: the oldest records go when there are too many of them, or too much of them."""
+"""Room for new runs: the oldest records are removed when there are too many or they take too much space."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hostwright.common.places import runs_dir
 
 KEEP_RUNS = 500
 KEEP_BYTES = 1 << 30
-KEEP_AT_LEAST = 5  #: runs, however large: the last one is what `--resume` and `@failed` are about
+KEEP_AT_LEAST = 5  #: runs, however large: `--resume` and `@failed` read the last one
 _GOING = ".going-"
 
 
@@ -33,7 +33,7 @@ def prune(root: Path, spare: str = "") -> tuple[str, ...]:
 
 
 def _remove(folder: Path) -> None:
-    """First out of sight, so that nobody reads half a run."""
+    """Rename the run first, so that nobody reads half of it."""
     going = folder.with_name(_GOING + folder.name)
     with suppress(OSError):
         folder.rename(going)
@@ -41,7 +41,7 @@ def _remove(folder: Path) -> None:
 
 
 def _size(summary: RunSummary) -> int:
-    """The size of a run's files; only one that did not end has to be measured."""
+    """The size of a run's files; measured only for a run that did not end."""
     if summary.size_bytes is not None:
         return summary.size_bytes
     total = 0

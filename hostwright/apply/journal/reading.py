@@ -21,16 +21,16 @@ from hostwright.common.input.nearest import suggestion
 from hostwright.common.places import JOURNAL, runs_dir
 
 LAST = "last"
-_TAIL_BYTES = 64 * 1024  #: in which the last record of a run that ended is found whole
+_TAIL_BYTES = 64 * 1024  #: enough to hold the whole last record of a run that ended
 _EMPTY = RunHeader(run="", verb="", hosts=(), inventory="")
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """One run in short. ``state`` is ended, crashed, interrupted or running; ``status`` is its exit status, where it
-    lived to have one; ``results`` counts hosts by result; ``size_bytes`` is known of a run that ended.
+    """A run in short. ``state`` is ended, crashed, interrupted or running; ``status`` is its exit status, if it got as
+    far as one; ``results`` counts hosts by result; ``size_bytes`` is known for a run that ended.
 
-    A run that was cut off before its first record has an empty ``header``; ``began`` is then its directory's time.
+    A run that was killed before its first record has an empty ``header``; ``began`` is then its directory's time.
     """
 
     run: str
@@ -61,7 +61,7 @@ class Runs:
         return sorted(map(summary_of, folders), key=lambda run: (run.began, run.run), reverse=True)
 
     def find(self, name: str) -> RunSummary:
-        """The run of that id, or of the only id that begins so, or the ``last`` one. Raises ``InputError``."""
+        """The run with that id, or with the only id that starts so, or the ``last`` one. Raises ``InputError``."""
         folder = runs_dir(self.root) / name
         if name and Path(name).name == name and not name.startswith(".") and folder.is_dir():
             return summary_of(folder)
@@ -83,7 +83,7 @@ class Runs:
 
 
 def summary_of(folder: Path) -> RunSummary:
-    """How one run stands. Never fails: of what cannot be read, nothing is known."""
+    """A run's state. Never fails: whatever cannot be read is left empty."""
     journal = folder / JOURNAL
     first, last = _ends(journal)
     try:
@@ -112,7 +112,7 @@ def summary_of(folder: Path) -> RunSummary:
 
 
 def _ends(journal: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """The first record, and the last one that is whole; empty where there is none."""
+    """The first record and the last complete one; empty where there is none."""
     try:
         with journal.open("rb") as file:
             first = file.readline()
@@ -126,8 +126,8 @@ def _ends(journal: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 def _runs(journal: Path, header: RunHeader) -> bool:
-    """Whether the process that writes a journal lives: it holds a lock on the file. Where locks are not to be had, a
-    process of that number on this machine is taken for it."""
+    """Whether the process that writes a journal is alive: it holds a lock on the file. On a file system without locks,
+    any process with that id on this machine is taken for it."""
     try:
         with journal.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

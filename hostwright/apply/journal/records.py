@@ -1,4 +1,4 @@
-"""Events and headers as records: plain JSON values, not yet without secrets."""
+"""Events and headers as records: plain JSON values, from which secrets are still to be removed."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SCHEMA = 1
 RUN_BEGAN, RUN_ENDED = "run began", "run ended"
 ENDED, INTERRUPTED, CRASHED, RUNNING = "ended", "interrupted", "crashed", "running"
 
-#: Our own words, and the names by which runs and hosts are found again: kept as they are. What a host can put into an
-#: event (a job's role, run and operator are read from it) is none of them.
+#: Fields kept as they are: our own words, and the names by which runs and hosts are found again. No field that a host
+#: can fill (a job's role, run and operator are read from the host) is among them.
 IDENTIFIERS = frozenset({"kind", "host", "at", "result", "verb", "hosts", "place", "began", "version", "how"})
 
 
@@ -31,7 +31,7 @@ def _header_adapter() -> TypeAdapter[RunHeader]:
     return TypeAdapter(RunHeader)
 
 
-_NOT_RECORDED = (events.Waiting, events.RoleProgress)  #: they pass, and what they lead to is recorded
+_NOT_RECORDED = (events.Waiting, events.RoleProgress)  #: temporary; what they lead to is recorded
 
 
 def kind_of(event: type[Event]) -> str:
@@ -44,7 +44,7 @@ def kind_of(event: type[Event]) -> str:
 
 
 def record_of(event: Event) -> dict[str, Any] | None:
-    """An event as a record, without its time; ``None`` for one that is not kept. Facts have files of their own."""
+    """An event as a record, without its time; ``None`` for an event that is not kept. Facts have files of their own."""
     if isinstance(event, _NOT_RECORDED):
         return None
     if isinstance(event, events.Delivering) and event.done_bytes < event.total_bytes:
@@ -79,7 +79,7 @@ def record_of_header(header: RunHeader, redactor: Redactor) -> dict[str, Any]:
 
 
 def header_of(record: Mapping[str, Any]) -> RunHeader:
-    """The inverse of ``record_of_header``; raises ``ValueError`` for a record that is none, or is damaged."""
+    """The inverse of ``record_of_header``; raises ``ValueError`` for any other record, or a damaged one."""
     if record.get("kind") != RUN_BEGAN:
         raise ValueError("not the first record of a run")
     return _header_adapter().validate_python(record)
@@ -87,9 +87,9 @@ def header_of(record: Mapping[str, Any]) -> RunHeader:
 
 @dataclass(frozen=True, slots=True)
 class RunEnding:
-    """The last record of a run: its exit status, how it ended and why, and its hosts counted by their results.
+    """The last record of a run: its exit status, how it ended and why, and its hosts counted by result.
 
-    ``t`` is how many seconds it took, ``bytes`` what it keeps on the disk.
+    ``t`` is the run's duration in seconds, ``bytes`` the size of its files.
     """
 
     status: int
@@ -106,7 +106,7 @@ def _ending_adapter() -> TypeAdapter[RunEnding]:
 
 
 def ending_of(record: Mapping[str, Any]) -> RunEnding | None:
-    """A record as the last one of a run; ``None`` where it is none, or is damaged."""
+    """A record as the last one of a run; ``None`` for any other record, or a damaged one."""
     if record.get("kind") != RUN_ENDED:
         return None
     try:

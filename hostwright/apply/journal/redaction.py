@@ -1,13 +1,13 @@
 r"""What keeps secrets out of the journal: every text passes here before it is encoded.
 
-A known secret is masked wherever it stands in a text, as it is or as programs are used to write it: percent-encoded,
-in base64, quoted for a shell, escaped as JSON or Python do; of a secret of several lines, each line that is long enough
-to tell. What is not known by name is masked where its place gives it away: ``user:password`` in a URL, and the value of
-a variable whose name the inventory takes for a password's.
+A known secret is masked wherever it occurs in a text, as it is or as programs usually write it: percent-encoded, in
+base64, quoted for a shell, escaped as in JSON or Python. In a secret of several lines, each line that is long enough is
+masked on its own. An unknown secret is masked where its place gives it away: ``user:password`` in a URL, and the value
+of a variable whose name looks like a password's.
 
-A short secret shreds the texts, and still never stands in one. What cannot be masked are the words that are our own
-and the names by which runs and hosts are found again (``records.IDENTIFIERS``): a password that is also a host's name,
-the word ``failed`` or a number such as a duration stands there, and nobody can tell that it is one.
+A very short secret makes texts hard to read, but is masked all the same. Only our own words and the names by which runs
+and hosts are found again (``records.IDENTIFIERS``) cannot be masked: a password that is also a host's name, the word
+``failed`` or a number such as a duration appears there, and nobody can tell that it is a password.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from hostwright.common.secret import MASK, Secret
 from hostwright.inventory.draft import concealed
 from hostwright.inventory.model import Host
 
-MASKS = (MASK, "(hidden)", "…", "")  #: the first in which no secret stands is used
-MIN_DERIVED = 4  #: characters; a shorter derived form, such as the base64 of one letter, stands everywhere by chance
+MASKS = (MASK, "(hidden)", "…", "")  #: the first one that contains no secret is used
+MIN_DERIVED = 4  #: characters; a shorter derived form, such as the base64 of one letter, occurs everywhere by chance
 MIN_LINE = 8  #: characters of a line that is hidden on its own
-MIN_BASE64 = 8  #: characters of the part of a base64 text that does not depend on what stands around it
+MIN_BASE64 = 8  #: characters of the part of a base64 text that does not depend on what is around it
 
 _USERINFO = re.compile(r'://([^\s/?#"<>]+)@')
 _ASSIGNMENT = re.compile(r"(?s)((?:--?[\w-]+[= ])?([\w.-]+)=)(.+)")
@@ -50,7 +50,7 @@ class Redactor:
         return self._masked(self._pattern, shown) if self._pattern is not None and shown != text else shown
 
     def given(self, text: str) -> str:
-        """The same for what somebody typed: ``NAME=VALUE`` keeps its value only if the name is not a password's."""
+        """The same for text that a user typed: ``NAME=VALUE`` keeps its value only if the name is not a password's."""
         match = _ASSIGNMENT.fullmatch(text)
         if match and isinstance(concealed(match[2].lstrip("-").replace("-", "_"), match[3]), Secret):
             return self.text(match[1]) + self._mask
@@ -82,13 +82,14 @@ class Redactor:
         return self.clean(value)
 
     def _without_credentials(self, match: re.Match[str]) -> str:
-        """For http whatever stands before the ``@`` is one (a token has no colon); elsewhere a user alone is none."""
+        """For http, everything before the ``@`` is a credential (a token has no colon); elsewhere, a user alone is
+        not."""
         before = match.string[max(0, match.start() - 5) : match.start()].lower()
         hidden = ":" in match[1] or before.endswith(("http", "https"))
         return f"://{self._mask}@" if hidden else match[0]
 
     def _masked(self, pattern: re.Pattern[str], text: str) -> str:
-        """Secrets that overlap are masked as one; where the masks themselves make up a secret, nothing is left."""
+        """Overlapping secrets are masked together; if the masks themselves form a secret, nothing is left."""
         match = pattern.search(text)
         if match is None:
             return text
@@ -105,7 +106,7 @@ class Redactor:
 
 
 def secrets_in(hosts: Iterable[Host]) -> set[Secret]:
-    """Every secret that the inventory knows of these hosts: passwords, and variables that are named like one."""
+    """Every secret in the inventory's data on these hosts: passwords, and variables that are named like one."""
     secrets: set[Secret] = set()
     seen: set[int] = set()  # hosts share the values of their groups
     for host in hosts:
@@ -139,7 +140,7 @@ def _between(text: str, spans: Sequence[Sequence[int]]) -> Iterator[str]:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """A secret as it is, and as programs are used to write it."""
+    """A secret as it is, and as programs usually write it."""
     yield text
     raw = text.encode("utf-8", "surrogatepass")
     encoded = {quote(raw), quote(raw, safe=""), quote_plus(raw)}
@@ -162,10 +163,10 @@ def _forms(text: str) -> Iterator[str]:
 
 
 def _base64(raw: bytes) -> Iterator[str]:
-    """The base64 of a secret alone, and the part of it that is the same wherever the secret stands in what is encoded.
+    """The base64 of a secret alone, and the parts that are the same wherever the secret is in the encoded text.
 
-    Three bytes make four characters, so there are three ways in which it can lie; the characters at its ends hold bits
-    of what is beside it.
+    Three bytes make four characters, so a secret has three possible alignments; the characters at its ends also hold
+    bits of its neighbours.
     """
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         whole = encode(raw).decode()

@@ -1,4 +1,4 @@
-"""The result of each host of a run, found without reading all of its record."""
+"""The result of each host of a run, found without reading the whole record."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ UNTOUCHED, WAITING = "untouched", "waiting"
 AS_DESIRED = frozenset({"as desired", "changed"})  #: nothing is left to do
 HOST_ENDED = kind_of(HostEnded)
 
-#: How every record of a host begins; the rest of a line is not needed for what is read here.
+#: How every record of a host begins; the rest of a line is not needed here.
 _HEAD = re.compile(rb'\{"kind": "([a-z ]+)", "host": ("(?:[^"\\]|\\.)*")')
 
 
 def results_of(hosts: Iterable[str], seen: Iterable[str], ended: Mapping[str, str], *, running: bool) -> dict[str, str]:
-    """Each host's result: how the run ended it; else ``interrupted`` where something is recorded of it, and
-    ``untouched`` where nothing is (``running`` and ``waiting``, as long as the run goes on)."""
+    """Each host's result: how the run ended it; else ``interrupted`` for a host with records, and ``untouched`` for one
+    without (``running`` and ``waiting`` while the run is in progress)."""
     begun = set(seen)
     open_, unseen = (RUNNING, WAITING) if running else (INTERRUPTED, UNTOUCHED)
     names = dict.fromkeys([*hosts, *sorted(begun)])
@@ -29,7 +29,7 @@ def results_of(hosts: Iterable[str], seen: Iterable[str], ended: Mapping[str, st
 
 
 def parsed(line: bytes) -> dict[str, Any] | None:
-    """A line as a record; ``None`` where it is none."""
+    """A line as a record; ``None`` for any other line."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -38,7 +38,7 @@ def parsed(line: bytes) -> dict[str, Any] | None:
 
 
 def scan(journal: Path) -> tuple[set[str], dict[str, str]]:
-    """The hosts of which anything is recorded, and the results of those that the run ended."""
+    """The hosts that have a record, and the results of those that the run ended."""
     seen: set[str] = set()
     ended: dict[str, str] = {}
     try:
@@ -46,7 +46,7 @@ def scan(journal: Path) -> tuple[set[str], dict[str, str]]:
             for line in file:
                 _take(line, seen, ended)
     except OSError:
-        pass  # nothing is known of a run whose record cannot be read
+        pass  # nothing is known about a run whose record cannot be read
     return seen, ended
 
 

@@ -1,4 +1,4 @@
-"""A recorded run, host by host: built from its records, whatever became of the file."""
+"""A recorded run, host by host: built from its records, even if the file is damaged."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def _step_type_adapter() -> TypeAdapter[StepResult]:
 
 @dataclass(frozen=True, slots=True)
 class RoleRun:
-    """One role's job: began so many seconds after the run, ``planned`` steps; ``status`` is ``None`` where nobody saw
-    its end. ``attached`` says whose job of an earlier run it was, if so."""
+    """One role's job: ``began`` is in seconds after the start of the run, ``planned`` counts steps, and ``status`` is
+    ``None`` if nobody saw the job's end. ``attached`` names the earlier run whose job it was, if any."""
 
     role: str
     began_s: float
@@ -39,8 +39,8 @@ class RoleRun:
 
 @dataclass(frozen=True, slots=True)
 class HostRun:
-    """What a run did to one host. ``plans`` has one for each look at it; ``facts`` are paths of what was seen then;
-    ``said`` are the other records, in order: retries, reboots, notes, silences, deliveries."""
+    """What a run did to one host. ``plans`` has a plan for each time it was probed; ``facts`` are the paths of the
+    facts; ``said`` are the other records, in order: retries, reboots, notes, silences, deliveries."""
 
     host: str
     result: str
@@ -53,8 +53,8 @@ class HostRun:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """A recorded run. ``said`` are records of no host. ``damaged`` counts the lines that are no record; a torn last
-    one is not damage."""
+    """A recorded run. ``said`` are the records that belong to no host. ``damaged`` counts the lines that are not
+    records; a truncated last line is not damage."""
 
     run: str
     header: RunHeader
@@ -65,7 +65,7 @@ class RecordedRun:
 
 @dataclass(slots=True)
 class _Draft:
-    """What the records say of one host so far."""
+    """What the records say about one host so far."""
 
     ended: bool = False
     result: str = ""
@@ -77,7 +77,7 @@ class _Draft:
 
 
 def read_run(folder: Path, header: RunHeader, *, running: bool = False) -> RecordedRun:
-    """Everything that is recorded of a run; what is damaged is counted and passed over."""
+    """Everything that is recorded about a run; damaged lines are counted and skipped."""
     drafts: dict[str, _Draft] = {}
     others: list[Mapping[str, Any]] = []
     damaged = 0
@@ -96,7 +96,7 @@ def read_run(folder: Path, header: RunHeader, *, running: bool = False) -> Recor
 
 
 def _records(journal: Path) -> Iterator[dict[str, Any] | None]:
-    """Each line as a record, ``None`` for one that is damaged. A last line that was torn off is not there at all."""
+    """Each line as a record, ``None`` for a damaged line. A truncated last line is left out."""
     try:
         with journal.open("rb") as file:
             for line in file:
@@ -108,7 +108,7 @@ def _records(journal: Path) -> Iterator[dict[str, Any] | None]:
 
 
 def _note(draft: _Draft, record: Mapping[str, Any], folder: Path) -> bool:
-    """Take in a record of a host; whether it is what it should be."""
+    """Take in a record of a host; return whether it is valid."""
     match record:
         case {"kind": "observed", "plan": dict(plan)}:
             draft.plans.append(plan)
@@ -138,7 +138,7 @@ def _attached(role: str, t: float, record: Mapping[str, Any]) -> RoleRun:
 
 
 def _finish(draft: _Draft, role: str, status: int, record: Mapping[str, Any], rows: Sequence[Any]) -> bool:
-    """Give the role's latest job its end; of a job whose beginning is missing, that is all that is known."""
+    """Give the role's latest job its end; nothing else is known about a job whose beginning is missing."""
     steps = tuple(step for row in rows if (step := _step(row)))
     place = next((i for i in reversed(range(len(draft.roles))) if _open(draft.roles[i], role)), None)
     seconds, t = (float(n) if isinstance(n := record.get(name), (int, float)) else 0.0 for name in ("duration_s", "t"))

@@ -1,4 +1,4 @@
-"""Hosts chosen by what became of them: ``@failed`` and its like, and what ``provision --resume`` has left to do."""
+"""Hosts selected by their result: ``@failed`` and the like, and what ``provision --resume`` has left to do."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SETS: Mapping[str, frozenset[str]] = {
 class Resume:
     """What a run left to do: its hosts that are not as desired, in its order, and the options it was given.
 
-    ``masked`` names the options that cannot be taken from the record, since a secret stood in them.
+    ``masked`` names the options that cannot be taken from the record because they contained a secret.
     """
 
     run: str
@@ -39,7 +39,7 @@ class Resume:
 
 
 def named_sets(root: Path, inventory: str | Path) -> dict[str, set[str]]:
-    """The sets of the last such run on this inventory that is over: one that brought or verified; empty without one."""
+    """The sets of the last finished run on this inventory that provisioned or verified; empty without such a run."""
     last = _last(root, inventory, ("provision", "verify", "rebuild", "rollback"))
     return sets_in(_results(last)) if last else {}
 
@@ -50,7 +50,7 @@ def sets_in(results: Mapping[str, str]) -> dict[str, set[str]]:
 
 
 def check_sets(pattern: str, sets: Mapping[str, object], groups: Container[str]) -> None:
-    """Raise ``InputError`` where a ``--hosts`` pattern asks for a set of the last run, and there was no run."""
+    """Raise ``InputError`` if a ``--hosts`` pattern names a set of the last run and no such run exists."""
     for term in terms(pattern):
         name = term.lstrip("!& ").removeprefix("@")
         if term.endswith(f"@{name}") and name in SETS and name not in sets and name not in groups:
@@ -62,7 +62,7 @@ def check_sets(pattern: str, sets: Mapping[str, object], groups: Container[str])
 def to_resume(root: Path, inventory: str | Path) -> Resume:
     """What the last provision run on this inventory left to do.
 
-    Raises ``InputError`` when there was none, when it left nothing, and while it still runs.
+    Raises ``InputError`` if no such run exists, if it left nothing to do, or if it is still in progress.
     """
     last = _last(root, inventory, ("provision",), over=False)
     if last is None:

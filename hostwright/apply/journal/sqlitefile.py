@@ -1,4 +1,4 @@
-"""Embedded SQLite files: made whole or not at all, for their owner alone, and every trouble is one sentence."""
+"""Embedded SQLite files: created whole or not at all, readable by their owner only, every error one sentence."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ BUSY_S = 30.0  #: how long a writer waits for another; the first audit of a thou
 
 @dataclass(frozen=True, slots=True)
 class SqliteFile:
-    """A kind of file. ``prepare`` gives a new one its tables and sets what a connection needs; it raises ``InputError``
-    for another version's file and for another program's. ``afresh`` says what becomes of one that is moved away.
+    """A kind of file. ``prepare`` creates the tables of a new file and sets up a connection; it raises ``InputError``
+    for a file of another version or program. ``afresh`` says what happens after a file is moved away.
     """
 
     prepare: Callable[[sqlite3.Connection], None]
@@ -27,9 +27,9 @@ class SqliteFile:
 
     @contextmanager
     def opened(self, path: Path, *, write: bool) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of it is written, or nothing. A reader sees one state of it.
+        """One transaction: all of it is written, or nothing. A reader sees one consistent state.
 
-        Where there is no file, a reader finds an empty one and leaves none. Raises ``HostwrightError``.
+        If the file does not exist, a reader sees an empty one and creates none. Raises ``HostwrightError``.
         """
         try:
             if write and not path.exists():
@@ -57,7 +57,7 @@ class SqliteFile:
         return db
 
     def _create(self, path: Path) -> None:
-        """Make the file beside its place and link it there: of two processes that begin, the second finds it whole.
+        """Make the file beside its place and link it there: of two processes at once, the second finds it complete.
 
         SQLite gives the files beside it (``-wal``, ``-shm``) the mode of the file, which is 0600.
         """
@@ -73,7 +73,7 @@ class SqliteFile:
                 Path(beside + suffix).unlink(missing_ok=True)
 
     def _trouble(self, path: Path, error: sqlite3.Error) -> HostwrightError:
-        """What the operator should know and do. The lower byte of SQLite's code is the kind, the others tell more."""
+        """What the operator should know and do. The lower byte of SQLite's code is the kind, the others are details."""
         match getattr(error, "sqlite_errorcode", 0) & 0xFF:
             case sqlite3.SQLITE_FULL:
                 return HostwrightError(f"{path}: its disk is full; free some space, then try again")

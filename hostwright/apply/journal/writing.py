@@ -39,16 +39,16 @@ from hostwright.common.places import AFTER, BEFORE, FACTS, JOURNAL, PRIVATE_DIR,
 from hostwright.common.secret import Secret
 from hostwright.plan.model import Facts
 
-KEPT_SENTENCE = 2000  #: characters of what a run ended with: the last record is found by reading a file's end
+KEPT_SENTENCE = 2000  #: characters of a run's last sentence: the last record is found by reading the end of the file
 
 _RUN_ID = re.compile(r"[a-z0-9][a-z0-9_.-]{0,100}")
-_DURABLE = (events.RoleFinished, events.HostEnded)  #: on the disk before the run goes on
+_DURABLE = (events.RoleFinished, events.HostEnded)  #: synced to disk before the run continues
 
 
 class Journal:
     """The journal of one run. Call it with each event, from any thread; ``end`` it; ``close`` it.
 
-    As a context manager it ends the run by how the block is left, unless that was said before.
+    As a context manager, it records how the run ended from how the block is left, unless ``end`` was called before.
     """
 
     def __init__(self, header: RunHeader, redactor: Redactor, on_trouble: Callable[[str], None]):
@@ -74,10 +74,10 @@ class Journal:
     def begin(
         cls, root: Path, header: RunHeader, *, secrets: Iterable[Secret], on_trouble: Callable[[str], None]
     ) -> Journal:
-        """Begin the record of a run below the state directory ``root``; old runs make room for it.
+        """Begin the record of a run below the state directory ``root``; old runs are pruned.
 
-        Where another run has the id already, this one gets a number behind it: ``journal.header.run`` is the id to go
-        on with. ``on_trouble`` is told, once, when the record cannot be kept.
+        If another run already has the id, a number is appended: ``journal.header.run`` is the id to use from then on.
+        ``on_trouble`` is called once if the record cannot be written.
         """
         if not _RUN_ID.fullmatch(header.run):
             raise ValueError(f"not a run id: {header.run!r}")
@@ -95,7 +95,7 @@ class Journal:
         return self._folder / JOURNAL
 
     def __call__(self, event: Event) -> None:
-        """Record an event, where it is of a kind that is kept."""
+        """Record an event, if its kind is kept."""
         record = record_of(event)
         if record is None:
             return
@@ -109,7 +109,7 @@ class Journal:
         self._put(record, sync=isinstance(event, _DURABLE))
 
     def end(self, status: int, how: str = ENDED, sentence: str = "") -> None:
-        """Record that the run is over, with its exit status. Nothing is recorded after it; a second end is not."""
+        """Record that the run is over, with its exit status. Nothing is recorded after that, not even a second end."""
         with self._lock:
             results = results_of(self.header.hosts, self._seen, self._results, running=False)
             record = {
@@ -124,7 +124,7 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file. A run that was not ended before is one that was cut off."""
+        """Close the file. A run that has not ended by then counts as cut off."""
         with self._sync_lock, self._lock:
             fd, self._fd = self._fd, None
             if fd is not None:
@@ -156,12 +156,12 @@ class Journal:
         (self._folder / FACTS).mkdir(mode=PRIVATE_DIR)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         self._fd = os.open(self.path, flags, PRIVATE_FILE)
-        with suppress(OSError):  # a file system without locks: readers look for the process then
-            fcntl.flock(self._fd, fcntl.LOCK_EX)  # nobody but a reader holds it, for a moment
+        with suppress(OSError):  # a file system without locks: readers look for the process instead
+            fcntl.flock(self._fd, fcntl.LOCK_EX)  # only a reader may hold it, briefly
         prune(root, spare=self.header.run)
 
     def _keep_facts(self, host: str, facts: Facts) -> str:
-        """Write the facts of a look; return the file's name within the run's directory, or nothing."""
+        """Write a host's facts; return the file's name within the run's directory, or nothing."""
         if self._fd is None:
             return ""
         with self._lock:
@@ -177,7 +177,7 @@ class Journal:
         return name
 
     def _put(self, record: Mapping[str, Any], *, sync: bool, cleaned: bool = False, last: bool = False) -> None:
-        """Append a record as one line, in one write."""
+        """Append a record as a line, in one write."""
         if self._fd is None:
             return
         shown = record if cleaned else self._redactor.record(record, IDENTIFIERS)
@@ -192,7 +192,7 @@ class Journal:
             self._trouble(error, self.path)
 
     def _append(self, line: bytes, last: bool) -> int:
-        """Write a line; return its number. After one that could not be written whole, a new line is begun first."""
+        """Write a line; return its number. After an incomplete write, a new line is begun first."""
         with self._lock:
             if self._fd is None or self._ended:
                 return 0
@@ -207,7 +207,7 @@ class Journal:
             return self._written
 
     def _sync(self, number: int) -> None:
-        """Wait until the disk has a line. Threads that wait at the same time share one fsync."""
+        """Wait until a line is on disk. Threads that wait at the same time share one fsync."""
         with self._sync_lock:
             with self._lock:
                 fd, written = self._fd, self._written
@@ -226,7 +226,7 @@ class Journal:
 
 
 def _claim(runs: Path, run: str) -> Path:
-    """A new directory for a run, never one that was there."""
+    """A new directory for a run, never an existing one."""
     for number in count(1):
         folder = runs / (run if number == 1 else f"{run}-{number}")
         with suppress(FileExistsError):

@@ -1,1 +1,1 @@
-"""Files that people write: YAML with its places, mistakes as sentences, what was perhaps meant."""
+"""Files that people write: YAML with line numbers, mistakes as sentences, suggestions for misspelt names."""

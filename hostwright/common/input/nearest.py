@@ -1,15 +1,15 @@
-"""What the user may have meant."""
+"""Suggestions for misspelt names."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
-SIMILAR = 0.6  #: difflib's own default: below it, a suggestion misleads more often than it helps
+SIMILAR = 0.6  #: difflib's default: below it, a suggestion misleads more often than it helps
 
 
 def nearest(name: str, candidates: Iterable[str], similar: float = SIMILAR) -> str | None:
-    """Return the candidate that looks most like ``name``, or ``None`` when none is similar enough.
+    """Return the candidate most similar to ``name``, or ``None`` when none is similar enough.
 
     >>> nearest("prefx", ["prefix", "version"])
     'prefix'
@@ -20,7 +20,7 @@ def nearest(name: str, candidates: Iterable[str], similar: float = SIMILAR) -> s
 
 
 def suggestion(name: str, candidates: Iterable[str], shown: int = 12) -> str:
-    """Return the end of a sentence about an unknown name: the nearest valid one, else what is valid.
+    """Return the end of a sentence about an unknown name: the nearest valid name, else all valid names.
 
     >>> suggestion("prefx", ["prefix"])
     "did you mean 'prefix'?"

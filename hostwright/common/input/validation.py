@@ -1,4 +1,4 @@
-"""From pydantic's errors to sentences with file and line: what was found, what was expected, what was perhaps meant."""
+"""From pydantic's errors to sentences with file and line: what was found, what was expected, and a suggestion."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _EXPECTED = {
 def explain(error: ValidationError, model: type, at: Callable[[Where], Origin | None], prefix: str) -> list[InputError]:
     """Turn every error of a validation into an ``InputError``.
 
-    ``at`` gives the origin of a value by its way from the top; ``prefix`` names the top in messages (``base``).
+    ``at`` gives the origin of a value by its path from the top; ``prefix`` names the top in messages (``base``).
     """
     return [_one(detail, model, at, prefix) for detail in error.errors(include_url=False)]
 
@@ -78,12 +78,12 @@ def _expected(detail: ErrorDetails) -> str:
 
 
 def unknown_name(name: str, valid: Iterable[str]) -> str:
-    """Say that a name means nothing here, and which one was perhaps meant."""
+    """Say that a name is unknown here, and which name was probably meant."""
     return f"{name!r} is unknown here; {suggestion(name, valid)}"
 
 
 def describe(value: object) -> str:
-    """Name a wrong value for a message, shortened; a secret stays one."""
+    """A wrong value for a message, shortened; a secret stays hidden."""
     if value is None:
         return "nothing"
     if isinstance(value, (Mapping, BaseModel)):
@@ -99,7 +99,7 @@ def describe(value: object) -> str:
 
 
 def names_at(model: type, way: Where) -> list[str]:
-    """The names that are valid inside ``model`` at a way from its top."""
+    """The names that are valid inside ``model`` at a path from its top."""
     here: Any = model
     for part in way:
         here = _inside(here, part)
@@ -107,7 +107,7 @@ def names_at(model: type, way: Where) -> list[str]:
 
 
 def _way(loc: tuple[int | str, ...], model: type) -> Where:
-    """Pydantic names union members and validators inside a location; keep only what the user wrote."""
+    """Keep only the user's keys: pydantic puts names of union members and validators into a location."""
     way: list[str | int] = []
     here: Any = model
     for part in loc:
@@ -126,7 +126,7 @@ def _is_scalar(annotation: Any) -> bool:
 
 
 def _inside(annotation: Any, part: str | int) -> Any:
-    """The type of what lies at ``part`` inside a type, ``None`` when that cannot be told."""
+    """The type of the value at ``part`` inside a type, ``None`` when it cannot be determined."""
     annotation = _unwrap(annotation)
     fields = _fields(annotation)
     if fields:

@@ -1,7 +1,7 @@
 """YAML files as plain data, with the file and line of every value.
 
-Only data is ever built from a file: text, numbers, booleans, nothing, lists and mappings. Dates stay text, keys are
-always text. Duplicate keys, references to themselves and foreign tags are mistakes, reported with their place.
+Only data is ever built from a file: text, numbers, booleans, null, lists and mappings. Dates stay text, keys are
+always text. Duplicate keys, recursive aliases and unknown tags are mistakes, reported with file and line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hostwright.common.errors import InputError, InputErrors
 
 Where = tuple[str | int, ...]  #: keys and indices from the top of a document to a value
 
-MAX_VALUES = 2_000_000  #: aliases multiply; a file that unfolds to more than this is a mistake or an attack
+MAX_VALUES = 2_000_000  #: aliases multiply; a file that expands to more than this is a mistake or an attack
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml parses ten times faster
 _CONTAINERS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 _MERGE = "tag:yaml.org,2002:merge"
@@ -51,7 +51,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Vaulted:
-    """A value encrypted with Ansible Vault (``!vault``): known to be there, not readable here."""
+    """A value encrypted with Ansible Vault (``!vault``): known to exist, but not readable here."""
 
     def __str__(self) -> str:
         return "(encrypted with Ansible Vault)"
@@ -59,13 +59,13 @@ class Vaulted:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file: its data, and the origin of each value by its way from the top."""
+    """One file: its data, and the origin of each value by its path from the top."""
 
     data: Any
     origins: Mapping[Where, Origin]
 
     def at(self, where: Where) -> Origin | None:
-        """The origin of a value, or of the nearest thing around it."""
+        """The origin of a value, or of the nearest value that contains it."""
         while where and where not in self.origins:
             where = where[:-1]
         return self.origins.get(where)
@@ -100,7 +100,7 @@ def compose(text: str, file: str) -> yaml.Node | None:
 
 
 def load_document(path: Path) -> Document:
-    """Read one YAML file. Raise ``InputErrors`` with every mistake of the file."""
+    """Read one YAML file. Raise ``InputErrors`` with every mistake in the file."""
     return parse_document(read_text(path), str(path))
 
 

@@ -1,4 +1,4 @@
-"""What an archive left in directories that others use too, taken away; what was moved aside for it, put back."""
+"""Removal of what an archive left in shared directories; files that were moved aside for it are put back."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hostwright.resources import originals
 from hostwright.resources.files.paths import ABSENT, few
 from hostwright.resources.packages.packages import DPKG_LOCK
 
-LDCONFIG = "/sbin/ldconfig"  #: forgets the libraries that went; under dpkg's lock, whose triggers run it as well
-RECORDS = "/var/lib/hostwright/unpacked"  #: one record an archive, by name
-SET_ASIDE = "/var/lib/hostwright/set-aside"  #: where foreign files go that must not stay where they are
+LDCONFIG = "/sbin/ldconfig"  #: forgets the removed libraries; run under dpkg's lock, because dpkg's triggers run it too
+RECORDS = "/var/lib/hostwright/unpacked"  #: one record per archive, by name
+SET_ASIDE = "/var/lib/hostwright/set-aside"  #: foreign files that had to be moved out of the way
 
-#: What ``mv --backup=numbered`` and ``cp`` put behind the name of what was there before: 1 is the oldest.
+#: The suffix that ``mv --backup=numbered`` and ``cp`` give to an existing file: 1 is the oldest.
 _NUMBERED = re.compile(r"(?P<path>.+)\.~(?P<number>[0-9]+)~", re.ASCII)
 
 _FILE_NAME = re.compile(r"(?!\.{1,2}$)[^/\0]+")
@@ -24,13 +24,13 @@ _FILE_NAME = re.compile(r"(?!\.{1,2}$)[^/\0]+")
 
 @dataclass(frozen=True, slots=True)
 class ArchiveGone:
-    """The files and links that the record of an archive names are gone, with the record and what was half unpacked.
+    """The files and links that the record of an archive names are gone, with the record and anything half unpacked.
 
-    A record that a run was writing when it was cut counts like a whole one.
+    A record that was only partly written counts too.
     """
 
     name: str  #: of the archive, as ``ArchiveUnpacked`` names it
-    directories: tuple[str, ...]  #: those on the host that were made for it go when they are empty
+    directories: tuple[str, ...]  #: on the host; those that were made for it are removed if empty
     scratch: str  #: where it was unpacked
 
     @property
@@ -74,12 +74,12 @@ class ArchiveGone:
 
 @dataclass(frozen=True, slots=True)
 class SetBack:
-    """What was moved from a directory to ``/var/lib/hostwright/set-aside`` is back, where its place is free.
+    """Files that were moved from a directory to ``/var/lib/hostwright/set-aside`` are back, if their place is free.
 
-    Of several that were moved aside under one name, the oldest comes back; the others are left where they are.
+    If several were moved aside under the same name, the oldest comes back and the others stay where they are.
     """
 
-    directory: str  #: from which files were moved
+    directory: str  #: the directory that files were moved from
 
     def probes(self) -> tuple[Probe, ...]:
         aside = f"{SET_ASIDE}{self.directory}"

@@ -1,4 +1,4 @@
-"""Keys of ours taken out of a JSON file that others write, too; what they wrote stays."""
+"""Our keys removed from a JSON file that others also write to; their keys stay."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from hostwright.resources.originals import FORGET, RECORDED, kept, mark_changed,
 
 @dataclass(frozen=True, slots=True)
 class KeysGone:
-    """A JSON file is without the keys that Hostwright set, or has their former values; a key that others changed stays.
+    """A JSON file lacks the keys that Hostwright set, or has their former values; a key that others changed stays.
 
-    Where nothing else was changed since, the file before is back, byte for byte, or there is none again; so it is, too,
-    where the file no longer holds a JSON object.
+    If nothing else was changed since, or if the file no longer holds a JSON object, the original file is back, byte for
+    byte (or absent, if there was none).
     """
 
     path: str  #: where the file is
@@ -56,9 +56,9 @@ class KeysGone:
         return self._marked(change, mark.ok) if rest != have else change
 
     def _marked(self, change: Change | None, written_down: bool) -> Change | None:
-        """The change, with a mark for ``RestartedAfter``: a service that reads the file only at its start needs one.
+        """The change, with a mark for ``RestartedAfter``, needed by a service that reads the file only when it starts.
 
-        Where two stacks wrote keys, the first that is removed restores what the host had before.
+        If two stacks wrote keys, the first one to be removed restores what the host had before.
         """
         if change is None:
             return None
@@ -67,7 +67,7 @@ class KeysGone:
         return replace(change, steps=tuple(replace(step, script=f"{head}\n{step.script}") for step in change.steps))
 
     def _forgotten(self) -> Change:
-        """The file holds none of our keys any more: it is no longer ours."""
+        """The file holds none of our keys any more, so it is no longer ours."""
         step = Step(FORGET + sh("forget %s", self.path))
         return Change(f"file {self.path}", "another's", "as before: as it is", (step,))
 
@@ -87,14 +87,14 @@ class KeysGone:
 
 
 def _object(answer: Answer) -> dict[str, Any] | None:
-    """The JSON object of a file; an empty one is ``{}``, and one that holds anything else ``None``."""
+    """The JSON object in a file: ``{}`` for an empty file, ``None`` for any other content."""
     if not answer.ok or not answer.strip():
         return {}
     return json_object(answer.text)
 
 
 def without(have: Mapping[str, Any], wanted: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """``have`` with what ``merge(before, wanted)`` set taken back; a value that somebody changed since is left."""
+    """``have`` with the values that ``merge(before, wanted)`` set reverted; values that were changed since are kept."""
     result = dict(have)
     for key, value in wanted.items():
         now, old = have.get(key), before.get(key)

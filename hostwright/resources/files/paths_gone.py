@@ -1,7 +1,7 @@
-"""States of paths from which something of ours was taken away: what was there before is there again.
+"""States of paths after a removal: whatever was there before is there again.
 
-They read what ``originals`` keeps on the host. Where nothing was written down (a host that was provisioned before there
-was such a record), only what is ours beyond doubt goes: what bears our name, or is byte for byte what we write.
+They read what ``originals`` keeps on the host. Without such a record (on a host that was provisioned by an earlier
+version), only what is certainly ours is removed: files that bear our name, or are byte for byte what we write.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def as_link(target: str) -> str:
 
 
 def leftovers(path: str) -> tuple[str, ...]:
-    """Files that an interrupted write of ours leaves beside a path, and the copies of earlier texts."""
+    """Files that an interrupted write of ours leaves beside a path, and the copies of earlier contents."""
     pure = PurePosixPath(path)
     return (f"{pure.parent}/.{pure.name}.hostwright-new", f"{path}.hostwright-new", f"{path}.hostwright-backup")
 
@@ -39,13 +39,13 @@ def leftovers(path: str) -> tuple[str, ...]:
 class Original:
     """A path is again what it was before the first change: absent, or the file or link that was there.
 
-    A link that leads elsewhere by now is somebody else's and stays, and so does what a package owns that came later.
-    What had to be moved aside comes back, the oldest first. Directories above it that were made for it go when they are
-    empty.
+    A link that leads elsewhere by now belongs to somebody else and stays, and so does a file of a package that was
+    installed later. Files that had to be moved aside come back, the oldest first. Parent directories that were made for
+    the path are removed if they are empty.
     """
 
     path: str  #: of the file or link
-    then: tuple[str, ...] = ()  #: commands that make the host take notice (``systemctl daemon-reload``)
+    then: tuple[str, ...] = ()  #: commands that make the host notice the change (``systemctl daemon-reload``)
     ours: str = ""  #: what we put there (``as_file``, ``as_link``)
 
     @property
@@ -84,20 +84,20 @@ class Original:
         return Change(what, have, f"as before: {want}", (Step(script),), diff=diff)
 
     def _mine(self, words: set[str]) -> bool:
-        """Whether it is Hostwright's: by its record, or beyond doubt where there is none."""
+        """Whether the path is Hostwright's: according to its record or, without a record, beyond doubt."""
         beyond_doubt = OUR_NAME in self.path or "ours" in words
         return "written" in words or (not words & {"record", "owned"} and "there" in words and beyond_doubt)
 
     def _theirs(self, words: set[str]) -> bool:
         """Whether somebody else has put something there since.
 
-        A package owns a path whatever lies there: our link in the place of its file, which was moved aside, is ours.
+        A package owns a path whatever is there: our link in place of its file, which was moved aside, is still ours.
         """
         elsewhere = self._is_link and "there" in words and "ours" not in words
         return elsewhere or "other" in words or ("owned" in words and not words >= {"ours", "aside"})
 
     def _put(self, words: set[str]) -> tuple[list[str], str]:
-        """Commands that put the former state in the place of ours, and that state in words."""
+        """Commands that replace our state by the former one, and the former state in words."""
         pure = PurePosixPath(self.path)
         if "kept" in words:
             new, copy = f"{pure.parent}/.{pure.name}.hostwright-new", kept(self.path)
@@ -137,7 +137,7 @@ def _is_text(answer: Answer) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DirectoryGone:
-    """A directory that Hostwright made is gone, unless something is in it."""
+    """A directory that Hostwright made is gone, unless it has content."""
 
     path: str  #: of the directory
 

@@ -1,7 +1,8 @@
-"""Packages removed, with those that only they brought; what was there before, and what others need, stays.
+"""Packages removed, with those that only they brought; packages from before, and those that others need, stay.
 
-What goes is decided here, from dpkg's own dependencies, and named in the plan; apt is only told to purge exactly that.
-Its ``autoremove`` would also take what others orphaned, and would keep what a package of the host merely recommends.
+The packages to remove are computed here, from dpkg's own dependencies, and named in the plan; apt is told to purge
+exactly these. Its ``autoremove`` would also remove packages that others orphaned, and would keep a package that some
+package of the host merely recommends.
 """
 
 from __future__ import annotations
@@ -36,23 +37,23 @@ from hostwright.resources.packages.dpkg import (
     dpkg_table,
 )
 
-#: Name, what it cannot do without, what it recommends, what it stands for; versions are left out.
+#: Name, dependencies, recommendations, what it provides; versions are left out.
 DEPENDS = Probe(
     "dpkg-query -W -f='${Package}\\t${Pre-Depends}, ${Depends}\\t${Recommends}\\t${Provides}\\n' |"
     " sed 's/ *([^)]*)//g'",
     cap_bytes=4 * 1024 * 1024,
 )
 MANUAL = Probe("apt-mark showmanual", cap_bytes=256 * 1024)
-#: ``LABEL PACKAGE`` a line: packages that ours brought, and that may still be there when ours are gone
+#: lines ``LABEL PACKAGE``: packages that ours brought, and that may still be installed when ours are gone
 WERE_BROUGHT = Probe(sh("cat %s", BROUGHT), root=True, cap_bytes=256 * 1024)
-KERNELS = ("linux-image-", "linux-modules-")  #: never taken away: the host may run one of them
+KERNELS = ("linux-image-", "linux-modules-")  #: never removed: the host may run one of them
 
-Groups = tuple[tuple[str, ...], ...]  #: each a choice of names, one of which is enough
+Groups = tuple[tuple[str, ...], ...]  #: each is a set of alternatives, any of which is enough
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one package needs and stands for."""
+    """What a package needs and provides."""
 
     needs: Groups
     wants: Groups
@@ -67,7 +68,7 @@ def _groups(text: str) -> Groups:
 
 @lru_cache(maxsize=16)
 def parse_depends(text: str) -> Mapping[str, Row]:
-    """The rows of ``DEPENDS`` by package name, those of several architectures joined; others are passed over."""
+    """The rows of ``DEPENDS`` by package name, those of several architectures joined; other lines are ignored."""
     rows: dict[str, Row] = {}
     for line in text.splitlines():
         fields = line.split("\t")
@@ -85,7 +86,7 @@ def _names(text: str) -> set[str]:
 
 
 def _walk(roots: Iterable[str], following: Callable[[str], Iterable[str]]) -> set[str]:
-    """The roots and everything that is reached from them."""
+    """The roots and everything reachable from them."""
     reached: set[str] = set()
     todo = list(roots)
     while todo:
@@ -97,7 +98,7 @@ def _walk(roots: Iterable[str], following: Callable[[str], Iterable[str]]) -> se
 
 
 class Database:
-    """What is installed on a host, which package needs which, and what was there before; read from facts once."""
+    """What is installed on a host, which package needs which, and what was installed before; read from facts once."""
 
     def __init__(self, facts: Facts):
         self.table = dpkg_table(facts)
@@ -123,20 +124,20 @@ class Database:
         return row is not None and (row.present or row.broken)
 
     def came_by_us(self, name: str) -> bool:
-        """Whether it was not there before the first change, and nobody else installed it as far as we know."""
+        """Whether it was not installed before the first change and, as far as we know, nobody else installed it."""
         return not self.was_there(name) and (self._installed is None or name in self._installed)
 
     def became_manual(self, name: str) -> bool:
-        """Whether it was there for another package's sake, and counts as wanted for itself now."""
+        """Whether it was installed automatically before, and is marked as manually installed now."""
         return self.was_there(name) and name in self._manual and name not in self._manual_before
 
     def became_held(self, name: str) -> bool:
-        """Whether it is held and was not before; not known without a record."""
+        """Whether it is held now and was not before; false without a record."""
         old = self.before.get(name) if self.before is not None else None
         return self.before is not None and self.table[name].held and not (old is not None and old.held)
 
     def brought_by(self, names: set[str], label: str) -> set[str]:
-        """Packages that came because these, or earlier ones of the label, need them: not there before, nor wanted."""
+        """Packages installed because these, or earlier ones of the label, need them: not there before, not manual."""
         reached = _walk(names, lambda name: self._chosen(self._row(name).needs))
         earlier = {row[1] for row in self._brought if len(row) == 2 and row[0] == label} & self.present
         return {name for name in reached | earlier if name not in names and self._may_go(name)}
@@ -149,7 +150,7 @@ class Database:
         return _walk(self.present - candidates, self._needs)
 
     def _needs(self, name: str) -> Iterator[str]:
-        """What a package that stays must keep. One from before did without what it merely recommends."""
+        """What a package that stays must keep. A package from before managed without what it merely recommends."""
         old = self.was_there(name)
         yield from self._chosen(self._row(name).needs, as_before=old)
         if not old:
@@ -163,7 +164,7 @@ class Database:
             yield from old or providers
 
 
-#: ``take VERB PACKAGE...``: what is still there of these goes, and nothing else
+#: ``take VERB PACKAGE...``: those of them that are still installed are removed, and nothing else
 _TAKE = sh_file(
     __file__, "sh/take.sh", apt_options=APT_OPTIONS, patiently=PATIENCE, brought=BROUGHT, installed=INSTALLED
 )
@@ -171,16 +172,17 @@ _TAKE = sh_file(
 
 @dataclass(frozen=True, slots=True)
 class DebsGone:
-    """None of these packages that we installed is there, unless it was before the first change or another needs it.
+    """None of these packages is installed, unless it was before the first change or another package needs it.
 
-    With them goes what only they brought: not there before, not wanted for itself, and needed by nothing that stays.
-    Packages that were there before stay. If they became held, or marked as wanted for themselves, that is undone.
+    Packages that only they brought are removed with them: not installed before, not marked as manually installed, and
+    needed by nothing that stays. Packages from before stay. If they became held, or marked as manually installed, that
+    is undone.
     """
 
     packages: tuple[str, ...]  #: their names
-    common: bool = False  #: tools that others use too: they stay where nobody wrote down what was there before
-    #: under which what they brought is written down while it cannot go yet, because others need it or a purge was cut
-    #: short; else the first package's name
+    common: bool = False  #: tools that others use too: they stay if the original state was not recorded
+    #: the name under which the packages that they brought are recorded while these cannot be removed yet, because
+    #: others need them or a purge was cut short; else the first package's name
     label: str = ""
 
     def probes(self) -> tuple[Probe, ...]:
@@ -225,10 +227,10 @@ def _change(
 def _script(
     db: Database, going: list[Installed], came: tuple[str, ...], unheld: tuple[str, ...], auto: tuple[str, ...]
 ) -> str:
-    """Commands that purge these packages; of one that had left only its configuration before, that stays again.
+    """Commands that purge these packages; configuration files that a removed package had left before are kept.
 
-    What our packages brought is written down first: apt removes ours before it, and if a purge is cut short in between,
-    nothing else tells why it is there.
+    The packages that ours brought are recorded first: apt removes ours before them, and if a purge is cut short in
+    between, nothing else tells why they are there.
     """
     had_configuration = {name for name, row in (db.before or {}).items() if row.configuration_only}
     purged = tuple(row.name for row in going if row.name not in had_configuration)

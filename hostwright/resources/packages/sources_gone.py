@@ -1,4 +1,4 @@
-"""apt sources and lists as they were before: what was disabled is read again, and what came with ours is gone."""
+"""apt sources and lists as they were before: disabled sources are read again, and our lists are gone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hostwright.resources.files.paths import ABSENT, few
 from hostwright.resources.originals import FILES, FORGET
 from hostwright.resources.packages.dpkg import DPKG_LOCK
 
-DISABLED = "# disabled by hostwright: "  #: what a line of an apt source begins with that ``SourcesDisabled`` took out
+DISABLED = "# disabled by hostwright: "  #: the prefix of a line in an apt source that ``SourcesDisabled`` disabled
 LISTS = "/var/lib/apt/lists"
 
 
@@ -26,7 +26,7 @@ def basic_regex(text: str) -> str:
 class SourcesRead:
     """apt sources with one of these texts that we disabled (``SourcesDisabled``) are read again."""
 
-    texts: tuple[str, ...]
+    texts: tuple[str, ...]  #: as for ``SourcesDisabled``
 
     def probes(self) -> tuple[Probe, ...]:
         patterns = tuple(word for text in self.texts for word in ("-e", text))
@@ -63,8 +63,8 @@ class ListsGone:
     ``{distribution}`` and ``{codename}`` as for ``AptSource``.
     """
 
-    uri: str
-    path: str
+    uri: str  #: of the repository, as ``AptSource`` names it
+    path: str  #: of our own source, which does not count
 
     def probes(self) -> tuple[Probe, ...]:
         others = sh("grep -rhsE '^[[:space:]]*(deb|URIs:)' --exclude=%s", PurePosixPath(self.path).name)
@@ -91,7 +91,7 @@ class ListsGone:
 
 
 def _list_name(uri: str) -> str:
-    """What apt's files of a repository begin with, as a regular expression (apt's ``URItoFileName``).
+    """The prefix of apt's list files of a repository, as a regular expression (apt's ``URItoFileName``).
 
     The scheme is left out, ``/`` becomes ``_``, and some characters become ``%xx``; ``$(ARCH)`` is any architecture.
     """

@@ -10,10 +10,10 @@ from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.resources import originals
 from hostwright.resources.files.paths import ABSENT, few
 
-#: What the removal does to running work.
+#: What the removal disturbs.
 TAKES = "removes the environment that jobs run from"
 
-#: ``oldest_back PATH``: puts the oldest ``PATH.before-hostwright.*`` back to ``PATH`` where nothing is there now
+#: ``oldest_back PATH``: moves the oldest ``PATH.before-hostwright.*`` back to ``PATH`` if that is free
 OLDEST_BACK = sh_file(__file__, "sh/oldest_back.sh")
 
 
@@ -21,17 +21,17 @@ OLDEST_BACK = sh_file(__file__, "sh/oldest_back.sh")
 class VenvGone:
     """No link of ours is at ``path``, and none of the venvs ``NAME-pyX.Y-KEY`` is below ``homes``.
 
-    A link of others stays. What was in the way of our link, moved aside or kept, comes back. Where a program runs from
-    one of the venvs, the change disturbs.
+    A link of others stays. Whatever was moved aside or kept for our link comes back. If a program runs from one of the
+    venvs, the change disturbs it.
     """
 
-    path: str  #: of the link that people use
+    path: str  #: of the link that users use
     homes: str  #: the directory of all venvs
-    name: str  #: with which the names of this one's venvs begin
+    name: str  #: the prefix of the names of this environment's venvs
 
     @property
     def _values(self) -> dict[str, str]:
-        """The values of both of its scripts; ``stem`` is what the directories of its venvs begin with."""
+        """The values of both scripts; ``stem`` is the common prefix of the venvs' directories."""
         stem = f"{self.homes}/{self.name}"
         return {"path": self.path, "homes": self.homes, "stem": stem, "kept": originals.kept(self.path)}
 

@@ -10,16 +10,17 @@ from hostwright.resources.packages.debs_gone import Database, DebsGone
 from hostwright.resources.packages.dpkg import DPKG_LOCK, MEND_CUT, MIRROR_TRIES, PATIENTLY
 from hostwright.resources.packages.packages import named_like
 
-#: Images and headers, the versioned ones and the meta packages that would bring the next ones.
+#: Images and headers: versioned packages, and the meta packages that bring newer ones.
 HEADERS_NAME = "linux-headers-"
 KERNEL_PACKAGES = ("linux-image-*", "linux-headers-*", "linux-generic*")
 
 
 @dataclass(frozen=True, slots=True)
 class KernelsAsBefore:
-    """No kernel package is held that was not, and no headers are there that were not, unless others need them.
+    """No kernel package is held that was not before, and new headers are gone, unless others need them.
 
-    Kernels themselves are never taken away, whoever brought them. Without a record of before everything stays.
+    Kernels themselves are never removed, whoever installed them. If the original state was not recorded, everything
+    stays.
     """
 
     def probes(self) -> tuple[Probe, ...]:

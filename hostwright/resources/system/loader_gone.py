@@ -13,7 +13,7 @@ from hostwright.resources.python.venv_gone import OLDEST_BACK
 
 
 def settings_of(name: str) -> tuple[str, str]:
-    """Where the system keeps which choices a name has and whether one was set by hand, and which one that is."""
+    """The file with a name's choices and whether one was set by hand, and the link to the current choice."""
     return f"/var/lib/dpkg/alternatives/{name}", f"/etc/alternatives/{name}"
 
 
@@ -22,12 +22,12 @@ class AlternativeGone:
     """A name of the system's alternatives does not have the choice ``target``.
 
     The name leads where it led before Hostwright's first change, if that is still a choice, else where the system
-    chooses. A link of others that was no alternative, and what was moved aside, come back where nothing is now.
+    chooses. A link of others that was not an alternative, and anything moved aside, comes back if its place is free.
     """
 
-    link: str
-    name: str
-    target: str
+    link: str  #: the path that users use (``/usr/bin/NAME``)
+    name: str  #: of the alternative
+    target: str  #: the choice that is removed: the path that it leads to
 
     def probes(self) -> tuple[Probe, ...]:
         return (

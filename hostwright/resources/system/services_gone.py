@@ -16,13 +16,13 @@ _RUNS = {"active", "activating", "reloading"}
 
 @dataclass(frozen=True, slots=True)
 class ServiceGone:
-    """A unit that we switched on is off again, at boot and now, as it was.
+    """A unit that we enabled and started is disabled and stopped again, as it was before.
 
-    How it was is written down when it is switched on. Without a record, one whose file lies in ``/etc/systemd/system``
-    is ours; one of a package is the package's concern.
+    Its state is recorded before it is enabled. Without a record, a unit whose file is in ``/etc/systemd/system`` is
+    ours; a package's unit is left to the package.
     """
 
-    unit: str
+    unit: str  #: its full name (``chrony.service``)
 
     def probes(self) -> tuple[Probe, ...]:
         show = sh("systemctl show -p LoadState,ActiveState,UnitFileState,FragmentPath -- %s", self.unit)
@@ -52,12 +52,12 @@ class ServiceGone:
 
 @dataclass(frozen=True, slots=True)
 class UserGone:
-    """An account and the group of its name that were not there before the first change are gone.
+    """An account and the group of the same name are gone, unless they existed before the first change.
 
-    Without a record of before nobody knows whose the account is: it stays.
+    If the original state was not recorded, nobody knows whose the account is, and it stays.
     """
 
-    name: str
+    name: str  #: of the account and its group
 
     def probes(self) -> tuple[Probe, ...]:
         script = "getent passwd -- %s >/dev/null && echo user; getent group -- %s >/dev/null && echo group; exit 0"
@@ -72,7 +72,7 @@ class UserGone:
         if not kinds:
             return None
         script = [sh("userdel -- %s", self.name)] if "user" in kinds else []
-        if "group" in kinds:  # userdel takes a group of the same name along where nobody else is in it
+        if "group" in kinds:  # userdel also removes a group of the same name that has no other members
             script.append(sh("if getent group -- %s >/dev/null; then groupdel -- %s; fi", self.name, self.name))
         have = " and ".join(kinds)
         return Change(f"user {self.name}", have, f"as before: {ABSENT}", (Step("\n".join(script)),))

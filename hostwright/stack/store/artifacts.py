@@ -1,6 +1,6 @@
-"""The store: files of the stacks on this machine, each under its sha256, and the pins of those without a published sum.
+"""The store: stacks' files on this machine, each under its sha256, and pins for those without a published checksum.
 
-A file is in the store only under its final name, and gets that name only after its checksum was found right.
+A file in the store has its final name, which it gets only after its checksum was verified.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LOCK_HEADER = "# Checksums that nobody publishes, pinned at first sight by `inv
 
 
 class AnyArtifact(Protocol):
-    """What is read of a stack's artifact."""
+    """The properties of a stack's artifact that are used here."""
 
     @property
     def name(self) -> str:
@@ -43,7 +43,7 @@ class AnyArtifact(Protocol):
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """Where it can be fetched, best first."""
+        """Where it can be fetched from, best first."""
         ...
 
     @property
@@ -53,7 +53,7 @@ class AnyArtifact(Protocol):
 
     @property
     def size(self) -> int | None:
-        """Its length in bytes."""
+        """Its size in bytes."""
         ...
 
     @property
@@ -64,7 +64,7 @@ class AnyArtifact(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """What a file was when it was first seen."""
+    """A file's checksum and size when it was first seen."""
 
     file: str
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -83,8 +83,8 @@ def _lock_file_adapter() -> TypeAdapter[_LockFile]:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The files under ``root``. ``lock_dirs`` are where stacks lie: a stack's pins are kept beside it, those of one
-    that lies in none of them in the first."""
+    """The files under ``root``. ``lock_dirs`` are the directories of stacks: a stack's pins are kept beside it, or in
+    the first of these if the stack is in none of them."""
 
     root: Path
     lock_dirs: tuple[Path, ...] = ()
@@ -97,11 +97,11 @@ class Store:
         return cls(expanded(named) if named else cache / "hostwright" / "artifacts", lock_dirs)
 
     def path(self, sha256: str, file: str) -> Path:
-        """Where a file with this checksum is, or would be."""
+        """The path of a file with this checksum, whether it exists or not."""
         return self.root / sha256[:2] / sha256 / file
 
     def locate(self, artifact: AnyArtifact) -> Path:
-        """The file of an artifact. Raises ``ArtifactError`` when it is not there; its content is not read."""
+        """The file of an artifact. Raises ``ArtifactError`` if it is missing; its content is not read."""
         if artifact.sha256 is None:
             raise ArtifactError(f"{artifact.name}: no checksum of {artifact.file} is known yet: run invoke mirror")
         path = self.path(artifact.sha256, artifact.file)
@@ -124,7 +124,7 @@ class Store:
         return next(beside, self.lock_dirs[0]) / f"{stack}.lock.yml"
 
     def pinned(self, stack: Stack) -> Stack:
-        """The stack with pinned checksums and sizes where it has none of its own. Raises ``InputError``."""
+        """The stack with pinned checksums and sizes for artifacts that have none. Raises ``InputError``."""
         pins = read_pins(self.lock_file(stack.name))
         known = {
             name: artifact.model_copy(update={"sha256": pins[name].sha256, "size": pins[name].size})
@@ -135,7 +135,7 @@ class Store:
 
 
 def read_pins(path: Path) -> dict[str, Pin]:
-    """The pins in a lock file, none where there is no such file. Raises ``InputError`` for one that is damaged."""
+    """The pins in a lock file, none if it does not exist. Raises ``InputError`` for a damaged file."""
     try:
         return _lock_file_adapter().validate_python(yaml.safe_load(path.read_text(encoding="utf-8")) or {}).artifacts
     except FileNotFoundError:
@@ -156,7 +156,7 @@ def _why(error: Exception) -> str:
 
 
 def write_pin(path: Path, name: str, pin: Pin) -> None:
-    """Add a pin to a lock file, whole or not at all. Raises ``ArtifactError`` when it cannot be written."""
+    """Add a pin to a lock file, whole or not at all. Raises ``ArtifactError`` if it cannot be written."""
     try:
         with locked(path.parent):
             pins = {**read_pins(path), name: pin}
@@ -180,7 +180,7 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def settle(temporary: Path, final: Path) -> None:
-    """Give a finished file its final name; after a crash it is there whole or not at all."""
+    """Give a finished file its final name; after a crash, it is complete or absent."""
     final.parent.mkdir(parents=True, exist_ok=True)
     _sync(temporary)
     temporary.replace(final)
@@ -197,7 +197,7 @@ def _sync(path: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Only one process at a time works in this folder, which is made where it is not there."""
+    """Only one process at a time works in this folder, which is made if it is missing."""
     descriptor = _lock(folder)
     try:
         yield
@@ -206,7 +206,8 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _lock(folder: Path) -> int:
-    """The folder, open and locked. Who had it before may have removed it: the lock of a folder that is gone is none."""
+    """The folder, open and locked. Its previous holder may have removed it, and the lock on a removed folder is
+    void."""
     from filelock import lock_descriptor
 
     while True:
@@ -227,5 +228,5 @@ def sha256_of(path: Path) -> str:
 
 
 def stand_ins_line(files: Iterable[str]) -> str:
-    """The line that names files that are not the vendor's own, so that nobody takes a lab for real hosts."""
+    """The line that names the stand-ins, so that nobody takes a lab for real hosts."""
     return f"stand-ins, not the vendor's own files: {', '.join(files)}"

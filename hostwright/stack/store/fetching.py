@@ -1,4 +1,4 @@
-"""One file from one URL into a ``.part`` file that a later attempt goes on with; others decide whether it is right."""
+"""Downloads a URL into a ``.part`` file that a later attempt resumes; callers verify the content."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     import requests
 
 CHUNK_BYTES = 1024 * 1024
-TIMEOUTS_S = (15.0, 60.0)  #: to connect; without a byte
-_RETRIES = 3  #: of a request that a busy server refused or did not take, with 0.5, 1 and 2 s between
-_STALLS = 3  #: attempts in a row that bring not one byte more
+TIMEOUTS_S = (15.0, 60.0)  #: to connect; without receiving a byte
+_RETRIES = 3  #: of a request that a busy server refused or did not accept, after 0.5, 1 and 2 s
+_STALLS = 3  #: attempts in a row without a single new byte
 _BUSY = (429, 500, 502, 503, 504)
 
-Tell = Callable[[int, int | None], None]  #: called with (bytes there, total if known)
+Tell = Callable[[int, int | None], None]  #: called with (bytes received, total if known)
 
 
 class _Again(Exception):
-    """The transfer broke off, or the part is of no use; the reason is the text."""
+    """The transfer broke off, or the part is unusable; the text is the reason."""
 
 
 def make_session() -> requests.Session:
-    """An HTTP session that waits for busy servers. Proxies and authorities come from the environment, as for curl."""
+    """An HTTP session that retries busy servers. Proxies and CAs come from the environment, as for curl."""
     import requests
     from requests.adapters import HTTPAdapter
     from urllib3.util import Retry
@@ -46,10 +46,10 @@ def make_session() -> requests.Session:
 
 
 def fetch(session: requests.Session, url: str, part: Path, *, size: int | None, checked: bool, tell: Tell) -> None:
-    """Bring ``part`` to the full length of what is at ``url``, going on where it ends.
+    """Download ``url`` into ``part``, resuming where the part ends.
 
-    ``checked`` says that a checksum will be compared afterwards; without one a part is only continued when the server
-    says that the file is still the same. Raises ``ArtifactError``.
+    ``checked`` says that a checksum will be compared afterwards; otherwise a part is resumed only if the server
+    confirms that the file is still the same. Raises ``ArtifactError``.
     """
     scheme = urlsplit(url).scheme
     if scheme == "file":
@@ -101,12 +101,12 @@ def _attempt(session: requests.Session, url: str, part: Path, *, size: int | Non
 
 
 def _complete(response: requests.Response, start: int) -> bool:
-    """Whether the server says that the part is the whole file already."""
+    """Whether the server says that the part is already the whole file."""
     return response.status_code == 416 and response.headers.get("Content-Range") == f"bytes */{start}"
 
 
 def _begin(response: requests.Response, url: str, part: Path, start: int, size: int | None) -> tuple[int, int | None]:
-    """Where the body belongs and how long the file will be; refuses what cannot be the file that is wanted."""
+    """The body's offset and the file's length; refuses a response that cannot be the wanted file."""
     if response.status_code == 416:
         part.unlink(missing_ok=True)
         raise _Again("the part was longer than the file")
@@ -160,7 +160,7 @@ def _validator(part: Path) -> Path:
 
 
 def _identity(response: requests.Response) -> str:
-    """What tells this version of the file from another one; empty when the server gives nothing of use."""
+    """What identifies this version of the file; empty if the server sends nothing useful."""
     tag = response.headers.get("ETag", "")
     return tag if tag and not tag.startswith("W/") else response.headers.get("Last-Modified", "")
 
@@ -170,7 +170,7 @@ def _length(part: Path) -> int:
 
 
 def _reason(error: Exception) -> str:
-    """The innermost reason: requests wraps urllib3's, which wraps the socket's."""
+    """The innermost reason: requests wraps urllib3's error, which wraps the socket's."""
     inner: BaseException = error
     while inner.__cause__ is not None or inner.__context__ is not None:
         inner = inner.__cause__ or inner.__context__ or inner
@@ -178,6 +178,6 @@ def _reason(error: Exception) -> str:
 
 
 def discard(part: Path) -> None:
-    """Remove a part and what is remembered about it."""
+    """Remove a part and what was recorded about it."""
     part.unlink(missing_ok=True)
     _validator(part).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Where the stack's files lie on a host, each under its checksum."""
+"""The places of the stack's files on a host, each under its checksum."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ CACHE = "/var/cache/hostwright/artifacts"
 
 
 def host_path(artifact: AnyArtifact, cache: str = CACHE) -> str:
-    """Where the artifact lies on a host; a file whose checksum is not known yet cannot lie anywhere, and that shows."""
+    """The path of the artifact on a host. Without a known checksum it has no place, and the path says so."""
     return f"{cache}/{artifact.sha256 or 'unpinned'}/{artifact.file}"

@@ -1,4 +1,4 @@
-"""``invoke mirror``: every file of a stack into the store, each one checked before it gets its name."""
+"""``invoke mirror``: brings every file of a stack into the store, each verified before it gets its name."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class TransferProgress(Protocol):
     """Where the state of a transfer is shown."""
 
     def show(self, file: str, done: int, total: int | None) -> None:
-        """``done`` of ``total`` bytes (``None``: unknown) are there."""
+        """``done`` of ``total`` bytes (``None``: unknown) have arrived."""
         ...
 
     def end(self, file: str, note: str) -> None:
-        """The file is finished, or given up."""
+        """The file is finished, or was given up."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Mirrored:
-    """One file that is in the store now, and how it came there; ``pinned`` says that its sum was seen first now."""
+    """A file that is now in the store, and how it got there; ``pinned`` says that its checksum was first seen now."""
 
     name: str
     file: str
@@ -53,10 +53,11 @@ def mirror(
     source_dir: Path | None = None,
     progress: TransferProgress,
 ) -> list[Mirrored]:
-    """Bring files into the store: what is there is checked, then ``source_dir`` is searched, then the URLs are tried.
+    """Bring files into the store: existing files are verified, then ``source_dir`` is searched, then the URLs are
+    tried.
 
-    ``lock`` is the stack's lock file. A failure does not keep the other files from coming; all failures are raised
-    as one ``ArtifactError`` at the end.
+    ``lock`` is the stack's lock file. A failure does not stop the other files; all failures are raised as one
+    ``ArtifactError`` at the end.
     """
     if source_dir is not None and not source_dir.is_dir():
         raise ArtifactError(f"--from: {source_dir} is not a directory")
@@ -88,7 +89,7 @@ class _Run:
         self._session: requests.Session | None = None
 
     def obtain(self, artifact: AnyArtifact) -> Mirrored:
-        """Bring one file; only one process at a time does so."""
+        """Obtain one file; only one process at a time does so."""
         pin = read_pins(self._lock).get(artifact.name)
         if artifact.sha256 is None and pin is not None and pin.file == artifact.file:
             wanted: str | None = pin.sha256
@@ -99,7 +100,7 @@ class _Run:
             try:
                 return self._obtain(artifact, wanted, folder / f"{artifact.file}.part")
             finally:
-                with suppress(OSError):  # not empty: there is a part to go on with
+                with suppress(OSError):  # not empty: it holds a part to resume
                     folder.rmdir()
 
     def _obtain(self, artifact: AnyArtifact, wanted: str | None, part: Path) -> Mirrored:
@@ -122,7 +123,7 @@ class _Run:
         return self._done(artifact, found, came, pinned=wanted is None)
 
     def _is_there(self, artifact: AnyArtifact, wanted: str) -> bool:
-        """Whether the store has the file. It is read: ``mirror`` is the cure for a damaged store."""
+        """Whether the store has the file. Its content is verified: ``mirror`` is the fix for a damaged store."""
         path = self._store.path(wanted, artifact.file)
         if not path.exists():
             return False
@@ -146,7 +147,7 @@ class _Run:
         return next(below, None)
 
     def _take(self, artifact: AnyArtifact, own: Path, part: Path) -> None:
-        """Link the user's file, or copy it where it lies on another disk."""
+        """Link the user's file, or copy it if it is on another file system."""
         discard(part)
         size = own.stat().st_size
         self._progress.show(artifact.file, 0, size)
@@ -179,7 +180,7 @@ class _Run:
         raise ArtifactError("; ".join(failures))
 
     def _check(self, artifact: AnyArtifact, wanted: str | None, part: Path, origin: str) -> str:
-        """The checksum of a part that is the file that is wanted; another one is removed."""
+        """The checksum of a part, if it is the wanted file; otherwise the part is removed."""
         size = part.stat().st_size
         if artifact.size is not None and size != artifact.size:
             discard(part)
