@@ -15,8 +15,8 @@ __all__ = ["Options", "Output", "Readable", "Session", "Target", "connect"]
 def connect(host: Target, options: Options) -> Session:
     """Open a session to ``host``; close it, or use it as a context manager.
 
-    Raises ``Unreachable`` (``HostKeyMismatch`` for a changed host key) with one sentence, at the latest when the
-    connect timeout is over.
+    Raises ``Unreachable`` (``HostKeyMismatch`` for a changed host key) with one sentence, at the latest after the
+    connect timeout.
     """
     from hostwright.transport.connecting import open_session
 

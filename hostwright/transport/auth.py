@@ -1,4 +1,4 @@
-"""Logging in: which keys are offered in which order, and a sentence that says why none was taken."""
+"""Logging in: which keys are offered in which order, and a sentence that says why none was accepted."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _Attempt = tuple[str, Callable[[paramiko.Transport], object]]
 class Login:
     """The authentication strategy of one connection.
 
-    Key files that were named come first, so that an agent full of other keys does not use up the server's patience
-    (``MaxAuthTries``); then the agent, the default key files where none was named, and the password if there is one.
+    Configured key files come first, so that an agent full of other keys does not use up the server's ``MaxAuthTries``;
+    then come the agent, the default key files if none is configured, and the password if there is one.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Login:
         self._notes: list[str] = []
 
     def authenticate(self, transport: paramiko.Transport) -> None:
-        """Log in, or raise ``Unreachable``; paramiko calls this once the host key was found to be right."""
+        """Log in, or raise ``Unreachable``; paramiko calls this after the host key was verified."""
         offered: set[bytes] = set()
         with closing(paramiko.Agent()) if self._use_agent else _NoAgent() as agent:
             for what, attempt in self._attempts(agent, offered):
@@ -93,7 +93,7 @@ class Login:
             yield "the password", lambda transport: transport.auth_password(user, secret.reveal())
 
     def _allowed(self, keys: tuple[paramiko.AgentKey, ...]) -> list[paramiko.AgentKey]:
-        """The agent's keys; with ``IdentitiesOnly`` only those whose public half lies beside a key file."""
+        """The agent's keys; with ``IdentitiesOnly``, only those whose public half is beside a key file."""
         if not self._endpoint.identities_only:
             return list(keys)
         public = set()
@@ -104,7 +104,7 @@ class Login:
         return [key for key in keys if key.get_base64() in public]
 
     def _load(self, path: Path, *, asked_for: bool = False) -> list[paramiko.PKey]:
-        """The private key in a file, or nothing and a note why. A missing default key is nothing to speak of."""
+        """The private key in a file, or ``None`` and a note why. A missing default key is not noted."""
         try:
             return [self._keys.get(path)]
         except FileNotFoundError:
@@ -112,7 +112,7 @@ class Login:
                 self._notes.append(f"the key file {path} does not exist; correct it in the inventory")
         except OSError as error:
             self._notes.append(f"the key {path} cannot be read: {error.strerror}")
-        except TypeError:  # how the cryptography library says that there is a passphrase
+        except TypeError:  # how the cryptography library reports that the key has a passphrase
             self._notes.append(f"the key {path} is protected by a passphrase; unlock it first: ssh-add {path}")
         except (ValueError, paramiko.SSHException):
             self._notes.append(f"{path} is not a private key of a kind that can be used")
@@ -125,7 +125,7 @@ class Login:
 
 
 class _NoAgent:
-    """Stands where an agent is not to be asked."""
+    """Used in place of an agent that must not be asked."""
 
     def get_keys(self) -> tuple[paramiko.AgentKey, ...]:
         return ()

@@ -1,4 +1,4 @@
-"""Files that many connections read: parsed once, and again when they changed."""
+"""Files that many connections read: parsed once, and again after a change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class FileCache(Generic[T]):
-    """``parse(path)``, kept for as long as the file stays the same one. Thread-safe: one thread parses, others wait."""
+    """``parse(path)``, kept as long as the file is unchanged. Thread-safe: one thread parses, others wait."""
 
     def __init__(self, parse: Callable[[Path], T]):
         self._parse = parse

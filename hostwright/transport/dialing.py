@@ -14,16 +14,16 @@ from typing import Any
 from hostwright.transport.exchange import Deadline
 
 _QUICKACK = getattr(socket, "TCP_QUICKACK", 0)  #: Linux only
-#: How long macOS sends again what is not acknowledged, in seconds: its netinet/tcp.h; Python has no name for it.
+#: How long macOS retransmits unacknowledged data, in seconds (its netinet/tcp.h); Python has no name for it.
 _RXT_CONNDROPTIME = 0x80
 _Address = tuple[int, int, int, str, Any]
 
 
 class _PromptSocket(socket.socket):
-    """A socket that acknowledges at once what it was given.
+    """A socket that acknowledges received data at once.
 
-    sshd leaves Nagle's algorithm on: the answer to the first channel waits for the acknowledgement of the message
-    before it, which the kernel would delay by 40 ms. Linux forgets the option, so that it is set again each time.
+    sshd leaves Nagle's algorithm on: the answer to the first channel waits for the acknowledgement of the previous
+    message, which the kernel would delay by 40 ms. Linux resets the option, so it is set again each time.
     """
 
     def recv(self, size: int, flags: int = 0, /) -> bytes:
@@ -33,9 +33,9 @@ class _PromptSocket(socket.socket):
 
 
 def dial(address: str, port: int, deadline: Deadline, keepalive_s: float) -> socket.socket:
-    """A TCP connection to the first address that answers; the time is shared by those that are left to try.
+    """A TCP connection to the first address that answers; the remaining addresses share the remaining time.
 
-    Raises ``OSError`` (``socket.gaierror``, ``TimeoutError`` and so on), the last one where none answers.
+    Raises ``OSError`` (``socket.gaierror``, ``TimeoutError`` and so on), the last one if no address answers.
     """
     addresses = _resolve(address, port, deadline)
     failure: OSError = TimeoutError("no time left")
@@ -54,7 +54,7 @@ def dial(address: str, port: int, deadline: Deadline, keepalive_s: float) -> soc
 
 
 def _resolve(address: str, port: int, deadline: Deadline) -> Sequence[_Address]:
-    """``getaddrinfo`` with a timeout: the resolver has none of its own, so that a thread may be left to it."""
+    """``getaddrinfo`` with a timeout: the resolver has none of its own, so its thread may be left behind."""
     try:
         return socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except socket.gaierror:
@@ -78,9 +78,10 @@ def _resolve(address: str, port: int, deadline: Deadline) -> Sequence[_Address]:
 
 
 def _tune(sock: socket.socket, keepalive_s: float) -> None:
-    """No waiting for more to send (an exec costs 2 ms instead of 44), and an end to silence from a dead network.
+    """Send without delay (an exec costs 2 ms instead of 44), and detect a dead network.
 
-    Keepalive messages go out every ``keepalive_s``; if three in a row are not even acknowledged, the kernel ends it.
+    Keepalive messages are sent every ``keepalive_s``; if three in a row are not acknowledged, the kernel ends the
+    connection.
     """
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     unheard_s = keepalive_s * 3
@@ -88,14 +89,14 @@ def _tune(sock: socket.socket, keepalive_s: float) -> None:
     if user_timeout is not None:
         sock.setsockopt(socket.IPPROTO_TCP, user_timeout, int(unheard_s * 1000))
     elif sys.platform == "darwin":
-        with suppress(OSError):  # a connection that ends later is better than none
+        with suppress(OSError):  # a connection that notices later is better than none
             sock.setsockopt(socket.IPPROTO_TCP, _RXT_CONNDROPTIME, ceil(unheard_s))
 
 
 def dial_command(command: str) -> socket.socket:
     """The near end of a ``ProxyCommand``, run by the user's own configuration as ``ssh`` runs it.
 
-    A socket pair instead of paramiko's pipes: the end of the command is seen, and nothing has to be polled.
+    It uses a socket pair instead of paramiko's pipes: the end of the command is noticed, and nothing has to be polled.
     """
     near, far = socket.socketpair()
     with far:

@@ -8,11 +8,11 @@ from typing import Protocol
 
 from hostwright.common.secret import Secret
 
-UNKNOWN_STATUS = -1  #: the command was ended by a signal, or cut off at its cap
+UNKNOWN_STATUS = -1  #: the command was ended by a signal, or cut off at its output limit
 
 
 class Target(Protocol):
-    """What the transport reads of an inventory's host. Empty values are left to ``ssh_config`` and its defaults."""
+    """The properties of a host that the transport uses. Empty values are left to ``ssh_config`` and its defaults."""
 
     @property
     def name(self) -> str:
@@ -21,7 +21,7 @@ class Target(Protocol):
 
     @property
     def address(self) -> str | None:
-        """What would be given to ``ssh``: an address, a DNS name or an alias of ``ssh_config``; else ``name`` is."""
+        """The argument for ``ssh``: an address, a DNS name or an alias in ``ssh_config``; if empty, ``name``."""
         ...
 
     @property
@@ -41,7 +41,7 @@ class Target(Protocol):
 
     @property
     def proxy_jump(self) -> str | None:
-        """``[user@]host[:port]``, several with commas between, as in ``ssh -J``; ``none`` for a direct connection."""
+        """``[user@]host[:port]``, several separated by commas, as in ``ssh -J``; ``none`` for a direct connection."""
         ...
 
     @property
@@ -56,7 +56,7 @@ class Target(Protocol):
 
     @property
     def host_keys(self) -> str | None:
-        """``strict`` or ``accept-new`` for this host; otherwise the options decide."""
+        """``strict`` or ``accept-new`` for this host; if empty, the options decide."""
         ...
 
     @property
@@ -69,7 +69,7 @@ class Target(Protocol):
 class Output:
     """The result of a command.
 
-    ``status`` is its exit status, or ``UNKNOWN_STATUS``. ``truncated`` says that it printed more than its cap and was
+    ``status`` is its exit status, or ``UNKNOWN_STATUS``. ``truncated`` says that it printed more than its limit and was
     cut off. ``duration_s`` counts from the request of a channel to the exit status.
     """
 
@@ -90,7 +90,7 @@ class Deadline:
         self._end = time.monotonic() + timeout_s
 
     def left_s(self) -> float:
-        """Seconds that are left; never below zero."""
+        """Seconds left; never below zero."""
         return max(0.0, self._end - time.monotonic())
 
     def passed(self) -> bool:

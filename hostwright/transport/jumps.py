@@ -1,6 +1,6 @@
-"""Connections to jump hosts, shared: a hundred hosts behind a bastion cost it one login, not a hundred.
+"""Shared connections to jump hosts: a hundred hosts behind a bastion cost it one login, not a hundred.
 
-sshd drops logins above ``MaxStartups`` (10 at once by default), so that sharing is not only a matter of speed.
+sshd drops logins above ``MaxStartups`` (10 at once by default), so sharing is not only a matter of speed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Lease:
-    """One open, or opening, connection with a count of its users."""
+    """A connection that is open or being opened, with a count of its users."""
 
     key: Hashable
     opened: Future[fabric.Connection] = field(default_factory=Future)
@@ -31,7 +31,7 @@ class Lease:
         return self.opened.result()
 
     def usable(self) -> bool:
-        """Whether one more user may join: it is still being opened, or alive."""
+        """Whether another user may join: it is still being opened, or alive."""
         return not self.opened.done() or (self.opened.exception() is None and self.connection.is_connected)
 
 
@@ -46,7 +46,7 @@ class Jumps:
         """The lease of ``key``; give it back once.
 
         Raises what ``connect`` raised, here or in the thread that this one waited for (a dead bastion is tried once,
-        not once a host), and ``TimeoutError``.
+        not once per host), and ``TimeoutError``.
         """
         with self._lock:
             lease = self._leases.get(key)
@@ -72,7 +72,7 @@ class Jumps:
             raise
 
     def give_back(self, lease: Lease) -> None:
-        """One user less; the last one closes the connection."""
+        """End one use; the last user closes the connection."""
         with self._lock:
             lease.users -= 1
             if lease.users:

@@ -1,4 +1,4 @@
-"""The way to a host: its own server, and the jump hosts before it, everything decided and nothing opened."""
+"""The route to a host: its own server and the jump hosts before it, fully resolved, with nothing opened yet."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ _MAX_HOPS = 8
 
 
 def endpoint_of(host: Target, options: Options) -> Endpoint:
-    """The host's SSH server as inventory and ``ssh_config`` describe it. Raises ``Unreachable`` where they cannot be
-    understood."""
+    """The host's SSH server as inventory and ``ssh_config`` describe it. Raises ``Unreachable`` if they are invalid."""
     try:
         return _endpoint(host, options)
     except InputError as error:
@@ -24,7 +23,7 @@ def endpoint_of(host: Target, options: Options) -> Endpoint:
 
 
 def _endpoint(host: Target, options: Options) -> Endpoint:
-    """The host's own endpoint: the inventory's word counts more than that of ``ssh_config``."""
+    """The host's own endpoint: the inventory wins over ``ssh_config``."""
     destination = Destination(host.address or host.name, host.user or "", host.port or 0)
     endpoint = sshconfig.resolve(destination, options.shared.ssh_config, options.ssh_config)
     if host.known_hosts:
@@ -35,7 +34,7 @@ def _endpoint(host: Target, options: Options) -> Endpoint:
 
 
 def jumps_of(host: Target, endpoint: Endpoint, options: Options) -> list[Endpoint]:
-    """The jump hosts on the way to the host's server, the nearest first. Raises ``Unreachable``, likewise."""
+    """The jump hosts on the way to the host's server, the nearest first. Raises ``Unreachable``, as above."""
     try:
         return _chain(endpoint, options)
     except InputError as error:
@@ -50,7 +49,7 @@ def _chain(endpoint: Endpoint, options: Options, depth: int = 0) -> list[Endpoin
     for position, text in enumerate(endpoint.proxy_jump):
         jump = sshconfig.resolve(sshconfig.hop(text), options.shared.ssh_config, options.ssh_config)
         if (jump.address, jump.port) == (endpoint.address, endpoint.port):
-            continue  # a `Host *` stanza also names the jump host for the jump host itself
+            continue  # a `Host *` stanza also applies to the jump host itself
         jump = replace(jump, known_hosts=tuple(dict.fromkeys(endpoint.known_hosts + jump.known_hosts)))
         if position == 0:
             chain += _chain(jump, options, depth + 1)

@@ -1,6 +1,6 @@
-"""One host's open SSH connection: commands over raw channels, each with a deadline and a cap.
+"""One host's open SSH connection: commands over raw channels, each with a deadline and an output limit.
 
-Fabric's ``run`` moves 100 bytes/s into a command and 1 MB/s out of it; a raw channel of the same connection moves 450.
+Fabric's ``run`` moves 100 bytes/s into a command and 1 MB/s out of it; a raw channel of the same connection, 450 MB/s.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     import paramiko
 
 CAP_BYTES = 16 * 1024 * 1024
-_RECV_BYTES = 2 * 1024 * 1024  #: paramiko's receive window: whatever is there is taken at once
-_PACKET_ROOM = 64  #: what paramiko takes of a packet for its headers
-_GRACE_S = 0.25  #: how long after a deadline a call that is stuck inside paramiko is torn out of it
-_LOST_S = 0.05  #: paramiko closes the channels a moment before it says that the connection is gone
+_RECV_BYTES = 2 * 1024 * 1024  #: paramiko's receive window: take all available data at once
+_PACKET_ROOM = 64  #: reserved by paramiko in a packet for its headers
+_GRACE_S = 0.25  #: how long after a deadline a call stuck inside paramiko is aborted
+_LOST_S = 0.05  #: paramiko closes the channels a moment before it reports that the connection is gone
 
 
 class Readable(Protocol):
     """A stream of bytes: a file, or anything with its ``read``."""
 
     def read(self, size: int, /) -> bytes:
-        """At most ``size`` bytes, none at the end."""
+        """At most ``size`` bytes; empty at the end."""
         ...
 
 
@@ -45,7 +45,7 @@ class Session:
         self, host: Target, endpoint: str, connection: fabric.Connection, on_close: Callable[[], None] = lambda: None
     ):
         self.host = host
-        self.endpoint = endpoint  #: ``user@address:port`` as it was decided in the end
+        self.endpoint = endpoint  #: ``user@address:port`` as finally resolved
         self.execs = 0  #: exec channels opened so far
         self._connection = connection
         self._on_close = on_close
@@ -184,7 +184,7 @@ class _Exchange:
     def carry_out(self, deadline: Deadline, idle_s: float | None) -> bool:
         """Send input and receive output until the command ends or is cut off; ``False`` if the time is over first."""
         if isinstance(self._stdin, bytes | None) and len(self._stdin or b"") <= self._channel.out_window_size:
-            self._send()  # the host has promised to take this much: it cannot block on the output
+            self._send()  # the host has promised to accept this much, so this cannot block on the output
         else:
             threading.Thread(target=self._send, name="stdin", daemon=True).start()
         poll = select.poll()
@@ -245,7 +245,7 @@ class _Exchange:
             self._moved = time.monotonic()
 
     def _chunks(self, size: int) -> Iterator[bytes]:
-        """Pieces of exactly one packet: ``sendall`` would copy the rest of a longer one again for each packet."""
+        """Pieces of exactly one packet: ``sendall`` would copy the rest of a longer piece again for each packet."""
         if self._stdin is None:
             return
         if isinstance(self._stdin, bytes):
@@ -256,7 +256,7 @@ class _Exchange:
 
 
 def _discard(channel: paramiko.Channel) -> None:
-    """Close a channel without waiting: on a connection that hangs, even the message that closes it can block."""
+    """Close a channel without waiting: on a hung connection, even the close message can block."""
     threading.Thread(target=_close, args=(channel,), name="close-channel", daemon=True).start()
 
 
@@ -268,6 +268,6 @@ def _close(channel: paramiko.Channel) -> None:
 
 
 def _short(command: str) -> str:
-    """A command for a sentence: one line, at most 60 characters."""
+    """A command for use in a sentence: one line, at most 60 characters."""
     line = " ".join(command.split())
     return f"{line[:57]}..." if len(line) > 60 else line

@@ -1,7 +1,7 @@
 """Where and how a server is reached: inventory first, then ``ssh_config``, then OpenSSH's defaults.
 
-paramiko knows the meaning of ``ssh_config``; this module adds ``Include`` and speed: 1,000 stanzas cost paramiko 16 ms
-a look-up, so that it is given only those that can match.
+paramiko interprets ``ssh_config``; this module adds ``Include`` and speed: 1,000 stanzas cost paramiko 16 ms per
+look-up, so it is given only those that can match.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hostwright.transport.cache import FileCache
 
 _SETTING = re.compile(r"\s*(\w+)(?:\s*=\s*|\s+)(.+?)\s*$")
-_MAX_INCLUDES = 16  #: depth at which OpenSSH stops too
+_MAX_INCLUDES = 16  #: the depth at which OpenSSH also stops
 USER_FILES = ("~/.ssh/config", "/etc/ssh/ssh_config")
 _USER_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
 _USER_KNOWN_HOSTS = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
@@ -32,7 +32,7 @@ _SYSTEM_KNOWN_HOSTS = "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """What the inventory (or a hop of a ProxyJump) says; empty where it says nothing."""
+    """What the inventory (or a hop of a ProxyJump) specifies; unspecified values are empty."""
 
     alias: str
     user: str = ""
@@ -41,7 +41,7 @@ class Destination:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One SSH server, everything decided."""
+    """One SSH server, fully resolved."""
 
     address: str
     port: int
@@ -68,7 +68,7 @@ class Stanza:
 
     @cached_property
     def _patterns(self) -> tuple[re.Pattern[str], re.Pattern[str]] | None:
-        """What the names must match and what they must not."""
+        """The patterns that names must match, and those that they must not."""
         keyword, value = _keyword(self.header)
         if keyword != "host":
             return None
@@ -79,7 +79,7 @@ class Stanza:
         )
 
     def can_match(self, alias: str) -> bool:
-        """Whether the settings may hold for this host; a ``Match`` line is left to paramiko."""
+        """Whether the settings may apply to this host; a ``Match`` line is left to paramiko."""
         if self._patterns is None:
             return True
         wanted, refused = self._patterns
@@ -92,7 +92,7 @@ def _either(patterns: Iterable[str]) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class SshConfig:
-    """One configuration file with all that it includes."""
+    """One configuration file with everything that it includes."""
 
     path: Path
     stanzas: tuple[Stanza, ...] = ()
@@ -105,7 +105,7 @@ class SshConfig:
         return cls(path, tuple(stanza for stanza in stanzas if stanza.settings))
 
     def text_for(self, alias: str) -> str:
-        """The stanzas that may hold for a host, as text."""
+        """The stanzas that may apply to a host, as text."""
         return "\n".join(
             line for stanza in self.stanzas if stanza.can_match(alias) for line in (stanza.header, *stanza.settings)
         )
@@ -117,7 +117,7 @@ def _keyword(line: str) -> tuple[str, str]:
 
 
 def _read_into(stanzas: list[Stanza], path: Path, depth: int) -> None:
-    """Append a file's stanzas; the last one of the list is open and takes settings."""
+    """Append a file's stanzas; the last one in the list is open and takes settings."""
     if depth > _MAX_INCLUDES:
         raise InputError(f"files include each other more than {_MAX_INCLUDES} deep", str(path))
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
@@ -144,7 +144,7 @@ def _read_into(stanzas: list[Stanza], path: Path, depth: int) -> None:
 
 
 def _included(value: str, path: Path) -> list[Path]:
-    """The files that an ``Include`` names; relative ones lie beside the user's or the system's configuration."""
+    """The files that an ``Include`` names; relative paths are beside the user's or the system's configuration."""
     base = Path("/etc/ssh") if path.is_relative_to("/etc/ssh") else expanded("~/.ssh")
     paths: list[Path] = []
     for pattern in shlex.split(value):
@@ -154,7 +154,7 @@ def _included(value: str, path: Path) -> list[Path]:
 
 
 def resolve(destination: Destination, files: FileCache[SshConfig], ssh_config: Path | None) -> Endpoint:
-    """Decide everything about one server. Raises ``InputError`` for a configuration that cannot be understood."""
+    """Resolve everything about one server. Raises ``InputError`` for an invalid configuration."""
     text = [_explicit(destination)]
     for path in [ssh_config] if ssh_config else [expanded(name) for name in USER_FILES]:
         try:
@@ -179,7 +179,7 @@ def _explicit(destination: Destination) -> str:
 
 
 def _lookup(text: str, alias: str) -> dict[str, str | list[str] | None]:
-    """What paramiko makes of the text. ``%l`` is left alone: it would ask DNS for this machine's name each time."""
+    """The text as paramiko interprets it. ``%l`` is left alone: it would ask DNS for this machine's name each time."""
     from paramiko import ConfigParseError, SSHConfig
 
     try:
@@ -233,14 +233,14 @@ def _number(text: str, setting: str, alias: str) -> int:
 
 
 def hops(proxy_jump: str) -> tuple[str, ...]:
-    """The hops of a ``ProxyJump`` in the order in which they are passed."""
+    """The hops of a ``ProxyJump``, in their order."""
     if proxy_jump.lower() == "none":
         return ()
     return tuple(hop.strip().removeprefix("ssh://") for hop in proxy_jump.split(",") if hop.strip())
 
 
 def hop(text: str) -> Destination:
-    """One ``[user@]host[:port]``; an IPv6 address stands in brackets. Raises ``InputError``."""
+    """One ``[user@]host[:port]``; an IPv6 address is in brackets. Raises ``InputError``."""
     match = re.fullmatch(r"(?:([^@]+)@)?(?:\[([0-9A-Fa-f:.%\w]+)\]|([^:@\[\]]+))(?::(\d{1,5}))?", text)
     if not match:
         raise InputError(f"{text!r} is not a jump host; write [user@]host[:port]")

@@ -1,4 +1,4 @@
-"""What every other layer stands on: a dpkg in order, build tools, and a kernel that stays."""
+"""The base of every other layer: a consistent dpkg, build tools, and a kernel that stays."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from hostwright.resources.system.room import FreeSpace
 class Base:
     """Variables of the role ``base``."""
 
-    #: compilers, dkms and its headers' tools; fetching and trusting repositories; seeing cards, modules and their users
+    #: compilers, dkms and tools for headers; downloads and repository keys; inspection of cards, modules and their
+    #: users
     packages: tuple[str, ...] = (
         "build-essential", "dkms", "curl", "ca-certificates", "gnupg", "pciutils", "kmod", "procps",
     )  # fmt: skip
-    #: what unattended-upgrades leaves alone: beginnings of package names
+    #: prefixes of the packages that unattended-upgrades leaves alone
     never_unattended: tuple[str, ...] = (
         "nvidia-", "libnvidia-", "cuda-", "libcudnn", "linux-image-", "linux-headers-", "linux-generic",
     )  # fmt: skip

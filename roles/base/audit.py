@@ -22,7 +22,7 @@ DMI = "/sys/class/dmi/id/"
 
 
 def audit_values(v: Base, host: Wanted) -> Iterator[AuditValue]:
-    """The machine, its kernel and firmware, and what unattended upgrades leave alone."""
+    """The machine, its kernel and firmware, and the packages that unattended upgrades leave alone."""
     cpu = MACHINE.line("cpu")
     yield AuditValue("kernel", KERNEL, among=DISTRIBUTION)
     yield AuditValue("distribution", DISTRIBUTION)

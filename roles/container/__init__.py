@@ -32,14 +32,14 @@ RESTARTS = "restarts Docker"  #: which ends its containers
 class Container:
     """Variables of the role ``container``; packages, versions and repositories are the stack's."""
 
-    default_runtime: bool = False  #: true: containers get the nvidia runtime without asking for it
-    cgroup_driver: Literal["", "cgroupfs", "systemd"] = ""  #: empty: as Docker chooses
+    default_runtime: bool = False  #: true: containers get the nvidia runtime by default
+    cgroup_driver: Literal["", "cgroupfs", "systemd"] = ""  #: empty: Docker's default
     smoke_image: str = ""  #: image of the smoke test; empty: one made of the host's own C library, without a registry
 
 
 @role(needs=["base", "driver"])
 def container(v: Container, host: Wanted) -> Iterator[Resource]:
-    """Docker that gives GPUs to containers, with whatever else its daemon.json says left as it is."""
+    """Docker that gives GPUs to containers; other settings in its daemon.json stay as they are."""
     section = host.section(ContainerSection)
     docker, wanted = section.docker_ce, section.toolkit
     yield from former_names_gone(keep=wanted.repository.list_file)

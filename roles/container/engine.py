@@ -1,4 +1,4 @@
-"""Docker with the NVIDIA container toolkit: the engine's own packages, and links that keep devices in containers."""
+"""Docker with the NVIDIA container toolkit: its packages, and links that keep devices in containers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from hostwright.standard.roles.container.removal import (
 DAEMON_JSON = "/etc/docker/daemon.json"
 LINKS_UNIT = "hostwright-nvidia-dev-char.service"
 
-#: What the toolkit was called before 2023; the last nvidia-docker2 no longer writes daemon.json
+#: The toolkit's package names before 2023; the last nvidia-docker2 no longer writes daemon.json
 #: (GoogleCloudPlatform/gcsfuse#1364).
 OLD_PACKAGES = ("nvidia-docker2", "nvidia-docker", "nvidia-container-runtime", "libnvidia-container0")
 OLD_SOURCES = (
@@ -39,19 +39,20 @@ OLD_SOURCES = (
     "nvidia.github.io/libnvidia-container",
 )
 
-#: Docker as a snap runs confined and sees neither the toolkit's hook nor the driver's libraries
+#: Docker as a snap is confined, and sees neither the toolkit's hook nor the driver's libraries
 #: (NVIDIA/nvidia-docker#1034, #1243).
 SNAP_DOCKER = Probe("test -e /snap/docker/current && readlink /snap/docker/current")
 
-#: Packages that bring a Docker daemon; one host has one of them.
+#: Packages that bring a Docker daemon; a host has only one of them.
 ENGINES = ("docker.io", "docker-ce")
 
-#: dockerd checks a configuration itself from version 23 on; ours is JSON in any case.
+#: dockerd can check a configuration from version 23 on; ours is valid JSON in any case.
 VALIDATE = "{ ! dockerd --help | grep -q -e --validate || dockerd --validate --config-file=%s; }"
 
 
 def daemon_settings(default_runtime: bool, cgroup_driver: str) -> str:
-    """What daemon.json must hold, as JSON: what ``nvidia-ctk runtime configure`` writes, and what was asked for."""
+    """The required contents of daemon.json, as JSON: what ``nvidia-ctk runtime configure`` writes, and our
+    variables."""
     settings: dict[str, Any] = {"runtimes": {"nvidia": {"args": [], "path": "nvidia-container-runtime"}}}
     if default_runtime:
         settings["default-runtime"] = "nvidia"
@@ -61,9 +62,9 @@ def daemon_settings(default_runtime: bool, cgroup_driver: str) -> str:
 
 
 def former_names_gone(keep: str) -> Iterator[Resource]:
-    """Neither packages nor sources of the toolkit under its former names; ``keep`` is its source list of today.
+    """Neither packages nor sources of the toolkit under its former names; ``keep`` is its current source list.
 
-    The packages are removed and not purged: nvidia-docker2 owns daemon.json, and a purge would take it along.
+    The packages are removed, not purged: nvidia-docker2 owns daemon.json, and a purge would delete it.
     """
     yield DebsAbsent(OLD_PACKAGES, "nvidia-container-toolkit replaces them", purge=False)
     yield SourcesDisabled(OLD_SOURCES, "the toolkit has one source", keep=keep)
@@ -79,8 +80,8 @@ def signed_repository(repository: AptRepository, stack: Stack) -> Iterator[Resou
 def links_at_boot(unit: str) -> Iterator[Resource]:
     """The unit that makes the ``DeviceLinks`` at boot, before Docker starts.
 
-    It is not enabled by ``systemctl enable``, which reloads systemd: the very thing that takes GPUs from containers
-    without those links. systemd reads it at the next boot; until then the links are made by ``DeviceLinks``.
+    It is not enabled by ``systemctl enable``, because that reloads systemd, which takes GPUs from containers if the
+    links are missing. systemd reads it at the next boot; until then, ``DeviceLinks`` makes the links.
     """
     path = f"/etc/systemd/system/{LINKS_UNIT}"
     yield File(path, unit)
@@ -91,7 +92,7 @@ def links_at_boot(unit: str) -> Iterator[Resource]:
 class DockerEngine:
     """Docker from these packages, the first of which names the engine. A host with another Docker is refused.
 
-    Changing the engine under running containers is not for a provisioning tool to decide.
+    A provisioning tool must not decide to change the engine under running containers.
     """
 
     packages: tuple[str, ...]
@@ -119,7 +120,7 @@ class DockerEngine:
         return Debs(self.packages).plan(facts)
 
     def removal(self) -> tuple[Resource, ...]:
-        """The packages, then what only shows itself without them: data of nobody, and its group."""
+        """The packages, then what can be removed only without them: empty data directories, and the group."""
         names = tuple(word.partition("=")[0] for word in self.packages)
         gone = EngineGone(names[:1])
         return (
@@ -137,9 +138,9 @@ def _refused(sentence: str, *, have: str, want: str) -> Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """The programs, libraries and units of these packages are where the packages put them, and not empty.
+    """The programs, libraries and units of these packages are in their places, and not empty.
 
-    Documentation is not looked at: images leave it out on purpose.
+    Documentation is not checked: images leave it out on purpose.
     """
 
     packages: tuple[str, ...]
@@ -150,7 +151,7 @@ class Programs:
                 f"for name in {words(self.packages)}; do",
                 '  set -- "$@" "/var/lib/dpkg/info/$name.list" "/var/lib/dpkg/info/$name:"*.list',
                 "done",
-                "IFS='\n'; set -f",  # the shell splits the list in memory; `read` would cost a call for each byte
+                "IFS='\n'; set -f",  # the shell splits the list in memory; `read` would cost a system call per byte
                 "for entry in $(grep -EHs -e '/s?bin/.|[.]so[.]|/systemd/system/.' -- \"$@\"); do",
                 '  [ -s "${entry#*.list:}" ] || echo "${entry#/var/lib/dpkg/info/}"',
                 "done",
@@ -177,8 +178,8 @@ class Programs:
 class DeviceLinks:
     """A link in ``/dev/char`` to each of the driver's device files.
 
-    systemd resolves a container's device rules through these links whenever it reloads its units; where they are
-    missing, ``systemctl daemon-reload`` takes the GPUs from running containers (nvidia-container-toolkit#48).
+    systemd resolves a container's device rules through these links whenever it reloads its units; without them,
+    ``systemctl daemon-reload`` takes the GPUs from running containers (nvidia-container-toolkit#48).
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -199,4 +200,4 @@ class DeviceLinks:
         return Change("links in /dev/char", f"none to {', '.join(missing)}", "one to each NVIDIA device", (step,))
 
     def removal(self) -> tuple[Resource, ...]:
-        return ()  # containers of others may need them at a reload of systemd; the next boot takes them
+        return ()  # other containers may need them when systemd reloads; they disappear at the next boot

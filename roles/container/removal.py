@@ -1,4 +1,4 @@
-"""What Docker leaves behind when its packages go: its data, which is other people's unless there is nothing in it."""
+"""What Docker leaves behind when its packages are removed: its data, which belongs to others unless it is empty."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hostwright.resources.packages.dpkg import DPKG, dpkg_table
 DOCKER_DATA, CONTAINERD_DATA = "/var/lib/docker", "/var/lib/containerd"
 CONTAINERD_PACKAGES = ("containerd", "containerd.io")
 
-#: With this program Debian's docker.io empties /var/lib/docker when it is purged, whatever lies there: its prerm copies
-#: it to the second place if it can be executed, its postrm runs it from there.
+#: When Debian's docker.io is purged, it empties /var/lib/docker with this program, whatever is there: its prerm copies
+#: it to the second path if it is executable, and its postrm runs it from there.
 _NUKE = ("/usr/share/docker.io/contrib/nuke-graph-directory.sh", f"{DOCKER_DATA}/nuke-graph-directory.sh")
 
-#: What of these is there was put there by somebody: containers, volumes, images, plugins, a swarm; containerd's images
-#: and the file systems of its containers. Directories that the daemons make when they start are none of them.
+#: Data that somebody created: containers, volumes, images, plugins, a swarm; containerd's images and the file systems
+#: of its containers. Directories that the daemons make when they start are not among these.
 _CONTENT = {
     DOCKER_DATA: (
         f"{DOCKER_DATA}/containers/* {DOCKER_DATA}/volumes/*/ {DOCKER_DATA}/image/*/imagedb/content/sha256/* "
@@ -30,7 +30,7 @@ _CONTENT = {
     ),
 }
 
-#: What the daemons make there by themselves. Anything else in the directory is somebody's, and stays.
+#: What the daemons make there by themselves. Anything else in the directory belongs to somebody, and stays.
 _MADE = {
     DOCKER_DATA: tuple(
         f"{DOCKER_DATA}/{name}"
@@ -42,14 +42,14 @@ _MADE = {
     CONTAINERD_DATA: (f"{CONTAINERD_DATA}/io.containerd.*", f"{CONTAINERD_DATA}/tmpmounts"),  # noqa: S108 - no such place
 }  # fmt: skip
 
-#: What the daemons also write when they start: the engine its key (until Docker 23), containerd directories for plugins
-#: (Debian's in its own one) and networks, in which there is nothing.
+#: What the daemons also write when they start: the engine its key (until Docker 23), containerd empty directories for
+#: plugins (Debian's in a directory of its own) and networks.
 _KEY = "/etc/docker/key.json"
 _TREES = ("/opt/containerd", f"{CONTAINERD_DATA}/opt", "/etc/cni")
 
 
 def there_before(facts: Facts, *packages: str) -> bool:
-    """Whether one of these was installed before the first change, or nobody knows. Reads ``PACKAGES_BEFORE``."""
+    """Whether one of these was installed before the first change, or that is unknown. Reads ``PACKAGES_BEFORE``."""
     before = packages_before(facts)
     return before is None or any((row := before.get(name)) and row.present for name in packages)
 
@@ -61,7 +61,7 @@ def there_now(facts: Facts, *packages: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DataSpared:
-    """A purge of ``engine`` leaves ``/var/lib/docker`` as it is. A Docker that is not ours is not purged."""
+    """A purge of ``engine`` leaves ``/var/lib/docker`` alone. A Docker that is not ours is not purged."""
 
     engine: str
 
@@ -84,7 +84,7 @@ class DataSpared:
 
 @dataclass(frozen=True, slots=True)
 class EngineGone:
-    """The condition that these packages are not installed, and were not before Hostwright's first change."""
+    """The condition that these packages are not installed, and were not installed before Hostwright's first change."""
 
     packages: tuple[str, ...]
 
@@ -92,16 +92,16 @@ class EngineGone:
         return (DPKG, PACKAGES_BEFORE)
 
     def holds(self, facts: Facts) -> bool:
-        """Whether it is so."""
+        """Whether that is the case."""
         return not there_now(facts, *self.packages) and not there_before(facts, *self.packages)
 
 
 @dataclass(frozen=True, slots=True)
 class EmptyDataGone:
-    """No data directory of a container daemon in which nobody put anything; with it go the daemon's own few files.
+    """A container daemon's data directory is gone if nobody put anything in it, with the daemon's own few files.
 
-    What holds an image, a container or a volume stays, as does a link, and a directory on which something is mounted.
-    ``key`` is a file, and ``trees`` are directories without any file, that the daemon makes when it starts.
+    A directory with an image, a container or a volume stays, and so does a link or a mount point. ``key`` is a file,
+    and ``trees`` are directories without files, that the daemon makes when it starts.
     """
 
     directory: str
@@ -121,7 +121,7 @@ class EmptyDataGone:
 
     @property
     def _data(self) -> str:
-        """The values and functions on which both scripts stand."""
+        """The values and functions that both scripts use."""
         return sh_file(
             __file__,
             "sh/data.sh",
@@ -137,10 +137,10 @@ class EmptyDataGone:
 
 
 def docker_data() -> EmptyDataGone:
-    """The engine's directory, and the key that engines before Docker 23 make."""
+    """The engine's directory, and the key that engines before Docker 23 create."""
     return EmptyDataGone(DOCKER_DATA, key=_KEY)
 
 
 def containerd_data() -> EmptyDataGone:
-    """containerd's directory, and those that it makes for plugins when it starts."""
+    """containerd's directory, and the directories that it makes for plugins when it starts."""
     return EmptyDataGone(CONTAINERD_DATA, trees=_TREES)

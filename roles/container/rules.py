@@ -1,4 +1,4 @@
-"""What fits Docker."""
+"""Compatibility rules for Docker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stack says of Docker and NVIDIA's container toolkit."""
+"""The stack section of Docker and NVIDIA's container toolkit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ContainerSection(Section):
 
     @property
     def spare(self) -> tuple[str, ...]:
-        """Docker's own repository, while the distribution's Docker is wanted."""
+        """Docker's own repository, if the distribution's Docker is wanted."""
         return () if self.docker == "docker-ce" else ("docker_ce",)
 
     def versions(self) -> Mapping[str, str]:
@@ -46,5 +46,5 @@ class ContainerSection(Section):
         return {"container-toolkit": self.toolkit.version}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """Images come on top and are nobody's to foresee."""
+        """The packages' share; images come on top and cannot be foreseen."""
         return taken("Docker", "/usr/bin/dockerd", {"/usr": 2, "/var": 1})

@@ -16,10 +16,10 @@ from hostwright.resources.packages.repositories import AptSource, Keyring, Local
 from hostwright.resources.system.loader import Alternative, FormerName
 from hostwright.standard.roles.cuda.section import CudaSection
 
-#: a toolkit package that brings one of these would put a driver over the .run's; apt's simulation is searched for them
+#: a toolkit package that brings one of these would overwrite the .run's driver; apt's simulation is searched for them
 DRIVER = "^(nvidia-|cuda-drivers|libcuda1|libnvidia-([^c]|c[^o]|co[^n])|xserver-xorg-video-nvidia)"
 NETWORK = "developer.download.nvidia.com/compute/cuda/repos"
-FORMER = "/usr/share/keyrings/cuda-repo-"  #: in lists that this role wrote for other toolkits, not in the vendor's
+FORMER = "/usr/share/keyrings/cuda-repo-"  #: in source lists that this role wrote for other toolkits
 SIDE_BY_SIDE = "the former toolkit stays where it is, and nothing more is installed from its repository"
 FOREIGN = "one source of CUDA: its key was changed in 2022, and its newer packages would win"
 
@@ -28,7 +28,7 @@ FOREIGN = "one source of CUDA: its key was changed in 2022, and its newer packag
 class Cuda:
     """Variables of the role ``cuda``; versions, packages and the repository are the stack's."""
 
-    keep_repository: bool = True  #: false: drop the repository from /var (2.5 GB) when the toolkit is in order
+    keep_repository: bool = True  #: false: delete the repository from /var (2.5 GB) once the toolkit is installed
     network_repository: bool = False  #: true: leave apt sources of NVIDIA's network repository as they are
 
 

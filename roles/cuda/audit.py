@@ -11,12 +11,12 @@ from hostwright.standard.roles.cuda.section import CudaSection
 
 TOOLKITS = Snippet.beside(__file__, "audit.sh", "cuda")
 
-#: families of packages that a toolkit is made of
+#: the package families of a toolkit
 FAMILIES = ("cuda*", "libcub*", "libcud*", "libcuf*", "libcura*", "libcus*", "libnccl*", "libnpp*", "libnv*")
 
 
 def audit_values(v: Cuda, host: Wanted) -> Iterator[AuditValue]:
-    """The compiler, the toolkit's packages and their holds, the link, and what else of CUDA is on the host."""
+    """The compiler, the toolkit's packages and their holds, the link, and other CUDA on the host."""
     wanted = host.section(CudaSection)
     yield AuditValue("nvcc", TOOLKITS.line(f"nvcc {wanted.series}"), wanted.nvcc)
     packages = {"toolkit": (wanted.package, wanted.package_version)}
@@ -25,6 +25,6 @@ def audit_values(v: Cuda, host: Wanted) -> Iterator[AuditValue]:
         yield AuditValue(title, PackageVersion(name, FAMILIES), version)
         yield AuditValue(f"{title} hold", PackageHold(name, FAMILIES), "held")
     yield AuditValue("link", TOOLKITS.line("link"), wanted.prefix)
-    # Toolkits live side by side and the role lets others be: another one is no deviation from the stack.
+    # Toolkits are installed side by side and the role leaves others alone: another one is not a deviation.
     yield AuditValue("toolkits", TOOLKITS.line("toolkits"), among=DISTRIBUTION)
     yield AuditValue("sources", TOOLKITS.line("sources"), among=DISTRIBUTION)

@@ -1,4 +1,4 @@
-"""What fits the toolkit: drivers that run what it compiles, and GPUs that it has code for."""
+"""Compatibility rules for the toolkit: drivers that run its compiled code, and GPUs that it supports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hostwright.standard.roles.driver.chips import Architecture, chips
 
 CUDA_TABLE = "CUDA release notes, table of toolkits and drivers"
 
-#: toolkit → the oldest driver that it may be used with in full (PTX included)
+#: toolkit → the oldest driver that supports it in full (PTX included)
 DRIVER_FLOORS = {
     "11.2.0": "460.27.03",
     "11.2.1": "460.32.03",
@@ -22,17 +22,17 @@ DRIVER_FLOORS = {
     "11.8.0": "520.61.05",
 }
 
-#: major version of a toolkit → the oldest driver that runs what is compiled for the GPU already (cubins), of whatever
-#: minor version: CUDA's minor-version compatibility. NVIDIA's own images of 11.8 ask for driver 450, 470 or newer.
+#: major version of a toolkit → the oldest driver that runs code already compiled for the GPU (cubins) by any of its
+#: minor versions: CUDA's minor-version compatibility. NVIDIA's own images of 11.8 require driver 450, 470 or newer.
 CUBIN_FLOORS = {"11": "450.80.02"}
 CUBIN_TABLE = "CUDA compatibility guide, minor-version compatibility (docs.nvidia.com/deploy/cuda-compatibility)"
 
-#: the first toolkit that has code for an architecture, where that is newer than the oldest one here
+#: the first toolkit that supports an architecture, if that is newer than the oldest one here
 TOOLKIT_FOR = {Architecture.ADA: "11.8", Architecture.HOPPER: "11.8", Architecture.BLACKWELL: "12.8"}
 
 
 def is_known(cuda: str) -> Misfit | None:
-    """The toolkit is one of which it is known which drivers it needs."""
+    """It is known which drivers the toolkit needs."""
     if cuda in DRIVER_FLOORS:
         return None
     known = ", ".join(DRIVER_FLOORS)
@@ -40,13 +40,13 @@ def is_known(cuda: str) -> Misfit | None:
 
 
 def cubin_floor(cuda: str) -> str | None:
-    """The oldest driver that runs what this toolkit compiles for the GPU itself; ``None`` when unknown."""
+    """The oldest driver that runs code that this toolkit compiled for the GPU; ``None`` if unknown."""
     full = DRIVER_FLOORS.get(cuda)
     return CUBIN_FLOORS.get(cuda.partition(".")[0], full) if full else None
 
 
 def runs_on_the_driver(cuda: str, driver: str) -> Misfit | None:
-    """The driver is as old as the toolkit's major version at least, which runs what is compiled already."""
+    """The driver is new enough for the toolkit's major version, which suffices to run compiled code."""
     floor = cubin_floor(cuda)
     if floor is None or version(driver) >= version(floor):
         return None
@@ -54,7 +54,7 @@ def runs_on_the_driver(cuda: str, driver: str) -> Misfit | None:
 
 
 def has_code_for_the_gpus(cuda: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | None:
-    """The toolkit knows every GPU of the host."""
+    """The toolkit supports every GPU of the host."""
     for chip in chips(gpus):
         first = TOOLKIT_FOR.get(chip.architecture)
         if first and version(cuda) < version(first):

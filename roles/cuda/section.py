@@ -1,4 +1,4 @@
-"""What a stack says of the CUDA toolkit."""
+"""The stack section of the CUDA toolkit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hostwright.stack.stackvalues import (
 
 
 class LocalRepository(StackPart):
-    """CUDA's repository in a ``.deb``, which unpacks to ``directory`` and carries its own ``key`` there.
+    """CUDA's repository in a ``.deb``, which unpacks to ``directory`` and brings its own ``key`` there.
 
     ``pin`` is the artifact that becomes ``pin_file`` (apt preferences).
     """
@@ -43,9 +43,9 @@ class LocalRepository(StackPart):
 
 
 class CudaSection(Section):
-    """The toolkit. ``components`` are exact dpkg versions of packages within it; ``nvcc`` is what nvcc calls itself.
+    """The toolkit. ``components`` are exact dpkg versions of its packages; ``nvcc`` is nvcc's own version number.
 
-    Another release's packages have other names: those of the stack that is extended are taken away by null.
+    Another release's packages have other names: set those of the extended stack to null to remove them.
     """
 
     version: ExactVersion
@@ -62,19 +62,19 @@ class CudaSection(Section):
 
     @property
     def prefix(self) -> str:
-        """Where the toolkit lies: ``/usr/local/cuda-11.2``."""
+        """The toolkit's directory: ``/usr/local/cuda-11.2``."""
         return f"/usr/local/cuda-{self.series}"
 
     @property
     def runtime(self) -> str:
-        """The name by which programs load the runtime: that of 11.0 in all of CUDA 11, then one per major version."""
+        """The name by which programs load the runtime: 11.0's in all of CUDA 11, then one per major version."""
         major = self.version.partition(".")[0]
         return f"libcudart.so.{'11.0' if major == '11' else major}"
 
     def versions(self) -> Mapping[str, str]:
-        """The toolkit's version, and what its compiler calls itself, which tells its updates apart."""
+        """The toolkit's version, and its compiler's version number, which tells its updates apart."""
         return {"cuda": self.version, "nvcc": self.nvcc}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """The repository is twice in /var, packed and unpacked."""
+        """The repository is in /var twice, packed and unpacked."""
         return taken("CUDA", f"{self.prefix}/bin/nvcc", {"/var": 28, "/usr": 25})

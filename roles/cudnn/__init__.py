@@ -19,7 +19,7 @@ SECOND = "two cuDNN 8 in one process: libcudnn_ops_infer.so.8 not defined"
 class Cudnn:
     """Variables of the role ``cudnn``; version, archive and what is in it are the stack's."""
 
-    #: where the loader looks by itself: another cuDNN there is moved aside
+    #: the loader's default directories: another cuDNN there is moved aside
     loader_directories: tuple[str, ...] = (
         "/usr/lib/x86_64-linux-gnu", "/usr/local/lib/x86_64-linux-gnu", "/usr/lib", "/usr/local/lib",
     )  # fmt: skip

@@ -12,7 +12,7 @@ from hostwright.standard.roles.cudnn.section import CudnnSection
 
 FILES = Snippet.beside(__file__, "audit.sh", "cudnn")
 
-#: its libraries by its major version: seven of one version, or none of them works
+#: its libraries by major version: they work only if all have the same version
 LIBRARIES = {
     "8": (
         "libcudnn", "libcudnn_adv_infer", "libcudnn_adv_train", "libcudnn_cnn_infer", "libcudnn_cnn_train",
@@ -22,7 +22,7 @@ LIBRARIES = {
 
 
 def audit_values(v: Cudnn, host: Wanted) -> Iterator[AuditValue]:
-    """Every library and the header in the toolkit, and that there is no second one of the same major version."""
+    """Every library and the header in the toolkit, and the absence of a second cuDNN of the same major version."""
     series, version = host.section(CudaSection).series, host.section(CudnnSection).library_version
     major = version.partition(".")[0]
     for library in LIBRARIES.get(major, ("libcudnn",)):

@@ -1,4 +1,4 @@
-"""The versions of cuDNN that are known; which one goes with which framework is the framework's to say."""
+"""The known versions of cuDNN; each framework's own rules say which of them it works with."""
 
 from hostwright.stack.fitting import Choice
 from hostwright.stack.rules import disk_is_enough

@@ -1,4 +1,4 @@
-"""What a stack says of cuDNN."""
+"""The stack section of cuDNN."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hostwright.standard.roles.cuda.section import CudaSection
 class CudnnSection(Section):
     """cuDNN from NVIDIA's archive, into the versioned toolkit.
 
-    ``inside`` is the archive's one directory, ``libraries`` that of the libraries in it: NVIDIA named both otherwise
-    from 8.3 on. ``record`` names what the host notes of its files: stacks whose toolkits lie side by side need one
-    each, else the one that comes takes away the files of the one before.
+    ``inside`` is the archive's only top directory, ``libraries`` the directory of the libraries in it: NVIDIA renamed
+    both in 8.3. ``record`` names the host's record of its files: stacks whose toolkits are installed side by side need
+    a record each, otherwise the newer one removes the files of the older one.
     """
 
     version: ExactVersion
@@ -26,13 +26,13 @@ class CudnnSection(Section):
 
     @property
     def number(self) -> int:
-        """What ``cudnnGetVersion()`` answers: 8100 for 8.1.0.77."""
+        """The result of ``cudnnGetVersion()``: 8100 for 8.1.0.77."""
         major, minor, patch = (int(part) for part in self.version.split(".")[:3])
         return major * 1000 + minor * 100 + patch
 
     @property
     def library_version(self) -> str:
-        """The ending of the libraries' real files: ``8.1.0``."""
+        """The suffix of the libraries' real files: ``8.1.0``."""
         return ".".join(self.version.split(".")[:3])
 
     @property

@@ -1,4 +1,4 @@
-"""The NVIDIA driver, its daemons, and nothing of a display."""
+"""The NVIDIA driver and its daemons, without anything for a display."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def driver(v: Driver, host: Wanted) -> Iterator[Resource]:
     unit = File(UNIT, service, then=("systemctl daemon-reload",))
     yield SystemUser(USER, "NVIDIA persistence daemon")
     yield Disturbing(unit, RELOADS, ReloadTakesGpus())
-    yield Disturbing(WithDriver(runfile, Service(PERSISTENCED)), RELOADS, ReloadTakesGpus())  # to enable is to reload
-    # Its restart disturbs nobody: whoever uses a GPU keeps it awake.
+    yield Disturbing(WithDriver(runfile, Service(PERSISTENCED)), RELOADS, ReloadTakesGpus())  # enabling reloads systemd
+    # Its restart disturbs nobody: a GPU in use stays awake without it.
     yield WithDriver(runfile, RestartedAfter(PERSISTENCED, (UNIT,), (unit,)))
 
     if fabric := wanted.fabric_manager:  # without it CUDA does not start on an HGX board (error 802)
         manager = "nvidia-fabricmanager.service"
-        # Its restart ends jobs, but it runs only beside a driver of its own version: that change disturbs already.
+        # Its restart ends jobs, but it runs only with a driver of its own version: that change already disturbs.
         yield When(HasNvSwitch(), DebFile(stack.artifact(fabric.artifact), fabric.package, fabric.version, manager))
         yield When(HasNvSwitch(), WithDriver(runfile, Service(manager)))

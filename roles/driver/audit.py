@@ -30,7 +30,7 @@ LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 
 
 def audit_values(v: Driver, host: Wanted) -> Iterator[AuditValue]:
-    """One version everywhere: in the kernel, on the disk, built by DKMS, and in the libraries."""
+    """The same version everywhere: in the kernel, on disk, built by DKMS, and in the libraries."""
     wanted = host.section(DriverSection)
     yield AuditValue("loaded", FileLine("/sys/module/nvidia/version"), wanted.version)
     yield AuditValue("module", MODULE.line("module"), wanted.version)
@@ -41,13 +41,13 @@ def audit_values(v: Driver, host: Wanted) -> Iterator[AuditValue]:
     yield AuditValue("driver pins", FileThere(PREFERENCES), "yes")
     yield AuditValue("nvidia-smi", FileThere("/usr/bin/nvidia-smi", executable=True), "yes")
     yield AuditValue("persistence daemon", UnitProperty(PERSISTENCED), "active")
-    # Only hosts with NVSwitches have it; its version is judged by the rules of known failures.
+    # Only hosts with NVSwitches have it; a known problem covers a wrong version.
     yield AuditValue("fabric manager", PackageOf(("nvidia-fabricmanager-[0-9]*",)), among=PRODUCT)
     yield AuditValue("kernel fits", KERNEL, derive=partial(_fits, wanted))
 
 
 def _fits(wanted: DriverSection, kernel: str) -> str | None:
-    """Whether the module is known to build on the running kernel; no stack wants it of a host that works."""
+    """Whether the module is known to build on the running kernel; no stack requires that of a working host."""
     kernels = kernels_of(wanted.version, wanted)
     running = kernel_version(kernel)
     if running is None or kernels is None:

@@ -1,7 +1,7 @@
-"""Which GPU a PCI device id of NVIDIA is: chip, architecture, compute capability.
+"""The GPU behind a PCI device id of NVIDIA: chip, architecture, compute capability.
 
-Ranges are those of the PCI ID database (pci-ids.ucw.cz, file pci.ids), where each chip has its own block of ids. They
-are for telling apart what a driver or library can run on, not for naming products.
+The ranges are those of the PCI ID database (pci-ids.ucw.cz, file pci.ids), where each chip has its own block of ids.
+They tell what a driver or library can run on; they do not identify products.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ CHIPS = (
 
 
 def chip(device_id: int) -> Chip | None:
-    """The chip with this PCI device id, ``None`` when the table does not know it.
+    """The chip with this PCI device id, ``None`` if the table does not have it.
 
     >>> chip(0x1EB8).name  # Tesla T4
     'TU104'

@@ -1,4 +1,4 @@
-"""How NVIDIA's cards are read: from nvidia-smi's report, from the kernel's log of the last days, and on the PCI bus."""
+"""Reading NVIDIA's cards: from nvidia-smi's report, from the last days of the kernel log, and on the PCI bus."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hostwright.standard.roles.driver.xids.kernellog import KERNEL_LOG, KernelLi
 
 @once
 def smi(look: Look) -> GpuReport:
-    """nvidia-smi's report. Raises ``Unread`` when it did not answer, or with what is no report."""
+    """nvidia-smi's report. Raises ``Unread`` if it did not answer, or if its answer is not a report."""
     answer = look.answer(NVIDIA_SMI)
     if not answer.ok:
         raise Unread(f"nvidia-smi ended with status {answer.status}")
@@ -27,7 +27,7 @@ def smi(look: Look) -> GpuReport:
 
 @once
 def kernel_log(look: Look) -> tuple[KernelLine, ...]:
-    """What the kernel said of GPUs in the last days. Raises ``Unread``."""
+    """The kernel's messages about GPUs in the last days. Raises ``Unread``."""
     return kernel_lines(look.text(KERNEL_LOG), look.now)
 
 

@@ -1,4 +1,4 @@
-"""What fits the driver: kernels on which its module builds, and GPUs that it drives.
+"""Compatibility rules for the driver: kernels on which its module builds, and GPUs that it supports.
 
 To teach Hostwright a new release, add a row: every refusal and every suggestion is computed from here.
 """
@@ -44,7 +44,7 @@ DRIVERS = (
     DriverRow("520.61.05", "<5.16", "CUDA 11.8 installation guide: Ubuntu 22.04, kernel 5.15"),
 )
 
-#: first driver branch of a generation → the oldest and the newest architecture that it drives
+#: first driver branch of a generation → the oldest and the newest architecture that it supports
 DRIVER_GPUS = {
     450: (Architecture.KEPLER, Architecture.AMPERE),
     510: (Architecture.MAXWELL, Architecture.AMPERE),
@@ -54,9 +54,9 @@ DRIVER_GPUS = {
 
 
 def kernels_of(driver: str, section: DriverSection | None = None) -> str | None:
-    """The kernels that a driver's module builds on, as conditions on a version; ``None`` when unknown.
+    """The kernels that a driver's module builds on, as conditions on a version; ``None`` if unknown.
 
-    A stack may state them for its own driver, whatever the table says.
+    A stack's own statement about its driver overrides the table.
     """
     if section is not None and section.kernels is not None and section.version == driver:
         return section.kernels
@@ -64,14 +64,14 @@ def kernels_of(driver: str, section: DriverSection | None = None) -> str | None:
 
 
 def gpus_of(driver: str) -> tuple[Architecture, Architecture] | None:
-    """The oldest and newest architecture that a driver drives; ``None`` for a branch older than the table."""
+    """The oldest and newest architecture that a driver supports; ``None`` for a branch older than the table."""
     branch = int(driver.partition(".")[0])
     known = [first for first in DRIVER_GPUS if first <= branch]
     return DRIVER_GPUS[max(known)] if known else None
 
 
 def drives_the_gpus(driver: str, gpus: tuple[tuple[int, int], ...]) -> Misfit | None:
-    """The driver drives every GPU of the host."""
+    """The driver supports every GPU of the host."""
     driven = gpus_of(driver)
     for chip in chips(gpus):
         if driven and not driven[0] <= chip.architecture <= driven[1]:

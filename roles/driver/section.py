@@ -1,4 +1,4 @@
-"""What a stack says of the driver."""
+"""The stack section of the driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools and libraries, found from everywhere: login shells, commands over ssh, cron, systemd units, sudo."""
+"""Tools and libraries that are found from everywhere: login shells, commands over ssh, cron, systemd units, sudo."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Environment:
 
     #: what is found without a login shell; TensorFlow's XLA calls ptxas and fatbinary
     tools: tuple[str, ...] = ("nvcc", "ptxas", "fatbinary", "nvlink", "cuobjdump", "nvdisasm")
-    tools_directory: str = "/usr/bin"  #: the one directory on everybody's PATH; cron's holds nothing else but /bin
+    tools_directory: str = "/usr/bin"  #: the only directory on everybody's PATH; cron's has only this and /bin
 
 
 def opened(host: Wanted) -> tuple[str, ...]:
-    """The libraries that programs must find: what the host's TensorFlow opens, else CUDA's runtime and cuDNN's own."""
+    """The libraries that programs must find: those that the host's TensorFlow opens, else CUDA's runtime and cuDNN."""
     tensorflow, cudnn = host.find(TensorflowSection), host.find(CudnnSection)
     layers = {"cuda", "cudnn"} if cudnn else {"cuda"}
     libraries = tensorflow.libraries if tensorflow else {}
@@ -38,9 +38,9 @@ def opened(host: Wanted) -> tuple[str, ...]:
 
 @role(needs=["cuda"], after=["cudnn"])
 def environment(v: Environment, host: Wanted) -> Iterator[Resource]:
-    """The libraries through the loader's cache, which nothing strips; the tools through /usr/bin and login shells.
+    """The libraries through the loader's cache, which works everywhere; the tools through /usr/bin and login shells.
 
-    A variable in somebody's ``~/.bashrc`` reaches one user's interactive shells; nobody's file is ever edited here.
+    A variable in a ``~/.bashrc`` reaches only one user's interactive shells; this role never edits users' files.
     """
     cuda = host.section(CudaSection)
     prefix, series = cuda.prefix, cuda.series

@@ -10,11 +10,11 @@ from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.environment import Environment, opened
 
 PTXAS = Snippet("environment", 'say ptxas "$(command -v ptxas)"')
-OPENED = ("libcudart.", "libcudnn.")  #: the libraries whose place in the loader's cache tells of all others
+OPENED = ("libcudart.", "libcudnn.")  #: the libraries whose place in the loader's cache stands for all others
 
 
 def audit_values(v: Environment, host: Wanted) -> Iterator[AuditValue]:
-    """That the loader finds the stack's libraries, and shells its tools."""
+    """Whether the loader finds the stack's libraries, and shells find its tools."""
     prefix = host.section(CudaSection).prefix
     for library in opened(host):
         if library.startswith(OPENED):

@@ -1,7 +1,8 @@
-"""One toolkit's libraries in the loader's path: of the files that name ours, only the stack's.
+"""Only one toolkit's libraries in the loader's path: of our files there, only the stack's remains.
 
-Toolkits lie side by side under ``/usr/local``, the former one for the way back. Its file in ``/etc/ld.so.conf.d`` must
-not stay: both name libraries of one soname, and the loader takes whichever comes first. Going back writes it again.
+Toolkits are installed side by side under ``/usr/local``; the former one is kept for a rollback. Its file in
+``/etc/ld.so.conf.d`` must not stay: both name libraries with the same soname, and the loader takes whichever comes
+first. A rollback writes it again.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ _NAME = re.compile(r"cuda-[0-9]+-[0-9]+[.]conf")
 
 DIRECTORY = "/etc/ld.so.conf.d"
 
-#: The files in ``$folder`` beside ``$keep`` that are, line by line, what the role environment writes for a toolkit's
-#: series. Anything more or less in one, or a package that owns it, and it is somebody else's.
+#: The files in ``$folder`` other than ``$keep`` that are, line by line, what the role environment writes for a
+#: toolkit's series. A file with more or fewer lines, or one that a package owns, is somebody else's.
 _OURS = """\
 for file in "$folder"/cuda-[0-9]*-[0-9]*.conf; do
   [ -f "$file" ] && [ ! -L "$file" ] && [ "$file" != "$keep" ] || continue
@@ -34,7 +35,7 @@ exit 0
 
 @dataclass(frozen=True, slots=True)
 class OneToolkitLoaded:
-    """No file of ours in ``directory`` names a toolkit but ``keep``. What others wrote there stays."""
+    """No file of ours in ``directory`` except ``keep`` names a toolkit. Files of others stay."""
 
     keep: str
     directory: str = DIRECTORY
@@ -54,10 +55,10 @@ class OneToolkitLoaded:
         )
 
     def removal(self) -> tuple[Resource, ...]:
-        """A file that went is of no use to a host without a toolkit of ours."""
+        """Nothing: a host without our toolkit does not need a removed file back."""
         return ()
 
     def _ours(self, path: str) -> bool:
-        """Whether a host's answer is a path that this resource may take away, whatever the host says."""
+        """Whether a path in a host's answer is one that this resource may remove, whatever the host says."""
         folder, _, name = path.rpartition("/")
         return folder == self.directory and _NAME.fullmatch(name) is not None and path != self.keep

@@ -1,4 +1,4 @@
-"""A host that compares itself with its stack from time to time, where nobody looks at it from outside."""
+"""A host that regularly compares itself with its stack, for hosts that nobody audits from outside."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RESULT = "/var/lib/hostwright/selfaudit.json"
 METRICS = "hostwright.prom"
 SERVICE, TIMER = "hostwright-selfaudit.service", "hostwright-selfaudit.timer"
 UNITS = "/etc/systemd/system"
-STAMP = f"/var/lib/systemd/timers/stamp-{TIMER}"  #: of the timer's last run, so that one that was missed is made up for
+STAMP = f"/var/lib/systemd/timers/stamp-{TIMER}"  #: of the timer's last run, so that a missed run is made up for
 CALENDAR = "sed -n 's/^OnCalendar=//p' %s | xargs -d '\\n' env SYSTEMD_COLORS=0 systemd-analyze calendar"
 
 
@@ -30,24 +30,24 @@ CALENDAR = "sed -n 's/^OnCalendar=//p' %s | xargs -d '\\n' env SYSTEMD_COLORS=0 
 class Selfaudit:
     """Variables of the role ``selfaudit``."""
 
-    on_calendar: str = "daily"  #: when, in systemd's words: hourly, daily, "Mon *-*-* 04:00"
-    randomized_delay: str = "1h"  #: at most so much later, so that not all hosts do it at one moment
+    on_calendar: str = "daily"  #: when, in systemd's syntax: hourly, daily, "Mon *-*-* 04:00"
+    randomized_delay: str = "1h"  #: the maximum random delay, so that not all hosts do it at the same moment
     textfile_directory: str = "/var/lib/prometheus/node-exporter"  #: of node_exporter's collector; empty: no metrics
 
 
 @role(after=[EVERY])
 def selfaudit(v: Selfaudit, host: Wanted) -> Iterator[Resource]:
-    """A timer that writes what the host has against the stack, for people and for Prometheus."""
+    """A timer that compares the host with its stack and writes the result, for people and for Prometheus."""
     metrics = f"{v.textfile_directory}/{METRICS}" if v.textfile_directory else ""
     values = host.audit_values
     program = partial(
         host.render, "selfaudit/selfaudit.sh.j2", stack=host.stack.name, checks=check_lines(values),
         questions=user_program(values), json=sh("%s", RESULT), metrics=sh("%s", metrics),
     )  # fmt: skip
-    edition = hashlib.sha256(program(edition="").encode()).hexdigest()[:12]  # by which its results are known
+    edition = hashlib.sha256(program(edition="").encode()).hexdigest()[:12]  # identifies its results
     yield File(PROGRAM, program(edition=edition), mode="755", check="sh -n %s")
 
-    if metrics:  # the collector's package, which may come later, gives it to another owner
+    if metrics:  # the collector's package, which may be installed later, changes the owner
         missing = Answers(Probe(sh("test ! -e %s", v.textfile_directory)))
         yield When(missing, Directory(v.textfile_directory))
     folders = (RESULT.rpartition("/")[0], *([v.textfile_directory] if metrics else []))

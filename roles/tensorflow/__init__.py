@@ -24,8 +24,8 @@ class Tensorflow:
 def tensorflow(v: Tensorflow, host: Wanted) -> Iterator[Resource]:
     """A venv of a Python that this TensorFlow has wheels for, with every package at its pin.
 
-    Without the pins today's pip takes numpy 2 and protobuf 4, and TensorFlow 2.9.0 does not import. CUDA and cuDNN are
-    found through the loader's path (role ``environment``), so this one needs neither and runs beside them.
+    Without the pins, today's pip installs numpy 2 and protobuf 4, and TensorFlow 2.9.0 cannot be imported. CUDA and
+    cuDNN are found through the loader's path (role ``environment``), so this role needs neither and runs in parallel.
     """
     wanted = host.section(TensorflowSection)
     path = wanted.home(v.path)
@@ -40,6 +40,6 @@ def _recipe(path: str, host: Wanted, python: str) -> Recipe:
         name=path.rpartition("/")[2],
         python=python,
         requirement=f"tensorflow=={wanted.version}",
-        constraints=wanted.constraints.get(python, ""),  # none at all is refused by the rules
+        constraints=wanted.constraints.get(python, ""),  # the rules refuse a stack without any
         wheelhouse=host.stack.artifact(wheels) if wheels else None,
     )

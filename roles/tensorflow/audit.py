@@ -15,7 +15,7 @@ PACKAGES = ("numpy", "protobuf", "keras", "tensorboard")
 
 
 def audit_values(v: Tensorflow, host: Wanted) -> Iterator[AuditValue]:
-    """Its Python, its own version, and the packages that it stands or falls with."""
+    """Its Python, its own version, and the packages that its import depends on."""
     wanted = host.section(TensorflowSection)
     venv = wanted.home(v.path)
     python = VenvPython(venv)
@@ -25,5 +25,5 @@ def audit_values(v: Tensorflow, host: Wanted) -> Iterator[AuditValue]:
         pins = Recipe("", series, f"tensorflow=={wanted.version}", constraints).pins
         for name in PACKAGES:
             yield AuditValue(name, VenvVersion(venv, name), pins.get(name), given=(python, series))
-    for name in PACKAGES:  # of a Python that the stack does not know, or of none
+    for name in PACKAGES:  # also for a Python that is not in the stack, or is missing
         yield AuditValue(name, VenvVersion(venv, name), among=python)

@@ -1,4 +1,5 @@
-"""What fits TensorFlow: Pythons, CUDA, cuDNN and GPUs that its wheels were built for, and packages that they import.
+"""Compatibility rules for TensorFlow: the Python versions, CUDA, cuDNN and GPUs that its wheels were built for, and the
+packages that they import.
 
 To teach Hostwright a new release, add a row: every refusal and every suggestion is computed from here.
 """
@@ -25,7 +26,7 @@ TF_TABLE = "TensorFlow's tested build configurations (tensorflow.org/install/sou
 
 @dataclass(frozen=True, slots=True)
 class TensorFlowRow:
-    """A release series, and what its wheels were built and tested with."""
+    """A release series, and the versions that its wheels were built and tested with."""
 
     series: str
     release: str
@@ -49,12 +50,12 @@ TENSORFLOWS = (
     TensorFlowRow("2.12", "2.12.0", _pythons(8, 11), "11.8", "8.6"),
 )
 
-#: what TensorFlow's wheels have code for, read from the build_info of 2.9.0, 2.9.3, 2.10.1, 2.11.1 and 2.12.1: sm_35 to
-#: sm_75 compiled, and compute_80, which is PTX: the driver compiles that for Ampere and later
+#: the GPUs that TensorFlow's wheels have code for, read from the build_info of 2.9.0, 2.9.3, 2.10.1, 2.11.1 and 2.12.1:
+#: sm_35 to sm_75 compiled, and compute_80 as PTX, which the driver compiles for Ampere and later
 MINIMUM_CAPABILITY = (3, 5)
 COMPILED_CAPABILITY = (7, 5)
 
-#: package → the first version with which TensorFlow's wheels of these years do not import, why, and who says so
+#: package → the first version with which TensorFlow's wheels of these years cannot be imported, why, and the source
 IMPORT_LIMITS = {
     "numpy": ("2", "wheels built against numpy 1 do not import with numpy 2", "measured with TensorFlow 2.9.0"),
     "protobuf": (
@@ -63,7 +64,7 @@ IMPORT_LIMITS = {
         "measured with TensorFlow 2.9.0",
     ),
 }
-#: the same for the wheels of later series, where they differ
+#: the same for the wheels of later series, if they differ
 LATER_LIMITS = {
     "2.12": {"protobuf": ("5", "its wheel wants protobuf below 5", "metadata of the wheel of TensorFlow 2.12.1")},
 }
@@ -75,7 +76,7 @@ def row_of(tensorflow: str) -> TensorFlowRow | None:
 
 
 def is_known(tensorflow: str) -> Misfit | None:
-    """TensorFlow is of a series of which it is known what it was built with."""
+    """It is known what this series of TensorFlow was built with."""
     if row_of(tensorflow):
         return None
     known = f"{TENSORFLOWS[0].series} to {TENSORFLOWS[-1].series}"
@@ -83,7 +84,7 @@ def is_known(tensorflow: str) -> Misfit | None:
 
 
 def has_a_wheel_for_the_python(tensorflow: str, python: str) -> Misfit | None:
-    """There is a wheel for the Python."""
+    """TensorFlow has a wheel for the Python version."""
     row = row_of(tensorflow)
     if row is None or python in row.pythons:
         return None
@@ -126,7 +127,7 @@ def has_code_for_the_gpus(tensorflow: str, gpus: tuple[tuple[int, int], ...]) ->
 def driver_compiles_its_ptx(
     tensorflow: str, cuda: str, driver: str, gpus: tuple[tuple[int, int], ...]
 ) -> Misfit | None:
-    """A driver as old as the toolkit's major version runs what is compiled; PTX takes one as new as the toolkit."""
+    """Compiled code runs with any driver for the toolkit's major version; PTX needs a driver as new as the toolkit."""
     full, floor = DRIVER_FLOORS.get(cuda), cubin_floor(cuda)
     chip = next((chip for chip in chips(gpus) if chip.capability > COMPILED_CAPABILITY), None)
     if chip is None or full is None or floor is None or not version(floor) <= version(driver) < version(full):
@@ -140,7 +141,7 @@ def driver_compiles_its_ptx(
 
 
 def processor_has_avx(avx: bool, stack: Stack) -> Misfit | None:
-    """The processor has AVX, where the stack says that its wheels want it."""
+    """The processor has AVX, if the stack says that its wheels need it."""
     if avx or "avx" not in stack.requirements.cpu_flags:
         return None
     sentence = "the processor has no AVX, without which TensorFlow ends with 'Illegal instruction'"
@@ -148,7 +149,7 @@ def processor_has_avx(avx: bool, stack: Stack) -> Misfit | None:
 
 
 def host_has_a_python(pythons: tuple[str, ...], tensorflow_section: TensorflowSection) -> Misfit | None:
-    """The host has a Python that the stack takes. A host without any is left to the role, which installs one."""
+    """The host has a Python that the stack supports. On a host without any Python, the role installs it."""
     usable = sorted(tensorflow_section.pythons, key=Version)
     if set(usable) & set(pythons):
         return None
@@ -178,7 +179,7 @@ def constraints_keep_its_import(tensorflow_section: TensorflowSection) -> Iterat
                 )
 
 
-@lru_cache(maxsize=32)  # the rules are asked of a stack and of each host; a file of 180 pins takes 10 ms
+@lru_cache(maxsize=32)  # the rules are evaluated for a stack and for each host; a file with 180 pins takes 10 ms
 def _pins(constraints: str) -> Mapping[str, Version]:
     """The packages that a constraints file pins with ``==``."""
     pins = {}

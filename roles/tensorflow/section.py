@@ -1,4 +1,4 @@
-"""What a stack says of TensorFlow and its environment."""
+"""The stack section of TensorFlow and its environment."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Layer = Literal["driver", "cuda", "cudnn"]
 class TensorflowSection(Section):
     """TensorFlow in a venv of the first of ``pythons`` that the host has.
 
-    ``constraints`` is the text of a pip constraints file by Python version (in the YAML: a file name beside it);
-    ``wheelhouses`` names an archive of wheels by Python version, for hosts without an index. ``libraries`` are what it
-    opens at run time, with the layer that brings each.
+    ``constraints`` is the text of a pip constraints file by Python version (in YAML, the name of a file beside it);
+    ``wheelhouses`` names an archive of wheels by Python version, for hosts without an index. ``libraries`` are the
+    libraries that it opens at run time, with the layer that brings each.
     """
 
     version: ExactVersion
@@ -33,7 +33,7 @@ class TensorflowSection(Section):
         return ".".join(self.version.split(".")[:2])
 
     def home(self, path: str = "") -> str:
-        """The link through which the environment is used: ``path``, or ``/opt/tensorflow-SERIES`` where it is empty."""
+        """The link through which the environment is used: ``path``, or ``/opt/tensorflow-SERIES`` if that is empty."""
         return path or f"/opt/tensorflow-{self.series}"
 
     def versions(self) -> Mapping[str, str]:

@@ -1,1 +1,1 @@
-"""Which key a host must show: keys as values, where the right one is learned from, and writing it down by intent."""
+"""Which key a host must show: keys as values, the sources of the right key, and recording it by intent."""

@@ -1,7 +1,7 @@
-"""Host keys: which ones are known, whether a server shows one of them, and writing a new one down.
+"""Host keys: which ones are known, whether a server shows one of them, and recording a new one.
 
-A ``known_hosts`` file is split into lines once; names are looked up in an index, and a key is decoded only when its
-line is for the host that is asked for (paramiko decodes all: 5 s for 10,000 lines).
+A ``known_hosts`` file is split into lines once; names are looked up in an index, and a key is decoded only if its
+line is for the host in question (paramiko decodes all: 5 s for 10,000 lines).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class KnownHost:
 
     @property
     def blob(self) -> bytes:
-        """The key itself; empty when the line is damaged, so that it equals no key."""
+        """The key itself; empty if the line is damaged, so it equals no key."""
         try:
             return base64.b64decode(self.encoded, validate=True)
         except binascii.Error:
@@ -55,15 +55,15 @@ class KnownHost:
 
     @property
     def fingerprint(self) -> str:
-        """The key's fingerprint; that of nothing when the line is damaged."""
+        """The key's fingerprint; that of an empty text if the line is damaged."""
         return fingerprint(self.blob)
 
 
 class HostKeyMismatch(Unreachable):
-    """The host shows another key than the one that is known; both fingerprints are in the sentence.
+    """The host shows another key than the known one; both fingerprints are in the sentence.
 
-    ``offered`` is what it shows, and ``known`` what is written down. Where a jump host on the way shows another key,
-    there is nothing to be known of the host itself: ``offered`` is ``None``.
+    ``offered`` is the key that it shows, ``known`` the recorded one. If a jump host on the way shows another key,
+    nothing can be said about the host itself: ``offered`` is ``None``.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class HostKeyMismatch(Unreachable):
 
 @dataclass(frozen=True, slots=True)
 class KnownHosts:
-    """The lines of one file, arranged by how their names are found."""
+    """The lines of one file, indexed by the ways of looking up their names."""
 
     plain: dict[str, list[KnownHost]] = field(default_factory=dict)
     patterns: list[KnownHost] = field(default_factory=list)
@@ -90,12 +90,12 @@ class KnownHosts:
 
     @classmethod
     def read(cls, path: Path) -> KnownHosts:
-        """Read a file. Raises what reading it raises."""
+        """Read a file. Raises ``OSError``."""
         return cls.parse(path, path.read_bytes())
 
     @classmethod
     def parse(cls, path: Path, content: bytes) -> KnownHosts:
-        """The entries of a file's content. Lines that are none are passed over, as OpenSSH does."""
+        """The entries of a file's content. Invalid lines are ignored, as by OpenSSH."""
         known = cls()
         for number, line in enumerate(content.decode("utf-8", errors="replace").split("\n"), 1):
             entry = _entry(path, number, line)
@@ -115,7 +115,7 @@ class KnownHosts:
                 self.plain.setdefault(name, []).append(entry)
 
     def lookup(self, name: str) -> Iterator[KnownHost]:
-        """The lines for a name as it is written in such files (``host``, or ``[host]:port``), lower-case."""
+        """The lines for a name in the form of these files (``host``, or ``[host]:port``), in lower case."""
         yield from self.plain.get(name, ())
         yield from (entry for entry in self.patterns if _matches(entry.names.lower(), name))
         data = name.encode()
@@ -141,7 +141,7 @@ def _salted(names: str) -> tuple[bytes, bytes] | None:
 
 
 def _matches(patterns: str, name: str) -> bool:
-    """Whether a comma-separated list of ``*``/``?`` patterns is for ``name``; a matching ``!pattern`` rules it out."""
+    """Whether a comma-separated list of ``*``/``?`` patterns matches ``name``; a matching ``!pattern`` excludes it."""
     matched = False
     for pattern in patterns.split(","):
         regex = "".join({"*": ".*", "?": "."}.get(sign, re.escape(sign)) for sign in pattern.removeprefix("!"))
@@ -153,14 +153,14 @@ def _matches(patterns: str, name: str) -> bool:
 
 
 def entry_name(host: str, port: int) -> str:
-    """How a server is called in a ``known_hosts`` file."""
+    """The name of a server in a ``known_hosts`` file."""
     return host.lower() if port == SSH_PORT else f"[{host.lower()}]:{port}"
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the files say about one server. ``portless`` are lines for its name without the port: good enough to accept
-    a key (OpenSSH does), not to call it changed."""
+    """The lines about one server. ``portless`` are those for its name without the port: they suffice to accept a key
+    (as in OpenSSH), but not to call it changed."""
 
     name: str
     entries: tuple[KnownHost, ...] = ()
@@ -168,7 +168,7 @@ class Known:
 
     @property
     def key_types(self) -> tuple[str, ...]:
-        """The types of its known keys: ask for these first, else it may show one that nobody knows."""
+        """The types of its known keys: request these first, or the server may show an unknown one."""
         keys = [entry for entry in (*self.entries, *self.portless) if not entry.marker]
         return tuple(dict.fromkeys(entry.key_type for entry in keys))
 
@@ -182,7 +182,7 @@ class Known:
         return next((entry for entry in marked if entry.blob == blob), None)
 
     def expected(self, key_type: str) -> KnownHost | None:
-        """The line that another key contradicts: one of the same type before any other."""
+        """The line that a different key contradicts; a line with a key of the same type comes first."""
         keys = [entry for entry in self.entries if not entry.marker]
         return next((entry for entry in keys if entry.key_type == key_type), keys[0] if keys else None)
 
@@ -193,7 +193,7 @@ class Known:
 
 
 def find(host: str, port: int, paths: Iterable[Path], files: FileCache[KnownHosts]) -> Known:
-    """Look a server up in several files; those that do not exist are passed over."""
+    """Look a server up in several files; missing files are ignored."""
     name = entry_name(host, port)
     entries: list[KnownHost] = []
     portless: tuple[KnownHost, ...] = ()
@@ -213,7 +213,7 @@ def find(host: str, port: int, paths: Iterable[Path], files: FileCache[KnownHost
 def check(host: str, place: str, known: Known, key: HostKey, *, jump: bool) -> bool:
     """Whether the key that a server shows is known. ``place`` is the server's ``address:port``.
 
-    Raises ``HostKeyMismatch`` for a key that is revoked, or is another one than the one that is written down.
+    Raises ``HostKeyMismatch`` for a revoked key, or one that differs from the recorded key.
     """
     shown = f"{key.key_type} {key.fingerprint}"
     revoked = known.revoked(key.blob)
@@ -238,7 +238,7 @@ def check(host: str, place: str, known: Known, key: HostKey, *, jump: bool) -> b
 
 @contextmanager
 def locked(path: Path) -> Iterator[BinaryIO]:
-    """A file, opened to be read and appended to while nobody else of ours changes it; made with mode 0600 where it is
+    """A file, opened for reading and appending, and locked against other processes of ours; created with mode 0600 if
     missing. Raises ``OSError``."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     while True:
@@ -246,7 +246,7 @@ def locked(path: Path) -> Iterator[BinaryIO]:
         with os.fdopen(descriptor, "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             if not _is_still(path, file):
-                continue  # while we waited for the lock, a new file took this one's place
+                continue  # while we waited for the lock, the file was replaced
             yield file
             return
 
@@ -259,7 +259,7 @@ def _is_still(path: Path, file: BinaryIO) -> bool:
 
 
 def remember(path: Path, name: str, key_type: str, blob: bytes) -> None:
-    """Append a key to a file (made with mode 0600 where it is missing) unless another process just did.
+    """Append a key to a file (created with mode 0600 if missing) unless another process just did.
 
     Raises ``OSError``.
     """

@@ -1,4 +1,4 @@
-"""Host keys as values: read strictly from text, and made by us for a host that is about to be installed."""
+"""Host keys as values: parsed strictly from text, and generated for a host that is about to be installed."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from hostwright.common.secret import Secret
 
-#: What sshd signs with and paramiko can check: ssh-dss is gone from both.
+#: Key types that sshd uses and paramiko can verify: both have dropped ssh-dss.
 KEY_TYPES = ("ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa")
-LINE_CHARACTERS = 8192  #: of one key's line; RSA with 16384 bits, the most that sshd takes, needs 2,750
+LINE_CHARACTERS = 8192  #: of a key's line; an RSA key of 16384 bits, the most that sshd accepts, needs 2,750
 _CLOUD_INIT = ("-----BEGIN SSH HOST KEY KEYS-----", "-----END SSH HOST KEY KEYS-----")
 
 
@@ -22,7 +22,7 @@ def fingerprint(blob: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HostKey:
-    """A host's public key: its type (``ssh-ed25519``) and its bytes as they go over the wire."""
+    """A host's public key: its type (``ssh-ed25519``) and its bytes in the wire format."""
 
     key_type: str
     blob: bytes
@@ -42,7 +42,7 @@ class HostKey:
 
     @classmethod
     def parse(cls, text: str) -> HostKey:
-        """The key of one public key line; a comment may follow. Raises ``ValueError`` for anything else."""
+        """The key in a public key line; a comment may follow. Raises ``ValueError`` for anything else."""
         line = text.strip()
         if len(line) > LINE_CHARACTERS:
             raise ValueError(f"a public key's line has at most {LINE_CHARACTERS} characters, this line has {len(line)}")
@@ -55,11 +55,11 @@ class HostKey:
 
 
 def parse_many(text: str) -> tuple[HostKey, ...]:
-    """The keys of many lines, each once, in their order.
+    """The keys in many lines, each once, in their order.
 
-    A line is that of a ``.pub`` file, or has the host's names before the key, as in ``known_hosts`` and in what
-    ``ssh-keyscan`` prints. Empty lines, comments, and the lines that cloud-init puts around the keys on the console are
-    passed over. Raises ``ValueError`` with the line's number for anything else, ``@revoked`` lines too.
+    A line is that of a ``.pub`` file, or has the host's names before the key, as in ``known_hosts`` and in the output
+    of ``ssh-keyscan``. Empty lines, comments, and the lines that cloud-init prints around the keys on the console are
+    ignored. Raises ``ValueError`` with the line's number for anything else, including ``@revoked`` lines.
     """
     keys: dict[HostKey, None] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -76,13 +76,13 @@ def parse_many(text: str) -> tuple[HostKey, ...]:
 
 
 def _blob(key_type: str, encoded: str) -> bytes:
-    """The key's bytes, once it is sure that they are a key of that type."""
+    """The key's bytes, checked to be a key of that type."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
     try:
         blob = base64.b64decode(encoded, validate=True)
-        # An RSA key that is too short, or a point that is not on its curve, is no key either.
+        # An RSA key that is too short, or a point that is not on its curve, is invalid too.
         load_ssh_public_key(f"{key_type} {base64.b64encode(blob).decode()}".encode())
     except (binascii.Error, ValueError, UnsupportedAlgorithm) as error:
         raise ValueError(f"this is not a key of type {key_type}: {encoded[:40]!r}") from error

@@ -1,4 +1,4 @@
-"""The key that a server shows now: read over the same way as a session, and without logging in."""
+"""The key that a server shows now: read over the same route as a session, but without logging in."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from hostwright.transport.options import Options
 
 
 def scan_key(host: Target, options: Options) -> HostKey:
-    """The key that the host's server shows, and has proved to hold by a key exchange; nothing says that it is right.
+    """The key that the host's server shows, and has proved to hold by a key exchange; whether it is right is unknown.
 
-    Of several keys it is the one that a session would be shown: one of a kind that is known, where there is one.
-    Raises ``Unreachable`` (``HostKeyMismatch`` for the key of a jump host), at the latest when the connect timeout is
-    over.
+    If the server has several keys, this is the one that a session would see: one of a known type, if possible. Raises
+    ``Unreachable`` (``HostKeyMismatch`` for the key of a jump host), at the latest after the connect timeout.
     """
     opening = Opening(host, options)
     with opening.way() as (via, _):

@@ -1,6 +1,6 @@
-"""The content of a ``known_hosts`` file with one server's keys replaced: text in, text out, nothing is opened.
+"""The content of a ``known_hosts`` file with one server's keys replaced: text in, text out, no files are opened.
 
-Only the lines of exactly this server change. Whatever else is in the file stays as it is, byte for byte.
+Only the lines of exactly this server change. Everything else in the file stays as it is, byte for byte.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from hostwright.transport.identity.hostkeys import KnownHost, KnownHosts
 from hostwright.transport.identity.keys import HostKey
 
 _NAMES = re.compile(r"(\s*)(\S+)(.*)", re.DOTALL)
-_UNFIT = re.compile(r"[\s,*?!|#\"]|^@")  #: what would be more than one name, or none, in such a file
-_SALT_BYTES = 20  #: as ssh-keygen -H makes it
+_UNFIT = re.compile(r"[\s,*?!|#\"]|^@")  #: characters that would make several names, or none, in such a file
+_SALT_BYTES = 20  #: as in ssh-keygen -H
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What a file holds afterwards, and the lines that went out of it. ``in_the_way`` are lines for many hosts (a
-    pattern) whose key is none of the new ones: they cannot be changed for one host alone."""
+    """A file's new content, and the lines removed from it. ``in_the_way`` are lines for many hosts (a pattern) with a
+    different key: they cannot be changed for one host alone."""
 
     content: bytes
     gone: tuple[KnownHost, ...]
@@ -37,7 +37,7 @@ def fits(name: str) -> bool:
 
 
 def contradicting(path: Path, content: bytes, name: str, keys: Collection[HostKey]) -> tuple[KnownHost, ...]:
-    """The lines that give a server a key which is none of ``keys``. Marked lines (``@revoked``) give none."""
+    """The lines that give a server a key other than ``keys``. Marked lines (``@revoked``) do not count."""
     wanted = {key.blob for key in keys}
     entries = KnownHosts.parse(path, content).lookup(name)
     unmarked = {entry.number: entry for entry in entries if not entry.marker and entry.blob not in wanted}
@@ -45,7 +45,7 @@ def contradicting(path: Path, content: bytes, name: str, keys: Collection[HostKe
 
 
 def without(path: Path, content: bytes, name: str, keys: Collection[HostKey]) -> Edit:
-    """The file without the lines that give the server another key than one of ``keys``."""
+    """The file without the lines that give the server a key other than ``keys``."""
     gone: list[KnownHost] = []
     in_the_way: list[KnownHost] = []
     lines: list[bytes | None] = [*content.split(b"\n")]
@@ -61,9 +61,9 @@ def without(path: Path, content: bytes, name: str, keys: Collection[HostKey]) ->
 
 
 def _other_names(names: str, name: str) -> str:
-    """The names of a line without this one; empty where no host is left that the line could be for.
+    """The names of a line without this one; empty if the line is then for no host at all.
 
-    No name begins with one of ``|#@``, and at the beginning of a line they would give it another meaning.
+    No name begins with one of ``|#@``; at the beginning of a line they would give it another meaning.
     """
     if names.startswith("|"):
         return ""
@@ -72,21 +72,21 @@ def _other_names(names: str, name: str) -> str:
 
 
 def is_for(entry: KnownHost, name: str, names: str = "") -> bool:
-    """Whether a line is for a server; with ``names``, whether it would be if it had these names."""
+    """Whether a line is for a server; with ``names``, whether it would be with these names."""
     line = f"{names or entry.names} {entry.key_type} {entry.encoded}".encode()
     return any(KnownHosts.parse(entry.path, line).lookup(name))
 
 
 def _by_pattern(entry: KnownHost, name: str) -> bool:
-    """Whether a line is for the server even without its name: by a pattern beside it."""
+    """Whether a line is for the server even without its name, by a pattern beside it."""
     rest = _other_names(entry.names, name)
     return bool(rest) and is_for(entry, name, rest)
 
 
 def _for_others(line: bytes, name: str) -> bytes | None:
-    """A line for the other hosts that it names, and what follows the names as it was; ``None`` where there are none.
+    """The line reduced to the other hosts that it names, otherwise unchanged; ``None`` if there are none.
 
-    Bytes that are no UTF-8 stay what they are.
+    Bytes that are not UTF-8 are preserved.
     """
     text = line.decode("utf-8", errors="surrogateescape")
     match = _NAMES.fullmatch(text)
@@ -97,7 +97,7 @@ def _for_others(line: bytes, name: str) -> bytes | None:
 def having(path: Path, edit: Edit, name: str, keys: Sequence[HostKey]) -> bytes:
     """The content with a line for each key that the server does not have there yet.
 
-    The name is hashed where a line that went out had it hashed: somebody did not want it to be read.
+    The name is hashed if a removed line had it hashed: somebody did not want it to be readable.
     """
     known = {entry.blob for entry in KnownHosts.parse(path, edit.content).lookup(name) if not entry.marker}
     hide = any(entry.names.startswith("|") for entry in edit.gone)

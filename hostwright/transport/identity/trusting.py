@@ -1,8 +1,8 @@
-"""Writing down by intent which keys a host has: the old ones go out of the user's files, the new ones come in.
+"""Recording by intent which keys a host has: the old ones in the user's files are replaced by the new ones.
 
-Only the server's name as ``known_hosts`` files have it (``host``, or ``[host]:port``) is concerned: the name that a
-session is checked against. Other names of the same machine stay as they are, on the same line too. System-wide files
-are read and never written.
+Only the server's name in ``known_hosts`` form (``host``, or ``[host]:port``) is affected: the name that a session is
+checked against. Other names of the same machine stay as they are, even on the same line. System-wide files are read but
+never written.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from hostwright.transport.identity.hostkeys import KnownHost
 from hostwright.transport.identity.keys import HostKey
 from hostwright.transport.route import endpoint_of
 
-SYSTEM = Path("/etc/ssh")  #: what lies here is for all users of this machine
+SYSTEM = Path("/etc/ssh")  #: files here are for all users of this machine
 
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """What was written down for a host before, which keys are now, and the files that changed."""
+    """The keys recorded for a host before and now, and the files that changed."""
 
     host: str
     before: tuple[KnownHost, ...]
@@ -49,15 +49,14 @@ class _Server:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All files that count."""
+        """All relevant files."""
         return (*self.own, *self.system)
 
 
 def known(host: Target, options: Options) -> tuple[KnownHost, ...]:
-    """The lines that give the host a key, those for its name without the port too where there are no others.
+    """The lines that give the host a key; if there are none, those for its name without the port.
 
-    Raises ``Unreachable`` for a configuration that cannot be understood, and ``HostError`` for a file that cannot be
-    read.
+    Raises ``Unreachable`` for an invalid configuration, and ``HostError`` for a file that cannot be read.
     """
     server = _server(host, options)
     with _told(server.host):
@@ -66,7 +65,8 @@ def known(host: Target, options: Options) -> tuple[KnownHost, ...]:
 
 
 def refuse_revoked(host: Target, options: Options, keys: Sequence[HostKey]) -> None:
-    """Raise ``Refused`` when a line of any file revokes one of these keys for the host. Raises likewise."""
+    """Raise ``Refused`` if a line in any file revokes one of these keys for the host; otherwise raises like
+    ``known``."""
     server = _server(host, options)
     for path, content in _contents(server, server.files):
         known_hosts = hostkeys.KnownHosts.parse(path, content)
@@ -81,10 +81,10 @@ def refuse_revoked(host: Target, options: Options, keys: Sequence[HostKey]) -> N
 
 
 def replace(host: Target, options: Options, keys: Sequence[HostKey]) -> Replaced:
-    """Make ``keys`` the only ones that are written down for the host; with no keys, it is unknown afterwards.
+    """Make ``keys`` the only ones that are recorded for the host; without keys, the host becomes unknown.
 
-    Lines that have one of them already stay. Raises ``Refused``, before anything is written, where a file that is not
-    the user's own or a line for many hosts gives it another key, or where a key is revoked; ``HostError`` for a file
+    Lines that already have one of them stay. Raises ``Refused``, before anything is written, if a file that is not the
+    user's own or a line for many hosts gives the host another key, or if a key is revoked; ``HostError`` for a file
     that cannot be read or written.
     """
     server = _server(host, options)
@@ -94,7 +94,7 @@ def replace(host: Target, options: Options, keys: Sequence[HostKey]) -> Replaced
     _refuse_what_would_stay(server, keys, () if keys else before)
     with _told(server.host):
         first, *others = server.own
-        # The new key comes last: a crash before it leaves the host unknown.
+        # The new key is written last: a crash before that leaves the host unknown.
         changed = [path for path in others if path.exists() and _rewrite(server, path, keys, add=False)]
         if (keys or first.exists()) and _rewrite(server, first, keys, add=True):
             changed.insert(0, first)
@@ -114,7 +114,7 @@ def _server(host: Target, options: Options) -> _Server:
 
 
 def _refuse_what_cannot_be_written(server: _Server) -> None:
-    """Raise unless there are files of the user's own, and all of them are ordinary ones (``/dev/null`` is none)."""
+    """Raise unless the user has files of their own, and all of them are regular files (unlike ``/dev/null``)."""
     hint = "(hostwright_known_hosts in the inventory, or UserKnownHostsFile in ssh_config)"
     if not server.own:
         paths = ", ".join(map(str, server.files)) or "none"
@@ -125,8 +125,8 @@ def _refuse_what_cannot_be_written(server: _Server) -> None:
 
 
 def _refuse_what_would_stay(server: _Server, keys: Sequence[HostKey], portless: Sequence[KnownHost]) -> None:
-    """Raise for the first line that would go on giving the host another key. Of the lines in ``portless``, those for
-    its name without the port count as well."""
+    """Raise for the first line that would still give the host another key. Lines in ``portless``, which name it without
+    the port, count as well."""
     for path, content in _contents(server, server.own):
         _edit(server, path, content, keys)
     for path, content in _contents(server, server.system):
@@ -157,7 +157,7 @@ def _edit(server: _Server, path: Path, content: bytes, keys: Sequence[HostKey]) 
 
 
 def _rewrite(server: _Server, path: Path, keys: Sequence[HostKey], *, add: bool) -> bool:
-    """Put the file's new content in its place; whether it differed. What is written by others meanwhile is not lost."""
+    """Replace the file's content; return whether it differed. Concurrent writes by others are not lost."""
     real = path.resolve()
     while True:
         with hostkeys.locked(real) as file:
@@ -171,8 +171,8 @@ def _rewrite(server: _Server, path: Path, keys: Sequence[HostKey], *, add: bool)
 
 
 def _put(path: Path, content: bytes, seen: os.stat_result) -> bool:
-    """Write beside and rename, with the mode and owner of the old file; not if that changed since it was read: ssh and
-    ssh-keygen write without asking for a lock. Never in the place of anything but an ordinary file."""
+    """Write a new file beside the old one and rename it, with the old one's mode and owner; but not if the old one
+    changed since it was read, because ssh and ssh-keygen write without a lock. Only regular files are replaced."""
     if not stat.S_ISREG(seen.st_mode):
         raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
     descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
@@ -199,7 +199,7 @@ def _put(path: Path, content: bytes, seen: os.stat_result) -> bool:
 
 
 def _of_the_system(path: Path) -> bool:
-    """Whether a file is not this user's to change: it lies with the system's, or belongs to somebody else."""
+    """Whether this user may not change a file: it is one of the system's, or belongs to somebody else."""
     real = path.resolve()
     if real.is_relative_to(SYSTEM):
         return True
@@ -207,7 +207,7 @@ def _of_the_system(path: Path) -> bool:
 
 
 def _contents(server: _Server, paths: Sequence[Path]) -> Iterator[tuple[Path, bytes]]:
-    """The files that there are, each with its content."""
+    """The existing files, each with its content."""
     for path in paths:
         with _told(server.host):
             try:
@@ -219,7 +219,7 @@ def _contents(server: _Server, paths: Sequence[Path]) -> Iterator[tuple[Path, by
 
 @contextmanager
 def _told(host: str) -> Iterator[None]:
-    """What goes wrong with a file becomes a sentence."""
+    """Turn errors of files into sentences."""
     try:
         yield
     except OSError as error:

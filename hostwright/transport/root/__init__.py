@@ -1,1 +1,1 @@
-"""Being root on a host: programs over standard input, and the root shell."""
+"""Root on a host: programs over standard input, and the root shell."""

@@ -1,4 +1,4 @@
-"""Becoming root: programs that travel over standard input, with sudo where the login user is not root.
+"""Becoming root: programs sent over standard input, with sudo if the login user is not root.
 
 A password is never in an argument, in the environment, in a file or in a log: the shell's builtin ``printf`` writes it
 into sudo's standard input. (A here-document would do too, but bash may write those to a file.)
@@ -13,14 +13,14 @@ from hostwright.common.errors import BecomeError, InputError
 from hostwright.common.quoting import sh, sh_file
 from hostwright.common.secret import Secret
 
-BECOME_FAILED_STATUS = 77  #: exit status of a wrapped program whose root part did not begin
+BECOME_FAILED_STATUS = 77  #: exit status of a wrapped program whose root part did not start
 _ANSWER_BYTES = 300  #: of sudo's own message, shown to the operator
 _ENVIRONMENT = (
     "LC_ALL=C; PATH=${PATH:-/bin}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; export LC_ALL PATH\n"
 )
 
-#: sudo asks for no password where a rule says NOPASSWD; the line with the password is then still there, and must not be
-#: run as a command. So the root side drops lines up to this one. It reads by the byte, as POSIX demands of ``read``.
+#: Under a NOPASSWD rule, sudo does not read the password; its line is then still in the input, and must not be run as a
+#: command. So the root side drops lines up to this one. It reads byte by byte, as POSIX demands of ``read``.
 _BEGIN = "hostwright-begin"
 _DROP = f"while IFS= read -r l; do case $l in {_BEGIN}) break;; esac; done; "
 
@@ -54,9 +54,9 @@ class _Answered(Protocol):
 def wrap(user_program: str, root_program: str, *, password: Secret | None) -> bytes:
     """One program text for the standard input of ``/bin/sh``: the first part as the login user, the second as root.
 
-    Both are POSIX sh and get an empty standard input. The exit status is the root part's (the user part's where there
-    is none), or ``BECOME_FAILED_STATUS``: give the output to ``check_become``. Raises ``InputError`` for a password
-    that no line can hold.
+    Both are POSIX sh and get an empty standard input. The exit status is the root part's (the user part's if there is
+    no root part), or ``BECOME_FAILED_STATUS``: pass the output to ``check_become``. Raises ``InputError`` for a
+    password that does not fit on one line.
     """
     text = _ENVIRONMENT + f"(\n:\n{user_program}\n) </dev/null\n"
     if root_program:
@@ -72,7 +72,7 @@ def wrap(user_program: str, root_program: str, *, password: Secret | None) -> by
 
 
 def check_become(host: str, output: _Answered) -> None:
-    """Raise ``BecomeError`` when the root part of a wrapped program did not begin."""
+    """Raise ``BecomeError`` if the root part of a wrapped program did not start."""
     if output.status != BECOME_FAILED_STATUS:
         return
     match = re.search(rb"^hostwright-become (.*)$", output.stderr, re.MULTILINE)
@@ -87,10 +87,10 @@ def check_become(host: str, output: _Answered) -> None:
 
 
 def root_command(script: str, *arguments: object, password: Secret | None) -> tuple[str, bytes]:
-    """A command that runs ``script`` as root with ``arguments`` as ``$1``…, and the bytes that must open its standard
-    input; the script reads what follows them. For streams: ``wrap`` takes the standard input for itself.
+    """A command that runs ``script`` as root with ``arguments`` as ``$1``…, and the bytes that must begin its standard
+    input; the script reads what follows them. For streams: ``wrap`` needs the standard input for itself.
 
-    Whether sudo lets us is ``wrap``'s to find out, before: sudo would take data for more attempts at a password.
+    Use ``wrap`` first to find out whether sudo lets us: sudo would take data for more attempts at a password.
     """
     sudo = "sudo -n" if password is None else "sudo -k -S -p ''"
     become = f'if [ "$(id -u)" = 0 ]; then exec /bin/sh -c "$@"; else exec {sudo} /bin/sh -c "$@"; fi'

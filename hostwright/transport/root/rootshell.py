@@ -1,7 +1,7 @@
-"""Root on one host as one value: an open session, with what lets its login user become root there.
+"""Root on one host as a value: an open session, with what its login user needs to become root.
 
-Every program that runs as root on a host goes through here. So each gets the two checks that its exit status needs:
-that its root part began (sudo said yes), and that it ended by itself (the host still lives).
+Every program that runs as root on a host goes through here, and gets the two checks that its exit status needs:
+that its root part started (sudo allowed it), and that it ended by itself (the host is still up).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from hostwright.transport import Output, Readable, Session
 
 _KILLED = (129, 137, 143)  #: exit statuses after SIGHUP, SIGKILL, SIGTERM
-_LINES = 15  #: of what a failed script printed last on standard error, kept
+_LINES = 15  #: kept of the end of a failed script's standard error
 _LINE_CHARACTERS = 300  #: of each of these lines
 
 
 class ProgramLimits(TypedDict, total=False):
-    """What bounds a program beside its time, and who hears its output: see ``Session.run``."""
+    """A program's limits besides its time, and who receives its output: see ``Session.run``."""
 
     idle_s: float | None
     cap_bytes: int
@@ -41,7 +41,7 @@ class RootShell:
     __slots__ = ("_password", "session")
 
     def __init__(self, session: Session, password: Secret | None = None):
-        self.session = session  #: for what the login user may do as well
+        self.session = session  #: for commands that the login user may run too
         self._password = password
 
     @property
@@ -52,8 +52,8 @@ class RootShell:
     def run(self, script: str, *, timeout_s: float, failure: str, **limits: Unpack[ProgramLimits]) -> Output:
         """Run a POSIX sh program that has to succeed, for at most ``timeout_s`` seconds.
 
-        ``failure`` begins the sentence of the error when it does not ("its lock cannot be changed"); the last line of
-        standard error ends it. ``limits`` are those of ``Session.run``. Raises ``ScriptFailed`` for an exit status
+        If it fails, the error's sentence begins with ``failure`` ("its lock cannot be changed") and ends with the last
+        line of standard error. ``limits`` are those of ``Session.run``. Raises ``ScriptFailed`` for an exit status
         other than 0, and what ``attempt`` raises.
 
         >>> shell.run("echo 3.5", timeout_s=10, failure="its load cannot be read").stdout
@@ -68,11 +68,11 @@ class RootShell:
         return output
 
     def attempt(self, script: str, *, timeout_s: float, as_user: str = "", **limits: Unpack[ProgramLimits]) -> Output:
-        """Run a program whose exit status the caller judges; the program ``as_user`` runs before it as the login user.
+        """Run a program whose exit status the caller judges; ``as_user`` is run before it as the login user.
 
         Both get an empty standard input. ``timeout_s`` bounds both together, in seconds. The status is that of the root
-        part; with an empty ``script``, that of the user's. Raises ``BecomeError`` when the login user cannot become
-        root, and ``Unreachable`` when the time is over, the connection is lost or the program was killed.
+        part; with an empty ``script``, that of the user part. Raises ``BecomeError`` if the login user cannot become
+        root, and ``Unreachable`` on a timeout, a lost connection, or if the program was killed.
 
         >>> shell.attempt("test -e /no/such/file", timeout_s=10).status
         1
@@ -83,10 +83,10 @@ class RootShell:
     def stream(
         self, script: str, *arguments: object, stdin: Readable, timeout_s: float, **limits: Unpack[ProgramLimits]
     ) -> Output:
-        """Run a program of one line that reads ``stdin``, with ``arguments`` as ``$1``…; the caller judges its status.
+        """Run a one-line program that reads ``stdin``, with ``arguments`` as ``$1``…; the caller judges its status.
 
-        Call ``run`` or ``attempt`` once before, so that a refusal of sudo is known: sudo would take the data for more
-        attempts at a password. Raises ``Unreachable`` as ``attempt`` does.
+        Call ``run`` or ``attempt`` first, to find out whether sudo refuses: sudo would take the data for more attempts
+        at a password. Raises ``Unreachable`` like ``attempt``.
 
         >>> shell.stream('head -c "$1"', 5, stdin=io.BytesIO(b"0123456789"), timeout_s=10).stdout
         b'01234'
@@ -96,7 +96,7 @@ class RootShell:
         return self._checked(self.session.run(command, stdin=opened, timeout_s=timeout_s, **limits))
 
     def failed(self, failure: str, output: Output) -> ScriptFailed:
-        """The error for a program whose exit status says that it failed: ``failure``, then its last error line."""
+        """The error for a program that failed by its exit status: ``failure``, then its last error line."""
         lines = [
             "".join(char for char in line if char.isprintable()).strip()[:_LINE_CHARACTERS]
             for line in output.stderr.decode("utf-8", errors="replace").splitlines()
@@ -104,9 +104,9 @@ class RootShell:
         return ScriptFailed(self.host, failure, output.status, tuple(line for line in lines if line)[-_LINES:])
 
     def _checked(self, output: Output) -> Output:
-        """``output``, unless its status says nothing of the program itself.
+        """``output``, unless its status says nothing about the program itself.
 
-        Programs are killed when a host goes down, before the connection itself is lost: that is not their own failure.
+        When a host goes down, programs are killed before the connection is lost: that is not their own failure.
         """
         by_signal = output.status == UNKNOWN_STATUS and not output.truncated
         if by_signal or output.status in _KILLED:
@@ -129,7 +129,7 @@ class RootShell:
 
 
 class _Opened:
-    """A stream with something before it: what makes the program root, and only then what the program reads."""
+    """A stream with a preamble: first what makes the program root, then what the program reads."""
 
     def __init__(self, opening: bytes, rest: Readable):
         self._opening = opening

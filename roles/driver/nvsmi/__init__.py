@@ -1,1 +1,1 @@
-"""What nvidia-smi says of a host's cards, whatever driver generation wrote it."""
+"""nvidia-smi's report on a host's cards, for all driver generations."""

@@ -1,7 +1,7 @@
-"""Single values of nvidia-smi's XML: what cannot be read, or is out of any range, is not known.
+"""Single values of nvidia-smi's XML: a value that cannot be read, or is out of range, counts as unknown.
 
-nvidia-smi prints the name of NVML's error in the place of a value that it could not get, in brackets or without
-(``N/A``, ``[N/A]``, ``Unknown Error``, ``GPU is lost``): such words are no value.
+In place of a value that it could not get, nvidia-smi prints the name of NVML's error, with or without brackets
+(``N/A``, ``[N/A]``, ``Unknown Error``, ``GPU is lost``): such words are not values.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-MAX_CHARACTERS = 200  #: of one string; the longest that are real are command lines in process names
-MAX_COUNT = 2**63 - 1  #: NVML's "no value" is 2**64 - 1, which is no count
-MAX_SMALL_COUNT = 2**31 - 1  #: of what NVML counts in 32 bits: pages, rows, replays
+MAX_CHARACTERS = 200  #: of a string; the longest real ones are command lines in process names
+MAX_COUNT = 2**63 - 1  #: NVML's "no value" is 2**64 - 1, which is not a count
+MAX_SMALL_COUNT = 2**31 - 1  #: for what NVML counts in 32 bits: pages, rows, replays
 
 LOST, NEEDS_RESET, UNKNOWN_ERROR = "GPU is lost", "GPU requires reset", "Unknown Error"
 
-#: words in the place of a value, in lower case: those of ``nvmlErrorString`` and nvidia-smi's own
+#: words in place of a value, in lower case: those of ``nvmlErrorString`` and nvidia-smi's own
 NO_VALUES = frozenset({
     "", "n/a", "none", "unknown", "err!", "not supported", "not found", "not available", "no data", "timeout",
     "uninitialized", "invalid argument", "insufficient permissions", "insufficient size", "insufficient memory",
@@ -37,20 +37,20 @@ _BUS = re.compile(r"([0-9a-fA-F]{4,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})\.([0-7]
 
 
 def line(element: Element | None, path: str = "") -> str:
-    """The text of an element, or of one below it, on one line, cut to ``MAX_CHARACTERS``."""
+    """The text of an element, or of an element below it, on one line, cut to ``MAX_CHARACTERS``."""
     child = element.find(path) if element is not None and path else element
     text = child.text if child is not None else None
     return " ".join((text or "")[: 10 * MAX_CHARACTERS].split())[:MAX_CHARACTERS].strip()
 
 
 def raw(element: Element | None, path: str = "") -> str:
-    """Likewise, without brackets around it."""
+    """The same, without brackets around it."""
     words = line(element, path)
     return words[1:-1].strip() if words.startswith("[") and words.endswith("]") else words
 
 
 def said(element: Element | None, path: str = "") -> str:
-    """Likewise, and empty where words stand in the place of a value."""
+    """The same, but empty if there are words in place of a value."""
     words = raw(element, path)
     return "" if words.lower() in NO_VALUES else words
 
@@ -95,7 +95,7 @@ def lanes(element: Element | None, path: str = "") -> int | None:
 
 
 def bus_address(*texts: str) -> str:
-    """The first text that is a PCI address, ``00000000:3B:00.0``, as Linux writes it: ``0000:3b:00.0``. Else empty."""
+    """The first text that is a PCI address, ``00000000:3B:00.0``, in Linux's form: ``0000:3b:00.0``; else empty."""
     for text in texts:
         match = _BUS.fullmatch(text)
         if match:
@@ -104,7 +104,7 @@ def bus_address(*texts: str) -> str:
 
 
 def total(*parts: int | None) -> int | None:
-    """The sum of those that are known, ``None`` where none is."""
+    """The sum of the known counts, ``None`` if all are unknown."""
     known = [part for part in parts if part is not None]
     return sum(known) if known else None
 

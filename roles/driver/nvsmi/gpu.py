@@ -1,13 +1,13 @@
-"""One ``<gpu>`` of nvidia-smi's XML as a ``Gpu``, whatever driver generation wrote it.
+"""A ``<gpu>`` element of nvidia-smi's XML as a ``Gpu``, for all driver generations.
 
-Elements changed their names and places over the years; each reader tries them from the newest to the oldest:
+Elements have changed their names and places over the years; each reader tries them from the newest to the oldest:
 
 - R535 renamed ``clocks_throttle_reasons`` to ``clocks_event_reasons`` and ``power_readings`` to
   ``gpu_power_readings``;
-- ECC errors are counted by ``single_bit`` and ``double_bit`` before Turing, by ``sram_…`` and ``dram_…`` since, and
-  newer drivers tell parity from SEC-DED errors of the SRAM of Ampere and newer;
-- cards before Ampere retire pages, cards since remap rows;
-- cards since Ada tell temperature thresholds as distances from a limit (T.Limit), no longer as temperatures.
+- ECC errors are counted by ``single_bit`` and ``double_bit`` before Turing, by ``sram_…`` and ``dram_…`` since Turing,
+  and newer drivers distinguish parity and SEC-DED errors of the SRAM of Ampere and newer;
+- cards before Ampere retire pages, later cards remap rows;
+- cards since Ada give temperature thresholds as distances from a limit (T.Limit), no longer as temperatures.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from hostwright.standard.roles.driver.nvsmi.fields import (
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-MAX_PROCESSES = 1024  #: of one card
+MAX_PROCESSES = 1024  #: of a card
 _REASON = re.compile(r"clocks_(?:event|throttle)_reason_([a-z0-9_]{1,64})")
 _CACHES = ("register_file", "l1_cache", "l2_cache", "texture_memory", "texture_shm", "cbu")
 _NAMELESS = frozenset({"N/A", "[N/A]", "[Not Found]", "[Insufficient Permissions]", "[Unknown Error]"})
@@ -47,7 +47,7 @@ _RETIRED = "retired_pages/%s/retired_count"
 
 
 def read_gpu(index: int, gpu: Element) -> Gpu:
-    """The card in this element, which is the ``index``-th of the report. Never raises."""
+    """The card in this element, the ``index``-th of the report. Never raises."""
     now, slowdown, maximum, margin = _temperatures(gpu.find("temperature"))
     mig = yes(gpu, "mig_mode/current_mig")
     return Gpu(
@@ -108,7 +108,7 @@ def _ecc(counts: Element | None) -> EccCounts:
 
 
 def _sram_uncorrectable(counts: Element) -> int | None:
-    """One number, or its two kinds, of the SRAM's errors."""
+    """The SRAM's uncorrectable errors: a single number, or the sum of the two kinds."""
     parts = total(count(counts, "sram_uncorrectable_parity"), count(counts, "sram_uncorrectable_secded"))
     return count(counts, "sram_uncorrectable") if parts is None else parts
 
@@ -136,8 +136,8 @@ def _ecc_by_bits(single: Element | None, double: Element | None) -> EccCounts:
 def _temperatures(part: Element | None) -> tuple[int | None, int | None, int | None, int | None]:
     """Now, slowdown and shutdown thresholds, and the distance from the limit.
 
-    Where only T.Limit distances are told, thresholds are ``now + (distance now − distance there)``: the distance now
-    is of the hottest sensor, so they may be off by a degree or two.
+    If only T.Limit distances are given, thresholds are ``now + (distance now − distance there)``: the distance now is
+    that of the hottest sensor, so they may be off by a degree or two.
     """
     now, margin = degrees(part, "gpu_temp"), degrees(part, "gpu_temp_tlimit")
 
@@ -194,7 +194,7 @@ def _processes(gpu: Element) -> Iterator[GpuProcess]:
 
 
 def _fault(gpu: Element) -> str:
-    """What the driver says instead of values. Names of processes are anyone's words and do not count."""
+    """What the driver says instead of values. Process names do not count: they can be anything."""
     parts = (part for part in gpu if part.tag not in ("processes", "accounted_processes"))
     words = {raw(element).lower() for part in parts for element in part.iter()}
     for fault in (LOST, NEEDS_RESET):

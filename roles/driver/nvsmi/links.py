@@ -1,8 +1,8 @@
-"""NVLinks, from what ``nvidia-smi nvlink --status`` prints.
+"""NVLinks, from the output of ``nvidia-smi nvlink --status``.
 
-A line for the card, ``GPU 0: Tesla V100-SXM2-32GB (UUID: GPU-…)``, and one for each of its links,
-``Link 0: 25.781 GB/s`` or ``Link 3: <inactive>``. Old versions leave the UUID out. Cards without NVLink, and those of
-which no link is up ("all links are inActive"), may have no lines for links: of them nothing is known.
+It has a line for the card, ``GPU 0: Tesla V100-SXM2-32GB (UUID: GPU-…)``, and one for each of its links,
+``Link 0: 25.781 GB/s`` or ``Link 3: <inactive>``. Old versions leave out the UUID. Cards without NVLink, and those
+without an active link ("all links are inActive"), may have no lines for links: nothing is known about theirs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from hostwright.audit.hardware.gpu import Gpu, GpuLink
 
-MAX_LINKS = 64  #: of one card; Blackwell has 18
+MAX_LINKS = 64  #: of a card; Blackwell has 18
 _MAX_LINES = 16_384  #: 64 cards with all their links and as many lines of other kinds
 _CARD = re.compile(r"GPU ([0-9]{1,3}):(.*)")
 _UUID = re.compile(r"\(UUID: (GPU-[0-9A-Za-z-]{1,64})\)")
@@ -21,7 +21,7 @@ _LINK = re.compile(r"Link ([0-9]{1,2}): *(?:([0-9]{1,6}(?:\.[0-9]{1,6})?) ?[GM]B
 
 
 def with_links(gpus: Sequence[Gpu], status: str) -> tuple[Gpu, ...]:
-    """The cards with the links that ``status`` tells of: found by UUID, or by index where it names none."""
+    """The cards with their links from ``status``: found by UUID, or by index if there is none."""
     links = _read(status)
     return tuple(replace(gpu, links=links.get(gpu.uuid) or links.get(str(gpu.index), ())) for gpu in gpus)
 

@@ -1,4 +1,4 @@
-"""nvidia-smi's report, whatever driver generation wrote it."""
+"""nvidia-smi's report, for all driver generations."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from hostwright.standard.roles.driver.nvsmi.links import with_links
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-MAX_GPUS = 64  #: of one host; 16 is the most that are built
-MAX_REPORT_BYTES = 4 * 1024 * 1024  #: a card takes some 15 KB without its clocks
+MAX_GPUS = 64  #: of a host; real ones have at most 16
+MAX_REPORT_BYTES = 4 * 1024 * 1024  #: a card takes about 15 KB without its clocks
 _MAX_NOTICES = 8
 
-#: A complete report counts, whatever the status with which nvidia-smi ended (14: the infoROM of one card is corrupted);
-#: that status is then a line after it. The clocks that a card could run at are most of the text and left out.
+#: A complete report counts, whatever nvidia-smi's exit status (14: the infoROM of a card is corrupted); that status is
+#: then a line after it. The supported clocks make up most of the text and are left out.
 NVIDIA_SMI = Probe(
     """\
 command -v nvidia-smi >/dev/null 2>&1 || exit 127
@@ -41,7 +41,7 @@ NVLINKS = Probe("command -v nvidia-smi >/dev/null 2>&1 || exit 127; timeout -k 5
 _ROOT = "nvidia_smi_log"
 _BEGIN = re.compile(rf"<\?xml\b|<!DOCTYPE\b|<{_ROOT}\b")
 _END = f"</{_ROOT}>"
-#: characters that no XML may hold; the bytes of a process's name are whatever the process wrote there
+#: characters that XML must not contain; the bytes of a process's name are whatever the process wrote there
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _PROCESS_NAME = re.compile(r"^([ \t]*<process_name>)(.*)(</process_name>[ \t\r]*)$", re.MULTILINE)
 _BARE_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")
@@ -49,17 +49,17 @@ _BARE_AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")
 
 @dataclass(frozen=True, slots=True)
 class GpuReport:
-    """What nvidia-smi says of a host: the driver's version and its cards."""
+    """nvidia-smi's report on a host: the driver's version and the cards."""
 
     driver: str = ""
-    cuda: str = ""  #: the newest CUDA that the driver knows, which is not the toolkit's version
+    cuda: str = ""  #: the newest CUDA that the driver supports, which is not the toolkit's version
     gpus: tuple[Gpu, ...] = ()
-    attached: int | None = None  #: cards that the driver holds, which may be more than it describes
+    attached: int | None = None  #: number of cards that the driver holds, which may be more than it describes
     notices: tuple[str, ...] = ()  #: lines around the report, such as ``WARNING: infoROM is corrupted at gpu …``
 
 
 def read_report(xml: str, links: str = "") -> GpuReport:
-    """The report in nvidia-smi's XML and its NVLink status. Raises ``ValueError`` when it is not such a report."""
+    """The report in nvidia-smi's XML and its NVLink status. Raises ``ValueError`` if it is not such a report."""
     root, notices = _open(xml)
     gpus = [read_gpu(index, gpu) for index, gpu in enumerate(root.findall("gpu")[:MAX_GPUS])]
     return GpuReport(
@@ -85,13 +85,13 @@ def _open(text: str) -> tuple[Element, tuple[str, ...]]:
     end += len(_END)
     around = (text[: begin.start()] + "\n" + text[end:]).replace("\ufeff", "").splitlines()
     notices = [" ".join(line[: 10 * MAX_CHARACTERS].split())[:MAX_CHARACTERS] for line in around if line.strip()]
-    if any(line.startswith("<") for line in notices):  # so the root is the one that ends last
+    if any(line.startswith("<") for line in notices):  # so the root is the element that ends last
         raise ValueError("it stands within other XML")
     return _parsed(text[begin.start() : end]), tuple(notices[:_MAX_NOTICES])
 
 
 def _parsed(xml: str) -> Element:
-    """The root. The DTD that the document type names is never fetched; one that declares entities is refused."""
+    """The root element. The document type's DTD is never fetched; a document type that declares entities is refused."""
     sound = _PROCESS_NAME.sub(_escaped, _NO_XML.sub("\ufffd", xml))
     try:
         return fromstring(sound, forbid_dtd=False, forbid_entities=True, forbid_external=True)
@@ -102,7 +102,7 @@ def _parsed(xml: str) -> Element:
 
 
 def _escaped(line: re.Match[str]) -> str:
-    """A process may be called anything, and nvidia-smi was seen to print it unescaped (cwltool pull request 1910)."""
+    """Escape process names, which may be anything: nvidia-smi may print them unescaped (cwltool pull request 1910)."""
     name = _BARE_AMPERSAND.sub("&amp;", line[2]).replace("<", "&lt;").replace(">", "&gt;")
     return line[1] + name + line[3]
 

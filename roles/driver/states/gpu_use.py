@@ -1,4 +1,4 @@
-"""What may forbid disturbing a host: Secure Boot, a display, processes and containers on the GPU; and its cards."""
+"""Reasons not to disturb a host: Secure Boot, a display, processes and containers on the GPU; and its cards."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hostwright.standard.roles.container.engine import DeviceLinks
 
 NVIDIA = 0x10DE  #: the vendor on the PCI bus
 
-#: ``off``, ``enrolled`` (on, and a key with which dkms signs is known to the firmware) or ``on``. The variable's fifth
-#: byte is its value, after four of attributes. MOK.der is Ubuntu's key, mok.pub that of dkms 3.
+#: ``off``, ``enrolled`` (on, and the firmware knows dkms's signing key) or ``on``. The variable's fifth byte is its
+#: value, after four bytes of attributes. MOK.der is Ubuntu's key, mok.pub that of dkms 3.
 SECURE_BOOT = Probe(
     "f=/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c\n"
     'if [ "$(od -An -tu1 -j4 -N1 "$f" | tr -d " ")" != 1 ]; then echo off; exit 0; fi\n'
@@ -23,7 +23,7 @@ SECURE_BOOT = Probe(
     root=True,
 )
 
-#: A display manager's unit, and X servers whose lock names a live process: what nvidia-installer looks for as well.
+#: A display manager's unit, and X servers whose lock names a live process: nvidia-installer looks for the same.
 DISPLAY = Probe(
     "systemctl -q is-active display-manager && systemctl show -p Id --value display-manager\n"
     "for l in /tmp/.X*-lock; do\n"
@@ -46,24 +46,24 @@ GPU_CONTAINERS = Probe(
     cap_bytes=512 * 1024,  # 60,000 processes in containers
 )
 
-#: Who uses the GPU: what a change that disturbs running work must know.
+#: Who uses the GPU, for changes that disturb running work.
 BUSY_PROBES = (HOLDERS, GPU_CONTAINERS)
 
-#: Services that hold the device files and are stopped for the replacement; the kernel cuts names at 15 characters.
+#: Services that hold the device files and are stopped for a replacement; the kernel truncates names to 15 characters.
 OUR_SERVICES = ("nvidia-persiste", "nv-fabricmanage", "nv-hostengine")
 
 _CONTAINER = re.compile(r"(?P<first>\d+) (?P<id>[0-9a-f]{12}|-) (?P<all>\d+(?:,\d+)*) (?P<name>.*)", re.ASCII)
 
 
 def display(facts: Facts) -> str:
-    """What shows a screen on the host, or nothing."""
+    """The display manager or X server on the host; empty if there is none."""
     return ", ".join(facts[DISPLAY].strip().splitlines())
 
 
 def users(facts: Facts) -> tuple[str, ...]:
-    """Who uses a GPU, in the words of a sentence: ``python3 (4711)``, ``container 3f2a1b2c3d4e (pid 812)``.
+    """Who uses a GPU, as words for a sentence: ``python3 (4711)``, ``container 3f2a1b2c3d4e (pid 812)``.
 
-    The services that can be stopped are left out. A process in a container is named by its container.
+    Services that can be stopped are left out. A process in a container is named by its container.
     """
     rows = (line.partition(" ") for line in facts[HOLDERS].text.splitlines())
     containers = [match for line in facts[GPU_CONTAINERS].text.splitlines() if (match := _CONTAINER.fullmatch(line))]
@@ -79,7 +79,7 @@ def _container(match: re.Match[str]) -> str:
 
 
 def unsigned_refused(facts: Facts) -> str:
-    """Why no module of ours would load, as the operator's sentence; empty when one would."""
+    """Why no module of ours would load, as a sentence for the operator; empty if one would."""
     if facts[SECURE_BOOT].strip() != "on":
         return ""
     return (
@@ -101,7 +101,7 @@ def nvswitches(facts: Facts) -> int:
 
 @dataclass(frozen=True, slots=True)
 class GpuPresent:
-    """An NVIDIA card on the PCI bus, without which nothing of this stack makes sense."""
+    """An NVIDIA card on the PCI bus; without it, this stack makes no sense."""
 
     def probes(self) -> tuple[Probe, ...]:
         return (PCI,)
@@ -121,24 +121,24 @@ class GpuPresent:
 
 @dataclass(frozen=True, slots=True)
 class HasNvSwitch:
-    """The condition that the GPUs are joined by NVSwitches (HGX and DGX boards), which Fabric Manager must set up."""
+    """The condition that NVSwitches connect the GPUs (HGX and DGX boards), which Fabric Manager must set up."""
 
     def probes(self) -> tuple[Probe, ...]:
         return (PCI,)
 
     def holds(self, facts: Facts) -> bool:
-        """Whether there is one."""
+        """Whether the host has an NVSwitch."""
         return nvswitches(facts) > 0
 
 
 @dataclass(frozen=True, slots=True)
 class ReloadTakesGpus:
-    """The condition that a reload of systemd, which each ``systemctl enable`` is too, takes the GPUs from a container
-    that runs: there is one, and links in ``/dev/char`` are missing (``DeviceLinks``)."""
+    """The condition that a reload of systemd, which ``systemctl enable`` includes, takes the GPUs from a running
+    container: such a container exists, and links in ``/dev/char`` are missing (``DeviceLinks``)."""
 
     def probes(self) -> tuple[Probe, ...]:
         return (GPU_CONTAINERS, *DeviceLinks().probes())
 
     def holds(self, facts: Facts) -> bool:
-        """Whether there is such a container."""
+        """Whether that is the case."""
         return bool(facts[GPU_CONTAINERS].strip()) and DeviceLinks().plan(facts) is not None

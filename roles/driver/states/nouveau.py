@@ -1,4 +1,4 @@
-"""Open drivers of NVIDIA cards, which keep a card from the driver until a reboot."""
+"""Open drivers of NVIDIA cards, which withhold a card from the driver until a reboot."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hostwright.plan.model import Facts, Probe, Reboot, Resource
 from hostwright.resources.system.kernel import KERNEL_GONE
 
-#: NVIDIA devices that an open driver has taken, ``0000:3b:00.0 nouveau`` a line; nova is nouveau's successor.
+#: NVIDIA devices bound to an open driver, in lines ``0000:3b:00.0 nouveau``; nova is nouveau's successor.
 NOUVEAU = Probe(
     'for d in /sys/bus/pci/devices/*; do read -r v <"$d/vendor" || continue; [ "$v" = 0x10de ] || continue; '
     'n=$(readlink "$d/driver") || continue; case ${n##*/} in nouveau|nova*) echo "${d##*/} ${n##*/}";; esac; '
@@ -16,7 +16,7 @@ NOUVEAU = Probe(
 
 
 def boots_first(facts: Facts) -> bool:
-    """Whether no module of ours can be built or loaded before a reboot: nouveau has a card, or the kernel is gone.
+    """Whether our module cannot be built or loaded before a reboot: nouveau has a card, or the kernel is gone.
 
     Reads ``NOUVEAU`` and ``KERNEL_GONE``.
     """
@@ -25,7 +25,7 @@ def boots_first(facts: Facts) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NouveauGone:
-    """No open driver has an NVIDIA card. It gives one back only at a reboot with its name on the blacklist."""
+    """No open driver has an NVIDIA card. A blacklisted driver releases its card only at a reboot."""
 
     def probes(self) -> tuple[Probe, ...]:
         return (NOUVEAU,)

@@ -1,4 +1,4 @@
-"""Other drivers, those of a distribution and nouveau: away from a host that has this role, and let be on others."""
+"""Other drivers (a distribution's, nouveau): removed from a host that has this role, left alone on others."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ DRIVER_LOADED = Probe("test -d /sys/module/nvidia")
 
 
 def no_other_driver(host: Wanted) -> Iterator[Resource]:
-    """Nothing but this stack ever brings a driver to the host, and nouveau holds no card."""
-    pinned = [name for name in DRIVER_PACKAGES if name != "libnvidia-*"]  # a glob would take the container toolkit's
+    """Nothing but this stack installs a driver on the host, and nouveau holds no card."""
+    pinned = [name for name in DRIVER_PACKAGES if name != "libnvidia-*"]  # it would match the container toolkit's
     yield File(PREFERENCES, host.render("driver/no-other-driver.pref.j2", packages=pinned))
     other = DebsAbsent(DRIVER_PACKAGES, "the driver comes from the .run, and two drivers break each other", NOT_DRIVER)
     yield Disturbing(other, "removes a driver", Answers(DRIVER_LOADED))

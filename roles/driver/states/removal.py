@@ -1,9 +1,9 @@
-"""No NVIDIA driver from a ``.run``, whether it was there whole or half; a distribution's driver is left alone.
+"""No NVIDIA driver from a ``.run``, whether complete or partial; a distribution's driver is left alone.
 
-What belongs to such a driver is decided by what lies on the host and by no package: libraries that are named after a
-driver's version, the installer's own programs, records and blacklist, DKMS's entries and what they built. Programs and
-data whose names say less count where there is also one of those, or where our record of the installation names them as
-they are: what the uninstaller gave back to whoever had it before stays.
+Files on the host that belong to no package show such a driver: libraries named after a driver's version, the
+installer's own programs, records and blacklist, DKMS's entries and their modules. Programs and data with less specific
+names count only together with one of those, or if our record of the installation names them unchanged: a file that the
+uninstaller restored for its previous owner stays.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hostwright.resources.files.paths import ABSENT, few
 from hostwright.standard.roles.driver.states import steps
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, display
 
-#: What it does to those who use the GPU.
+#: What it disturbs.
 TAKES = "takes the driver away"
 
 _FUNCTIONS = sh_file(
@@ -45,9 +45,9 @@ exit 0
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """What a host has of a driver from a ``.run``."""
+    """What a host has left of a driver from a ``.run``."""
 
-    loaded: str  #: version of the module in the kernel, ``unknown`` where it does not say; empty when there is none
+    loaded: str  #: version of the module in the kernel, ``unknown`` if it does not tell; empty if there is none
     dkms: tuple[str, ...]  #: versions that DKMS would build for the next kernel
     files: tuple[str, ...]
     marks: tuple[str, ...]  #: our own records of it
@@ -75,10 +75,10 @@ class Remains:
 
 @dataclass(frozen=True, slots=True)
 class DriverGone:
-    """Nothing of a driver from a ``.run``: no module in the kernel or on disk, no DKMS entry, no file, no record.
+    """No trace of a driver from a ``.run``: no module in the kernel or on disk, no DKMS entry, no file, no record.
 
-    ``force`` ends the processes and the display that use the GPU; without it the module stays in the kernel while it
-    is in use, the step fails with who uses it, and a host with a display is refused. The installer's logs stay.
+    ``force`` ends the processes and the display that use the GPU. Without it, a module in use stays in the kernel, the
+    step fails and names its users, and a host with a display is refused. The installer's logs stay.
     """
 
     force: bool = field(default=False, metadata=NO_IDENTITY)

@@ -1,7 +1,7 @@
 """The NVIDIA driver from its ``.run`` installer: installed, built by DKMS, loaded, all at one version.
 
-Four versions are looked at: the user-space libraries, the module on disk for the running kernel, the module in the
-kernel, and what the stack says. What differs decides what is due, from the gentlest to the heaviest: load, rebuild the
+Four versions are compared: the user-space libraries, the module on disk for the running kernel, the module in the
+kernel, and the stack's. The difference decides what to do, from the least to the most disruptive: load, rebuild the
 module, run the installer, reboot.
 """
 
@@ -22,7 +22,7 @@ from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU, boots_first
 from hostwright.standard.roles.driver.states.removal import DriverGone
 
-#: Packages that are, or belong to, somebody else's NVIDIA driver: Debian's, Ubuntu's, NVIDIA's repository's.
+#: Packages that are, or belong to, another NVIDIA driver: Debian's, Ubuntu's, NVIDIA's repository's.
 DRIVER_PACKAGES = (
     "nvidia-driver*", "nvidia-headless-*", "nvidia-kernel-*", "nvidia-dkms-*", "nvidia-open*", "nvidia-firmware-*",
     "nvidia-utils-*", "nvidia-compute-utils-*", "nvidia-legacy-*", "nvidia-tesla-*", "nvidia-alternative*",
@@ -33,29 +33,29 @@ DRIVER_PACKAGES = (
     "linux-modules-nvidia-*", "linux-objects-nvidia-*", "linux-signatures-nvidia-*",
 )  # fmt: skip
 
-#: What has such a name and is no driver: the container toolkit's library.
+#: A package with such a name that is not a driver: the container toolkit's library.
 NOT_DRIVER = ("libnvidia-container*",)
 
-#: What the installer does to those who use the GPU: the loaded module must leave the kernel.
+#: What the installer disturbs: the loaded module must be removed from the kernel.
 REPLACES = "replaces the driver"
 
-#: Without these no program runs on the GPU; the rest of the installation is watched by its record.
+#: Without these no program runs on the GPU; the record of the installation covers the rest.
 _LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 _NEEDED_PROGRAMS = ("nvidia-smi", "nvidia-modprobe", "nvidia-persistenced")
 
 
 @dataclass(frozen=True, slots=True)
 class DriverState:
-    """What a host has of the driver; empty strings where there is nothing."""
+    """What a host has of the driver; missing parts are empty."""
 
     module: str  #: version of the module on disk for the running kernel
     loaded: str  #: version of the module in the kernel
     libraries: tuple[str, ...]  #: the file that the loader would open for each library
-    lost: tuple[str, ...]  #: files that are missing or not as they were installed
+    lost: tuple[str, ...]  #: files that are missing or differ from the installed ones
     dkms: bool  #: DKMS has built this version for the running kernel
-    source: bool  #: and has what it needs to build it for the next one
+    source: bool  #: and has what it needs to build it for the next kernel
     uvm: bool
-    cut: bool  #: an installation was begun and not ended
+    cut: bool  #: an installation was begun but not finished
     record: bool
 
     @classmethod
@@ -77,7 +77,7 @@ class DriverState:
 
     @property
     def absent(self) -> bool:
-        """Whether there is nothing of any driver."""
+        """Whether there is no trace of any driver."""
         return not (self.module or self.loaded or any(self.libraries))
 
     def linked(self, version: str) -> bool:
@@ -86,7 +86,7 @@ class DriverState:
         return all(name == wanted[:-1] + version for name, wanted in zip(names, _LIBRARIES, strict=True))
 
     def __str__(self) -> str:
-        """What is there, in the words of the plan."""
+        """The state in the words of the plan."""
         if self.absent:
             return ABSENT
         pairs = zip(_LIBRARIES, self.libraries, strict=True)
@@ -98,8 +98,9 @@ class DriverState:
 class NvidiaRunfile:
     """This version of the driver, installed by its own installer with DKMS, and loaded.
 
-    ``force`` lets it be replaced although processes or a display use the GPU, and ends them. Without it a host with a
-    display is refused when the installer is due, and replacing a loaded driver is a change that ``disturbs``.
+    With ``force``, the driver is replaced even if processes or a display use the GPU, and these are ended. Without it,
+    a host with a display is refused if the installer has to run, and replacing a loaded driver is a change that
+    ``disturbs``.
     """
 
     artifact: Artifact
@@ -109,7 +110,7 @@ class NvidiaRunfile:
 
     @property
     def state_probe(self) -> Probe:
-        """Everything of the driver on the host, in one question."""
+        """Everything about the driver on the host, in a single probe."""
         script = sh_file(
             __file__,
             "sh/runfile.sh",
@@ -134,7 +135,7 @@ class NvidiaRunfile:
         return (DriverGone(self.force),)
 
     def waits_for_reboot(self, facts: Facts) -> bool:
-        """Whether no driver of ours can run before a reboot, or another version is in the kernel until then."""
+        """Whether our driver cannot run before a reboot, or another version stays in the kernel until then."""
         if boots_first(facts):
             return True
         state = DriverState.read(facts[self.state_probe].text)
@@ -142,7 +143,7 @@ class NvidiaRunfile:
         return other and not self._install_reasons(state, facts)
 
     def _install_reasons(self, state: DriverState, facts: Facts) -> list[str]:
-        """Why the installer must run; empty when it need not. Links alone are corrected without it."""
+        """Why the installer must run; empty if it need not. Wrong links alone are corrected without it."""
         foreign = driver_packages(facts)
         intact = state.record and not state.lost
         return [
@@ -155,7 +156,7 @@ class NvidiaRunfile:
 
     def _install(self, state: DriverState, have: str, facts: Facts) -> Change | Deferred | Refusal:
         what, want = "NVIDIA driver", f"{self.version}, by DKMS, loaded"
-        if boots_first(facts):  # the file is named all the same: that it is missing must be known before the reboot
+        if boots_first(facts):  # the file is still named: a missing file must be noticed before the reboot
             return Deferred(what, have, want, "reboot", (self.artifact.name,))
         if sentence := unsigned_refused(facts):
             return Refusal(what, have, want, "secure-boot", sentence)
@@ -172,7 +173,7 @@ class NvidiaRunfile:
         return Change("NVIDIA driver", str(state), f"links to {self.version}", (Step(steps.relink(self.version)),))
 
     def _module(self, state: DriverState, facts: Facts) -> Planned | None:
-        """The module that DKMS builds from the sources that are there: the running one stays in the kernel."""
+        """DKMS builds the module from the installed sources; the loaded module stays in the kernel."""
         if state.module == self.version and state.dkms:
             return None
         have = str(state) if state.module != self.version else "not built by DKMS for the running kernel"
@@ -187,7 +188,7 @@ class NvidiaRunfile:
         return self._kernel_change(have, facts, todo) if todo else None
 
     def _load(self, state: DriverState) -> tuple[Step, ...]:
-        """What loads the modules; a part of one version does not fit a part of another that is still in the kernel."""
+        """Loads the modules; a module does not work with one of another version that is still in the kernel."""
         complete = state.loaded == self.version and state.uvm
         return () if complete or state.loaded not in {"", self.version} else (Step(steps.LOAD, timeout_s=300),)
 
@@ -204,7 +205,7 @@ class NvidiaRunfile:
         return Change(what, have, want, todo)
 
     def _shown(self, facts: Facts) -> str:
-        """The sentence with which a host that shows a screen is refused: nobody can drain a display."""
+        """The sentence with which a host with a display is refused: a display cannot be drained."""
         shown = "" if self.force else display(facts)
         if not shown:
             return ""
@@ -215,7 +216,7 @@ class NvidiaRunfile:
 
 
 def driver_packages(facts: Facts) -> tuple[str, ...]:
-    """The installed packages of somebody else's driver."""
+    """The installed packages of another driver."""
     return tuple(
         name
         for name, row in sorted(dpkg_table(facts).items())
@@ -225,7 +226,7 @@ def driver_packages(facts: Facts) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class WithDriver:
-    """A resource that works only with the stack's driver in the kernel: where that takes a reboot, it comes after."""
+    """A resource that works only with the stack's driver in the kernel; if that needs a reboot, it comes afterwards."""
 
     driver: NvidiaRunfile
     resource: Resource

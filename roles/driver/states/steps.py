@@ -1,8 +1,8 @@
-"""The commands with which the NVIDIA driver is installed from its ``.run``, rebuilt and loaded.
+"""The commands that install the NVIDIA driver from its ``.run``, rebuild it and load it.
 
-Each step may be cut anywhere and run again. ``INSTALLING`` is written before the installer starts and removed when all
-of its files are there, so that a half-copied driver is never taken for a whole one. ``RECORD`` holds name, size and
-time of the files that the installer left, by which later damage is seen without reading them.
+Each step may be interrupted anywhere and run again. ``INSTALLING`` is written before the installer starts and removed
+once all of its files are there, so a half-copied driver is never taken for a complete one. ``RECORD`` holds name, size
+and time of the files that the installer left: later damage is detected without reading them.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ LOG = "/var/log/nvidia-installer.log"
 #: The programs of a headless installation; only those that exist are recorded.
 PROGRAMS = ("nvidia-smi", "nvidia-modprobe", "nvidia-persistenced", "nvidia-cuda-mps-control", "nvidia-cuda-mps-server")
 
-#: What R470's installer really understands (option_table.h of 470.182.03). Not --rebuild-initramfs,
-#: --allow-installation-with-running-driver, --skip-module-load, --kernel-module-type: later branches, and fatal here.
+#: Options that R470's installer knows (option_table.h of 470.182.03). Not --rebuild-initramfs,
+#: --allow-installation-with-running-driver, --skip-module-load, --kernel-module-type: these came later, and are fatal
+#: here.
 FLAGS = (
     "--silent",  # no questions; errors go to stderr
-    "--dkms",  # silent means "no" otherwise, and the next kernel would boot without a driver
-    "--no-cc-version-check",  # with --dkms a minor mismatch of gcc is fatal, here and at each later rebuild
+    "--dkms",  # the default under --silent is "no", and the next kernel would boot without a driver
+    "--no-cc-version-check",  # with --dkms, a minor mismatch of gcc is fatal, now and at each later rebuild
     "--disable-nouveau",  # the role has done it; this keeps the installer from asking
     "--no-install-compat32-libs",  # no 32-bit programs on these hosts
     "--no-check-for-alternate-installs",  # the role purged them; a left-over marker would abort a silent run
@@ -38,8 +39,8 @@ _MODULES = (
     "nv_peer_mem", "nvidia_peermem", "nvidia_vgpu_vfio", "nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nvidia",
 )  # fmt: skip
 
-#: With --dkms the installer looks for neither before it removes the old driver (install-from-cwd.c of 470.182.03), so
-#: this looks first.
+#: With --dkms, the installer checks for neither before it removes the old driver (install-from-cwd.c of 470.182.03), so
+#: we check first.
 _TOOLS = """\
 [ -e "/lib/modules/$(uname -r)/build/Makefile" ] || { echo "hostwright: no headers of the running kernel"; exit 1; }
 for tool in cc make dkms; do
@@ -49,10 +50,10 @@ done
 
 
 def unload(*, force: bool, build: bool = True) -> str:
-    """Stop the services and take the modules out of the kernel; ``force`` ends other processes first.
+    """Stop the services and unload the modules; ``force`` ends other processes first.
 
-    Nothing is disturbed on a host on which the module could not be built afterwards (unless ``build`` says that none
-    shall be), or, without ``force``, on which other processes use the GPU.
+    Nothing is disturbed if the module could not be built afterwards (unless ``build`` is false), or if, without
+    ``force``, other processes use the GPU.
     """
     leave = sh_file(__file__, "sh/leave_holders.sh", ours=OUR_SERVICES)
     stop = sh_file(__file__, "sh/stop_services.sh", services=_SERVICES)
@@ -68,7 +69,7 @@ def unload(*, force: bool, build: bool = True) -> str:
 
 
 def install(path: str, version: str, flags: tuple[str, ...]) -> str:
-    """Run the installer at ``path``; on failure print what its log and DKMS's say."""
+    """Run the installer at ``path``; on failure, print its log and DKMS's."""
     run = sh_file(
         __file__, "sh/install.sh", installer=path, flags=(*FLAGS, *flags), installing=INSTALLING, record=RECORD
     )
@@ -76,7 +77,7 @@ def install(path: str, version: str, flags: tuple[str, ...]) -> str:
 
 
 def rebuild(version: str) -> str:
-    """Build and install the module of a driver whose sources are there, for the running kernel."""
+    """Build and install the module for the running kernel from the driver's installed sources."""
     return _TOOLS + _tell(version, "/dev/null") + _REBUILD
 
 
@@ -84,7 +85,7 @@ def _tell(version: str, log: str) -> str:
     return sh_file(__file__, "sh/tell.sh", version=version, installer_log=log)
 
 
-#: `dkms remove` fails where this kernel has no build yet; what counts is that the one after it builds.
+#: `dkms remove` fails if this kernel has no build yet; only the build after it has to succeed.
 _REBUILD = """\
 kernel=$(uname -r)
 dkms remove -m nvidia -v "$version" -k "$kernel" >/dev/null 2>&1 || true
@@ -96,7 +97,7 @@ if [ -L "$link" ] && ! [ -e "$link" ]; then rm -f "$link"; fi
 dkms install --force -m nvidia -v "$version" -k "$kernel" || tell
 """
 
-#: The services that an operator or the stack enabled come back; whether they run is looked at afterwards.
+#: Services that an operator or the stack enabled are started again; whether they run is checked afterwards.
 LOAD = (
     """\
 for module in nvidia nvidia-uvm; do
@@ -112,7 +113,7 @@ done
 
 
 def relink(version: str) -> str:
-    """Turn the libraries' links back to the recorded files; with the links the loader's cache is right again."""
+    """Point the libraries' links back to the recorded files; with the links, the loader's cache is right again."""
     return sh("version=%s\nrecord=%s\n", version, RECORD) + _RELINK
 
 
@@ -126,6 +127,6 @@ ldconfig
 
 
 def record(version: str) -> str:
-    """Write down the files of a driver that somebody else installed, as they are."""
+    """Record the files of a driver that somebody else installed, as they are."""
     programs = tuple(f"/usr/bin/{name}" for name in PROGRAMS)
     return sh_file(__file__, "sh/record.sh", version=version, record=RECORD, programs=programs)

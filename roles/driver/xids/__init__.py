@@ -1,1 +1,1 @@
-"""Xids, what NVIDIA's driver reports in the kernel log when something goes wrong on a GPU; and that log."""
+"""Xids, NVIDIA's error reports about a GPU in the kernel log; and that log."""

@@ -1,8 +1,8 @@
-"""What the numbers of Xids mean and what NVIDIA says is to be done, as data.
+"""The meanings of Xid numbers and the actions that NVIDIA recommends, as data.
 
 Numbers and actions are those of NVIDIA's Xid catalog (docs.nvidia.com/deploy/xid-errors, "Analyzing Xid Errors with the
 Xid Catalog", its column "Immediate Action", as also carried by leptonai/gpud's catalog_generated.go); the words are our
-own. Numbers that it calls unused are left out, but for those that older cards report and that Azure fails a node on.
+own. Numbers that it calls unused are left out, except those that older cards report and that Azure fails a node for.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import Enum, auto
 
 
 class Action(Enum):
-    """What NVIDIA's catalog says is to be done, by its own names; the value is that as a plain sentence."""
+    """The actions in NVIDIA's catalog, by its own names; the value is the action as a plain sentence."""
 
     IGNORE = "nothing is to be done by itself"
     RESTART_APP = "start the program again"
@@ -35,13 +35,13 @@ class Concern(Enum):
     """Whom an Xid concerns."""
 
     NODE = auto()  #: the host, which should get no work until it is repaired
-    PROGRAM = auto()  #: a program, or nobody yet: worth to be known
+    PROGRAM = auto()  #: a program, or nobody yet: worth knowing
     NOBODY = auto()  #: a test message, or a comment on another Xid
 
 
 @dataclass(frozen=True, slots=True)
 class Xid:
-    """One row of the catalog."""
+    """A row of the catalog."""
 
     meaning: str
     action: Action
@@ -144,5 +144,5 @@ UNKNOWN = Xid("the catalog of Xids does not tell what it is", Action.CONTACT_SUP
 
 
 def meaning_of(number: int) -> Xid:
-    """What this number means; a number that is not in the catalog concerns a program until somebody knows better."""
+    """The meaning of this number; an unknown number is taken to concern a program."""
     return CATALOG.get(number, UNKNOWN)

@@ -1,6 +1,6 @@
-"""Xids: what NVIDIA's driver reports in the kernel log when something goes wrong on a GPU. Pure.
+"""Xids, NVIDIA's error reports about a GPU in the kernel log. Pure functions.
 
-What each number means stands in ``hostwright.standard.roles.driver.xids.catalog``.
+``hostwright.standard.roles.driver.xids.catalog`` has the meaning of each number.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
 TEXT_CHARACTERS = 200  #: of the rest of an Xid's line
 
-#: ``NVRM: Xid (PCI:0000:3b:00): 79, pid=1, …``; drivers before 2013 wrote ``(0000:3b:00)`` or ``(3b:00)``, those since
-#: Ampere name the MIG instance too. It must begin the line: other lines of the kernel's quote what programs say.
+#: ``NVRM: Xid (PCI:0000:3b:00): 79, pid=1, …``; drivers before 2013 wrote ``(0000:3b:00)`` or ``(3b:00)``, and since
+#: Ampere the MIG instance is named too. It must begin the line: other lines of the kernel quote programs' words.
 _XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]{4,20})(?: [^()]{0,40})?\): (\d{1,3})(?:,\s*(.*))?", re.DOTALL)
 _ADDRESS = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.[0-7])?")
-#: what the module says first when it is loaded; releases before 384 begin with the second
+#: the module's first message when it is loaded; releases before 384 begin with the second
 _LOADING = ("Nvlink Core is being initialized", "NVRM: loading NVIDIA UNIX")
 
 
 def event(number: int, bus: str, at: str, text: str, count: int = 1) -> GpuEvent:
-    """One Xid in the kernel log, with what it means and what NVIDIA says is to be done."""
+    """An Xid in the kernel log, with its meaning and the action that NVIDIA recommends."""
     xid = meaning_of(number)
     return GpuEvent(number, bus, at, text, count, xid.meaning, xid.action.value)
 
 
 def xid_events(lines: Iterable[KernelLine]) -> tuple[GpuEvent, ...]:
-    """The Xids in these lines, one for each card and number, in the order in which they were first met."""
+    """The Xids in these lines, one for each card and number, in the order of their first occurrence."""
     events: dict[tuple[str, int], GpuEvent] = {}
     for line in lines:
         match = _XID.fullmatch(line.text)
@@ -47,7 +47,7 @@ def xid_events(lines: Iterable[KernelLine]) -> tuple[GpuEvent, ...]:
 
 
 def slot(address: str) -> str:
-    """A PCI address in any of NVIDIA's notations as ``0000:3b:00``; empty for what is none.
+    """A PCI address in any of NVIDIA's notations as ``0000:3b:00``; empty for any other text.
 
     >>> slot("00000000:3B:00.0")
     '0000:3b:00'
@@ -59,7 +59,7 @@ def slot(address: str) -> str:
 def loaded_at(lines: Iterable[KernelLine]) -> datetime | None:
     """When the module was last loaded, as far as these lines tell.
 
-    Power cycle, reboot and reload all pass through here, so an Xid from before has had its cure.
+    A power cycle, a reboot and a reload all load it, so an Xid from before has already had its remedy.
     """
     times = [[line.at for line in lines if line.at and mark in line.text] for mark in _LOADING]
     return max(times[0] or times[1], default=None)

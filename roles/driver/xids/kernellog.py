@@ -1,6 +1,6 @@
-"""The kernel's log of the last days, as far as it is about GPUs.
+"""The last days of the kernel log, as far as it is about GPUs.
 
-It is asked of the journal and of rsyslog's files: a journal that is kept in memory only begins with the last boot.
+It is read from the journal and from rsyslog's files: a journal that is kept only in memory begins with the last boot.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Probe
 
-WINDOW = timedelta(days=7)  #: what was said before is history; the probe asks the journal for as much
-MAX_LINES = 1200  #: the newest are kept: as many as the probe sends of its three sources
+WINDOW = timedelta(days=7)  #: older messages are history; the probe reads the journal for the same period
+MAX_LINES = 1200  #: the newest are kept: as many as the probe sends from its three sources
 SKEW = timedelta(days=1)  #: how far a host's clock may be ahead before a date without a year is taken for last year's
 
-#: Its first line is the host's offset from UTC, then come the sources.
+#: Its first line is the host's offset from UTC; the sources follow.
 KERNEL_LOG = Probe(
     sh_file(__file__, "kernellog.sh"),
     root=True,
@@ -33,7 +33,7 @@ _OFFSET = re.compile(r"([+-])(\d\d)([0-5]\d)")
 
 @dataclass(frozen=True, slots=True)
 class KernelLine:
-    """One line of the kernel's log, without host, tag and time; ``at`` (UTC) is ``None`` where it does not say when."""
+    """A line of the kernel log, without host, tag and time; ``at`` (UTC) is ``None`` for a line without a time."""
 
     at: datetime | None
     text: str
@@ -42,7 +42,7 @@ class KernelLine:
 def kernel_lines(text: str, now: datetime) -> tuple[KernelLine, ...]:
     """The lines in the answer to ``KERNEL_LOG``, oldest first, each event once.
 
-    A time without zone is the host's, by the offset in the first line (UTC where that is missing).
+    A time without a zone is local time, by the offset in the first line (UTC if that is missing).
     """
     first, _, rest = text.partition("\n")
     zone = _zone(first)
@@ -61,7 +61,7 @@ def kernel_lines(text: str, now: datetime) -> tuple[KernelLine, ...]:
 
 
 def _keys(line: KernelLine) -> tuple[tuple[str, int], ...]:
-    """The line's minute and those beside it: journal and rsyslog note the time at which each of them read it."""
+    """The line's minute and its neighbours: the journal and rsyslog each note the time at which they read a line."""
     minute = int(line.at.timestamp() // 60) if line.at else 0
     return tuple((line.text, near) for near in (minute, minute - 1, minute + 1))
 
@@ -85,7 +85,7 @@ def _iso(stamp: str) -> datetime | None:
 
 def _without_year(match: re.Match[str], zone: tzinfo, now: datetime) -> datetime | None:
     """The latest such date that is not in the future; ``None`` for a date that neither this nor last year has."""
-    for year in (now.year + 1, now.year, now.year - 1):  # it may be next year already where the host is
+    for year in (now.year + 1, now.year, now.year - 1):  # the host may already be in the next year
         try:
             month = _MONTHS.index(match[1]) + 1
             day, hour, minute, second = (int(match[number]) for number in (2, 3, 4, 5))
