@@ -1,1 +1,1 @@
-"""Real hosts on this machine, for the demo and the tests: booted systemd, own address, sshd, apt, sudo, reboot."""
+"""Real hosts on this machine, for the demo and the tests: each boots systemd and has its own address, sshd and apt."""

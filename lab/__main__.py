@@ -21,7 +21,7 @@ from lab.machine import console as machine_console
 from lab.records import find_lab, find_machine, open_lab
 from lab.vendor.model import Profile
 
-#: Settings of the invoking user that decide where things are and how packages are reached.
+#: The invoking user's settings for paths and for access to packages.
 _PASSED = ("HOSTWRIGHT_LAB_CACHE", "HOSTWRIGHT_LAB_STATE", "HOSTWRIGHT_LAB_NETWORK", "PYTHONPATH")
 _PASSED_PREFIXES = ("PIP_", "SSL_CERT_", "REQUESTS_CA_", "HTTP_", "HTTPS_", "NO_PROXY", "http_", "https_", "no_proxy")
 
@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def build(arguments: argparse.Namespace) -> None:
-    """Build all that hosts of these options are made of, and boot none."""
+    """Build everything that hosts with these options need, without booting any."""
     fleet.supply(open_lab(arguments.name), HostOptions(**_given(arguments)))
 
 
@@ -63,7 +63,7 @@ def up(arguments: argparse.Namespace) -> None:
 
 
 def status(arguments: argparse.Namespace) -> None:
-    """Print one line a host."""
+    """Print one line per host."""
     lab = find_lab(arguments.name)
     for host in fleet.status(lab) if lab else ():
         size = f"{host.memory_bytes / 2**20:.0f} MiB"
@@ -73,7 +73,7 @@ def status(arguments: argparse.Namespace) -> None:
 
 
 def console(arguments: argparse.Namespace) -> None:
-    """Print what hosts last said on their consoles, an installation before that included."""
+    """Print the latest console output of hosts, including a preceding installation."""
     for machine in _machines(arguments):
         for log in (machine.directory / "installer.log", machine.console):
             if log.exists():
@@ -81,21 +81,21 @@ def console(arguments: argparse.Namespace) -> None:
 
 
 def host_keys(arguments: argparse.Namespace) -> None:
-    """Print the public host keys of hosts that are on, read on their consoles and not over the network."""
+    """Print the public host keys of running hosts, read on their consoles and not over the network."""
     for machine in _machines(arguments):
         print(machine_console(machine, "sh", "-euc", "cat /etc/ssh/ssh_host_*_key.pub"), end="")
 
 
 def reset(arguments: argparse.Namespace) -> None:
-    """Make hosts anew."""
+    """Reinstall hosts."""
     given = _given(arguments)
-    # Where none is given each host stays of the kind that it is.
+    # Without options, each host keeps its own.
     options = HostOptions(**given) if given else None
     fleet.reset(open_lab(arguments.name), _hosts(arguments.hosts), options=options)
 
 
 def down(arguments: argparse.Namespace) -> None:
-    """Take the lab away, or some of its hosts."""
+    """Remove the lab, or some of its hosts."""
     lab = open_lab(arguments.name)  # also one that a crash left without its record
     if arguments.hosts:
         fleet.remove(lab, _hosts(arguments.hosts))
@@ -133,7 +133,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _given(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the host options that stand on the command line."""
+    """Return the host options given on the command line."""
     values = {key: getattr(arguments, key) for key in ("profile", "distro", "sudo", "apt_timers")}
     return {key: value for key, value in values.items() if value is not None}
 

@@ -1,7 +1,8 @@
-"""The control groups of the hosts: one a host in each hierarchy, which also tells whose process is whose.
+"""The control groups of the hosts: one per host in each hierarchy, which also tells which process belongs to which
+host.
 
 A process stays in its host's group whatever it becomes, so "is it running" and "kill all of it" need no process ids on
-disk, and no reused id can be mistaken for a host.
+disk, and a reused id cannot be mistaken for a host.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ def create(group: str) -> list[Path]:
 
 
 def _inherit_cpuset(parent: Path, child: Path) -> None:
-    """Copy the CPUs and memory nodes down: a new v1 cpuset is empty, and no process may enter it so."""
+    """Copy the CPUs and memory nodes down: a new v1 cpuset is empty, and no process may enter an empty one."""
     for name in ("cpuset.mems", "cpuset.cpus"):
         file = child / name
         if (parent / name).exists() and file.exists() and not file.read_text().strip():
-            # v2 has the files too, empty meaning "as the parent"; the root of v2 has none to copy from.
+            # v2 also has these files, where empty means "as the parent"; the root of v2 has none to copy from.
             file.write_text((parent / name).read_text())
 
 
@@ -64,7 +65,7 @@ def processes(group: str) -> set[int]:
 
 
 def memory_bytes(group: str) -> int:
-    """Return the memory charged to the group; 0 where nobody counts it."""
+    """Return the memory charged to the group; 0 if it is not counted."""
     for hierarchy in hierarchies():
         for name in ("memory.usage_in_bytes", "memory.current"):
             file = hierarchy / group / name
@@ -88,7 +89,7 @@ def kill(group: str) -> None:
 
 
 def remove(group: str) -> None:
-    """Remove the group and all groups below it; its processes must be gone. Does nothing where there is none."""
+    """Remove the group, if it exists, and all groups below it; its processes must be gone."""
     for hierarchy in hierarchies():
         for directory, _, _ in os.walk(hierarchy / group, topdown=False):
             with contextlib.suppress(FileNotFoundError):
@@ -96,7 +97,7 @@ def remove(group: str) -> None:
 
 
 def remove_if_empty(group: str) -> None:
-    """Remove the group where nothing is in it any more: for the groups above a host's."""
+    """Remove the group if it is empty: for the groups above a host's."""
     for hierarchy in hierarchies():
         with contextlib.suppress(OSError):
             (hierarchy / group).rmdir()

@@ -1,4 +1,4 @@
-"""What a lab and a lab host are: names, places, addresses, options. Values only, nothing here touches the world."""
+"""Labs and lab hosts: names, places, addresses, options. Values only: nothing here touches the world."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Sudo = Literal["nopasswd", "password", "none"]
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 DEFAULT_NAME = "lab"
-USER = "ops"  # the login user of every host; "admin" is a name that installers refuse
+USER = "ops"  # the login user of every host; installers refuse the name "admin"
 
 #: All labs live in this private block, a /22 each: 64 labs of 1021 hosts.
 BLOCK = IPv4Network(os.environ.get("HOSTWRIGHT_LAB_NETWORK", "10.213.0.0/16"))
@@ -48,7 +48,7 @@ class Lab:
     name: str = DEFAULT_NAME
     slot: int = 0  #: which /22 of the block; two labs never share one
     cache: Path = field(default_factory=cache_directory)
-    root: Path = field(default_factory=state_directory)  #: holds one directory a lab
+    root: Path = field(default_factory=state_directory)  #: holds one directory per lab
 
     def __post_init__(self) -> None:
         if not _LAB_NAME.fullmatch(self.name):
@@ -77,7 +77,7 @@ class Lab:
 
     @property
     def mac(self) -> str:
-        """The bridge's fixed address, as `Machine.mac`: it would take the least of its cables', which come and go."""
+        """The bridge's fixed MAC address: by default it would take the lowest of its cables', which come and go."""
         return f"02:48:57:{self.slot:02x}:00:00"
 
     @property
@@ -97,36 +97,36 @@ class Lab:
 
     @property
     def inventory(self) -> Path:
-        """Where the inventory of the hosts is written: in the checkout for the default lab, else beside its state."""
+        """The file of the hosts' inventory: in the checkout for the default lab, else beside its state."""
         if self.name == DEFAULT_NAME:
             return CHECKOUT / "inventory" / "lab.yml"
         return self.state / "inventory" / "lab.yml"
 
     @property
     def bmc(self) -> Path:
-        """Everything of the lab's BMCs: this directory is there exactly where the lab has them."""
+        """The directory of the lab's BMCs; it exists only if the lab has them."""
         return self.state / "bmc"
 
     @property
     def bmc_url(self) -> str:
-        """Where the lab's Redfish endpoint listens: on the bridge, with all hosts as its systems."""
+        """The URL of the lab's Redfish endpoint: on the bridge, with all hosts as its systems."""
         return f"https://{self.gateway.ip}:{BMC_PORT}"
 
     @property
     def stack(self) -> Path:
-        """Where the stack file of the lab's vendor files is written."""
+        """The stack file of the lab's vendor files."""
         return self.inventory.parent / "stacks" / "lab.yml"
 
 
 @dataclass(frozen=True, slots=True)
 class HostOptions:
-    """What kind of host is wanted."""
+    """The properties of a host to be made."""
 
     distro: Distro = "bullseye"
     profile: str = "full"  #: which vendor files it sees under /opt/hostwright-lab/apt
     sudo: Sudo = "nopasswd"
     sudo_password: str = "lab"  #: asked for when ``sudo`` is ``password``  # noqa: S105
-    apt_timers: bool = False  #: keep apt-daily and unattended runs, for tests that want that fight
+    apt_timers: bool = False  #: keep apt-daily and unattended runs, for tests of conflicts with them
     disk_bytes: int = 0  #: size of a disk of its own, for tests that fill it; 0: it shares the machine's
     hardware: Hardware = field(default_factory=Hardware)  #: the cards that it shows
 
@@ -142,7 +142,7 @@ class HostOptions:
 
 
 def require_host_name(name: str) -> None:
-    """Raise `LabError` where ``name`` cannot be a host's: it names a directory and a control group too."""
+    """Raise `LabError` if ``name`` cannot be a host's: it also names a directory and a control group."""
     if not _HOST_NAME.fullmatch(name):
         raise LabError(f"{name!r} cannot name a host: take small letters, digits and inner hyphens")
 
@@ -162,7 +162,7 @@ class Machine:
 
     @property
     def directory(self) -> Path:
-        """Everything of this host on the machine's disk."""
+        """The directory with everything about this host on the machine's disk."""
         return self.lab.state / "hosts" / self.name
 
     @property
@@ -187,7 +187,7 @@ class Machine:
 
     @property
     def mac(self) -> str:
-        """A fixed address per index: a changed one leaves a stale neighbour entry (27 s of silence once)."""
+        """A fixed address per index: a changed one leaves a stale neighbour entry (once 27 s without a connection)."""
         return f"02:48:57:{self.lab.slot:02x}:{self.index >> 8:02x}:{self.index & 255:02x}"
 
     @property

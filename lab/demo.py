@@ -1,6 +1,6 @@
 """``make demo``: two bare hosts, one command, two verified hosts, and a second run that finds nothing to do.
 
-Everything below is what you would type yourself; the demo only prints it, runs it and stops at the first failure.
+You would type the same commands yourself; the demo prints and runs them, and stops at the first failure.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STORY = (
 
 
 def main() -> int:
-    """Run the story; take the lab down again unless ``HOSTWRIGHT_KEEP_LAB`` is set."""
+    """Run the demo; take the lab down again unless ``HOSTWRIGHT_KEEP_LAB`` is set."""
     begun = time.monotonic()
     times: list[tuple[str, float]] = []
     try:

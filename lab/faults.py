@@ -1,7 +1,7 @@
-"""Faults of real hosts, put into lab hosts while something works on them. Each says what is real and what stands in.
+"""Faults of real hosts, injected into lab hosts while a run works on them. Each says what is real and what stands in.
 
-Further ones are elsewhere: pulling the plug is `lab.machine.power_off` and `start`, a bad line is `lab.relay`, what an
-interrupted dpkg leaves is `lab.halfway`.
+More are elsewhere: a power loss is `lab.machine.power_off` and `start`, a bad line is `lab.relay`, an interrupted dpkg
+is `lab.halfway`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lab.records import read_record
 from lab.snapshots import restore_identity
 from lab.waiting import await_that
 
-CACHE = "var/cache/hostwright/artifacts"  #: where a host keeps the artifacts that it was sent
+CACHE = "var/cache/hostwright/artifacts"  #: where a host keeps the artifacts that it received
 PATIENCE_S = 60.0
 DAY_S = 86400
 _LARGEST_STEP = 2**30
@@ -32,8 +32,8 @@ _BLOCK = 4096  # of ext4
 _KEY = "/etc/ssh/ssh_host_ed25519_key"
 _LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/apt/lists/lock")
 
-#: Locks as apt does, with fcntl (flock(1) takes another kind, which apt does not see); argv: seconds to hold, seconds
-#: to wait for whoever has them, files. Ends early when its standard input does.
+#: Locks like apt, with fcntl (flock(1) uses another kind, which apt does not see); argv: seconds to hold the locks,
+#: seconds to wait for their holder, files. Ends early when its standard input is closed.
 _HOLD = """
 import fcntl, select, signal, sys
 signal.alarm(int(sys.argv[2]))
@@ -47,22 +47,22 @@ select.select([sys.stdin], [], [], float(sys.argv[1]))
 
 
 def cut_connections(machine: Machine) -> int:
-    """Kill the sshd processes of all connections of the login user; return how many connections that were.
+    """Kill the sshd processes of all connections of the login user; return the number of connections.
 
-    Real: the TCP connections end, what was started through them gets what it gets when an sshd dies. The listening sshd
-    lives and takes new ones.
+    Real: the TCP connections end, and programs started through them get the same signals as when an sshd dies. The
+    listening sshd survives and accepts new connections.
     """
     sessions = {pid: line for pid, line in _sshd(machine).items() if f": {USER}" in line}
     for pid in sessions:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    # Each has a privileged process beside the user's own one, which may not be there yet.
+    # Each connection has a privileged process, and later also one of the user's own.
     return sum("[priv]" in line for line in sessions.values())
 
 
 @contextmanager
 def silence_network(machine: Machine) -> Iterator[None]:
-    """Pull the host's cable for the body. Real: its link is down, connections hear nothing, it runs on."""
+    """Pull the host's cable for the body. Real: its link is down, connections are silent, and the host runs on."""
     network.cut_network(machine)
     try:
         yield
@@ -71,15 +71,15 @@ def silence_network(machine: Machine) -> Iterator[None]:
 
 
 def restart_sshd(machine: Machine) -> None:
-    """Restart the SSH service as an upgrade of it does: for a moment nobody listens, open connections stay."""
+    """Restart the SSH service, like its upgrade does: for a moment nobody listens, but open connections stay."""
     console(machine, "systemctl", "restart", "ssh")
 
 
 @contextmanager
 def freeze_sshd(machine: Machine) -> Iterator[None]:
-    """Stop (SIGSTOP) all sshd processes for the body: the kernel still takes connections and nobody answers them.
+    """Stop (SIGSTOP) all sshd processes for the body: the kernel still accepts connections but nobody answers.
 
-    What a host does that swaps itself to death; stand-in: the rest of it runs on.
+    It looks like a host that swaps itself to death. Stand-in: the rest of it runs on.
     """
     _signal_sshd(machine, signal.SIGSTOP)
     try:
@@ -89,21 +89,21 @@ def freeze_sshd(machine: Machine) -> Iterator[None]:
 
 
 def reboot(machine: Machine) -> None:
-    """Reboot the host as an administrator does; return when its former systemd is gone. Real but for the firmware."""
+    """Reboot the host like an administrator; return when its former systemd is gone. Real except for the firmware."""
     _reboot(machine, "systemctl", "--no-block", "reboot")
 
 
 def reboot_now(machine: Machine) -> None:
-    """Reboot the host without stopping anything, as a watchdog does; return when its former systemd is gone."""
+    """Reboot the host without stopping anything, like a watchdog; return when its former systemd is gone."""
     _reboot(machine, "systemctl", "reboot", "--force", "--force")
 
 
 @contextmanager
 def fill_disk(machine: Machine, *, free_bytes: int = 65536) -> Iterator[None]:
-    """Fill the disk that all of the host is on up to ``free_bytes`` for the body.
+    """Fill the host's disk up to ``free_bytes`` for the body.
 
-    Real: the filesystem is full, also for root. Stand-in: what fills it is not seen in the host. Raises `LabError` for
-    a host without a disk of its own (`HostOptions.disk_bytes`).
+    Real: the filesystem is full, even for root. Stand-in: the file that fills it is not visible in the host. Raises
+    `LabError` for a host without a disk of its own (`HostOptions.disk_bytes`).
     """
     if not HostOptions.from_json(read_record(machine.directory).options).disk_bytes:
         raise LabError(
@@ -122,8 +122,8 @@ def fill_disk(machine: Machine, *, free_bytes: int = 65536) -> Iterator[None]:
 def hold_apt_lock(machine: Machine, seconds: float) -> Iterator[None]:
     """Hold dpkg's and apt's locks from a process in the host, for ``seconds`` or until the body ends.
 
-    Real: the locks and their kind; apt names the holder. Waits for a turn behind whoever has them; raises `LabError`
-    when that takes longer than `PATIENCE_S`.
+    Real: the locks and their kind; apt names the holder. Waits for their present holder; raises `LabError` if that
+    takes longer than `PATIENCE_S`.
     """
     program = ["python3", "-c", _HOLD, str(seconds), str(int(PATIENCE_S)), *_LOCKS]
     with subprocess.Popen(inside(machine, program), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
@@ -135,11 +135,11 @@ def hold_apt_lock(machine: Machine, seconds: float) -> Iterator[None]:
 
 @contextmanager
 def year_off(machine: Machine, days: int = 365) -> Iterator[None]:
-    """Put the host's clock ``days`` ahead (behind, where negative) for the body.
+    """Set the host's clock ``days`` ahead (behind, if negative) for the body.
 
     Stand-in: a preloaded library (`clock.c`), since the kernel's clock is the machine's. sshd's sessions, sudo, apt,
-    dpkg, pip, systemd and all that is started from now on see it, on files too; programs that run already see it when
-    they start others. Not Docker, which is written in Go.
+    dpkg, pip, systemd and everything started from now on see it, also in file times; programs that are already running
+    pass it on to those that they start. Docker does not see it, since it is written in Go.
     """
     clock.put_off(machine, days * DAY_S)
     try:
@@ -149,14 +149,14 @@ def year_off(machine: Machine, days: int = 365) -> Iterator[None]:
 
 
 def change_host_key(machine: Machine) -> None:
-    """Give the host's sshd another key, as a reinstallation does; `restore_host_key` undoes it."""
+    """Give the host's sshd another key, like a reinstallation; `restore_host_key` undoes it."""
     console(machine, "rm", "-f", _KEY, f"{_KEY}.pub")
     console(machine, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", _KEY)
     restart_sshd(machine)
 
 
 def restore_host_key(machine: Machine) -> None:
-    """Give the host's sshd the key back that it was installed with."""
+    """Give the host's sshd its original key back."""
     restore_identity(machine)
     restart_sshd(machine)
 
@@ -164,8 +164,8 @@ def restore_host_key(machine: Machine) -> None:
 def corrupt_cache(machine: Machine, how: Literal["truncate", "flip"], *, pattern: str = "**/*") -> list[str]:
     """Damage the artifacts in the host's cache, halving each file or inverting a byte in its middle.
 
-    ``pattern`` chooses: ``**/*.part`` is what is in transit. Real: the bytes on the host's disk. Stand-in: the disk
-    that lost them. Returns the files' paths below the cache.
+    ``pattern`` selects them: ``**/*.part`` are those in transit. Real: the bytes on the host's disk. Stand-in: the
+    cause of their loss. Returns the files' paths below the cache.
     """
     cache = machine.merged / CACHE
     damaged = [path for path in sorted(cache.glob(pattern)) if path.is_file() and path.stat().st_size]
@@ -202,7 +202,7 @@ def _signal_sshd(machine: Machine, number: signal.Signals) -> None:
 
 def _reboot(machine: Machine, *command: str) -> None:
     former = leader(machine)
-    exec_in(machine, command)  # ends as the host does, in any way
+    exec_in(machine, command)  # ends in some way together with the host
 
     def gone() -> bool:
         try:
@@ -214,9 +214,9 @@ def _reboot(machine: Machine, *command: str) -> None:
 
 
 def _take(descriptor: int, free_bytes: int) -> None:
-    """Allocate all the space that there is to a file, and give ``free_bytes`` of it back.
+    """Allocate all available space to a file, and give ``free_bytes`` of it back.
 
-    How much there is cannot be asked: ext4 keeps some for its own bookkeeping that statvfs(3) calls free.
+    The available space cannot be queried: ext4 reserves some for its own bookkeeping that statvfs(3) reports as free.
     """
     size, step = 0, _LARGEST_STEP
     while step >= _BLOCK:
@@ -226,6 +226,6 @@ def _take(descriptor: int, free_bytes: int) -> None:
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 raise
-            os.ftruncate(descriptor, size)  # what was found of it before it failed
+            os.ftruncate(descriptor, size)  # what was allocated before it failed
             step //= 2
     os.ftruncate(descriptor, max(0, size - free_bytes))

@@ -1,4 +1,4 @@
-"""The lab's packet rules: one table of its own, and a door in another's closed forward chain where there is one."""
+"""The lab's packet rules: a table of its own, and an opening in a closed forward chain of others, if there is one."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ table ip {table} {{
   }}
 }}
 """
-#: iptables' own chain, as nftables shows it. Docker and ufw make its policy drop, which no rule of another table lifts.
+#: iptables' own chain, as nftables shows it. Docker and ufw set its policy to drop, which another table cannot
+#: override.
 _FORWARD = ("ip", "filter", "FORWARD")
 
 
 def install(lab: Lab) -> None:
-    """Let the hosts out under the machine's address, with segments that fit the way; replaces what was there."""
+    """Let the hosts out under the machine's address, with segments that fit the path's MTU; replaces former rules."""
     remove(lab)
     run(["nft", "-f", "-"], stdin=_TABLE.format(table=lab.table, subnet=lab.subnet, bridge=lab.bridge))
     if "policy drop" in _forward_chain():
@@ -37,12 +38,12 @@ def install(lab: Lab) -> None:
 def remove(lab: Lab) -> None:
     """Remove every rule of this lab, if there are any."""
     if not shutil.which("nft"):
-        return  # and so never made one
+        return  # so it never made one
     attempt(["nft", "delete", "table", "ip", lab.table])
     for handle in re.findall(rf'comment "{lab.table}".*# handle (\d+)', _forward_chain()):
         attempt(["nft", "delete", "rule", *_FORWARD, "handle", handle])
 
 
 def _forward_chain() -> str:
-    """Return iptables' forward chain with the handles of its rules; empty where nobody made one."""
+    """Return iptables' forward chain with the handles of its rules; empty if it does not exist."""
     return attempt(["nft", "--handle", "list", "chain", *_FORWARD]).stdout

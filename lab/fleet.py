@@ -1,4 +1,4 @@
-"""Many hosts at once: up, status, reset, down. One command at a time per lab; a killed one is picked up by the next."""
+"""Many hosts at once: up, status, reset, down. One command at a time per lab; the next one completes a killed one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from lab.records import (
 )
 from lab.support import require_support
 
-_WORKERS = 8  # hosts worked on at once: making one is mostly waiting for small programs
+_WORKERS = 8  # hosts at once: making a host is mostly waiting for small programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ def up(
     snapshot: Snapshot | None = None,
     bmc: bool = False,
 ) -> list[str]:
-    """Make the hosts ``names`` exist, run and answer; return the names of those that were made anew.
+    """Make the hosts ``names`` exist, run and answer; return the names of those that were newly made.
 
-    Hosts that are healthy are left alone; one that is off is switched on; one that does not come is replaced. New ones
-    stand on ``snapshot`` where one is given, and then have its options unless told otherwise. With ``bmc`` every host
-    of the lab, also those of later calls, has a BMC until the lab is taken down (see `lab.bmc`). Raises `LabError` when
-    a host exists with other options or on another snapshot, since only `reset` may take a host's disk away.
+    Healthy hosts are left alone; a host that is off is switched on; a host that does not come up is replaced. New hosts
+    use ``snapshot`` if given, and then have its options unless told otherwise. With ``bmc``, every host of the lab,
+    including those of later calls, has a BMC until the lab is taken down (see `lab.bmc`). Raises `LabError` if a host
+    exists with other options or on another snapshot, since only `reset` may discard a host's disk.
     """
     options = options or (HostOptions.from_json(snapshot.options) if snapshot else HostOptions())
     if snapshot and options.distro != snapshot.options["distro"]:
@@ -95,7 +95,7 @@ def reset(lab: Lab, names: Iterable[str], *, options: HostOptions | None = None)
 
 
 def thaw(lab: Lab, names: Iterable[str], snapshot: Snapshot) -> None:
-    """Do `snapshots.thaw` with several hosts at a time, and wait until users can log in on all."""
+    """Do `snapshots.thaw` with several hosts at a time, and wait until users can log in to all."""
     machines = [find_machine(lab, name) for name in dict.fromkeys(names)]
     with locked(f"lab-{lab.name}"):
         _each(machines, lambda machine: snapshots.thaw(machine, snapshot, wait=False))
@@ -103,12 +103,12 @@ def thaw(lab: Lab, names: Iterable[str], snapshot: Snapshot) -> None:
 
 
 def status(lab: Lab) -> list[HostStatus]:
-    """Look at every host of the lab."""
+    """Return the state of every host of the lab."""
     return [_look(Machine(lab, name, record.index), record) for name, record in read_records(lab).items()]
 
 
 def down(lab: Lab) -> None:
-    """Remove the lab with all that it is made of, whatever a crash left of it; nothing there is no mistake."""
+    """Remove the lab with everything that belongs to it, whatever a crash left of it, if it exists."""
     with locked(f"lab-{lab.name}"):
         group = f"hostwright-lab/{lab.name}"
         cgroups.kill(group)
@@ -122,7 +122,7 @@ def down(lab: Lab) -> None:
 
 
 def remove(lab: Lab, names: Iterable[str]) -> None:
-    """Take some hosts away for good; the others stay as they are."""
+    """Remove some hosts for good; the others stay as they are."""
     machines = [find_machine(lab, name) for name in dict.fromkeys(names)]
     if not machines:
         return
@@ -141,14 +141,14 @@ def prepare(lab: Lab, options: HostOptions) -> Path:
 
 
 def supply(lab: Lab, options: HostOptions) -> None:
-    """Build the vendor files of the profile where they are missing, and write the stack file that names them."""
+    """Build the vendor files of the profile if they are missing, and write the stack file that names them."""
     prepare(lab, options)
     stack.write(vendor.build(options.profile, lab.cache), lab.stack)
     give_to_user(lab.stack)
 
 
 def _foundation(lab: Lab) -> None:
-    """Make what all hosts stand on, and clear away hosts whose making was cut short."""
+    """Make what all hosts need, and remove hosts whose creation was interrupted."""
     (lab.state / "hosts").mkdir(parents=True, exist_ok=True)
     sysctls.raise_all(lab.root)
     network.ensure_bridge(lab)
@@ -156,14 +156,14 @@ def _foundation(lab: Lab) -> None:
     finished = read_records(lab)
     for directory in (lab.state / "hosts").iterdir():
         if directory.name not in finished:
-            # Its index was never written down: the name alone leads to all that it has.
+            # Its index was never recorded: everything that it has is found by its name.
             cgroups.kill(f"hostwright-lab/{lab.name}/{directory.name}")
             unmount_below(directory)
             shutil.rmtree(directory)
 
 
 def _place(lab: Lab, names: Iterable[str], records: dict[str, HostRecord]) -> list[Machine]:
-    """Give each host its index: the one it has, or the first free one."""
+    """Give each host its index: its present one, or the first free one."""
     taken = {record.index for record in records.values()}
     free = (index for index in range(1, MAX_HOSTS + 2) if index not in taken)
     wanted = dict.fromkeys(names)
@@ -173,7 +173,7 @@ def _place(lab: Lab, names: Iterable[str], records: dict[str, HostRecord]) -> li
 def _refuse_other_options(records: dict[str, HostRecord], machines: list[Machine], options: HostOptions) -> None:
     for machine in machines:
         record = records.get(machine.name)
-        # Through HostOptions, so that a record of an earlier version has the options that came later.
+        # Through HostOptions, so that a record of an earlier version gets the options added later.
         have = (HostOptions.from_json(record.options) if record else options).to_json()
         other = [f"{key}={have[key]}" for key, value in options.to_json().items() if have[key] != value]
         if other:
@@ -194,13 +194,13 @@ def _refuse_other_snapshot(records: dict[str, HostRecord], machines: list[Machin
 
 
 def _former(machine: Machine, records: dict[str, HostRecord]) -> Snapshot | None:
-    """Return the snapshot on which a host stood that is made anew."""
+    """Return the snapshot that a host used before its reset."""
     record = records.get(machine.name)
     return read_snapshot(machine.lab, record.snapshot) if record and record.snapshot else None
 
 
 def _make(machine: Machine, base: Path, options: HostOptions, snapshot: Snapshot | None = None) -> None:
-    """Install the host: what was there under its name goes away. Switches it on and does not wait."""
+    """Install the host, in place of any other of its name. Switches it on and does not wait."""
     erase(machine)
     machine.directory.mkdir(mode=0o700)
     stands_on = snapshot.name if snapshot else None
@@ -213,7 +213,7 @@ def _make(machine: Machine, base: Path, options: HostOptions, snapshot: Snapshot
 
 
 def _dead(machines: Iterable[Machine]) -> list[Machine]:
-    """Switch on what is off, wait for all, and return those that do not come."""
+    """Switch on hosts that are off, wait for all, and return those that do not come up."""
     dead = []
 
     def revive(machine: Machine) -> None:
@@ -229,7 +229,7 @@ def _dead(machines: Iterable[Machine]) -> list[Machine]:
 
 
 def _each(machines: list[Machine], action: Callable[[Machine], None]) -> None:
-    """Do ``action`` on all machines, several at a time; the first error is raised when all are through."""
+    """Do ``action`` on all machines, several at a time; the first error is raised when all have ended."""
     with ThreadPoolExecutor(_WORKERS) as pool:
         futures = [pool.submit(action, machine) for machine in machines]
     for future in futures:
@@ -249,9 +249,9 @@ def _look(machine: Machine, record: HostRecord) -> HostStatus:
 
 
 def _remove_state(lab: Lab) -> None:
-    """Delete the lab's directory, after a look that no mount is left through which something else would be deleted."""
+    """Delete the lab's directory, after a check for leftover mounts through which something else would be deleted."""
     still = [point for point in mount_points() if point.is_relative_to(lab.state)]
     if still:
         raise LabError(f"cannot unmount {still[0]}; end what uses it and take the lab down again")
-    run(["rm", "-rf", lab.state])  # part of it may be vanishing already, see `lab.machine.discard`
+    run(["rm", "-rf", lab.state])  # part of it may already be disappearing, see `lab.machine.discard`
     lab.inventory.unlink(missing_ok=True)

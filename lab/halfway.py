@@ -1,4 +1,4 @@
-"""A dpkg that was killed at work: what it leaves on a real host, made by the real dpkg with real packages."""
+"""A dpkg killed in mid-run: what it leaves on a real host, made by the real dpkg with real packages."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from lab.config import Machine
 from lab.machine import console
 
 PACKAGE = "hostwright-lab-halfway"
-_WORK = "/run/hostwright-lab-halfway"  #: a reboot takes it away, and with it what makes the package hang
+_WORK = "/run/hostwright-lab-halfway"  #: a reboot removes it, and with it what makes the package hang
 
 
 def half_configure(machine: Machine) -> None:
     """Leave a package half-configured: dpkg was killed in the middle of a postinst.
 
     Real: the package (a tiny one, made in the host), dpkg's state and its unfinished journal. `dpkg --configure -a`
-    mends it.
+    repairs it.
     """
     _killed_at_work(machine, "sh/half_configure.sh", PACKAGE)
 
@@ -22,9 +22,9 @@ def half_configure(machine: Machine) -> None:
 def half_unpack(machine: Machine, package: str = "make") -> None:
     """Leave a package of the distribution half-installed: dpkg was killed in the middle of its files.
 
-    Real: package, files and dpkg's state, which wants it reinstalled; `dpkg --configure -a` alone does not mend it.
-    Stand-in: the point at which it is killed is chosen by a dpkg-deb that hangs there. Needs the package in apt's cache
-    or the mirror in reach.
+    Real: package, files and dpkg's state, which requires a reinstallation; `dpkg --configure -a` alone does not repair
+    it. Stand-in: a dpkg-deb that hangs chooses the point at which dpkg is killed. Needs the package in apt's cache, or
+    a reachable mirror.
     """
     _killed_at_work(machine, "sh/half_unpack.sh", package)
 

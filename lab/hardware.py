@@ -1,8 +1,8 @@
 """The made-up hardware of a lab host: which cards it has, and what its kernel does with them.
 
-A lab host shares the machine's kernel, which has no NVIDIA card and takes no module. `install` writes a description
+A lab host shares the machine's kernel, which has no NVIDIA card and loads no module. `install` writes a description
 of cards and a boot unit into a host's root filesystem; at boot the unit shows them under `/sys` and `/proc`, and
-`modprobe nvidia` reads the version of the module that dkms really compiled and "loads" it (see `vendor/src/hardware`).
+`modprobe nvidia` reads the version of the module that dkms compiled and "loads" it (see `vendor/src/hardware`).
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ _CLASS_3D = 0x030200
 _CLASS_BRIDGE = 0x068000
 #: size in bytes of the configuration space that lspci reads
 _CONFIG_BYTES = 256
-#: PCIe generation → what sysfs calls its speed
+#: PCIe generation → its speed in sysfs
 _SPEED = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0"}
-#: namespace of the UUIDs of made-up cards, so that a reinstalled host has the same cards again
+#: namespace of the UUIDs of made-up cards: a reinstalled host has the same cards again
 _CARDS = uuid.UUID("4857a0c4-1ab0-4d1e-9f5b-6f2d7c0e3a11")
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One PCI card of NVIDIA's; ids as in the public PCI id list."""
+    """A PCI card of NVIDIA's; ids as in the public PCI id list."""
 
     name: str  #: as the driver names it
     device: int
     subsystem: int
     vbios: str
-    minimum_driver: int = 418  #: first driver branch that drives it
+    minimum_driver: int = 418  #: first driver branch that supports it
     generation: int = 3  #: PCIe generation of its link
-    width: int = 16  #: lanes that the link has now
-    max_width: int = 16  #: lanes that it should have
+    width: int = 16  #: current lanes of the link
+    max_width: int = 16  #: nominal lanes
 
 
 T4 = Card("Tesla T4", 0x1EB8, 0x12A2, "90.04.96.00.01")
@@ -62,7 +62,7 @@ class Hardware:
     nouveau: bool = False  #: a distribution's kernel: nouveau takes the cards unless it is blacklisted
     loaded: str | None = None  #: version of a module left in the kernel by an earlier driver, until the first reboot
     secure_boot: bool = False  #: only signed modules load
-    nvswitch: int = 0  #: how many NVSwitches
+    nvswitch: int = 0  #: number of NVSwitches
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Hardware:
@@ -76,8 +76,8 @@ class Hardware:
 def install(root: Path, spec: Hardware, host: str = "") -> None:
     """Write `spec` into the root filesystem of a host that is not running; it takes effect at the next boot.
 
-    `host` (default: what `etc/hostname` says) seeds the cards' UUIDs and serial numbers: the same host keeps the same
-    cards over a reinstallation.
+    `host` (default: from `etc/hostname`) seeds the cards' UUIDs and serial numbers: a host keeps its cards across a
+    reinstallation.
     """
     home = root / HARDWARE
     shutil.rmtree(home, ignore_errors=True)
@@ -110,7 +110,7 @@ def _slots(cards: tuple[Card, ...], first: int) -> Iterator[tuple[str, Card]]:
 
 
 def _programs(root: Path, home: Path) -> None:
-    """Copy the scripts that play the kernel, and hook them into boot and modprobe."""
+    """Copy the scripts that imitate the kernel, and hook them into boot and modprobe."""
     for name in ("boot", "insert", "remove", "kernel.sh", "README"):
         _copy(name, home / name)
     _copy("rmmod", root / "usr/local/sbin/rmmod")
@@ -123,7 +123,7 @@ def _programs(root: Path, home: Path) -> None:
 
 
 def _copy(name: str, target: Path) -> None:
-    """Copy a file of ours; scripts are executable whatever the checkout's umask made of them."""
+    """Copy a file of ours; scripts become executable, whatever the checkout's umask."""
     target.parent.mkdir(parents=True, exist_ok=True)
     data = (_SCRIPTS / name).read_bytes()
     target.write_bytes(data)
@@ -175,7 +175,7 @@ def _config_space(card: Card, pci_class: int, vendor: int) -> bytes:
 
 
 def _card(home: Path, bus: str, card: Card, host: str) -> None:
-    """Write what `/proc/driver/nvidia/gpus/<bus>/information` shows while a driver drives the card."""
+    """Write the contents of `/proc/driver/nvidia/gpus/<bus>/information` while a driver is bound to the card."""
     identity = uuid.uuid5(_CARDS, f"{host} {bus} {card.name}")
     lines = {
         "Model": card.name,

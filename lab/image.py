@@ -1,6 +1,6 @@
-"""Base images: one Debian root filesystem a distribution, built once by mmdebstrap and kept in the cache.
+"""Base images: a Debian root filesystem per distribution, built once by mmdebstrap and kept in the cache.
 
-Measured on two cores: bootstrap 31 s; the packages that roles install are downloaded into it, so that a host needs no
+Measured on two cores: bootstrap 31 s. The packages that roles install are downloaded into it, so a host needs no
 network for them.
 """
 
@@ -21,7 +21,7 @@ from lab.config import USER, Distro, cache_directory, state_directory
 from lab.locking import locked
 from lab.programs import run_logged
 
-RECIPE = 2  # raise it when the way an image is made changes; other changes are seen by themselves
+RECIPE = 2  # raise it when the code that makes an image changes; other changes are detected
 
 #: program → Debian package that brings it, for everything the lab runs on this machine.
 TOOLS = {
@@ -40,7 +40,7 @@ TOOLS = {
     "gpg": "gnupg",
     "gcc": "gcc",
 }
-#: file → package, for what is no program. Ubuntu has no Debian keys.
+#: file → package, for files that are not programs. Ubuntu has no Debian keys.
 FILES = {
     Path("/usr/share/keyrings/debian-archive-keyring.gpg"): "debian-archive-keyring",
     Path("/usr/include/stdio.h"): "libc6-dev",
@@ -54,13 +54,14 @@ PACKAGES = (
 )
 #: What the roles install on a bullseye host: downloaded into the image, not installed.
 PREFILLED = ("build-essential", "dkms", "linux-headers-amd64", "docker.io", "apparmor", "unattended-upgrades")
-#: An installed Debian has these as links into /usr. Bullseye's packages leave that to the installer, later ones do it.
+#: In an installed Debian these are links into /usr. Bullseye leaves that to the installer, later packages do it
+#: themselves.
 _MERGE_USR = 'for d in bin sbin lib lib32 lib64 libx32; do mkdir -p "$1/usr/$d"; ln -s "usr/$d" "$1/$d"; done'
 MASKED = ("systemd-networkd.service", "systemd-networkd.socket", "systemd-resolved.service")
 
 
 def ensure_tools() -> list[str]:
-    """Install what the lab runs and this machine lacks; return the names of the packages installed."""
+    """Install the programs that the lab needs and this machine lacks; return the names of the installed packages."""
     return _ensure_packages(_missing(TOOLS) | {package for path, package in FILES.items() if not path.exists()})
 
 
@@ -85,7 +86,7 @@ def _ensure_packages(missing: set[str]) -> list[str]:
 
 @contextmanager
 def _no_service_starts() -> Iterator[None]:
-    """Debian's policy-rc.d says no to each service that a package would start; one that is there already stays."""
+    """Debian's policy-rc.d forbids every service that a package would start; an existing one stays."""
     if POLICY.exists():
         yield
         return
@@ -108,7 +109,7 @@ def _install(missing: set[str]) -> list[str]:
 
 
 def ensure_base(distro: Distro, cache: Path) -> Path:
-    """Return the root filesystem of ``distro``, building it first when there is none of today's recipe."""
+    """Return the root filesystem of ``distro``, building it first if there is none of the current recipe."""
     recipe = _recipe(distro)
     key = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:12]
     base = cache / "base" / f"{distro}-{key}"
@@ -125,7 +126,7 @@ def ensure_base(distro: Distro, cache: Path) -> Path:
 
 
 def _prune(current: Path) -> None:
-    """Delete images of former recipes that no host stands on, switched on or off."""
+    """Delete images of former recipes that no host uses, whether on or off."""
     mounts = Path("/proc/self/mountinfo").read_text()
     records = (
         f for kind in ("hosts/*/host.json", "snapshots/*/snapshot.json") for f in state_directory().glob(f"*/{kind}")
@@ -138,7 +139,7 @@ def _prune(current: Path) -> None:
 
 
 def _recipe(distro: Distro) -> dict[str, object]:
-    """Return everything that an image is made of; the name of the image is its hash."""
+    """Return everything that determines an image; the image's name is the hash of it."""
     return {
         "recipe": RECIPE,
         "distro": distro,
@@ -153,7 +154,7 @@ def _recipe(distro: Distro) -> dict[str, object]:
 
 
 def _prefilled(distro: Distro) -> tuple[str, ...]:
-    """Return what is worth having at hand: hosts of the other distributions are there to be refused."""
+    """Return the packages to download in advance: none for other distributions, whose hosts exist to be refused."""
     return PREFILLED if distro == "bullseye" else ()
 
 
@@ -177,7 +178,7 @@ def _components(distro: Distro) -> str:
 
 @contextmanager
 def _scratch(base: Path) -> Iterator[Path]:
-    """Give a temporary directory beside ``base`` and leave none behind, also none of an earlier crash."""
+    """Give a temporary directory beside ``base`` and leave none behind, not even from an earlier crash."""
     root = base.with_name(f".building-{base.name}")
     shutil.rmtree(root, ignore_errors=True)
     try:
@@ -187,7 +188,7 @@ def _scratch(base: Path) -> Iterator[Path]:
 
 
 def _build(distro: Distro, root: Path, log: Path) -> None:
-    """Make the root filesystem in ``root``; everything that the programs print goes to ``log``."""
+    """Make the root filesystem in ``root``; all output of the programs goes to ``log``."""
     print(f"lab: building the {distro} base image (a minute or two, once; log {log})", file=sys.stderr, flush=True)
     log.unlink(missing_ok=True)
     excludes = [f"--dpkgopt=path-exclude=/usr/share/{part}/*" for part in ("man", "doc", "info", "locale")]
@@ -197,7 +198,7 @@ def _build(distro: Distro, root: Path, log: Path) -> None:
         *excludes,
         "--dpkgopt=path-include=/usr/share/doc/*/copyright",
         *(f"--aptopt={line}" for line in surroundings.apt_settings()),
-        '--aptopt=Acquire::Check-Valid-Until "false"',  # the old suite's lists are past their date
+        '--aptopt=Acquire::Check-Valid-Until "false"',  # the old suite's lists have expired
         '--aptopt=APT::Keep-Downloaded-Packages "true"',
         '--aptopt=Acquire::Languages "none"',
         "--skip=cleanup/apt/lists",
@@ -221,12 +222,12 @@ def _settle(root: Path, log: Path) -> None:
         mask(root, unit)
     for identity in (root / "etc/ssh").glob("ssh_host_*"):
         identity.unlink()
-    # Only this key is made for each host; sshd would complain about the missing other kinds at every start.
+    # Only this key is made for each host; sshd would complain about the missing other types at every start.
     (root / "etc/ssh/sshd_config.d/lab.conf").write_text("HostKey /etc/ssh/ssh_host_ed25519_key\n")
 
 
 def mask(root: Path, unit: str) -> None:
-    """Mask a systemd unit in a root filesystem that does not run."""
+    """Mask a systemd unit in a root filesystem that is not running."""
     link = root / "etc/systemd/system" / unit
     link.unlink(missing_ok=True)
     link.symlink_to("/dev/null")

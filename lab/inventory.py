@@ -1,4 +1,4 @@
-"""What the plain commands need to reach the hosts: key pair, known_hosts, and an inventory in Ansible's dialect."""
+"""What the ordinary commands need to reach the hosts: key pair, known_hosts, and an inventory in Ansible's format."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ensure_key(lab: Lab) -> None:
 
 
 def publish(lab: Lab) -> None:
-    """Write known_hosts and the inventory of the hosts that the lab has now."""
+    """Write known_hosts and the inventory of the lab's present hosts."""
     records = read_records(lab)
     have = lab.known_hosts.read_text().splitlines() if lab.known_hosts.exists() else []
     write_atomically(lab.known_hosts, "".join(f"{line}\n" for line in known_hosts(lab, records, have)))
@@ -39,9 +39,9 @@ def publish(lab: Lab) -> None:
 
 
 def known_hosts(lab: Lab, records: dict[str, HostRecord], have: Iterable[str]) -> list[str]:
-    """Return the lines of known_hosts, of which ``have`` are there now.
+    """Return the lines of known_hosts; ``have`` are its present lines.
 
-    Of a host that was installed from a seed it keeps what stands there: the lab did not make that host's key.
+    The lines of a host that was installed from a seed are kept: the lab did not make that host's key.
     """
     lines, others = [], set()
     for name, record in records.items():
@@ -54,7 +54,7 @@ def known_hosts(lab: Lab, records: dict[str, HostRecord], have: Iterable[str]) -
 
 
 def _named(line: str) -> set[str]:
-    """Return the names that a line of known_hosts is for; a marker such as ``@revoked`` may stand before them."""
+    """Return the names that a line of known_hosts is for; a marker such as ``@revoked`` may precede them."""
     words = line.split()
     first = 1 if words and words[0].startswith("@") else 0
     return set(words[first].split(",")) if len(words) > first else set()
@@ -87,7 +87,7 @@ def _variables(lab: Lab, record: HostRecord) -> dict[str, Any]:
 
 
 def _bmc(lab: Lab) -> dict[str, str]:
-    """Return what is the same for the BMCs of all hosts: one endpoint serves them."""
+    """Return the variables that the BMCs of all hosts share: one endpoint serves them."""
     known = Credentials.read(lab)
     return {
         "hostwright_bmc": lab.bmc_url,
@@ -98,7 +98,7 @@ def _bmc(lab: Lab) -> dict[str, str]:
 
 
 def _console(lab: Lab, host: str) -> str:
-    """Return what people type to see a host's console; the verb of Invoke knows one lab alone."""
+    """Return the command that shows a host's console; Invoke's verb knows only one lab."""
     return sh("invoke lab.console --hosts %s", host) if lab.name == DEFAULT_NAME else _command(lab, "console", host)
 
 

@@ -1,4 +1,5 @@
-"""One lock file, one holder: two commands on the same lab or image wait for each other; a killed holder frees it."""
+"""Lock files with one holder each: commands on the same lab or image wait for each other; a killed holder releases
+it."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_DIRECTORY = Path("/run/hostwright-lab")  # emptied by a boot of the machine, as locks should be
+_DIRECTORY = Path("/run/hostwright-lab")  # emptied when the machine boots, as locks should be
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """One host: an overlay on a base image, booted by systemd-nspawn under a supervisor that outlives us.
 
-What runs is read from the kernel (control group, mounts, links); nothing here believes a process id on disk.
+Whether it runs is read from the kernel (control group, mounts, links); nothing here relies on a process id on disk.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ exec setsid --fork "$@"
 
 
 def running(machine: Machine) -> bool:
-    """Tell whether the host is switched on, whatever it does."""
+    """Tell whether the host is switched on, in whatever state."""
     return bool(cgroups.processes(machine.cgroup))
 
 
 def start(machine: Machine) -> None:
-    """Switch the host on and plug its cable in. Leaves a running one on; does not wait (see `wait_for_ssh`)."""
+    """Switch the host on and plug in its cable. Leaves a running host alone; does not wait (see `wait_for_ssh`)."""
     if running(machine) and network.plugged(machine) and not _orphaned(machine):
         network.restore_network(machine)
         return
-    power_off(machine)  # one whose cable is gone gets no other while it runs; one without supervisor cannot reboot
+    power_off(machine)  # a running host cannot get a new cable, and without its supervisor it cannot reboot
     record = read_record(machine.directory)
     options = HostOptions.from_json(record.options)
     attach(machine, record)
     network.plug(machine)
     entries = [str(entry) for entry in cgroups.create(machine.cgroup)]
     launch = ["sh", "-c", _LAUNCH, "hostwright-lab", str(len(entries)), *entries]
-    # "slave": what is unmounted outside is unmounted in there too, where the machine shares its mounts.
+    # "slave": an unmount outside also takes effect inside, if the machine shares its mounts.
     apart = [
         "unshare",
         "--mount",
@@ -71,7 +71,7 @@ def start(machine: Machine) -> None:
 
 
 def attach(machine: Machine, record: HostRecord) -> None:
-    """Mount the host's root filesystem on what it stands on. Does nothing where it is mounted."""
+    """Mount the host's root filesystem on its base, unless it is mounted."""
     if mounted(machine.merged):
         return
     options = HostOptions.from_json(record.options)
@@ -101,25 +101,25 @@ def _give_docker(machine: Machine, record: HostRecord, directory: Path) -> None:
 
 
 def detach(machine: Machine) -> None:
-    """Unmount the root filesystem of a host that is off. Raises `LabError` where something still works in it."""
+    """Unmount the root filesystem of a host that is off. Raises `LabError` if something still uses it."""
     for point in (machine.merged, machine.directory / "disk"):
         if mounted(point):
             run(["umount", point])
 
 
 def discard(machine: Machine) -> None:
-    """Throw away all that a host that is off has written since its installation or snapshot. Frees the space later."""
+    """Discard everything written by a host, which is off, since its installation or snapshot. Frees the space later."""
     detach(machine)
     trash = Path(tempfile.mkdtemp(prefix="trash-", dir=machine.directory))
     for name in ("upper", "work", "docker", "disk.img"):
         if (machine.directory / name).exists():
             (machine.directory / name).rename(trash / name)
-    # Deleting what a provision wrote takes seconds; nobody should wait for it.
+    # Deleting the files of a provisioned host takes seconds; nobody should wait for it.
     run(["setsid", "--fork", "rm", "-rf", *machine.directory.glob("trash-*")])
 
 
 def _disk(machine: Machine, options: HostOptions) -> Path:
-    """Return the directory that holds what the host writes."""
+    """Return the directory with everything that the host writes."""
     return machine.directory / "disk" if options.disk_bytes else machine.directory
 
 
@@ -130,15 +130,15 @@ def power_off(machine: Machine) -> None:
 
 
 def erase(machine: Machine) -> None:
-    """Switch the host off and remove all that it was: network, mounts, disk."""
+    """Switch the host off and remove everything: network, mounts, disk."""
     power_off(machine)
     network.unplug(machine)
     unmount_below(machine.directory)
-    run(["rm", "-rf", machine.directory])  # part of it may be vanishing already, see `discard`
+    run(["rm", "-rf", machine.directory])  # part of it may already be disappearing, see `discard`
 
 
 def wait_for_ssh(machine: Machine, timeout_s: float = BOOT_TIMEOUT_S) -> None:
-    """Wait until users can log in over SSH. Raises `LabError` when the host ends before, or at the timeout."""
+    """Wait until users can log in over SSH. Raises `LabError` if the host ends before, or at the timeout."""
 
     def up() -> bool:
         if answers(machine) and admits(machine):
@@ -153,7 +153,7 @@ def wait_for_ssh(machine: Machine, timeout_s: float = BOOT_TIMEOUT_S) -> None:
 
 
 def answers(machine: Machine) -> bool:
-    """Tell whether an SSH server greets on the host's address."""
+    """Tell whether an SSH server answers at the host's address."""
     try:
         with socket.create_connection((str(machine.address), 22), timeout=2.0) as connection:
             return connection.recv(8).startswith(b"SSH-2.0")
@@ -162,20 +162,20 @@ def answers(machine: Machine) -> bool:
 
 
 def admits(machine: Machine) -> bool:
-    """Tell whether users may log in: sshd greets earlier, while pam_nologin still turns all but root away."""
+    """Tell whether users may log in: sshd answers earlier, while pam_nologin still rejects everyone but root."""
     found = _leader(cgroups.processes(machine.cgroup))
     return found is not None and not Path(f"/proc/{found[0]}/root/run/nologin").exists()
 
 
 def memory_bytes(machine: Machine) -> int:
-    """Return the memory that the host uses, its page cache included; 0 where it is off."""
+    """Return the memory that the host uses, including its page cache; 0 if it is off."""
     return cgroups.memory_bytes(machine.cgroup)
 
 
 def exec_in(machine: Machine, argv: Sequence[str], *, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Run a program as root inside the host, as on its console: needs neither network nor sshd.
 
-    Returns how it ended. Raises `LabError` when the host is off.
+    Returns how it ended. Raises `LabError` if the host is off.
     """
     return attend(inside(machine, argv), stdin=stdin)
 
@@ -204,21 +204,21 @@ def leader(machine: Machine) -> int:
 
 
 def _orphaned(machine: Machine) -> bool:
-    """Tell whether the host runs on without nspawn, as it does when the supervisor was killed."""
+    """Tell whether the host runs without nspawn, as after its supervisor was killed."""
     processes = cgroups.processes(machine.cgroup)
     found = _leader(processes)
     return found is not None and found[1] not in processes
 
 
 def _leader(processes: set[int]) -> tuple[int, int] | None:
-    """Return (id, parent's id) of the one among ``processes`` that is a host's PID 1; none while it reboots."""
+    """Return (id, parent's id) of the process among ``processes`` that is a host's PID 1; None while it reboots."""
     for pid in processes:
         try:
             lines = Path(f"/proc/{pid}/status").read_text().splitlines()
         except OSError:
             continue  # ended since
         status = {name: value.split() for name, _, value in (line.partition(":") for line in lines)}
-        # Two levels and 1 in the inner one: deeper ones are containers inside the host.
+        # Two levels, and 1 in the inner one: processes with more levels are in containers inside the host.
         if len(status["NSpid"]) == 2 and status["NSpid"][1] == "1":
             return pid, int(status["PPid"][0])
     return None
@@ -229,7 +229,7 @@ def _nspawn(machine: Machine, options: HostOptions) -> list[str]:
     vendor = vendor_apt(machine.lab, options.profile)
     vendor.mkdir(parents=True, exist_ok=True)
     return [
-        # TMPFS_TMP: /tmp is on the host's disk, as a Debian installation has it.
+        # TMPFS_TMP: /tmp is on the host's disk, as in a Debian installation.
         *("env", "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1", "SYSTEMD_NSPAWN_TMPFS_TMP=0"),
         *("systemd-nspawn", "--quiet", "--boot", "--settings=no"),
         *("--keep-unit", "--register=no", f"--directory={machine.merged}"),

@@ -1,4 +1,4 @@
-"""What is mounted, and unmounting it: read from the kernel, never from a record."""
+"""Mounts and unmounting: read from the kernel, never from a record."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from lab.programs import attempt, run
 
 
 def mount_points() -> list[Path]:
-    """Return the machine's mount points in the order in which they were mounted."""
+    """Return the machine's mount points, in the order of their mounting."""
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
-    # Only these four are escaped by the kernel (proc_pid_mountinfo(5)).
+    # The kernel escapes only these four (proc_pid_mountinfo(5)).
     escapes = {"\\040": " ", "\\011": "\t", "\\012": "\n", "\\134": "\\"}
     points = []
     for line in lines:
@@ -28,9 +28,9 @@ def mounted(path: Path) -> bool:
 
 
 def mount_overlay(lower: Path, upper: Path, work: Path, target: Path, *, between: Sequence[Path] = ()) -> None:
-    """Mount ``upper`` over ``lower`` at ``target``: what is written there goes to ``upper``.
+    """Mount ``upper`` over ``lower`` at ``target``: writes go to ``upper``.
 
-    ``between`` are read-only layers above ``lower``, the topmost first; none of all may change while it is mounted.
+    ``between`` are read-only layers above ``lower``, the topmost first; no layer may change while it is mounted.
     """
     layers = ":".join(str(layer) for layer in (*between, lower))
     options = f"lowerdir={layers},upperdir={upper},workdir={work}"
@@ -38,7 +38,7 @@ def mount_overlay(lower: Path, upper: Path, work: Path, target: Path, *, between
 
 
 def mount_disk(image: Path, size_bytes: int, target: Path) -> None:
-    """Mount the ext4 filesystem in the sparse file ``image`` at ``target``, making it first where it is missing."""
+    """Mount the ext4 filesystem in the sparse file ``image`` at ``target``, making it first if it is missing."""
     if not image.exists():
         fresh = image.with_suffix(".new")
         with fresh.open("wb") as file:
@@ -49,7 +49,7 @@ def mount_disk(image: Path, size_bytes: int, target: Path) -> None:
 
 
 def unmount(path: Path) -> None:
-    """Unmount whatever is mounted at ``path``, if anything is, even where something still holds it open."""
+    """Unmount whatever is mounted at ``path``, if anything, even if something still holds it open."""
     while mounted(path):
         run(["umount", "--lazy", path])
 

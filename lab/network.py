@@ -1,6 +1,6 @@
-"""The lab's network: a bridge, one namespace and one cable a host, a way to the outside (see `lab.firewall`).
+"""The lab's network: a bridge, a namespace and a cable per host, and a route to the outside (see `lab.firewall`).
 
-Everything is found again by its name, so that what a crash left is recognised without any record of it.
+Everything is found again by its name, so remains of a crash are recognised without any record.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ INSIDE = "host0"  #: the host's end of the cable
 
 
 def ensure_bridge(lab: Lab) -> None:
-    """Make the bridge and the packet rules, or mend what is missing of them."""
+    """Make the bridge and the packet rules, or repair what is missing."""
     if not _exists(lab.bridge):
         run(["ip", "link", "add", lab.bridge, "type", "bridge"])
     run(["ip", "address", "replace", str(lab.gateway), "dev", lab.bridge])
@@ -27,7 +27,7 @@ def ensure_bridge(lab: Lab) -> None:
 
 
 def remove_bridge(lab: Lab) -> None:
-    """Remove the bridge, every cable of this lab that is still there, and the packet rules."""
+    """Remove the bridge, all remaining cables of this lab, and the packet rules."""
     for link in links(lab):
         attempt(["ip", "link", "delete", link])
     firewall.remove(lab)
@@ -63,7 +63,7 @@ def plug(machine: Machine) -> None:
 
 
 def unplug(machine: Machine) -> None:
-    """Remove the host's cable and namespace, if they are there."""
+    """Remove the host's cable and namespace, if they exist."""
     if _exists(machine.link):
         attempt(["ip", "link", "delete", machine.link])
     unmount(machine.netns)
@@ -71,7 +71,7 @@ def unplug(machine: Machine) -> None:
 
 
 def cut_network(machine: Machine) -> None:
-    """Pull the cable: nothing reaches the host, its connections see silence, it runs on."""
+    """Pull the cable: nothing reaches the host, its connections are silent, and it runs on."""
     run(["ip", "link", "set", machine.link, "down"])
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from hostwright.common.errors import LabError
 
-RESUME_S = 1.0  #: how long a program that stopped itself waits at most
+RESUME_S = 1.0  #: the longest wait of a program that stopped itself
 
 
 def attempt(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """Run a program and return how it ended, whatever that is. Raises `LabError` only when it does not exist."""
+    """Run a program and return how it ended, well or not. Raises `LabError` only if it does not exist."""
     try:
         return subprocess.run(argv, input=stdin, capture_output=True, text=True, errors="replace", check=False)
     except FileNotFoundError as error:
@@ -21,10 +21,10 @@ def attempt(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.Comple
 
 
 def attend(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """As ``attempt``, for ``nsenter``: it stops when what it runs is stopped, and waits for somebody to let it go on.
+    """As ``attempt``, for ``nsenter``: it stops when its program is stopped, and waits until somebody continues it.
 
-    systemd stops everything for a moment when a host goes down. Whoever is not there then to see its program's end
-    keeps the host's PID 1 from ending, for ever.
+    systemd stops everything for a moment when a host goes down. A stopped parent that does not notice its program's end
+    keeps the host's PID 1 from ending forever.
     """
     with subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
@@ -36,15 +36,15 @@ def attend(argv: Sequence[str | Path], *, stdin: str = "") -> subprocess.Complet
                     output, error = process.communicate(given, timeout=RESUME_S)
                     return subprocess.CompletedProcess(argv, process.returncode, output, error)
                 except subprocess.TimeoutExpired:
-                    given = None  # it is on its way
-                    process.send_signal(signal.SIGCONT)  # nothing to one that runs
+                    given = None  # it has been sent
+                    process.send_signal(signal.SIGCONT)  # no effect on a running program
         except BaseException:
             process.kill()
             raise
 
 
 def run(argv: Sequence[str | Path], *, stdin: str = "") -> str:
-    """Run a program and return its standard output. Raises `LabError` with its last lines when it fails."""
+    """Run a program and return its standard output. Raises `LabError` with its last lines if it fails."""
     done = attempt(argv, stdin=stdin)
     if done.returncode != 0:
         raise LabError(_sentence(argv, done.returncode, done.stderr or done.stdout))
@@ -52,7 +52,7 @@ def run(argv: Sequence[str | Path], *, stdin: str = "") -> str:
 
 
 def run_logged(argv: Sequence[str | Path], log: Path, *, env: Mapping[str, str] | None = None) -> None:
-    """Run a long program with its output in ``log``. Raises `LabError` that names the log when it fails."""
+    """Run a long program with its output in ``log``. Raises `LabError` that names the log if it fails."""
     with log.open("ab") as output:
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False, env=env)
     if done.returncode != 0:

@@ -1,4 +1,4 @@
-"""What is written down of a lab and its hosts: only what the kernel cannot tell, always by rename."""
+"""Records of a lab and its hosts: only what the kernel cannot tell, always written by rename."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ SLOTS = 2 ** (LAB_PREFIX - BLOCK.prefixlen)
 
 @dataclass(frozen=True, slots=True)
 class HostRecord:
-    """One host. Its file is written last while it is made: a host without it was never finished."""
+    """One host. Its file is written last when the host is made: a host without it was never finished."""
 
     name: str
     index: int  #: 1…999, gives the address and the MAC; kept over resets
     base: str  #: directory name of its base image in the cache
     host_key: str  #: public key as in the .pub file, as it was when the host was made
     options: dict[str, Any]
-    snapshot: str | None = None  #: the snapshot that its disk stands on, if it does not stand on the base image alone
-    #: Installed from a seed by its BMC: whoever had it installed says which key is trusted, the lab does not.
+    snapshot: str | None = None  #: the snapshot that its disk is based on; None: only the base image
+    #: Installed from a seed by its BMC: whoever had it installed decides which key is trusted, not the lab.
     seeded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The disk of a host as it was once, below the disks of all hosts that stand on it. It never changes."""
+    """The disk of a host at one moment, below the disks of all hosts based on it. It never changes."""
 
     lab: Lab
     name: str
-    parent: str | None  #: the snapshot that the frozen host stood on itself
-    base: str  #: directory name of the base image below all
-    host_key: str  #: public key of the frozen host as in the .pub file: tells whose identity is in it
+    parent: str | None  #: the snapshot that the frozen host itself was based on
+    base: str  #: directory name of the base image at the bottom
+    host_key: str  #: public key of the frozen host as in the .pub file: tells whose identity it contains
     options: dict[str, Any]  #: of the frozen host
 
     @property
     def directory(self) -> Path:
-        """Everything of this snapshot on the machine's disk."""
+        """The directory with everything about this snapshot on the machine's disk."""
         return self.lab.state / "snapshots" / self.name
 
     @property
     def layer(self) -> Path:
-        """What the frozen host had written since its parent, as an overlay layer."""
+        """What the frozen host had written on top of its parent, as an overlay layer."""
         return self.directory / "upper"
 
     @property
     def docker(self) -> Path:
-        """All of the frozen host's /var/lib/docker, which is no part of the overlay."""
+        """The whole /var/lib/docker of the frozen host, which is not part of the overlay."""
         return self.directory / "docker"
 
 
@@ -91,13 +91,13 @@ def read_snapshots(lab: Lab) -> dict[str, Snapshot]:
 
 
 def write_snapshot(directory: Path, snapshot: Snapshot) -> None:
-    """Write down in ``directory``, not yet its final one, what a snapshot is."""
+    """Write the record of a snapshot in ``directory``, which is not yet its final one."""
     values = {field.name: getattr(snapshot, field.name) for field in fields(snapshot) if field.name != "lab"}
     write_atomically(directory / "snapshot.json", json.dumps(values, indent=1))
 
 
 def layers(lab: Lab, record: HostRecord) -> list[Path]:
-    """Return the read-only layers below a host's own writing, the topmost first, its base image last."""
+    """Return the read-only layers below a host's own writes, the topmost first, its base image last."""
     found, name = [], record.snapshot
     while name is not None:
         snapshot = read_snapshot(lab, name)
@@ -112,7 +112,7 @@ def find_machine(lab: Lab, name: str) -> Machine:
 
 
 def find_lab(name: str = DEFAULT_NAME) -> Lab | None:
-    """Return the lab ``name`` as it was opened before, or None."""
+    """Return the lab ``name`` if it was opened before, or None."""
     file = state_directory() / name / "lab.json"
     if not file.exists():
         return None
@@ -120,7 +120,7 @@ def find_lab(name: str = DEFAULT_NAME) -> Lab | None:
 
 
 def open_lab(name: str = DEFAULT_NAME) -> Lab:
-    """Return the lab ``name``, with a network of its own: its former one, or the first that no other lab has."""
+    """Return the lab ``name``, with a network of its own: its former one, or the first free one."""
     Lab(name)  # refuses a bad name before anything is written
     root = state_directory()
     root.mkdir(parents=True, exist_ok=True)
@@ -128,7 +128,7 @@ def open_lab(name: str = DEFAULT_NAME) -> Lab:
         if known := find_lab(name):
             return known
         taken = {json.loads(file.read_text())["slot"] for file in root.glob("*/lab.json")}
-        # Slot 0 stays free for the default lab, so that its addresses are always the same.
+        # Slot 0 is reserved for the default lab, so its addresses are always the same.
         first = 0 if name == DEFAULT_NAME else 1
         slot = next((number for number in range(first, SLOTS) if number not in taken), None)
         if slot is None:
@@ -147,6 +147,6 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def give_to_user(path: Path) -> None:
-    """Give a file or directory to the user who called sudo, if there is one: plain commands read it as that user."""
+    """Give a file or directory to the user who called sudo, if any: ordinary commands read it as that user."""
     if "SUDO_UID" in os.environ:
         os.chown(path, int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"]))

@@ -1,7 +1,7 @@
-"""A bad line: a TCP relay on this machine between a controller and one host, which breaks what goes through it.
+"""A bad line: a TCP relay on this machine between a controller and one host, which damages the traffic through it.
 
-Real: the bytes, both TCP connections, and what SSH and the two programs make of it. Stand-in: the place, which is a
-program and not a cable or a middlebox.
+Real: the bytes, both TCP connections, and the reactions of SSH and both programs. Stand-in: the place of the damage, a
+program instead of a cable or a middlebox.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from lab.records import read_record
 Direction = Literal["host", "controller"]
 _LOOPBACK = "127.0.0.1"
 _CHUNK = 65536
-_ABORT = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 s: closing sends a reset, as a dying middlebox does
+_ABORT = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 s: closing sends a reset, like a dying middlebox
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What happens to a connection when ``after_bytes`` have gone through it in one direction.
+    """What happens to a connection after ``after_bytes`` in one direction.
 
-    ``cut`` resets both ends, ``flip`` inverts the next byte, ``stall`` lets nothing more through either way.
+    ``cut`` resets both ends, ``flip`` inverts the next byte, ``stall`` lets nothing more through in either direction.
     """
 
     what: Literal["cut", "flip", "stall"]
     after_bytes: int
-    toward: Direction = "host"  #: the direction that is counted, and flipped in
-    times: int = 1  #: how many connections it happens to; later ones are left alone
+    toward: Direction = "host"  #: the direction in which bytes are counted, and flipped
+    times: int = 1  #: number of connections that it happens to; later ones are left alone
 
 
 @dataclass(slots=True)
 class Relay:
-    """A running relay: what to put into an inventory, and what has happened so far."""
+    """A running relay: its values for an inventory, and what has happened so far."""
 
     host: str
     port: int
     known_hosts: str  #: a known_hosts line for this end, with the host's key
     trouble: Trouble | None
     connections: int = 0
-    troubled: int = 0  #: how many connections have had the trouble
+    troubled: int = 0  #: number of connections that were disturbed
     _links: list[_Link] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -60,14 +60,14 @@ class Relay:
             try:
                 far = socket.create_connection(target, timeout=10)
             except OSError:
-                near.close()  # what a controller sees of a host that is down, behind a middlebox
+                near.close()  # what a controller sees if the host behind a middlebox is down
                 continue
             far.settimeout(None)
             self.connections += 1
             self._links.append(_Link(self, near, far))
 
     def claims(self, toward: Direction, passed: int, size: int) -> int | None:
-        """Return where in the next ``size`` bytes the trouble begins, if it does; counts it then."""
+        """Return where in the next ``size`` bytes the disturbance begins, if it does, and count it."""
         trouble = self.trouble
         if trouble is None or trouble.toward != toward or not passed <= trouble.after_bytes < passed + size:
             return None
@@ -97,7 +97,7 @@ class _Link:
     def _pump(self, source: socket.socket, sink: socket.socket, toward: Direction) -> None:
         try:
             self._copy(source, sink, toward)
-        except OSError:  # one end was reset, or is gone: the other one must not wait for it
+        except OSError:  # one end was reset, or is gone: the other must not wait for it
             self._abort()
 
     def _copy(self, source: socket.socket, sink: socket.socket, toward: Direction) -> None:
@@ -113,7 +113,7 @@ class _Link:
         sink.shutdown(socket.SHUT_WR)
 
     def _disturb(self, sink: socket.socket, data: bytes, begin: int) -> bytes:
-        """Do the trouble; return what may still be sent."""
+        """Disturb the connection; return what may still be sent."""
         what = self._relay.trouble.what if self._relay.trouble else ""
         if what == "flip":
             return data[:begin] + bytes((data[begin] ^ 0xFF,)) + data[begin + 1 :]
@@ -128,7 +128,7 @@ class _Link:
         for end in self._ends:
             with contextlib.suppress(OSError):
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _ABORT)
-                end.shutdown(socket.SHUT_RD)  # wakes the other thread, and unlike SHUT_WR says no polite goodbye
+                end.shutdown(socket.SHUT_RD)  # wakes the other thread and, unlike SHUT_WR, sends no FIN
             end.close()
 
     def end(self) -> None:
@@ -144,10 +144,10 @@ class _Link:
 
 @contextmanager
 def relay(machine: Machine, trouble: Trouble | None = None, *, port: int = 22) -> Iterator[Relay]:
-    """Relay a free port of this machine's loopback to the host's ``port``, with ``trouble`` on the way, for the body.
+    """Relay a free loopback port of this machine to the host's ``port``, with ``trouble`` on the way, for the body.
 
-    SSH's integrity check must end a connection with a flipped byte; a stalled one stays open and silent until the end
-    of the body.
+    SSH's integrity check must end a connection with a flipped byte; a stalled connection stays open and silent until
+    the end of the body.
     """
     with socket.create_server((_LOOPBACK, 0)) as listener:
         own = listener.getsockname()[1]

@@ -1,4 +1,4 @@
-"""What makes one host's root filesystem different from its base image: name, identity, keys, sudo, vendor files."""
+"""How a host's root filesystem differs from its base image: name, identity, keys, sudo, vendor files."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from lab.image import mask
 from lab.programs import run
 from lab.surroundings import pip_conf, resolv_conf
 
-VENDOR_MOUNT = "/opt/hostwright-lab/apt"  #: where a host sees the vendor's apt repositories
-HEADERS = f"{VENDOR_MOUNT}/headers"  #: the repository that stands for the distribution's own kernel headers
+VENDOR_MOUNT = "/opt/hostwright-lab/apt"  #: the vendor's apt repositories inside a host
+HEADERS = f"{VENDOR_MOUNT}/headers"  #: the repository that stands in for the distribution's kernel headers
 _APT_TIMERS = ("apt-daily.timer", "apt-daily-upgrade.timer", "apt-daily.service", "apt-daily-upgrade.service")
 
 
@@ -24,7 +24,7 @@ def vendor_apt(lab: Lab, profile: str) -> Path:
 
 
 def personalise(machine: Machine, options: HostOptions) -> None:
-    """Write into the mounted root of ``machine`` what a fresh installation of it would hold."""
+    """Write into the mounted root of ``machine`` what its fresh installation would contain."""
     root = machine.merged
     files = {
         "hostname": f"{machine.name}\n",
@@ -34,7 +34,7 @@ def personalise(machine: Machine, options: HostOptions) -> None:
         "pip.conf": pip_conf(),
     }
     for name, text in files.items():
-        (root / "etc" / name).unlink(missing_ok=True)  # bootstrapping copied some with this machine's modes
+        (root / "etc" / name).unlink(missing_ok=True)  # the bootstrap copied some with this machine's modes
         (root / "etc" / name).write_text(text)
     _ssh(machine)
     _sudo(root, options)
@@ -46,7 +46,7 @@ def personalise(machine: Machine, options: HostOptions) -> None:
 
 
 def _ssh(machine: Machine) -> None:
-    """Make the host's own key, and let the lab's key in."""
+    """Make the host's own key, and authorise the lab's key."""
     root = machine.merged
     key = root / "etc/ssh/ssh_host_ed25519_key"
     run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"root@{machine.name}", "-f", key])

@@ -1,7 +1,7 @@
-"""Snapshots: a host's disk is kept as it is, and any number of hosts start from it at once.
+"""Snapshots: a host's disk is saved, and any number of hosts start from it at once.
 
-A snapshot is a read-only overlay layer: hosts on it share its bytes on the disk and in memory. Snapshots stack, since a
-host that stands on one can be frozen again. They belong to one lab, and `down` removes them with it.
+A snapshot is a read-only overlay layer: its hosts share its bytes on disk and in memory. Snapshots stack, since a host
+that uses one can be frozen again. They belong to one lab, and `down` removes them with it.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ from lab.records import (
 from lab.rootfs import personalise
 from lab.waiting import await_that
 
-SHUTDOWN_TIMEOUT_S = 120.0  # 0.2 s on a quiet machine; Docker with containers and load make it longer
+SHUTDOWN_TIMEOUT_S = 120.0  # 0.2 s on a quiet machine; longer with containers in Docker, or under load
 #: A name is part of mount options, where a colon or a comma means something; the kernel takes one page of them.
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
-#: What makes a host itself and must not be anybody else's.
+#: A host's identity, which no other host may have.
 _HOST_KEY = ("etc/ssh/ssh_host_ed25519_key", "etc/ssh/ssh_host_ed25519_key.pub")
 _IDENTITY = (*_HOST_KEY, "etc/machine-id")
 
 
 def freeze(machine: Machine, name: str) -> Snapshot:
-    """Shut the host down and make a snapshot of its disk, on which the host itself stands from then on; it stays off.
+    """Shut the host down and make a snapshot of its disk, on which the host itself is based from then on; it stays off.
 
-    A host that is off is taken as it is: pull the plug first (`power_off`) to keep a disk in the middle of something.
-    Raises `LabError` when the name is taken, when the host has a disk of its own, and when it does not shut down.
+    A host that is off is taken as it is: pull the plug first (`power_off`) to save a disk in the middle of something.
+    Raises `LabError` if the name is taken, if the host has a disk of its own, or if it does not shut down.
     """
     with locked(f"lab-{machine.lab.name}"):
         record = read_record(machine.directory)
         _require_freezable(machine, name, record)
         shut_down(machine)
-        attach(machine, record)  # one that was off since the machine's boot has nothing mounted
+        attach(machine, record)  # nothing is mounted for a host that has been off since the machine booted
         host_key = (machine.merged / _HOST_KEY[1]).read_text()
         detach(machine)
         snapshot = Snapshot(machine.lab, name, record.snapshot, record.base, host_key, record.options)
-        unfinished = snapshot.directory.with_name(f".{name}")  # a crash leaves the host where it stood before
+        unfinished = snapshot.directory.with_name(f".{name}")  # a crash leaves the host as it was
         run(["rm", "-rf", unfinished])
         unfinished.mkdir(parents=True)
         write_snapshot(unfinished, snapshot)
@@ -64,10 +64,10 @@ def freeze(machine: Machine, name: str) -> Snapshot:
 
 
 def thaw(machine: Machine, snapshot: Snapshot, *, wait: bool = True) -> None:
-    """Pull the host's plug, forget all that it wrote, and boot it from the snapshot; wait until users can log in.
+    """Pull the host's plug, discard all its writes, and boot it from the snapshot; wait until users can log in.
 
     It keeps its name, address, host key and options, whichever host the snapshot was made of. Cable and network
-    namespace are new. Raises `LabError` when the snapshot is of another lab or distribution.
+    namespace are new. Raises `LabError` if the snapshot is of another lab or distribution.
     """
     record = read_record(machine.directory)
     if (snapshot.lab.name, snapshot.base) != (machine.lab.name, record.base):
@@ -76,7 +76,7 @@ def thaw(machine: Machine, snapshot: Snapshot, *, wait: bool = True) -> None:
             f"{snapshot.base}; make a host on it with `lab.fleet.up(…, snapshot=…)`"
         )
     power_off(machine)
-    network.unplug(machine)  # rules and bridges that Docker made live there, and those of tests
+    network.unplug(machine)  # rules and bridges made by Docker or by tests live there
     discard(machine)
     record = replace(record, snapshot=snapshot.name)
     write_record(machine.directory, record)
@@ -90,7 +90,7 @@ def thaw(machine: Machine, snapshot: Snapshot, *, wait: bool = True) -> None:
 
 
 def drop(snapshot: Snapshot) -> None:
-    """Delete a snapshot. Raises `LabError` while a host or another snapshot stands on it."""
+    """Delete a snapshot. Raises `LabError` while a host or another snapshot is based on it."""
     with locked(f"lab-{snapshot.lab.name}"):
         users = [name for name, record in read_records(snapshot.lab).items() if record.snapshot == snapshot.name]
         users += [name for name, other in read_snapshots(snapshot.lab).items() if other.parent == snapshot.name]
@@ -100,7 +100,7 @@ def drop(snapshot: Snapshot) -> None:
 
 
 def shut_down(machine: Machine, timeout_s: float = SHUTDOWN_TIMEOUT_S) -> None:
-    """Have the host shut itself down and wait for it. Does nothing to one that is off. Raises `LabError` at the end."""
+    """Have the host, unless it is off, shut itself down, and wait for it. Raises `LabError` on a timeout."""
     if not running(machine):
         return
     exec_in(machine, ["systemctl", "--no-block", "poweroff"])
@@ -121,13 +121,13 @@ def settle(machine: Machine, options: HostOptions, snapshot: Snapshot | None) ->
         for journal in (root / "var/log/journal").glob("*"):
             shutil.rmtree(journal)
         if options.hardware == HostOptions.from_json(snapshot.options).hardware:
-            # What an earlier driver had left in its kernel is gone since its first boot.
+            # A module left in its kernel by an earlier driver has been gone since its first boot.
             options = replace(options, hardware=replace(options.hardware, loaded=None))
     personalise(machine, options)
 
 
 def keep_identity(machine: Machine) -> str:
-    """Keep what makes the host itself beside its disk, for `thaw`; return its public host key."""
+    """Keep the host's identity beside its disk, for `thaw`; return its public host key."""
     kept = machine.directory / "identity"
     kept.mkdir(exist_ok=True)
     for part in _IDENTITY:

@@ -1,7 +1,7 @@
-"""Writes the lab's stack files: the real stack, with vendor files that were built here in the place of the vendor's.
+"""Writes the lab's stack files: the real stack, with vendor files that were built here instead of the vendor's.
 
-Everything that is not said here (versions, package names, pins) comes from the stack that it extends. Beside it come
-those to upgrade to: another driver, another TensorFlow.
+Everything else (versions, package names, pins) comes from the extended stack. Beside it are written the stacks to
+upgrade to: another driver, another TensorFlow.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lab.vendor.model import VendorBuildError, VendorFile, read_manifest
 
 EXTENDS = "tensorflow-2.9"
 _HEADER = "# Written by `lab up` from the vendor files in the lab's cache; not for editing.\n"
-#: artifacts that the base stack knows and of which the lab has its own file
+#: artifacts of the base stack for which the lab has its own file
 _NEEDED = ("driver", "fabric-manager", "cuda-repository", "cuda-pin", "cudnn", "container-toolkit-key")
 
 
@@ -35,7 +35,7 @@ def write(vendor: Path, dest: Path) -> Path:
 
 
 def _write(dest: Path, values: dict[str, Any]) -> None:
-    """Write a stack file anew where it changes, in one rename."""
+    """Rewrite a stack file if it changes, in one rename."""
     text = _HEADER + yaml.safe_dump(values, sort_keys=False, width=120)
     if not dest.is_file() or dest.read_text() != text:
         dest.parent.mkdir(parents=True, exist_ok=True)
@@ -45,10 +45,10 @@ def _write(dest: Path, values: dict[str, Any]) -> None:
 
 
 def compose(files: Iterable[VendorFile], vendor: Path, profile: str) -> dict[str, Any]:
-    """Return the stack as plain values. Raises `VendorBuildError` when the manifest lacks a file that it must have."""
+    """Return the stack as plain values. Raises `VendorBuildError` if the manifest lacks a required file."""
     by_artifact: dict[str, VendorFile] = {}
     for file in files:
-        by_artifact.setdefault(file.artifact, file)  # of several versions, the first is the stack's
+        by_artifact.setdefault(file.artifact, file)  # if there are several versions, the first is the stack's
     missing = [name for name in _NEEDED if name not in by_artifact]
     if missing:
         raise VendorBuildError(f"the vendor files in {vendor} lack {', '.join(missing)}; build them again")
@@ -75,7 +75,7 @@ def compose(files: Iterable[VendorFile], vendor: Path, profile: str) -> dict[str
 
 
 def upgrades(files: Iterable[VendorFile], vendor: Path, base: str) -> dict[str, dict[str, Any]]:
-    """Return the stacks to upgrade to from the stack `base`, by name; of each that has its files here."""
+    """Return the stacks to upgrade to from the stack `base`, by name; only those whose files exist here."""
     by_artifact = {file.artifact: file for file in files}
     found: dict[str, dict[str, Any]] = {}
     runfile, manager = (by_artifact.get(f"{name}-{driver.UPGRADE}") for name in ("driver", "fabric-manager"))
@@ -101,7 +101,7 @@ def upgrades(files: Iterable[VendorFile], vendor: Path, base: str) -> dict[str, 
 
 
 def _constraints(stack: str) -> dict[str, str]:
-    """Return what the project's own stack file names, as paths that hold wherever the lab's stack file lies."""
+    """Return the files that the project's own stack file names, as paths valid wherever the lab's stack file is."""
     folder = CHECKOUT / "inventory" / "stacks"
     named = yaml.safe_load((folder / f"{stack}.yml").read_text())["tensorflow"]["constraints"]
     return {python: str(folder / name) for python, name in named.items()}

@@ -1,4 +1,4 @@
-"""Whether this machine can hold a lab; where it cannot, one sentence says why and what to do."""
+"""Whether this machine can run a lab; if not, one sentence says why and what to do."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What this machine's own apt, pip, certificates and resolver are set to, so that the hosts can install as it does.
+"""This machine's settings of apt, pip, certificates and resolver, for hosts that install as it does.
 
-Nothing is named here: mirrors, proxies and indexes are read from the machine at runtime.
+No names are fixed here: mirrors, proxies and indexes are read from the machine at run time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lab.programs import run
 CERTIFICATES = Path("/usr/local/share/ca-certificates")
 CA_BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 
-#: apt settings that belong to the way to the mirror, not to this machine's packages.
+#: apt settings for reaching the mirror, not for this machine's packages.
 _APT_SETTING = re.compile(r"Acquire::(https?::(Proxy|Timeout)|Retries|Check-Valid-Until|Check-Date)(::|\b)")
 #: pip settings that say where packages come from, and how long to wait for them.
 _PIP_SETTINGS = ("index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "default-timeout")
@@ -29,7 +29,7 @@ def apt_settings() -> tuple[str, ...]:
 
 
 def debian_mirrors() -> tuple[str, str] | None:
-    """Return the machine's mirrors of (Debian, Debian-Security), or None where it has none of its own.
+    """Return the machine's mirrors of (Debian, Debian-Security), or None if it has none of its own.
 
     None (Ubuntu, or apt lists never fetched) leaves the choice to mmdebstrap's default.
     """
@@ -45,7 +45,7 @@ def debian_mirrors() -> tuple[str, str] | None:
 
 
 def apt_sources() -> dict[str, str]:
-    """Return the text of the machine's apt source files: cheap to read, and `debian_mirrors` follows from them."""
+    """Return the text of the machine's apt source files: cheap to read, and they determine `debian_mirrors`."""
     directory = Path("/etc/apt")
     files = [directory / "sources.list", *sorted((directory / "sources.list.d").glob("*"))]
     return {file.name: file.read_text() for file in files if file.is_file()}
@@ -54,7 +54,7 @@ def apt_sources() -> dict[str, str]:
 def pip_conf() -> str:
     """Return an /etc/pip.conf for the hosts: the machine's indexes as far as a host can reach them.
 
-    Read as pip reads it: site, user and PIP_CONFIG_FILE files, then the environment, the later over the former.
+    Read as pip does: site, user and PIP_CONFIG_FILE files, then the environment; later values win.
     """
     wanted: dict[str, str] = {}
     parser = configparser.RawConfigParser()
@@ -77,7 +77,7 @@ def _pip_files() -> list[Path]:
 
 
 def _reachable(value: str) -> str:
-    """Return ``value`` without the words that only mean something on this machine: its files and its loopback."""
+    """Return ``value`` without the words that have a meaning only on this machine: its files and its loopback."""
     words = []
     for word in value.split():
         url = urlsplit(word)
@@ -93,7 +93,7 @@ def certificates() -> dict[str, str]:
 
 
 def resolv_conf() -> str:
-    """Return a resolver configuration that works from a host: a stub on the machine's loopback is looked through."""
+    """Return a resolver configuration that works in a host: a stub on the machine's loopback is bypassed."""
     text = Path("/etc/resolv.conf").read_text()
     upstream = Path("/run/systemd/resolve/resolv.conf")
     servers = re.findall(r"^\s*nameserver\s+(\S+)", text, re.MULTILINE)

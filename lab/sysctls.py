@@ -1,20 +1,20 @@
-"""The kernel settings that a lab needs: what they were is remembered, and put back when the last lab is gone."""
+"""The kernel settings that a lab needs: former values are recorded, and restored when the last lab is gone."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-#: setting → least value. Without the inotify one, units fail from about 22 hosts on.
+#: setting → least value. Without the inotify setting, units fail from about 22 hosts on.
 NEEDED = {"net/ipv4/ip_forward": 1, "fs/inotify/max_user_instances": 2048}
 
 
 def raise_all(root: Path) -> None:
-    """Raise what is too low; the values found are kept in ``root`` until `restore_all`."""
+    """Raise settings that are too low; former values are kept in ``root`` until `restore_all`."""
     memory = root / "sysctl.json"
     before: dict[str, int] = json.loads(memory.read_text()) if memory.exists() else {}
     low = {name: value for name in NEEDED if (value := _file(name)) < NEEDED[name]}
-    # A setting already remembered keeps its first value: what is there now may be ours.
+    # An already recorded setting keeps its first value: the present one may be ours.
     temporary = memory.with_suffix(".new")
     temporary.write_text(json.dumps({**low, **before}))
     temporary.rename(memory)
@@ -23,7 +23,7 @@ def raise_all(root: Path) -> None:
 
 
 def restore_all(root: Path) -> None:
-    """Put back what `raise_all` changed, except where somebody changed it again since."""
+    """Restore what `raise_all` changed, unless somebody has changed it again since."""
     memory = root / "sysctl.json"
     if not memory.exists():
         return

@@ -1,4 +1,4 @@
-"""Waiting for what tells nobody that it has come: a port that opens, a host that goes down, an empty control group."""
+"""Waiting for conditions without a notification: a port that opens, a host that goes down, an empty control group."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hostwright.common.errors import LabError
 def await_that(
     condition: Callable[[], bool], patience_s: float, complaint: Callable[[], str], *, look_s: float = 0.02
 ) -> None:
-    """Look every ``look_s`` seconds until ``condition`` holds; what it raises ends the wait.
+    """Check ``condition`` every ``look_s`` seconds until it holds; an exception in it ends the wait.
 
-    Raises `LabError` with the complaint when it did not hold within ``patience_s`` seconds.
+    Raises `LabError` with the complaint if it does not hold within ``patience_s`` seconds.
     """
     deadline = time.monotonic() + patience_s
     while not condition():
         if time.monotonic() > deadline:
             raise LabError(complaint())
-        time.sleep(look_s)  # between two looks; that there is nothing to await is what this is for
+        time.sleep(look_s)  # between two checks; this function exists because there is nothing to wait on

@@ -19,22 +19,22 @@ from lab.config import BMC_PORT, Lab
 from lab.records import find_lab
 
 _MOST_BYTES = 1 << 16
-_IDLE_S = 30.0  # a client that connects and says nothing holds a thread that long
+_IDLE_S = 30.0  # a client that connects and sends nothing occupies a thread for this long
 
 
 class _Handler(WSGIRequestHandler):
     timeout = _IDLE_S  # the handshake is a part of it: see `serve`
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:  # noqa: ARG002 (werkzeug's signature)
-        """Write one line without werkzeug's colours, and without what a client could write into it."""
+        """Write one line without werkzeug's colours, and without anything that a client could inject."""
         self.log("info", "%r %s", self.requestline[:200], int(code) if str(code).isdigit() else code)
 
 
 def build(hosts: Hosts) -> Any:
-    """Return the emulator's application with the lab's hosts as its systems, without its door.
+    """Return the emulator's application with the lab's hosts as its systems, without access control.
 
-    The emulator has one application a process, and no way to name a driver of one's own: the drivers are put in the
-    place of the properties that would make its own.
+    The emulator has one application per process, and no option for custom drivers: ours replace the properties that
+    would create its own.
     """
     systems = Systems(hosts)
     drives = Drives(systems)
@@ -54,11 +54,11 @@ class _NoLight:
 
     @staticmethod
     def get_indicator_state(_identity: str) -> None:
-        """Say that there is none."""
+        """Report that there is none."""
 
 
 def _root() -> Any:
-    """Return the service root, which names the sessions of the door."""
+    """Return the service root, which names the sessions."""
     document = emulator.json.loads(emulator.root_resource().get_data())
     links = {"Sessions": {"@odata.id": SESSIONS}}
     return emulator.flask.jsonify({**document, "SessionService": {"@odata.id": SERVICE}, "Links": links})
@@ -70,8 +70,8 @@ def serve(lab: Lab) -> None:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(credentials.certificate(lab))
     server = make_server(str(lab.gateway.ip), BMC_PORT, door, threaded=True, request_handler=_Handler)
-    # Shaking hands only when the first byte is read leaves that to the connection's own thread: a client that connects
-    # and then is silent keeps nobody else out.
+    # The TLS handshake happens at the first read, in the connection's own thread: a client that connects and stays
+    # silent does not block others.
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     server.ssl_context = context
     server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

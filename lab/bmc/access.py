@@ -1,6 +1,6 @@
-"""The endpoint's door: HTTP basic authentication or a Redfish session, on everything but the service root.
+"""Access control of the endpoint: HTTP basic authentication or a Redfish session, except for the service root.
 
-The emulator knows basic authentication only; clients that can do better ask for a session first.
+The emulator supports only basic authentication; clients that can do better create a session first.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_BYTES = 1 << 16
 
 
 class Door:
-    """A WSGI application that lets those in whom the credentials admit, to the application behind it."""
+    """A WSGI application that admits clients with valid credentials to the application behind it."""
 
     def __init__(self, behind: WSGIApplication, credentials: Credentials):
         self._behind, self._credentials = behind, credentials
@@ -114,7 +114,7 @@ def _session(number: str) -> dict[str, object]:
 
 
 def _hash(token: str) -> str:
-    """Return what a token is kept as, so that no comparison takes longer the better it was guessed."""
+    """Return the hash under which a token is kept, so that comparison times say nothing about the token."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 

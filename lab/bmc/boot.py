@@ -1,7 +1,7 @@
-"""The system resource as BMCs have it, where the emulator's own falls short: a boot override that holds for once.
+"""The system resource as real BMCs have it, where the emulator falls short: a one-time boot override.
 
-The emulator passes over ``BootSourceOverrideEnabled`` and always says Continuous; a client that sets Once and looks
-again would be told that nothing changed.
+The emulator ignores ``BootSourceOverrideEnabled`` and always says Continuous; a client that sets Once and reads it back
+would see no change.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def system_view(emulated: Callable[[str], flask.Response], systems: Systems) -> 
 
 
 def changed(settings: Settings, asked: Any) -> Settings:
-    """Return the settings as a PATCH on a system asks for. Raises the emulator's `BadRequest` for what it cannot."""
+    """Return the settings that a PATCH on a system requests. Raises the emulator's `BadRequest` for invalid ones."""
     override = asked.get("Boot") if isinstance(asked, dict) and set(asked) == {"Boot"} else None
     if not isinstance(override, dict) or not override:
         raise error.BadRequest("only Boot can be changed, by a mapping of what is to change")
@@ -55,7 +55,7 @@ def changed(settings: Settings, asked: Any) -> Settings:
         else:
             raise error.BadRequest(f"{name} cannot be set to what was asked")
     if "target" in changes and "enabled" not in changes:
-        # As the specification has it: a target without a word of how long it holds is for the next boot only.
+        # According to the specification, a target without a duration applies only to the next boot.
         changes["enabled"] = "Disabled" if changes["target"] == "None" else "Once"
     if changes.get("enabled") == "Disabled":
         changes["target"] = "None"
@@ -74,7 +74,7 @@ def boot(settings: Settings) -> dict[str, object]:
 
 
 def _identity(name: str) -> dict[str, object]:
-    """Return what the system says it is: a stand-in, so that nobody takes a report of it for one of metal."""
+    """Return the system's identity: a stand-in, so that nobody takes its reports for those of real hardware."""
     return {
         "UUID": str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{name}.lab.hostwright")),
         "Manufacturer": "Hostwright lab",

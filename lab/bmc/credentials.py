@@ -1,4 +1,4 @@
-"""Who may use a lab's BMCs and how they prove who they are: one user, one certificate authority a lab."""
+"""Credentials of a lab's BMCs: one user and one certificate authority per lab."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lab.config import Lab
 from lab.records import give_to_user, write_atomically
 
 USER = "operator"
-_VALID_FOR = datetime.timedelta(days=365)  # longer than any lab stands
+_VALID_FOR = datetime.timedelta(days=365)  # longer than any lab lives
 _CLOCKS_DIFFER = datetime.timedelta(days=1)
 
 
@@ -32,13 +32,13 @@ class Credentials:
 
     @classmethod
     def read(cls, lab: Lab) -> Credentials:
-        """Return the credentials of a lab that has BMCs. Raises `OSError` where it has none."""
+        """Return the credentials of a lab with BMCs. Raises `OSError` if it has none."""
         password = lab.bmc / "password"
         return cls(USER, Secret(password.read_text().strip()), password, lab.bmc / "ca.pem")
 
     def admit(self, user: str, password: str) -> bool:
         """Tell whether these are the user and the password."""
-        # Both are compared, in constant time: an answer tells nothing of which was wrong.
+        # Both are compared, in constant time, so the answer does not tell which was wrong.
         return (Secret(user) == Secret(self.user)) & (Secret(password) == self.password)
 
 
@@ -56,12 +56,12 @@ def ensure(lab: Lab) -> Credentials:
 
 
 def certificate(lab: Lab) -> Path:
-    """Return the PEM file of the endpoint's key and certificate. It is written last of all."""
+    """Return the PEM file of the endpoint's key and certificate. It is written last."""
     return lab.bmc / "server.pem"
 
 
 def _make_certificates(lab: Lab) -> None:
-    """Make an authority, let it sign one certificate, and forget its key: it can never sign another."""
+    """Make an authority, let it sign one certificate, and discard its key: it can never sign another."""
     authority, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     issuer = _name(f"Hostwright lab {lab.name}: authority of this lab's BMCs")
     root = (
@@ -118,7 +118,7 @@ def _name(common: str) -> x509.Name:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner ever could read, by rename."""
+    """Write a file that only its owner could read at any time, by rename."""
     fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)
     fresh.touch(mode=0o600)

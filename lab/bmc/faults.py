@@ -1,6 +1,6 @@
-"""BMCs that misbehave, for tests: written from outside, never over Redfish.
+"""BMCs that misbehave, for tests: faults are set from outside, never over Redfish.
 
-A BMC that cannot be reached needs no fault here: point the host's ``hostwright_bmc`` at a port where nobody listens.
+An unreachable BMC needs no fault here: point the host's ``hostwright_bmc`` at a port where nobody listens.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from lab.records import write_atomically
 class Faults:
     """What is wrong with the BMC of one host, or with what it starts."""
 
-    lies_on: bool = False  #: says On whatever is true, and takes orders to power on without doing anything
+    lies_on: bool = False  #: always reports On, and accepts orders to power on without doing anything
     install_never_ends: bool = False  #: the installer fetches its seed and then hangs
     reset_fails: bool = False  #: answers every reset with status 500
-    delay_s: float = 0.0  #: waits that long before it says anything of the host
+    delay_s: float = 0.0  #: delay before it answers anything about the host
 
 
 def set_faults(lab: Lab, host: str, faults: Faults) -> None:
-    """Give the BMC of ``host`` these faults and no others; ``Faults()`` mends it. Raises `LabError` without BMCs."""
+    """Give the BMC of ``host`` exactly these faults; ``Faults()`` repairs it. Raises `LabError` without BMCs."""
     require_host_name(host)
     if not lab.bmc.is_dir():
         raise LabError(f"lab {lab.name} has no BMCs; `python -m lab up --bmc` makes them")

@@ -11,22 +11,22 @@ from http import HTTPStatus
 from hostwright.common.errors import LabError
 from lab.config import CHECKOUT, Machine
 
-_TIMEOUT_S = 5.0  # of one attempt; the other end is on this machine or one hop away
+_TIMEOUT_S = 5.0  # per attempt; the other end is on this machine or one hop away
 _MOST_BYTES = 1 << 20  # a seed has some KiB
 _ABSENT = 3
 _SEED_SCHEMES = ("http://", "https://")
 
 
 class NoAnswer(LabError):
-    """There is no seed to be had now: no server, a refusal, or no text. It may be there in a moment."""
+    """No seed is available now: no server, a refusal, or no text. It may appear in a moment."""
 
 
 def fetch(machine: Machine, url: str) -> str | None:
-    """Return the text at ``url``, None where the server says that there is none.
+    """Return the text at ``url``, None if the server says that it does not exist.
 
-    Raises `NoAnswer`. The host needs its cable only, and no system that runs.
+    Raises `NoAnswer`. The host needs only its cable, not a running system.
     """
-    # The URL travels over standard input: a seed's path may be all that guards it, and argv is for everybody to see.
+    # The URL is passed on standard input: a seed may be protected only by its path, and argv is visible to everybody.
     command = ["nsenter", f"--net={machine.netns}", sys.executable, "-B", "-m", "lab.bmc.fetching"]
     done = subprocess.run(command, input=url.encode(), capture_output=True, cwd=CHECKOUT, check=False)
     if done.returncode == _ABSENT:
@@ -40,11 +40,11 @@ def fetch(machine: Machine, url: str) -> str | None:
 
 
 def main(url: str) -> int:
-    """Print what is at ``url``; return 0, 3 where it is not there, 1 with a sentence on standard error otherwise."""
+    """Print the text at ``url``; return 0, 3 if it does not exist, 1 with a sentence on standard error otherwise."""
     if not url.startswith(_SEED_SCHEMES):
         print("the seed's address is no http or https URL", file=sys.stderr)
         return 1
-    # Without the machine's proxies: the host would not know them.
+    # Without the machine's proxies, which the host would not know.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(url, timeout=_TIMEOUT_S) as answer:

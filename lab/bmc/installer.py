@@ -1,7 +1,7 @@
 """The stand-in installer: what a host runs when its BMC boots it from the network or from an inserted image.
 
-It waits for the seed, takes the disk away, puts the lab's base image on a new one with what the seed says, and boots
-that. Its sentences go to the host's console, where it says what it is.
+It waits for the seed, removes the disk, puts the lab's base image on a new one, applies the seed, and boots that. Its
+messages go to the host's console, where it says that it is a stand-in.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from lab.bmc.seeds import Seed, parse_autoinstall, parse_preseed
 from lab.config import Machine
 from lab.locking import locked
 
-SEED_TIMEOUT_S = 60.0  # a real installer tries about as long before it turns to whoever sits in front of it
+SEED_TIMEOUT_S = 60.0  # a real installer tries for about as long before it asks whoever is at the console
 _POLL_S = 0.25
 
 
 class Installation:
-    """One host in the installer, from power-up until the new system boots or somebody pulls the plug."""
+    """A host in the installer, from power-up until the new system boots or somebody pulls the plug."""
 
     def __init__(self, machine: Machine, *, seed_timeout_s: float = SEED_TIMEOUT_S):
         self._machine, self._seed_timeout_s = machine, seed_timeout_s
@@ -38,11 +38,11 @@ class Installation:
 
     @property
     def alive(self) -> bool:
-        """Tell whether the host is in the installer; one that stopped with an error is, until the plug is pulled."""
+        """Tell whether the host is in the installer; after an error it is, until the plug is pulled."""
         return self._thread.is_alive()
 
     def pull_plug(self) -> None:
-        """End the installer wherever it is, and wait for that. The disk is as it was left."""
+        """End the installer at whatever point, and wait for that. The disk stays as it is."""
         self._unplugged.set()
         self._thread.join()
 
@@ -66,7 +66,7 @@ class Installation:
             self._unplugged.wait()
 
     def _seed(self, url: str) -> Seed | None:
-        """Wait for the seed; None when the plug was pulled. Raises `LabError` when it does not come, or is no good."""
+        """Wait for the seed; None if the plug was pulled. Raises `LabError` if it does not come, or is invalid."""
         self._say(f"waits for the seed below {url}")
         deadline, why = time.monotonic() + self._seed_timeout_s, ""
         while time.monotonic() < deadline:
@@ -90,13 +90,13 @@ class Installation:
 
 
 def read_seed(get: Callable[[str], str | None]) -> Seed | None:
-    """Return the seed among the files that ``get`` returns by name (None: not there); None where there is none.
+    """Return the seed among the files that ``get`` returns by name (None: missing); None if there is no seed.
 
-    Raises `NoAnswer` where the server cannot be asked, and another `LabError` where the seed is no good.
+    Raises `NoAnswer` if the server cannot be reached, and another `LabError` for an invalid seed.
     """
     user_data = get("user-data")
     if user_data is not None:
-        # cloud-init's NoCloud takes a seed only where both files are.
+        # cloud-init's NoCloud accepts a seed only if both files exist.
         return parse_autoinstall(user_data) if get("meta-data") is not None else None
     preseed = get("preseed.cfg")
     return None if preseed is None else parse_preseed(preseed)

@@ -1,4 +1,4 @@
-"""What the stand-in installer writes: the lab's base image on a new disk, with what the seed says in it."""
+"""What the stand-in installer writes: the lab's base image on a new disk, with the seed applied."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from lab.programs import attempt, run
 from lab.records import layers, read_record, write_record
 
 _TOOLS = Path(__file__).with_name("tools")
-#: What nspawn says at its end where /run is no tmpfs; it is not the command's.
+#: What nspawn prints at its end if /run is not a tmpfs; it is not the command's output.
 _NSPAWNS_OWN = "Attempted to remove disk file system"
-_MOST_LINES = 40  # of what a seed's commands print, on the console
+_MOST_LINES = 40  # of the output of a seed's commands, on the console
 
 
 def install(machine: Machine, seed: Seed, say: Callable[[str], None]) -> None:
-    """Take the host's disk away, install it anew as the seed says, and boot it. Whoever calls holds the lab's lock.
+    """Remove the host's disk, install it anew as the seed says, and boot it. The caller holds the lab's lock.
 
-    The lab's known_hosts does not learn the new key: that is for whoever had the host installed. Raises `LabError`
-    where a command of the seed fails, and then boots nothing.
+    The new key is not added to the lab's known_hosts: that is left to whoever had the host installed. Raises `LabError`
+    if a command of the seed fails, and then boots nothing.
     """
     record = read_record(machine.directory)
     power_off(machine)
@@ -46,12 +46,12 @@ def install(machine: Machine, seed: Seed, say: Callable[[str], None]) -> None:
 
 
 def follow(root: Path, seed: Seed, address: str) -> None:
-    """Put into a fresh root filesystem what the seed says, in place of the lab's own: nobody else can log in."""
+    """Apply the seed to a fresh root filesystem, in place of the lab's own user and keys: nobody else can log in."""
     (root / "etc/hostname").write_text(f"{seed.hostname}\n")
     (root / "etc/hosts").write_text(f"127.0.0.1 localhost\n{address} {seed.hostname}\n")
     if seed.host_key:
         key = root / "etc/ssh/ssh_host_ed25519_key"
-        key.write_text(seed.host_key.reveal())  # the file is there with its mode
+        key.write_text(seed.host_key.reveal())  # the file exists with its mode
         key.with_suffix(".pub").write_text(f"{public_line(seed.host_key)} root@{seed.hostname}\n")
     shutil.rmtree(root / "home" / USER / ".ssh", ignore_errors=True)
     (root / "etc/sudoers.d/lab").unlink(missing_ok=True)
@@ -59,7 +59,7 @@ def follow(root: Path, seed: Seed, address: str) -> None:
 
 
 def _login(root: Path, seed: Seed) -> None:
-    """Make the seed's user, who is in group sudo as an installer's first user is."""
+    """Make the seed's user, who is in the group sudo, as an installer's first user is."""
     if attempt(["chroot", root, "getent", "passwd", seed.user]).returncode != 0:
         run(["chroot", root, "useradd", "--create-home", "--shell", "/bin/bash", seed.user])
     run(["chroot", root, "usermod", "--append", "--groups", "sudo", seed.user])
@@ -81,14 +81,15 @@ def _authorize(home: Path, authorized: tuple[str, ...]) -> None:
 
 
 def _run_late(machine: Machine, base: Path, command: str, say: Callable[[str], None]) -> None:
-    """Run a command of the seed as an installer does: the new system is at /target, what is written beside it is lost.
+    """Run a command of the seed as an installer does: the new system is at /target, and anything written elsewhere is
+    lost.
 
     It runs in a container of its own, with the host's address. ``wget`` and ``curtin``, which installers bring, are
     small stand-ins.
     """
     done = attempt(
         [
-            *("env", "SYSTEMD_NSPAWN_LOCK=0"),  # hosts stand on the same tree, and none of all writes into it
+            *("env", "SYSTEMD_NSPAWN_LOCK=0"),  # hosts share the same tree, and none of them writes to it
             *("systemd-nspawn", "--quiet", "--settings=no", "--register=no", "--keep-unit", "--volatile=overlay"),
             *(f"--directory={base}", f"--machine={machine.lab.name}-{machine.name}-installer"),
             *(f"--network-namespace-path={machine.netns}", "--resolv-conf=off", "--timezone=off", "--link-journal=no"),

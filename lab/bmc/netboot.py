@@ -1,8 +1,8 @@
 """The lab's DHCP and PXE: which seed a host's installer is told to fetch when it boots from the network.
 
-On metal this is the site's own, and Hostwright writes nothing there; nor does it here. A test or a user does.
-A host that boots an installer's image from virtual media finds its seed here too, in place of the kernel command line
-inside the image.
+On real hardware this belongs to the site, and Hostwright writes nothing there; nor does it here: a test or a user does.
+A host that boots an installer's image from virtual media also finds its seed here, instead of on the kernel command
+line inside the image.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from hostwright.common.errors import LabError
 from lab.config import Lab, require_host_name
 from lab.records import write_atomically
 
-#: Where a host looks of which nobody said anything; ``{bridge}`` is the bridge's address, ``{host}`` the host's name.
+#: Where a host looks by default; ``{bridge}`` is the bridge's address, ``{host}`` the host's name.
 DEFAULT = "http://{bridge}:8098/{host}/"
 
 
 def set_seed(lab: Lab, host: str, url: str) -> None:
-    """Have the installer of ``host`` fetch its seed below ``url``. Raises `LabError` where the lab has no BMCs."""
+    """Have the installer of ``host`` fetch its seed below ``url``. Raises `LabError` if the lab has no BMCs."""
     require_host_name(host)
     if not lab.bmc.is_dir():
         raise LabError(f"lab {lab.name} has no BMCs; `python -m lab up --bmc` makes them")
@@ -31,7 +31,7 @@ def set_seed(lab: Lab, host: str, url: str) -> None:
 def seed_url(lab: Lab, host: str) -> str:
     """Return the URL below which the installer of ``host`` finds its seed; it ends in a slash.
 
-    ``HOSTWRIGHT_LAB_SEED_URL`` overrides the default for all hosts of which nobody said anything.
+    ``HOSTWRIGHT_LAB_SEED_URL`` overrides the default for all hosts without a setting of their own.
     """
     file = lab.bmc / "netboot" / f"{host}.json"
     if file.exists():

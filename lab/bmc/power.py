@@ -1,4 +1,4 @@
-"""The power buttons of a lab's hosts: what their BMCs do when somebody presses one."""
+"""The power buttons of a lab's hosts, as their BMCs press them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from lab.snapshots import shut_down
 
 
 class Broken(Exception):
-    """The BMC itself fails (a fault of the lab's)."""
+    """The BMC itself fails (an injected fault)."""
 
 
 class Impossible(Exception):
-    """The order does not fit the state that the host is in; the sentence says why."""
+    """The order is impossible in the host's state; the sentence says why."""
 
 
 class Hosts:
-    """All hosts of one lab as their BMCs see them. One order at a time a host; a graceful one goes on by itself."""
+    """All hosts of a lab as their BMCs see them. Each host takes one order at a time; a graceful one runs on by
+    itself."""
 
     def __init__(self, lab: Lab, *, seed_timeout_s: float = SEED_TIMEOUT_S):
         self.lab = lab
@@ -34,7 +35,7 @@ class Hosts:
         self._locks: dict[str, threading.RLock] = {}
         self._restarts: dict[
             str, object
-        ] = {}  # graceful ones that wait for the system to end; any later order ends them
+        ] = {}  # graceful orders that wait for the system to end; any later order cancels them
         self._orders: dict[str, Callable[[Machine], None]] = {
             "On": self._turn_on,
             "ForceOn": self._turn_on,
@@ -45,7 +46,7 @@ class Hosts:
         }
 
     def power(self, name: str) -> str:
-        """Return ``On`` or ``Off``. Raises `LabError` where there is no such host."""
+        """Return ``On`` or ``Off``. Raises `LabError` if there is no such host."""
         time.sleep(read_faults(self.lab, name).delay_s)  # the fault itself: a slow BMC
         return "On" if self._says_on(find_machine(self.lab, name)) else "Off"
 
@@ -91,11 +92,11 @@ class Hosts:
         self._turn_on(machine)
 
     def _ask_to_shut_down(self, machine: Machine) -> None:
-        """Press the power button for a moment: the system shuts itself down, or does not care. Does not wait."""
+        """Press the power button briefly: the system shuts itself down, or ignores it. Does not wait."""
         if running(machine):
             exec_in(machine, ["systemctl", "--no-block", "poweroff"])
         else:
-            self._turn_off(machine)  # an installer has nothing that it could close
+            self._turn_off(machine)  # an installer has nothing to close
 
     def _ask_to_restart(self, machine: Machine) -> None:
         if not self._says_on(machine):
@@ -106,7 +107,7 @@ class Hosts:
     def _restart_gracefully(self, machine: Machine, this: object) -> None:
         try:
             shut_down(machine)
-        except LabError as error:  # it runs on, as metal does that ignores its button
+        except LabError as error:  # it runs on, like real hardware that ignores its button
             print(f"bmc: {error}", flush=True)
             return
         with self._locks[machine.name]:

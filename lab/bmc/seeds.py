@@ -1,7 +1,7 @@
-"""Reads the facts out of a seed: who logs in, with which keys, and which host key the system must come up with.
+"""Reads the facts in a seed: who logs in, with which keys, and which host key the system must come up with.
 
-Only what the stand-in installer puts in place is read; the rest of a seed is for a real one, which the lab is not.
-A seed comes over the network: everything that is used is checked.
+Only what the stand-in installer applies is read; the rest of a seed is for a real installer. A seed comes over the
+network: everything that is used is checked.
 """
 
 from __future__ import annotations
@@ -19,27 +19,28 @@ from hostwright.common.errors import LabError
 from hostwright.common.secret import Secret
 from lab.config import require_host_name
 
-_USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")  # what Debian's adduser takes
+_USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")  # what Debian's adduser accepts
 _PUBLIC_KEY = re.compile(r"(ssh-|ecdsa-|sk-)[a-z0-9@.-]+ [A-Za-z0-9+/=]+( [^\n]*)?")
 _PRESEED_LINE = re.compile(r"(?P<owner>\S+)\s+(?P<question>\S+)\s+(?P<type>\S+)(?:\s(?P<value>.*))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """What an installation is to end in, as far as the lab can do it."""
+    """The desired result of an installation, as far as the lab can produce it."""
 
-    kind: str  #: whose seed it is, in words
+    kind: str  #: the kind of installer, in words
     hostname: str
     user: str
     authorized_keys: tuple[str, ...] = ()
     password_hash: Secret | None = None  #: as in shadow(5)
     host_key: Secret | None = None  #: OpenSSH private key; None: the system makes its own
     late_commands: tuple[str, ...] = ()  #: shell, run with the new system at /target
-    storage: str = ""  #: what the seed says of the disk, in words; the lab does not partition
+    storage: str = ""  #: what the seed says about the disk, in words; the lab does not partition
 
 
 def parse_autoinstall(text: str) -> Seed:
-    """Return what an Ubuntu autoinstall seed (``user-data``) says. Raises `LabError` where the installer would ask."""
+    """Return the facts in an Ubuntu autoinstall seed (``user-data``). Raises `LabError` where the installer would
+    ask."""
     if not text.startswith("#cloud-config"):
         raise LabError("user-data does not begin with #cloud-config: cloud-init passes over it")
     try:
@@ -68,7 +69,7 @@ def parse_autoinstall(text: str) -> Seed:
 
 
 def parse_preseed(text: str) -> Seed:
-    """Return what a Debian preseed says; its late_command brings the keys. Raises `LabError` where d-i would ask."""
+    """Return the facts in a Debian preseed; its late_command brings the keys. Raises `LabError` where d-i would ask."""
     answers = preseed_answers(text)
     late = answers.get("preseed/late_command", "")
     return Seed(
@@ -82,7 +83,7 @@ def parse_preseed(text: str) -> Seed:
 
 
 def preseed_answers(text: str) -> dict[str, str]:
-    """Return debconf question → answer. Raises `LabError` for a line that debconf would not take."""
+    """Return debconf question → answer. Raises `LabError` for a line that debconf would not accept."""
     answers = {}
     for line in text.replace("\\\n", " ").splitlines():
         if not line.strip() or line.lstrip().startswith("#"):
@@ -151,14 +152,14 @@ def public_line(private: Secret) -> str:
 
 
 def _host_key(private: object, public: object) -> Secret:
-    """Return the host key when both halves belong together: sshd would not start with any other pair."""
+    """Return the host key if both halves belong together: sshd would not start with any other pair."""
     if not isinstance(private, str) or not isinstance(public, str):
         raise LabError("the seed's host key is not two texts, a private and a public one")
     key = Secret(private if private.endswith("\n") else private + "\n")
     try:
         line = public_line(key)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        # From None: what such an error shows may hold a part of the key.
+        # From None: the original error may show a part of the key.
         raise LabError("the seed's host key is no OpenSSH private key") from None
     if line.split()[:2] != public.split()[:2] or not line.startswith("ssh-ed25519 "):
         raise LabError("the seed's public host key is not the one of its private ed25519 key")

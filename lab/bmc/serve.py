@@ -1,4 +1,4 @@
-"""Starts and ends the process that is the BMCs of a lab. Whether it runs is read from its control group."""
+"""Starts and ends the process that serves the BMCs of a lab. Its control group tells whether it runs."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def running(lab: Lab) -> bool:
 
 
 def ensure(lab: Lab) -> Credentials:
-    """Give the lab BMCs, or start them again where they do not run; return what a client needs.
+    """Give the lab BMCs, or start them again if they do not run; return what a client needs.
 
-    The bridge must be there. Raises `LabError` where the endpoint does not come up, with what it said last.
+    The bridge must exist. Raises `LabError` if the endpoint does not come up, with its last output.
     """
     if importlib.util.find_spec("sushy_tools") is None:
         raise LabError("BMCs for lab hosts need sushy-tools; `pip install -e .[dev]` brings it")
@@ -69,19 +69,19 @@ def ensure(lab: Lab) -> Credentials:
 
 
 def stop(lab: Lab) -> None:
-    """End the endpoint; the hosts stay as they are, one that is being installed stays off. Does nothing without one."""
+    """End the endpoint, if it runs; hosts stay as they are, and a host that is being installed stays off."""
     cgroups.kill(group(lab))
     cgroups.remove(group(lab))
 
 
 def forget(lab: Lab, host: str) -> None:
-    """Forget what the BMC of a host remembers that is removed."""
+    """Forget what the BMC of a removed host remembers."""
     for part in ("systems", "netboot", "faults"):
         (lab.bmc / part / f"{host}.json").unlink(missing_ok=True)
 
 
 def answers(lab: Lab) -> bool:
-    """Tell whether something accepts connections where the endpoint should be."""
+    """Tell whether something accepts connections at the endpoint's address."""
     try:
         with socket.create_connection((str(lab.gateway.ip), BMC_PORT), timeout=2.0):
             return True
@@ -90,7 +90,7 @@ def answers(lab: Lab) -> bool:
 
 
 def _wait(lab: Lab, log: Path) -> None:
-    """Wait until the endpoint accepts connections. Raises `LabError` when it ends before, or at the timeout."""
+    """Wait until the endpoint accepts connections. Raises `LabError` if it ends before, or at the timeout."""
 
     def up() -> bool:
         if answers(lab):

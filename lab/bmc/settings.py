@@ -1,4 +1,4 @@
-"""What the BMC of one host remembers: the boot override and the virtual media. It outlives the host's disk."""
+"""What a host's BMC remembers: the boot override and the virtual media. It outlives the host's disk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENABLED: tuple[str, ...] = get_args(Enabled)
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """What is in a virtual drive: an address only, for the image itself is never fetched."""
+    """The contents of a virtual drive: only an address, since the image itself is never fetched."""
 
     image: str = ""
     inserted: bool = False
@@ -31,7 +31,7 @@ class Settings:
     target: str = "None"  #: one of `TARGETS`
     enabled: str = "Disabled"  #: one of `ENABLED`
     mode: str = "UEFI"  #: or ``Legacy``
-    http_uri: str = ""  #: what a boot over UEFI HTTP would load
+    http_uri: str = ""  #: the URL that a boot over UEFI HTTP would load
     cd: Media = field(default_factory=Media)
 
     def boots_installer(self) -> bool:
@@ -41,7 +41,7 @@ class Settings:
         return self.target in ("Pxe", "UefiHttp") or (self.target == "Cd" and self.cd.inserted)
 
     def after_boot(self) -> Settings:
-        """Return the settings as they are once the host has booted: what was for once is used up."""
+        """Return the settings after a boot of the host: one-time settings are used up."""
         return replace(self, target="None", enabled="Disabled") if self.enabled == "Once" else self
 
 

@@ -20,7 +20,7 @@ _IMAGE = re.compile(r"(https?|nfs|cifs)://[^\s]{1,2000}")
 
 
 class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has no types
-    """What the emulator asks of a virtualisation, answered for the hosts of a lab. A host's name is its identity."""
+    """The emulator's interface to a virtualisation, for the hosts of a lab. A host's name is its identity."""
 
     def __init__(self, hosts: Hosts):
         self._hosts, self._lab = hosts, hosts.lab
@@ -36,8 +36,8 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
         return list(read_records(self._lab))
 
     def uuid(self, identity: str) -> str:
-        """Return the identity itself, as the emulator allows. Raises its `NotFound` where there is no such host."""
-        # A name from a URL: it is looked up among the hosts and never made a path.
+        """Return the identity itself, as the emulator allows. Raises its `NotFound` if there is no such host."""
+        # The name comes from a URL: it is looked up among the hosts and never used as a path.
         if identity not in self.systems:
             raise error.NotFound(f"there is no system {identity}; there are {', '.join(self.systems)}")
         return identity
@@ -70,11 +70,11 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
         write_settings(self._lab, self.uuid(identity), settings)
 
     def get_boot_device(self, identity: str) -> str:
-        """Return the target of the boot override, ``None`` as a word where there is none."""
+        """Return the target of the boot override, the word ``None`` if there is none."""
         return self.settings(identity).target
 
     def set_boot_device(self, *_: str) -> NoReturn:
-        """Never called: overrides are set by `lab.bmc.boot`, which knows how long they hold."""
+        """Never called: `lab.bmc.boot` sets overrides, and knows how long they apply."""
         raise error.NotSupportedError("the boot override is set with PATCH on the system")
 
     def get_boot_mode(self, identity: str) -> str:
@@ -86,16 +86,16 @@ class Systems(AbstractSystemsDriver):  # type: ignore[misc]  # the emulator has 
         return self.settings(identity).http_uri
 
     def get_nics(self, identity: str) -> list[dict[str, str]]:
-        """Return the host's one network card."""
+        """Return the host's only network card."""
         mac = find_machine(self._lab, self.uuid(identity)).mac
         return [{"id": mac, "mac": mac}]
 
     def set_boot_image(self, identity: str, device: str, boot_image: Any = None, write_protected: bool = True) -> None:
-        """Do nothing: what is in the drive is known from `Drives`."""
+        """Do nothing: `Drives` knows what is in the drive."""
 
 
 class Drives:
-    """One virtual CD drive a host: it keeps the image's address and fetches nothing."""
+    """One virtual CD drive per host: it keeps the image's address and fetches nothing."""
 
     devices = (_DRIVE,)
 
@@ -133,9 +133,9 @@ class Drives:
         *options: object,
         **_user_and_password: str,
     ) -> str:
-        """Put an image in. Raises the emulator's errors for an address that no BMC takes, and for a full drive.
+        """Put an image in. Raises the emulator's errors for an address that no BMC accepts, and for a full drive.
 
-        ``options`` are two truths: whether it is inserted at once, and write-protected.
+        ``options`` are two booleans: whether it is inserted at once, and whether it is write-protected.
         """
         if self._media(identity, device).inserted:
             raise error.Conflict("an image is inserted already: eject it first")
