@@ -199,8 +199,8 @@ class RolePlan:
     @property
     def artifacts(self) -> tuple[str, ...]:
         """The names of the stack's files that it takes, each once."""
-        found = (planned.artifacts for planned in self.changes if isinstance(planned, Change | Deferred))
-        return tuple(dict.fromkeys(name for names in found for name in names))
+        named = (planned.artifacts for planned in self.changes if isinstance(planned, Change | Deferred))
+        return tuple(dict.fromkeys(name for names in named for name in names))
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,11 +137,11 @@ def at_work(desired: Desired, resources: Iterable[Resource], facts: Facts) -> At
 
 def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:
     """The running work that the change of a state would disturb, as the state itself names it."""
-    found = users_of(resource, facts)
-    if not found:
+    users = users_of(resource, facts)
+    if not users:
         return ()
     planned = resource.plan(facts)
-    return found if isinstance(planned, Change) and planned.disturbs else ()
+    return users if isinstance(planned, Change) and planned.disturbs else ()
 
 
 def notes_on(facts: Facts, now: datetime | None) -> tuple[str, ...]:
@@ -149,8 +149,8 @@ def notes_on(facts: Facts, now: datetime | None) -> tuple[str, ...]:
     lock = locks.operator_lock(facts)
     if lock is not None and now is not None and lock.expired(now):
         lock = None
-    found = (lock, locks.run_lock(facts), hostdrained.drained(facts))
-    return tuple(str(note) for note in found if note is not None)
+    notes = (lock, locks.run_lock(facts), hostdrained.drained(facts))
+    return tuple(str(note) for note in notes if note is not None)
 
 
 def off_roles(desired: Desired, facts: Facts) -> tuple[str, ...]:
@@ -183,8 +183,8 @@ def _plan_role(role: DesiredRole, needs: tuple[str, ...], facts: Facts) -> RoleP
 
 
 def _refusals(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
-    found = check_host(desired.stack, read_host(facts), desired.rules, {role.name for role in desired.roles})
-    return tuple(Refusal(misfit.rule, "does not fit", "fits", misfit.rule, str(misfit)) for misfit in found)
+    misfits = check_host(desired.stack, read_host(facts), desired.rules, {role.name for role in desired.roles})
+    return tuple(Refusal(misfit.rule, "does not fit", "fits", misfit.rule, str(misfit)) for misfit in misfits)
 
 
 def _record_refused(facts: Facts) -> tuple[Refusal, ...]:

@@ -26,8 +26,8 @@ def answer(reply: Reply) -> Answer:
 def reply_to(probe: Probe, replies: Replies, default: Answer = NOTHING) -> Answer:
     """The answer to one probe."""
     if callable(replies):
-        found = replies(probe)
-        return default if found is None else answer(found)
+        reply = replies(probe)
+        return default if reply is None else answer(reply)
     keys = [key for key in replies if key in probe.script]
     return answer(replies[max(keys, key=len)]) if keys else default
 
@@ -37,7 +37,7 @@ def facts_for(
 ) -> Facts:
     """Facts that answer every probe of these resources."""
     many = [resources] if isinstance(resources, Resource) else list(resources)
-    return Facts({probe: reply_to(probe, replies or {}, default) for one in many for probe in one.probes()})
+    return Facts({probe: reply_to(probe, replies or {}, default) for resource in many for probe in resource.probes()})
 
 
 def changes_of(
@@ -46,7 +46,7 @@ def changes_of(
     """What these resources plan, given these answers."""
     many = [resources] if isinstance(resources, Resource) else list(resources)
     facts = facts_for(many, replies, default=default)
-    return tuple(change for one in many if (change := one.plan(facts)) is not None)
+    return tuple(change for resource in many if (change := resource.plan(facts)) is not None)
 
 
 def plan_text(

@@ -82,8 +82,8 @@ class CatalogueEntry:
     @cached_property
     def fields(self) -> tuple[tuple[Field[Any], str], ...]:
         """Each field with its meaning."""
-        found = meanings(self.cls)
-        return tuple((field, found.get(field.name, "")) for field in fields(self.cls))
+        known = meanings(self.cls)
+        return tuple((field, known.get(field.name, "")) for field in fields(self.cls))
 
     def values(self) -> Iterator[CatalogueEntry]:
         """The classes of this package that fields take and that are no states or conditions, each once."""
@@ -103,14 +103,16 @@ def default_of(field: Field[Any]) -> Any:
 
 def modules() -> Iterator[ModuleType]:
     """All modules of the package, in the order of their names."""
-    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        yield import_module(found.name)
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        yield import_module(module.name)
 
 
 def entries() -> tuple[CatalogueEntry, ...]:
     """Every state and condition of the package, by name."""
-    found = (CatalogueEntry(cls) for module in modules() for cls in vars(module).values() if _is_of(cls, module))
-    return tuple(sorted((one for one in found if one.is_state or one.is_condition), key=lambda one: one.name))
+    candidates = (CatalogueEntry(cls) for module in modules() for cls in vars(module).values() if _is_of(cls, module))
+    return tuple(
+        sorted((entry for entry in candidates if entry.is_state or entry.is_condition), key=lambda entry: entry.name)
+    )
 
 
 def _is_of(value: object, module: ModuleType) -> bool:

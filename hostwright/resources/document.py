@@ -45,9 +45,9 @@ This page is written by `python -m hostwright.resources.document` from the docst
 """
 
 
-def document(found: Iterable[CatalogueEntry]) -> str:
+def document(entries: Iterable[CatalogueEntry]) -> str:
     """The page that describes these states and conditions, as Markdown."""
-    return "\n".join(_parts(tuple(found)))
+    return "\n".join(_parts(tuple(entries)))
 
 
 def main() -> None:
@@ -55,8 +55,10 @@ def main() -> None:
     (STANDARD.parents[1] / DOCUMENT).write_text(document(entries()), "utf-8")
 
 
-def _parts(found: tuple[CatalogueEntry, ...]) -> Iterator[str]:
-    groups = {family: [one for one in found if one.family == family and not one.of_a_removal] for family in FAMILIES}
+def _parts(entries: tuple[CatalogueEntry, ...]) -> Iterator[str]:
+    groups = {
+        family: [entry for entry in entries if entry.family == family and not entry.of_a_removal] for family in FAMILIES
+    }
     yield INTRO
     yield "## Contents\n"
     for family, group in groups.items():
@@ -65,8 +67,8 @@ def _parts(found: tuple[CatalogueEntry, ...]) -> Iterator[str]:
     for family, group in groups.items():
         yield f"## {_title(family)}\n"
         yield f"{markdown(_about(family))}\n"
-        yield from (_section(one) for one in group)
-    yield from _removals([one for one in found if one.of_a_removal])
+        yield from (_section(entry) for entry in group)
+    yield from _removals([entry for entry in entries if entry.of_a_removal])
 
 
 def _title(family: str) -> str:
@@ -89,7 +91,9 @@ def _section(entry: CatalogueEntry) -> str:
     for value in entry.values():
         parts += [f"`{value.name}`, of the same module: {_prose(value.meaning)}", *_tables(value)]
     if entry.examples:
-        parts.append("\n".join(["```pycon", *(line for one in entry.examples for line in _example(one)), "```"]))
+        parts.append(
+            "\n".join(["```pycon", *(line for example in entry.examples for line in _example(example)), "```"])
+        )
     return "\n\n".join(parts) + "\n"
 
 
@@ -125,13 +129,13 @@ def _example(example: doctest.Example) -> Iterator[str]:
     yield from example.want.splitlines()
 
 
-def _removals(found: list[CatalogueEntry]) -> Iterator[str]:
+def _removals(entries: list[CatalogueEntry]) -> Iterator[str]:
     yield f"## {REMOVAL}\n"
     yield (
         "What `invoke remove` brings a host to. Roles do not yield these: the `removal()` of the states above does, "
         "and so may that of a role's own state.\n"
     )
-    yield "\n".join(f"- `{one.name}` (`{one.module}`): {markdown(one.sentence)}" for one in found) + "\n"
+    yield "\n".join(f"- `{entry.name}` (`{entry.module}`): {markdown(entry.sentence)}" for entry in entries) + "\n"
 
 
 if __name__ == "__main__":

@@ -89,8 +89,8 @@ class RoleRules:
 def misfits(rules: Iterable[Rule], parts: Parts) -> Iterator[Misfit]:
     """Every rule that these parts break; a rule that several roles bring is evaluated once."""
     for rule in dict.fromkeys(rules):
-        found = _called(rule, parts)
-        yield from (found,) if isinstance(found, Misfit) else found or ()
+        result = _called(rule, parts)
+        yield from (result,) if isinstance(result, Misfit) else result or ()
 
 
 def names_of(rule: Callable[..., Any]) -> frozenset[str]:
@@ -158,15 +158,15 @@ class _Search:
             if next(misfits(ripe, {**parts, **combination}), None) is None:
                 yield from self._fitting(combination, parts)
 
-    def _changed(self, one: Combination) -> list[Choice]:
-        return [choice for choice in self.choices if one[choice.name] != self.wanted[choice.name]]
+    def _changed(self, combination: Combination) -> list[Choice]:
+        return [choice for choice in self.choices if combination[choice.name] != self.wanted[choice.name]]
 
-    def _distance(self, one: Combination) -> tuple[object, ...]:
+    def _distance(self, combination: Combination) -> tuple[object, ...]:
         """Ranks by fewest choices changed, then fewest unusual versions among these, then the smallest steps."""
-        changed = self._changed(one)
-        strange = [choice for choice in changed if one[choice.name] != choice.usual]
-        steps = [_step(self.wanted[choice.name], one[choice.name]) for choice in changed]
-        return len(changed), len(strange), steps, self._names(one, self.choices)
+        changed = self._changed(combination)
+        strange = [choice for choice in changed if combination[choice.name] != choice.usual]
+        steps = [_step(self.wanted[choice.name], combination[choice.name]) for choice in changed]
+        return len(changed), len(strange), steps, self._names(combination, self.choices)
 
     def said(self, best: Combination) -> str:
         """What would have to change, and what stays."""
@@ -180,15 +180,15 @@ class _Search:
         return f"{news} (with {rest})" if rest else news
 
     @staticmethod
-    def _names(one: Combination, choices: Iterable[Choice]) -> str:
-        return ", ".join(f"{choice.title} {one[choice.name]}" for choice in choices)
+    def _names(combination: Combination, choices: Iterable[Choice]) -> str:
+        return ", ".join(f"{choice.title} {combination[choice.name]}" for choice in choices)
 
 
 @cache
 def _parameters(rule: Callable[..., Any]) -> Mapping[str, bool]:
     """The names of a rule's parts, and whether each is required."""
     signature = inspect.signature(rule).parameters
-    return {name: one.default is inspect.Parameter.empty for name, one in signature.items()}
+    return {name: parameter.default is inspect.Parameter.empty for name, parameter in signature.items()}
 
 
 def _called(rule: Callable[..., Any], parts: Parts) -> Any:

@@ -37,8 +37,8 @@ class HostFacts:
 
     def parts(self) -> dict[str, Any]:
         """What is known, by name."""
-        found = {fact.name: getattr(self, fact.name) for fact in fields(self)}
-        return {name: value for name, value in found.items() if value is not None and value != ()}
+        values = {fact.name: getattr(self, fact.name) for fact in fields(self)}
+        return {name: value for name, value in values.items() if value is not None and value != ()}
 
 
 _FACTS = frozenset(fact.name for fact in fields(HostFacts))
@@ -49,14 +49,14 @@ def check_stack(stack: Stack, roles: Sequence[RoleRules]) -> list[Misfit]:
     parts = _parts(stack, roles)
     rules = [rule for role in roles for rule in role.rules]
     combinations = _combinations(stack, roles)
-    found = {
+    by_sentence = {
         misfit.sentence: misfit
         for rule in rules
         for way in combinations
         for misfit in misfits([rule], {**parts, **way})
     }
     wanted = _first_that_fits(stack, roles)
-    return [_with_nearest(misfit, roles, wanted, parts) for misfit in found.values()]
+    return [_with_nearest(misfit, roles, wanted, parts) for misfit in by_sentence.values()]
 
 
 def check_host(
@@ -106,7 +106,7 @@ def _first_that_fits(stack: Stack, roles: Sequence[RoleRules]) -> Combination:
     """The combination with the fewest misfits, so that a suggestion changes no choice needlessly."""
     combinations, names = _combinations(stack, roles), {choice.name for role in roles for choice in role.choices}
     rules = [rule for role in roles for rule in role.rules if names_of(rule) <= names]
-    return min(combinations, key=lambda one: len(list(misfits(rules, one))))
+    return min(combinations, key=lambda combination: len(list(misfits(rules, combination))))
 
 
 def distribution_is_of_the_stack(distribution: str, version: str, stack: Stack) -> Misfit | None:

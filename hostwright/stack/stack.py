@@ -134,7 +134,10 @@ class StackHead(StackPart):
     def _name_artifacts(cls, value: Any) -> Any:
         if not isinstance(value, Mapping):
             return value
-        return {name: {**one, "name": name} if isinstance(one, Mapping) else one for name, one in value.items()}
+        return {
+            name: {**artifact, "name": name} if isinstance(artifact, Mapping) else artifact
+            for name, artifact in value.items()
+        }
 
 
 class Stack(StackHead):
@@ -159,10 +162,10 @@ class Stack(StackHead):
 
     def section(self, kind: type[S]) -> S:
         """The section of that kind; a stack without it is an ``InputError``."""
-        found = self.find(kind)
-        if found is None:
+        section = self.find(kind)
+        if section is None:
             raise InputError(f"the stack {self.name} has no {kind.__name__}, which a role of this host needs")
-        return found
+        return section
 
     def find(self, kind: type[S]) -> S | None:
         """The section of that kind, ``None`` if the stack has none."""
@@ -183,7 +186,9 @@ class Stack(StackHead):
 
     def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
         """The artifacts that the stack names: the path to each name, and the name."""
-        return tuple(((role, *way), name) for role, one in self.sections.items() for way, name in one.artifact_uses())
+        return tuple(
+            ((role, *way), name) for role, section in self.sections.items() for way, name in section.artifact_uses()
+        )
 
     def versions(self) -> dict[str, str]:
         """The version of each part of the stack."""
@@ -197,7 +202,7 @@ class Stack(StackHead):
     def _as_in_files(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Put sections at the top level, as in stack files; leave out a section without values of its own."""
         data: dict[str, Any] = handler(self)
-        sections = {name: one for name, one in data.pop("sections", {}).items() if one}
+        sections = {name: section for name, section in data.pop("sections", {}).items() if section}
         return {**data, **sections}
 
 

@@ -22,7 +22,9 @@ def plain(stack: BaseModel) -> dict[str, Any]:
     Default values are left out, so a later Hostwright that knows more keys gets the same result.
     """
     data = stack.model_dump(mode="json", exclude_defaults=True)
-    artifacts = {name: {key: one[key] for key in one if key != "name"} for name, one in data["artifacts"].items()}
+    artifacts = {
+        name: {key: artifact[key] for key in artifact if key != "name"} for name, artifact in data["artifacts"].items()
+    }
     return {**data, "artifacts": artifacts}
 
 
@@ -31,6 +33,6 @@ def digest_of(data: Mapping[str, Any]) -> str:
     default roles: a host's record names its roles."""
     kept = {key: value for key, value in data.items() if key not in {"description", "roles"}}
     kept["artifacts"] = {
-        name: {key: one[key] for key in one if key != "urls"} for name, one in data["artifacts"].items()
+        name: {key: artifact[key] for key in artifact if key != "urls"} for name, artifact in data["artifacts"].items()
     }
     return hash_of({"schema": SCHEMA, "stack": kept})

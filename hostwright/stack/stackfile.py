@@ -57,11 +57,11 @@ def _model(kinds: Kinds, wanted: Collection[str]) -> type[StackHead]:
     return create_model("StackFile", __base__=StackHead, **fields)
 
 
-def _stack(said: StackHead, kinds: Kinds) -> Stack:
-    head = {name: getattr(said, name) for name in StackHead.model_fields}
-    order = [name for name in said.roles if name in kinds]
-    found = {name: getattr(said, name, None) for name in dict.fromkeys((*order, *kinds))}
-    sections = {name: one for name, one in found.items() if isinstance(one, Section)}
+def _stack(model: StackHead, kinds: Kinds) -> Stack:
+    head = {name: getattr(model, name) for name in StackHead.model_fields}
+    order = [name for name in model.roles if name in kinds]
+    values = {name: getattr(model, name, None) for name in dict.fromkeys((*order, *kinds))}
+    sections = {name: section for name, section in values.items() if isinstance(section, Section)}
     return Stack(**head, sections=sections)
 
 

@@ -79,8 +79,8 @@ def find(digest: str, kinds: Kinds, root: Path | None = None) -> Stack | None:
         raise InputError("a newer Hostwright kept this stack: upgrade Hostwright on this machine", str(path))
     if "schema" not in data:  # too old to compute its digest: the file's name is trusted
         return _read(data, kinds, path, "was kept by an earlier Hostwright in a form that this one cannot read")
-    said = _said(data, digest)
-    return None if said is None else _read(said, kinds, path, "was kept with sections of roles that are not here")
+    stack = _said(data, digest)
+    return None if stack is None else _read(stack, kinds, path, "was kept with sections of roles that are not here")
 
 
 def _data(path: Path) -> dict[str, Any] | None:
@@ -98,16 +98,16 @@ def _newer(data: dict[str, Any]) -> bool:
 def _said(data: dict[str, Any], digest: str) -> dict[str, Any] | None:
     """The stack in a file of schema 2, as plain data; ``None`` if it is not what was written there."""
     try:
-        said = _kept_adapter().validate_python(data).stack
-        return said if digest_of(said) == digest else None
+        stack = _kept_adapter().validate_python(data).stack
+        return stack if digest_of(stack) == digest else None
     except (ValidationError, KeyError, TypeError, AttributeError):
         return None
 
 
-def _read(said: dict[str, Any], kinds: Kinds, path: Path, fault: str) -> Stack:
+def _read(stack: dict[str, Any], kinds: Kinds, path: Path, fault: str) -> Stack:
     """The stack in plain data. Raises ``InputError`` with the ``fault`` if it cannot be read."""
     try:
-        return read_stack(said, kinds)
+        return read_stack(stack, kinds)
     except ValidationError as error:
         sentence = f"this stack {fault}: name a stack in the inventory (`stack`) and provision"
         raise InputError(sentence, str(path)) from error

@@ -47,7 +47,7 @@ Kernels = Annotated[str, AfterValidator(_is_kernels)]
 
 
 def _without_nulls(value: Any) -> Any:
-    return {name: one for name, one in value.items() if one is not None} if isinstance(value, Mapping) else value
+    return {name: entry for name, entry in value.items() if entry is not None} if isinstance(value, Mapping) else value
 
 
 #: of a mapping: null removes an entry of the extended stack
@@ -81,11 +81,11 @@ def marked(kind: Any, value: Any, mark: type, way: tuple[str | int, ...] = ()) -
     elif origin is Annotated:
         yield from marked(inner[0], value, mark, way)
     elif origin in (typing.Union, types.UnionType):
-        for one in inner:
-            yield from marked(one, value, mark, way)
+        for hint in inner:
+            yield from marked(hint, value, mark, way)
     else:
-        for key, one, said in _inside(kind, value):
-            yield from marked(one, said, mark, (*way, key))
+        for key, hint, item in _inside(kind, value):
+            yield from marked(hint, item, mark, (*way, key))
 
 
 def _inside(kind: Any, value: Any) -> Iterator[tuple[str | int, Any, Any]]:
@@ -95,9 +95,9 @@ def _inside(kind: Any, value: Any) -> Iterator[tuple[str | int, Any, Any]]:
         held = value if isinstance(value, Mapping) else dict(value)
         yield from ((name, hint, held[name]) for name, hint in _hints(kind).items() if name in held)
     elif len(inner) == 2 and isinstance(value, Mapping):
-        yield from ((key, inner[1], one) for key, one in value.items())
+        yield from ((key, inner[1], item) for key, item in value.items())
     elif inner and isinstance(value, (list, tuple)):
-        yield from ((index, inner[0], one) for index, one in enumerate(value))
+        yield from ((index, inner[0], item) for index, item in enumerate(value))
 
 
 @cache

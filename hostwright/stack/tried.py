@@ -110,11 +110,13 @@ def trials_text(trials: Iterable[Trial]) -> str:
 
     A record that another one covers is left out.
     """
-    found: dict[tuple[object, ...], Trial] = {}
+    by_key: dict[tuple[object, ...], Trial] = {}
     for trial in trials:
-        found[trial.key] = found[trial.key].merged(trial) if trial.key in found else trial
+        by_key[trial.key] = by_key[trial.key].merged(trial) if trial.key in by_key else trial
     left = [
-        trial for trial in found.values() if not any(more.covers(trial) for more in found.values() if more is not trial)
+        trial
+        for trial in by_key.values()
+        if not any(more.covers(trial) for more in by_key.values() if more is not trial)
     ]
     lines = (json.dumps(trial.model_dump(mode="json")) for trial in sorted(left, key=lambda trial: str(trial.key)))
     return "[\n" + ",\n".join(f" {line}" for line in lines) + "\n]\n"
@@ -134,12 +136,12 @@ def cells(stack: Stack, trials: Sequence[Trial]) -> tuple[TriedRole, ...]:
 
 
 def _of(trials: Sequence[Trial], distribution: str, release: str, role: str) -> tuple[Trial, ...]:
-    found = [
+    matching = [
         trial
         for trial in trials
         if (trial.distribution, trial.release) == (distribution, release) and role in trial.roles
     ]
-    return tuple(sorted(found, key=lambda one: one.state != "tried"))
+    return tuple(sorted(matching, key=lambda trial: trial.state != "tried"))
 
 
 def by_release(matrix: Iterable[TriedRole]) -> tuple[tuple[TriedRole, ...], ...]:

@@ -88,8 +88,8 @@ class Checks:
             sentences = b"; ".join(_lines(output)).decode("utf-8", "replace")
             raise HostError(member.name, f"checks of its layers cannot be imported: {sentences}")
         if status != 0 or not checks:
-            said = b"\n".join([*_lines(self._output), *_lines(output)][-15:]).decode("utf-8", "replace")
-            raise HostError(member.name, f"the checks of its layers could not be run:\n{said}")
+            last_lines = b"\n".join([*_lines(self._output), *_lines(output)][-15:]).decode("utf-8", "replace")
+            raise HostError(member.name, f"the checks of its layers could not be run:\n{last_lines}")
         return checks
 
     def _order(self, number: int, order: dict[str, Any]) -> int | None:

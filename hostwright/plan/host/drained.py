@@ -36,8 +36,8 @@ def drained(facts: Facts) -> Drained | None:
     answer = facts[DRAINED]
     if not answer.ok:
         return None
-    said = json_object(answer.text) or {}
-    fields: Mapping[str, Any] = said if said.get("schema") == SCHEMA else {}
+    record = json_object(answer.text) or {}
+    fields: Mapping[str, Any] = record if record.get("schema") == SCHEMA else {}
     return Drained(*(one_line(fields.get(name)) for name in ("run", "operator", "reason", "since")))
 
 

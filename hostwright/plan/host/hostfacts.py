@@ -71,12 +71,12 @@ def pythons(facts: Facts) -> dict[str, str]:
     >>> pythons(Facts({PYTHONS: Answer(0, "/usr/bin/python3.9 3.9\n/usr/local/bin/python3.11 3.11\n")}))
     {'3.9': '/usr/bin/python3.9', '3.11': '/usr/local/bin/python3.11'}
     """
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for line in facts[PYTHONS].text.splitlines():
         path, _, version = line.partition(" ")
         if version.startswith("3."):
-            found.setdefault(version, path)
-    return found
+            versions.setdefault(version, path)
+    return versions
 
 
 def memory_bytes(facts: Facts) -> int | None:

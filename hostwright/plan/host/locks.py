@@ -235,8 +235,8 @@ def _seen(facts: Facts) -> str:
 
 
 def _lock_text(answer: Answer) -> str | None:
-    there, _, text = answer.text.partition("\n")
-    return text if there else None
+    mark, _, text = answer.text.partition("\n")
+    return text if mark else None
 
 
 def moment(time: datetime) -> str:

@@ -66,8 +66,8 @@ def renewed(desired: Desired, before: Mapping[str, Any], run: Run) -> dict[str, 
         "digest": stack.digest(),
         "versions": stack.versions(),
         "artifacts": {
-            name: {"file": one.file, "sha256": one.sha256, "stand_in": one.stand_in}
-            for name, one in sorted(stack.artifacts.items())
+            name: {"file": artifact.file, "sha256": artifact.sha256, "stand_in": artifact.stand_in}
+            for name, artifact in sorted(stack.artifacts.items())
         },
         "roles": dict(sorted(roles.items())),
         "desired": _whole(roles),
@@ -90,7 +90,7 @@ def reduced(before: Mapping[str, Any], gone: Iterable[str]) -> dict[str, Any] | 
 
 def _whole(roles: Mapping[str, Any]) -> str:
     """A hash over what all these roles want."""
-    return hash_of({name: one.get("desired", "") for name, one in roles.items() if isinstance(one, dict)})
+    return hash_of({name: entry.get("desired", "") for name, entry in roles.items() if isinstance(entry, dict)})
 
 
 def _differs(kept: Mapping[str, Any], name: str, sha256: str) -> bool:

@@ -63,8 +63,8 @@ def refusal(facts: Facts) -> str:
 
 def formers(facts: Facts) -> tuple[Mapping[str, Any], ...]:
     """The records of the stacks that the host had before, the latest first. Reads ``FORMERS``."""
-    found = [record for line in facts[FORMERS].text.splitlines() if (record := _record(line))]
-    return tuple(sorted(found, key=at_of, reverse=True)[:MOST_FORMER])
+    records = [record for line in facts[FORMERS].text.splitlines() if (record := _record(line))]
+    return tuple(sorted(records, key=at_of, reverse=True)[:MOST_FORMER])
 
 
 def _record(text: str) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _record(text: str) -> dict[str, Any]:
     return (
         record
         if schema_of(record) == SCHEMA
-        else {**record, "roles": {name: _bare(one) for name, one in roles.items()}}
+        else {**record, "roles": {name: _bare(entry) for name, entry in roles.items()}}
     )
 
 

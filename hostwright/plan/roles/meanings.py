@@ -22,15 +22,15 @@ def meanings(cls: type) -> dict[str, str]:
     (definition,) = ast.parse(source).body
     comments = _comments(source)
     code = {token.start[0] for token in _tokens(source) if token.type in {tokenize.NAME, tokenize.OP}}
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for node in definition.body if isinstance(definition, ast.ClassDef) else ():
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             above = node.lineno - 1
             while above in comments and above not in code:
                 above -= 1
             lines = [*range(above + 1, node.lineno), *range(node.lineno, (node.end_lineno or node.lineno) + 1)]
-            found[node.target.id] = " ".join(comments[line] for line in lines if line in comments)
-    return found
+            texts[node.target.id] = " ".join(comments[line] for line in lines if line in comments)
+    return texts
 
 
 def _comments(source: str) -> Mapping[int, str]:

@@ -134,9 +134,9 @@ class Role:
         kinds = {kind for kind in classes if issubclass(kind, Section)}
         own = [kind for kind in kinds if kind.__module__ == module.__name__] or list(kinds)  # else that of another role
         if len(own) != 1:
-            found = ", ".join(sorted(kind.__name__ for kind in own)) or "none"
+            names = ", ".join(sorted(kind.__name__ for kind in own)) or "none"
             place = f"roles/{self.name}/section.py"
-            raise InputError(f"expected one class that derives from Section, found {found}", place)
+            raise InputError(f"expected one class that derives from Section, found {names}", place)
         return own[0]
 
 
@@ -200,13 +200,13 @@ def discover(*packages: str) -> tuple[Role, ...]:
     Of several with one name the last counts; without any package the standard roles. Raises ``InputError`` for a role
     of a site that cannot be imported.
     """
-    found: dict[str, Role] = {}
+    roles: dict[str, Role] = {}
     for package in packages or (STANDARD_ROLES,):
         for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
             module = _import(f"{package}.{info.name}")
             here = (value for value in vars(module).values() if isinstance(value, Role))
-            found.update({role.name: role for role in here if role.function.__module__ == module.__name__})
-    return in_order(found)
+            roles.update({role.name: role for role in here if role.function.__module__ == module.__name__})
+    return in_order(roles)
 
 
 def _import(name: str) -> ModuleType:
@@ -251,10 +251,10 @@ def in_order(roles: Mapping[str, Role], named: Sequence[str] = ()) -> tuple[Role
 
     Raises ``InputError`` for an unknown need and for roles that follow each other in a circle.
     """
-    for one in roles.values():
-        for need in one.needs:
+    for role in roles.values():
+        for need in role.needs:
             if need not in roles:
-                raise InputError(f"role {one.name} needs {need}, but there is no such role", f"roles/{one.name}/")
+                raise InputError(f"role {role.name} needs {need}, but there is no such role", f"roles/{role.name}/")
     before = {name: [other for other in names if other in roles] for name, names in goes_before(roles.values()).items()}
     try:
         return tuple(roles[name] for name in in_sequence(before, named))

@@ -160,7 +160,7 @@ def write_pin(path: Path, name: str, pin: Pin) -> None:
     try:
         with locked(path.parent):
             pins = {**read_pins(path), name: pin}
-            rows = {key: asdict(one) for key, one in sorted(pins.items())}
+            rows = {key: asdict(entry) for key, entry in sorted(pins.items())}
             text = _LOCK_HEADER + yaml.safe_dump({"artifacts": rows}, sort_keys=False, allow_unicode=True)
             _replace(path, text.encode())
     except OSError as error:

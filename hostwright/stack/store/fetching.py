@@ -62,9 +62,9 @@ def fetch(session: requests.Session, url: str, part: Path, *, size: int | None, 
         try:
             _attempt(session, url, part, size=size, checked=checked, tell=tell)
         except _Again as reason:
-            there = _length(part)
-            stalls = 0 if there > before else stalls + 1
-            before = there
+            length = _length(part)
+            stalls = 0 if length > before else stalls + 1
+            before = length
             if stalls >= _STALLS:
                 raise ArtifactError(f"{url}: {reason}") from None
         else:

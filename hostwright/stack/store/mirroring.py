@@ -111,16 +111,16 @@ class _Run:
         if own is not None:
             self._take(artifact, own, part)
             came: Literal["taken", "fetched"] = "taken"
-            found = self._check(artifact, wanted, part, str(own))
+            sha256 = self._check(artifact, wanted, part, str(own))
         else:
             came = "fetched"
-            found = self._fetch(artifact, wanted, part)
-        settle(part, self._store.path(found, artifact.file))
+            sha256 = self._fetch(artifact, wanted, part)
+        settle(part, self._store.path(sha256, artifact.file))
         discard(part)
         if wanted is None:
-            size = self._store.path(found, artifact.file).stat().st_size
-            write_pin(self._lock, artifact.name, Pin(artifact.file, found, size))
-        return self._done(artifact, found, came, pinned=wanted is None)
+            size = self._store.path(sha256, artifact.file).stat().st_size
+            write_pin(self._lock, artifact.name, Pin(artifact.file, sha256, size))
+        return self._done(artifact, sha256, came, pinned=wanted is None)
 
     def _is_there(self, artifact: AnyArtifact, wanted: str) -> bool:
         """Whether the store has the file. Its content is verified: ``mirror`` is the fix for a damaged store."""
@@ -185,16 +185,18 @@ class _Run:
         if artifact.size is not None and size != artifact.size:
             discard(part)
             raise ArtifactError(f"{origin}: the file has {size:,} bytes, and the stack says {artifact.size:,}")
-        found = sha256_of(part)
-        if wanted is not None and found != wanted:
+        sha256 = sha256_of(part)
+        if wanted is not None and sha256 != wanted:
             discard(part)
             source = "the stack says" if read_pins(self._lock).get(artifact.name) is None else f"{self._lock} says"
-            raise ArtifactError(f"{origin}: the file has the sha256 {found}, and {source} {wanted}; it was removed")
-        return found
+            raise ArtifactError(f"{origin}: the file has the sha256 {sha256}, and {source} {wanted}; it was removed")
+        return sha256
 
     def _done(
-        self, artifact: AnyArtifact, found: str, came: Literal["was there", "taken", "fetched"], *, pinned: bool
+        self, artifact: AnyArtifact, sha256: str, came: Literal["was there", "taken", "fetched"], *, pinned: bool
     ) -> Mirrored:
-        path = self._store.path(found, artifact.file)
+        path = self._store.path(sha256, artifact.file)
         self._progress.end(artifact.file, came + (", pinned" if pinned else ""))
-        return Mirrored(artifact.name, artifact.file, path, found, path.stat().st_size, came, pinned, artifact.stand_in)
+        return Mirrored(
+            artifact.name, artifact.file, path, sha256, path.stat().st_size, came, pinned, artifact.stand_in
+        )

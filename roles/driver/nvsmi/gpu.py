@@ -121,7 +121,8 @@ def _ecc_by_bits(single: Element | None, double: Element | None) -> EccCounts:
 
     dram, dram_unc = both("device_memory")
     caches = [both(cache) for cache in _CACHES]
-    sram, sram_unc = total(*(one for one, _ in caches)), total(*(two for _, two in caches))
+    sram = total(*(correctable for correctable, _ in caches))
+    sram_unc = total(*(uncorrectable for _, uncorrectable in caches))
     corrected, uncorrected = both("total")
     return EccCounts(
         total(sram, dram) if corrected is None else corrected,

@@ -217,5 +217,5 @@ def _sum(total: int | None, parts: Iterable[int | None]) -> int | None:
     return total if total is not None else sum(known) if known else None
 
 
-def _pair(one: int | None, other: int | None) -> list[int | None] | None:
-    return None if one is None and other is None else [one, other]
+def _pair(first: int | None, second: int | None) -> list[int | None] | None:
+    return None if first is None and second is None else [first, second]
