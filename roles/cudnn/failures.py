@@ -75,13 +75,13 @@ def _major(look: Look) -> str:
 
 
 def _ours(look: Look) -> tuple[LibraryFile, ...]:
-    """What is in the directory of the toolkit that cuDNN goes to."""
+    """The contents of the toolkit's directory for cuDNN."""
     home = PurePosixPath(look.section(CudaSection).prefix) / LIBRARIES
     return tuple(file for file in library_files(look).values() if PurePosixPath(file.path).parent == home)
 
 
 def _versions(look: Look) -> dict[str, list[str]]:
-    """The versions of the real files in the toolkit, of the stack's major version, and the files of each."""
+    """The versions of the real files in the toolkit with the stack's major version, and the files of each."""
     by_version: dict[str, list[str]] = {}
     for file in _ours(look):
         match = _REAL.fullmatch(file.name)
@@ -96,7 +96,7 @@ def _packaged(look: Look) -> list[str]:
 
 
 def _strays(look: Look) -> list[str]:
-    """What the role cudnn would set aside from the directories in which the loader looks by itself."""
+    """The files that the role cudnn would set aside from the loader's default directories."""
     resource = wanted(look, "cudnn", NoStrayFiles)
     paths = look.answer(resource.probes()[0]).text.splitlines()
     return [path for path in paths if path.startswith("/") and not path.startswith(f"{resource.home}/")]

@@ -1,4 +1,4 @@
-"""Failures of apt and dpkg, of disks and networks under them, and of a host as a whole."""
+"""Failures of apt and dpkg, of the disks and networks that they need, and of a host as a whole."""
 
 from __future__ import annotations
 

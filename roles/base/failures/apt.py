@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 DPKG_LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock")
 LOCKS = (*DPKG_LOCKS, "/var/lib/apt/lists/lock", "/var/cache/apt/archives/lock")
-PATIENCE_S = 600  #: apt is waited for as long (see ``resources.dpkg``); who holds a lock for longer is named
+PATIENCE_S = 600  #: our wait for apt (see ``resources.dpkg``); a longer holder of a lock is reported
 
 IN_ORDER = DpkgInOrder()
 
 #: ``file pid seconds name`` of each process that holds a lock of apt's.
 HELD = Probe(sh_file(__file__, "holders.sh", locks=LOCKS), root=True)
 
-#: What apt says when it reads its sources, and nothing else: without the lists and dpkg's status, since it would then
-#: build its cache, which takes half a second and is written to the disk.
+#: apt's messages when it reads only its sources: without the lists and dpkg's status, since it would then build its
+#: cache, which takes half a second and is written to disk.
 SOURCES = Probe(
     "timeout -k 1 5 apt-get -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o Dir::State::Lists=/var/empty/"
     " -o Dir::State::status=/dev/null indextargets 2>&1 >/dev/null; s=$?; [ $s -lt 124 ] || exit $s",
     root=True,
 )
 
-_UNREAD = "E: The list of sources could not be read."  #: apt's last word after each error in a source list
+_UNREAD = "E: The list of sources could not be read."  #: apt's last message after each error in a source list
 _CONFLICT = "Conflicting values set for option Signed-By"
 _TWICE = re.compile(r"W: Target .* is configured multiple times in (.*)")
 _HELD = re.compile(r"(/\S+) (\d{1,10}) (\d{1,10}) (.*)", re.ASCII)
@@ -70,7 +70,7 @@ def conflicting(look: Look) -> Iterator[str]:
 def unreadable(look: Look) -> Iterator[str]:
     """apt reports an error when it reads its sources (apt-get indextargets)."""
     errors = [line for line in _complaints(look) if line.startswith("E: ")]
-    if _UNREAD in errors and not any(_CONFLICT in line for line in errors):  # which is a failure of its own
+    if _UNREAD in errors and not any(_CONFLICT in line for line in errors):  # a conflict is a separate failure
         yield from (line for line in errors if line != _UNREAD)
 
 

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
 GB, MB = 10**9, 10**6
-LEAST_BYTES = 500 * MB  #: what gpud calls a degraded disk (github.com/leptonai/gpud)
-LEAST_SHARE = 0.10  #: and the other one
+LEAST_BYTES = 500 * MB  #: gpud's threshold for a degraded disk (github.com/leptonai/gpud)
+LEAST_SHARE = 0.10  #: gpud's other threshold
 LEAST_INODES = 0.01  #: of a filesystem's inodes: a toolkit alone has 8,000 files
-MOST_DIGITS = 18  #: of a number that is believed: an exbibyte in KiB has 16
-WORTH_NAMING_BYTES = 100 * MB  #: of what can be removed
+MOST_DIGITS = 18  #: of a credible number: an exbibyte in KiB has 16
+WORTH_NAMING_BYTES = 100 * MB  #: the smallest removable file that is named
 
 #: Where the stack, its installers and containers write.
 PLACES = ("/", "/boot", "/opt", "/tmp", "/usr", "/var", "/var/lib/docker")  # noqa: S108 - where installers unpack
@@ -28,14 +28,14 @@ PLACES = ("/", "/boot", "/opt", "/tmp", "/usr", "/var", "/var/lib/docker")  # no
 #: ``df`` twice, for blocks of 1 KiB and for inodes.
 FREE = Probe(sh_file(__file__, "free.sh", places=PLACES))
 
-#: KiB and path of what installers leave behind.
+#: KiB and path of files that installers leave behind.
 LEFT_BEHIND = Probe(
     sh("for d in %s /var/cuda-repo-* /var/cache/apt/archives; do\n", CACHE)
     + '  [ -d "$d" ] && timeout -k 1 3 du -sk -- "$d"\ndone; exit 0'
 )
 
-#: ``mount``: point, type and options of each filesystem that is read-only now; ``fstab``: point and options of what was
-#: asked for.
+#: ``mount``: point, type and options of each filesystem that is read-only now; ``fstab``: point and options as
+#: configured.
 READ_ONLY = Probe(sh_file(__file__, "read_only.sh"))
 
 #: Filesystems of disks, which turn read-only after an error; other kinds are read-only on purpose.
@@ -44,7 +44,7 @@ _DISK_KINDS = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "vfat"}
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What one filesystem has, in bytes or in inodes; ``size`` is what users other than root may fill."""
+    """The space of a filesystem, in bytes or in inodes; ``size`` is the part that users other than root may fill."""
 
     mount: str
     size: int
@@ -52,12 +52,12 @@ class Room:
 
     @property
     def share(self) -> float:
-        """The part that is free, 0 to 1."""
+        """The free part, 0 to 1."""
         return self.free / self.size
 
     @property
     def full(self) -> bool:
-        """Less is free than both of gpud's thresholds: what is little on a big disk is much on a small /boot."""
+        """Less is free than both of gpud's thresholds: a little on a big disk is a lot on a small /boot."""
         return self.free < min(LEAST_BYTES, LEAST_SHARE * self.size)
 
     def __str__(self) -> str:
@@ -102,7 +102,7 @@ def read_only(look: Look) -> Iterator[str]:
 
 
 def _rooms(look: Look, *, inodes: bool) -> tuple[Room, ...]:
-    """Each filesystem once. Raises ``Unread`` where df said nothing."""
+    """Each filesystem once. Raises ``Unread`` if df printed nothing."""
     blocks, _, nodes = f"\n{look.text(FREE)}".partition("\ninodes\n")
     rows = (line.split(None, 5) for line in (nodes if inodes else blocks).splitlines())
     by_mount = {row[5]: row for row in rows if len(row) == 6 and all(map(_is_number, row[1:4]))}
@@ -110,11 +110,11 @@ def _rooms(look: Look, *, inodes: bool) -> tuple[Room, ...]:
         raise Unread("df says nothing")
     unit = 1 if inodes else 1024
     rooms = (Room(mount, (int(row[2]) + int(row[3])) * unit, int(row[3]) * unit) for mount, row in by_mount.items())
-    return tuple(room for room in rooms if room.size > 0)  # btrfs has no fixed inodes, and says 0
+    return tuple(room for room in rooms if room.size > 0)  # btrfs has no fixed number of inodes, and reports 0
 
 
 def _removable(look: Look, rooms: tuple[Room, ...], short: list[Room]) -> Iterator[str]:
-    """What can be removed from filesystems that are short: for information, so that nobody must look for it."""
+    """What can be removed from filesystems that are short of space: for information, so that nobody has to search."""
     if not short or LEFT_BEHIND not in look.facts:
         return
     for line in look.facts[LEFT_BEHIND].text.splitlines():

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
 CLOCK = Probe("date +%s")
-AHEAD_S = 60  #: more cannot be explained by the question's way
-BEHIND_S = 150  #: the host was asked before ``Look.now``, by as long as all its answers may take at the most (75 s)
+AHEAD_S = 60  #: a larger difference cannot be explained by network latency
+BEHIND_S = 150  #: the host was probed before ``Look.now``, by up to the longest time of all its answers (75 s)
 
 
 def clock_off(look: Look) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Failures of apt and dpkg, and of the disks and networks under them."""
+"""Failures of apt and dpkg, and of the disks and networks that they need."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hostwright.standard.roles.base.failures.apt import APT_RULES, CONFLICTING, 
 from hostwright.standard.roles.base.failures.disks import DISK_RULES, FULL
 from hostwright.standard.roles.base.failures.host import HOST_RULES
 
-#: A full disk makes every tool fail in words of its own, so it is looked for before anything else.
+#: A full disk makes every tool fail with a message of its own, so this rule comes before all others.
 DISK = (
     FailureRule(
         "no-space",

@@ -15,7 +15,7 @@ from hostwright.standard.roles.container.failures.state import INFO, SETTINGS
 from hostwright.standard.roles.container.failures.toolkit import REACHES_DRIVER, TOOLKIT_RULES, without_driver
 from hostwright.standard.roles.container.failures.units import UNIT_RULES, UNITS, too_often
 
-COMMANDS = ("docker", "dockerd")  #: with which sentences begin
+COMMANDS = ("docker", "dockerd")  #: the first words of sentences
 
 FAILURES = (
     FailureRule(

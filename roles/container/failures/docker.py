@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LINKS = DeviceLinks()
 RUNTIME = "nvidia"
-HOOK = "nvidia-container-runtime-hook"  #: what Docker looks for when it starts: with it, it knows --gpus
+HOOK = "nvidia-container-runtime-hook"  #: Docker looks for it when it starts, and supports --gpus only with it
 HOOK_THERE = Probe(f"command -v {HOOK}; exit 0")
 
 
@@ -115,13 +115,13 @@ def _in_order(look: Look, restart: RestartedAfter) -> bool:
             return False
     except NotJson:
         return False
-    except (KeyError, Unread):  # part of it was not asked for, or Docker does not answer
+    except (KeyError, Unread):  # part of it was not probed, or Docker does not answer
         return True
     return True
 
 
 def _failed(look: Look) -> Iterator[str]:
-    """Docker's state where that has come of it already."""
+    """Docker's state, if it has already failed because of this."""
     if UNITS.states in look.facts and (shown := UNITS.unit(look, UNIT)).failed:
         yield str(shown)
 

@@ -1,4 +1,4 @@
-"""What a host's Docker says of itself: which engine there is, its runtimes, its daemon.json and its command line."""
+"""The state of a host's Docker: its engine, its runtimes, its daemon.json and its command line."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ UNIT = "docker.service"
 #: packages that bring a Docker daemon; moby-engine is Microsoft's
 ENGINES = ("docker.io", "docker-ce", "moby-engine")
 
-#: ``runtime NAME`` lines and ``cgroup DRIVER``. Only a daemon that runs is asked: its socket would start one that
-#: does not. ``-H`` wins over a context or a DOCKER_HOST of root's.
+#: Lines ``runtime NAME`` and ``cgroup DRIVER``. Only a running daemon is probed: its socket would start a stopped one.
+#: ``-H`` wins over root's context or DOCKER_HOST.
 INFO = Probe(
     f"systemctl is-active --quiet {UNIT} || exit 3\n"
     "timeout -k 1 5 docker -H unix:///var/run/docker.sock info"
@@ -45,30 +45,30 @@ _KEYS = {
     "p": "pidfile", "g": "graph",
 }  # fmt: skip
 
-#: moby merges these two and refuses all others that are said twice (moby/moby#37871)
+#: moby merges these two, and refuses all others that are set twice (moby/moby#37871)
 _MERGED = {"runtimes"}
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What the running daemon answers: the runtimes that it knows, and who makes its cgroups."""
+    """The running daemon's answer: its runtimes, and its cgroup driver."""
 
     runtimes: tuple[str, ...]
     cgroup_driver: str
 
 
 class NotJson(Exception):
-    """daemon.json is no JSON object; says why."""
+    """daemon.json is not a JSON object; the text says why."""
 
 
 def engine_package(look: Look) -> str:
-    """The package that brought Docker, with its version; empty where none is installed. Raises ``Unread``."""
+    """The package that brought Docker, with its version; empty if none is installed. Raises ``Unread``."""
     rows = (look.packages.get(name) for name in ENGINES)
     return next((f"{row.name} {row.version}" for row in rows if row and row.present), "")
 
 
 def engine(look: Look) -> Engine:
-    """What the running daemon says. Raises ``Unread``, also where it does not run or does not answer."""
+    """The running daemon's answer. Raises ``Unread``, also if it does not run or does not answer."""
     rows = [line.partition(" ")[::2] for line in look.text(INFO).splitlines()]
     runtimes = tuple(value.strip() for key, value in rows if key == "runtime" and value.strip())
     drivers = [value.strip() for key, value in rows if key == "cgroup"]
@@ -78,7 +78,7 @@ def engine(look: Look) -> Engine:
 
 
 def settings(look: Look) -> Mapping[str, Any]:
-    """What daemon.json says; nothing where there is none. Raises ``Unread``, and ``NotJson``."""
+    """The contents of daemon.json; empty if it does not exist. Raises ``Unread`` and ``NotJson``."""
     stat, text = (look.answer(probe) for probe in SETTINGS)
     if not stat.ok or not text.text.strip():
         return {}
@@ -106,24 +106,24 @@ def options(look: Look) -> frozenset[str]:
 
 
 def said_twice(look: Look) -> tuple[str, ...]:
-    """Keys that stand in daemon.json and on the command line, which dockerd refuses. Raises as both do."""
+    """Keys that are set both in daemon.json and on the command line, which dockerd refuses. Raises like both."""
     return tuple(sorted((settings(look).keys() & options(look)) - _MERGED))
 
 
 def _no_constant(name: str) -> None:
-    """Python reads NaN and Infinity, Go does not."""
+    """Reject NaN and Infinity, which Python reads and Go does not."""
     raise ValueError(f"{name} is no JSON")
 
 
 def _split(value: str) -> str:
     try:
         return " ".join(shlex.split(value))
-    except ValueError:  # an open quote: systemd passes over such a line too
+    except ValueError:  # an open quote: systemd also ignores such a line
         return ""
 
 
 def _key(word: str) -> str:
-    """The key in daemon.json of one word of a command line; empty for a value."""
+    """The key in daemon.json for a word of the command line; empty for a value."""
     if word.startswith("--"):
         name = word[2:].partition("=")[0]
     elif word.startswith("-"):

@@ -20,8 +20,8 @@ from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
-#: What the toolkit does first for every container: it opens the driver's management library. Without -k it loads no
-#: module, and it makes no device file for ``info``.
+#: The toolkit's first action for every container: it opens the driver's management library. Without -k it loads no
+#: module, and for ``info`` it makes no device file.
 REACHES_DRIVER = Probe(
     "command -v nvidia-container-cli >/dev/null || exit 3\ntimeout -k 1 5 nvidia-container-cli info 2>&1", root=True
 )
@@ -33,7 +33,7 @@ _SAYS = re.compile(r"nvidia-container-cli: .*")
 
 
 def _toolkit(look: Look) -> tuple[Installed, ...]:
-    """Those of the toolkit's packages that are installed. Raises ``Unread``."""
+    """The installed packages of the toolkit. Raises ``Unread``."""
     rows = (look.packages.get(name) for name in look.section(ContainerSection).toolkit.packages)
     return tuple(row for row in rows if row and row.present)
 
@@ -49,7 +49,7 @@ def moved(look: Look) -> Iterator[str]:
 
 
 def _was_at(look: Look, version: str) -> bool:
-    """Whether the last good run left the toolkit at this version: what differs now has moved since."""
+    """Whether the last successful run left the toolkit at this version, so that any difference arose since."""
     record = release.read(look.facts) if RELEASE in look.facts else {}
     versions = record.get("versions")
     return isinstance(versions, dict) and versions.get("container-toolkit") == version
@@ -88,7 +88,7 @@ def fails(look: Look) -> Iterator[str]:
 
 
 def _complaint(look: Look) -> str:
-    """Why the toolkit's program fails, in its words; empty where it does not, is not there, or the driver differs."""
+    """Why the toolkit's program fails, in its words; empty if it works, is missing, or the driver differs."""
     answer = look.answer(REACHES_DRIVER)
     if answer.ok or answer.status == NO_PROGRAM or look.differs("driver"):
         return ""

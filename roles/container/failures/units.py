@@ -1,4 +1,4 @@
-"""Docker's units, and the one that makes the links in /dev/char: those that failed, are masked, or give up."""
+"""Docker's units, and the unit that makes the links in /dev/char: failed, masked, or no longer restarted."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def links_unit_failed(look: Look) -> Iterator[str]:
 
 
 def _explained(look: Look, name: str) -> bool:
-    """Whether a failure of its own says why Docker does not start: dockerd refuses its daemon.json."""
+    """Whether another failure says why Docker does not start: dockerd refuses its daemon.json."""
     try:
         return name == state.UNIT and bool(state.said_twice(look))
     except state.NotJson:

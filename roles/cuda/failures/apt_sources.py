@@ -1,4 +1,4 @@
-"""apt's sources that mention CUDA as apt reads them, and which keyrings hold NVIDIA's two keys."""
+"""apt's sources that mention CUDA, as apt reads them, and the keyrings that hold NVIDIA's two keys."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from hostwright.resources.packages.repositories import DEARMOR
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
-OLD_KEY = "F60F4B3D7FA2AF80"  #: until April 2022, and of every local repository of 11.2
-NEW_KEY = "A4B469963BF863CC"  #: since then, of the network repository
-TRUSTED = "/etc/apt/trusted.gpg"  #: apt-key's keyring, for every source that names none, with those in TRUSTED.d
+OLD_KEY = "F60F4B3D7FA2AF80"  #: until April 2022, and in every local repository of 11.2
+NEW_KEY = "A4B469963BF863CC"  #: since then, for the network repository
+TRUSTED = "/etc/apt/trusted.gpg"  #: apt-key's keyring, used with those in TRUSTED.d for every source that names none
 
 #: ``source FILE NUMBER LINE`` of each list that mentions CUDA, and ``key FILE old|new|ID`` of keyrings.
 SOURCES = Probe(f"{DEARMOR}\n" + sh_file(__file__, "apt_sources.sh"), root=True)
@@ -32,7 +32,7 @@ _FIELD = re.compile(r"([A-Za-z-]+)\s*:\s*(.*)")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One repository that apt reads, and the line that says so. ``signed_by`` are keyrings, or what else it names."""
+    """A repository that apt reads, and its line. ``signed_by`` are keyrings, or whatever else it names."""
 
     file: str
     line: int
@@ -43,7 +43,7 @@ class Source:
 
     @property
     def local(self) -> bool:
-        """Whether it is a directory of the host."""
+        """Whether it is a directory on the host."""
         return self.uri.startswith(("file:", "copy:"))
 
     @property
@@ -53,7 +53,7 @@ class Source:
 
     @property
     def place(self) -> tuple[str, str]:
-        """What apt takes for the same repository."""
+        """Its identity: apt takes sources for the same repository if this is equal."""
         address = f"file:{self.path}" if self.local else self.uri.rstrip("/").lower()
         return address, self.suite.strip("/")
 
@@ -62,7 +62,7 @@ class Source:
 
 
 def sources(look: Look) -> tuple[Source, ...]:
-    """The repositories in apt's lists that mention CUDA, without what is switched off. Raises ``Unread``."""
+    """The enabled repositories in apt's lists that mention CUDA. Raises ``Unread``."""
     rows = [row for row in _rows(look, "source", 4) if row[2].isascii() and row[2].isdigit() and len(row[2]) < 9]
     repositories: list[Source] = []
     for file, lines in groupby(rows, key=lambda row: row[1]):
@@ -72,7 +72,7 @@ def sources(look: Look) -> tuple[Source, ...]:
 
 
 def keys(look: Look) -> Mapping[str, frozenset[str]]:
-    """Which of NVIDIA's two keys each keyring holds, and all of apt-key's, by the keyring's path. Raises ``Unread``."""
+    """The keyrings by path, with NVIDIA's two keys where they hold them; of apt-key's, all keys. Raises ``Unread``."""
     by_ring: dict[str, frozenset[str]] = {}
     for _, ring, which in _rows(look, "key", 3):
         key = {"new": NEW_KEY, "old": OLD_KEY}.get(which, which.upper())
@@ -82,7 +82,7 @@ def keys(look: Look) -> Mapping[str, frozenset[str]]:
 
 
 def rings(source: Source, known: Iterable[str]) -> tuple[str, ...] | None:
-    """The keyrings that apt takes for a source; ``None`` where the source holds its key or needs none."""
+    """The keyrings that apt uses for a source; ``None`` if the source contains its key or needs none."""
     if "trusted=yes" in source.text.replace(" ", "").lower() or any("BEGIN" in ring for ring in source.signed_by):
         return None
     paths = tuple(ring for ring in source.signed_by if ring.startswith("/"))
@@ -142,5 +142,5 @@ def _names(signed_by: str) -> tuple[str, ...]:
 def _path(uri: str) -> str:
     try:
         return urlsplit(uri).path
-    except ValueError:  # [ in a host's name
+    except ValueError:  # a [ in a host's name
         return ""

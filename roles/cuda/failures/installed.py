@@ -1,4 +1,4 @@
-"""Failures of the CUDA toolkit that are seen on a host: which toolkit, from where, and what came with it."""
+"""Failures of the CUDA toolkit that are recognised on a host: which toolkit, its source, and what came with it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
 META_PACKAGES = re.compile(r"cuda|cuda-\d+-\d+|cuda-(runtime|demo-suite)-\d+-\d+|cuda-drivers(-\d+)?")
-#: what nvcc calls itself in each update of 11.2, which all say "release 11.2" (seen in public build logs)
+#: nvcc's version number in each update of 11.2, which all say "release 11.2" (seen in public build logs)
 UPDATES = {"V11.2.67": "11.2.0", "V11.2.142": "11.2.1", "V11.2.152": "11.2.2"}
 
 
@@ -95,7 +95,7 @@ def _leads(link: Toolkit) -> str:
 
 
 def _loaded_from(look: Look, toolkit: Toolkit) -> bool:
-    """Whether the loader's cache names the toolkit, which is a finding of its own; not known is no."""
+    """Whether the loader's cache names the toolkit, which is a separate finding; unknown counts as no."""
     try:
         return any(entry.below(toolkit.leads) for entry in cached(look))
     except Unread:

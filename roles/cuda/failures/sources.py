@@ -1,4 +1,4 @@
-"""Signs about where apt gets CUDA from: its sources, and the keys that vouch for them.
+"""Signs about apt's sources of CUDA and the keys that sign them.
 
 NVIDIA changed the key of its network repository in April 2022 (NVIDIA/cuda-repo-management#4). The local repository of
 11.2.2 is still signed with the old one and carries it.
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
 NETWORK = "developer.download.nvidia.com/compute/cuda/repos"  #: the network repositories, as the role cuda knows them
-MAIN_LIST = "/etc/apt/sources.list"  #: what apt reads before the lists in its directory
-LOCAL = "/cuda-repo-"  #: in the directory of a local one
+MAIN_LIST = "/etc/apt/sources.list"  #: apt reads it before the lists in its directory
+LOCAL = "/cuda-repo-"  #: in the directory of a local repository
 
 
 def retired_key(look: Look) -> Iterator[str]:
@@ -48,17 +48,17 @@ def conflicting(look: Look) -> Iterator[str]:
 
 
 def refused(look: Look) -> tuple[tuple[Source, ...], ...]:
-    """The lines of each CUDA repository that apt refuses to read, and with it all others. Raises ``Unread``."""
+    """The lines of each CUDA repository for which apt refuses to read any source. Raises ``Unread``."""
     return tuple(repository for repository in _repositories((*_network(look), *_own(look))) if _conflict(repository))
 
 
 def _refused_paths(look: Look) -> tuple[str, ...]:
-    """The directories of those repositories, by which apt's own words name them."""
+    """The directories of those repositories, as named in apt's messages."""
     return tuple(repository[0].path for repository in refused(look) if repository[0].path)
 
 
 def _repositories(lines: Iterable[Source]) -> Iterator[tuple[Source, ...]]:
-    """The lines about each repository, in the order in which apt reads them: the lists in its directory by name."""
+    """The lines about each repository, in apt's reading order: the lists in its directory by name."""
     same: defaultdict[tuple[str, str], list[Source]] = defaultdict(list)
     for source in sorted(lines, key=lambda source: (source.file != MAIN_LIST, source.file, source.line)):
         same[source.place].append(source)
@@ -66,16 +66,16 @@ def _repositories(lines: Iterable[Source]) -> Iterator[tuple[Source, ...]]:
 
 
 def _conflict(repository: Iterable[Source]) -> bool:
-    """Whether apt refuses these lines about one repository: the first key that is named binds all that come after.
+    """Whether apt refuses these lines about one repository: the first named key is binding for all later lines.
 
-    What comes before it and names none is only read twice (tried with apt 2.2).
+    Earlier lines without a key are only read twice (tried with apt 2.2).
     """
     named = [source.signed_by for source in dropwhile(lambda source: not source.signed_by, repository)]
     return len(set(named)) > 1
 
 
 def _naming(repository: tuple[Source, ...]) -> tuple[Source, ...]:
-    """Of the lines about one repository those whose key counts; none where apt refuses them, which says more."""
+    """The lines about one repository whose key counts; none if apt refuses them, since that rule says more."""
     return () if _conflict(repository) else tuple(source for source in repository if source.signed_by) or repository
 
 
@@ -118,7 +118,7 @@ def _own(look: Look) -> tuple[Source, ...]:
 
 
 def _fails(look: Look) -> bool:
-    """Whether a rule that says more has something to say."""
+    """Whether a more specific rule applies."""
     return any(True for sign in (retired_key, conflicting) for _ in sign(look))
 
 

@@ -22,9 +22,9 @@ LINK = "/usr/local/cuda"  #: the name without a version
 LIBRARIES = "targets/x86_64-linux/lib"  #: below a toolkit
 CUDNN_HEADER = "include/cudnn_version.h"
 NVCC, RUNTIME, UNINSTALLER = "bin/nvcc", "libcudart", "bin/cuda-uninstaller"
-MAX_LINKS = 8  #: of a chain, before it is taken for a ring
+MAX_LINKS = 8  #: of a chain, before it counts as a loop
 
-#: Of each: path, where it leads, what of a toolkit is in it, and cuDNN's version as its header says.
+#: For each: path, the path it leads to, which parts of a toolkit it has, and cuDNN's version from its header.
 TOOLKITS = Probe(
     sh_file(
         __file__,
@@ -49,19 +49,19 @@ class Toolkit:
 
     @property
     def usable(self) -> bool:
-        """Whether there is a compiler or the runtime in it: what a package leaves behind is no toolkit."""
+        """Whether it has a compiler or the runtime: a package's leftovers are not a toolkit."""
         return bool(self.has & {NVCC, RUNTIME})
 
 
 def toolkits(look: Look) -> Mapping[str, Toolkit]:
-    """What lies at ``/usr/local/cuda*``, by path. Raises ``Unread``."""
+    """The toolkits at ``/usr/local/cuda*``, by path. Raises ``Unread``."""
     rows = (line.split("\t") for line in look.text(TOOLKITS).splitlines())
     listed = (Toolkit(row[0], row[1], frozenset(row[2].split()), _version(row[3])) for row in rows if len(row) == 4)
     return {toolkit.path: toolkit for toolkit in listed}
 
 
 def own(look: Look) -> Toolkit:
-    """The stack's own toolkit; one with nothing in it where there is none. Raises ``Unread``."""
+    """The stack's own toolkit, an empty one if it does not exist. Raises ``Unread``."""
     prefix = look.section(CudaSection).prefix
     return toolkits(look).get(prefix, Toolkit(prefix, prefix, frozenset()))
 
@@ -72,7 +72,7 @@ def _version(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LibraryFile:
-    """A shared object or a link to one: ``find``'s letter for its kind, size in bytes, where a link leads."""
+    """A shared object or a link to one: ``find``'s letter for its kind, size in bytes, a link's target."""
 
     path: str
     kind: str
@@ -86,12 +86,12 @@ class LibraryFile:
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a regular file with something in it."""
+        """Whether it is a regular file that is not empty."""
         return self.kind == "f" and self.size_bytes > 0
 
 
 def library_files(look: Look) -> Mapping[str, LibraryFile]:
-    """The shared objects in the stack's toolkit, by path, as the role cuda asks for them. Raises ``Unread``."""
+    """The shared objects in the stack's toolkit, by path, from the same probe as the role cuda. Raises ``Unread``."""
     answer = look.answer(wanted(look, "cuda", PackagedTree).probes()[1])
     if answer.truncated:
         raise Unread("the list of the toolkit's libraries is too long")
@@ -101,7 +101,7 @@ def library_files(look: Look) -> Mapping[str, LibraryFile]:
 
 
 def resolved(path: str, files: Mapping[str, LibraryFile]) -> LibraryFile | None:
-    """The file that a path leads to within these; ``None`` for a link into nothing or out of them."""
+    """The file among these that a path leads to; ``None`` for a link that leads to none of them."""
     for _ in range(MAX_LINKS):
         file = files.get(path)
         if file is None or file.kind != "l":

@@ -14,10 +14,10 @@ from hostwright.standard.roles.driver.failures.load import LOAD_RULES
 from hostwright.standard.roles.driver.failures.messages import MESSAGES
 from hostwright.standard.roles.driver.failures.units import UNIT_RULES
 
-#: what a compiler says stands before what the installer around it says, and a driver that does not run before its cards
+#: a compiler's messages come before those of the installer around it, and a driver that does not run before its cards
 FAILURES = (
     *MESSAGES, *BUILD_RULES, *LOAD_RULES, *INSTALL_RULES, *KERNEL_RULES, *UNIT_RULES,
     *XIDS, *SMI, *MEMORY, *HEALTH, *LINKS,
 )  # fmt: skip
 
-COMMANDS = ("dkms",)  #: with which sentences begin
+COMMANDS = ("dkms",)  #: the first words of sentences

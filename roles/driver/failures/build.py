@@ -1,4 +1,4 @@
-"""Signs of a kernel module that is not built: of all possible reasons, one is reported."""
+"""Signs of a kernel module that is not built: only one of the possible reasons is reported."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from hostwright.standard.roles.driver.states.runfile import DriverState
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
-#: What a build needs and the host lacks, a name a line.
+#: What a build needs and the host lacks, one name per line.
 BUILD_TOOLS = Probe(
     'for t in cc make dkms; do command -v "$t" >/dev/null || echo "$t"; done\n'
     "[ -e /usr/include/stdio.h ] || echo 'the headers of the C library'; exit 0"
 )
 
-#: The kernel's own words on its compiler, and the version of the host's.
+#: The kernel's own statement about its compiler, and the version of the host's compiler.
 COMPILERS = Probe("head -c 500 /proc/version; timeout 5 cc -dumpfullversion -dumpversion; exit 0")
 
 REMOVED, UNSUPPORTED, NO_HEADERS, NO_COMPILER, MISSING = (
@@ -50,7 +50,7 @@ _KERNELS_GCC = re.compile(
 )
 _HOSTS_GCC = re.compile(r"([0-9]{1,2})(?:\.[0-9]{1,3}){0,2}", re.ASCII)
 
-#: the rules of failures that a build, or the installer around it, names in a log
+#: the rules for failures that a build, or the installer around it, reports in a log
 LOGGED = frozenset((
     "module-in-use", "compiler-too-old", "compiler-mismatch", "gpl-only-symbol", "stale-dkms", "flag-unknown",
     BUILD_FAILED,
@@ -58,9 +58,10 @@ LOGGED = frozenset((
 
 
 def why_unbuilt(look: Look) -> str:
-    """The rule that tells why the running kernel has no module of the stack's; empty where it has. Raises ``Unread``.
+    """The rule that tells why the running kernel lacks the stack's module; empty if it has it. Raises ``Unread``.
 
-    What comes first makes all that follows pointless: headers for a kernel on which the module does not build.
+    An earlier reason makes all later ones pointless: headers are no help for a kernel on which the module does not
+    build.
     """
     if not unbuilt(look):
         return ""
@@ -74,11 +75,11 @@ def why_unbuilt(look: Look) -> str:
 
 
 def _why_failed(look: Look, errors: tuple[str, ...]) -> str:
-    """The rule that knows what a compiler said."""
+    """The rule for a compiler's message."""
     failure = look.named("\n".join(errors))
     if errors and failure is None:
         return BUILD_FAILED
-    # a disk that was full then is not the reason now
+    # a disk that was full at that time is not the reason now
     return failure[0] if failure and failure[0] in LOGGED else MISSING
 
 
@@ -170,13 +171,13 @@ def other_in_tree(look: Look) -> Iterator[str]:
 
 
 def _installed(state: DriverState) -> str:
-    """The version of libraries and module, where they are of one."""
+    """The version of libraries and module, if they have the same."""
     versions = {state.module, *library_versions(state)}
     return versions.pop() if len(versions) == 1 else ""
 
 
 def _older_compiler(look: Look) -> str:
-    """Both compilers where the kernel's gcc is of a newer major version than the host's, which it then may not obey."""
+    """Both compilers, if the kernel's gcc has a newer major version than the host's, which may lack its options."""
     text = look.text(COMPILERS)
     first, _, rest = text.partition("\n")
     kernels, hosts = _KERNELS_GCC.search(first), _HOSTS_GCC.fullmatch(rest.strip())

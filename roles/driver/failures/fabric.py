@@ -55,7 +55,7 @@ def _switches(look: Look) -> int:
 
 
 def _others(look: Look, driver: str) -> list[tuple[str, str]]:
-    """Fabric Manager's packages that are of another version than the driver."""
+    """Fabric Manager's packages with another version than the driver's."""
     rows = (row for name, row in sorted(look.packages.items()) if row.present and named_like(name, PACKAGES))
     return [(row.name, row.version) for row in rows if row.version.partition("-")[0] != driver]
 

@@ -1,4 +1,4 @@
-"""Signs of a driver that is not whole: versions that do not agree, files that are lost, another driver beside it."""
+"""Signs of an inconsistent driver: versions that do not agree, lost files, another driver beside it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
 MARKER = "/usr/lib/nvidia/alternate-install-present"
-MARKED = Absent(MARKER).probes()[0]  #: the role's own question; why the file must go is no part of it
+MARKED = Absent(MARKER).probes()[0]  #: the same probe as the role's
 _CLIENT = re.compile(r"NVRM: API mismatch: .{0,40}version ([0-9]{2,4}(?:\.[0-9]{1,3}){1,2})", re.ASCII)
 
 
@@ -75,9 +75,9 @@ def mixed(look: Look) -> Iterator[str]:
     state = ours(look)
     if state is None or state.lost or state.cut or _agree(state) or why_unbuilt(look) not in {"", MISSING}:
         return
-    if any(True for _ in compat_first(look)):  # which is a failure of its own, and no provisioning mends it
+    if any(True for _ in compat_first(look)):  # a separate failure, which provisioning does not fix
         return
-    if state.module or not all(state.libraries):  # that there is no module at all is a failure of its own
+    if state.module or not all(state.libraries):  # a missing module is a separate failure
         yield str(state)
 
 
@@ -122,7 +122,7 @@ def persistenced_stopped(look: Look) -> Iterator[str]:
 
 
 def _agree(state: DriverState) -> bool:
-    """Whether libraries and module on the disk are of one version."""
+    """Whether libraries and the module on disk have the same version."""
     return {state.module, *library_versions(state)} == {state.module} != {""}
 
 

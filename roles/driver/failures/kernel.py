@@ -1,4 +1,4 @@
-"""Signs of kernels: one that was removed, the next one, nouveau at the next boot, and what may move them unasked."""
+"""Signs of kernels: a removed one, the next one, nouveau at the next boot, and causes of unwanted upgrades."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
-#: ``kernel NAME HEADERS VERSION`` of each kernel that can be booted: yes or no, and the version of its nvidia module.
+#: ``kernel NAME HEADERS VERSION`` of each bootable kernel: HEADERS is yes or no, VERSION that of its nvidia module.
 KERNELS = Probe(
     """for i in /boot/vmlinuz-*; do
   k=${i#/boot/vmlinuz-}
@@ -42,8 +42,8 @@ KERNELS = Probe(
 done; exit 0"""
 )
 
-#: ``there NAME`` of each open driver that the running kernel has as a module, ``off NAME`` where modprobe is told to
-#: leave it alone (by a file, or on the kernel's command line).
+#: ``there NAME`` of each open driver that the running kernel has as a module, ``off NAME`` if it is blacklisted for
+#: modprobe (by a file, or on the kernel's command line).
 OPEN_DRIVERS = Probe(
     """c=$(timeout 10 modprobe -c) || exit 1
 for m in nouveau nova_core nova_drm; do
@@ -52,7 +52,7 @@ for m in nouveau nova_core nova_drm; do
 done; exit 0"""
 )
 
-#: apt's own view of who may upgrade what while nobody looks.
+#: apt's own view of what may be upgraded unattended.
 UNATTENDED = Probe(
     "timeout 10 apt-config dump | grep -E '^(Unattended-Upgrade::Package-Blacklist|APT::Periodic)::'; exit 0"
 )
@@ -148,12 +148,12 @@ def not_pinned(look: Look) -> Iterator[str]:
 
 
 def _numbers(kernel: str) -> tuple[int, ...]:
-    """What a boot loader orders kernels by: 5.15.0-91-generic is 5, 15, 0, 91."""
+    """The key by which a boot loader orders kernels: 5.15.0-91-generic is 5, 15, 0, 91."""
     return tuple(int(number) for number in re.findall(r"[0-9]{1,9}", kernel))
 
 
 def _limit(look: Look, kernel: str) -> str:
-    """The kernels on which the stack's driver builds, where this one is none of them."""
+    """The kernels on which the stack's driver builds, if this one is not among them."""
     driver, version = look.section(DriverSection), kernel_version(kernel)
     kernels = kernels_of(driver.version, driver)
     return kernels if kernels and version and not SpecifierSet(kernels).contains(version) else ""

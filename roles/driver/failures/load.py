@@ -1,4 +1,4 @@
-"""Signs of a module that is built and not loaded, and of cards that the loaded one does not drive."""
+"""Signs of a module that is built but not loaded, and of cards that the loaded module does not support."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from hostwright.standard.roles.driver.xids.events import slot
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
-#: ``there FILE`` of each of the driver's device files, ``cards N``, and ``setuid`` where any user's program makes them.
+#: ``there FILE`` of each of the driver's device files, ``cards N``, and ``setuid`` if any user's program can make them.
 DEVICES = Probe(
     """for f in /dev/nvidiactl /dev/nvidia-uvm; do if [ -c "$f" ]; then echo "there $f"; fi; done
 n=0; for f in /dev/nvidia[0-9]*; do if [ -c "$f" ]; then n=$((n + 1)); fi; done; echo "cards $n"
@@ -41,15 +41,15 @@ if [ -u /usr/bin/nvidia-modprobe ]; then echo setuid; fi; exit 0"""
 )
 
 CONTROL, UVM = "/dev/nvidiactl", "/dev/nvidia-uvm"
-NO_PROGRAM = 127  #: status of a question whose program is not on the host
+NO_PROGRAM = 127  #: exit status of a probe whose program is not on the host
 _CARDS = re.compile(r"cards ([0-9]{1,4})")
 
-#: what the kernel says of a module that no trusted key has signed (kernel/module/signing.c, security/lockdown)
+#: the kernel's message about a module that no trusted key has signed (kernel/module/signing.c, security/lockdown)
 _REFUSED = (
     r"Loading of unsigned module is rejected|Loading of module with (unavailable key|unsupported crypto) is rejected"
     r"|unsigned module loading is restricted|PKCS#7 signature not signed with a trusted key"
 )
-#: what the module says when it leaves because there is nothing to drive (nvidia.ko, nv.c)
+#: the module's message when it unloads because it found no card (nvidia.ko, nv.c)
 _NO_DEVICE = (
     r"NVRM: No NVIDIA (graphics adapter|GPU|devices?) (found|probed)|NVRM: The NVIDIA probe routine (failed|was not"
     r" called)|NVRM: None of the NVIDIA (devices|graphics adapters) were"
@@ -155,7 +155,7 @@ def devices_missing(look: Look) -> Iterator[str]:
 
 
 def _explained(look: Look) -> bool:
-    """Whether another rule tells why the module has no card: nouveau, no card, or one that it cannot drive."""
+    """Whether another rule tells why the module has no card: nouveau, no card, or an unsupported one."""
     return bool(look.text(NOUVEAU).strip()) or not _cards(look) or any(gpu_unsupported(look))
 
 
@@ -172,7 +172,7 @@ def _lost(look: Look) -> bool:
 
 
 def _of_silent_cards(look: Look, lines: tuple[str, ...], pattern: re.Pattern[str]) -> dict[str, str]:
-    """Of these lines those that name a card which nvidia-smi does not describe, by the card's slot."""
+    """The lines that name a card that nvidia-smi does not describe, by the card's slot."""
     try:
         here = {slot(gpu.bus) for gpu in smi(look).gpus if gpu.fault != LOST}
     except Unread:

@@ -1,4 +1,4 @@
-"""What the dynamic loader's cache says of CUDA's, cuDNN's and the driver's libraries."""
+"""The entries for CUDA's, cuDNN's and the driver's libraries in the dynamic loader's cache."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hostwright.plan.model import Probe
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
-#: Each entry for this machine in the cache's order, then each directory with its links followed. A cache that cannot
-#: be read is a failed question, not an empty cache.
+#: Each entry for this machine in the cache's order, then each directory with its links followed. An unreadable cache is
+#: a failed probe, not an empty cache.
 LOADER = Probe(
     r"""all=$(/sbin/ldconfig -p) || exit 1
 entries=$(printf '%s\n' "$all" | sed -nE \
@@ -28,14 +28,14 @@ exit 0"""
 
 @dataclass(frozen=True, slots=True)
 class Cached:
-    """One entry of the loader's cache. ``real`` is its path with the links of its directory's name followed."""
+    """An entry of the loader's cache. ``real`` is its path with the links in its directory's name followed."""
 
     name: str
     path: str
     real: str
 
     def below(self, directory: str) -> bool:
-        """Whether the file lies below this directory."""
+        """Whether the file is below this directory."""
         return self.real.startswith(f"{directory}/")
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class Cached:
 
 
 def cached(look: Look) -> tuple[Cached, ...]:
-    """The cache's entries in its order: of each name the loader opens the first. Raises ``Unread``."""
+    """The cache's entries in its order: the loader opens the first one of each name. Raises ``Unread``."""
     rows = [line.split("\t") for line in look.text(LOADER).splitlines()]
     real = {row[1]: row[2] for row in rows if len(row) == 3 and row[0] == "directory" and row[2].startswith("/")}
     entries = (row for row in rows if len(row) == 3 and row[0] == "entry" and row[2].startswith("/"))

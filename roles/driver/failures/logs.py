@@ -1,7 +1,7 @@
-"""What a build of the driver's module and its installer wrote on a host, as long as the layer differs from the stack.
+"""The logs of the driver's build and installer on a host, as long as the layer differs from the stack.
 
-DKMS's make.log is read where the running kernel has no module, then the log of the layer's last job where that failed,
-and NVIDIA's installer's own where no job of that layer ended after it.
+DKMS's make.log is read if the running kernel has no module, then the log of the layer's last job if that failed, and
+NVIDIA's installer's own log if no job of the layer ended after it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hostwright.standard.roles.driver.states.steps import LOG
 
 LAYER = "driver"
 
-#: The end of the installer's log, unless a job of the role driver has ended since: then that one's log is the news.
+#: The end of the installer's log, unless a job of the role driver has ended since: then that job's log is newer.
 INSTALLER_LOG = Probe(
     sh('f=%s; [ -s "$f" ] || exit 0\nfor s in %s/*/status; do\n', LOG, jobs.JOBS_DIR)
     + """  if [ "$s" -nt "$f" ] && grep -qs '"role": "driver"' "${s%status}job.json"; then exit 0; fi
@@ -29,8 +29,8 @@ tail -n 80 "$f" | tail -c 16000; exit 0""",
 )
 LOG_PROBES = (INSTALLER_LOG, LAST_JOBS, jobs.RUNNING)
 
-_COMPLETE = "is now complete"  #: the installer's last words when all went well
-BUILD_FAILED = "dkms-build"  #: the rule for what the compiler said and no other rule knows
+_COMPLETE = "is now complete"  #: the installer's last words after a success
+BUILD_FAILED = "dkms-build"  #: the rule for compiler messages that no other rule knows
 
 When = Callable[[Look], bool]
 
@@ -41,19 +41,19 @@ def always(look: Look) -> bool:  # noqa: ARG001
 
 
 def told(look: Look) -> tuple[str, str]:
-    """The rule whose message is in the newest log of the driver's layer, where that differs, and the line; two empty
-    texts for none. Raises ``Unread``, also while a job is at work on the host.
+    """The rule whose message is in the newest log of the driver's layer, if that differs, and the line; two empty
+    texts if there is none. Raises ``Unread``, also while a job is running on the host.
     """
     return logs.told(look, LAYER, _texts)
 
 
 def from_log(look: Look, name: str) -> Iterator[str]:
-    """The line by which this rule is known in the newest log of the layer, where that differs. Raises ``Unread``."""
+    """The line in the newest log of the layer that matches this rule, if the layer differs. Raises ``Unread``."""
     return logs.from_log(look, LAYER, name, _texts)
 
 
 def in_log(name: str, *, when: When = always, grave: bool = True, provision: bool = False) -> Sign:
-    """The sign of a rule that is known by its message alone, in the log of a layer that still differs."""
+    """The sign of a rule that is recognised only by its message, in the log of a layer that still differs."""
 
     def seen(look: Look) -> Iterator[str]:
         """The layer differs from the stack, and its newest log (of its last job, of the installer, or DKMS's make.log)
@@ -75,5 +75,5 @@ def _texts(look: Look, role: str) -> Iterator[tuple[str, str]]:
 
 
 def _installers(log: str) -> str:
-    """The installer's log from its first error on; empty where it ended well."""
+    """The installer's log from its first error on; empty if it succeeded."""
     return "" if _COMPLETE in log or "ERROR: " not in log else log[log.index("ERROR: ") :]

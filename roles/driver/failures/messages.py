@@ -1,4 +1,4 @@
-"""Failures that the driver's installer, its module, a compiler or Fabric Manager tell by a message."""
+"""Failures that the driver's installer, its module, a compiler or Fabric Manager report by a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What signs of the driver share: DKMS's tree, what is not built, what does not fit, and the log since the boot."""
+"""What the driver's signs share: DKMS's tree, missing builds, incompatibilities, and the log since the boot."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaR
 from hostwright.standard.roles.driver.xids.events import loaded_at
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
-#: ``tree VERSION`` of each nvidia in DKMS's tree, ``built VERSION KERNEL``, and of a build that failed and was left
-#: lying ``log VERSION`` with make.log's first line, ``error VERSION`` with lines of it that tell what is wrong.
+#: ``tree VERSION`` of each nvidia in DKMS's tree, ``built VERSION KERNEL``, and for the remains of a failed build
+#: ``log VERSION`` with make.log's first line, and ``error VERSION`` with its lines about errors.
 DKMS_TREE = Probe(sh_file(__file__, "dkms_tree.sh"), root=True)
 
 #: When the host booted, in seconds since 1970.
 BOOTED = Probe("sed -n 's/^btime //p' /proc/stat")
-#: The log's times are those at which it was written, and the boot's is computed from the clock of now.
+#: The log's times are those of its writing, and the boot time is computed from the present clock.
 BOOT_SLACK = timedelta(seconds=30)
 
 _TREE = re.compile(r"tree ([\w.+~-]{1,60})", re.ASCII)
@@ -38,12 +38,12 @@ _ERROR = re.compile(r"error ([\w.+~-]{1,60}) (.*)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class DkmsTree:
-    """What DKMS has of nvidia: versions that were added, what is built (version, kernel), and builds that failed."""
+    """DKMS's state of nvidia: added versions, successful builds (version, kernel), and failed builds."""
 
     versions: tuple[str, ...]
     built: frozenset[tuple[str, str]]
     failed: frozenset[tuple[str, str]]  #: version and kernel of the make.log that a failed build leaves
-    errors: tuple[tuple[str, str], ...]  #: version and what the compiler said
+    errors: tuple[tuple[str, str], ...]  #: version and the compiler's messages
 
 
 @once
@@ -69,7 +69,7 @@ def wanted_version(look: Look) -> str:
 
 
 def running_kernel(look: Look) -> str:
-    """What ``uname -r`` says. Raises ``Unread`` for what is none."""
+    """The kernel from ``uname -r``. Raises ``Unread`` if that is not a kernel version."""
     kernel = look.text(UNAME).strip().partition(" ")[0]
     if not re.fullmatch(r"[0-9][\w.+~-]{0,99}", kernel, re.ASCII):
         raise Unread("uname does not say the kernel")
@@ -77,29 +77,29 @@ def running_kernel(look: Look) -> str:
 
 
 def foreign(look: Look) -> tuple[str, ...]:
-    """Packages of another driver, which explain whatever else is wrong with this one. Raises ``Unread``."""
+    """Packages of another driver, which explain any other problem of this one. Raises ``Unread``."""
     return _foreign(look.answer(DPKG).text)
 
 
 @lru_cache(maxsize=64)
 def _foreign(dpkg: str) -> tuple[str, ...]:
-    """A dozen rules ask, and a host has hundreds of packages."""
+    """Cached: a dozen rules use it, and a host has hundreds of packages."""
     return driver_packages(Facts({DPKG: Answer(0, dpkg)}))
 
 
 def ours(look: Look) -> DriverState | None:
-    """The driver's state where there is a driver and no distribution's packages beside it. Raises ``Unread``."""
+    """The driver's state, if there is a driver without a distribution's packages beside it. Raises ``Unread``."""
     state = driver_of(look)
     return None if state.absent or foreign(look) else state
 
 
 def library_versions(state: DriverState) -> tuple[str, ...]:
-    """The version of the file behind each library's name; empty where the loader finds none."""
+    """The version of the file behind each library's name; empty if the loader finds none."""
     return tuple(path.rpartition("/")[2].partition(".so.")[2] for path in state.libraries)
 
 
 def unbuilt(look: Look) -> bool:
-    """Whether the user space of a driver is there, and no module of its version for the running kernel."""
+    """Whether a driver's user space is installed without a module of its version for the running kernel."""
     state = driver_of(look)
     if state.absent:
         return False
@@ -107,7 +107,7 @@ def unbuilt(look: Look) -> bool:
 
 
 def build_errors(look: Look) -> tuple[str, ...]:
-    """What the compiler said when the stack's module was last built for the running kernel, and it failed there."""
+    """The compiler's messages from the last build of the stack's module for the running kernel, if that failed."""
     tree, version = dkms_tree(look), wanted_version(look)
     if not unbuilt(look) or (version, running_kernel(look)) not in tree.failed:
         return ()
@@ -115,10 +115,10 @@ def build_errors(look: Look) -> tuple[str, ...]:
 
 
 def unfit(look: Look, rule: str) -> tuple[str, ...]:
-    """Why stack and host do not fit each other, by one of the rules that refuse a host; nothing where they do."""
+    """Why stack and host are incompatible, by one of the rules that refuse a host; empty if they are compatible."""
     for probe in HOST_PROBES:
         look.answer(probe)
-    running_kernel(look)  # what is none raises Unread
+    running_kernel(look)  # raises Unread if it is unknown
     misfits = [
         misfit for misfit in check_host(look.stack, look.facts_of_host, look.desired.rules) if misfit.rule == rule
     ]
@@ -126,9 +126,9 @@ def unfit(look: Look, rule: str) -> tuple[str, ...]:
 
 
 def since_boot(look: Look) -> Iterator[KernelLine]:
-    """The kernel's lines since the module was last loaded or, where the log does not tell that, since the boot.
+    """The kernel's lines since the module was last loaded or, if the log does not show that, since the boot.
 
-    Lines without a time are passed over: nobody can say that they are not history. Raises ``Unread``.
+    Lines without a time are ignored: they may be history. Raises ``Unread``.
     """
     lines = kernel_log(look)
     begin = max(loaded_at(lines) or _booted(look), _booted(look))
@@ -136,12 +136,12 @@ def since_boot(look: Look) -> Iterator[KernelLine]:
 
 
 def matching(look: Look, pattern: str) -> tuple[str, ...]:
-    """The kernel's lines since then in which this regular expression is found, each once. Raises ``Unread``."""
+    """The kernel's lines since then that match this regular expression, each once. Raises ``Unread``."""
     return tuple(dict.fromkeys(line.text for line in since_boot(look) if re.search(pattern, line.text)))
 
 
 def said_since_boot(look: Look, pattern: str) -> tuple[str, ...]:
-    """Likewise, and none where there is no log: for words that stand beside other evidence."""
+    """The same, but empty without a log: for messages that only support other evidence."""
     try:
         return matching(look, pattern)
     except Unread:

@@ -1,4 +1,4 @@
-"""Failures of what programs find without any variable, and of the variables that people set."""
+"""Failures of what programs find without any variables, and of the variables that users set."""
 
 from __future__ import annotations
 

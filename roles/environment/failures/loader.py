@@ -1,4 +1,4 @@
-"""Signs about what a program finds without any variable: the loader's cache, and the tools in /usr/bin."""
+"""Signs about what a program finds without any variables: the loader's cache, and the tools in /usr/bin."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def cuda_of_distribution(look: Look) -> Iterator[str]:
 
 
 def _there(look: Look) -> dict[str, str]:
-    """Of what TensorFlow opens that which lies in the stack's toolkit, whole: name and path."""
+    """The libraries that TensorFlow opens and that are complete in the stack's toolkit: name and path."""
     files = library_files(look)
     paths = {name: f"{look.section(CudaSection).prefix}/{LIBRARIES}/{name}" for name in _opened(look)}
     return {name: path for name, path in paths.items() if resolved(path, files)}
@@ -109,7 +109,7 @@ def _foreign_first(look: Look) -> list[Cached]:
 
 
 def _is_cudnn_of_its_own(entry: Cached) -> bool:
-    """A second cuDNN outside any toolkit is a failure of its own (``cudnn-mixed``)."""
+    """Whether it is a second cuDNN outside any toolkit, which is a separate failure (``cudnn-mixed``)."""
     return entry.name.startswith("libcudnn") and not entry.real.startswith("/usr/local/cuda")
 
 

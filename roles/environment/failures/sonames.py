@@ -1,4 +1,4 @@
-"""Sign of a library that is not what its name says: a link to another one, or another one's file."""
+"""Sign of a library that is not what its name says: a link to another library, or another library's file."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _DIRECTORIES = (
 _STEMS = ("cuda", "nvidia-ml", "cudart", "cublas", "cublasLt", "cufft", "curand", "cusolver", "cusparse", "cudnn*")
 _NAMES = " -o ".join(f"-name 'lib{stem}.so*'" for stem in _STEMS)
 
-#: A toolkit's one directory with both numbers, since /usr/local/cuda-11 is a link to it: each library is told once.
-#: Links with what they say, then what each file calls itself, where the host has readelf (it comes with a compiler).
-#: readelf names the file only when it is given several.
+#: Only a toolkit's directory with both numbers, since /usr/local/cuda-11 is a link to it: each library is listed once.
+#: Links with their targets, then the soname of each file, if the host has readelf (it comes with a compiler).
+#: readelf prints a file's name only if it is given several.
 NAMES = Probe(
     f"""\
 find {_DIRECTORIES} -maxdepth 1 -type l \\( {_NAMES} \\) -printf 'link\\t%p\\t%l\\n'
@@ -35,7 +35,7 @@ exit 0""",
 )
 
 _LIBRARY = re.compile(r"(lib[A-Za-z0-9_+-]+)\.so(?:\.([0-9]+)[0-9.]*)?")
-#: the driver's are named after interfaces (libcuda.so.1), not after the version of the file that they lead to
+#: the driver's libraries are named after interfaces (libcuda.so.1), not after the version of the file behind them
 _DRIVERS = {"libcuda", "libnvidia-ml"}
 
 
@@ -57,7 +57,7 @@ def another_library(look: Look) -> Iterator[str]:
 
 
 def _differ(path: str, target: str) -> bool:
-    """Whether two names are of different libraries or major versions; what is no library's name never differs."""
+    """Whether two names are of different libraries or major versions; a name that is not a library's never differs."""
     name, other = (_LIBRARY.fullmatch(PurePosixPath(file).name) for file in (path, target))
     if name is None or other is None:
         return False

@@ -1,6 +1,6 @@
-"""Signs about variables that people set: another CUDA on their paths, or a path that says nothing.
+"""Signs about variables that users set: another CUDA on their paths, or a path without effect.
 
-Nobody's file is ever edited by provisioning: these are told, with file and line, to whoever may.
+Provisioning never edits users' files: these problems are reported, with file and line, to those who may.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from hostwright.standard.roles.cuda.section import CudaSection
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
-OWN_PROFILE = "/etc/profile.d/cuda.sh"  #: the environment role's: the plan tells what differs there
+OWN_PROFILE = "/etc/profile.d/cuda.sh"  #: the environment role's own: the plan shows any difference there
 MAX_LINES = 400
 
-#: Assignments that mention CUDA, ``FILE:NUMBER:LINE``, of the whole system's files first.
+#: Assignments that mention CUDA, ``FILE:NUMBER:LINE``, those in system-wide files first.
 VARIABLES = homes_probe(sh_file(__file__, "variables.sh", most=MAX_LINES))
 
 _LINE = re.compile(r"(/[^:]*):(\d{1,9}):(.*)")
@@ -37,7 +37,7 @@ _COMMENT = re.compile(r"\s#.*")
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One assignment in somebody's file."""
+    """An assignment in a user's file."""
 
     file: str
     line: int
@@ -49,7 +49,7 @@ class Assignment:
 
 
 def assignments(look: Look) -> tuple[Assignment, ...]:
-    """The assignments that mention CUDA. Raises ``Unread``, also where a home does not answer."""
+    """The assignments that mention CUDA. Raises ``Unread``, also if a home directory does not respond."""
     answer = look.answer(VARIABLES)
     if not answer.ok:
         raise Unread(f"the homes did not answer within {LOOK_S} s" if answer.status in {124, 137} else "not readable")
@@ -70,7 +70,7 @@ def another_cuda(look: Look) -> Iterator[str]:
 
 
 def _is_there(home: str, installed: Mapping[str, Toolkit]) -> bool:
-    """Whether a toolkit is at this path: a name of nothing harms nobody. Outside /usr/local nobody looked: yes."""
+    """Whether a toolkit is at this path: a missing path is harmless. Paths outside /usr/local are unknown: true."""
     return installed[home].usable if home in installed else not home.startswith(f"{LINK}-")
 
 

@@ -1,4 +1,4 @@
-"""Signs about TensorFlow and the packages around it, read from the names of directories: nothing is imported."""
+"""Signs about TensorFlow and related packages, read from the names of directories: nothing is imported."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from hostwright.standard.roles.tensorflow.section import TensorflowSection
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
-#: packages that put their files where tensorflow has its own (names as pip normalises them)
+#: packages that install files over tensorflow's own (names as pip normalises them)
 SECOND = re.compile(r"tensorflow-(gpu|cpu|rocm|intel)|tf-nightly(-gpu|-cpu)?|intel-tensorflow(-avx512)?")
-#: NVIDIA's libraries as wheels; nvidia-ml-py and the like are no libraries of CUDA's
+#: NVIDIA's libraries as wheels; nvidia-ml-py and the like are not CUDA libraries
 WHEELS = re.compile(r"nvidia-(cuda-|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvjitlink|nvtx|tensorrt).*")
-TOO_NEW = {"numpy": 2, "protobuf": 4}  #: first major version with which TensorFlow 2.9 does not import (measured)
+TOO_NEW = {"numpy": 2, "protobuf": 4}  #: first major version with which TensorFlow 2.9 cannot be imported (measured)
 ABSENT = "absent"
 
 
@@ -105,7 +105,7 @@ def no_avx(look: Look) -> Iterator[str]:
 
 
 def _fit(look: Look) -> Used | None:
-    """The environment, where it is of a Python that the stack names: one of another is replaced, whatever is in it."""
+    """The environment, if its Python is one that the stack names: any other is replaced, whatever is in it."""
     venv = used(look)
     return venv if venv and venv.python in look.section(TensorflowSection).pythons else None
 
@@ -130,14 +130,14 @@ def _pinned(look: Look, venv: Used | None, name: str) -> int | None:
 
 
 def _version_differs(drift: Drift) -> bool:
-    """Whether it is there in another version, or in two; otherwise it is absent or its files are not right."""
+    """Whether it is installed in another version, or in two; otherwise it is missing or its files are wrong."""
     name, have = drift.name, drift.have
     twice = f" and {name} " in have
     return twice or not f"{have} ".startswith((f"{name} {drift.version} ", f"{name} {ABSENT} "))
 
 
 def _told(drift: Drift) -> bool:
-    """Whether a rule of its own tells of this package."""
+    """Whether this package has a rule of its own."""
     first = major(drift.have.rpartition(" ")[2])
     newer = drift.name in TOO_NEW and first is not None and first >= TOO_NEW[drift.name]
     return newer or drift.name == "tensorflow"

@@ -1,4 +1,4 @@
-"""The Python environments on a host: the one that the stack wants, one made by hand in its place, and all others."""
+"""The Python environments on a host: the stack's, one made by hand in its place, and all others."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from hostwright.resources.python.venv_audit import Dist, Drift, FoundVenv, find_
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
-#: Every package of every venv in /opt, for one that stands by hand where the stack's should be.
+#: Every package of every venv in /opt, for a venv made by hand in place of the stack's.
 VENVS = Probe(sh_file(__file__, "venvs.sh"), cap_bytes=256 * 1024)
 
-#: TensorFlow, and what breaks its import, where pip puts packages without a venv: as root, as a user.
+#: TensorFlow, and packages that break its import, where pip installs without a venv: as root, as a user.
 OUTSIDE = homes_probe(sh_file(__file__, "outside.sh"))
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """The environment that people get at the stack's path: its packages by canonical name.
+    """The environment that users get at the stack's path: its packages by canonical name.
 
-    ``recipe`` and ``found`` are there where provisioning built it; ``None`` for one made by hand.
+    ``recipe`` and ``found`` are set if provisioning built it, ``None`` if it was made by hand.
     """
 
     home: str
@@ -44,12 +44,12 @@ class Used:
 
     @property
     def drifts(self) -> list[Drift]:
-        """The pinned packages that are not as pip put them."""
+        """The pinned packages that differ from what pip installed."""
         return find_drifts(self.recipe.pins, self.found) if self.recipe and self.found else []
 
 
 def used(look: Look) -> Used | None:
-    """The environment at the stack's path; ``None`` where there is none. Raises ``Unread``."""
+    """The environment at the stack's path; ``None`` if there is none. Raises ``Unread``."""
     venv = wanted(look, "tensorflow", Venv)
     answer = look.answer(venv.probes()[1])
     if answer.truncated:
@@ -93,7 +93,7 @@ def _name(dist: Dist) -> str:
 
 
 def major(version: str) -> int | None:
-    """The first number of a package's version; ``None`` for what is none."""
+    """The first number of a package's version; ``None`` if it is not a number."""
     try:
         return Version(version).major
     except InvalidVersion:

@@ -1,4 +1,4 @@
-"""How a card runs: heat, clocks, persistence mode, MIG, VBIOS."""
+"""A card's operation: heat, clocks, persistence mode, MIG, VBIOS."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _braked(look: Look) -> Iterator[str]:
 
 def _persistence_off(look: Look) -> Iterator[str]:
     """nvidia-smi reports persistence mode as off, although nvidia-persistenced runs."""
-    if UNITS.unit(look, PERSISTENCED).active != "active":  # then the unit is what is wrong
+    if UNITS.unit(look, PERSISTENCED).active != "active":  # then the unit itself is the problem
         return
     for gpu in smi(look).gpus:
         if gpu.persistence is False:

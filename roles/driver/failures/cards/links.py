@@ -1,4 +1,4 @@
-"""How the cards are joined to the host and to each other: presence, PCIe, NVLink, ACS."""
+"""The cards' connections to the host and to each other: presence, PCIe, NVLink, ACS."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from hostwright.standard.roles.driver.failures.load import gpu_unsupported, init
 from hostwright.standard.roles.driver.gpus import smi
 from hostwright.standard.roles.driver.states.gpu_use import gpu_ids, nvswitches
 
-#: ``gpu PATH`` of each card in /sys, ``acs ADDRESS`` of devices that check the source of what passes them, ``virtual``.
-ACS = Probe(sh_file(__file__, "acs.sh"), root=True)  # without root lspci does not show the bits of ACS
-#: An H100 (H800) PCIe or NVL has a link more for each bridge than the bridges take: sound ones with all three show 6 of
-#: 18 as inactive (Azure/azurehpc-health-checks#162; 17 are listed by some drivers).
+#: ``gpu PATH`` of each card in /sys, ``acs ADDRESS`` of devices with ACS source validation, ``virtual``.
+ACS = Probe(sh_file(__file__, "acs.sh"), root=True)  # without root, lspci does not show ACS bits
+#: An H100 (H800) PCIe or NVL has more links than its bridges use: healthy cards with all three bridges show 6 of 18 as
+#: inactive (Azure/azurehpc-health-checks#162; some drivers list 17).
 _HOPPER_CARD = re.compile(r"\bH[18]00\b.*\b(?:PCIe|NVL)\b")
 BRIDGED_LINKS = 12  #: of such a card
 
@@ -74,8 +74,8 @@ def _nvlink_partial(look: Look) -> Iterator[str]:
 
 
 def _usable(gpu: Gpu) -> int:
-    """How many links lead anywhere when all is well. In MIG mode nothing uses them, and Fabric Manager switches those
-    of an A100 off (its user guide, "Interoperability With MIG").
+    """The number of links in use on a healthy card. In MIG mode nothing uses them, and Fabric Manager switches off
+    those of an A100 (its user guide, "Interoperability With MIG").
     """
     if gpu.mig:
         return 0
@@ -105,7 +105,7 @@ def _missing(look: Look) -> Iterator[str]:
 
 
 def _told_by(other: Callable[[Look], Iterable[str]], look: Look) -> tuple[str, ...]:
-    """What another rule says; nothing where it cannot tell."""
+    """What another rule reports; empty if it cannot tell."""
     try:
         return tuple(other(look))
     except Unread:
@@ -146,7 +146,7 @@ def _count_of_switches(look: Look) -> int:
 
 
 def _read_bus(look: Look) -> None:
-    """Whether the PCI bus could be read, each line of it: a card that is overlooked would be a lost one."""
+    """Whether every line of the PCI bus could be read: an overlooked card would count as lost."""
     lines = [line for line in look.text(PCI).split("\n") if line]
     if look.answer(PCI).truncated or len(pci_devices(look.facts)) != len(lines):
         raise Unread("the list of PCI devices cannot be read")

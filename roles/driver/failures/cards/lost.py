@@ -1,4 +1,4 @@
-"""A GPU that fell off the bus: one event, whichever of kernel log and nvidia-smi shows it."""
+"""A GPU that fell off the bus: a single event, whether the kernel log or nvidia-smi shows it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 EXIT_LOST = 15  #: nvidia-smi's manual: "GPU has fallen off the bus or has otherwise become inaccessible"
 
 _ADDRESS = re.compile(r"\b[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?(?![0-9A-Fa-f:])")
-_NAMED = re.compile(r"NVRM: The NVIDIA GPU ")  # one line tells which card, one of the next what is wrong with it
+_NAMED = re.compile(r"NVRM: The NVIDIA GPU ")  # names the card; one of the next lines says what is wrong
 _LOST = re.compile(
     r"fallen off the bus|GPU is lost|Unable to determine the device handle for .{1,60}(?:Unknown Error|Not Found)"
 )
@@ -24,17 +24,17 @@ _STATUS = re.compile(r"nvidia-smi ended with status (\d{1,3})")
 
 
 def smi_status(look: Look) -> int:
-    """With which status nvidia-smi ended, its report complete or not. Raises ``Unread`` when it was not asked."""
+    """nvidia-smi's exit status, with or without a complete report. Raises ``Unread`` if it was not run."""
     status, report = look.answer(NVIDIA_SMI).status, _report(look)
     notices = [match for match in map(_STATUS.fullmatch, report.notices if report else ()) if match]
     return int(notices[-1][1]) if notices else status
 
 
 def lost_gpus(look: Look) -> Mapping[str, str]:
-    """The cards that are gone: PCI slot (``0000:3b:00``, empty where nobody says) → the line that says so.
+    """The cards that are gone: PCI slot (``0000:3b:00``, empty if unknown) → the line that says so.
 
-    A card that nvidia-smi describes as usual is there again, whatever the log says of the past; so is one that was
-    lost before the module was last loaded. Raises ``Unread`` when neither the log nor nvidia-smi can tell.
+    A card that nvidia-smi describes as usual is back, whatever the log says about the past; so is a card that was lost
+    before the module was last loaded. Raises ``Unread`` if neither the log nor nvidia-smi can tell.
     """
     log, report = _log(look), _report(look)
     by_bus = _slots(line.text for line in _since_loaded(log or ()))
@@ -80,7 +80,7 @@ def _since_loaded(log: tuple[KernelLine, ...]) -> Iterator[KernelLine]:
 
 
 def _told(look: Look, report: GpuReport | None) -> dict[str, str]:
-    """What nvidia-smi says of lost cards. In a report names of processes are anyone's words, and are ignored."""
+    """nvidia-smi's messages about lost cards. Process names in a report are ignored: they can be anything."""
     if report:
         by_bus = {slot(gpu.bus): f"card {gpu.index}: {gpu.fault}" for gpu in report.gpus if gpu.fault == LOST}
         by_bus |= {bus: text for bus, text in _slots(report.notices).items() if bus not in by_bus}

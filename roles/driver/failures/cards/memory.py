@@ -1,4 +1,4 @@
-"""A card's memory: ECC errors, and the rows and pages that were taken out of use for them."""
+"""A card's memory: ECC errors, and the rows and pages that were retired because of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hostwright.standard.roles.driver.failures.cards.thresholds import (
 from hostwright.standard.roles.driver.failures.cards.treatments import REBOOT, RMA
 from hostwright.standard.roles.driver.gpus import smi
 
-#: cards for games and workstations come with ECC off, where they have it; whoever wants it there switches it on
+#: cards for games and workstations come with ECC off, if they have it; users switch it on if they want it
 _FOR_DESKS = re.compile(r"\b(?:GeForce|Quadro|RTX|TITAN)\b", re.IGNORECASE)
 
 

@@ -1,7 +1,7 @@
-"""What nvidia-smi's exit status says of the cards.
+"""What nvidia-smi's exit status says about the cards.
 
 The numbers are those of its manual, "RETURN VALUE"; LBNL's node health check (nhc, check_nvsmi_healthmon) acts on the
-same. The status 9 (no module) and the like are failures of the driver, and have their rules there.
+same. Status 9 (no module) and the like are failures of the driver, with rules of their own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EXIT_POWER_CABLE = 8
 EXIT_INTERRUPT = 10
 EXIT_INFOROM = 14
 EXIT_TIMEOUT = (124, 137)  #: of timeout(1): ended, or killed
-LAST_LINES = 3  #: of its output, in which its last words are looked for
+LAST_LINES = 3  #: of its output, which are searched for its last message
 MANUAL = "nvidia-smi's manual, return values"
 
 

@@ -1,4 +1,4 @@
-"""The numbers at which a card's counters stop being ordinary, each with who uses it."""
+"""The limits above which a card's counters are abnormal, each with its source."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ RETIRED_PAGES = 10
 #: clocks event reasons (NVML, nvmlClocksEventReasons) that heat causes. Idle, application clocks, the software's power
 #: cap and sync boost are how a healthy card runs
 HOT = ("hw_thermal_slowdown", "sw_thermal_slowdown")
-#: those that the power supply causes, or what NVML does not tell: these halve the clocks, or worse
+#: those caused by the power supply, or for reasons that NVML does not tell: they at least halve the clocks
 BRAKED = ("hw_power_brake_slowdown", "hw_slowdown")

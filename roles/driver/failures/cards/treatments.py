@@ -1,8 +1,8 @@
-"""What several failures of cards ask for, and who says so."""
+"""Treatments that several failures of cards share, with their sources."""
 
 from __future__ import annotations
 
-#: an Xid that asks for a reboot, again after two of them, wants an inspection
+#: an Xid that requires a reboot and returns after two of them requires an inspection
 GPUD = "leptonai/gpud, xid: the same after two reboots wants the hardware inspected"
 RMA = "NVIDIA GPU memory error management, RMA criteria"
 REBOOT = "the failure's own cure: reset the card or reboot"

@@ -1,4 +1,4 @@
-"""Xids of the last days: those that fail a host, those that had their cure, and those that concern a program."""
+"""Xids of the last days: those that fail a host, those already remedied, and those that concern a program."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from hostwright.standard.roles.driver.xids.catalog import OFF_THE_BUS, POWER_CAB
 from hostwright.standard.roles.driver.xids.events import loaded_at, slot, xid_events
 
 TEXT_CHARACTERS = 80  #: of the line itself in the evidence
-ECHO = timedelta(minutes=10)  #: what a card reports so near to a fatal Xid, and is only noted, belongs to that
-_TOLD = re.compile(r"Xid (\d{1,3}) on ")  #: how ``told`` begins; what follows is the host's own text
-CLEANED_UP = 45  #: work was removed because of an error before
+ECHO = timedelta(minutes=10)  #: a minor Xid of a card this soon after a fatal one belongs to it
+_TOLD = re.compile(r"Xid (\d{1,3}) on ")  #: how the text of ``told`` begins; the host's own text follows
+CLEANED_UP = 45  #: work was removed because of a preceding error
 
 
 @dataclass(frozen=True, slots=True)
 class SortedXids:
-    """The Xids of one look. ``cables`` have a rule of their own; those of a lost card are left to ``gpu-lost``."""
+    """The Xids of one audit. ``cables`` have a rule of their own; those of a lost card are left to ``gpu-lost``."""
 
-    standing: tuple[GpuEvent, ...] = ()  #: fatal, and nothing says that they had their cure; and their echoes
-    past: tuple[GpuEvent, ...] = ()  #: fatal, and cured since or without need of it; and their echoes
+    standing: tuple[GpuEvent, ...] = ()  #: fatal, without a sign of a remedy since; and their echoes
+    past: tuple[GpuEvent, ...] = ()  #: fatal, but remedied since or in no need of it; and their echoes
     program: tuple[GpuEvent, ...] = ()  #: concern a program
     cables: tuple[GpuEvent, ...] = ()
 
 
 def sorted_xids(look: Look) -> SortedXids:
-    """The Xids in the kernel log. Raises ``Unread`` when there is no log.
+    """The Xids in the kernel log. Raises ``Unread`` if there is no log.
 
-    Azure fails a node also on some for which NVIDIA wants nothing or the program restarted: these count as long as
-    Azure looks back.
+    Azure also fails a node for some Xids that, according to NVIDIA, need no action or only a restart of the program:
+    these count for as long as Azure looks back.
     """
     lost, loaded = lost_gpus(look), loaded_at(kernel_log(look))
     by_kind: dict[str, list[GpuEvent]] = {"standing": [], "past": [], "program": [], "cables": []}
@@ -58,7 +58,7 @@ def sorted_xids(look: Look) -> SortedXids:
 
 
 def _join(source: list[GpuEvent], into: list[GpuEvent]) -> None:
-    """Move what only follows from an event in ``into`` beside it: one cause is one finding."""
+    """Move events that only follow from an event in ``into`` beside it, so that one cause is one finding."""
     fatal = tuple(into)
     for event in tuple(source):
         noted = event.number == CLEANED_UP or meaning_of(event.number).action is Action.IGNORE
@@ -73,7 +73,7 @@ def _near(event: GpuEvent, other: GpuEvent) -> bool:
 
 
 def told(look: Look, event: GpuEvent) -> str:
-    """One Xid as evidence: card, number, how often and when, what it means, NVIDIA's action, the line's own words."""
+    """An Xid as evidence: card, number, how often and when, its meaning, NVIDIA's action, the line's own words."""
     xid = meaning_of(event.number)
     often = "once" if event.count == 1 else f"{event.count} times"
     when = f", last at {event.at}" if event.at else ""
@@ -134,14 +134,14 @@ def by_number(evidence: tuple[str, ...]) -> Iterator[Case]:
         yield Case(f"xid-{number}", f"Xid {number}: {xid.meaning}", treatment)
 
 
-#: what NVIDIA's catalog asks for an Xid → what a rebuild does about it; every other action that still stands on a host
-#: that is to be rebuilt is answered by a reboot, which ends its report
+#: the action in NVIDIA's catalog for an Xid → what a rebuild does about it; any other action that is still due on a
+#: host to be rebuilt is answered by a reboot, which ends the report
 TREATMENTS: Mapping[Action, Hardware] = {
     Action.RESTART_BM: Hardware("power cycle", f"NVIDIA's Xid catalog: RESTART_BM; {GPUD}"),
     Action.CHECK_MECHANICALS: Hardware("hand over", "NVIDIA's Xid catalog: CHECK_MECHANICALS", tries=0),
 }
 OTHERWISE = Hardware("power cycle", f"NVIDIA's Xid catalog: reset the GPU; {GPUD}", gently=True)
-#: Xids that mean a broken card when both stand: an error that ECC did not correct, and no spare row for it
+#: Xids that together mean a broken card: an error that ECC did not correct, and no spare row for it
 REPLACE_TOGETHER = frozenset((48, 64))
 TOGETHER = Hardware("hand over", "NVIDIA's Xid catalog: WORKFLOW_XID_48, with 64 the card is replaced", tries=0)
 
