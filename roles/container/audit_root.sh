@@ -1,4 +1,4 @@
-# What only root is told. A daemon that does not run is not asked: to ask would start it.
+# What only root can read. A stopped daemon is not queried: a query would start it.
 driver=; runtime=
 line_of /run/docker.pid
 if [ -n "$line" ] && [ -d "/proc/$line" ]; then

@@ -1,5 +1,5 @@
-# df of the $places twice, for blocks of 1 KiB and, after a line "inodes", for inodes; Docker's data may lie elsewhere.
-# A share that hangs is not waited for.
+# df of the $places twice, for blocks of 1 KiB and, after a line "inodes", for inodes; Docker's data may be elsewhere.
+# Does not wait for a network share that hangs.
 : "${places:?}"
 root=$(sed -n 's/.*"data-root" *: *"\([^"]*\)".*/\1/p' /etc/docker/daemon.json | head -n 1)
 eval "set -- $places"

@@ -1,5 +1,5 @@
-# "file pid seconds name" of each process that holds one of the $locks: /proc/locks names processes and inodes. Inodes
-# come again on other filesystems, so the process must have the very file open.
+# "file pid seconds name" of each process that holds one of the $locks: /proc/locks names processes and inodes. Other
+# filesystems have the same inode numbers, so the process must also have this file open.
 : "${locks:?}"
 eval "set -- $locks"
 stat -c '%i %n' -- "$@" | awk 'NR == FNR { name[$1] = $2; next }

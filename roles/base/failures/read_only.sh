@@ -1,5 +1,5 @@
-# "mount" POINT TYPE OPTIONS of each filesystem that is read-only now, the topmost of those on one point, and "fstab"
-# POINT OPTIONS of what was asked for.
+# "mount" POINT TYPE OPTIONS of each filesystem that is read-only now (of several on a mount point, the topmost), and
+# "fstab" POINT OPTIONS as configured.
 awk '{ last[$2] = $3 " " $4 } END {
   for (m in last) if (last[m] ~ /[ ,](emergency_)?ro(,|$)/) print "mount", m, last[m]
 }' /proc/self/mounts

@@ -1,5 +1,5 @@
 # A data directory of a container daemon, as patterns of what somebody put there ($content) and what the daemon makes
-# by itself ($made); $key is a file, and $trees are directories without any file, that it makes when it starts.
+# by itself ($made); $key is a file, and $trees are directories without files, that it makes when it starts.
 : "${directory:?}"
 : "${content:?}"
 : "${made:?}"

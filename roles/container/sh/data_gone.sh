@@ -1,4 +1,4 @@
-# Removes what the daemon made in data.sh's directory, its key and trees, and the directory where nothing is left in it.
+# Removes what the daemon made in data.sh's directory, its key and trees, and the directory itself if it is then empty.
 # shellcheck disable=SC2154  # the values of data.sh
 if held; then exit 0; fi
 eval "rm -rf --one-file-system -- $made"

@@ -1,4 +1,4 @@
-# Ends with 0 where data.sh's directory goes: nobody put anything in it, and something of the daemon's is there.
+# Exits with 0 if data.sh's directory is to be removed: nobody put anything in it, and something of the daemon is there.
 # shellcheck disable=SC2154  # the values of data.sh
 if held; then exit 1; fi
 eval "set -- $made"

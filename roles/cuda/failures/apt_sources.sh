@@ -1,9 +1,9 @@
-# "source FILE NUMBER LINE" of each list of apt's that mentions CUDA, and "key FILE old|new" of each keyring with one of
-# NVIDIA's two keys; `dearmor` comes before it. A key is found by the eight bytes of its id, which each of its signatures
-# on itself holds: gpg is not needed, and it would write into a home. The distribution's own keyrings are passed over. Of
-# apt-key's, whose keys are anybody's, each signer's id is told as well (RFC 4880, 5.2.3.5: length 9, type 16, id), for
-# the key of the stack's own repository.
-# shellcheck disable=SC2086  # $found and $named are a path a line
+# "source FILE NUMBER LINE" of each apt list that mentions CUDA, and "key FILE old|new" of each keyring with one of
+# NVIDIA's two keys; needs `dearmor`. A key is found by the eight bytes of its id, which each of its self-signatures
+# contains: gpg is not needed, and it would write into a home directory. The distribution's own keyrings are skipped.
+# For apt-key's keyrings, which may hold any key, each signer's id is printed as well (RFC 4880, 5.2.3.5: length 9, type
+# 16, id), for the key of the stack's own repository.
+# shellcheck disable=SC2086  # $found and $named hold one path per line
 IFS='
 '
 found=$(grep -ls cuda /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources)

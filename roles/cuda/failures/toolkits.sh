@@ -1,5 +1,5 @@
-# Of each toolkit at $link or $link-VERSION, with tabs between: its path, where it leads, which of the $parts are in it
-# (and $runtime, where its library is in $libraries), and cuDNN's version as its $header says.
+# For each toolkit at $link or $link-VERSION, separated by tabs: its path, where it leads, which of the $parts it has
+# (and $runtime, if its library is in $libraries), and cuDNN's version from its $header.
 : "${link:?}"
 : "${parts:?}"
 : "${libraries:?}"

@@ -1,5 +1,5 @@
-# "tree VERSION" of each nvidia in DKMS's tree, "built VERSION KERNEL", and of a build that failed and was left lying
-# "log VERSION" with make.log's first line, "error VERSION" with lines of it that tell what is wrong.
+# "tree VERSION" of each nvidia in DKMS's tree, "built VERSION KERNEL", and for the remains of a failed build
+# "log VERSION" with make.log's first line, and "error VERSION" with its lines about errors.
 for t in /var/lib/dkms/nvidia/*; do
   v=${t##*/}
   if [ -L "$t" ] || [ ! -d "$t" ]; then continue; fi

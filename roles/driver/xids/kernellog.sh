@@ -1,6 +1,6 @@
-# The host's offset from UTC in the first line, then the sources. Of each at most 200 lines that tell of Xids, of lost
-# cards and of the module's loading, and 200 others, so that a flood of one kind does not wash away the other. A journal
-# without any line of the kernel's is none: containers and some services of logging have that.
+# The host's offset from UTC in the first line, then the sources: from each at most 200 lines about Xids, lost cards and
+# the loading of the module, and 200 others, so that a flood of one kind does not displace the other. A journal without
+# a single kernel line does not count: containers and some logging services have such journals.
 date +%z
 newest() { awk '
 /^status=[0-9]+$/ { status = substr($0, 8); next }

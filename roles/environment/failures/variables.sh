@@ -1,5 +1,5 @@
-# Assignments that mention CUDA, FILE:NUMBER:LINE, at most $most of them, of the whole system's files first. $nl and
-# homes are those of the engine's homes probe.
+# Assignments that mention CUDA, FILE:NUMBER:LINE, at most $most, those in system-wide files first. $nl and homes are
+# those of the engine's homes probe.
 : "${most:?}"
 # shellcheck disable=SC2154
 IFS=$nl; set -f; set --

@@ -1,5 +1,5 @@
-# Each place outside a venv with a TensorFlow, and the dist-info directories there of it and of what breaks its import,
-# with a tab between. $nl and homes are those of the engine's homes probe.
+# Each place outside a venv with a TensorFlow, and the dist-info directories there of TensorFlow and of packages that
+# break its import, separated by a tab. $nl and homes are those of the engine's homes probe.
 # shellcheck disable=SC2154
 IFS=$nl; set -f
 for home in $(homes); do set -- "$@" "$home"; done

@@ -1,4 +1,4 @@
-# Path, Python and dist-info directory, with tabs between, of every package of every venv in /opt.
+# Path, Python and dist-info directory, separated by tabs, of every package of every venv in /opt.
 for home in /opt/*/; do
   home=${home%/}
   [ -f "$home/pyvenv.cfg" ] || continue

@@ -1,5 +1,5 @@
-# "gpu PATH" of each card in /sys, through all bridges above it; where there are two, "acs ADDRESS" of each device that
-# checks the source of what passes it; "virtual" alone in a virtual machine, whose bridges are not its own.
+# "gpu PATH" of each card in /sys, through all bridges above it; with two or more cards, "acs ADDRESS" of each device
+# with source validation; only "virtual" in a virtual machine, whose bridges are not its own.
 if systemd-detect-virt -q --vm || grep -qw hypervisor /proc/cpuinfo; then echo virtual; exit 0; fi
 cards=0
 for d in /sys/bus/pci/devices/*; do

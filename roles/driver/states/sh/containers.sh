@@ -1,8 +1,8 @@
-# One line for each container that has the GPU's device files, whether it has them open or not: its first process, the
-# 12 digits by which docker and its kin know it or "-", all its processes with commas between, its first one's name.
-# A container, whoever runs it, has mounts of its own (so it is in another mount namespace) and another root directory
-# than the host: systemd's sandboxed services have the host's, and snaps, told by their cgroup, see the host's devices
-# whether they use them or not. `find -H` gives device and inode of what the links in /proc lead to.
+# One line for each container that has the GPU's device files, open or not: its first process, its 12-digit id in docker
+# and similar engines or "-", all its processes separated by commas, and its first process's name.
+# A container, whoever runs it, has a mount namespace of its own and another root directory than the host. systemd's
+# sandboxed services have the host's root; snaps, recognised by their cgroup, see the host's devices whether they use
+# them or not. `find -H` gives device and inode of the targets of links in /proc.
 find -H /proc/self/ns/mnt /proc/self/root /proc/[0-9]*/ns/mnt /proc/[0-9]*/root -maxdepth 0 -printf '%D:%i %p\n' |
 awk -F'[ /]' '$5 == "ns" { space[$4] = $1 } $5 == "root" { root[$4] = $1 } END {
   for (p in root) {

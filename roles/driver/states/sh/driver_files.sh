@@ -1,14 +1,14 @@
-# What of a host belongs to a driver from a .run, for removal.py: functions, each of which prints paths in lines.
-# `unowned` passes on the paths that no package owns; dpkg is asked once, since each question takes it 40 ms, and under
-# both names where /lib leads to /usr/lib.
-# `versioned` and `linked` are the libraries' files and the links to them (or into nothing): the links of a
-# distribution's driver belong to its packages, or lead to another directory. The names are those of R470's archive, but
-# for those that other vendors' have too (libOpenCL, glvnd's).
-# `packaged` is whether the module is a package's: DKMS built it for one, from the sources that Ubuntu's or Debian's
-# bring (not those of nvidia-fs), or it lies in one. `entries` are DKMS's, by version.
-# `sure` is what nobody but the installer has; `driver_files` adds what our record names, and beside anything sure the
-# archive's other files, by names that say less.
-# Nothing unowned, and directories that are not there, are no errors: grep and find end with 1 for them.
+# The files on a host that belong to a driver from a .run, for removal.py: functions that print one path per line.
+# `unowned` passes on the paths that no package owns; dpkg is run once, since each query takes 40 ms, and under both
+# names if /lib is a link to /usr/lib.
+# `versioned` and `linked` are the libraries' files and the links to them (or broken links): the links of a
+# distribution's driver belong to its packages, or lead to another directory. The names are those of R470's archive,
+# except those that other vendors use too (libOpenCL, glvnd's).
+# `packaged` tells whether the module is a package's: DKMS built it for a package, from the sources in Ubuntu's or
+# Debian's (not those of nvidia-fs), or a package contains it. `entries` are DKMS's, by version.
+# `sure` are files that only the installer makes; `driver_files` adds those in our record and, together with any sure
+# file, the archive's other files with less specific names.
+# An empty result and missing directories are not errors, although grep and find exit with 1 for them.
 : "${installing:?}"
 : "${record:?}"
 : "${programs:?}"

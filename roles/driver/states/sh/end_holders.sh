@@ -1,5 +1,5 @@
 # TERM, ten seconds to end, KILL: a training job writes its checkpoint on TERM. Most hosts have no display manager to
-# stop, and a process may be gone before its signal comes: neither is an error, and the `holders` are looked at again.
+# stop, and a process may end before its signal arrives: neither is an error, and the `holders` are read again.
 systemctl stop display-manager 2>/dev/null || true
 signal() { for p in $(holders); do kill "-$1" "$p" 2>/dev/null || true; done; }
 signal TERM

@@ -1,6 +1,6 @@
-# Runs the $installer with its $flags, after `tell`. $installing is there until the $record of its files is.
-# Every entry of DKMS's, of any version, goes: one of this version makes `dkms add` fail, another one is built for each
-# new kernel. What `dkms remove` cannot take away (a tree that was cut off) goes with the directory.
+# Runs the $installer with its $flags; needs `tell`. $installing exists until the $record of its files does.
+# All DKMS entries, of any version, are removed: an entry of this version makes `dkms add` fail, and any other is built
+# for each new kernel. What `dkms remove` cannot remove (a truncated tree) is removed with the directory.
 : "${installer:?}"
 : "${flags:?}"
 : "${installing:?}"

@@ -1,5 +1,5 @@
-# Ends with 1 where other `holders` than the services $ours use the GPU: work that came since somebody looked. It is
-# found before anything is stopped, since jobs end with Fabric Manager.
+# Exits with 1 if `holders` other than the services $ours use the GPU: work that started since the probe. This is
+# checked before anything is stopped, since jobs end with Fabric Manager.
 : "${ours:?}"
 busy=
 for p in $(holders); do

@@ -1,4 +1,4 @@
-# Writes down name, size and time of the files of the driver's $version: $programs, where they exist, and libraries.
+# Records name, size and time of the files of the driver's $version: $programs, if they exist, and libraries.
 : "${version:?}"
 : "${record:?}"
 : "${programs:?}"

@@ -1,5 +1,5 @@
-# The driver's state as key=value lines, as runfile.py reads them. The loader's own cache says which library a program
-# would get, wherever that lies. lost= is a file that is missing, or whose size or time is not what the installer left.
+# The driver's state as key=value lines for runfile.py. The loader's own cache says which library a program would get,
+# wherever that is. lost= is a file that is missing, or whose size or time differs from what the installer left.
 : "${version:?}"
 : "${installing:?}"
 : "${record:?}"

@@ -1,4 +1,4 @@
-# Stops those of the $services that run, in their order; $stopped names them.
+# Stops the running ones of the $services, in their order; $stopped names them.
 : "${services:?}"
 stopped=
 eval "set -- $services"

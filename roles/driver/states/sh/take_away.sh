@@ -1,8 +1,8 @@
-# Takes away what driver_files.sh, on whose functions it stands, finds. The uninstaller gives back what it
-# found when it came; it ends with 1 where nothing is registered ("No driver backed up."), or cannot run at all. What is
-# left goes by name, the records last: with them a step that was cut begins again. A tree that was cut off `dkms remove`
-# cannot take away, so its directory goes; not every kernel has updates/dkms. The directories at the end are those that
-# the archive's data are the first to need, each before the one above it.
+# Removes what driver_files.sh finds; it uses that file's functions. The uninstaller restores the files that the
+# installer replaced; it exits with 1 if nothing is registered ("No driver backed up."), or cannot run at all. The rest
+# is removed by name, the records last, since an interrupted step needs them to start again. `dkms remove` cannot remove
+# a truncated tree, so its directory is removed; not every kernel has updates/dkms. The directories at the end are those
+# that may have been created for the archive's data, each before its parent.
 if [ -x /usr/bin/nvidia-uninstall ] && [ -n "$(echo /usr/bin/nvidia-uninstall | unowned)" ]; then
   nvidia-uninstall -s || echo "hostwright: nvidia-uninstall ended with status $?: what it left goes by name"
 fi

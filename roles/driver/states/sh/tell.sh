@@ -1,6 +1,6 @@
-# tell: ends with the status of the command before it, after the last lines of the installer's log and DKMS's.
-# The compiler's own words come last, since the last lines are those that an operator is shown. Not every log that
-# failed has a compiler's error in it: a grep that finds none is no error of its own.
+# tell: prints the last lines of the installer's log and DKMS's, and exits with the status of the preceding command.
+# The compiler's messages come last, since an operator is shown the last lines. Not every failed log contains a compiler
+# error: a grep that finds none is not an error.
 : "${version:?}"
 : "${installer_log:?}"
 tell() {

@@ -1,5 +1,5 @@
-# Takes the driver's modules out of the kernel; where that fails it names the `holders`, starts the services again that
-# were $stopped for it, and ends with 1. $modules are in the order in which the installer itself unloads (kernel.c).
+# Unloads the driver's modules; if that fails, it names the `holders`, restarts the services that were $stopped for it,
+# and exits with 1. $modules are in the order in which the installer itself unloads them (kernel.c).
 : "${modules:?}"
 eval "set -- $modules"
 for module; do
