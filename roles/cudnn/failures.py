@@ -37,7 +37,8 @@ def flat(look: Look) -> Iterator[str]:
 
 
 def mixed(look: Look) -> Iterator[str]:
-    """Of cuDNN's one major version there are two: in the toolkit, from apt, or where the loader looks by itself."""
+    """There are two cuDNNs of the same major version: in the toolkit, from apt, or in the loader's default
+    directories."""
     versions, packaged, strays = _versions(look), _packaged(look), _strays(look)
     if len(versions) > 1 or sum(map(bool, (versions, packaged, strays))) > 1:
         yield from (f"{paths[0]} is {version}" for version, paths in sorted(versions.items()))

@@ -63,7 +63,7 @@ def locked(look: Look) -> Iterator[str]:
 
 
 def conflicting(look: Look) -> Iterator[str]:
-    """apt says so when it reads its sources, of another repository than CUDA's, which have a rule of their own."""
+    """apt says so when it reads its sources. CUDA's repositories are left out: they have a rule of their own."""
     yield from (line for line in _complaints(look) if _CONFLICT in line)  # CUDA's are covered by its own rule
 
 

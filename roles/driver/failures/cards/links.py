@@ -113,7 +113,7 @@ def _told_by(other: Callable[[Look], Iterable[str]], look: Look) -> tuple[str, .
 
 
 def _none(look: Look) -> Iterator[str]:
-    """No NVIDIA GPU is on the PCI bus of a host that shall have the driver."""
+    """No NVIDIA GPU is on the PCI bus of a host that is to have the driver."""
     if "driver" in look.changes and not _gpus_on_bus(look):
         yield "0 NVIDIA GPUs on the PCI bus"
 
