@@ -14,6 +14,7 @@ from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
 from hostwright.standard.roles.driver.failures.cards.thresholds import RECENT
 from hostwright.standard.roles.driver.failures.cards.treatments import GPUD
 from hostwright.standard.roles.driver.gpus import kernel_log, smi
+from hostwright.standard.roles.driver.xids.catalog import CATALOG as ROWS
 from hostwright.standard.roles.driver.xids.catalog import OFF_THE_BUS, POWER_CABLE, Action, Concern, meaning_of
 from hostwright.standard.roles.driver.xids.events import loaded_at, slot, xid_events
 
@@ -145,12 +146,21 @@ OTHERWISE = Hardware("power cycle", f"NVIDIA's Xid catalog: reset the GPU; {GPUD
 REPLACE_TOGETHER = frozenset((48, 64))
 TOGETHER = Hardware("hand over", "NVIDIA's Xid catalog: WORKFLOW_XID_48, with 64 the card is replaced", tries=0)
 
+
+def _message(concern: Concern) -> str:
+    """The pattern of an Xid's line in the kernel's log; numbers that the catalog does not know concern a program."""
+    fatal = "|".join(str(number) for number in sorted(ROWS) if ROWS[number].concern is Concern.NODE)
+    nobody = "|".join(str(number) for number in sorted(ROWS) if ROWS[number].concern is Concern.NOBODY)
+    numbers = f"(?:{fatal})" if concern is Concern.NODE else f"(?!(?:{nobody}|{fatal})\\b)[0-9]{{1,3}}"
+    return rf"NVRM: Xid \((?:PCI:)?[0-9A-Fa-f:.]{{4,20}}(?: [^()\n]{{0,40}})?\): {numbers}\b"
+
+
 CATALOG = "NVIDIA's Xid catalog; Azure/azurehpc-health-checks azure_gpu_xid.nhc"
 
 XIDS = (
     FailureRule(
         "xid-fatal",
-        "",
+        _message(Concern.NODE),
         "a GPU reported an error (Xid) after which it should get no work until it is repaired",
         "Drain the host and do what stands beside each Xid, which is NVIDIA's own advice; a reboot, or loading the"
         " module again, ends this report, and a card that reports the same again is to be replaced",
@@ -169,7 +179,7 @@ XIDS = (
     ),
     FailureRule(
         "xid-application",
-        "",
+        _message(Concern.PROGRAM),
         "a GPU reported an error (Xid) that ended a program's work or is only noted, and for which the host itself"
         " needs no repair",
         "Look at the program that ran then (compute-sanitizer finds accesses out of bounds); when several programs"

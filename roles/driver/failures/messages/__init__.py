@@ -22,11 +22,17 @@ from hostwright.standard.roles.driver.failures.load import (
     NOUVEAU_SIGN,
 )
 from hostwright.standard.roles.driver.failures.logs import in_log
+from hostwright.standard.roles.driver.failures.messages.bus import BUS
+from hostwright.standard.roles.driver.failures.messages.links import FABRIC_LINKS
+from hostwright.standard.roles.driver.failures.messages.modules import MODULES, PEERMEM
 
-MESSAGES = (
+#: gcc's and make's word for an error, in the languages in which logs are met
+_ERROR = r"(?:error|Error|ERROR|Fehler|erreur|Erreur|errore|Errore|erro|Erro|Ошибка|ошибка|错误|錯誤|エラー)"
+
+_INSTALLING = (
     FailureRule(
         "nouveau-in-use",
-        r"Nouveau kernel driver is currently in use",
+        r"Nouveau kernel driver is currently in\s{1,9}use|is already bound to (?:nouveau|nova)",
         "the nouveau driver has the GPU",
         "Blacklist nouveau, rebuild the initramfs and reboot (the driver role does all three), then provision again",
         "nvidia-installer misc.c",
@@ -34,7 +40,7 @@ MESSAGES = (
     ),
     FailureRule(
         "x-server",
-        r"You appear to be running an X server",
+        r"You appear to be running an\s{1,9}X server",
         "an X server is running",
         "Stop the display manager (systemctl isolate multi-user.target) and provision again",
         "nvidia-installer misc.c",
@@ -43,7 +49,8 @@ MESSAGES = (
     ),
     FailureRule(
         "module-in-use",
-        r"kernel module '[^']*' appears to already be loaded|Module nvidia\w* is in use"
+        r"kernel module '[^']{0,40}' appears to\s{1,9}already\s{1,9}be loaded|Module '?nvidia[\w-]{0,20}'? is in use"
+        r"|(?:remove|unload) [^\n]{0,20}nvidia[\w-]{0,20}'?: (?:Resource temporarily|Device or resource busy)"
         r"|hostwright: the kernel module nvidia\w* is in use",
         "the loaded NVIDIA module is in use and cannot be unloaded",
         "End what holds /dev/nvidia* (fuser -v /dev/nvidia*), or reboot the host, then provision again",
@@ -53,8 +60,13 @@ MESSAGES = (
     ),
     FailureRule(
         "no-headers",
-        r"Unable to find the kernel source tree|The kernel header file .* does not exist"
-        r"|kernel headers for kernel \S+ cannot be found|Unable to locate package linux-headers-"
+        r"Unable to find the\s{1,9}kernel source tree|The kernel header file [^\n]{1,200} does not exist"
+        r"|kernel (?:headers|source) for kernel \S{1,80} cannot be found|Unable to locate package linux-headers-"
+        r"|Package '?linux-headers-\S{1,80} (?:has no installation candidate|is not available)"
+        r"|(?:No package|No match for argument:|Unable to find a match:) kernel-(?:devel|headers)"
+        r"|Missing \S{1,80} kernel headers for module|skipped since the\s{1,9}kernel (?:headers|source)"
+        r"|Module\.symvers file is missing|autoconf\.h: No such file|auto\.conf are missing"
+        r"|/lib/modules/\S{1,80}/(?:build|source): No such file"
         r"|hostwright: no headers of the running kernel",
         "the headers of the running kernel are missing, often because the kernel was upgraded and not booted",
         "Install linux-headers-$(uname -r); where the archive no longer has it, install a new kernel with its headers"
@@ -64,7 +76,12 @@ MESSAGES = (
     ),
     FailureRule(
         "no-compiler",
-        r"Unable to find the development tool|You do not appear to have libc header files"
+        r"Unable to find the\s{1,9}development tool|You do not appear to have libc\s{1,9}header files"
+        r"|(?:command|execute|directory:) '(?:\S{1,40}-)?(?:gcc|g\+\+|cc|c\+\+|make)(?:-[0-9.]{1,5})?'"
+        r"(?: failed: No such file|: No such file|$)"
+        r"|\b(?:gcc|g\+\+|cc|make)(?:-[0-9.]{1,5})?: (?:command not found|not found|No such file or directory)"
+        r"|no acceptable C compiler found|No CMAKE_C(?:XX)?_COMPILER could be found|cannot execute .?cc1"
+        r"|(?:gcc|cc|make)\"?: executable file not found in \$PATH"
         r"|hostwright: no C compiler",
         "a compiler, make or the C library's headers are missing",
         "Install build-essential and dkms (the base role does), then provision again",
@@ -73,7 +90,9 @@ MESSAGES = (
     ),
     FailureRule(
         "compiler-too-old",
-        r"unrecognized command[- ]line option .?-ftrivial-auto-var-init",
+        r"unrecognized command[- ]line option .?-(?:ftrivial-auto-var-init|mharden-sls|fzero-call-used-regs"
+        r"|fmin-function-alignment|fcf-protection|mfunction-return|mindirect-branch|fpatchable-function-entry"
+        r"|fstack-protector-strong|fstrict-flex-arrays|mrecord-mcount)",
         "the kernel was built with a newer gcc than the host's default compiler",
         "Install the gcc that /proc/version names (gcc-12 for Ubuntu 22.04's 6.x kernels) and make it cc",
         "pop-os/pop#3117, GoogleCloudPlatform/compute-gpu-installation#15",
@@ -82,8 +101,11 @@ MESSAGES = (
     ),
     FailureRule(
         "compiler-mismatch",
-        r"Compiler version check failed|Failed CC version check",
-        "the compiler is not the one that the kernel was built with",
+        r"(?:Compiler|CC) version check failed|Failed CC version check|incompatible gcc/plugin versions"
+        r"|Ignoring CC version mismatch(?:.|\n){1,1500}?Unable to load the kernel module"
+        r"|unrecognized command[- ]line option .?-(?:mretpoline-external-thunk|mllvm|fsplit-lto-unit|flto=thin"
+        r"|fsanitize=kcfi|mstack-alignment=|no-integrated-as)|You are building kernel with non-retpoline compiler",
+        "the compiler is not the one that the kernel was built with, in its version or, with clang, in its kind",
         "Pass --no-cc-version-check (the driver role does); when the build then fails, install the kernel's own gcc",
         "GoogleCloudPlatform/compute-gpu-installation#15",
         sign=in_log("compiler-mismatch", when=unbuilt_by_ours),
@@ -91,7 +113,7 @@ MESSAGES = (
     ),
     FailureRule(
         "gpl-only-symbol",
-        r"GPL-incompatible module nvidia\S* uses GPL-only symbol",
+        r"GPL-incompatible module \S{1,120} uses\s{1,9}GPL-only symbol|module using GPL-only symbols uses symbols",
         "a fix in this kernel's stable series made GPL-only a function that the module calls",
         "Boot an older kernel of the series, or name a newer R470 release in the stack",
         "void-linux/void-packages#48504",
@@ -100,8 +122,11 @@ MESSAGES = (
     ),
     FailureRule(
         "module-not-signed",
-        r"Required key not available|Key was rejected by service|not signed by a key that is trusted",
-        "Secure Boot is on and the module is not signed by a key that the firmware trusts",
+        r"(?:insert|[Ll]oad|init_module|modul)[^\n]{0,160}: (?:Required key not available|Key was rejected by service)"
+        r"|not\s{1,9}signed by a key that is\s{1,9}trusted|Loading of unsigned module is rejected"
+        r"|Loading of module with (?:unavailable key|unsupported crypto) is rejected"
+        r"|unsigned module loading is restricted",
+        "Secure Boot (or kernel lockdown) is on and the module is not signed by a key that the firmware trusts",
         "Switch Secure Boot off in the firmware, or enrol DKMS's key with mokutil --import and confirm it at the"
         " console during the next boot",
         "nvidia-installer kernel.c",
@@ -136,26 +161,41 @@ MESSAGES = (
     ),
     FailureRule(
         "dkms-build",
-        r"Failed to install the kernel module through DKMS|Bad return status for module build"
-        r"|Failed to build the NVIDIA kernel module",
+        r"Failed to install the kernel module through\s{1,9}DKMS|Bad return status for module build"
+        r"|(?:Failed|Unable) to build the\s{1,9}NVIDIA kernel module|\(bad exit status: [1-9]"
+        r"|DKMS module '?nvidia\S{0,60} (?:failed to build|for \S{1,60} FAILED)|failed for nvidia\S{0,40}\([1-9]"
+        r"|error occurred while performing the step: \"Building kernel modules"
+        r"|The (?:NVIDIA|nvidia)\S{0,20} kernel\s{1,9}module was not\s{1,9}(?:created|built)"
+        r"|\bmodpost: \S{1,80} \[[^\]\n]{0,160}nvidia[^\]\n]{0,40}\] undefined"
+        rf"|(?:\bnv|\bnv-[\w-]{{1,60}}|\bnvidia[\w-]{{0,60}}|\buvm[\w-]{{0,60}}|\bos-[\w-]{{1,40}})\.[ch]"
+        rf":[0-9]{{1,6}}:[0-9]{{1,4}}: ?(?:fatal )?{_ERROR}"
+        rf"|\*\*\* \[[^\]\n]{{0,300}}[/ ]nv[\w-]{{0,60}}\.o\] {_ERROR} [1-9]",
         "the kernel module did not compile, usually because the kernel is newer than this driver release knows",
         "Read /var/lib/dkms/nvidia/VERSION/build/make.log; then boot an older kernel or name a newer R470 release",
         "nvidia-installer misc.c",
         sign=BUILD_FAILED_SIGN,
         treatment=Tangled("DKMS's tree is broken"),
     ),
+)
+
+_RUNNING = (
     FailureRule(
         "gpu-unsupported",
-        r"installed in this system is not supported by",
-        "the GPU is newer (Ada, Hopper, Blackwell) or older than this driver branch supports",
-        "Choose a stack whose driver supports this GPU",
+        r"installed in this (?:vGPU host )?system\s{1,9}(?:NVRM: )?(?:is not supported by|requires use of)"
+        r"|does not include the required GPU|NVIDIA GPU supported by the(?:\s|#012|NVRM: ){1,20}proprietary",
+        "the GPU is newer (Ada, Hopper, Blackwell) or older than this driver branch supports, or than the kind of its"
+        " module: the open one needs Turing or newer, the proprietary one does not know Blackwell",
+        "Choose a stack whose driver and kind of module support this GPU",
         "NVIDIA/nvtrust#55",
         sign=GPU_UNSUPPORTED_SIGN,
         treatment=ForPeople(),
     ),
     FailureRule(
         "no-device",
-        r"could not insert '?nvidia'?: No such device|^No devices were found",
+        r"insert (?:module )?'?nvidia[\w-]{0,20}'?: No such device|^No devices were found"
+        r"|NVRM: No NVIDIA (?:graphics adapter|GPU|devices?) (?:found|probed)"
+        r"|NVRM: The NVIDIA probe routine (?:failed|was not called)"
+        r"|NVRM: None of the NVIDIA (?:devices|graphics adapters) were|do not appear to have an NVIDIA GPU supported",
         "the driver finds no card that it can drive: another driver has it, it is too new or too old, or dead",
         "Read dmesg | grep NVRM and lspci -nnk -d 10de: on the host",
         "nvidia-installer kernel.c",
@@ -164,7 +204,10 @@ MESSAGES = (
     ),
     FailureRule(
         "version-mismatch",
-        r"Driver/library version mismatch|NVRM: API mismatch",
+        r"[Dd]river/library version mismatch|API mismatch: (?:the |this )?(?:NVIDIA |client)"
+        r"|NVRM: API mismatch|kernel version \S{3,20} does not match DSO version|LIB_RM_VERSION_MISMATCH"
+        r"|NVML/RM version mismatch|system has unsupported display driver / cuda driver combination"
+        r"|SYSTEM_DRIVER_MISMATCH|cudaErrorSystemDriverMismatch",
         "the loaded kernel module is of another version than the user-space libraries",
         "Reboot, or end what uses the GPU and reload the module",
         "shine-cluster#50",
@@ -172,7 +215,8 @@ MESSAGES = (
     ),
     FailureRule(
         "module-missing",
-        r"couldn't communicate with the NVIDIA driver|Module nvidia(-uvm)? not found",
+        r"couldn't communicate with\s{1,9}the NVIDIA driver|Module nvidia[\w-]{0,20} not found"
+        r"|Failed to find module 'nvidia[\w-]{0,20}'",
         "there is no NVIDIA module for the running kernel, often after a kernel upgrade",
         "Provision again: the driver role builds it with DKMS",
         "GoogleCloudPlatform/compute-gpu-installation#18",
@@ -180,7 +224,8 @@ MESSAGES = (
     ),
     FailureRule(
         "gpu-lost",
-        r"GPU has fallen off the bus|GPU is lost",
+        r"GPU has fallen off the\s{1,9}bus|GPU is lost|GPU_IS_LOST|NVRM: Xid [^\n]{1,60}\): 79\b"
+        r"|Unable to determine the device handle for [^\n]{1,60}(?:Unknown Error|Not Found)",
         "a GPU stopped answering on PCIe: power, heat or hardware",
         "Drain the host and cycle its power; if it recurs, have the card replaced",
         "NVIDIA Xid catalog, Xid 79",
@@ -199,7 +244,7 @@ MESSAGES = (
     ),
     FailureRule(
         "fabric-not-ready",
-        r"system not yet initialized|cudaErrorSystemNotReady",
+        r"system not yet initialized|cudaErrorSystemNotReady|CUDA_ERROR_SYSTEM_NOT_READY",
         "the host has NVSwitches and Fabric Manager does not run",
         "Start nvidia-fabricmanager and read its journal",
         "pytorch/pytorch#35710",
@@ -214,3 +259,7 @@ MESSAGES = (
         sign=fabric.NOTHING_SIGN,
     ),
 )
+
+#: a peer-memory module of the wrong kind is more precise than any module of another kernel, and what the bus refuses is
+#: the reason for a card that does not start
+MESSAGES = (*PEERMEM, *_INSTALLING, *MODULES, *BUS, *_RUNNING, *FABRIC_LINKS)

@@ -40,6 +40,19 @@ SAMPLES = {
     "fabric-manager-version": (
         "fabric manager NVIDIA GPU driver interface version 470.199.02 don't match with driver version 470.182.03."
     ),
+    "peermem-unusable": "nvidia_peermem: disagrees about version of symbol ib_register_peer_memory_client",
+    "module-of-another-kernel": "modprobe: ERROR: could not insert 'nvidia': Exec format error",
+    "driver-older-than-kernel": "Kernel memory exposure attempt detected from SLUB object 'nvidia_stack_cache'",
+    "gpu-bar-invalid": "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:",
+    "iommu-fault": "DMAR: [DMA Write] Request device [3b:00.0] fault addr ff000000 [fault reason 05]",
+    "vgpu-driver": "NVRM: nvidia-vgpu-vfio: VGPU message 1 failed, result code: 0x6a",
+    "sxid-fatal": "nvidia-nvswitch0: SXid (PCI:0000:00:00.0): 20034, Fatal, Link 30 LTSSM Fault Up",
+    "sxid": "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)",
+    "mlx5-fault": "kernel: mlx5_core 0000:5e:00.0 ib0: TX timeout detected",
+    "infiniband-link": "mlx5_core 0000:5e:00.0: Port module event[error]: module 0, Cable error, Bus stuck",
+    "gpu-init-failed": "NVRM: GPU 0000:09:00.0: RmInitAdapter failed! (0x22:0x56:894)",
+    "xid-fatal": "NVRM: Xid (PCI:0000:01:00): 119, pid=3052, name=python, Timeout waiting for RPC from GSP!",
+    "xid-application": "NVRM: Xid (PCI:0000:08:00): 31, Ch 00000001, engmask 00000101, intr 10000000",
     "fabric-not-ready": "CUDA error: system not yet initialized",
     "fabric-nothing-to-do": (
         "request to query NVSwitch device information failed with error:WARNING Nothing to do [NV_WARN_NOTHING_TO_DO]"

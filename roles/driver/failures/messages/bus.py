@@ -1,0 +1,40 @@
+"""Messages about what the PCI bus and the IOMMU refuse a card, and about a card that does not start for it."""
+
+from __future__ import annotations
+
+from hostwright.audit.failures import FailureRule
+
+BUS = (
+    FailureRule(
+        "gpu-bar-invalid",
+        r"PCI I/O region assigned to your\s{1,9}NVIDIA device is invalid|NVRM: BAR ?[0-5] is 0M"
+        r"|system BIOS may have\s{1,9}misconfigured your GPU|64-bit BAR mapped above"
+        r"|BAR [0-9]{1,2}: (?:no space for|failed to assign) \[mem size 0x[1-9a-f][0-9a-f]{7,10} 64bit pref"
+        r"|BAR [0-9]{1,2} \[mem size 0x[1-9a-f][0-9a-f]{7,10} 64bit pref\]: (?:can't assign|failed to assign)",
+        "firmware or hypervisor gave the card's memory regions (BARs) no address space, so that no driver can use it",
+        'Switch on "Above 4G Decoding" (and a large MMIO window) in the firmware\'s settings, or give the virtual'
+        " machine a larger window; where that is so, try pci=realloc on the kernel's command line, and newer firmware",
+        "nvidia.ko, nv-pci.c; Linux drivers/pci/setup-res.c",
+    ),
+    FailureRule(
+        "iommu-fault",
+        r"DMAR:? ?\[(?:DMA (?:Read|Write)|fault reason|INTR-REMAP)|DMAR: DRHD: handling fault status"
+        r"|DMAR: INTR-REMAP: Request device|AMD-Vi: Event logged \[|AMD-Vi: Completion-Wait loop timed out"
+        r"|arm-smmu\S{0,20} \S{1,40} (?:Unhandled context fault|event 0x[0-9a-f]{1,4} received)"
+        r"|memdescMapIommu[^\n]{1,120}not addressable by GPU|DMA address not in addressable range of device",
+        "the IOMMU refused a device's access to memory: transfers between cards under an IOMMU, addresses beyond what"
+        " the card reaches, or a fault of the firmware's map or of a driver",
+        "Find the device by the address in the line (lspci -s); try iommu=pt on the kernel's command line, or switch"
+        " the IOMMU off in the firmware's settings where no virtual machine needs it, and update firmware and driver",
+        "Linux drivers/iommu: intel/dmar.c, amd/iommu.c; NVIDIA's NCCL troubleshooting guide, PCI access control",
+    ),
+    FailureRule(
+        "vgpu-driver",
+        r"VGPU message [0-9]{1,4} failed|vmiop_log: [^\n]{0,60}(?:error|failed)"
+        r"|nvidia-vgpu-(?:vfio|mgr)[^\n]{0,80}(?:error|failed|mismatch)",
+        "the device is a vGPU, or hands out vGPUs, and the driver is not NVIDIA's vGPU driver of the fitting release",
+        "Install NVIDIA's guest driver of the release that the hypervisor's vGPU manager is of (from NVIDIA's licensing"
+        " portal), or pass the card through whole",
+        "NVIDIA's vGPU software user guide",
+    ),
+)

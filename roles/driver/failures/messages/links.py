@@ -1,0 +1,43 @@
+"""Messages of NVSwitches, and of Mellanox network cards and their links."""
+
+from __future__ import annotations
+
+from hostwright.audit.failures import FailureRule
+
+FABRIC_LINKS = (
+    FailureRule(
+        "sxid-fatal",
+        r"\bSXid \([0-9A-Fa-f:.PCI]{4,24}\): [0-9]{5}, Fatal|NVSwitch fatal error [0-9]{5}",
+        "an NVSwitch reported an error (SXid) after which its links carry nothing: CUDA programs on these cards end",
+        "Drain the host and reset all its cards and NVSwitches together (nvidia-smi --gpu-reset), or cycle its power;"
+        " when it recurs, have the board checked",
+        "NVIDIA Fabric Manager user guide, NVSwitch errors",
+    ),
+    FailureRule(
+        "sxid",
+        r"\bSXid \([0-9A-Fa-f:.PCI]{4,24}\): [0-9]{5}|NVSwitch non-fatal error [0-9]{5}",
+        "an NVSwitch reported an error (SXid) that it does not call fatal; the program on that link may have ended",
+        "Look the number up in Fabric Manager's guide; start the program again, and when the same switch and link"
+        " report it again, drain the host and reset all its cards",
+        "NVIDIA Fabric Manager user guide, NVSwitch errors",
+    ),
+    FailureRule(
+        "mlx5-fault",
+        r"mlx[45]_[^\n]{0,160}(?:TX timeout detected|timeout\. Will cause a leak|health compromised"
+        r"|Health issue observed|internal error|unrecoverable hardware|Fatal error [0-9]|High temperature"
+        r"|initialization timeout|failed with error -110|FW (?:fatal|in ill state))",
+        "a Mellanox network card, or its firmware, does not answer its driver, or reports a fault of its own",
+        "Bring the card's firmware up to date (mlxfwmanager) and the driver with it; look at its temperature and seat;"
+        " cycle the host's power, and have the card replaced when it recurs",
+        "Linux drivers/net/ethernet/mellanox/mlx5/core: health.c, cmd.c, en_main.c",
+    ),
+    FailureRule(
+        "infiniband-link",
+        r"Port module event\[error\]|Physical state: {0,9}LinkErrorRecovery"
+        r"|State: {0,9}Initializing\s{1,40}Physical state|state:\s{1,9}PORT_INIT \(2\)",
+        "an InfiniBand port is not active: its cable or module has an error, or no subnet manager has configured it",
+        "Look at ibstat: while it is Initializing, start the subnet manager (opensm, or the switch's); else seat or"
+        " replace the cable, and look at the port of the switch",
+        "Linux drivers/net/ethernet/mellanox/mlx5/core/events.c; ibstat(8)",
+    ),
+)

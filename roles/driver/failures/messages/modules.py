@@ -1,0 +1,43 @@
+"""Messages of the kernel about a module that it does not load, or that is too old for it."""
+
+from __future__ import annotations
+
+from hostwright.audit.failures import FailureRule
+
+PEERMEM = (
+    FailureRule(
+        "peermem-unusable",
+        r"(?:nvidia[_-]peermem|nv_peer_mem)[^\n]{0,40}(?:disagrees about version of symbol|Unknown symbol)"
+        r"|(?:insert|modprobe|load)[^\n]{0,60}(?:nvidia[_-]peermem|nv_peer_mem)'?: (?:Unknown symbol|Invalid argument)"
+        r"|detected invalid context, skipping",
+        "the module with which network cards reach GPU memory (nvidia-peermem, before it nv_peer_mem) does not fit the"
+        " InfiniBand modules that are loaded, or was called for memory that is gone",
+        "Install the network driver (MLNX_OFED or DOCA) first and the GPU driver after it, so that nvidia-peermem is"
+        " built against its ib_core; then load it with modprobe nvidia-peermem. With an invalid context: bring the"
+        " driver up to date",
+        "nvidia-peermem.c, nv_get_p2p_free_callback; leptonai/gpud peermem",
+    ),
+)
+
+MODULES = (
+    FailureRule(
+        "module-of-another-kernel",
+        r"version magic '[^'\n]{1,200}' should be|disagrees about version of symbol|no symbol version for module_layout"
+        r"|(?:could not insert|[Ee]rror inserting|Failed to insert)[^\n]{1,160}: (?:-1 )?(?:Exec|Invalid module) format"
+        r"|\.gnu\.linkonce\.this_module section size must match|Skipping invalid relocation target"
+        r"|\bnvidia\w{0,20}: Unknown symbol \w{1,80} \(err",
+        "the module was built for another kernel, or against headers of another configuration, than the one that runs",
+        "Compare uname -r with modinfo -F vermagic MODULE; reboot where a newer kernel is installed, else build the"
+        " module again for the running one (dkms build and dkms install with -k $(uname -r))",
+        "Linux kernel/module/main.c, check_modinfo and check_version",
+    ),
+    FailureRule(
+        "driver-older-than-kernel",
+        r"Kernel memory exposure attempt detected from SLUB object 'nvidia"
+        r"|Missing ENDBR: \w{1,80}\+?\S{0,40} \[nvidia",
+        "the driver loads on this kernel, but is older than a check that the kernel makes, which stops it",
+        "Name a newer driver release in the stack, or boot an older kernel; until then ibt=off on the kernel's command"
+        " line passes by a Missing ENDBR",
+        "Linux mm/usercopy.c; arch/x86/kernel/cet.c; void-linux/void-packages#1231",
+    ),
+)
