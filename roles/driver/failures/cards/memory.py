@@ -133,7 +133,7 @@ GCM = "facebookresearch/gcm check-nvidia-smi"
 MEMORY = (
     FailureRule(
         "row-remap-failed",
-        "",
+        r"Remapping Failure Occurred {0,40}: Yes",
         "a broken row of a card's memory could not be replaced by a spare one",
         "Drain the host and have the card replaced",
         f"{AZURE}; NVIDIA GPU memory error management",

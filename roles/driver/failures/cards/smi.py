@@ -91,7 +91,7 @@ SMI = (
     ),
     FailureRule(
         "power-cable",
-        "",
+        r"does not have the\s{1,9}necessary\s{1,9}power cables",
         "a card's power cables are not connected properly",
         "Drain the host, switch it off, and check the card's power cables and the supply's rating",
         f"{MANUAL}: 8; NVIDIA's Xid catalog, Xid 54",
@@ -100,7 +100,7 @@ SMI = (
     ),
     FailureRule(
         "gpu-interrupts",
-        "",
+        r"detected an interrupt issue with (?:a|the) GPU",
         "the interrupts of a card do not reach the driver",
         "Drain the host and look in /proc/interrupts and dmesg whether the card has one; reboot without pci=nomsi or"
         " noapic on the kernel's command line, and update the firmware where it stays",
@@ -110,7 +110,7 @@ SMI = (
     ),
     FailureRule(
         "inforom-corrupted",
-        "",
+        r"[Ii]nfo[Rr][Oo][Mm] is corrupted",
         "the memory in which a card keeps its own configuration and ECC counters is damaged",
         "Drain the host and cycle its power; where it stays, have the card replaced (its vendor can flash it)",
         f"{MANUAL}: 14",
@@ -119,7 +119,7 @@ SMI = (
     ),
     FailureRule(
         "gpu-needs-reset",
-        "",
+        r"GPU requires (?:a )?reset",
         "a card is in a state in which it takes no work until it is reset",
         "Drain the host and reset the card (nvidia-smi --gpu-reset -i N, with nothing using it); where that does not"
         " help, or the recovery action says so, reboot",

@@ -65,7 +65,8 @@ _INSTALLING = (
         r"|Package '?linux-headers-\S{1,80} (?:has no installation candidate|is not available)"
         r"|(?:No package|No match for argument:|Unable to find a match:) kernel-(?:devel|headers)"
         r"|Missing \S{1,80} kernel headers for module|skipped since the\s{1,9}kernel (?:headers|source)"
-        r"|Module\.symvers file is missing|autoconf\.h: No such file|auto\.conf are missing"
+        r"|Module\.symvers file is missing|use the --kernelsourcedir option|autoconf\.h: No such file"
+        r"|auto\.conf are missing"
         r"|/lib/modules/\S{1,80}/(?:build|source): No such file"
         r"|hostwright: no headers of the running kernel",
         "the headers of the running kernel are missing, often because the kernel was upgraded and not booted",
@@ -143,7 +144,7 @@ _INSTALLING = (
     ),
     FailureRule(
         "other-installer",
-        r"installed previously using a different installer",
+        r"installed\s{1,9}previously using\s{1,9}a different\s{1,9}installer",
         "the distribution's NVIDIA packages are, or were, on the host",
         "Purge them and remove /usr/lib/nvidia/alternate-install-present (the driver role does both)",
         "nvidia-installer misc.c",
@@ -164,7 +165,7 @@ _INSTALLING = (
         r"Failed to install the kernel module through\s{1,9}DKMS|Bad return status for module build"
         r"|(?:Failed|Unable) to build the\s{1,9}NVIDIA kernel module|\(bad exit status: [1-9]"
         r"|DKMS module '?nvidia\S{0,60} (?:failed to build|for \S{1,60} FAILED)|failed for nvidia\S{0,40}\([1-9]"
-        r"|error occurred while performing the step: \"Building kernel modules"
+        r"|error occurred while performing the step: \"(?:Building kernel modules|Checking to see whether the nvidia)"
         r"|The (?:NVIDIA|nvidia)\S{0,20} kernel\s{1,9}module was not\s{1,9}(?:created|built)"
         r"|\bmodpost: \S{1,80} \[[^\]\n]{0,160}nvidia[^\]\n]{0,40}\] undefined"
         rf"|(?:\bnv|\bnv-[\w-]{{1,60}}|\bnvidia[\w-]{{0,60}}|\buvm[\w-]{{0,60}}|\bos-[\w-]{{1,40}})\.[ch]"
@@ -194,7 +195,7 @@ _RUNNING = (
         "no-device",
         r"insert (?:module )?'?nvidia[\w-]{0,20}'?: No such device|^No devices were found"
         r"|NVRM: No NVIDIA (?:graphics adapter|GPU|devices?) (?:found|probed)"
-        r"|NVRM: The NVIDIA probe routine (?:failed|was not called)"
+        r"|NVRM: request_mem_region failed|NVRM: The NVIDIA probe routine (?:failed|was not called)"
         r"|NVRM: None of the NVIDIA (?:devices|graphics adapters) were|do not appear to have an NVIDIA GPU supported",
         "the driver finds no card that it can drive: another driver has it, it is too new or too old, or dead",
         "Read dmesg | grep NVRM and lspci -nnk -d 10de: on the host",
@@ -215,7 +216,7 @@ _RUNNING = (
     ),
     FailureRule(
         "module-missing",
-        r"couldn't communicate with\s{1,9}the NVIDIA driver|Module nvidia[\w-]{0,20} not found"
+        r"couldn.t communicate with\s{1,9}the NVIDIA driver|Module nvidia[\w-]{0,20} not found"
         r"|Failed to find module 'nvidia[\w-]{0,20}'",
         "there is no NVIDIA module for the running kernel, often after a kernel upgrade",
         "Provision again: the driver role builds it with DKMS",
@@ -224,7 +225,7 @@ _RUNNING = (
     ),
     FailureRule(
         "gpu-lost",
-        r"GPU has fallen off the\s{1,9}bus|GPU is lost|GPU_IS_LOST|NVRM: Xid [^\n]{1,60}\): 79\b"
+        r"has fallen off\s{1,9}the\s{1,9}bus|GPU is lost|GPU_IS_LOST|NVRM: Xid [^\n]{1,60}\): 79\b"
         r"|Unable to determine the device handle for [^\n]{1,60}(?:Unknown Error|Not Found)",
         "a GPU stopped answering on PCIe: power, heat or hardware",
         "Drain the host and cycle its power; if it recurs, have the card replaced",

@@ -25,6 +25,7 @@ MODULES = (
         r"version magic '[^'\n]{1,200}' should be|disagrees about version of symbol|no symbol version for module_layout"
         r"|(?:could not insert|[Ee]rror inserting|Failed to insert)[^\n]{1,160}: (?:-1 )?(?:Exec|Invalid module) format"
         r"|\.gnu\.linkonce\.this_module section size must match|Skipping invalid relocation target"
+        r"|insert (?:module )?\S{0,80}nvidia[\w-]{0,20}\S{0,4}: Unknown symbol"
         r"|\bnvidia\w{0,20}: Unknown symbol \w{1,80} \(err",
         "the module was built for another kernel, or against headers of another configuration, than the one that runs",
         "Compare uname -r with modinfo -F vermagic MODULE; reboot where a newer kernel is installed, else build the"

@@ -66,6 +66,9 @@ WORDINGS = (
     ("no-device", WRAPPED),
     ("version-mismatch", "kernel version 470.141.3 does not match DSO version 515.65.1 -- cannot find working devices"),
     ("gpu-lost", LOST),
+    ("gpu-lost", "NVRM: GPU at PCI:0000:3b:00: GPU-1 has fallen off\nthe bus"),
+    ("no-device", "NVRM: request_mem_region failed for 16M @ 0xc4000000. This can occur when a driver such as rivatv"),
+    ("no-headers", "or use the --kernelsourcedir option to tell DKMS where it's located"),
     ("gpu-init-failed", "NVRM: RmInitAdapter: Cannot initialize GSP firmware RM"),
     ("sxid", "nvidia-nvswitch1: SXid (PCI:0000:84:00.0): 12028, Data {0x000001c0, 0x00bd5c8a}"),
     (
