@@ -63,6 +63,30 @@ SAMPLES = {
         "request to query NVSwitch device information failed with error:WARNING Nothing to do [NV_WARN_NOTHING_TO_DO]"
     ),
     "no-space": "tar: usr/local/cuda-11.2/lib64/libcublas.so: Wrote only 512 bytes: No space left on device",
+    "tls-certificate": "curl: (60) SSL certificate problem: unable to get local issuer certificate",
+    "proxy-refuses": "OSError('Tunnel connection failed: 407 Proxy Authentication Required')",
+    "keyring-unreadable": (
+        "W: http://apt.example/dists/jammy/InRelease: The key(s) in the keyring /etc/apt/trusted.gpg.d/ubuntu-keyring-"
+        "2018-archive.gpg are ignored as the file is not readable by user '_apt' executing apt-key."
+    ),
+    "repository-key-expired": "  The following signatures were invalid: EXPKEYSIG 248BF9082524EEFD snapper OBS Project",
+    "repository-signature-invalid": "  The following signatures were invalid: BADSIG F60F4B3D7FA2AF80 cudatools",
+    "repository-without-release": "E: The repository 'https://apt.example/x  Release' does not have a Release file.",
+    "package-file-conflict": (
+        " trying to overwrite '/usr/share/man/man3/log.3.gz', which is also in package manpages-dev 5.05-1"
+    ),
+    "out-of-memory": "Out of memory: Killed process 7899 (python) total-vm:26184840kB, anon-rss:15370088kB",
+    "build-out-of-memory": "c++: fatal error: Killed signal terminated program cc1plus",
+    "killed-by-signal-9": "subprocess.CalledProcessError: Command '['x']' died with <Signals.SIGKILL: 9>.",
+    "processor-stuck": "watchdog: BUG: soft lockup - CPU#0 stuck for 23s! [frigate.output:1243199]",
+    "hung-task": "INFO: task jbd2/vda2-8:472 blocked for more than 120 seconds.",
+    "memory-errors": "EDAC MC0: 1 UE memory read error on CPU_SrcID#0_MC#0_Chan#0_DIMM#0 (channel:0 slot:0",
+    "machine-check": "mce: [Hardware Error]: CPU 12: Machine Check Exception: 5 Bank 4: be00000000800400",
+    "disk-error": "blk_update_request: I/O error, dev sda, sector 106553248",
+    "filesystem-error": "XFS (vda4): Unmount and run xfs_repair",
+    "mounted-read-only": "touch: cannot touch '/var/x': Read-only file system",
+    "pcie-error": "pcieport 0000:00:02.0: AER: Uncorrected (Fatal) error received: 0000:02:00.0",
+    "clock-off": "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: certificate is not yet valid",
     "apt-lock": (
         "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 812 (unattended-upgr)\n"
         "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?"

@@ -1,0 +1,77 @@
+"""Messages of failing hardware below all layers: memory modules, processors, disks and what lies on them, PCIe."""
+
+from __future__ import annotations
+
+from hostwright.audit.failures import FailureRule
+
+#: Floppy, CD and loop devices answer with errors on healthy virtual machines.
+_DEV = r"dev(?:ice)? (?!fd[0-9]|sr[0-9]|loop)"
+
+HARDWARE = (
+    FailureRule(
+        "memory-errors",
+        r"EDAC .{0,30}MC[0-9]{1,3}: [0-9]{1,9} [CU]E |HANDLING MCE MEMORY ERROR|MEMORY CONTROLLER [A-Z]{1,9}_CHANNEL"
+        r"|section_type: memory error|Memory failure: 0x[0-9a-fA-F]{1,16}: (?!recovery action for (?:free|already))"
+        r"|hardware memory (?:error|corruption)|[Cc]orrected (?:DIMM )?memory error"
+        r"|error_type: [0-9]{1,2}, (?:single|multi)-bit ECC"
+        r"|Unified Memory Controller.{0,40}Error|DRAM ECC error"
+        r"|Transaction: Memory (?:read|write|scrubbing) error|Memory [^|\n]{0,60}\| {0,3}(?:Unc|C)orrectable "
+        r"(?:memory )?ECC|(?:Unc|C)orrectable (?:memory|ECC|DIMM) (?:error )?.{0,40}DIMM",
+        "a memory module of the host has errors",
+        "Errors that were corrected (CE): note the module (ras-mc-ctl --errors, the BMC's event log) and replace it at"
+        " the next occasion; an uncorrected one (UE): drain the host now and replace it",
+        "Linux drivers/edac, mm/memory-failure.c; mcelog; IPMI event log",
+    ),
+    FailureRule(
+        "machine-check",
+        r"[Mm]achine [Cc]heck(?: Exception)?: [0-9a-f]{1,2} Bank|Fatal (?:local )?machine check"
+        r"|Processor context corrupt|Hardware event\. This is not a software error|event severity: fatal",
+        "a processor reported a hardware error: in itself, its caches, memory or a device",
+        "Read which part it names (mcelog, ras-mc-ctl --errors, the BMC's event log); drain the host, update the"
+        " firmware, and replace the part when it comes again",
+        "Linux arch/x86/kernel/cpu/mce, drivers/firmware/efi/cper.c; mcelog",
+    ),
+    FailureRule(
+        "disk-error",
+        rf"I/O error, {_DEV}|Buffer I/O error on {_DEV}|critical (?:medium|target|nexus) error, {_DEV}"
+        r"|lost (?:async )?page write|I/O error -?[0-9]{1,4} (?:reading from|writing to) inode"
+        r"|\bata[0-9]{1,3}(?:\.[0-9]{2})?: (?:failed command:|exception Emask|error: \{ [A-Z]|COMRESET failed)"
+        r"|\[sd[a-z]{1,3}\] .{0,40}Sense Key : (?:Medium Error|Hardware Error|0x[34]\b)|Unrecovered read error"
+        r"|rejecting I/O to (?:offline|dead) device"
+        r"|FAILED Result: hostbyte=DID_(?:NO_CONNECT|BAD_TARGET|ERROR|TIME_OUT)"
+        r"|Device offlined - not ready|\bmd/raid.{0,40}: Disk failure|read error (?:not correctable|NOT corrected)"
+        r"|Fail event had been detected on md|unreadable \(pending\) sectors|[Oo]ffline uncorrectable sectors"
+        r"|FAILED SMART self-check|self-assessment test result: FAILED|SMART error \("
+        r"|\bnvme[0-9]{1,3}: .{0,100}(?:timeout, |controller is down|Device not ready|frozen state error)"
+        r"|\bnvme[0-9n]{1,9}: .{0,100}I/O Error \(sct|Removing after probe failure|after reset failure"
+        r"|XFS \(\S{1,40}: metadata I/O error|bdev /dev/\S{1,80} errs: ",
+        "a disk (SATA, SCSI, NVMe, RAID, or one that lies on the network) answers with errors, or does not answer",
+        "Save the data; check the disk (smartctl -a, nvme smart-log, /proc/mdstat), its cable or network path and its"
+        " firmware, and replace it",
+        "Linux block/blk-core.c, drivers/ata, drivers/scsi, drivers/nvme, drivers/md; smartd",
+    ),
+    FailureRule(
+        "filesystem-error",
+        r"EXT[234]-fs error|EXT[234]-fs.{0,40}: (?:Remounting filesystem read-only|previous I/O error to superblock)"
+        r"|Aborting journal on device|JBD2: .{0,60}(?:I/O error|Error -[0-9])|RUN fsck MANUALLY"
+        r"|EXT[234]-fs.{0,40}: error count since last fsck|Failed to start File System Check on|xfs_log_force: error"
+        r"|Please u[mn]{1,2}ount the filesystem and rectify|BTRFS: Transaction aborted \(error -(?!28)"
+        r"|XFS.{0,80}(?:[Cc]orruption detected|Internal error|[Ss]hutting down filesystem|shut down due to"
+        r"|log mount/recovery failed|run xfs_repair)|xfs_(?:do_)?force_shutdown"
+        r"|BTRFS.{0,10}(?:error|critical|: error) \((?:device|in)|BTRFS.{0,80}(?:forced readonly|csum failed)"
+        r"|[Ss]tructure needs cleaning|SQUASHFS error:|has encountered an uncorrectable I/O failure",
+        "a filesystem is damaged, or the disk below it failed; the kernel may have made it read-only",
+        "Look at dmesg before this message for errors of the disk, and replace the disk if there are any; then unmount"
+        " the filesystem and repair it (fsck, xfs_repair, btrfs check)",
+        "Linux fs/ext4/super.c, fs/xfs/xfs_error.c, fs/btrfs/messages.c",
+    ),
+    FailureRule(
+        "pcie-error",
+        r"severity=Uncorrect(?:ed|able) \((?:Non-)?Fatal\)|AER: (?:Multiple )?Uncorrect(?:ed|able) \((?:Non-)?Fatal\)"
+        r"|DPC: containment event|AER: device recovery failed",
+        "a PCIe device or its slot had an error that the link could not correct",
+        "Find the device (lspci -s with the address in the message); power-cycle the host, reseat the card or riser,"
+        " update the firmware, and replace it when the error comes again",
+        "Linux drivers/pci/pcie/aer.c, dpc.c",
+    ),
+)

@@ -1,0 +1,80 @@
+"""Messages of the kernel, and of what it ends: memory ran out, processes that wait, processors that do not go on."""
+
+from __future__ import annotations
+
+from hostwright.audit.failures import FailureRule
+
+#: "out of memory" alone is also what CUDA says of a GPU's memory, which is another failure.
+_KERNEL_OOM = (
+    r"invoked oom-killer|oom-kill:constraint=|oom_reaper: reaped process"
+    r"|[Oo]ut of memory(?: \([a-z_]{1,40}\))?: (?:Kill|OOM victim)|[Oo]ut of memory and no killable processes"
+    r"|System is deadlocked on memory|score [0-9]{1,5} or sacrifice child"
+    r"|Killed process [0-9]{1,10}[ ,].{0,80}total-vm:"
+    r"|\b(?:out_of_memory|oom_kill_process)(?:\.[a-z0-9.]{1,20})?\+0x|\] {1,4}uid {1,3}tgid total_vm"
+    r"|memory: usage [0-9]{1,15}kB, limit|Tasks state \(memory values in pages\)"
+    r"|killed as a result of limit of|due to memory\.oom\.group"
+)
+_USER_OOM = (
+    r"killed by the OOM killer|with result 'oom-kill'|systemd-oomd killed|oom-kill event|oom_kill event"
+    r"|OOMKilled(?!\"?: ?false)|[Ee]xceeded (?:step|job) memory limit|exceeded memory limit \([0-9]"
+    r"|fatal error: runtime: (?:out of memory|cannot allocate memory)|insufficient memory for the Java Runtime"
+    r"|\[Errno 12\] Cannot allocate memory|fork(?:/exec)?\b.{0,120}[Cc]annot allocate memory"
+    r"|std::bad_alloc(?!: (?:out_of_memory|CUDA|RMM))|DefaultCPUAllocator: (?:can't allocate|not enough) memory"
+    r"|(?:^|[\s'\".])(?:_Array)?MemoryError(?:: (?!std::bad_alloc: (?:out_of_memory|CUDA))|$)"
+)
+
+KERNEL = (
+    FailureRule(
+        "out-of-memory",
+        f"{_KERNEL_OOM}|{_USER_OOM}",
+        "the host, or the memory limit of a container or job, ran out of memory, and a process was ended or got none",
+        "See who used it (dmesg lists all processes before each kill; a line with memcg or cgroup names the limit that"
+        " was reached), then run less at once, raise that limit, or give the host more memory or swap",
+        "Linux mm/oom_kill.c and mm/memcontrol.c; systemd, slurmd, glibc",
+    ),
+    FailureRule(
+        "processor-stuck",
+        r"soft lockup - CPU|[Ss]oftlockup: hung tasks|[Hh]ard LOCKUP"
+        r"|(?:rcu_[a-z_]{1,30}|rcu:? INFO:.{0,40}) (?:self-)?detected (?:expedited )?stalls?"
+        r"|rcu_[a-z_]{1,30} kthread (?:timer wakeup didn't happen|starved) for",
+        "a processor did not leave one piece of kernel code for over twenty seconds: a fault of a driver or the kernel,"
+        " a virtual machine whose hypervisor gave it no time, or hardware",
+        "Read the call trace below the message: it names the module; compare the driver with the kernel's version, look"
+        " at the hypervisor's load, then at firmware and memory; reboot the host",
+        "Linux kernel/watchdog.c, kernel/rcu/tree_stall.h",
+    ),
+    FailureRule(
+        "hung-task",
+        r"\btask \S.{0,60}:[0-9]{1,10}(?: <\w{1,20}>)? blocked (?:in I/O wait )?for more than"
+        r"|hung_task: blocked tasks|kernel/hung_task_timeout_secs",
+        "a process has been waiting in the kernel for minutes: a disk, a file server or a driver does not answer it",
+        "Read the call trace below the message for what it waits for, look at that disk, file server or card (dmesg"
+        " before it), and reboot: the process cannot be killed",
+        "Linux kernel/hung_task.c",
+    ),
+)
+
+#: What a compiler prints when the kernel took its memory; DKMS and pip then only say that the build failed.
+BUILD_KILLED = FailureRule(
+    "build-out-of-memory",
+    r"Killed signal terminated program|internal compiler error: Killed|virtual memory exhausted"
+    r"|\b(?:cc1(?:plus)?|ld|as|collect2|nvcc|cicc|ptxas): (?:error: |fatal error: )?"
+    r"(?:out of memory allocating|[Cc]annot allocate memory|memory exhausted)|LLVM ERROR: out of memory",
+    "the host ran out of memory while it compiled, and the compiler was ended",
+    "Build with fewer processes at once (MAX_JOBS=1, make -j1), or on a host with more memory or swap",
+    "gcc.c and libiberty's xmalloc; Linux mm/oom_kill.c",
+    weight="root cause",
+)
+
+KILLED = FailureRule(
+    "killed-by-signal-9",
+    r"died with <Signals\.SIGKILL|Signal 9 \(SIGKILL\)|exitcode ?: -9\b|[Kk]illed by signal 9"
+    r"|code=killed, status=9/KILL"
+    r"|[Ee]xit (?:code|status):? ?137\b|signal: killed|non-zero (?:exit status|code:?) (?:-9|137)\b"
+    r"|^Killed$|: line [0-9]{1,9}: {1,3}[0-9]{1,10} Killed\b",
+    "a process was ended with SIGKILL: the kernel does that when memory runs out, otherwise it was somebody or a time"
+    " limit",
+    'Look into dmesg for "Out of memory" or "oom-kill" at that time; if there is one, run less at once or give it'
+    " more memory; if not, look at the time limits of the job, container or unit",
+    "signal(7); Linux mm/oom_kill.c",
+)

@@ -1,0 +1,89 @@
+"""Failures on the way to a mirror, a package index or a registry, in the words of apt, pip, curl, wget, git and Go."""
+
+from __future__ import annotations
+
+from hostwright.audit.failures import FailureRule
+
+_ERRNO = r"(?:Network is unreachable|No route to host|[Cc]onnection (?:refused|timed out|reset))"
+
+#: A certificate, a proxy and a name come first: after them every tool also says that it got no answer.
+NETWORK = (
+    FailureRule(
+        "tls-certificate",
+        r"CERTIFICATE_VERIFY_FAILED|[Cc]ertificate verif(?:y|ication) failed|SSLCertVerificationError"
+        r"|problem confirming the ssl certificate|x509: |failed to verify certificate|SSL certificate problem"
+        r"|curl: \((?:51|58|60|77)\) |unable to get (?:local )?issuer certificate|certificate is NOT trusted"
+        r"|[Ee]rror in the certificate verification|cannot verify .{1,200}'s certificate|error setting certificate"
+        r"|self[- ]signed certificate in certificate chain|DEPTH_ZERO_SELF_SIGNED_CERT"
+        r"|unable to verify the first certificate"
+        r"|PKIX path building failed|No system certificates available",
+        "the server's certificate is not accepted: mostly a company's proxy in between signs with an authority that the"
+        " host does not know, or ca-certificates is missing or old, or the certificate has expired",
+        "See who issued it (curl -vI the address above); install that authority (update-ca-certificates; for pip also"
+        " PIP_CERT; restart Docker after it), and look at the date on the host",
+        "OpenSSL x509_txt.c; GnuTLS; Go crypto/x509; apt connect.cc; curl lib/strerror.c",
+    ),
+    FailureRule(
+        "proxy-refuses",
+        r"Tunnel connection failed: [0-9]{3}|ProxyError\(|[Pp]roxy [Aa]uthentication [Rr]equired"
+        r"|CONNECT tunnel failed|HTTP code [0-9]{3} from proxy|[Ii]nvalid response from proxy|proxyconnect tcp"
+        r"|(?:[Uu]nable|[Cc]annot) (?:to )?connect to proxy|[Pp]roxy tunneling failed|Could not resolve proxy"
+        r"|Couldn't resolve proxy|Missing dependencies for SOCKS support|WRONG_VERSION_NUMBER"
+        r"|Failed to fetch .{1,400}  407 ",
+        "the proxy refuses the connection, wants a login, or is not there",
+        "Correct the proxy's address and login for this tool (http_proxy and https_proxy, mostly both with http://;"
+        " /etc/apt/apt.conf.d; Docker's unit), or except the server in no_proxy",
+        "urllib3 connectionpool.py; curl http_proxy.c; apt http.cc; Go net/http",
+    ),
+    FailureRule(
+        "name-resolution",
+        r"[Tt]emporary failure (?:in name resolution|resolving)|Could(?: not|n't) resolve (?:host|')"
+        r"|\[Errno -[235]\]|unable to resolve host address"
+        r"|(?:ping|ssh|wget|curl|failed): .{0,200}Name or service not known|failed: Name or service not known"
+        r"|NameResolutionError|[Nn]ame does not resolve|getaddrinfo (?:EAI_AGAIN|ENOTFOUND|failed)"
+        r"|lookup \S{1,255}(?: on \S{1,80}:)? (?:no such host|server misbehaving|Temporary failure)"
+        r"|lookup \S{1,255} on .{0,120}(?:i/o timeout|connection refused)|Failed to resolve '"
+        r"|Something wicked happened resolving|System error resolving|failed to lookup address information",
+        "the host cannot resolve names",
+        "Repair DNS on the host, or point apt and pip at a mirror that it reaches",
+        "apt, pip, curl",
+        transient=True,
+    ),
+    FailureRule(
+        "download-interrupted",
+        r"Could not connect to .{0,300}[Cc]onnection (?:refused|timed out)|[Cc]onnection reset by peer"
+        r"|Error reading from server|Failed to connect to \S{1,255} port [0-9]|NewConnectionError"
+        r"|(?:Read|Connect)TimeoutError"
+        r"|IncompleteRead|[Rr]ead timed out|The read operation timed out|RemoteDisconnected|[Cc]onnection broken: "
+        rf"|connect \([0-9]{{1,3}}: {_ERRNO}|Connection failed \[IP|[Cc]onnection timed out \[IP"
+        r"|Unable to connect to \S{1,255}:(?:https?|[0-9]{1,5}):"
+        r"|Could not handshake: |curl: \((?:7|18|28|35|52|55|56|92)\) |transfer closed with"
+        r"|TLS handshake timeout|dial tcp .{1,200}(?:connection refused|i/o timeout|no route to host"
+        r"|network is unreachable)|Client\.Timeout exceeded|Failed to fetch .{1,400}  (?:429|5[0-9]{2})  ",
+        "a mirror or a package index did not answer, or broke off, at every attempt",
+        "See from the host whether it answers (curl -I the address above); take another mirror, or provision later",
+        "apt, pip, curl",
+        transient=True,
+    ),
+    FailureRule(
+        "download-damaged",
+        r"Hash Sum mismatch|DO NOT MATCH THE HASHES|File has unexpected size|Bad header line"
+        r"|computed checksum did NOT match|layer verification failed for digest"
+        r"|is not a Debian format archive|dpkg-deb: error: .{0,200}unexpected end of file|corrupted filesystem tarfile"
+        r"|lzma error: compressed data is corrupt|Encountered a section with no Package: header"
+        r"|Error in (?:check sums|(?:MD5|SHA256) checksums)|gzip: stdin: (?:unexpected end|invalid compressed)"
+        r"|tar: Unexpected EOF in archive|BadZipFile",
+        "a downloaded file is not what its index says: a proxy or a mirror in the middle of an update",
+        "Provision again; when it stays, go around the proxy or take another mirror",
+        "apt, pip",
+        transient=True,
+    ),
+    FailureRule(
+        "download-missing",
+        r"Failed to fetch .{1,400} 404 |HTTP error 404|The requested URL returned error: 404|ERROR 404: Not Found"
+        r"|404 Client Error: .{1,40} for url: https?:|\b404  Not Found",
+        "a file is no longer at its address, or the address is wrong",
+        "Run apt-get update; for CUDA 11.2.2 the file's name ends in 11.2.2-460.32.03-1, not 460.27.04",
+        "conda-forge/cudatoolkit-feedstock",
+    ),
+)

@@ -1,0 +1,59 @@
+"""What apt says of a repository that it does not trust, or that is none."""
+
+from __future__ import annotations
+
+from hostwright.audit.failures import FailureRule
+
+#: The causes come before "is not signed", which apt adds to each of them.
+SIGNATURES = (
+    FailureRule(
+        "keyring-unreadable",
+        r"ignored as the file (?:is not readable by user|has an unsupported filetype)",
+        "apt ignores a keyring, because its user _apt may not read the file or because it is of another type than its"
+        " name says, so that it lacks the keys in it",
+        "Make it readable (chmod 644 the file in the message, 755 its directories); if its type is wrong, name an"
+        " armored key .asc and a binary one .gpg; then run apt-get update",
+        "apt apt-key and methods/gpgv.cc",
+    ),
+    FailureRule(
+        "repository-key-expired",
+        r"\b(?:EXPKEYSIG|KEYEXPIRED|EXPSIG)\b|is not live because: Expired on|[Kk]ey .{0,80}: Expired on [0-9]{4}-",
+        "the key with which an apt repository is signed has expired",
+        "Fetch the repository's renewed key into the keyring that its source names with signed-by, or remove the"
+        " repository; look at the date on the host too",
+        "apt methods/gpgv.cc and methods/sqv.cc; GnuPG doc/DETAILS",
+    ),
+    FailureRule(
+        "repository-signature-invalid",
+        r"\bBADSIG\b|\bREVKEYSIG\b|[Aa]t least one invalid signature was encountered|Clearsigned file isn't valid"
+        r"|does not start with a cleartext signature|Policy rejected non-revocation signature"
+        r"|uses weak (?:digest )?algorithm .{0,40}and is not trusted",
+        "the signature of an apt repository does not fit what arrived: a proxy, a login page or a mirror in the middle"
+        " of an update handed out something else, its key was revoked or is too weak, or apt could not check it",
+        "Clear apt's lists (rm -r /var/lib/apt/lists, then apt-get update) and fetch around the proxy or from another"
+        " mirror; in a container, also look at free space and the age of Docker",
+        "apt methods/gpgv.cc; GnuPG doc/DETAILS",
+    ),
+    FailureRule(
+        "repository-without-release",
+        r"(?:does not have|no longer has) a Release file|Unable to find expected entry '[^'\n]{1,300}' in Release file",
+        "a source list names an address at which there is no apt repository, or none for this distribution",
+        "Correct address and distribution in /etc/apt/sources.list.d, or remove the list; for an old release, take the"
+        " archive's address",
+        "apt acquire-item.cc",
+    ),
+    FailureRule(
+        "no-public-key",
+        r"NO_PUBKEY|Missing key [0-9A-F]{8,40}, which is needed to verify|repository .{1,400} is not signed",
+        "an apt repository is signed with a key that the host does not have",
+        "Remove the repository from /etc/apt/sources.list.d, or install its key and name it with signed-by",
+        "apt-secure(8)",
+    ),
+    FailureRule(
+        "repository-date",
+        r"Release file for .{1,400} (?:is not valid yet|is expired)",
+        "the host's clock is wrong, or the mirror is no longer updated",
+        "Set the clock (timedatectl) or name another mirror",
+        "apt-secure(8)",
+    ),
+)

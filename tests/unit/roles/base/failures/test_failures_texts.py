@@ -1,0 +1,217 @@
+"""Texts that people met are recognised in every wording, and others that only look like them are not."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from hostwright.standard.roles.base.failures import FAILURES
+from tests.unit.support.known import BY_NAME, KNOWN
+
+CORPUS = Path(__file__).parents[4] / "fixtures" / "failures"
+CLASSES = json.loads((CORPUS / "classes.json").read_text())
+
+TEXTS = {
+    "no-space": (
+        "failed to register layer: ApplyLayer exit status 1 stdout:  stderr: mkdir /x: no space left on device",
+        "E: You don't have enough free space in /var/cache/apt/archives/.",
+        "OSError: [Errno 122] Disk quota exceeded",
+    ),
+    "out-of-memory": (
+        "Dec 11 10:48:09 host kernel: thrash invoked oom-killer: gfp_mask=0xd0, order=0, oom_score_adj=0",
+        "Memory cgroup out of memory: Kill process 24572 (java) score 0 or sacrifice child",
+        "Memory cgroup out of memory: Killed process 63214 (uwsgi) total-vm:3149468kB",
+        "Out of memory (oom_kill_allocating_task): Kill process 9 (x) score 1 or sacrifice child",
+        "Killed process 28438 (java) total-vm:20255636kB, anon-rss:466160kB, file-rss:13684kB",
+        "Tasks state (memory values in pages):",
+        "docker.service: Failed with result 'oom-kill'.",
+        "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=12.0.",
+        '            "OOMKilled": true,',
+        "numpy.core._exceptions._ArrayMemoryError: Unable to allocate 3.00 GiB for an array",
+        "Traceback (most recent call last):\nMemoryError",
+        "terminate called after throwing an instance of 'std::bad_alloc'",
+        "[ 7097.005006]  oom_kill_process.cold+0xb/0x10",
+        "[  pid  ]   uid  tgid total_vm      rss rss_anon pgtables_bytes swapents oom_score_adj name",
+        "-bash: fork: retry: Cannot allocate memory",
+        "OSError: [Errno 12] Cannot allocate memory",
+    ),
+    "build-out-of-memory": (
+        "g++: internal compiler error: Killed (program cc1plus)",
+        "cc1plus: out of memory allocating 65536 bytes after a total of 1 bytes\nERROR: Failed building wheel for x",
+    ),
+    "killed-by-signal-9": ("Killed", "./run.sh: line 5:  1234 Killed                  python train.py"),
+    "processor-stuck": (
+        "BUG: soft lockup - CPU#6 stuck for 67s! [z_wr_iss/6:5856]",
+        "NMI watchdog: Watchdog detected hard LOCKUP on cpu 3",
+        "rcu: INFO: rcu_sched self-detected stall on CPU",
+        "INFO: rcu_preempt detected stalls on CPUs/tasks:",
+        "rcu: rcu_sched kthread starved for 5250 jiffies!",
+    ),
+    "hung-task": (
+        "[ 6141.921740] INFO: task kworker/u8:0:5 blocked for more than 120 seconds.",
+        '"echo 0 > /proc/sys/kernel/hung_task_timeout_secs" disables this message.',
+        "INFO: task python:5 blocked in I/O wait for more than 122 seconds.",
+    ),
+    "memory-errors": (
+        "EDAC MC1: 262 CE memory read error on CPU_SrcID#0_Ha#0_Chan#1_DIMM#0 (channel:1 slot:0",
+        "EDAC sbridge MC1: HANDLING MCE MEMORY ERROR",
+        "112 2023-05-31 10:06:19 -0400 error: MEMORY CONTROLLER RD_CHANNEL0_ERR",
+        "{1}[Hardware Error]:   section_type: memory error",
+        "Memory failure: 0x3fe1d5: Killing python:123 due to hardware memory corruption",
+    ),
+    "machine-check": ("Kernel panic - not syncing: Fatal machine check",),
+    "disk-error": (
+        "ata3.00: failed command: READ FPDMA QUEUED",
+        "ata3.00: error: { UNC }",
+        "sd 7:0:0:0: rejecting I/O to offline device",
+        "EXT4-fs warning (device dm-1): ext4_end_bio:316: I/O error -19 writing to inode 10223621 (offset 1)",
+        "nvme nvme3: I/O 193 (I/O Cmd) QID 14 timeout, aborting",
+        "nvme nvme0: I/O tag 5 (5005) opcode 0x2 (I/O Cmd) QID 8 timeout, reset controller",
+        "ata1.00: exception Emask 0x0 SAct 0x8060000 SErr 0x0 action 0x0",
+        "nvme nvme0: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0xffff",
+        "md/raid1:md0: Disk failure on sda1, disabling device.",
+        "smartd[1]: Device: /dev/sda [SAT], 8 Currently unreadable (pending) sectors",
+    ),
+    "filesystem-error": (
+        "EXT4-fs error (device sda3): ext4_lookup:1701: inode #2: comm find: casefold flag without casefold feature",
+        "EXT4-fs (sda3): Remounting filesystem read-only",
+        "XFS: Internal error XFS_WANT_CORRUPTED_RETURN at line 342 of file fs/xfs/xfs_alloc.c.",
+        "XFS (vda4): Metadata corruption detected at xfs_buf_ioend+0x162/0x570 [xfs], xfs_inode block 0x2f88e0",
+        "BTRFS: error (device dm-0) in btrfs_commit_transaction:2234: errno=-5 IO failure",
+        "BTRFS info (device dm-0): forced readonly",
+        "ls: cannot access 'x': Structure needs cleaning",
+    ),
+    "mounted-read-only": ("OSError: [Errno 30] Read-only file system: '/opt/x'",),
+    "pcie-error": ("pcieport 0000:00:02.0: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer",),
+    "tls-certificate": (
+        "urllib.error.URLError: <urlopen error [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed",
+        "Download failed, retrying: x509: certificate signed by unknown authority",
+        "Certificate verification failed: The certificate is NOT trusted. The certificate issuer is unknown.",
+        "fatal: unable to access 'https://x/': server certificate verification failed. CAfile: none CRLfile: none",
+        "ERROR: cannot verify x.example's certificate, issued by 'CN=Proxy':",
+    ),
+    "proxy-refuses": (
+        "Caused by ProxyError('Cannot connect to proxy.', OSError('Tunnel connection failed: 403 Forbidden'))",
+        "curl: (56) CONNECT tunnel failed, response 407",
+        "curl: (5) Could not resolve proxy: proxy.example",
+        "proxyconnect tcp: dial tcp 192.0.2.1:3128: connect: connection refused",
+        "E: Failed to fetch http://apt.example/InRelease  407  Proxy Authentication Required [IP: 192.0.2.1 3128]",
+    ),
+    "name-resolution": (
+        "Failed to establish a new connection: [Errno -3] Temporärer Fehler bei der Namensauflösung",
+        "W: Failed to fetch http://apt.example/InRelease  Could not resolve 'apt.example'",
+        "curl: (6) Could not resolve host: mirror.example",
+        "wget: unable to resolve host address 'mirror.example'",
+        "dial tcp: lookup hub.example on 127.0.0.53:53: no such host",
+        "dial tcp: lookup hub.example: Temporary failure in name resolution",
+        "dial tcp: lookup hub.example on [::1]:53: read udp [::1]:4->[::1]:53: read: connection refused",
+    ),
+    "download-interrupted": (
+        "socket.timeout: The read operation timed out",
+        "E: Failed to fetch http://apt.example/x.deb  503  Service Unavailable [IP: 192.0.2.1 80]",
+        "Cannot initiate the connection to apt.example:80 (2001:db8::1). - connect (101: Network is unreachable)",
+        "Get https://hub.example/v2/: dial tcp 192.0.2.1:443: i/o timeout",
+        "ERROR: Could not install: HTTPSConnectionPool(host='x', port=443): Read timed out.",
+    ),
+    "download-damaged": (
+        "E: Failed to fetch http://apt.example/x.deb  File has unexpected size (5 != 6). Mirror sync in progress?",
+        "dpkg-deb: error: '/tmp/x.deb' is not a Debian format archive",
+        "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.",
+    ),
+    "download-missing": (
+        "Err:10 http://apt2.example/ubuntu jammy-updates/universe amd64 vim amd64 2:8.2\n  404  Not Found",
+        "2024-01-01 00:00:00 ERROR 404: Not Found.",
+    ),
+    "keyring-unreadable": (
+        "W: The key(s) in the keyring /etc/apt/trusted.gpg.d/x.gpg are ignored as the file is not readable by user "
+        "'_apt' executing apt-key.\nW: GPG error: http://apt.example jammy InRelease: NO_PUBKEY 871920D1991BC93C",
+        "W: The key(s) in the keyring /etc/apt/keyrings/x.gpg are ignored as the file has an unsupported filetype.",
+    ),
+    "repository-key-expired": (
+        "The following signatures were invalid: EXPKEYSIG 248BF9082524EEFD\nE: Repository 'x InRelease' is not signed.",
+    ),
+    "repository-signature-invalid": (
+        "At least one invalid signature was encountered.\nE: The repository 'x InRelease' is not signed.",
+        "E: Failed to fetch x  Clearsigned file isn't valid, got 'NOSPLIT' (does the network require authentication?)",
+    ),
+    "repository-without-release": (
+        "E: The repository 'http://apt.example jammy Release' no longer has a Release file.\n  404  Not Found",
+        "W: Unable to find expected entry 'main/binary-i386/Packages' in Release file (Wrong sources.list entry)",
+    ),
+    "no-public-key": ("Missing key 871920D1991BC93C0000, which is needed to verify signature.",),
+    "package-file-conflict": (
+        "dpkg: error processing archive /var/cache/x.deb (--unpack):\n trying to overwrite shared '/usr/share/doc/x', "
+        "which is different from other instances of package x",
+    ),
+    "held-packages": (
+        "E: Unmet dependencies. Try 'apt --fix-broken install' with no packages (or specify a solution).",
+        "E: Error, pkgProblemResolver::Resolve generated breaks, this may be caused by held packages.",
+        " nvidia-docker2 : Depends: nvidia-container-runtime (>= 3.1.0) but it is not going to be installed",
+        "Unsatisfied dependencies:",
+        "dpkg: dependency problems:\n x depends on y; however:\n  Package y is not installed.",
+    ),
+    "package-unknown": ("E: Couldn't find any package by regex 'python3.99'",),
+    "apt-lock": (
+        "dpkg: error: dpkg frontend lock was locked by another process with pid 5",
+        "E: Unable to lock directory /var/lib/apt/lists/, is another process using it?",
+    ),
+    "clock-off": ("tar: x: time stamp 2026-01-01 00:00:00 is 12345.6 s in the future",),
+}
+
+#: Harmless, or of another cause.
+OTHERS = (
+    "ACPI BIOS Error (bug): Could not resolve symbol [\\_SB.PCI0.GPP0], AE_NOT_FOUND",
+    "sudo: unable to resolve host gpu01: Name or service not known",
+    "pcieport 0000:00:1c.5: AER: Corrected error received: id=00e5",
+    "pcieport 0000:00:1c.5: PCIe Bus Error: severity=Corrected, type=Physical Layer, id=00e5(Receiver ID)",
+    "integrity: Problem loading X.509 certificate -65",
+    "mce: Using 22 MCE banks",
+    "0 pages hwpoisoned",
+    "blk_update_request: I/O error, dev fd0, sector 0 op 0x0:(READ) flags 0x0",
+    "Failed to add /run/systemd/ask-password to directory watch: No space left on device",
+    '            "OOMKilled": false,',
+    "RuntimeError: CUDA error: out of memory",
+    "MemoryError: std::bad_alloc: out_of_memory: CUDA error at: /opt/include/rmm/mr.hpp:70",
+    "    except MemoryError:",
+    "Generating a self-signed certificate for module signing",
+    "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), are you root?",
+    "Failed to connect to bus: No such file or directory",
+    "docker.errors.ImageNotFound: 404 Client Error: Not Found for url: http+docker://localhost/v1.41/images/create",
+    "pci 0000:17:00.0: BAR 1: no space for [mem size 0x1000000000 64bit pref]",
+    "Package 'cuda-drivers' is not installed, so not removed",
+    "W: http://apt.example/InRelease: Key is stored in legacy trusted.gpg keyring (/etc/apt/trusted.gpg)",
+)
+
+
+@pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in TEXTS.items() for text in texts])
+def test_a_text_names_its_cause(name: str, text: str) -> None:
+    failure = KNOWN.classify(f"before\n{text}\nafter\n")
+    assert failure is not None
+    assert failure.rule.name == name
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_what_only_looks_like_it_is_not_blamed_on_it(text: str) -> None:
+    matching = [rule.name for rule in FAILURES if rule.pattern and re.search(rule.pattern, text, re.MULTILINE)]
+    assert matching == []
+
+
+SEEDS = ("lookup ", "task a:1", "XFS", "Failed to fetch ", "dial tcp ", "fork ", "Could not connect to ", "Depends: a ")
+
+
+@pytest.mark.parametrize("rule", [rule for rule in FAILURES if rule.pattern], ids=lambda rule: rule.name)
+def test_a_long_text_is_searched_in_linear_time(rule: object) -> None:
+    pattern = re.compile(rule.pattern, re.MULTILINE)  # type: ignore[attr-defined]
+    started = time.process_time()
+    for seed in SEEDS:
+        assert pattern.search(seed * (64 * 1024 // len(seed))) is None
+    assert time.process_time() - started < 5, "it takes a tenth of a second here"
+
+
+def test_the_classes_of_the_corpus_name_rules() -> None:
+    assert list(CLASSES) == sorted(CLASSES)
+    assert {name for names in CLASSES.values() for name in names} - set(BY_NAME) == set()
