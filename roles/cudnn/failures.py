@@ -115,8 +115,10 @@ FAILURES = (
     ),
     FailureRule(
         "cudnn-mixed",
-        r"Could not load library libcudnn\w*\.so|version libcudnn\w*\.so\.8 not defined",
-        "two copies of cuDNN 8 are mixed, such as apt's libcudnn8 and the tarball",
+        r"libcudnn[^\n]{0,200}undefined symbol|undefined symbol: [^\n]{1,300} version libcudnn"
+        r"|version libcudnn\w{0,40}\.so\.[0-9]{1,2} not defined|CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH"
+        r"|CUDNN_STATUS_VERSION_MISMATCH",
+        "two copies of cuDNN are mixed in one program, such as apt's libcudnn8 and the tarball",
         "Provision again: the cudnn role takes the other one out of apt and of the loader's directories; where the"
         " message stays, the program's own variables or packages bring it",
         "davisking/dlib#2719",
@@ -124,20 +126,24 @@ FAILURES = (
         treatment=Tangled("two copies of cuDNN are mixed"),
     ),
     FailureRule(
-        "cudnn-not-initialized",
-        r"CUDNN_STATUS_NOT_INITIALIZED|cuDNN failed to initialize",
-        "cuDNN found no memory on the GPU, or is not the version that TensorFlow was built for",
-        "Look at nvidia-smi for another process; set TF_FORCE_GPU_ALLOW_GROWTH=true; check for cuDNN 8.1.0",
-        "TensorFlow's issues",
-    ),
-    FailureRule(
         "cudnn-other-version",
-        "",
+        r"Loaded runtime CuDNN library: [^\n]{1,80}but source was compiled with"
+        r"|cuDNN version (?:incompatibility|mismatch): PyTorch was compiled|cuDNN lib mismatch: linked-against",
         "cuDNN is not the version that this TensorFlow was built and tested with, which may fail at the first"
         " convolution only",
         "Provision again: the cudnn role replaces it",
         "tensorflow/tensorflow, tested build configurations",
         sign=Sign("cudnn", other_version, (DPKG,), provision=True),
+    ),
+    FailureRule(
+        "cudnn-not-initialized",
+        r"(?:CUDNN|CUBLAS|CUSOLVER|CUSPARSE)_STATUS_NOT_INITIALIZED|cuDNN failed to initialize"
+        r"|[Ff]ailed to create cublas handle|Could not create cudnn handle",
+        "cuDNN or cuBLAS could not start on the GPU: mostly another process (or this one) has taken its memory,"
+        " else the library is not the version that the program was built for",
+        "Look at nvidia-smi for another process; set TF_FORCE_GPU_ALLOW_GROWTH=true; check for cuDNN 8.1.0",
+        "tensorflow/tensorflow#27715",
+        weight="consequence",
     ),
     FailureRule(
         "cudnn-headers",

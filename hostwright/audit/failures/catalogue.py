@@ -3,8 +3,9 @@
 First come root causes, in whichever layer they occur: a full disk makes every tool fail with a message of its own. Then
 the rules of a layer come before those of the layers below it (the key of one repository before any missing key), and
 within a layer, messages that name the cause come before those of the tool around it (a compiler's message in DKMS's
-make.log before "Failed to install the kernel module through DKMS"). Last come general messages, such as that of pip
-when it finds no package, which it also prints when there is no network.
+make.log before "Failed to install the kernel module through DKMS"). Then come consequences, whose messages several
+causes lead to (a unit that is not started any more), and last general messages, such as that of pip when it finds no
+package, which it also prints when there is no network.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def known() -> Catalogue:
 
 
 def in_order(rules: Iterable[FailureRule]) -> tuple[FailureRule, ...]:
-    """Root causes first, general messages last; otherwise the order stays."""
+    """Root causes first, then causes, consequences and general messages; otherwise the order stays."""
     return tuple(sorted(rules, key=lambda rule: _WEIGHTS.index(rule.weight)))
 
 

@@ -13,9 +13,9 @@ from hostwright.plan.model import Probe
 DOCUMENT = "docs/failures.md"  #: where every rule has a section of its name; generated from the rules
 
 #: root cause: tried first, for whatever else an output says follows from it · cause: tried in the order of layers, and
-#: of the rules within a layer · general: tried last, for many causes lead to this message, or successful installations
-#: print it too
-Weight = Literal["root cause", "cause", "general"]
+#: of the rules within a layer · consequence: tried after all causes, for several of them lead to this message
+#: · general: tried last, for many causes lead to it, or successful installations print it too
+Weight = Literal["root cause", "cause", "consequence", "general"]
 
 
 @dataclass(frozen=True, slots=True)

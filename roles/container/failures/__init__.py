@@ -12,6 +12,7 @@ from hostwright.standard.roles.container.failures.docker import (
     runtime_unknown,
 )
 from hostwright.standard.roles.container.failures.state import INFO, SETTINGS
+from hostwright.standard.roles.container.failures.texts import DAEMON_RULES, HOOK_RULES
 from hostwright.standard.roles.container.failures.toolkit import REACHES_DRIVER, TOOLKIT_RULES, without_driver
 from hostwright.standard.roles.container.failures.units import UNIT_RULES, UNITS, too_often
 
@@ -20,7 +21,8 @@ COMMANDS = ("docker", "dockerd")  #: the first words of sentences
 FAILURES = (
     FailureRule(
         "no-gpu-in-docker",
-        r"could not select device driver .* with capabilities: \[\[gpu\]\]",
+        r"could not select device driver .{0,80} with capabilities: \[\[[^\]\n]{0,80}gpu"
+        r"|failed to discover GPU vendor from CDI",
         "Docker does not know the NVIDIA container toolkit, or is the snap package, which cannot use it",
         "Provision again; when Docker is the snap, remove it first (snap remove docker)",
         "NVIDIA/nvidia-docker#1034, #1243",
@@ -28,7 +30,8 @@ FAILURES = (
     ),
     FailureRule(
         "runtime-unknown",
-        r"unknown or invalid runtime name: nvidia",
+        r"(?:unknown or invalid runtime name:|Unknown runtime specified|no runtime for) [\"\\]{0,3}nvidia"
+        r"|nvidia-container-runtime\W{1,4} executable file not found",
         "Docker's daemon.json does not name the nvidia runtime, or Docker was not restarted since",
         "Provision again: the container role merges the runtime into daemon.json and restarts Docker",
         "GoogleCloudPlatform/gcsfuse#1364",
@@ -53,20 +56,25 @@ FAILURES = (
     ),
     FailureRule(
         "daemon-json",
-        r"unable to configure the Docker daemon with file",
+        r"unable to configure the Docker daemon with file"
+        r"|the following directives (?:don't match any configuration option|are specified both as a flag and"
+        r" in the configuration)",
         "/etc/docker/daemon.json is not valid, or says what a command line option says as well",
         "Provision again: the container role validates it first and keeps the old one as .hostwright-backup",
         "moby/moby#44905",
         sign=Sign("container", not_json, SETTINGS, provision=True),
     ),
+    *DAEMON_RULES,
+    *HOOK_RULES,
     FailureRule(
         "start-limit",
-        r"[Ss]tart request repeated too quickly",
+        r"[Ss]tart request repeated too quickly|Failed with result '(?:service-)?start-limit(?:-hit)?'",
         "a unit failed so often that systemd no longer starts it",
         "Read its journal (journalctl -u UNIT), fix the cause, then systemctl reset-failed UNIT and start it",
         "systemd.unit(5)",
         sign=Sign("container", too_often, (UNITS.states, UNITS.journals)),
         treatment=Stuck("a unit failed too often to be started again"),
+        weight="consequence",
     ),
     *DOCKER_RULES,
     *TOOLKIT_RULES,

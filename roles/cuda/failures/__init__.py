@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hostwright.audit.failures import FailureRule
 from hostwright.standard.roles.cuda.failures.installed import CUDA
+from hostwright.standard.roles.cuda.failures.programs import PROGRAM_RULES
 from hostwright.standard.roles.cuda.failures.sources import SOURCE_RULES
 
 FAILURES = (
@@ -23,4 +24,5 @@ FAILURES = (
     ),
     *CUDA,
     *SOURCE_RULES,
+    *PROGRAM_RULES,
 )

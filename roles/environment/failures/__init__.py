@@ -7,21 +7,26 @@ from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER
 from hostwright.standard.roles.environment.failures.loader import LOADER_RULES, no_ptxas, not_cached
 from hostwright.standard.roles.environment.failures.sonames import SONAME_RULES
+from hostwright.standard.roles.environment.failures.texts import NOT_FOUND, TEXT_RULES
 from hostwright.standard.roles.environment.failures.variables import VARIABLES_RULES
 
 FAILURES = (
+    *TEXT_RULES,
     FailureRule(
         "library-not-found",
-        r"Could not load dynamic library '|Cannot dlopen some GPU libraries",
-        "the loader does not find one of the libraries that TensorFlow opens, so it runs without the GPU",
-        "Provision again: the environment role lists them in /etc/ld.so.conf.d, which needs no variable",
+        NOT_FOUND,
+        "the loader does not find one of CUDA's or cuDNN's libraries in the release that the program opens; TensorFlow"
+        " then runs without the GPU, others stop",
+        "Provision again: the environment role lists them in /etc/ld.so.conf.d, which needs no variable; where the"
+        " message names another release, install a build for the stack's CUDA",
         "tensorflow/tensorflow#56413, #45930",
         sign=Sign("environment", not_cached, (LOADER,), provision=True),
         weight="general",
     ),
     FailureRule(
         "ptxas-not-found",
-        r"Couldn't get ptxas version|ptxas not found|Can't find libdevice",
+        r"Couldn't (?:get|invoke) ptxas|ptxas: (?:command )?not found|ptxas not found|Can't find libdevice"
+        r"|libdevice not found at|Could not find ptxas|Failed to launch ptxas",
         "the CUDA toolkit's bin directory is not on PATH",
         "Provision again: the environment role puts it there",
         "tensorflow/tensorflow#33375, #58681",

@@ -12,11 +12,13 @@ from hostwright.standard.roles.tensorflow.failures.python import (
     protobuf_too_new,
 )
 from hostwright.standard.roles.tensorflow.failures.state import VENVS
+from hostwright.standard.roles.tensorflow.failures.texts import TEXT_RULES
 
 FAILURES = (
     FailureRule(
         "protobuf-too-new",
-        r"Descriptors cannot(?: not)? be created directly",
+        r"Descriptors (?:cannot(?: not)?|should not) be created directly"
+        r"|'(?:MessageFactory|SymbolDatabase)' object has no attribute 'GetPrototype'",
         "protobuf 4 is installed, and TensorFlow 2.9 needs 3.19 or 3.20",
         "Provision again: the tensorflow role installs with its constraints (protobuf 3.19.6)",
         "tensorflow/tensorflow#56266",
@@ -24,7 +26,9 @@ FAILURES = (
     ),
     FailureRule(
         "numpy-too-new",
-        r"compiled using NumPy 1\.x cannot be run in|Unable to convert function return value to a Python type",
+        r"compiled using NumPy 1\.x cannot be run in|Unable to convert function return value to a Python type"
+        r"|_ARRAY_API not found|was removed in the NumPy 2\.0 release|version of numpy is 0x2[0-9a-f]{6}\b"
+        r"|ValueError: numpy\.dtype size changed",
         "NumPy 2 is installed, and TensorFlow 2.9.0 was built for NumPy 1",
         "Provision again: the tensorflow role installs with its constraints (numpy below 2)",
         "measured with today's pip",
@@ -32,7 +36,8 @@ FAILURES = (
     ),
     FailureRule(
         "no-wheel",
-        r"No matching distribution found for|Could not find a version that satisfies the requirement",
+        r"No matching distribution found for|Could not find a version that satisfies the requirement"
+        r"|is not a supported wheel on this platform|requires a different Python: ",
         "pip finds no wheel for this Python and processor (TensorFlow 2.9.0 has them for Python 3.7 to 3.10 on x86_64)",
         "Give the host a Python 3.7 to 3.10, or look whether the index or wheelhouse can be reached",
         "PyPI, tensorflow 2.9.0",
@@ -42,14 +47,16 @@ FAILURES = (
     ),
     FailureRule(
         "venv-missing",
-        r"ensurepip is not available|No module named '?(venv|ensurepip)",
+        r"ensurepip is not\s{1,40}available|No module named '?(?:venv|ensurepip)"
+        r"|'-(?:Im|m)', 'ensurepip'[^\n]{0,200}returned non-zero",
         "the Python has no venv module; Debian and Ubuntu keep it in a package of its own",
         "Install python3-venv (the tensorflow role does)",
         "Debian python3-venv",
     ),
     FailureRule(
         "no-avx",
-        r"Illegal instruction|compiled to use AVX instructions",
+        r"[Ii]llegal (?:hardware )?instruction|compiled to use AVX instructions"
+        r"|traps: python[0-9.]{0,8}\[[0-9]{1,10}\] trap invalid opcode",
         "the processor, or the virtual machine's model of it, has no AVX",
         "Use a host with AVX, or let the hypervisor pass the host's processor through",
         "TensorFlow's install page",
@@ -57,4 +64,5 @@ FAILURES = (
         treatment=ForPeople(),
     ),
     *PYTHON,
+    *TEXT_RULES,
 )

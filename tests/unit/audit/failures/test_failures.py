@@ -124,6 +124,20 @@ SAMPLES = {
         "Could not load dynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0: cannot open shared object file"
     ),
     "ptxas-not-found": "Couldn't get ptxas version string: INTERNAL: Couldn't invoke ptxas --version",
+    "cudnn-other-version": "Loaded runtime CuDNN library: 8.0.4 but source was compiled with: 8.1.0.",
+    "nvrtc-not-found": "Error: libnvrtc.so: cannot open shared object file: No such file or directory",
+    "glibc-too-old": "ImportError: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.32' not found",
+    "libstdcxx-too-old": "ImportError: libstdc++.so.6: version `GLIBCXX_3.4.30' not found (required by a.so)",
+    "cuda-visible-devices": "Error 101: invalid device ordinal",
+    "gpu-code-missing": "no kernel image is available for execution on the device",
+    "forward-compatibility": "Error 804: forward compatibility was attempted on non supported HW",
+    "cuda-newer-than-driver": "CUDA driver version is insufficient for CUDA runtime version",
+    "cuinit-unknown": "failed call to cuInit: CUDA_ERROR_UNKNOWN: unknown error",
+    "nccl-ranks-twice": "NCCL WARN Bootstrap Root : rank 1 of 8 ranks has already checked in",
+    "nccl-network": "NCCL WARN NET/IB : Got completion with error 12, opcode 0, len 0, vendor err 129",
+    "gpu-out-of-memory": "RuntimeError: CUDA out of memory. Tried to allocate 2.00 MiB (GPU 0; 7.94 GiB total",
+    "externally-managed": "error: externally-managed-environment",
+    "pip-permission": "ERROR: Could not install packages due to an OSError: [Errno 13] Permission denied: '/usr'",
     "protobuf-too-new": "TypeError: Descriptors cannot not be created directly.",
     "numpy-too-new": (
         "A module that was compiled using NumPy 1.x cannot be run in\nNumPy 2.0.2 as it may crash. To support both"
@@ -141,6 +155,17 @@ SAMPLES = {
         "unable to configure the Docker daemon with file /etc/docker/daemon.json: invalid character '}' looking for"
     ),
     "start-limit": "docker.service: Start request repeated too quickly.",
+    "docker-iptables": "iptables: No chain/target/match by that name.",
+    "docker-storage-driver": "Error starting daemon: error initializing graphdriver: driver not supported",
+    "docker-address-pool": "could not find an available, non-overlapping IPv4 address pool among the defaults",
+    "docker-socket-permission": "dial unix /var/run/docker.sock: connect: permission denied",
+    "docker-state-damaged": "Error starting daemon: layer does not exist",
+    "image-needs-newer-driver": "requirement error: unsatisfied condition: cuda>=11.8, please update your driver",
+    "toolkit-cgroup-v2": "nvidia-container-cli: container error: cgroup subsystem devices not found: unknown.",
+    "cgroup-device-filter": "nvidia-container-cli: mount error: failed to add device rules: unable to find any",
+    "container-mount": "nvidia-container-cli: mount error: file creation failed: /merged/run/socket",
+    "container-driver-error": "nvidia-container-cli: initialization error: driver error: failed to process request",
+    "container-without-gpu": "The NVIDIA Driver was not detected.  GPU functionality will not be available.",
 }
 
 

@@ -1,0 +1,120 @@
+"""Messages of dockerd, of Docker's client and of the container toolkit, each with its cause."""
+
+from __future__ import annotations
+
+from hostwright.audit.failures import FailureRule
+
+DAEMON_RULES = (
+    FailureRule(
+        "docker-iptables",
+        r"iptables failed: |iptables: No chain/target/match by that name|[Ff]ailed to create NAT chain"
+        r"|[Ff]ailed to program (?:NAT|FILTER) chain|Failed to inject docker in|can't initialize iptables table"
+        r"|[Ff]ailed to find iptables|Extension addrtype revision [0-9]{1,3} not supported"
+        r"|[Ff]ailed to (?:create|setup|set up) [^\n]{0,60}DOCKER-ISOLATION|[Ff]ailed to initialize nft",
+        "Docker cannot program the firewall: the kernel's modules for NAT are missing, iptables is of the other kind"
+        " (legacy or nft), or somebody flushed Docker's chains",
+        "Where modprobe finds no module, reboot into the installed kernel; else compare update-alternatives --display"
+        " iptables with the other rules of the host (iptables-nft, iptables-legacy), and restart Docker, which makes"
+        " its chains anew",
+        "docker/for-linux#1128, moby/moby#32349",
+    ),
+    FailureRule(
+        "docker-storage-driver",
+        r"error initializing graphdriver|not found as a supported filesystem on this host"
+        r"|prior storage driver \S{1,40} failed|contains several valid graphdrivers"
+        r"|rename /var/lib/docker/\S{1,80} [^\n]{1,120}invalid cross-device link"
+        r"|graphdriver[^\n]{1,160}(?:driver not supported|no such driver|backing file system is unsupported)"
+        r"|overlay2?: the backing \S{1,20} filesystem is formatted without d_type",
+        "Docker's storage driver does not work with this kernel or with the filesystem of its data directory",
+        "Read the line before it: load the module (modprobe overlay), put data-root on ext4 or on xfs with ftype=1, and"
+        " not on an overlay; a storage-driver in daemon.json that is no longer there must be taken out",
+        "moby/moby#34091, RPi-Distro/raspi-config#129",
+    ),
+    FailureRule(
+        "docker-address-pool",
+        r"could not find an available, non-overlapping IPv[46] address pool"
+        r"|all predefined address pools have been fully subnetted|Pool overlaps with other one on this address space",
+        "Docker finds no free address range for a network: a VPN's or another route, or its many networks, cover all",
+        "Look at ip route and docker network ls; remove networks that nobody uses (docker network prune), or name free"
+        " ranges in daemon.json (default-address-pools, bip) and provision again",
+        "docker/cli#2039",
+    ),
+    FailureRule(
+        "docker-socket-permission",
+        r"permission denied while trying to connect to the [Dd]ocker|docker\.sock: connect: permission denied",
+        "the user may not use Docker's socket: they are not in the group docker, or have not logged in again since",
+        "Add the user to the group docker (who is in it is root) and log in again",
+        "NVIDIA/nvidia-docker#1138",
+    ),
+    FailureRule(
+        "docker-state-damaged",
+        r"(?:Error starting|[Ff]ailed to start) daemon: [^\n]{0,200}(?:layer does not exist|invalid checksum digest"
+        r"|local-kv\.db|invalid database|unexpected end of JSON|file integrity checksum failed"
+        r"|structure needs cleaning)"
+        r"|/var/lib/(?:docker|containerd)/[^\n]{0,200}(?:unexpected end of JSON|invalid database"
+        r"|file integrity checksum failed)",
+        "Docker's own records in /var/lib/docker are damaged or do not fit each other, as after a power failure, a full"
+        " disk or a change of its version",
+        "Keep volumes elsewhere first; remove the one file that the message names (local-kv.db and container records"
+        " are made anew), else move /var/lib/docker aside, start Docker, and pull the images again",
+        "moby/moby#18984",
+    ),
+)
+
+HOOK_RULES = (
+    FailureRule(
+        "image-needs-newer-driver",
+        r"unsatisfied condition: (?:cuda|driver|brand|arch)",
+        "the image needs a newer CUDA than the host's driver supports",
+        "Use an image for the CUDA that nvidia-smi names, or a stack with a newer driver;"
+        " NVIDIA_DISABLE_REQUIRE=1 only hides it",
+        "NVIDIA/nvidia-docker#1442",
+    ),
+    FailureRule(
+        "toolkit-cgroup-v2",
+        r"cgroup subsystem devices not found",
+        "the container toolkit is older than 1.8 and looks for cgroup v1's devices, which this host does not have",
+        "Provision again: the container role installs a newer toolkit; elsewhere upgrade libnvidia-container1 and"
+        " nvidia-container-toolkit",
+        "NVIDIA/nvidia-docker#1447, NVIDIA/libnvidia-container#111",
+    ),
+    FailureRule(
+        "cgroup-device-filter",
+        r"failed to add device rules|bpf_prog_query\(BPF_CGROUP_DEVICE\)|devices\.allow: (?:permission denied"
+        r"|[Oo]peration not permitted)",
+        "the container toolkit may not change the container's device filter: Docker is rootless, or the cgroup belongs"
+        " to another (a job of Slurm)",
+        "Where containers run without root or within a job, set no-cgroups = true in"
+        " /etc/nvidia-container-runtime/config.toml and let the job's own limits choose the GPUs; else start Docker as"
+        " root",
+        "NVIDIA/nvidia-container-toolkit#678, NVIDIA/libnvidia-container#313",
+    ),
+    FailureRule(
+        "container-mount",
+        r"nvidia-container-cli[.a-z]{0,8}: mount error",
+        "the container toolkit cannot put the driver's files into the container: one of its own is in their place, or"
+        " its filesystem refuses them",
+        "Read the path in the message: take that file out of the image (images saved from a running container hold"
+        " copies of the driver's), or mount that directory in another way",
+        "NVIDIA/nvidia-docker#1690",
+        weight="consequence",
+    ),
+    FailureRule(
+        "container-driver-error",
+        r"initialization error: driver error|driver rpc error",
+        "the container toolkit gets no answer from the driver: its module is not loaded, does not work, or takes too"
+        " long to start the GPUs",
+        "Run nvidia-smi on the host and mend what it says; where it works and is slow, start nvidia-persistenced",
+        "opencontainers/runc#2102",
+        weight="consequence",
+    ),
+    FailureRule(
+        "container-without-gpu",
+        r"The NVIDIA Driver was not detected\.\s{1,20}GPU functionality will not be available",
+        "the container was started without GPUs, so that it sees no driver",
+        "Start it with --gpus all (docker compose: a device reservation with the capability gpu); where it was, run"
+        " nvidia-smi on the host",
+        "NVIDIA's container images, entrypoint",
+        weight="consequence",
+    ),
+)

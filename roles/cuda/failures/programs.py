@@ -1,0 +1,90 @@
+"""Messages of programs that use CUDA or NCCL: which device, which driver library, which network."""
+
+from __future__ import annotations
+
+from hostwright.audit.failures import FailureRule
+
+PROGRAM_RULES = (
+    FailureRule(
+        "cuda-visible-devices",
+        r"invalid device ordinal|CUDA_ERROR_INVALID_DEVICE\b|cudaErrorInvalidDevice\b"
+        r"|listed an invalid GPU id|AssertionError: Invalid device id|CUDA_ERROR_NO_DEVICE\b|cudaErrorNoDevice\b"
+        r"|no CUDA-capable device is detected|No CUDA GPUs are available",
+        "the program sees no GPU, or fewer than it asks for: CUDA_VISIBLE_DEVICES, the job or the container hide them"
+        " (it counts the rest from 0), or a GPU has gone missing",
+        "Compare nvidia-smi -L with CUDA_VISIBLE_DEVICES in the program's own environment (and with docker's --gpus);"
+        " use the numbers from 0 on; where nvidia-smi itself lists too few, mend the driver layer first",
+        "NVIDIA's CUDA C++ programming guide, CUDA_VISIBLE_DEVICES; shariqfarooq123/AdaBins#79",
+        weight="consequence",
+    ),
+    FailureRule(
+        "gpu-code-missing",
+        r"no kernel image is available for|CUDA_ERROR_NO_BINARY_FOR_GPU|cudaErrorNoKernelImageForDevice"
+        r"|no longer supports this GPU because it is too old|is not compatible with the current PyTorch installation"
+        r"|[Mm]inimum required Cuda (?:compute )?capability is|Unsupported gpu architecture",
+        "the program or its toolkit has no code for this GPU's compute capability: the GPU is newer or older than the"
+        " build",
+        "Compare nvidia-smi --query-gpu=compute_cap --format=csv with the capabilities of the build; install a build"
+        " for this GPU, or use another GPU",
+        "pytorch/pytorch#6515",
+    ),
+    FailureRule(
+        "forward-compatibility",
+        r"forward compatibility was attempted on non[- ]supported HW|CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"
+        r"|cudaErrorCompatNotSupportedOnDevice|\bError 804: forward",
+        "the program gets CUDA's compatibility library (or another libcuda than the driver's), which this GPU does not"
+        " support: only data center GPUs do",
+        "Take the compat directory out of LD_LIBRARY_PATH and /etc/ld.so.conf.d (ldconfig -p | grep libcuda tells),"
+        " or use an image for the CUDA that nvidia-smi names; after a driver's upgrade, reboot",
+        "NVIDIA's CUDA compatibility guide; chenfei-wu/TaskMatrix#379",
+        weight="consequence",
+    ),
+    FailureRule(
+        "cuda-newer-than-driver",
+        r"CUDA driver version is insufficient for CUDA runtime version|cudaErrorInsufficientDriver\b"
+        r"|The NVIDIA driver on your system is too old|CUDA_ERROR_UNSUPPORTED_PTX_VERSION"
+        r"|provided PTX was compiled with an unsupported toolchain",
+        "the program brings a newer CUDA than the driver supports, or the driver is not loaded",
+        "Compare the CUDA that nvidia-smi names with the program's; install a build for that one (the stack's), or"
+        " provision a stack with a newer driver",
+        "NVIDIA's CUDA compatibility guide",
+        weight="consequence",
+    ),
+    FailureRule(
+        "cuinit-unknown",
+        r"CUDA_ERROR_UNKNOWN\b|cudaErrorUnknown\b|CUDA error: unknown error|\bError 999: unknown error"
+        r"|code 999, ERROR_UNKNOWN|CUDA unknown error - this may be due to"
+        r"|cuInit\b[^\n]{0,80}(?:\b999\b|unknown error)",
+        "CUDA cannot be initialised: nvidia-uvm or its device files are not ready for this user, often after suspend or"
+        " an upgrade of the driver",
+        "Look for /dev/nvidia-uvm and run nvidia-modprobe -u -c=0 as root; where that changes nothing, reload"
+        " nvidia_uvm (rmmod, modprobe) while no program uses a GPU, or reboot",
+        "tensorflow/tensorflow#32623, #41937",
+        weight="consequence",
+    ),
+    FailureRule(
+        "nccl-ranks-twice",
+        r"NCCL WARN [^\n]{0,60}rank [0-9]{1,6} of [0-9]{1,6} ranks has already checked in"
+        r"|Duplicate GPU detected ?: rank",
+        "two processes of the job have the same rank, or the same GPU",
+        "Compare each process's RANK, LOCAL_RANK and CUDA_VISIBLE_DEVICES: every node needs its own node rank, every"
+        " process a GPU of its own",
+        "Lightning-AI/pytorch-lightning#14986",
+    ),
+    FailureRule(
+        "nccl-network",
+        r"Got completion [^\n]{0,120}(?:error|status)|NCCL WARN (?:Call to )?ibv_[a-z_]{1,40} failed"
+        r"|NCCL WARN [^\n]{0,80}[Cc]onnect to [^\n]{1,120}(?:failed|returned)"
+        r"|NCCL WARN [^\n]{0,160}(?:Connection refused|Connection reset by peer|Connection timed out|No route to host"
+        r"|Network is unreachable|[Cc]onnection closed by remote peer)"
+        r"|NCCL WARN Bootstrap ?: no socket interface|ncclSystemError|ncclRemoteError"
+        r"|NCCL error[^\n]{0,200}unhandled system error",
+        "the nodes of the job do not reach each other: wrong interface, firewall, InfiniBand or RoCE that is not"
+        " configured, or a process that has already ended",
+        "Run once with NCCL_DEBUG=INFO and read the first WARN of every rank; name the interface"
+        " (NCCL_SOCKET_IFNAME, NCCL_IB_HCA, NCCL_IB_GID_INDEX), open the ports between the nodes, and test the link"
+        " alone (ibstat, ib_write_bw); NCCL_IB_DISABLE=1 tells whether InfiniBand is at fault",
+        "NVIDIA/nccl#426, #1170; NCCL's troubleshooting guide",
+        weight="consequence",
+    ),
+)

@@ -1,0 +1,69 @@
+"""Messages of Docker and the container toolkit lead to their cause, in the wordings that people met."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.support.known import KNOWN
+
+CLI = "error running hook: exit status 1, stdout: , stderr: nvidia-container-cli: "
+NETWORK = "failed to start daemon: Error initializing network controller: "
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("docker-iptables", f'{NETWORK}failed to register "bridge" driver: failed to create NAT chain DOCKER:'),
+        (
+            "docker-iptables",
+            "graphdriver] using prior storage driver: overlay2\niptables: No chain/target/match by that name.",
+        ),
+        ("docker-iptables", "iptables v1.8.4 (legacy): can't initialize iptables table `nat': Table does not exist"),
+        (
+            "docker-iptables",
+            f"{NETWORK}iptables failed: x\nsystemd[1]: docker.service: Start request repeated too quickly.",
+        ),
+        ("docker-storage-driver", "Error starting daemon: error initializing graphdriver: driver not supported"),
+        (
+            "docker-storage-driver",
+            "rename /var/lib/docker/runtimes /var/lib/docker/runtimes-old: invalid cross-device link",
+        ),
+        ("docker-address-pool", "could not find an available, non-overlapping IPv6 address pool among the defaults"),
+        ("docker-address-pool", "Error response from daemon: all predefined address pools have been fully subnetted"),
+        (
+            "docker-socket-permission",
+            "Got permission denied while trying to connect to the Docker daemon socket at unix:",
+        ),
+        ("docker-socket-permission", "permission denied while trying to connect to the docker API at unix:///run/x"),
+        ("docker-state-damaged", "FATA[0000] Error starting daemon: layer does not exist"),
+        ("daemon-json", "the following directives don't match any configuration option: storage"),
+        ("image-needs-newer-driver", f"{CLI}requirement error: unsatisfied condition: cuda>=11.0, please update"),
+        ("toolkit-cgroup-v2", "nvidia-container-cli.real: container error: cgroup subsystem devices not found"),
+        (
+            "cgroup-device-filter",
+            f"{CLI}mount error: failed to add device rules: bpf_prog_query(BPF_CGROUP_DEVICE) failed",
+        ),
+        ("container-mount", f"{CLI}mount error: file creation failed: /merged/run/nvidia-persistenced/socket: no such"),
+        ("container-driver-error", f"{CLI}initialization error: driver error: failed to process request"),
+        ("container-driver-error", f"{CLI}initialization error: driver rpc error: timed out"),
+        (
+            "container-without-gpu",
+            "WARNING: The NVIDIA Driver was not detected.  GPU functionality will not be available.",
+        ),
+        ("runtime-unknown", "docker: Error response from daemon: Unknown runtime specified nvidia."),
+        ("runtime-unknown", 'no runtime for "nvidia" is configured'),
+        ("no-gpu-in-docker", "failed to discover GPU vendor from CDI: no known GPU vendor found"),
+        ("start-limit", "systemd[1]: docker.socket: Failed with result 'service-start-limit-hit'."),
+    ],
+)
+def test_each_wording_leads_to_its_cause(name: str, text: str) -> None:
+    failure = KNOWN.classify(f"begin\n{text}\nend\n")
+    assert failure is not None
+    assert failure.rule.name == name
+
+
+@pytest.mark.parametrize(
+    "text", ["WARNING: bridge-nf-call-iptables is disabled", " Cgroup Driver: cgroupfs\nWARNING: No swap limit support"]
+)
+def test_what_docker_says_without_harm_is_not_blamed(text: str) -> None:
+    assert KNOWN.classify(text) is None

@@ -1,0 +1,98 @@
+"""Messages of programs, pip, the loader and cuDNN lead to their cause, in the wordings that people met."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.support.known import KNOWN
+
+OPEN = "cannot open shared object file: No such file or directory"
+LOADED = "Loaded runtime CuDNN library: 8.0.5 but source was compiled with: 8.1.0.  CuDNN library needs to have"
+NOT_STARTED = "Could not create cudnn handle: CUDNN_STATUS_NOT_INITIALIZED"
+CUINIT = "tensorflow/stream_executor/cuda/cuda_driver.cc:318] failed call to cuInit: "
+NO_DEVICE = f"{CUINIT}CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected"
+FORWARD = "forward compatibility was attempted on non supported HW"
+NEW_SYMBOL = (
+    "python3: symbol lookup error: nvidia/cudnn/lib/libcudnn_cnn_infer.so.8: undefined symbol: "
+    "_ZN15TracebackLoggerC1EPKc, version libcudnn_ops_infer.so.8"
+)
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("library-not-found", f"ImportError: libcublas.so.8.0: {OPEN}"),
+        ("library-not-found", f"Could not dlopen library 'libcudart.so.10.0'; dlerror: libcudart.so.10.0: {OPEN}"),
+        ("library-not-found", "dso_loader.cc:126] Couldn't open CUDA library libcudnn.so.5. LD_LIBRARY_PATH: /usr"),
+        (
+            "library-not-found",
+            f"Could not load library libcudnn_ops_infer.so.8. Error: libcudnn_ops_infer.so.8: {OPEN}",
+        ),
+        ("library-not-found", "RuntimeError: Library libcublas.so.12 is not found or cannot be loaded"),
+        ("library-not-found", "Unable to load any of {libcudnn_ops.so.9.1.0, libcudnn_ops.so.9}\nInvalid handle."),
+        ("nvrtc-not-found", f"Could not load library libcudnn_cnn_infer.so.8. Error: libnvrtc.so: {OPEN}"),
+        ("nvrtc-not-found", "nvrtc: error: failed to open libnvrtc-builtins.so.11.3."),
+        ("cudnn-mixed", NEW_SYMBOL),
+        ("cudnn-mixed", "cuDNN error: CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH"),
+        ("cudnn-other-version", LOADED),
+        ("cudnn-other-version", f"{LOADED}\n{NOT_STARTED}"),
+        ("cudnn-other-version", "cuDNN version incompatibility: PyTorch was compiled  against (8, 3, 2) but found"),
+        ("cudnn-not-initialized", "cuda_blas.cc:510] failed to create cublas handle: CUBLAS_STATUS_NOT_INITIALIZED"),
+        ("glibc-too-old", "ImportError: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.32' not found"),
+        ("libstdcxx-too-old", "ImportError: /opt/lib/libstdc++.so.6: version GLIBCXX_3.4.32' not found (required by a"),
+        ("libstdcxx-too-old", "libstdc++.so.6: version `CXXABI_1.3.15' not found"),
+        ("gpu-out-of-memory", "RuntimeError: CUDA out of memory. Tried to allocate 2.00 MiB (GPU 0; 7.94 GiB total"),
+        ("gpu-out-of-memory", "RuntimeError: cuda runtime error (2) : out of memory at THC/generic/THCStorage.cu:66"),
+        ("gpu-out-of-memory", f"failed to allocate 8.0K: CUDA_ERROR_OUT_OF_MEMORY: out of memory\n{NOT_STARTED}"),
+        ("gpu-out-of-memory", "core/common_runtime/bfc_allocator.cc:696] 24 Chunks of size 256 totalling 6.0KiB"),
+        ("externally-managed", "error: externally-managed-environment\n\n× This environment is externally managed"),
+        (
+            "pip-permission",
+            "ERROR: Could not install packages due to an OSError: [Errno 13] Permission denied: '/usr/x'",
+        ),
+        (
+            "venv-missing",
+            "created successfully because ensurepip is not\navailable.  On Debian/Ubuntu systems, you need",
+        ),
+        ("venv-missing", "'-Im', 'ensurepip', '--upgrade', '--default-pip']' returned non-zero exit status 1"),
+        ("no-wheel", "ERROR: tensorflow-2.9.0-cp39-cp39.whl is not a supported wheel on this platform."),
+        ("protobuf-too-new", "TypeError: Descriptors should not be created directly, but only retrieved from their"),
+        ("protobuf-too-new", "AttributeError: 'MessageFactory' object has no attribute 'GetPrototype'"),
+        ("numpy-too-new", "module compiled against ABI version 0x1000009 but this version of numpy is 0x2000000"),
+        ("no-avx", "5526 illegal hardware instruction (core dumped)  python3"),
+        ("ptxas-not-found", "libdevice not found at ./libdevice.10.bc"),
+        ("ptxas-not-found", "sh: 1: ptxas: not found"),
+        ("cuinit-unknown", f"{CUINIT}CUDA_ERROR_UNKNOWN: unknown error"),
+        ("cuinit-unknown", "CUDA error: unknown error (code 999, ERROR_UNKNOWN)"),
+        ("cuda-visible-devices", "RuntimeError: Unexpected error. Error 101: invalid device ordinal"),
+        ("cuda-visible-devices", NO_DEVICE),
+        ("forward-compatibility", f"RuntimeError: already set an error? Error 804: {FORWARD}"),
+        ("gpu-code-missing", "error = 48: no kernel image is available for execution on the device"),
+        ("cuda-newer-than-driver", "CUDA driver version is insufficient for CUDA runtime version"),
+        ("nccl-network", "gpu5:35917:35994 [0] NCCL WARN NET/IB : Got completion with error 12, opcode 1, len 0"),
+        (
+            "nccl-network",
+            "socketPollConnect:533 NCCL WARN socketPollConnect: Connect to 192.0.2.4<56849> returned 113(No",
+        ),
+        ("nccl-network", "misc/ibvwrap.cc:284 NCCL WARN Call to ibv_modify_qp failed with error Invalid argument"),
+        ("nccl-ranks-twice", "bootstrap.cc:131 NCCL WARN Bootstrap Root : rank 1 of 8 ranks has already checked in"),
+    ],
+)
+def test_each_wording_leads_to_its_cause(name: str, text: str) -> None:
+    failure = KNOWN.classify(f"begin\n{text}\nend\n")
+    assert failure is not None
+    assert failure.rule.name == name
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"W dso_loader.cc:64] Could not load dynamic library 'libnvinfer.so.7'; dlerror: libnvinfer.so.7: {OPEN}",
+        "Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.20GiB with freed_by_count=0. The caller indicates"
+        " that this is not a failure, but this may mean that there could be performance gains",
+        "host-13:941227:943077 [0] NCCL INFO Call to connect returned Connection refused, retrying",
+        "cuda_dnn.cc:9261] Unable to register cuDNN factory: Attempting to register factory for plugin cuDNN",
+    ],
+)
+def test_what_programs_say_without_harm_is_not_blamed(text: str) -> None:
+    assert KNOWN.classify(text) is None
