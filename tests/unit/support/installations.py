@@ -72,6 +72,7 @@ class World:
         self.written: list[list[HostKey]] = []
         self.now_s = 0.0
         self.port = 0
+        self.servers: SeedServers | None = None  #: while an installation runs
         self.system = BULLSEYE  #: /etc/os-release of what was installed
         self.bmc = Bmc(self.fetch)
         self.open_bmc: Callable[[], Bmc] = lambda: self.bmc
@@ -125,6 +126,13 @@ class World:
             answer = requests.get(self.url(name), timeout=10)
             if answer.ok:
                 self.fetched[name] = answer.content
+                self._await_record(name)
+
+    def _await_record(self, name: str) -> None:
+        """Wait until the server, whose threads are real, has written down that a file was fetched."""
+        assert self.servers is not None
+        (server,) = self.servers._servers.values()
+        assert server.wait_fetched("gpu07", 10, name=name)
 
     def url(self, name: str) -> str:
         return f"http://127.0.0.1:{self.port}/gpu07/{name}"
@@ -135,6 +143,7 @@ class World:
 
     def install(self, *, stopping: Callable[[], bool] = lambda: False, bmc: bool = True) -> None:
         with SeedServers() as servers:
+            self.servers = servers
             installer = Installer(
                 self.member, lambda: None, self.open_bmc if bmc else None, servers, "run-1",  # type: ignore[arg-type, return-value]
                 self.events.append, stopping, Clock(lambda: self.now_s, self.sleep, lambda: "10:00"),
