@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,7 @@ from hostwright.resources.packages.repositories import (
     deb_version,
 )
 from hostwright.stack.stack import Artifact
+from hostwright.stack.store.hostcache import host_path
 from tests.unit.support.facts import Replies, changes_of
 from tests.unit.support.shell import ask, program, run
 
@@ -87,11 +90,51 @@ def test_what_dpkg_says_is_shown_when_it_fails(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (1, b"not enough space\n")
 
 
-def test_the_list_with_the_key_survives_the_packages_own(tmp_path: Path) -> None:
-    repo, script = local_repo(tmp_path, f"echo 'deb file:///var/cuda-repo /' > {tmp_path}/cuda.list")
-    Path(repo.list_file).write_text("deb [signed-by=/k] file:///var/cuda-repo /\n")
-    assert run(script, path=tmp_path / "bin").returncode == 0
-    assert "signed-by" in Path(repo.list_file).read_text()
+def real_dpkg(folder: Path, *, conffile: bool) -> tuple[LocalRepo, str]:
+    """The same with the real dpkg, its database below ``folder``, and a real package that brings a list of its own."""
+    repo, script = local_repo(
+        folder,
+        f"PATH={os.environ['PATH']} exec /usr/bin/dpkg --log=/dev/null --admindir={folder}/database "
+        '--force-not-root --force-script-chrootless --force-bad-path "$@"',
+    )
+    for name in ("info", "updates", "triggers"):
+        (folder / "database" / name).mkdir(parents=True)
+    (folder / "database/status").touch()
+    package = folder / "package"
+    lists = package / repo.list_file.lstrip("/")
+    lists.parent.mkdir(parents=True)
+    lists.write_text("deb file:///var/cuda-repo /\n")
+    (lists.parent / "key").write_text("a key")
+    control = package / "DEBIAN"
+    control.mkdir(mode=0o755)
+    (control / "control").write_text(
+        "Package: cuda-repo\nVersion: 11.2.2-1\nArchitecture: all\nMaintainer: X <x@example.org>\nDescription: x\n"
+    )
+    if conffile:
+        (control / "conffiles").write_text(f"{repo.list_file}\n")
+    deb = folder / "repo.deb"
+    subprocess.run(["dpkg-deb", "--build", str(package), str(deb)], check=True, capture_output=True)
+    return repo, script.replace(host_path(DEB), str(deb))
+
+
+@pytest.mark.parametrize("conffile", [False, True])
+def test_the_packages_own_list_is_never_seen(tmp_path: Path, conffile: bool) -> None:
+    repo, script = real_dpkg(tmp_path, conffile=conffile)
+    done = run(script, path=tmp_path / "bin")
+    assert done.returncode == 0, done.stdout
+    assert Path(repo.key_file).read_text() == "a key"
+    assert not Path(repo.list_file).exists()
+
+
+@pytest.mark.parametrize("conffile", [False, True])
+def test_the_list_with_the_key_survives_when_the_package_is_installed_again(tmp_path: Path, conffile: bool) -> None:
+    repo, script = real_dpkg(tmp_path, conffile=conffile)
+    for _ in range(2):
+        Path(repo.list_file).write_text("deb [signed-by=/k] file:///var/cuda-repo /\n")
+        done = run(script, path=tmp_path / "bin")
+        assert done.returncode == 0, done.stdout
+        assert Path(repo.list_file).read_text() == "deb [signed-by=/k] file:///var/cuda-repo /\n"
+    assert sorted(path.name for path in tmp_path.glob("cuda.list*")) == ["cuda.list"]
 
 
 TOOLKIT = Differs((Debs(("toolkit=1",)),))
