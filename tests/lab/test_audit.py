@@ -66,7 +66,7 @@ def test_an_audit_and_the_doctor_change_nothing(settled: FrontDoor, gpu01: Machi
     assert on(gpu01, WATCHED).strip() == ""
 
 
-def test_without_sudo_no_root_is_asked_for_and_what_needs_it_is_not_read(settled: FrontDoor, gpu01: Machine):
+def test_without_sudo_root_probes_are_not_read(settled: FrontDoor, gpu01: Machine):
     on(gpu01, "mv /usr/bin/sudo /usr/bin/sudo.away")
     try:
         refused = settled("audit", "--hosts", "gpu01")
@@ -120,7 +120,7 @@ def test_every_report_is_written_and_valid(settled: FrontDoor, tmp_path: Path):
     assert check.returncode == 0, check.stdout + check.stderr
 
 
-def test_a_report_that_cannot_be_written_is_refused_before_any_host_is_asked(settled: FrontDoor):
+def test_unwritable_report_is_refused_before_hosts_are_contacted(settled: FrontDoor):
     done = settled("audit", "--hosts", "gpu01", "--html", "/nowhere/fleet.html")
     assert done.returncode == 2
     assert "/nowhere" in done.stderr

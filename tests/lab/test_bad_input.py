@@ -154,7 +154,7 @@ def test_a_full_disk_is_refused_before_it_is_fuller(invoke: FrontDoor, inventory
     assert "free" in done.stderr
 
 
-def test_the_real_driver_is_refused_on_a_kernel_it_does_not_build_on(invoke: FrontDoor, inventory, bare01: Machine):
+def test_real_driver_is_refused_on_an_unsupported_kernel(invoke: FrontDoor, inventory, bare01: Machine):
     """The lab's kernel is newer than 6.3: with the real stack file that is a true positive."""
     path = inventory(stack='driver: {kernels: "<6.3"}')
     done = invoke("provision", "--hosts", "bare01", inventory=path)

@@ -296,9 +296,7 @@ def test_an_installation_that_never_ends_leaves_the_disk_alone(gpu: Machine, tmp
     assert power(one) == "Off"
 
 
-def test_a_reinstalled_host_comes_back_from_a_snapshot_with_the_key_that_it_has_now(
-    gpu: Machine, tmp_path: Path
-) -> None:
+def test_snapshot_restore_keeps_the_current_host_key(gpu: Machine, tmp_path: Path) -> None:
     host, login = Keys.make(tmp_path / "host"), Keys.make(tmp_path / "login")
     before = snapshots.freeze(gpu, f"b{os.getpid()}")
     snapshots.thaw(gpu, before)

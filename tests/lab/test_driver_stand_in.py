@@ -109,7 +109,7 @@ def cu_init(machine: Machine) -> int:
     return int(console(machine, "python3", "-c", code))
 
 
-def test_the_made_up_card_is_on_the_bus_and_no_driver_is_there(host: Machine) -> None:
+def test_made_up_card_is_on_the_bus_without_a_driver(host: Machine) -> None:
     assert "3D controller: NVIDIA Corporation TU104GL [Tesla T4]" in ran(host, "lspci").stdout
     assert not loaded(host)
     assert ran(host, "ls", "/proc/driver/nvidia").returncode != 0

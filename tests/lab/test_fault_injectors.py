@@ -301,7 +301,7 @@ def clocks(machine: Machine) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("days", [365, -365])
-def test_a_clock_that_is_off_is_so_for_all_programs_and_their_files(host: Machine, days: int) -> None:
+def test_shifted_clock_holds_for_programs_and_file_times(host: Machine, days: int) -> None:
     with faults.year_off(host, days):
         assert clocks(host) == dict.fromkeys(PROGRAMS, days)
     assert clocks(host) == dict.fromkeys(PROGRAMS, 0)

@@ -210,7 +210,7 @@ def parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def test_after_a_boot_of_the_machine_up_brings_hosts_back_with_their_disks(lab: Lab, host: Machine) -> None:
+def test_up_restores_hosts_and_disks_after_a_machine_reboot(lab: Lab, host: Machine) -> None:
     ssh(host, "echo kept > note")
     for name in ("t01", "t02"):
         cgroups.kill(find_machine(lab, name).cgroup)

@@ -149,9 +149,7 @@ def test_a_controller_that_is_stopped_loses_the_lock(lab: Lab, member: Member, g
         controller.kill()
 
 
-def test_a_network_that_is_cut_gives_the_lock_back_and_the_same_run_takes_it_again(
-    member: Member, gpu01: Machine
-) -> None:
+def test_run_retakes_its_lock_after_a_network_cut(member: Member, gpu01: Machine) -> None:
     with ExitStack() as stack:
         lock = take(stack, member, ours())
         cut_network(gpu01)
@@ -286,7 +284,7 @@ def test_of_two_operators_at_once_one_wins_and_the_other_is_told(member: Member,
         assert found.owner == winner
 
 
-def test_an_operators_lock_survives_a_power_cut_and_the_hosts_clock_is_not_asked(lab: Lab, guest: Guest) -> None:
+def test_operators_lock_survives_a_power_cut(lab: Lab, guest: Guest) -> None:
     machine = guest("locks02", HostOptions(profile="small"))
     (member,) = Fleet.load(lab.inventory.parent).members("locks02")
     now = datetime.now(UTC).replace(microsecond=0)

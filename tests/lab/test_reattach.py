@@ -94,7 +94,7 @@ def test_another_machine_follows_the_job_of_a_killed_run_and_repeats_nothing(
     assert ends == [["0", "0"], ["1", "0"], ["2", "0"]]
 
 
-def test_the_first_ctrl_c_waits_for_what_runs_and_the_second_leaves_it(door: FrontDoor, gpu01: Machine, tmp_path: Path):
+def test_first_ctrl_c_waits_for_jobs_and_second_leaves_them(door: FrontDoor, gpu01: Machine, tmp_path: Path):
     run = start(door, tmp_path / "here")
     read_until(run, "tensorflow: 3 steps")
     run.send_signal(signal.SIGINT)
@@ -112,9 +112,7 @@ def test_the_first_ctrl_c_waits_for_what_runs_and_the_second_leaves_it(door: Fro
     assert "re-attaching" in resumed.stdout
 
 
-def test_a_run_that_is_stopped_gently_ends_its_jobs_and_says_what_is_left(
-    door: FrontDoor, gpu01: Machine, tmp_path: Path
-):
+def test_gently_stopped_run_ends_its_jobs_and_lists_the_rest(door: FrontDoor, gpu01: Machine, tmp_path: Path):
     on(gpu01, "rm /usr/local/cuda-11.2/lib64/libcudnn_ops_infer.so.8.1.0")
     on(gpu01, "rm -f /etc/apt/apt.conf.d/52hostwright")  # the base role has something to do, and all others wait for it
     run = start(door, tmp_path / "here")

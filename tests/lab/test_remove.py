@@ -124,7 +124,7 @@ def test_a_second_removal_finds_nothing_to_do(story: Story, invoke: FrontDoor):
     assert [plan["roles"] for plan in plans] == [[]]
 
 
-def test_what_others_put_there_stays_and_a_half_removed_driver_comes_out_clean(story: Story, invoke: FrontDoor):
+def test_removal_keeps_others_files_and_finishes_a_half_removed_driver(story: Story, invoke: FrontDoor):
     machine = story.machine
     change(invoke, "provision", "--roles", "cuda,cudnn")
     on(machine, OTHERS + HALF_REMOVED)

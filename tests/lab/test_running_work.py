@@ -61,7 +61,7 @@ def test_without_a_drain_command_drain_is_refused(provisioned: FrontDoor, busy: 
     assert "hostwright_drain" in refused.stderr
 
 
-def test_drained_work_ends_first_and_comes_back_when_the_host_is_as_desired(
+def test_drained_work_ends_first_and_returns_afterwards(
     provisioned: FrontDoor, lab: Lab, busy: Machine, tmp_path: Path
 ):
     before = boot_id(busy)

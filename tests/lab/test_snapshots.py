@@ -164,7 +164,7 @@ def test_several_hosts_are_thawed_at_once(lab: Lab, clone: Machine, host: Machin
     assert [ssh(machine, "cat note").stdout for machine in (clone, host)] == ["first\n", "first\n"]
 
 
-def test_a_host_with_a_small_disk_of_its_own_stands_on_a_snapshot(lab: Lab, first: Snapshot, clone: Machine) -> None:
+def test_host_with_its_own_disk_starts_from_a_snapshot(lab: Lab, first: Snapshot, clone: Machine) -> None:
     fleet.up(lab, ["disk01"], options=HostOptions(profile="small", disk_bytes=2**28), snapshot=first)
     small = find_machine(lab, "disk01")
     sizes = console(small, "df", "--output=size", "/", "/var/lib/docker", "/home", "/opt", "/usr").split()[1:]
@@ -221,7 +221,7 @@ def test_what_cannot_be_is_refused_before_anything_happens(lab: Lab, host: Machi
     assert boot_id(host) == before
 
 
-def test_a_freeze_that_was_killed_leaves_a_host_and_can_be_done_again(lab: Lab, clone: Machine) -> None:
+def test_killed_freeze_leaves_the_host_and_can_be_repeated(lab: Lab, clone: Machine) -> None:
     unfinished = lab.state / "snapshots" / ".again"
     power_off(clone)
     run(["umount", clone.merged])

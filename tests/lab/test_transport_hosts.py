@@ -220,7 +220,7 @@ def test_a_hundred_hosts_behind_a_jump_host_cost_it_one_login(server: Sshd) -> N
         assert bastion.pids() == []
 
 
-def test_the_host_key_of_a_jump_host_is_checked_and_it_gets_no_password(server: Sshd, user: str) -> None:
+def test_jump_host_key_is_checked_and_gets_no_password(server: Sshd, user: str) -> None:
     with running() as bastion:
         config = bastion.folder / "config"
         config.write_text(

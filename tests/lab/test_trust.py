@@ -120,7 +120,7 @@ def test_only_the_right_fingerprint_lets_a_new_key_in(site: Site) -> None:
     assert (status, f"{HOST} already known" in said) == (KNOWN, True), said
 
 
-def test_the_console_lets_a_new_key_in_and_another_hosts_console_does_not(site: Site) -> None:
+def test_only_the_hosts_own_console_vouches_for_a_new_key(site: Site) -> None:
     before = site.known_hosts.read_text()
     command = sh("cd %s && %s -m lab host-keys --name %s --hosts ", CHECKOUT, sys.executable, site.lab.name)
     site.describe(hostwright_host_keys=command + JUMP)

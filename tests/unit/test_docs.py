@@ -146,7 +146,7 @@ def test_the_variable_that_is_misspelt_on_purpose_is_refused(tmp_path: Path):
 
 
 @pytest.mark.parametrize("folder", ["inventory", "hostwright/cli/skeleton/inventory"])
-def test_the_variables_that_the_group_of_all_hosts_shows_in_its_comment_can_be_set(folder: str, tmp_path: Path):
+def test_commented_variables_of_group_all_can_be_set(folder: str, tmp_path: Path):
     text = (PROJECT / folder / "group_vars/all.yml").read_text("utf-8")
     mapping = "\n".join(line[2:] for line in text.splitlines() if line.startswith(("# container:", "#   ")))
     (flat,) = re.findall(r"\((\w+: \w+)\)", text)
@@ -204,7 +204,7 @@ def test_the_sample_template_names_the_servers(site: Path):
     assert conf.content.splitlines()[1:3] == ["pool pool.ntp.org iburst", "driftfile /var/lib/chrony/chrony.drift"]
 
 
-def test_the_sample_stack_has_a_version_of_its_own_and_a_rule_refuses_another(site: Path):
+def test_sample_rule_refuses_another_version(site: Path):
     assert member_of(site).stack.versions()["nccl"] == "2.8.4"
     stack = site / "inventory/stacks/with-nccl.yml"
     stack.write_text(stack.read_text().replace("version: 2.8.4\n", "version: 2.16.5\n"))
@@ -236,7 +236,7 @@ def test_the_sample_values_are_compared(site: Path):
     ]
 
 
-def test_the_sample_state_asks_for_a_reboot_until_the_kernel_has_its_parameter(site: Path):
+def test_sample_state_needs_a_reboot_until_the_parameter_is_set(site: Path):
     (iommu,) = (role for role in member_of(site).desired.roles if role.name == "iommu")
     booted = iommu.resources[-1]
     (probe,) = booted.probes()

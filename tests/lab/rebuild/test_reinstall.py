@@ -95,7 +95,7 @@ def test_an_installation_without_end_leaves_the_host_locked(bench: Bench, told: 
     assert locks[FINE] == ""
 
 
-def test_the_old_key_of_a_host_that_shows_no_new_one_stays_known(bench: Bench, told: Told) -> None:
+def test_old_key_stays_known_if_the_host_shows_no_new_one(bench: Bench, told: Told) -> None:
     assert told.rebuilds[ENDLESS]["outcome"] == "failed"
     kept = (bench.machine(ENDLESS).directory / "identity" / "ssh_host_ed25519_key.pub").read_text().split()[1]
     assert known_key(bench, ENDLESS) == [kept]

@@ -25,7 +25,7 @@ def test_a_state_that_was_as_desired_has_drifted():
     assert last_good(ROLE, RECORD).why(LINK) == "drift"
 
 
-def test_a_state_that_was_changed_since_is_intent_and_the_one_beside_it_still_drift():
+def test_changed_state_is_intent_and_its_neighbour_stays_drift():
     changed = last_good(DesiredRole("cuda", (), (LINK, OTHER)), RECORD)
     assert (changed.why(OTHER), changed.why(LINK)) == ("intent", "drift")
 
@@ -66,7 +66,7 @@ def test_the_head_of_the_record_is_shown():
 
 
 @given(st.lists(st.sampled_from(WORST_FIRST)))
-def test_a_host_is_as_bad_as_its_worst_layer_and_a_warning_is_no_state(statuses):
+def test_host_status_is_its_worst_layers(statuses):
     found = worst(statuses)
     without = [status for status in statuses if status != "warning"]
     assert found == (min(without, key=WORST_FIRST.index) if without else "desired")

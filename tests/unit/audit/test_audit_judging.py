@@ -64,7 +64,7 @@ def test_what_the_record_knows_has_drifted_and_a_changed_wish_is_intent(member: 
     assert set(why.values()) == {"drift", "intent"}
 
 
-def test_without_root_what_needs_it_is_not_read_and_nothing_is_blamed_for_it(member: Member):
+def test_without_root_root_values_are_not_read_and_not_blamed(member: Member):
     probes = audit_probes(member, sudo=False)
     assert not any(probe.root for probe in probes)
     audit = judge(member, Facts(dict.fromkeys(probes, Answer(1, ""))), AT)
@@ -90,7 +90,7 @@ def signs_of(member: Member, *roles: str) -> set[Probe]:
     return {probe for rule in rules if rule.sign for probe in rule.sign.probes}
 
 
-def test_a_host_is_asked_the_probes_of_the_rules_of_its_own_roles_alone(tmp_path: Path):
+def test_host_gets_only_the_probes_of_its_roles_rules(tmp_path: Path):
     """How its users and its cards are seen is asked of every host: these belong to no role of the host's list."""
     member = with_roles(tmp_path, "base")
     others = [role.name for role in member.all_roles if role.name != "base"]
@@ -117,7 +117,7 @@ def test_a_host_with_all_roles_is_asked_the_probes_of_all_rules(member: Member):
         ("base", "driver", "container"),
     ],
 )
-def test_every_rule_of_a_host_can_be_checked_by_what_the_host_is_asked(tmp_path: Path, roles: tuple[str, ...]):
+def test_probes_suffice_for_every_rule_of_a_host(tmp_path: Path, roles: tuple[str, ...]):
     member = with_roles(tmp_path, *roles)
     audit = judge(member, answered(member, Answer(0, "")), AT)
     assert [skipped for skipped in audit.not_checked if skipped.reason in (NOT_ASKED, NOT_PROBED)] == []

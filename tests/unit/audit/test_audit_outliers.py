@@ -93,7 +93,7 @@ fleets = st.lists(st.lists(readings, max_size=4), max_size=8).map(
 
 
 @given(fleets)
-def test_every_host_of_a_group_has_one_value_and_outliers_are_those_without_the_majoritys(fleet: list[HostAudit]):
+def test_outliers_differ_from_the_majority_of_their_group(fleet: list[HostAudit]):
     for spread in spreads(fleet):
         hosts = [name for _, names in spread.values for name in names]
         assert len(set(hosts)) == len(hosts) > 1

@@ -81,7 +81,7 @@ def test_the_exit_status_is_that_of_the_worst():
     assert Layer("driver", "unread") in partly.layers
 
 
-def test_a_watch_draws_again_until_ctrl_c_and_ends_with_the_last_status(monkeypatch: pytest.MonkeyPatch):
+def test_watch_redraws_until_ctrl_c_and_returns_the_last_status(monkeypatch: pytest.MonkeyPatch):
     waited: list[float] = []
     monkeypatch.setattr(progress.time, "sleep", waited.append)
     seen = iter([3, 3, 0])

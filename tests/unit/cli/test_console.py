@@ -39,7 +39,7 @@ def shown_plan(*planned: Planned, **beside: tuple[str, ...]) -> str:
     return shown(show_plan(HostPlan(Plan("gpu01", "tf", (RolePlan("base", (), planned),)), **beside)))
 
 
-def test_who_is_at_work_and_who_locked_the_host_stands_beside_its_plan():
+def test_plan_shows_the_hosts_users_and_locks():
     text = shown_plan(
         Change("driver", "460", "470", (Step("true"),), disturbs="replaces the driver"),
         busy=("python3 (\x1b[31m7)",),
@@ -79,7 +79,7 @@ def test_a_failed_step_shows_sentence_command_status_and_tail():
     assert "\x1b" not in text
 
 
-def test_a_failed_script_shows_its_status_and_last_lines_unless_the_sentence_has_all():
+def test_failed_script_shows_status_and_last_lines():
     text = shown(show_error(ScriptFailed("gpu01", "its record cannot be written", 3, ("mktemp: \x1bno", "disk full"))))
     assert "gpu01: its record cannot be written: disk full" in text
     assert "exit status 3; its last lines:" in text
@@ -146,7 +146,7 @@ def test_the_table_shows_progress_per_layer():
     assert "✓" in shown(table._draw())
 
 
-def test_what_a_host_is_waited_for_is_a_line_each_unless_it_is_the_plain_contact(capsys: pytest.CaptureFixture[str]):
+def test_each_reason_for_waiting_is_a_line(capsys: pytest.CaptureFixture[str]):
     """A reboot takes half an hour: its states are seen in a log as well."""
     with Plain(make_console()) as view:
         for what in ("a connection", "its answers", "the reboot: going down", "the reboot: sshd answers"):

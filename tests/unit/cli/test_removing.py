@@ -124,11 +124,11 @@ def test_what_was_kept_stays_where_not_every_layer_was_to_go():
 
 
 @pytest.mark.parametrize("before", [OURS, {}, {**OURS, "roles": {}}])
-def test_with_every_layer_goes_what_was_kept_whether_a_record_was_written_or_not(before: dict[str, object]):
+def test_removing_all_layers_removes_kept_files_without_a_record(before: dict[str, object]):
     assert written(before, depart=True) == [departure.DEPART]
 
 
-def test_what_was_kept_stays_as_long_as_the_record_names_a_layer_that_was_not_to_go():
+def test_kept_files_stay_while_the_record_names_another_layer():
     """One that this machine does not know: a role of the site's own, from another checkout."""
     (script,) = written({**OURS, "roles": {**OURS["roles"], "site": {"desired": "a"}}}, depart=True)
     assert '"site"' in script
@@ -202,7 +202,7 @@ def test_a_host_whose_former_stacks_were_not_seen_is_not_touched(monkeypatch: py
         (RECORD, False),
     ],
 )
-def test_what_is_kept_of_a_host_stays_where_this_machine_does_not_know_a_stack_that_it_had(
+def test_kept_files_stay_if_a_former_stack_is_unknown_here(
     monkeypatch: pytest.MonkeyPatch, record: dict[str, Any], known: bool
 ):
     assert looked(monkeypatch, "gpu01", record).of("gpu01").known == known
@@ -260,7 +260,7 @@ class Verb:
         (("base", "cuda"), False, False),
     ],
 )
-def test_the_verb_names_what_departs_and_leaves_alone_what_it_could_not_see(
+def test_remove_lists_what_goes_and_keeps_what_it_cannot_read(
     monkeypatch: pytest.MonkeyPatch, check: bool, roles: tuple[str, ...], known: bool, departs: bool
 ):
     verb = Verb(monkeypatch, roles=roles, known=known)
@@ -335,7 +335,7 @@ def test_directories_of_others_and_venvs_in_use_stay(tmp_path: Path):
     assert disk.clean() == everything
 
 
-def test_a_host_that_goes_down_while_room_is_made_on_it_is_not_at_fault():
+def test_host_going_down_during_cleanup_is_not_blamed():
     session: Any = SimpleNamespace(
         host=SimpleNamespace(name="gpu01"), run=lambda *_, **__: Output(143, b"", b"Terminated\n", False, 0.0)
     )

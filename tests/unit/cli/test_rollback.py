@@ -134,9 +134,7 @@ def kept(state: Path, digest: str, text: str) -> Path:
     return path
 
 
-def test_a_stack_that_an_earlier_version_kept_is_the_way_back_of_the_hosts_that_it_verified(
-    member: Member, state: Path
-) -> None:
+def test_rollback_uses_stacks_kept_by_an_earlier_version(member: Member, state: Path) -> None:
     """The record and the stack are those that Hostwright wrote before records had the schema 2."""
     carried = json.loads((FIXTURES / "release-schema-1.json").read_text())
     kept(state, carried["digest"], (FIXTURES / "stack-schema-1.json").read_text())
@@ -155,16 +153,14 @@ def test_a_stack_that_an_earlier_version_kept_is_the_way_back_of_the_hosts_that_
         ('{"schema": 3, "packed": "x"}', "a newer Hostwright kept this stack: upgrade Hostwright on this machine"),
     ],
 )
-def test_what_another_version_kept_is_refused_with_where_it_is_and_what_to_do(
-    member: Member, state: Path, text: str, sentence: str
-) -> None:
+def test_unreadable_kept_stack_is_refused_with_its_path(member: Member, state: Path, text: str, sentence: str) -> None:
     path = kept(state, OLD.digest(), text)
     with pytest.raises(Refused, match=sentence) as caught:
         way_back(member, facts(record(member, OLD, "2026-11-02T08:00:00Z")))
     assert str(path) in caught.value.sentence
 
 
-def test_a_stack_with_the_section_of_a_role_that_is_not_here_is_no_stack_that_was_not_kept(state: Path) -> None:
+def test_kept_stack_of_an_unknown_role_is_not_a_missing_stack(state: Path) -> None:
     stackstore.keep(OLD)
     without = {name: kind for name, kind in KINDS.items() if name != "cudnn"}
     with pytest.raises(InputError, match=r"was kept with sections of roles that are not here: name a stack in the inv"):
@@ -246,7 +242,7 @@ def test_a_host_with_the_wanted_release_alone_is_refused(member: Member) -> None
         way_back(member, facts(record(member, NEW, "2026-11-03T08:00:00Z")))
 
 
-def test_a_release_that_it_does_not_have_is_named_with_those_that_it_has(member: Member) -> None:
+def test_unknown_release_is_named_with_the_known_ones(member: Member) -> None:
     with pytest.raises(Refused, match=r"'tensorflow-2\.8'; it has: tensorflow-2\.9\.3 \(2026-11-03T08:00:00Z, "):
         way_back(member, facts(record(member, NEW, "2026-11-03T08:00:00Z")), "tensorflow-2.8")
 

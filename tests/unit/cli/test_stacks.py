@@ -76,7 +76,7 @@ def test_json_is_one_document_with_every_role_on_every_release(site: Path, capsy
     assert set(cell["trials"][0]) == {"host", "verbs", "stand_ins", "tests", "date"}
 
 
-def test_a_fresh_site_has_the_standard_stacks_and_a_stack_of_its_own_is_not_tried(
+def test_new_site_has_the_standard_stacks_and_its_own_is_untried(
     site: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (site / "inventory/stacks/ours.yml").write_text(OURS)
@@ -88,7 +88,7 @@ def test_a_fresh_site_has_the_standard_stacks_and_a_stack_of_its_own_is_not_trie
     assert "\n  ubuntu 20.04  not tried" in text_of(ours)
 
 
-def test_a_stack_of_the_same_name_is_the_sites_and_what_was_tried_with_the_standard_one_says_nothing(
+def test_sites_stack_hides_the_standard_ones_records(
     site: Path,
 ) -> None:
     (site / "inventory/stacks/tensorflow-2.9.3.yml").write_text(OURS)

@@ -33,7 +33,7 @@ def test_a_machine_has_one_name_that_does_not_give_its_id_away(tmp_path: Path, m
 
 
 @pytest.mark.parametrize("proc", ["/proc", "/none"], ids=["proc", "ps"])
-def test_a_process_lives_until_it_ends_and_its_id_given_again_is_another(proc: str, monkeypatch: pytest.MonkeyPatch):
+def test_reused_process_id_is_another_process(proc: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(operator, "_PROC", Path(proc))
     with subprocess.Popen(["sleep", "60"]) as process:
         started = operator.process_start(process.pid)

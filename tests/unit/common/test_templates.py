@@ -18,7 +18,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_values_are_put_in_as_they_are_and_the_last_line_end_stays(folder: Path) -> None:
+def test_values_are_inserted_verbatim_and_the_last_newline_stays(folder: Path) -> None:
     assert render("role/good.j2", [folder], name="<b>$(id)") == '# <b>$(id) ü <&">\n  kept\n'
 
 

@@ -310,7 +310,7 @@ def test_the_systems_are_the_hosts_of_the_lab(redfish: Client) -> None:
     assert redfish.get("/redfish/v1/").json["Links"] == {"Sessions": {"@odata.id": SESSIONS}}  # type: ignore[index]
 
 
-def test_a_system_says_that_it_is_a_stand_in_and_how_it_boots_next(redfish: Client) -> None:
+def test_bmc_system_is_labelled_stand_in_and_shows_its_next_boot(redfish: Client) -> None:
     assert redfish.patch(SYSTEM, json={"Boot": {"BootSourceOverrideTarget": "Pxe"}}).status_code == 204
     shown: Any = redfish.get(SYSTEM).json
     assert (shown["PowerState"], shown["Boot"]["BootSourceOverrideEnabled"]) == ("Off", "Once")
@@ -366,7 +366,7 @@ def test_the_lab_vouches_only_for_keys_that_it_made(lab: Lab) -> None:
     assert lines == [f"{Machine(lab, 'gpu01', 1).address},gpu01 ssh-ed25519 AAAAofgpu01", trusted, revoked]
 
 
-def test_the_inventory_names_a_bmc_for_each_host_only_where_the_lab_has_them(lab: Lab) -> None:
+def test_inventory_names_bmcs_only_if_the_lab_has_them(lab: Lab) -> None:
     record(lab, "gpu01", 1)
     known = credentials.ensure(lab)
     published = inventory.inventory(lab, read_records(lab))["lab"]

@@ -103,7 +103,7 @@ def test_a_seed_at_which_a_real_installer_would_stop_is_refused(text: str, compl
     assert PRIVATE.splitlines()[2] not in str(caught.value)
 
 
-def test_a_preseed_says_the_same_and_leaves_the_keys_to_its_late_command() -> None:
+def test_preseed_leaves_the_keys_to_its_late_command() -> None:
     seed = parse_preseed(PRESEED)
     assert (seed.hostname, seed.user, seed.host_key) == ("gpu01", "admin", None)
     assert " ".join(seed.late_commands[0].split()) == (

@@ -43,14 +43,14 @@ def names(found: Member) -> list[str]:
     return [role.name for role in found.desired.roles]
 
 
-def test_a_host_that_names_no_roles_has_those_of_its_stack_in_their_order(tmp_path: Path) -> None:
+def test_host_without_roles_has_its_stacks_in_order(tmp_path: Path) -> None:
     found = member(tmp_path)
     assert names(found) == DEFAULT
     assert set(found.variables) == set(DEFAULT)
     assert {one.name for one in discover()} - set(DEFAULT) == {"selfaudit"}
 
 
-def test_a_host_has_the_roles_that_it_names_each_after_what_goes_before_it(tmp_path: Path) -> None:
+def test_named_roles_are_sorted_by_their_order(tmp_path: Path) -> None:
     found = member(tmp_path, hostwright_roles=["tensorflow", "base", "driver"])
     assert names(found) == ["base", "tensorflow", "driver"]
     assert set(found.variables) == {"base", "driver", "tensorflow"}
@@ -78,7 +78,7 @@ def names_of(artifacts: Iterable[Artifact]) -> set[str]:
 STAND_INS = "extends: tensorflow-2.9\nartifacts: {driver: {stand_in: true}, cudnn: {stand_in: true}}\n"
 
 
-def test_what_only_roles_use_that_a_host_does_not_have_is_not_asked_of_it(tmp_path: Path) -> None:
+def test_probes_of_absent_roles_are_not_run(tmp_path: Path) -> None:
     """Not kept in its cache, and not told of in audits."""
     write(tmp_path / "stacks/ours.yml", STAND_INS)
     found = member(tmp_path, "base", stack="ours", hostwright_roles=["base", "cuda", "cudnn"])
@@ -126,7 +126,7 @@ def test_a_wrong_list_is_an_error_where_it_stands(tmp_path: Path, variables: dic
         member(tmp_path, **variables)
 
 
-def test_a_stack_without_the_section_of_a_role_is_refused_for_hosts_that_name_it(tmp_path: Path) -> None:
+def test_stack_without_a_roles_section_is_refused(tmp_path: Path) -> None:
     (tmp_path / "stacks").mkdir()
     (tmp_path / "stacks" / "small.yml").write_text("extends: tensorflow-2.9\nroles: [base, cuda]\ncontainer: null\n")
     assert names(member(tmp_path, stack="small")) == ["base", "cuda"]
@@ -134,7 +134,7 @@ def test_a_stack_without_the_section_of_a_role_is_refused_for_hosts_that_name_it
         member(tmp_path, stack="small", hostwright_roles=["base", "driver", "container"])
 
 
-def test_a_stack_is_refused_for_those_of_its_roles_that_do_not_fit(tmp_path: Path) -> None:
+def test_stack_is_refused_for_roles_that_do_not_fit(tmp_path: Path) -> None:
     """CUDA 11.4 does not go with this TensorFlow; a host without TensorFlow does not mind."""
     (tmp_path / "stacks").mkdir()
     text = "extends: tensorflow-2.9\nroles: [base, driver]\ncuda: {version: 11.4.0}\n"
@@ -144,7 +144,7 @@ def test_a_stack_is_refused_for_those_of_its_roles_that_do_not_fit(tmp_path: Pat
         member(tmp_path, stack="mixed", hostwright_roles=["base", "cuda", "tensorflow"])
 
 
-def test_a_role_that_the_record_names_and_the_list_no_longer_does_is_noted(tmp_path: Path) -> None:
+def test_recorded_role_no_longer_chosen_is_noted(tmp_path: Path) -> None:
     record = renewed(member(tmp_path).desired, {}, Run("run-1"))
     found = member(tmp_path, hostwright_roles=["base", "driver", "cuda"])
     probes = (*audit_probes(found), *audit_probes(member(tmp_path)))

@@ -25,7 +25,7 @@ def test_what_goes_before_a_layer_stands_before_it_whatever_the_stack_says():
     assert in_sequence({"a": ("b",), "b": ()}, ("a", "b")) == ("b", "a")
 
 
-def test_a_layer_that_the_stack_does_not_name_comes_beside_what_it_follows():
+def test_unnamed_layer_is_placed_by_what_it_follows():
     watching = {**BEFORE, "nccl": ("cuda",), "selfaudit": ("container", "environment", "tensorflow")}
     assert in_sequence(watching, NAMED) == (*NAMED[:3], "nccl", *NAMED[3:], "selfaudit")
 

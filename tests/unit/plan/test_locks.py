@@ -68,7 +68,7 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("text", GARBAGE.values(), ids=GARBAGE.keys())
-def test_a_lock_file_that_is_not_understood_locks_until_it_is_taken_off_by_force(text: str):
+def test_unreadable_lock_file_locks_until_forced_off(text: str):
     assert locks.operator_lock(facts(text)) is UNREADABLE
     assert "invoke unlock --force" in locks.refusal(facts(text), NOW)
     assert "--force" in locks.forbids(UNREADABLE, "alice@desk", NOW)
@@ -86,7 +86,7 @@ def test_no_text_of_a_host_is_an_error(text: str):
     assert locks.run_lock(given_facts) is None
 
 
-def test_a_run_that_is_heard_is_living_and_one_that_is_not_heard_any_more_has_gone():
+def test_run_without_heartbeat_is_gone():
     theirs = replace(MINE, machine="another", run="their-run")
     ours = replace(MINE, run="our-run")
     for heard, found in ((0, theirs), (5, theirs), (9, None), (400, None), ("", theirs), ("x", theirs), (-99, theirs)):
@@ -103,7 +103,7 @@ def test_the_end_of_the_calendar_in_any_zone_can_be_shown():
 # Who may do what
 
 
-def test_an_operators_lock_forbids_changes_to_all_and_says_whose_it_is_why_and_until_when():
+def test_operators_lock_forbids_changes_and_names_owner_reason_end():
     sentence = locks.refusal(facts(RMA.to_json()), NOW + timedelta(days=1))
     for part in (
         "alice@desk",
@@ -225,7 +225,7 @@ def test_a_lock_that_was_decided_about_is_the_one_that_is_changed(place: Path):
     assert locks.operator_lock(seen()) is None
 
 
-def test_a_lock_that_is_cut_off_while_it_is_written_leaves_the_one_before(place: Path):
+def test_interrupted_lock_write_leaves_the_former_lock(place: Path):
     run(locks.lock_script(RMA, seen()))
     broken = program(place / "bin", "sync", "exit 1").parent
     assert run(locks.lock_script(replace(RMA, reason="other"), seen()), path=broken).returncode == 1

@@ -19,13 +19,13 @@ def words(probe: Probe) -> Occupancy:
     return Occupancy((probe,), lambda facts: tuple(facts[probe].text.split()))
 
 
-def test_a_host_of_which_nothing_is_wanted_is_asked_for_its_users_all_the_same() -> None:
+def test_unchanged_host_is_still_asked_for_its_users() -> None:
     desired = Desired("gpu01", load_stack("tensorflow-2.9"), ())
     assert set(desired.probes()) >= {*BUSY_PROBES}
     assert set(removal_of(desired).probes()) >= {*BUSY_PROBES}
 
 
-def test_a_look_at_one_layer_asks_for_the_users_that_other_roles_know(tmp_path: Path) -> None:
+def test_probing_one_layer_asks_other_roles_for_users(tmp_path: Path) -> None:
     (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {ansible_host: 192.0.2.1}}}")
     (member,) = Fleet.load(tmp_path).members("gpu01", roles=["base"])
     assert [role.name for role in member.desired.roles] == ["base"]

@@ -82,7 +82,7 @@ def test_a_role_waits_for_the_needs_of_its_needs():
     assert {role.role: set(role.needs) for role in plan.roles}["cudnn"] == {"cuda", "base"}
 
 
-def test_a_host_as_desired_is_not_refused_by_a_rule_that_came_later():
+def test_host_as_desired_is_not_refused_by_a_newer_rule():
     assert make_plan(LAYERS, facts(LAYERS, set(), {UNAME: "6.8.0 x86_64"})).empty
 
 
@@ -95,7 +95,7 @@ def test_a_host_as_desired_is_not_refused_by_a_rule_that_came_later():
         ({UNAME: "5.4.0 aarch64"}, "aarch64"),
     ],
 )
-def test_a_host_that_does_not_fit_is_refused_with_the_nearest_that_works(changed, said):
+def test_unsupported_host_is_refused_with_the_nearest_stack(changed, said):
     plan = make_plan(WHOLE, facts(WHOLE, {"cuda"}, changed))
     assert plan.roles[0].role == PREFLIGHT
     assert said in " ".join(plan.refusals)
@@ -106,7 +106,7 @@ def test_a_host_without_avx_is_refused():
     assert "avx" in " ".join(make_plan(WHOLE, Facts(answers)).refusals).lower()
 
 
-def test_a_rule_is_asked_where_one_of_the_roles_that_it_is_about_is_planned():
+def test_rule_applies_if_one_of_its_roles_is_planned():
     """Who installs a time server needs no AVX; a kernel too new for the driver hinders nobody who leaves it alone."""
     changed = {UNAME: "6.8.0-40-generic x86_64", PCI: "0x10de 0x030200 0x2330"}
     for name, rules in (("base", []), ("cuda", ["gpu-cuda"]), ("driver", ["gpu-driver", "driver-kernel"])):
@@ -128,7 +128,7 @@ def test_all_roles_of_a_bare_host_ask_each_question_once():
     assert len([probe for probe in probes if "dpkg-query -W -f" in probe.script]) == 1
 
 
-def test_who_would_be_hit_is_asked_of_the_gpu_and_of_the_changes():
+def test_disturbed_users_come_from_gpus_and_changes():
     """A job that uses no GPU runs from an environment all the same."""
     one = Desired("gpu01", STACK, (DesiredRole("a", (), (Named("plain"), Used("venv"), Used("idle"))),))
     answers = {Probe("cat venv.users"): "tensorboard python3", HOLDERS: "4711 trainer\n"}

@@ -101,7 +101,7 @@ def other_stack(driver: str) -> Desired:
     return Desired("gpu01", stack, (CUDA,))
 
 
-def test_a_record_without_the_digest_is_renewed_once_and_is_not_a_former_one():
+def test_record_without_a_digest_is_rewritten_once():
     record = renewed(desired(CUDA), {}, RUN)
     assert record is not None
     assert record["digest"] == STACK.digest() == digest_of(record)
@@ -114,7 +114,7 @@ def test_a_record_without_the_digest_is_renewed_once_and_is_not_a_former_one():
     assert renewed(desired(CUDA), after, Run("run-3")) is None
 
 
-def test_the_record_of_another_stack_is_kept_and_of_each_stack_the_last(tmp_path):
+def test_last_record_of_each_former_stack_is_kept(tmp_path):
     path, folder = tmp_path / "release.json", tmp_path / "releases"
     record: Mapping[str, Any] = {}
     for day, driver in enumerate(["1.1", "1.2", "1.3", "1.2", "1.4", "1.5", "1.6", "1.7"], start=1):
@@ -158,6 +158,6 @@ def test_where_nothing_was_kept_there_is_nothing_to_go_back_to(tmp_path):
 @given(
     st.dictionaries(st.sampled_from(["at", "digest", "stack", "versions"]), st.text() | st.integers() | st.none()),
 )
-def test_nothing_that_a_host_says_gets_into_the_name_of_a_former_record(said: dict[str, Any]):
+def test_record_file_names_contain_no_host_output(said: dict[str, Any]):
     name = former_name({"schema": 1, "roles": {}, **said}, STACK)
     assert name == "" or re.fullmatch(r"(0000|[0-9]{4}-[0-9A-Za-z:+.-]{1,40})-([0-9a-f]{12}|unknown)\.json", name)

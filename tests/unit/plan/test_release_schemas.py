@@ -91,7 +91,7 @@ def test_its_host_reads_as_desired(member: Member) -> None:
 
 
 @pytest.mark.usefixtures("in_place")
-def test_a_role_that_was_on_everywhere_then_and_is_off_now_is_no_finding() -> None:
+def test_role_off_since_the_upgrade_is_no_finding() -> None:
     """Earlier versions had the role selfaudit on every host, where it saw to it that nothing of it was there."""
     host = next(one for one in members() if one.name == "tensorflow-2.9")
     assert "selfaudit" not in {role.name for role in host.roles}
@@ -126,7 +126,7 @@ def test_the_next_provisioning_rewrites_it_once_and_nothing_else(member: Member)
     assert renewed(member.desired, record, Run("run-3")) is None
 
 
-def test_a_run_of_one_role_keeps_the_others_as_roles_of_which_no_more_is_known(member: Member) -> None:
+def test_provisioning_one_role_keeps_the_others_in_the_record(member: Member) -> None:
     cuda = next(role for role in member.desired.roles if role.name == "cuda")
     record = renewed(replace(member.desired, roles=(cuda,)), earlier(), RUN)
     assert record is not None

@@ -171,7 +171,7 @@ def test_roles_of_two_sites_do_not_meet(site: Site, tmp_path: Path) -> None:
     assert paths == ["/a", "/b"]
 
 
-def test_a_role_of_the_same_name_wins_and_may_extend_the_standard_one(site: Site) -> None:
+def test_sites_role_wins_and_may_extend_the_standard_one(site: Site) -> None:
     write(site.root / "roles/container/__init__.py", EXTENDED)
     standard = own(Site(site.root / "none"))["container"]
     extended = own(site)["container"]
@@ -184,7 +184,7 @@ def test_a_role_of_the_same_name_wins_and_may_extend_the_standard_one(site: Site
     assert added == File("/etc/docker/mirror", "registry.example.org\n")
 
 
-def test_a_part_of_its_own_goes_before_that_of_the_role_that_it_extends(site: Site) -> None:
+def test_own_part_wins_over_the_extended_roles(site: Site) -> None:
     write(site.root / "roles/container/__init__.py", EXTENDED)
     write(site.root / "roles/container/audit.py", "def audit_values(v, host):\n    return iter(())\n")
     part = own(site)["container"].part("audit")
@@ -226,7 +226,7 @@ def test_templates_and_stacks_of_the_site_go_before_the_standard_ones(site: Site
     )
 
 
-def test_a_host_that_names_no_stack_has_the_default_of_its_site_else_the_standard_one(site: Site) -> None:
+def test_default_stack_is_the_sites_then_the_standard_one(site: Site) -> None:
     write(site.inventory / "hosts.yml", "all: {hosts: {gpu01: {}, gpu02: {stack: tensorflow-2.9}}}")
     standard = (STANDARD / "stacks/default.txt").read_text().strip()
     assert [member.stack.name for member in Roster.load().members("all")] == [standard, "tensorflow-2.9"]
@@ -234,7 +234,7 @@ def test_a_host_that_names_no_stack_has_the_default_of_its_site_else_the_standar
     assert [member.stack.name for member in Roster.load().members("all")] == ["tensorflow-2.10", "tensorflow-2.9"]
 
 
-def test_no_default_stack_anywhere_is_a_mistake_that_says_where_to_name_one(tmp_path: Path) -> None:
+def test_missing_default_stack_says_where_to_name_one(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=f"no default stack: name one with `stack` .* default.txt in one of {tmp_path}"
     ):

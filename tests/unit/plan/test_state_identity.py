@@ -121,7 +121,7 @@ def default_of(each: dataclasses.Field[Any]) -> str | None:
     return None if each.default is dataclasses.MISSING else canonical(identity_of(each.default))
 
 
-def test_the_kinds_of_all_standard_states_are_those_of_the_records_on_hosts() -> None:
+def test_kinds_of_states_match_the_records_on_hosts() -> None:
     """A rename that changes identities makes every host read as changed: it needs ``KIND``, or the field's former name.
 
     A new kind, or a new field with a default, is added to the file. Nothing in it may change but on purpose.

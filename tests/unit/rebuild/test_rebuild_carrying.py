@@ -220,7 +220,7 @@ def test_after_the_power_the_host_is_looked_at_again(start):
     assert (record.ways, world.done) == (("power cycle", "repair"), ["power cycle", "provision", "verify"])
 
 
-def test_a_key_that_changed_is_trusted_by_intent_and_the_host_looked_at_again(start):
+def test_changed_key_is_trusted_on_purpose_then_probed_again(start):
     error = HostKeyMismatch("gpu07", "it shows another key")
     changed = Diagnosis("gpu07", "key changed", error.sentence, power="on")
     world = World([changed, answers(differs=("base",))], error=error)
@@ -351,7 +351,7 @@ def test_what_forbids_an_installation_locks_nobody_out(start, tmp_path: Path):
     assert locallocks.get(tmp_path, INVENTORY, "gpu07") is None
 
 
-def test_an_order_that_the_bmc_does_not_carry_out_ends_it_with_a_lock(start, tmp_path: Path):
+def test_ignored_bmc_command_ends_the_rebuild_with_a_lock(start, tmp_path: Path):
     world = World([silent()], fails={"power cycle": [OrderFailed("gpu07", "the BMC refuses to do that")]})
     record = start(world)
     assert (record.outcome, record.ways) == ("failed", ("power cycle",))
@@ -359,7 +359,7 @@ def test_an_order_that_the_bmc_does_not_carry_out_ends_it_with_a_lock(start, tmp
     assert world.looked == 1
 
 
-def test_a_host_that_is_lost_while_it_is_worked_on_is_not_locked(start, tmp_path: Path):
+def test_host_lost_during_work_is_not_locked(start, tmp_path: Path):
     world = World([answers(differs=("cuda",)), silent()], fails={"provision": [failed("the connection was lost")]})
     record = start(world)
     assert (record.outcome, record.ways, world.done) == ("failed", ("repair",), ["provision"])
@@ -386,7 +386,7 @@ def test_a_host_that_waited_for_its_turn_is_looked_at_again(start, monkeypatch: 
     assert start(the_same).ways == ("power cycle", "nothing")
 
 
-def test_a_host_that_hangs_in_a_reboot_of_its_repair_is_power_cycled(start):
+def test_host_hung_in_a_repair_reboot_is_power_cycled(start):
     world = World(
         [answers(differs=("driver",)), silent(), answers()], fails={"provision": [NotBack("gpu07", "it is not back")]}
     )

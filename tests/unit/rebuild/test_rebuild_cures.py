@@ -33,12 +33,12 @@ def test_every_grave_failure_that_provision_does_not_mend_has_its_treatment():
     assert wanted - set(TREATMENTS) == set()
 
 
-def test_every_failure_of_the_cards_that_stops_work_counts_as_hardware_but_for_settings():
+def test_fatal_card_failures_count_as_hardware():
     grave = {rule.name for rule in SIGNED if rule.sign and rule.sign.layer == "gpu" and rule.sign.grave}
     assert grave - set(HARDWARE) == {"mig-without-instances"}
 
 
-def test_every_cure_says_where_it_comes_from_and_is_a_way_of_hardware():
+def test_every_hardware_cure_names_its_source():
     for cure in (*HARDWARE.values(), *BY_ACTION.values(), OTHERWISE, hardware.FEWER):
         assert cure.source
         assert cure.way in ("power cycle", "hand over")

@@ -53,7 +53,7 @@ def test_the_installers_own_key_is_waited_out(world):
 @pytest.mark.parametrize(
     ("shows", "sentence"), [(OLD, "it showed its old key"), (OTHER, "an unknown key"), (None, "nothing")]
 )
-def test_an_installation_that_does_not_end_leaves_the_known_key_as_it_is(world, shows, sentence):
+def test_unfinished_installation_keeps_the_known_key(world, shows, sentence):
     installation = world([shows])
     with pytest.raises(HostError, match=f"did not finish within .* s; last seen: .*{sentence}"):
         installation.install()
@@ -61,7 +61,7 @@ def test_an_installation_that_does_not_end_leaves_the_known_key_as_it_is(world, 
     assert installation.bmc.orders == ["boot network", "cycle"]
 
 
-def test_the_wait_for_the_installer_is_part_of_the_time_that_an_installation_has(world):
+def test_waiting_for_the_installer_counts_as_installation_time(world):
     installation = world([None])
     installation.bmc.fetch, sleep = lambda: None, installation.sleep
 
@@ -76,7 +76,7 @@ def test_the_wait_for_the_installer_is_part_of_the_time_that_an_installation_has
     assert installation.now_s == 600
 
 
-def test_an_installer_that_never_asks_for_its_seed_is_told_from_one_that_never_ends(world):
+def test_unrequested_seed_and_endless_installation_are_told_apart(world):
     installation = world([None])
     installation.bmc.fetch = lambda: None
     with pytest.raises(HostError, match="did not ask for its seed within 600 s of the power cycle"):
@@ -85,7 +85,7 @@ def test_an_installer_that_never_asks_for_its_seed_is_told_from_one_that_never_e
     assert installation.bmc.orders == ["boot network", "cycle", "disk"]  # or a later boot would find the installer
 
 
-def test_an_installer_that_asks_while_its_boot_is_taken_back_is_too_late(world):
+def test_seed_request_after_boot_is_revoked_is_too_late(world):
     installation = world([None])
     installation.bmc.fetch, take_back = lambda: None, installation.bmc.boot_from_disk
 
@@ -206,7 +206,7 @@ def test_the_key_of_a_sites_own_system_comes_from_its_console(world, tmp_path: P
     assert installation.written == [[OTHER]]
 
 
-def test_the_old_system_that_comes_back_is_not_taken_for_the_new_one(world, tmp_path: Path):
+def test_returning_old_system_is_not_taken_for_the_new_one(world, tmp_path: Path):
     """It was dead before, and its key is right, as its console says: only nothing new was installed."""
     console = f"hostwright_host_keys: 'echo {OLD.line}', "
     installation = world(

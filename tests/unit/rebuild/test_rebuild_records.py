@@ -152,7 +152,7 @@ def test_another_program_s_file_and_a_newer_one_are_left_alone(tmp_path: Path):
         kept.all()
 
 
-def test_a_writer_that_never_ends_and_a_place_that_cannot_be_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_hanging_writer_and_bad_path_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     kept = Records(tmp_path, "inventory")
     kept.add(rebuild("repair"))
     monkeypatch.setattr(sqlitefile, "BUSY_S", 0.05)

@@ -116,14 +116,14 @@ def test_the_way(rule: str, diagnosis: Diagnosis, way: Way):
     assert decision.escalation == decide(diagnosis).escalation
 
 
-def test_every_rule_has_a_row_a_name_of_its_own_and_a_source():
+def test_every_rule_has_a_row_a_unique_name_and_a_source():
     names = [rule.name for rule in RULES]
     assert {row[0] for row in TABLE} == set(names)
     assert len(set(names)) == len(names)
     assert all(rule.source for rule in RULES)
 
 
-def test_a_power_cycle_is_by_the_bmc_where_there_is_one_and_a_reboot_where_that_does():
+def test_power_cycle_uses_the_bmc_unless_a_reboot_suffices():
     assert decide(answers(LOST)).by == "bmc"
     assert decide(answers(LOST, power=None)).by == "ssh"
     assert decide(answers(LOST, power="unknown", power_sentence="401")).by == "ssh"
@@ -132,7 +132,7 @@ def test_a_power_cycle_is_by_the_bmc_where_there_is_one_and_a_reboot_where_that_
     assert decide(answers(xid(95))).gently and not decide(silent()).gently
 
 
-def test_a_bmc_that_says_off_of_a_host_that_answers_is_never_used():
+def test_bmc_reporting_a_reachable_host_as_off_is_not_used():
     decision = decide(answers(LOST, power="off"))
     assert decision.by == "ssh"
     assert any("another host's" in reason for reason in decision.reasons)
@@ -284,7 +284,7 @@ def test_an_order_that_the_bmc_refused_was_no_power_cycle():
     assert decide(answers(LOST, history=refused)).way == "power cycle"
 
 
-def test_a_host_that_does_not_come_back_from_a_reboot_of_its_work_is_power_cycled():
+def test_host_lost_in_a_reboot_is_power_cycled():
     first = decide(answers(plan=plan("driver", reboot="nouveau is loaded")))
     assert HUNG in first.steps
     assert HUNG not in decide(answers(plan=plan("driver", reboot="nouveau is loaded"), power=None)).steps

@@ -200,6 +200,6 @@ def test_a_delivered_file_is_compared_by_its_sum() -> None:
     assert change.have == "absent"
 
 
-def test_an_artifact_that_is_not_pinned_yet_is_never_taken_for_the_same() -> None:
+def test_unpinned_artifact_never_counts_as_unchanged() -> None:
     unpinned = Delivered("/a", PIN.model_copy(update={"sha256": None}))
     assert len(changes_of(unpinned, {"stat -c": "regular file|644|root:root\n", "sha256sum": "\n"})) == 1

@@ -194,7 +194,7 @@ def test_json_that_holds_the_keys_plans_nothing() -> None:
 
 
 @pytest.mark.parametrize("broken", ['{"a": ', "[]", "hello"])
-def test_a_file_that_is_no_json_object_is_replaced_and_said_to_be(broken: str) -> None:
+def test_file_without_a_json_object_is_replaced_and_reported(broken: str) -> None:
     change = one(changes_of(WANTED, {"stat -c": "x", "cat --": broken}))
     assert change.have == "not valid JSON"
     assert ".hostwright-backup" in change.steps[0].script

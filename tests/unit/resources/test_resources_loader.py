@@ -103,7 +103,7 @@ def test_a_name_that_leads_there_by_whatever_links_plans_nothing() -> None:
     assert plan(Answer(0, f"{HOME}\n")) is None
 
 
-def test_a_directory_in_its_place_is_moved_aside_and_a_packages_own_file_is_not(tmp_path: Path) -> None:
+def test_directory_is_moved_aside_and_a_packages_file_is_not(tmp_path: Path) -> None:
     place, target = tmp_path / "it's cuda", tmp_path / "cuda-11.2"
     place.mkdir()
     target.mkdir()
@@ -173,7 +173,7 @@ def alternatives(tmp_path: Path) -> Alternatives:
     return Alternatives(tmp_path)
 
 
-def test_a_choice_of_ours_goes_with_the_name_when_it_was_the_only_one(alternatives: Alternatives) -> None:
+def test_only_alternative_goes_with_its_name(alternatives: Alternatives) -> None:
     alternatives.apply(alternatives.alternative)
     assert alternatives.link.resolve() == alternatives.target
     alternatives.apply(*alternatives.alternative.removal())
@@ -194,7 +194,7 @@ def test_the_choice_of_before_is_made_again(alternatives: Alternatives, by_hand:
     assert (alternatives.root / "admin/cuda").read_text() == settings
 
 
-def test_a_plain_link_of_before_comes_back_even_if_a_package_takes_the_name_first(alternatives: Alternatives) -> None:
+def test_former_link_returns_even_if_a_package_takes_its_name(alternatives: Alternatives) -> None:
     alternatives.link.symlink_to("/opt/cuda-10.2")
     alternatives.apply(FormerName(alternatives.alternative))
     alternatives.choice("cuda-of-a-package", 1)  # as NVIDIA's packages do when they are configured
@@ -206,9 +206,7 @@ def test_a_plain_link_of_before_comes_back_even_if_a_package_takes_the_name_firs
 
 
 @pytest.mark.parametrize("by_hand", [None, True, False])
-def test_what_was_there_before_comes_back_when_the_choices_of_two_stacks_go_in_one_plan(
-    alternatives: Alternatives, by_hand: bool | None
-) -> None:
+def test_former_link_returns_when_two_stacks_alternatives_go(alternatives: Alternatives, by_hand: bool | None) -> None:
     """``by_hand``: how the name's choice of before was made; ``None``: it was a plain link."""
     if by_hand is None:
         alternatives.link.symlink_to("/opt/cuda-10.2")

@@ -54,7 +54,7 @@ def test_a_turned_link_and_an_emptied_library_are_found(old: str, new: str, faul
     assert "libcublas" not in change.steps[0].script
 
 
-def test_a_link_to_a_library_of_the_same_name_that_no_package_owns_is_found() -> None:
+def test_link_to_an_unpackaged_library_of_the_same_name_is_found() -> None:
     foreign = FOUND.replace("libcudart.so.11.2.152\nfound f 600", "libcudart.so.11.2.72\nfound f 600", 1)
     change = plan(f"{PACKAGED}{foreign}found f 500 {LIB}/libcudart.so.11.2.72 \n")
     assert change is not None

@@ -151,7 +151,7 @@ def test_a_lock_is_waited_for_and_nothing_else(tmp_path: Path, command: str, sta
     assert ("broken" in done.stdout) == (status == 1)
 
 
-def test_a_package_that_was_cut_off_while_unpacked_gets_its_archive_again_before_anything_is_configured():
+def test_half_unpacked_package_is_unpacked_before_configuring():
     """``dpkg --configure -a`` and ``apt-get -f`` both refuse it: "in a very bad inconsistent state"."""
     (change,) = changes_of(DpkgInOrder(), {"dpkg-query": "gcc-10\t10.2.1-6\tiHR\n"})
     script = change.steps[0].script
@@ -161,9 +161,7 @@ def test_a_package_that_was_cut_off_while_unpacked_gets_its_archive_again_before
 
 
 @pytest.mark.parametrize("has_archive", [True, False])
-def test_what_was_cut_off_is_unpacked_again_or_goes_where_no_repository_has_it(
-    tmp_path: Path, has_archive: bool
-) -> None:
+def test_half_unpacked_package_is_reinstalled_or_removed(tmp_path: Path, has_archive: bool) -> None:
     bin_, log = tmp_path / "bin", tmp_path / "log"
     program(
         bin_,

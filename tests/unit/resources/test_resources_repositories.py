@@ -176,7 +176,7 @@ def test_a_key_taken_over_is_found_again_and_another_one_is_not(tmp_path: Path) 
     assert ask(probe)[0] == NO_SOURCE
 
 
-def test_without_its_source_a_key_is_believed_only_if_it_is_an_artifacts(tmp_path: Path) -> None:
+def test_key_without_a_source_is_trusted_only_from_an_artifact(tmp_path: Path) -> None:
     gone = {"dearmor": Answer(NO_SOURCE, "")}
     assert changes_of(keyring(tmp_path, artifact="key"), gone) == ()
     assert len(changes_of(keyring(tmp_path), gone)) == 1

@@ -130,7 +130,7 @@ def test_headers_are_those_of_the_running_kernel() -> None:
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["lists are fresh", "lists are stale"])
-def test_headers_whose_files_are_gone_are_installed_again_with_what_they_stand_on(tmp_path: Path, known: bool) -> None:
+def test_headers_with_missing_files_are_reinstalled(tmp_path: Path, known: bool) -> None:
     (change,) = plan(**{"build/Makefile": NOTHING})
     bin_, log = tmp_path / "bin", tmp_path / "log"
     headers, common = f"linux-headers-{KERNEL}", "linux-headers-5.10.0-28-common"
@@ -178,7 +178,7 @@ def test_packages_of_another_driver_are_purged_and_pinned_away(package: str) -> 
     assert pinned_away(package)
 
 
-def test_packages_of_a_driver_that_is_loaded_are_not_taken_from_running_work_unseen() -> None:
+def test_removing_a_loaded_drivers_packages_disturbs() -> None:
     other = {"dpkg-query": f"{PROVISIONED}nvidia-driver-470\t470.1-1\tii \n"}
     assert [change.disturbs for change in plan(**other)] == [""]
     assert [change.disturbs for change in plan(**other, **{"/sys/module/nvidia": ""})] == ["removes a driver"]
@@ -251,7 +251,7 @@ def test_nouveau_that_has_a_card_wants_a_reboot_and_nothing_else() -> None:
     assert NouveauGone().plan(facts_for(NouveauGone(), {"nova": ""})) is None
 
 
-def test_a_kernel_that_was_removed_while_it_runs_wants_a_reboot_and_its_headers_come_after_it() -> None:
+def test_removed_running_kernel_needs_a_reboot_before_headers() -> None:
     kernel, packages = plan(**{"/boot/vmlinuz": "5.10.0-30-amd64\n", "build/Makefile": NOTHING})
     assert isinstance(kernel, Reboot)
     assert kernel.reason == f"the running kernel {KERNEL} has been removed, and 5.10.0-30-amd64 is installed"
@@ -323,6 +323,6 @@ def test_base_shares_its_probes() -> None:
     assert len(set(asked)) <= 17
 
 
-def test_audits_of_the_base_do_not_ask_for_nouveau_which_is_the_drivers() -> None:
+def test_base_audit_does_not_ask_for_nouveau() -> None:
     assert "nouveau" not in MACHINE.text
     assert "say nouveau" in MODULE.text

@@ -93,7 +93,7 @@ def test_a_lost_hold_does_not_restart_docker() -> None:
     assert list(changes) == [packages_line(changes).what]
 
 
-def test_a_new_toolkit_restarts_docker_which_looks_for_the_hook_when_it_starts() -> None:
+def test_new_toolkit_restarts_docker() -> None:
     changes = plan({"dpkg-query": DPKG.replace(f"{TOOLKIT.version}\thi", "1.16.0-1\thi")})
     assert list(changes) == [packages_line(changes).what, RESTART]
 

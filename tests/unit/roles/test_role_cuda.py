@@ -131,7 +131,7 @@ def test_a_component_of_another_release_is_told_apart_too() -> None:
     assert changed("dpkg-query -W", table).want == "libcublas-11-2=11.4.1.1043-1"
 
 
-def test_another_nvcc_under_the_right_packages_is_told_apart_by_its_full_version() -> None:
+def test_foreign_nvcc_is_found_by_its_full_version() -> None:
     change = changed("timeout 10", "Cuda compilation tools, release 11.2, V11.2.67\n")
     assert change.want == "V11.2.152"
     assert "--reinstall" in script([change])
@@ -182,13 +182,13 @@ SOURCES = "grep -rHsF -e developer.download.nvidia.com"
 NETWORK = "deb https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2004/x86_64 /"
 
 
-def test_the_network_repository_with_its_changed_key_is_not_read_beside_the_local_one() -> None:
+def test_network_repository_is_disabled_beside_the_local_one() -> None:
     change = changed(SOURCES, f"/etc/apt/sources.list.d/cuda.list:{NETWORK}\n")
     assert "not read" in change.want
     assert "sed -i" in script([change])
 
 
-def test_a_second_list_of_the_local_repository_without_its_key_is_not_read() -> None:
+def test_second_list_of_the_local_repository_is_disabled() -> None:
     line = "deb file:///var/cuda-repo-ubuntu2004-11-2-local /"
     assert changed(SOURCES, f"/etc/apt/sources.list.d/b.list:{line}\n").have.startswith("/etc/apt/sources.list.d/b")
 
@@ -202,7 +202,7 @@ def test_the_network_repository_stays_where_it_is_wanted() -> None:
 FORMER = "grep -rHsF -e /usr/share/keyrings/cuda-repo-"
 
 
-def test_the_list_of_a_former_toolkit_that_this_role_wrote_is_not_read_and_its_packages_stay() -> None:
+def test_former_toolkits_list_is_disabled_and_its_packages_stay() -> None:
     line = SOURCE.replace("11-2", "11-8")
     change = changed(FORMER, f"/etc/apt/sources.list.d/cuda-ubuntu2004-11-8-local.list:{line}")
     assert change.have.startswith("/etc/apt/sources.list.d/cuda-ubuntu2004-11-8-local.list: deb [signed-by=")
@@ -215,7 +215,7 @@ def test_own_and_disabled_source_lists_are_not_former_ones() -> None:
 
 
 @pytest.mark.parametrize("leads", ["/usr/local/cuda-11.4", "/usr/local/cuda-12.0"])
-def test_usr_local_cuda_of_another_toolkit_is_turned_and_the_toolkit_is_left_alone(leads: str) -> None:
+def test_usr_local_cuda_is_turned_and_the_other_toolkit_stays(leads: str) -> None:
     change = changed("readlink -m", f"{leads}\n")
     assert change.have == leads
     assert leads not in script([change])

@@ -75,7 +75,7 @@ def test_everything_goes_into_the_versioned_toolkit() -> None:
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_turned_link_of_any_library_is_mended_alone_and_without_the_archive(part: str) -> None:
+def test_turned_library_link_is_mended_without_the_archive(part: str) -> None:
     name = f"{TARGET}/lib/libcudnn{part}.so.8"
     change = changed(
         "maxdepth 0", FILES.replace(f"{name}\tlibcudnn{part}.so.8.1.0", f"{name}\tlibcudnn{part}.so.8.0.5")
@@ -98,7 +98,7 @@ def test_a_header_of_another_version_is_found_and_put_back_alone() -> None:
     assert "libcudnn" not in script(change)
 
 
-def test_a_host_done_by_hand_gets_the_right_bytes_since_nobody_knows_what_it_has() -> None:
+def test_handmade_host_gets_the_archives_bytes() -> None:
     change = changed(RECORD, Answer(1, ""))
     assert change.have == "no record of its files"
 

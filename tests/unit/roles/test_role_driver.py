@@ -275,7 +275,7 @@ def test_a_screen_is_refused_only_when_the_driver_is_due() -> None:
     assert isinstance(change, Change)
 
 
-def test_replacing_a_driver_that_is_loaded_disturbs_and_installing_the_first_one_does_not() -> None:
+def test_replacing_a_loaded_driver_disturbs() -> None:
     (first,) = plan(**{"modinfo -k": BARE})
     assert first.disturbs == ""
     (again,) = plan(**{"modinfo -k": state(lost="/usr/bin/nvidia-smi")})
@@ -283,14 +283,14 @@ def test_replacing_a_driver_that_is_loaded_disturbs_and_installing_the_first_one
     assert "kill" not in scripts(again)[0]
 
 
-def test_force_ends_what_uses_the_gpu_gently_first_since_the_inventory_says_that_it_may() -> None:
+def test_force_ends_gpu_users_gently_first() -> None:
     (change,) = plan(Driver(force=True), **{"modinfo -k": state(lost="/usr/bin/nvidia-smi")})
     unload = scripts(change)[0]
     assert (type(change), change.disturbs) == (Change, "")
     assert unload.index("signal TERM") < unload.index("signal KILL") < unload.index("modprobe -r")
 
 
-def test_a_kernel_that_is_gone_is_booted_away_from_before_a_module_is_built() -> None:
+def test_removed_kernel_is_rebooted_before_the_module_is_built() -> None:
     (change,) = plan(**{"modinfo -k": BARE, "/boot/vmlinuz": "5.10.0-30-amd64\n"})
     assert (type(change), change.until, change.artifacts) == (Deferred, "reboot", ("driver",))
     changes = plan(**{"modinfo -k": state(module="", dkms=""), "/boot/vmlinuz": "5.10.0-30-amd64\n"})

@@ -77,9 +77,7 @@ CUDNN, RUNTIME = STACK.section(CudnnSection).library, STACK.section(CudaSection)
         (("base", "cuda", "environment", "tensorflow"), tuple(name for name in OPENED if name != CUDNN)),
     ],
 )
-def test_libraries_of_a_layer_that_the_host_does_not_have_are_not_asked_for(
-    roles: tuple[str, ...], names: tuple[str, ...]
-) -> None:
+def test_libraries_of_absent_layers_are_not_checked(roles: tuple[str, ...], names: tuple[str, ...]) -> None:
     host = wanted(STACK, *roles)
     (cache,) = (one for one in environment.resources(Environment(), host) if isinstance(one, LoaderCache))
     assert cache.libraries == names
@@ -88,13 +86,13 @@ def test_libraries_of_a_layer_that_the_host_does_not_have_are_not_asked_for(
 
 
 @pytest.mark.parametrize("member", members(), ids=lambda member: member.name)
-def test_the_names_of_the_runtime_and_of_cudnn_are_those_that_tensorflow_opens(member: Member) -> None:
+def test_library_names_are_those_that_tensorflow_opens(member: Member) -> None:
     libraries = member.stack.section(TensorflowSection).libraries
     assert libraries[member.stack.section(CudaSection).runtime] == "cuda"
     assert libraries[member.stack.section(CudnnSection).library] == "cudnn"
 
 
-def test_a_dropped_loader_path_is_put_back_before_the_cache_is_made_again() -> None:
+def test_missing_loader_path_returns_before_ldconfig_runs() -> None:
     conf = "/etc/ld.so.conf.d/cuda-11-2.conf"
     gone = {f"cat -- {conf}": Answer(1, ""), f"stat -c '%F|%a|%U:%G' -- {conf}": Answer(1, ""), "ldconfig": ""}
     assert [change.what for change in changes_of(RESOURCES, {**GREEN, **gone})] == [f"file {conf}", "loader cache"]
@@ -148,7 +146,7 @@ def test_the_profile_names_lib64_only() -> None:
     assert f"{HOME}/lib " not in PROFILE
 
 
-def test_a_tool_is_started_by_its_own_path_since_nvcc_cannot_compile_through_a_mere_link(tmp_path: Path) -> None:
+def test_tools_run_by_their_own_path_for_nvcc(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     program(tmp_path / "bin", "nvcc", 'echo "$0" "$#" "$2"')
     starter = program(tmp_path, "cuda-command", "")

@@ -85,7 +85,7 @@ def test_a_host_that_had_it_loses_timer_and_files():
     assert {f"file {path}" for path in (*files(), RESULT, METRICS_FILE)} < {change.what for change in changes}
 
 
-def test_a_host_without_it_gets_a_program_units_a_first_result_and_then_the_timer():
+def test_new_host_gets_program_units_first_result_and_timer():
     whats = [change.what for change in changes_of(RESOURCES, {"test ! -e": ""})]
     assert whats == [
         f"file {PROGRAM}", f"directory {ON.textfile_directory}", f"file {UNITS}/{SERVICE}", f"file {UNITS}/{TIMER}",

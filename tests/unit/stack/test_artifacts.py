@@ -172,9 +172,7 @@ def test_one_process_at_a_time_works_in_a_folder(tmp_path: Path) -> None:
     assert order == ["first", "second"]
 
 
-def test_who_waited_for_a_folder_that_was_removed_makes_and_locks_it_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_waiter_recreates_a_removed_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, calls = tmp_path / "incoming", []
 
     def lock_after_its_owner_left(descriptor: int) -> bool:

@@ -149,7 +149,7 @@ def test_a_host_that_does_not_fit_is_refused(facts: dict[str, Any], rules: list[
 
 
 @pytest.mark.parametrize("release", ["450.80.02", "460.27.04"])
-def test_a_driver_older_than_the_toolkit_runs_what_is_compiled_and_no_ptx(release: str) -> None:
+def test_older_driver_runs_binaries_and_no_ptx(release: str) -> None:
     """Minor-version compatibility: a T4 has compiled code in TensorFlow's wheel, an A100 has PTX alone."""
     stack, old = driver(release), replace(GOOD, kernel="5.4.0-150-generic")
     assert check_stack(stack) == []

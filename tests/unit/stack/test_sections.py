@@ -116,7 +116,7 @@ def test_mistakes_in_a_section_name_the_place_and_the_nearest(tmp_path: Path, te
         stack_of(tmp_path, f"\nextends: tensorflow-2.9\n{text}\n")
 
 
-def test_a_section_of_a_role_that_nobody_has_by_default_may_be_left_out(tmp_path: Path) -> None:
+def test_section_of_an_optional_role_may_be_omitted(tmp_path: Path) -> None:
     stack = stack_of(tmp_path, "extends: tensorflow-2.9\nroles: [base, chrony]\n")
     assert stack.section(ChronySection).servers == ()
     assert stack.find(NcclSection) is None
@@ -124,7 +124,7 @@ def test_a_section_of_a_role_that_nobody_has_by_default_may_be_left_out(tmp_path
         stack.section(NcclSection)
 
 
-def test_a_section_that_is_not_written_is_no_part_of_a_stack_s_data(tmp_path: Path) -> None:
+def test_omitted_section_is_not_in_the_stacks_data(tmp_path: Path) -> None:
     """Else the digest of every stack would change with each role that is added."""
     stack = stack_of(tmp_path, "extends: tensorflow-2.9\n")
     assert "chrony" in stack.sections

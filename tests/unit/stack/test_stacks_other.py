@@ -107,7 +107,7 @@ def test_the_metapackage_that_brings_another_driver_is_named_nowhere(name: str) 
     assert all(component.endswith(f"-{dashed}") for component in one.section(CudaSection).components)
 
 
-def test_cuda_11_8_on_r470_runs_what_is_compiled_and_is_refused_where_there_is_ptx_alone() -> None:
+def test_cuda_11_8_on_r470_runs_binaries_and_refuses_ptx() -> None:
     one = stack("tensorflow-2.12")
     facts = good(one, "3.10")
     assert check_host(one, facts) == []
@@ -197,7 +197,7 @@ def test_another_driver_changes_the_driver_alone() -> None:
     assert change.want.startswith("470.256.02")
 
 
-def test_a_patch_of_tensorflow_is_a_venv_beside_and_the_one_before_stays() -> None:
+def test_tensorflow_patch_gets_a_second_venv() -> None:
     other = stack("tensorflow-2.9.3")
     assert differing(other) == {"tensorflow"}
     (before,) = (one for one in tensorflow.resources(Tensorflow(), Wanted(HOUSE)) if isinstance(one, Venv))

@@ -99,7 +99,7 @@ def test_a_record_of_other_versions_or_another_stack_does_not_count() -> None:
     assert {cell.state for cell in cells(newer, [trial(), trial(stack="other")])} == {"not tried"}
 
 
-def test_a_role_that_is_no_default_is_in_the_matrix_where_it_was_tried() -> None:
+def test_optional_role_shows_where_it_was_tried() -> None:
     found = cells(STACK, [trial(roles=("base", "selfaudit"))])
     assert {cell.role for cell in found} == {*STACK.roles, "selfaudit"}
     assert [len(row) for row in by_release(found)] == [len(STACK.roles) + 1] * 3
@@ -124,7 +124,7 @@ def test_a_record_that_another_covers_is_left_out() -> None:
     assert '"roles": ["cuda"]' not in text
 
 
-def test_a_record_of_new_versions_takes_the_place_of_that_of_old_ones(tmp_path: Path) -> None:
+def test_record_of_new_versions_replaces_the_old(tmp_path: Path) -> None:
     (tmp_path / TRIED_FILE).write_text(trials_text([trial(versions={"cuda": "11.0"}), trial(verbs=("plan",))]))
     (left,) = read_trials(tmp_path / TRIED_FILE)
     assert (left.versions, left.verbs) == (STACK.versions(), ("plan",))

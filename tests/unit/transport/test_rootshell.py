@@ -94,7 +94,7 @@ def test_a_stream_reaches_the_program_whole(shell: RootShell) -> None:
     assert output.stdout == b"a b|$(id)|" + data
 
 
-def test_the_password_is_in_no_command_and_in_no_text_of_the_shell(shell: RootShell, here: Here) -> None:
+def test_password_is_in_no_command_or_script(shell: RootShell, here: Here) -> None:
     shell.run("true", timeout_s=20, failure="it cannot be done")
     shell.stream("cat", stdin=io.BytesIO(b""), timeout_s=20)
     assert "hunter2" not in "".join(here.commands)
@@ -109,7 +109,7 @@ def test_limits_are_the_sessions(shell: RootShell, here: Here) -> None:
     assert here.limits == {}
 
 
-def test_a_program_that_fails_is_told_with_the_last_line_of_its_errors(shell: RootShell) -> None:
+def test_failed_program_is_reported_with_its_last_error_line(shell: RootShell) -> None:
     script = "echo begun; echo 'mkdir: no' >&2; echo 'E: \033[31mthe disk is full' >&2; echo >&2; exit 3"
     with pytest.raises(ScriptFailed) as caught:
         shell.run(script, timeout_s=20, failure="its record cannot be written")

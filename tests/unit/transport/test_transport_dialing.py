@@ -24,7 +24,7 @@ class Options:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the option of Linux")
-def test_linux_ends_a_silent_connection_after_three_signs_of_life_that_nobody_acknowledged() -> None:
+def test_silent_connection_ends_after_three_unanswered_keepalives() -> None:
     with socket.socket() as sock:
         dialing._tune(sock, 15.0)
         assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 45_000

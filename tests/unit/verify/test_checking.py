@@ -95,7 +95,7 @@ def test_checks_that_cannot_be_read_are_an_error_of_the_host(site: Site, text: s
         check_layers(*loaded(site), None)
 
 
-def test_checks_of_a_layer_that_cannot_be_read_are_no_error_of_hosts_without_it(site: Site) -> None:
+def test_unreadable_checks_fail_only_hosts_with_that_layer(site: Site) -> None:
     (site.root / "roles/issue").mkdir()
     (site.root / "roles/issue/__init__.py").write_text(ROLE.format(name="issue"))
     (site.checks / "test_issue.py").write_text("import nothing_like_it\n")
@@ -117,7 +117,7 @@ def test_a_site_adds_checks_to_those_of_a_standard_role(site: Site) -> None:
     assert files_of(role, site) == [(STANDARD / "checks/test_container.py").resolve(), own]
 
 
-def test_a_role_that_takes_the_place_of_a_standard_one_has_its_own_checks_alone(site: Site) -> None:
+def test_replacing_role_has_only_its_own_checks(site: Site) -> None:
     own = site.checks / "test_container.py"
     own.write_text(CHECKS)
     (site.root / "roles/container").mkdir()

@@ -49,7 +49,7 @@ def test_a_command_gets_its_arguments_as_data_and_gives_its_status(here: Any, ro
     assert (done.rc, done.stdout, done.stderr) == (3, "a b|$(id)|", "no\n")
 
 
-def test_a_root_command_on_a_host_that_goes_down_says_nothing_of_the_layer(here: Any) -> None:
+def test_root_command_on_a_lost_host_does_not_judge_the_layer(here: Any) -> None:
     here.killed = True
     with pytest.raises(Unreachable, match="the program on it was killed"):
         eyes.testinfra_host(RootShell(here), root=True).run("true")

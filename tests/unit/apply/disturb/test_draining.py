@@ -135,7 +135,7 @@ def test_what_disturbs_nobody_goes_ahead_and_drains_nothing(has: Hooks | None) -
     assert decide(plan(BUSY), hooks=has, drain=True, force=False) == GO
 
 
-def test_a_busy_host_is_refused_with_who_uses_it_and_both_ways_on() -> None:
+def test_busy_host_is_refused_with_its_users_and_the_options() -> None:
     both = plan(BUSY, **DRIVER, reboot="x")
     sentence = decide(both, hooks=HOOKS, drain=False, force=False).refusal
     assert sentence == (
@@ -209,9 +209,7 @@ def both(where: str, tmp_path: Path, drain: str = "", undrain: str = "") -> Hook
 
 
 @pytest.mark.parametrize("where", draining.PLACES)
-def test_a_drained_host_says_so_before_the_command_runs_until_after_it_is_undrained(
-    place: Path, tmp_path: Path, where: str
-) -> None:
+def test_drained_host_is_marked_from_before_drain_until_after_undrain(place: Path, tmp_path: Path, where: str) -> None:
     events: list[Event] = []
     session = LocalSession()
     shell = RootShell(session, Secret("hunter2"))  # type: ignore[arg-type]
@@ -257,7 +255,7 @@ def test_a_host_whose_undrain_command_fails_stays_drained(place: Path, tmp_path:
     assert told(place) is None
 
 
-def test_a_command_without_end_and_one_that_is_killed_are_told_as_such(place: Path) -> None:
+def test_timed_out_and_killed_commands_are_told_apart(place: Path) -> None:
     with pytest.raises(StepFailed, match="did not end within 0 s and printed nothing"):
         drain(here(), Hooks("sleep 600", "u", timeout_s=0.2), CONTEXT, lambda event: None)
     with pytest.raises(StepFailed, match="was killed by signal 9"):
@@ -272,7 +270,7 @@ def test_a_host_that_cannot_be_marked_is_not_drained(place: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("change", [drain, undrain])
-def test_a_host_that_goes_down_while_it_is_marked_is_asked_again_and_not_at_fault(
+def test_host_going_down_while_marked_is_asked_again(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[..., None]
 ) -> None:
     monkeypatch.setattr(LocalSession, "run", lambda *_, **__: Output(143, b"", b"Terminated\n", False, 0.0))

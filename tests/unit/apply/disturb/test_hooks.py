@@ -102,7 +102,7 @@ def test_a_child_in_the_background_is_not_waited_for(monkeypatch: pytest.MonkeyP
     assert ended == Ended(0, ("done",))
 
 
-def test_a_status_that_looks_like_a_timeout_is_one_only_when_the_time_was_over(monkeypatch: pytest.MonkeyPatch):
+def test_status_124_is_a_timeout_only_after_the_time_limit(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(rootshell, "wrap", lambda user, root, password: f"{user}\n{root}".encode())
     assert run_there(here(), "exit 124", ABOUT, 3600) == Ended(124)
 
@@ -122,7 +122,7 @@ def test_a_host_without_room_for_the_output_says_why(monkeypatch: pytest.MonkeyP
     assert "mktemp" in ended.lines[-1]
 
 
-def test_a_command_that_is_killed_and_a_host_that_goes_down_are_told_apart(monkeypatch: pytest.MonkeyPatch):
+def test_killed_command_and_lost_host_are_told_apart(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(rootshell, "wrap", lambda user, root, password: f"{user}\n{root}".encode())
     assert run_there(here(), "kill -9 $$", ABOUT, 3600).status == 137
     monkeypatch.setattr(LocalSession, "run", lambda *_, **__: Output(143, b"begun\n", b"Terminated\n", False, 9.0))

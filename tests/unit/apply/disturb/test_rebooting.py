@@ -131,7 +131,7 @@ def still_up() -> FakeSession:
     return FakeSession([BootState(OLD, "stopping")])
 
 
-def test_a_host_is_back_with_a_new_boot_id_ssh_and_a_settled_systemd() -> None:
+def test_host_is_back_with_new_boot_id_ssh_and_settled_systemd() -> None:
     starting = BootState(NEW, "starting", ("start a.service", "start b.mount"))
     back = FakeSession(
         [starting, starting, BootState(NEW, "starting", ("start a.service",)), BootState(NEW, "starting"), RUNNING]
@@ -156,7 +156,7 @@ def test_a_host_is_back_with_a_new_boot_id_ssh_and_a_settled_systemd() -> None:
 
 
 @pytest.mark.parametrize("state", ["running", "degraded", "offline", ""])
-def test_a_systemd_that_has_settled_or_is_not_there_is_not_waited_for(state: str) -> None:
+def test_settled_or_missing_systemd_is_not_waited_for(state: str) -> None:
     course = Course([FakeSession([BootState(NEW, state)])])
     assert course.run()[1] == 0
 
@@ -181,13 +181,13 @@ def test_a_host_that_boots_twice_is_waited_for_twice() -> None:
     assert session is course.opened[-1]
 
 
-def test_a_connection_lost_over_the_order_is_no_error_when_the_boot_id_changes() -> None:
+def test_connection_lost_on_reboot_is_no_error_if_boot_id_changes() -> None:
     course = Course([NO_ROUTE, FakeSession([RUNNING])], FakeSession([BootState(OLD)], order=down()))
     assert course.run()[1] == 1
 
 
 @pytest.mark.parametrize("status", [129, 137, 143, -1])
-def test_an_order_that_the_hosts_own_end_cuts_short_is_no_error_when_the_boot_id_changes(status: int) -> None:
+def test_reboot_command_cut_short_is_no_error_if_boot_id_changes(status: int) -> None:
     course = Course([NO_ROUTE, FakeSession([RUNNING])], FakeSession([BootState(OLD)], order=status))
     assert course.run()[1] == 1
 
@@ -205,7 +205,7 @@ def test_an_order_that_the_host_does_not_take_is_an_error() -> None:
     assert course.fail() == "the order to reboot could not be given: Failed to start transient timer unit"
 
 
-def test_a_host_that_can_no_longer_become_root_on_its_way_down_is_waited_for() -> None:
+def test_host_without_root_while_going_down_is_waited_for() -> None:
     old = still_up()
     old.order = BecomeError("gpu01", "sudo failed: System is going down")
     course = Course([old, FakeSession([RUNNING])], FakeSession([BootState(OLD)], order=down()))
@@ -228,7 +228,7 @@ def test_a_host_that_never_goes_down_is_told_from_one_that_does() -> None:
     )
 
 
-def test_a_host_that_does_not_come_back_is_named_with_what_was_seen_last_and_since_when() -> None:
+def test_host_that_stays_away_is_reported_with_its_last_sign() -> None:
     course = Course([still_up(), NO_ROUTE, REFUSED])
     assert course.fail() == (
         f"it did not come back within 1800 s of a reboot ({REASON}); last seen: port 22 refuses connections since "
@@ -237,7 +237,7 @@ def test_a_host_that_does_not_come_back_is_named_with_what_was_seen_last_and_sin
     assert course.time.s == 1800
 
 
-def test_a_host_whose_systemd_does_not_settle_is_told_with_the_jobs_that_run() -> None:
+def test_unsettled_systemd_is_reported_with_its_running_jobs() -> None:
     back = FakeSession([BootState(NEW, "starting", ("start mnt-data.mount",))])
     course = Course([*[NO_ROUTE] * 59, back])
     assert course.fail(60) == (
@@ -302,7 +302,7 @@ def test_a_look_tells_boot_state_and_jobs(systemd: Callable[..., BootState]) -> 
     assert systemd("") == BootState(boot)
 
 
-def test_a_login_user_without_a_bus_to_ask_systemd_over_is_told_nothing(systemd: Callable[..., BootState]) -> None:
+def test_login_user_without_a_bus_is_told_nothing(systemd: Callable[..., BootState]) -> None:
     assert systemd("unknown", user=1000).state == ""
     assert systemd("unknown").state == "unknown"
 
@@ -317,7 +317,7 @@ def test_an_incomplete_boot_answer_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("systemd", [True, False])
-def test_the_order_outlives_its_channel_and_systemd_is_not_a_minute_late_with_it(tmp_path: Path, systemd: bool) -> None:
+def test_reboot_command_outlives_its_channel_and_runs_at_once(tmp_path: Path, systemd: bool) -> None:
     for name in ("systemd-run", "reboot", "sleep", "sync"):
         program(tmp_path / "bin", name, f'echo {name} "$@" >> {tmp_path}/done')
     if systemd:

@@ -216,7 +216,7 @@ class Module(Flag):
         return Reboot(self.path, "not loaded", "loaded", self.reboot)
 
 
-def test_what_needs_a_reboot_after_its_steps_says_so_at_the_next_look(place: Path, monkeypatch: pytest.MonkeyPatch):
+def test_needed_reboot_shows_at_the_next_probe(place: Path, monkeypatch: pytest.MonkeyPatch):
     said: list[events.Event] = []
     installed = str(place / "installed")
 
@@ -258,7 +258,7 @@ def test_a_lost_connection_repeats_no_step_and_loses_none(place: Path, broken: i
     assert [event.reason for event in said if isinstance(event, events.Retrying)] == ["the connection was lost"]
 
 
-def test_a_run_that_is_told_to_stop_ends_what_runs_and_begins_nothing(place: Path):
+def test_stopped_run_finishes_steps_and_starts_none(place: Path):
     stop: list[bool] = []
     slow = Flag(str(place / "a"), sh("touch %s", place / "a"))
 
@@ -323,7 +323,7 @@ class Used(Flag):
         return tuple(facts[self.probes()[2]].text.split())
 
 
-def test_work_that_only_a_change_knows_of_is_not_disturbed_and_waited_for(place: Path):
+def test_work_known_to_one_change_is_waited_for(place: Path):
     users = Path(f"{place}/a.users")
     users.write_text("tensorboard")
     one = host([], tensorflow=((), Used(str(place / "a"), sh("touch %s", place / "a"))))

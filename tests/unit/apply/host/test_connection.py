@@ -130,7 +130,7 @@ def test_what_does_not_pass_by_itself_is_not_tried_again(clock: list[float], err
     assert clock[0] == 1000
 
 
-def test_a_login_that_is_turned_away_while_the_host_boots_is_tried_again(clock: list[float]):
+def test_login_refused_during_boot_is_retried(clock: list[float]):
     """pam_nologin: sshd answers before users may log in."""
     way = Way(None, NO_LOGIN, NO_LOGIN)
     assert make(way).use(losing(1)) == "done"

@@ -80,7 +80,7 @@ def test_what_was_put_there_and_never_begun_is_begun_now(place, tmp_path, monkey
     assert (outputs(watch(job)[0]), watch(job)[1]) == (["now"], 0)
 
 
-def test_what_was_put_there_before_the_host_went_down_is_put_there_anew(place, monkeypatch):
+def test_job_files_are_written_again_after_a_host_went_down(place, monkeypatch):
     """A directory may survive a crash without the contents of its files; an empty program would succeed."""
     job = make("echo now")
     unbegun(job, monkeypatch)

@@ -24,7 +24,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return lay(tmp_path, monkeypatch)
 
 
-def test_a_running_job_is_found_with_all_that_is_needed_to_follow_it(place, tmp_path):
+def test_running_job_is_found_with_what_is_needed_to_follow_it(place, tmp_path):
     job = make(waiting(tmp_path / "go"), "echo 'two'", name="run1-cuda-aa")
     start(job)
     until((place / job.id / "pid").exists, "the process")

@@ -74,7 +74,7 @@ def test_a_job_that_does_not_start_is_an_error(place):
     assert (watched.returncode, watched.stderr) == (1, b"W alive\njob run1-cuda-aa does not start\n")
 
 
-def test_a_job_that_is_killed_is_lost_and_its_log_is_printed_first(place, tmp_path):
+def test_killed_job_is_lost_after_its_log_is_printed(place, tmp_path):
     job = make(f"echo said; {waiting(tmp_path / 'go')}")
     start(job)
     log = place / job.id / "log"
@@ -90,7 +90,7 @@ def test_a_job_that_is_killed_is_lost_and_its_log_is_printed_first(place, tmp_pa
     assert stdout.rstrip().endswith(b"said")
 
 
-def test_a_job_told_to_stop_ends_its_step_begins_no_other_and_never_says_that_it_is_done(place, tmp_path):
+def test_stopped_job_finishes_its_step_and_never_reports_done(place, tmp_path):
     """Systemd's SIGTERM at shutdown goes to the wrapper only; dpkg shall not be cut in two."""
     job = make(f"{waiting(tmp_path / 'go')}; echo whole", sh("touch %s", tmp_path / "second"))
     start(job)

@@ -239,7 +239,7 @@ def test_a_full_disk_neither_ends_nor_hangs_a_step(tmp_path):
     assert (tmp_path / "done").exists()
 
 
-def test_what_a_step_leaves_behind_neither_hangs_the_job_nor_dies_of_it(tmp_path):
+def test_background_processes_neither_hang_nor_die_with_a_step(tmp_path):
     """A daemon that holds the pipe: it goes on printing after the end of its step, and of the job."""
     pid, beat = tmp_path / "pid", tmp_path / "beat"
     daemon = sh("echo $$ >%s; while echo noise; do touch %s; sleep 0.02; done", pid, beat)

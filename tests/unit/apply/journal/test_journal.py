@@ -279,7 +279,7 @@ def no_file_grows_beyond(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_full_disk_is_told_once_and_what_comes_after_it_is_readable(tmp_path: Path):
+def test_full_disk_is_reported_once_and_later_records_are_readable(tmp_path: Path):
     said: list[str] = []
     journal = Journal.begin(tmp_path, HEADER, secrets=[], on_trouble=said.append)
     journal(events.Note("gpu01", "before"))

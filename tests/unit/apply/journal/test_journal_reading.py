@@ -129,7 +129,7 @@ def test_a_run_of_a_crashed_or_interrupted_controller_says_so(tmp_path: Path):
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\n", b"{", b"\0" * 4096, b"[1]\n", b'{"kind": 5}\n', b"\xff\xfe\n"])
-def test_a_run_that_crashed_before_its_first_record_is_listed_and_harms_nothing(tmp_path: Path, content: bytes | None):
+def test_run_without_records_is_listed(tmp_path: Path, content: bytes | None):
     record(tmp_path, 0, *ENDED, run="whole", began=at(1), hosts=HOSTS)
     folder = tmp_path / "runs" / "empty"
     folder.mkdir()
@@ -230,7 +230,7 @@ def test_a_file_of_facts_is_never_looked_for_outside_the_run(tmp_path: Path):
     assert run.hosts[0].facts == (tmp_path / "runs" / "run1" / "facts" / "a",)
 
 
-def test_a_run_is_found_by_its_id_its_beginning_or_as_the_last(tmp_path: Path):
+def test_run_is_found_by_id_prefix_or_as_the_last(tmp_path: Path):
     for minute, run in enumerate(("20240501t1000-aa", "20240501t1000-bb", "20240502t1000-cc")):
         record(tmp_path, 0, run=run, began=at(minute))
     found = {name: Runs(tmp_path).find(name).run[-2:] for name in ("last", "20240502", "20240501t1000-a")}
@@ -240,7 +240,7 @@ def test_a_run_is_found_by_its_id_its_beginning_or_as_the_last(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../runs", "/", "20240501t1000-xx", "20240501"])
-def test_a_run_that_is_not_there_or_not_the_only_one_is_bad_input(tmp_path: Path, name: str):
+def test_unknown_or_ambiguous_run_is_bad_input(tmp_path: Path, name: str):
     with pytest.raises(InputError, match="no run is recorded"):
         Runs(tmp_path).find(name)
     for run in ("20240501t1000-aa", "20240501t1000-bb"):
@@ -293,7 +293,7 @@ def test_only_runs_that_touch_this_inventory_count(tmp_path: Path):
     assert to_resume(tmp_path, INVENTORY).run == "mine", "a verify leaves nothing to resume"
 
 
-def test_what_is_left_to_do_is_resumed_with_the_options_of_its_run(tmp_path: Path):
+def test_rest_is_resumed_with_the_options_of_its_run(tmp_path: Path):
     options = {"hosts": "all", "var": ["x_password=1"], "no_reboot": True}
     record(tmp_path, 1, *ENDED, hosts=HOSTS, options=options)
     left = to_resume(tmp_path, INVENTORY)
@@ -310,7 +310,7 @@ def test_nothing_to_resume_is_bad_input(tmp_path: Path):
         to_resume(tmp_path, INVENTORY)
 
 
-def test_a_run_on_a_file_system_without_locks_is_told_by_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_run_without_file_locks_is_recognised_by_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     import socket
 
     def refuse(*_: object) -> None:

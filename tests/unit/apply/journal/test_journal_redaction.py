@@ -247,7 +247,7 @@ def test_each_line_of_a_key_is_hidden():
     assert Redactor([Secret(key)]).text("> AAAAB3NzaC1yc2E\n> ab") == "> ***\n> ab"
 
 
-def test_a_password_of_one_letter_is_still_never_there_and_the_run_can_be_read(tmp_path: Path):
+def test_one_letter_password_is_hidden_and_the_run_is_readable(tmp_path: Path):
     journal = Journal.begin(tmp_path, HEADER, secrets=[Secret("a"), Secret(""), Secret("1")], on_trouble=pytest.fail)
     for event in everything(lambda: "banana 11"):
         journal(event)
@@ -273,7 +273,7 @@ def test_our_own_words_and_names_stay_though_a_password_says_the_same(tmp_path: 
     assert Runs(tmp_path).find("run1").status == 1
 
 
-def test_what_was_given_keeps_no_value_of_a_variable_named_like_a_password(tmp_path: Path):
+def test_values_of_password_like_variables_are_not_kept(tmp_path: Path):
     given_ = [
         "ansible_become_password=opensesame",
         "cuda_version=11.2",
@@ -299,14 +299,14 @@ def test_what_was_given_keeps_no_value_of_a_variable_named_like_a_password(tmp_p
     assert b"opensesame" not in journal.path.read_bytes()
 
 
-def test_an_option_that_is_no_json_becomes_text_and_a_secret_its_mask(tmp_path: Path):
+def test_options_become_text_and_secrets_masks(tmp_path: Path):
     options = {"path": Path("/x"), "password": Secret("hunter2"), "set": ("a", 1), 5: None}
     Journal.begin(tmp_path, replace(HEADER, options=options), secrets=[], on_trouble=pytest.fail).end(0)
     shown = Runs(tmp_path).find("run1").header.options
     assert shown == {"path": "/x", "password": "***", "set": ["a", 1], "5": None}
 
 
-def test_a_path_that_holds_a_secret_is_hidden_and_its_runs_are_still_found(tmp_path: Path):
+def test_path_with_a_secret_is_hidden_and_its_runs_are_found(tmp_path: Path):
     header = replace(HEADER, inventory="/srv/hunter2/inventory")
     Journal.begin(tmp_path, header, secrets=[Secret("hunter2")], on_trouble=pytest.fail).end(0)
     kept = Runs(tmp_path).find("run1").header

@@ -59,7 +59,7 @@ def test_only_the_last_runs_are_listed_unless_all_are_wanted(place: Path, capsys
         assert ("of 25 runs" in out) == (number < 25)
 
 
-def test_no_run_yet_is_no_error_for_the_list_and_one_for_a_run(capsys: pytest.CaptureFixture[str]):
+def test_no_runs_is_an_error_only_when_one_is_named(capsys: pytest.CaptureFixture[str]):
     assert listed() == 0
     assert "no run is recorded" in capsys.readouterr().out.replace("\n", " ")
     with pytest.raises(InputError, match="no run is recorded"):

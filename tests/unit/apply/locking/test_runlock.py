@@ -168,7 +168,7 @@ def test_a_connection_that_ends_gives_the_lock_back(place: Path, session: LocalS
     take(session, THEIRS).release()
 
 
-def test_a_controller_that_falls_silent_knows_that_its_lock_is_lost_before_others_have_it(
+def test_silent_controller_gives_up_its_lock_before_others_take_it(
     place: Path, session: LocalSession, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(runlock, "LAPSES_S", 4)
@@ -247,7 +247,7 @@ def test_the_program_is_one_line_for_login_shells_that_want_it_so():
     "change",
     [lambda shell: operatorlock.put_lock(shell, RMA), lambda shell: operatorlock.take_lock_off(shell, RMA.owner)],
 )
-def test_a_host_that_goes_down_while_an_operators_lock_is_changed_is_not_at_fault(
+def test_host_going_down_while_its_lock_changes_is_asked_again(
     monkeypatch: pytest.MonkeyPatch, change: Callable[[RootShell], object]
 ):
     killed = Output(137, b"", b"Killed\n", False, 0.0)

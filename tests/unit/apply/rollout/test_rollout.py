@@ -120,7 +120,7 @@ def test_a_canary_that_fails_leaves_all_others_untouched():
     ]
 
 
-def test_when_the_budget_is_spent_those_in_work_come_to_their_end_and_the_others_are_listed():
+def test_spent_budget_finishes_running_hosts_and_lists_the_rest():
     hosts = Hosts()
     run = Aside(hosts, Limits(0, 4, 1))
     hosts.next(4)
@@ -217,7 +217,7 @@ def test_a_view_that_fails_ends_the_run_too():
 # ---------------------------------------------------------------- silent hosts
 
 
-def test_the_slot_of_a_silent_host_is_lent_and_not_given_back_twice():
+def test_slot_of_a_silent_host_is_lent_once():
     hosts = Hosts()
     run = Aside(hosts, Limits(0, 2, 12), NAMES[:6])
     assert hosts.next(2) == {"gpu00", "gpu01"}
@@ -236,7 +236,7 @@ def test_the_slot_of_a_silent_host_is_lent_and_not_given_back_twice():
     assert hosts.most == 3
 
 
-def test_a_host_that_hangs_keeps_no_other_from_its_work_and_fails_at_its_own_timeout():
+def test_hung_host_holds_up_no_other_and_fails_at_its_timeout():
     others_ended, seen = threading.Event(), []
     left = set(NAMES[1:])
 

@@ -49,7 +49,7 @@ def world() -> World:
     return World()
 
 
-def test_a_host_that_is_waited_for_is_named_within_ten_seconds_and_then_every_thirty(world):
+def test_silent_host_is_named_after_10_s_then_every_30_s(world):
     world.silence(events.Waiting("gpu01", "a connection"))
     assert world.later(7.5) == []
     assert world.silence.hosts() == frozenset()
@@ -80,7 +80,7 @@ def test_every_event_is_passed_on_as_it_is(world):
     ],
     ids=lambda event: type(event).__name__,
 )
-def test_a_sign_of_life_ends_the_silence_and_a_running_job_may_be_quiet(world, alive):
+def test_output_ends_the_silence_and_running_jobs_may_be_quiet(world, alive):
     world.silence(events.Waiting("gpu01", "a connection"))
     world.later(9)
     world.silence(alive)
@@ -111,7 +111,7 @@ def test_trying_a_step_again_is_no_wait_for_the_host(world):
 
 
 @pytest.mark.parametrize("what", ["down (no answer on port 22)", "the drain command", "an idle host: in use by 4711"])
-def test_a_host_that_was_told_to_reboot_or_to_drain_may_be_quiet_and_keeps_its_slot(world, what):
+def test_rebooting_or_draining_host_may_be_silent(world, what):
     world.silence(events.Waiting("gpu01", "a connection"))
     world.later(9)
     world.silence(events.Observed("gpu01", PLAN))
@@ -121,14 +121,14 @@ def test_a_host_that_was_told_to_reboot_or_to_drain_may_be_quiet_and_keeps_its_s
 
 
 @pytest.mark.parametrize("what", CONTACT)
-def test_a_host_that_gets_lost_in_the_middle_of_the_run_is_named(world, what):
+def test_host_lost_during_the_run_is_named(world, what):
     world.silence(events.Observed("gpu01", PLAN))
     world.silence(events.RoleStarted("gpu01", "driver", 3))
     world.silence(events.Waiting("gpu01", what))
     assert world.later(10) == [events.Silent("gpu01", what, 8.0)]
 
 
-def test_a_host_that_reboots_after_it_was_lost_is_not_lost_any_more(world):
+def test_lost_host_that_reboots_is_no_longer_lost(world):
     world.silence(events.Observed("gpu01", PLAN))
     world.silence(events.Waiting("gpu01", "a connection"))
     world.later(10)

@@ -214,7 +214,7 @@ def test_a_full_disk_wins_over_everything_that_follows_from_it() -> None:
     assert failure.rule.name == "no-space"
 
 
-def test_a_network_that_is_away_wins_over_what_pip_says_of_the_package() -> None:
+def test_missing_network_wins_over_pips_missing_package() -> None:
     failure = KNOWN.classify(f"{SAMPLES['download-interrupted']}\n{SAMPLES['no-wheel']}")
     assert failure is not None
     assert failure.rule.name == "download-interrupted"

@@ -103,7 +103,7 @@ def test_a_change_ends_a_span_and_begins_another(tmp_path: Path):
     assert told(history) == ["0 status: desired", "2 driver loaded: 470.182.03 → 470.256.02"]
 
 
-def test_a_host_that_could_not_be_read_keeps_its_values_and_shows_it(tmp_path: Path):
+def test_unread_host_keeps_its_values_and_is_marked(tmp_path: Path):
     history = filled(tmp_path, audit(0, host()), audit(1, unread()), audit(2, host()))
     assert spans(history) == [("loaded", "470.256.02", 1, None), ("nvcc", "V11.2.152", 1, None)]
     assert history.state(2) == {"gpu01": {Item("status", "", "", "unread")}}
@@ -114,12 +114,12 @@ def test_a_host_that_could_not_be_read_keeps_its_values_and_shows_it(tmp_path: P
     ]
 
 
-def test_a_change_that_was_missed_is_seen_when_the_host_can_be_read_again(tmp_path: Path):
+def test_missed_change_shows_when_the_host_is_read_again(tmp_path: Path):
     history = filled(tmp_path, audit(0, host()), audit(1, unread()), audit(2, host(readings=[driver("none"), CUDA])))
     assert told(history)[-1] == "2 driver loaded: 470.256.02 → none"
 
 
-def test_a_layer_that_could_not_be_asked_for_is_no_host_that_could_not_be_read(tmp_path: Path):
+def test_unread_layer_is_not_an_unread_host(tmp_path: Path):
     partly = replace(host(status="unread"), layers=(Layer("driver", "desired"), Layer("cuda", "unread")))
     history = filled(tmp_path, audit(0, partly))
     assert values(history, 1) == {"470.256.02", "V11.2.152"}
@@ -160,7 +160,7 @@ def test_a_value_that_was_not_asked_for_in_between_is_no_change(tmp_path: Path):
     assert told(history) == ["0 status: desired"]
 
 
-def test_what_was_not_asked_for_in_between_is_compared_with_what_it_was_last(tmp_path: Path):
+def test_skipped_layers_are_compared_with_their_last_values(tmp_path: Path):
     later = host(readings=[CUDA, driver("none")])
     history = filled(tmp_path, audit(0, host()), audit(1, host(readings=[CUDA])), audit(2, later))
     assert told(history)[1:] == ["2 driver loaded: 470.256.02 → none"]
@@ -186,7 +186,7 @@ def test_cards_that_nvidia_smi_does_not_tell_are_not_gone(tmp_path: Path):
     assert values(history, 2, kind=CARD) == set()
 
 
-def test_an_added_card_shows_and_the_first_look_at_all_cards_does_not(tmp_path: Path):
+def test_added_card_is_a_change_and_the_first_reading_is_not(tmp_path: Path):
     second = replace(CARD_1, index=1, bus="0000:af:00.0", serial="133")
     history = filled(tmp_path, audit(0, host()), audit(1, host(gpus=(CARD_1,))), audit(2, host(gpus=(CARD_1, second))))
     assert told(history)[1:] == ["2 card 0000:af:00.0: none → Tesla T4, serial 133, GPU-1, VBIOS 90.04"]
@@ -229,7 +229,7 @@ def test_since_when(tmp_path: Path):
     assert history.since_when("inventory", ["gpu02", "gpu77"]) == {"gpu02": on(0)}
 
 
-def test_the_timeline_names_times_of_the_host_and_begins_where_it_is_told_to(tmp_path: Path):
+def test_timeline_has_the_hosts_times_and_a_chosen_start(tmp_path: Path):
     history = filled(tmp_path, audit(0, host()), audit(1, unread(sentence="timed out")), audit(2, host()))
     found = history.host_history("gpu01", on(2), "inventory")
     assert [event.at for event in found.events] == [on(2) + timedelta(seconds=30)]
@@ -292,7 +292,7 @@ def test_a_watch_leaves_its_changes_and_one_state_a_day(tmp_path: Path):
         assert not db.execute("PRAGMA foreign_key_check").fetchall()
 
 
-def test_a_host_that_was_last_looked_at_in_an_audit_of_its_own_keeps_its_status(tmp_path: Path):
+def test_host_audited_alone_keeps_its_status(tmp_path: Path):
     history = filled(
         tmp_path, audit(0, host("gpu01"), host("gpu02")), audit(0.1, host("gpu02", "drift")), audit(0.2, host("gpu01")),
         audit(1, host("gpu01")),

@@ -122,7 +122,7 @@ def test_a_trend_counts_the_hosts_of_each_day_by_status_and_version(tmp_path: Pa
     assert history.trend("inventory", 3)[0].versions["driver loaded"] == {"470.182.03": 1, "470.256.02": 1}
 
 
-def test_a_host_that_nobody_looks_at_any_more_leaves_the_trend_after_a_week(tmp_path: Path):
+def test_unaudited_host_leaves_the_trend_after_a_week(tmp_path: Path):
     history = filled(
         tmp_path, audit(0, host("gpu01"), host("gpu02")), *(audit(day, host("gpu01")) for day in range(1, 12))
     )

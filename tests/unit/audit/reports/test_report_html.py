@@ -68,7 +68,7 @@ def page(*hosts: HostAudit, **more) -> Page:
     return Page(render_html(fleet(*hosts), **more))
 
 
-def test_the_policy_allows_exactly_the_style_and_the_script_that_are_in_the_page():
+def test_content_policy_allows_only_the_pages_style_and_script():
     seen = page()
     policy = next(
         element["content"] for element in seen.all("meta") if element.get("http-equiv") == "Content-Security-Policy"

@@ -32,7 +32,7 @@ def test_the_headline_counts_hosts_by_state():
     )
 
 
-def test_what_is_wrong_comes_before_what_is_right_and_alike_hosts_are_one_row():
+def test_failures_come_first_and_equal_hosts_share_a_row():
     lines = shown(show_audit(fleet(), {})).splitlines()
     rows = [line for line in lines[2:] if line.startswith("gpu")][:7]
     assert [row.split()[0] for row in rows] == [

@@ -182,7 +182,7 @@ def test_an_image_is_inserted_and_taken_out_again() -> None:
     assert machine.boot["BootSourceOverrideTarget"] == "None"
 
 
-def test_an_image_is_not_left_in_the_drive_when_it_cannot_be_booted() -> None:
+def test_unbootable_image_is_ejected() -> None:
     machine = Machine(boots=("None", "Pxe"))
     with pytest.raises(BmcError, match="offers no boot from the image"), opened(machine) as controller:
         controller.boot_once("media", image_url=IMAGE)

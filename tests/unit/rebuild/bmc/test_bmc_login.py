@@ -43,7 +43,7 @@ def test_a_bmc_with_too_many_sessions_gets_the_password_each_time() -> None:
         ((400, {}, b"\xff"), "status 400"),
     ],
 )
-def test_a_login_that_is_called_a_bad_request_is_not_sent_in_another_way(answered: Answer, words: str) -> None:
+def test_rejected_login_request_is_not_sent_differently(answered: Answer, words: str) -> None:
     """A wrong password is status 400 with some; the same one with each request would be one try more."""
     machine = Machine()
     machine.overrides["POST", SESSIONS] = lambda *_: answered
@@ -81,7 +81,7 @@ def test_a_session_whose_address_is_none_is_left_to_end_by_itself(place: str) ->
         assert controller.power() is Power.ON
 
 
-def test_a_certificate_in_the_home_of_nobody_is_a_file_that_is_not_there() -> None:
+def test_certificate_below_an_unknown_home_is_missing() -> None:
     with pytest.raises(BmcError, match=r"hostwright_bmc_ca: ~nobody-of-this-name/ca\.pem cannot be used: No such file"):
         open_bmc(bmc("https://127.0.0.1:1", ca="~nobody-of-this-name/ca.pem"))
 

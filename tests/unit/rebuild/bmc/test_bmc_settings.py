@@ -209,7 +209,7 @@ def test_what_a_failing_command_printed_is_not_repeated() -> None:
     assert "s3cr3t" not in str(caught.value)
 
 
-def test_a_command_that_does_not_end_is_ended_with_all_that_it_began(tmp_path: Path) -> None:
+def test_endless_command_is_ended_with_its_children(tmp_path: Path) -> None:
     record = shlex.quote(str(tmp_path / "pid"))
     with pytest.raises(BmcError, match="it did not end in time"):
         password_of(command(f"sleep 300 & echo $! >{record}; wait"), timeout_s=0.5)

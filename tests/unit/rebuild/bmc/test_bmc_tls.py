@@ -122,7 +122,7 @@ def test_a_certificate_that_signs_itself_is_taken_when_it_is_given(authority: Au
     assert power(Machine(), context, certificate) is Power.ON
 
 
-def test_a_certificate_for_another_name_is_taken_when_it_is_that_very_one(authority: Authority) -> None:
+def test_pinned_certificate_may_have_another_name(authority: Authority) -> None:
     context, certificate = authority.self_signed(ELSEWHERE)
     assert power(Machine(), context, certificate) is Power.ON
 

@@ -200,7 +200,7 @@ def test_a_host_that_answers_is_looked_at_first(
     assert site.machines["gpu01"].orders == given
 
 
-def test_ones_own_lock_and_a_run_that_is_dead_stand_in_nobodys_way() -> None:
+def test_own_locks_and_dead_runs_do_not_block() -> None:
     refuse(answers(), "off")
     refuse(answers(lock=locked_by(operator())), "off")
     refuse(answers(run=run_of(machine_id())), "off")  # no such process here
@@ -232,7 +232,7 @@ def test_a_host_boots_once_from_the_network_or_from_an_image(site: Site, capsys:
     assert second.count("POST", RESET) == 2
 
 
-def test_a_host_that_is_on_is_not_told_what_to_boot_some_day(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_running_host_gets_no_next_boot_setting(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     assert site.power("on", "gpu01", boot="network") == 1
     assert "run `invoke power cycle --boot network`" in " ".join(capsys.readouterr().err.split())
     assert site.machines["gpu01"].boot["BootSourceOverrideEnabled"] == "Disabled"

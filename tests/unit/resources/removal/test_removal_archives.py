@@ -69,7 +69,7 @@ def tree(host: Path) -> Tree:
     }
 
 
-def test_only_what_the_record_names_goes_and_directories_that_were_made_with_it(host: Path) -> None:
+def test_only_recorded_files_and_their_new_directories_go(host: Path) -> None:
     spread = version(host, "8.1", FILES, LINKS)
     (host / "inc").mkdir()
     (host / "inc/cuda.h").write_text("another's")
@@ -182,7 +182,7 @@ def test_names_of_a_host_are_data(text: str) -> None:
 
 
 @given(st.text(max_size=60) | st.from_regex(r"(file|mark)=.*", fullmatch=True))
-def test_what_is_run_does_not_depend_on_the_names_that_a_host_answers(text: str) -> None:
+def test_removal_script_contains_no_host_output(text: str) -> None:
     gone = ArchiveGone("cudnn", (LIB,), "/scratch")
     scripts = {
         step.script

@@ -94,9 +94,7 @@ def test_what_the_daemons_made_by_themselves_goes(host: Host) -> None:
         (containerd_data(), "var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots/1/fs/file"),
     ],
 )
-def test_what_somebody_put_there_stays_with_all_of_it_and_is_not_spoken_of(
-    host: Host, resource: EmptyDataGone, content: str
-) -> None:
+def test_containers_of_others_stay_and_are_not_mentioned(host: Host, resource: EmptyDataGone, content: str) -> None:
     made = host.plan(resource)
     put(host.root, (content,))
     before = host.files()
@@ -135,14 +133,14 @@ def test_debians_package_is_kept_from_deleting_the_data_on_its_purge(host: Host)
     assert ask(host.script(DataSpared("docker.io").probes()[2].script))[0] == 1
 
 
-def test_the_data_of_a_docker_that_somebody_else_installed_since_is_not_looked_after() -> None:
+def test_data_of_a_docker_installed_by_others_is_ignored() -> None:
     replies = {"dpkg-query": THERE, "origin/packages": ELSE, "nuke": "", "origin/installed": "make\n"}
     assert changes_of(DataSpared("docker.io"), replies) == ()
     assert changes_of(DataSpared("docker.io"), {**replies, "origin/installed": "docker.io\n"})
 
 
 @pytest.mark.parametrize("before", [THERE, Answer(1, "")])
-def test_a_docker_that_was_there_before_or_of_which_nobody_knows_is_left_alone(before: str | Answer) -> None:
+def test_docker_of_others_or_unknown_origin_stays(before: str | Answer) -> None:
     replies = {"dpkg-query": ELSE, "origin/packages": before, "nuke": "", "var/lib/docker": "/var/lib/docker\n"}
     docker = [one for one in ENGINE.removal() if not isinstance(one, UserGone)]
     assert changes_of(docker, {**replies, "getent": "group\n"}) == ()
@@ -168,7 +166,7 @@ def test_containerds_data_stays_where_containerd_was_there_before() -> None:
     assert condition.holds(facts_for(When(condition, docker_data()), {**facts, "origin/packages": ELSE}))
 
 
-def test_the_engine_is_removed_without_a_version_and_only_if_it_came_with_us() -> None:
+def test_docker_is_removed_only_if_we_installed_it() -> None:
     (packages,) = (one for one in ENGINE.removal() if isinstance(one, DebsGone))
     assert packages == DebsGone(("docker.io", "containerd"), common=True)
     assert isinstance(ENGINE.removal()[0], DataSpared), "before the purge"

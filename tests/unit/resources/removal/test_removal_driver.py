@@ -167,7 +167,7 @@ def test_a_file_that_only_has_such_a_name_stays(host: Host, program_of: str) -> 
     assert host.plan() is None
 
 
-def test_what_our_record_names_as_it_is_goes_and_what_took_its_place_stays(host: Host) -> None:
+def test_recorded_driver_files_go_and_replaced_ones_stay(host: Host) -> None:
     host.put({"usr/bin/nvidia-smi": "ours", "usr/bin/nvidia-modprobe": "ours too"})
     host.record("usr/bin/nvidia-smi", "usr/bin/nvidia-modprobe")
     (host.root / "usr/bin/nvidia-smi").write_text("the site's own, of another size")

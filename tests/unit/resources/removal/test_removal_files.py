@@ -83,7 +83,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def test_a_file_that_was_not_there_goes_with_the_directories_made_for_it(place: Place) -> None:
+def test_new_file_goes_with_its_new_directories(place: Place) -> None:
     (place.root / "etc").mkdir()
     before = tree(place.root)
     file = place.file("etc/a b/c/it's")
@@ -155,7 +155,7 @@ def test_without_a_record_only_what_is_ours_beyond_doubt_goes(
     assert (place.root / name).exists() == stays
 
 
-def test_without_a_record_what_is_there_is_not_taken_for_what_was_there(tmp_path: Path) -> None:
+def test_without_a_record_present_files_are_not_originals(tmp_path: Path) -> None:
     place = Place(tmp_path, recorded=False)
     (place.root / "a").write_text("ours, of an earlier version\n")
     place.apply(place.file("a"))

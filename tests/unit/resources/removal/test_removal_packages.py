@@ -101,7 +101,7 @@ def test_what_was_never_there_plans_nothing() -> None:
     assert plan(DebsGone(("cuda",)), World(BARE, BARE)) is None
 
 
-def test_a_package_goes_with_what_only_it_brought_and_the_plan_names_both() -> None:
+def test_package_goes_with_its_own_dependencies_named_in_the_plan() -> None:
     change = plan(DebsGone(("cuda",)), World((*BARE, CUDA, LIBCUDA), BARE))
     assert change is not None
     assert (change.have, change.want) == ("cuda 1.0, libcuda 1.0", "as before: absent")
@@ -267,7 +267,7 @@ def apt(folder: Path, simulation: str, present: str) -> Path:
     return log
 
 
-def test_what_came_with_ours_goes_after_a_purge_that_was_cut_behind_ours() -> None:
+def test_dependencies_go_after_an_interrupted_purge() -> None:
     """apt takes what needs another first: nothing that is left says why the rest came, but what was written down."""
     change = plan(DebsGone(("cuda",)), World((*BARE, CUDA, LIBCUDA), BARE))
     assert change is not None
@@ -276,7 +276,7 @@ def test_what_came_with_ours_goes_after_a_purge_that_was_cut_behind_ours() -> No
     assert goes(DebsGone(("cuda",)), World((*BARE, LIBCUDA), BARE, brought=("cuda libcuda",))) == ["libcuda"]
 
 
-def test_what_came_with_kernel_headers_goes_after_a_purge_that_was_cut_behind_them() -> None:
+def test_header_dependencies_go_after_an_interrupted_purge() -> None:
     change = plan(KernelsAsBefore(), World(KERNEL, ()))
     assert change is not None
     assert "'kernel kbuild'" in change.steps[-1].script

@@ -104,7 +104,7 @@ def test_keys_that_somebody_took_out_are_no_longer_ours(place: Place) -> None:
     assert place.take_away(resource) == []
 
 
-def test_what_is_no_json_any_more_is_replaced_by_the_file_of_then(place: Place) -> None:
+def test_broken_json_is_replaced_by_the_original_file(place: Place) -> None:
     (place.root / "docker").mkdir()
     (place.root / "docker/daemon.json").write_text('{"debug": true}')
     was = tree(place.root)
@@ -268,7 +268,7 @@ def test_an_account_that_was_not_there_goes_with_its_group() -> None:
     assert "groupdel" not in only.steps[0].script
 
 
-def test_an_account_from_before_stays_and_so_does_any_where_nobody_wrote_down() -> None:
+def test_accounts_from_before_or_unrecorded_stay() -> None:
     assert user("user\ngroup\n", "user nvidia\ngroup nvidia\n") is None
     assert user("user\ngroup\n", None) is None
     assert user("", "user root\n") is None
@@ -293,7 +293,7 @@ def test_a_unit_that_goes_itself_is_not_started_anew():
     assert RestartedAfter("a.service", (unit.path,), (unit,)).removal() == ()
 
 
-def test_a_daemon_is_started_anew_only_for_keys_that_we_took_out_of_its_file(place: Place) -> None:
+def test_daemon_restarts_only_if_our_keys_were_removed(place: Place) -> None:
     """That the file is newer than the daemon is no reason: its own admin may have changed it."""
     resource = merged(place)
     (fresh,) = RestartedAfter("docker.service", (resource.path, "/var/lib/dpkg/info/x.list"), (resource,)).removal()

@@ -62,7 +62,7 @@ def host(tmp_path: Path) -> Host:
     return Host(tmp_path)
 
 
-def test_link_and_all_venvs_of_the_name_go_and_the_directories_with_the_last(host: Host) -> None:
+def test_link_and_venvs_go_and_the_last_one_takes_the_directories(host: Host) -> None:
     host.link.symlink_to(host.build())
     host.build("f" * 12)
     (host.homes / f"tf-py3.9-{KEY}.wheels").mkdir()

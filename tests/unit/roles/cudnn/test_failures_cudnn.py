@@ -98,7 +98,7 @@ def test_another_major_version_and_what_was_removed_mix_with_nothing() -> None:
     assert fired({DPKG: packages, TREE: tree({**SONAMES, **CUDNN}, more=more)}) == []
 
 
-def test_a_header_that_was_not_copied_or_is_of_another_version_is_told() -> None:
+def test_missing_or_different_header_is_reported() -> None:
     without = {TOOLKITS: LINK + OWN.replace("include/cudnn_version.h ", "").replace("8.1.0", "")}
     assert found("cudnn-headers", without) == [f"{PREFIX}/include/cudnn_version.h is not there"]
     other = {TOOLKITS: LINK + OWN.replace("8.1.0", "8.3.0")}

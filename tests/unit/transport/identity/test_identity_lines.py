@@ -86,7 +86,7 @@ def test_a_line_for_many_hosts_is_named_and_stays(names: str) -> None:
     assert (edit.content, edit.gone) == (content, ())
 
 
-def test_what_is_left_of_a_line_never_becomes_a_hashed_or_marked_one() -> None:
+def test_shortened_line_never_becomes_hashed_or_marked() -> None:
     trap = hashed("gpu08")
     after = edited(f"gpu07,{trap} {OLD.line}\ngpu07,@revoked {OLD.line} {OTHER.line}\ngpu07,#x,gpu09 {OLD.line}\n")
     assert given_to(after, "gpu08") == []

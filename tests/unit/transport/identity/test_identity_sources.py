@@ -56,7 +56,7 @@ def test_a_given_fingerprint_must_be_the_one_that_is_shown() -> None:
         assert said in str(caught.value)
 
 
-def test_the_consoles_keys_are_all_the_hosts_and_the_shown_one_comes_first(tmp_path: Path) -> None:
+def test_shown_key_comes_first_among_the_consoles(tmp_path: Path) -> None:
     console = Sources(console=printing(tmp_path, RSA_LIKE, NEW), ask=never)
     assert confirm(HOST, NEW, BEFORE, console) == Confirmed((NEW, RSA_LIKE), CONSOLE)
 
@@ -109,7 +109,7 @@ def test_the_question_shows_both_keys_and_wants_the_whole_word() -> None:
             confirm(HOST, NEW, BEFORE, answering(wrong))
 
 
-def test_without_a_terminal_it_is_refused_with_both_keys_and_what_to_do() -> None:
+def test_without_a_terminal_a_changed_key_is_refused() -> None:
     with pytest.raises(Refused) as caught:
         confirm(HOST, NEW, BEFORE, Sources())
     for said in (NEW.fingerprint, OLD.fingerprint, "--fingerprint", "hostwright_host_keys", "in a terminal"):

@@ -85,7 +85,7 @@ def test_mode_and_link_are_kept(tmp_path: Path, options: Options, write: Write) 
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
 
 
-def test_all_of_the_users_files_lose_the_old_key_and_the_first_gets_the_new_one(options: Options, write: Write) -> None:
+def test_old_key_leaves_all_files_and_the_first_gets_the_new(options: Options, write: Write) -> None:
     first, second = write("mine", f"10.0.0.7 {OLD.line}"), write("mine2", f"10.0.0.7 {OTHER.line}", f"x {OLD.line}")
     assert replace(HOST, options, [NEW]).files == (first, second)
     assert (first.read_text(), second.read_text()) == (f"10.0.0.7 {NEW.line}\n", f"x {OLD.line}\n")
@@ -109,7 +109,7 @@ def test_another_port_is_another_server(options: Options, write: Write) -> None:
     assert file.read_text() == f"10.0.0.7 {OLD.line}\n[10.0.0.7]:2222 {NEW.line}\n"
 
 
-def test_a_line_without_the_port_gives_way_to_the_new_one_and_is_not_forgotten(options: Options, write: Write) -> None:
+def test_line_without_the_port_is_replaced(options: Options, write: Write) -> None:
     host = Host("gpu07", address="10.0.0.7", port=2222)
     file = write("mine", f"10.0.0.7 {OLD.line}")
     with pytest.raises(Refused, match=r"mine:1 gives 10\.0\.0\.7 the key .*also counts for \[10\.0\.0\.7\]:2222"):

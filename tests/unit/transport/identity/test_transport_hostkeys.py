@@ -73,7 +73,7 @@ def test_a_line_without_the_port_accepts_but_never_contradicts(tmp_path: Path) -
     assert found.expected("ssh-ed25519") is None
 
 
-def test_a_changed_key_is_named_with_its_line_and_the_same_type_first(tmp_path: Path) -> None:
+def test_changed_key_is_named_with_its_line(tmp_path: Path) -> None:
     found = known(tmp_path, "# mine", f"gpu01 ssh-rsa {b64(OTHER)}", "", f"gpu01 ssh-ed25519 {b64(KEY)}")
     expected = found.expected("ssh-ed25519")
     assert expected is not None

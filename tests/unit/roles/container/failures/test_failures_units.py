@@ -71,7 +71,7 @@ def test_a_failed_unit_is_seen_without_its_journal() -> None:
         ("auto-restart", "success", "0", []),
     ],
 )
-def test_a_unit_that_is_restarted_has_failed_and_one_that_starts_has_not(
+def test_restarting_unit_has_failed_and_starting_one_has_not(
     sub: str, result: str, restarts: str, seen: list[str]
 ) -> None:
     text = shown(docker=show("docker.service", "activating", sub, result=result) + f"NRestarts={restarts}\n")

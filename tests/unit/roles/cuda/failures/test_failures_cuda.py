@@ -127,7 +127,7 @@ def test_another_toolkit_is_told_unless_the_loader_uses_it_which_says_more() -> 
     assert found("cuda-toolkit-beside", {TOOLKITS: LINK + OWN + OTHER, LOADER: loader(after=[entry])}) == []
 
 
-def test_what_a_purged_toolkit_left_and_other_names_of_ours_are_no_toolkit_beside() -> None:
+def test_purged_leftovers_and_aliases_are_no_second_toolkit() -> None:
     left, alias = toolkit("/usr/local/cuda-11.4", has=""), toolkit("/usr/local/cuda-11", PREFIX)
     assert fired({TOOLKITS: LINK + OWN + left + alias}) == []
 

@@ -91,7 +91,7 @@ def test_the_local_repository_written_again_by_hand_conflicts_with_ours() -> Non
     assert fired({SOURCES: text}) == ["cuda-sources-conflict"]
 
 
-def test_a_conflict_says_more_than_the_key_that_one_of_its_lines_lacks() -> None:
+def test_conflict_wins_over_a_missing_key() -> None:
     ring = "/usr/share/keyrings/cuda-archive-keyring.gpg"
     first = source(f"deb [signed-by={ring}] {NETWORK}/ /", "/etc/apt/sources.list.d/cuda-ubuntu2004-x86_64.list")
     assert fired({SOURCES: SOURCE_LINE + source(f"deb {NETWORK} /") + first + key(ring, "new")}) == [
@@ -147,7 +147,7 @@ def test_apt_keys_own_keyring_is_told_when_it_holds_nvidias_key(which: str, name
     assert found("cuda-key-for-all", {SOURCES: SOURCE_LINE + key(f"{TRUSTED}.d/cuda.gpg", which)}) == []
 
 
-def test_apt_keys_own_keyring_is_told_when_it_holds_the_key_of_the_stacks_repository() -> None:
+def test_stacks_key_in_the_apt_key_keyring_is_reported() -> None:
     own = STACK.section(CudaSection).repository.fingerprint[-16:]
     rows = key(TRUSTED, own.lower()) + key(TRUSTED, OTHER_KEY.lower()) + key(TRUSTED, "garbage")
     assert found("cuda-key-for-all", {SOURCES: SOURCE_LINE + rows}) == [f"{TRUSTED} holds the key {own}"]
@@ -170,7 +170,7 @@ def test_sources_in_deb822_style_are_read() -> None:
     assert (one.uri, one.suite, one.signed_by, one.line) == (NETWORK, "/", ("/a.gpg",), 3)
 
 
-def test_a_stanza_that_is_switched_off_is_not_read_and_a_key_within_it_is_its_own() -> None:
+def test_disabled_stanza_is_skipped_and_embedded_key_belongs_to_it() -> None:
     off = stanza("Types: deb", f"URIs: {NETWORK}", "Suites: /", "Enabled: no")
     assert sources(look_at({SOURCES: off})) == ()
     inline = stanza(f"URIs: {NETWORK}", "Suites: /", "Signed-By:", " -----BEGIN PGP PUBLIC KEY BLOCK-----", " .")
@@ -185,7 +185,7 @@ def armored(content: bytes) -> str:
     return f"-----BEGIN PGP PUBLIC KEY BLOCK-----\nComment: x\n\n{text}=abcd\n-----END PGP PUBLIC KEY BLOCK-----\n"
 
 
-def test_keys_are_found_in_keyrings_of_both_kinds_and_sources_with_their_lines(tmp_path: Path) -> None:
+def test_keys_are_found_in_keyrings_and_sources(tmp_path: Path) -> None:
     old, new = (b"\x99\x01" + bytes.fromhex(one) + b"\x00\xff" for one in (OLD_KEY, NEW_KEY))
     ring = write(tmp_path / "keys/a.gpg", new)
     write(tmp_path / "etc/apt/trusted.gpg", old + b"\x09\x10" + bytes.fromhex(OTHER_KEY) + b"\x00")

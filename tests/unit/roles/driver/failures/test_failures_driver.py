@@ -342,7 +342,7 @@ def test_a_newer_compiler_of_the_kernels_stands_beside_a_build_that_failed() -> 
     assert len(findings({**failed, driver_build.COMPILERS: focal + "8.4.0\n"})["dkms-build"]) == 2
 
 
-def test_a_display_is_told_only_when_the_installer_is_due_and_may_not_end_it() -> None:
+def test_display_is_reported_only_if_it_blocks_the_installer() -> None:
     due: Differs = {DISPLAY: "gdm.service\nX server 900\n", STATE: state(source="")}
     assert evidence("x-server", due) == ["gdm.service", "X server 900"]
     assert evidence("x-server", {**due, STATE: state()}) == []
@@ -355,7 +355,7 @@ def test_an_installer_that_runs_now_was_not_cut() -> None:
     assert evidence("driver-install-cut", now) == []
 
 
-def test_a_daemon_that_does_not_run_is_the_failure_whatever_the_cards_say() -> None:
+def test_stopped_daemon_is_the_failure_whatever_the_cards_report() -> None:
     stopped = {STATES: shown(persistenced=show(units.PERSISTENCED, "inactive", "dead"))}
     assert evidence("persistenced-stopped", stopped)
     assert evidence("persistenced-stopped", {**stopped, NVIDIA_SMI: SMI.replace("Enabled", "Disabled")})

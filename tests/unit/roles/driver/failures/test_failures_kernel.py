@@ -67,7 +67,7 @@ def test_nouveau_that_nobody_keeps_away_is_seen() -> None:
     assert evidence("nouveau-not-blocked", bound) == []
 
 
-def test_an_initramfs_without_the_blacklist_is_seen_where_nouveau_could_come_from_it() -> None:
+def test_initramfs_without_the_blacklist_is_reported() -> None:
     older: dict[Probe, Reply | None] = {INITRAMFS: NOTHING}
     assert findings(older) == {"nouveau-not-blocked": ["initramfs: older than /etc/modprobe.d/hostwright-nouveau.conf"]}
     assert findings({**older, OPEN_DRIVERS: "off nouveau\n"}) == {}

@@ -66,7 +66,7 @@ def test_beside_nvswitches_every_link_counts() -> None:
     assert all_seen(look(good, bad, switches=6)) == {}
 
 
-def test_without_nvswitches_a_card_may_have_no_bridge_but_not_half_of_one() -> None:
+def test_without_nvswitches_only_half_a_bridge_is_a_failure() -> None:
     bare = replace(A100, links=tuple(GpuLink(number, False) for number in range(12)))
     assert all_seen(look(bare)) == {}
     half = replace(A100, links=DEAD)
@@ -98,7 +98,7 @@ def test_a_card_that_the_driver_does_not_bring_up_is_told() -> None:
     assert unread("gpu-missing", look(smi=Answer(9, ""), on_bus=2))
 
 
-def test_a_card_that_is_missing_for_a_reason_that_another_rule_tells_is_not_told_again() -> None:
+def test_missing_card_explained_by_another_rule_is_not_repeated() -> None:
     failed = line("NVRM: GPU 0000:3d:00.0: RmInitAdapter failed! (0x26:0xffff:1290)")
     booted = {BOOTED: Answer(0, f"{NOW.timestamp() - 86400:.0f}\n")}
     assert all_seen(look(*cards(T4), log=[failed], on_bus=3, answers=booted)) == {}
@@ -108,7 +108,7 @@ def test_a_card_that_is_missing_for_a_reason_that_another_rule_tells_is_not_told
     assert all_seen(look(*cards(T4), answers=newer)) == {}
 
 
-def test_a_host_without_a_card_is_told_where_it_shall_have_the_driver() -> None:
+def test_host_without_a_card_that_wants_the_driver_is_reported() -> None:
     assert only(look(smi=Answer(127, ""), on_bus=0), "no-gpu") == "0 NVIDIA GPUs on the PCI bus"
     assert all_seen(look(smi=Answer(127, ""), on_bus=0, roles=("base",))) == {}
 

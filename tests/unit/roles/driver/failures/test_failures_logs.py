@@ -40,7 +40,7 @@ UNBUILT = {STATE: NO_MODULE, DKMS_TREE: tree(f"tree {V}")}
         ("dkms-build", FAILED, NO_MODULE),
     ],
 )
-def test_what_the_newest_log_names_is_seen_as_long_as_the_driver_differs(name: str, line: str, there: str) -> None:
+def test_newest_log_counts_while_the_driver_differs(name: str, line: str, there: str) -> None:
     logged = {STATE: there, DKMS_TREE: tree(f"tree {V}")}
     assert evidence(name, {**logged, LAST_JOBS: failed_job("driver", "first", line, "last")}) == [line]
     by_hand = f"nvidia-installer log file '{LOG}'\n-> Checking.\nERROR: first\n{line}\n"
@@ -97,7 +97,7 @@ def installer_log(root: Path) -> str:
     return text
 
 
-def test_the_installers_log_is_read_unless_a_job_of_the_driver_ended_later(tmp_path: Path) -> None:
+def test_installers_log_is_read_unless_a_later_job_ended(tmp_path: Path) -> None:
     assert installer_log(tmp_path) == ""
     (tmp_path / "log").write_text(f"{FLAG}\n")
     os.utime(tmp_path / "log", (1000, 1000))

@@ -105,7 +105,7 @@ def test_what_healthy_hosts_print_too_is_no_failure(text: str) -> None:
     assert KNOWN.classify(f"before\n{text}\nafter\n") is None
 
 
-def test_what_the_bus_refuses_is_the_reason_for_a_card_that_does_not_start() -> None:
+def test_bus_refusal_explains_a_card_that_does_not_start() -> None:
     text = (
         "NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:\nNVRM: BAR1 is 0M @ 0x0\n"
         "NVRM: The NVIDIA probe routine failed for 1 device(s).\nNVRM: GPU 0000:09:00.0: RmInitAdapter failed!"

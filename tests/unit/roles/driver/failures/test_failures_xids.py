@@ -40,7 +40,7 @@ def test_what_fails_a_node_does(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", [63, 68, 69, 80, 92])
-def test_what_azure_alone_fails_a_node_on_does_for_as_long_as_azure_looks_back(number: int) -> None:
+def test_xids_of_azure_count_for_azures_period(number: int) -> None:
     assert only(look(*TWO, log=(xid(number, hours=1.9),)), "xid-fatal")
     assert only(look(*TWO, log=(xid(number, hours=2.1),)), "xid-past")
 
@@ -49,7 +49,7 @@ def test_what_azure_alone_fails_a_node_on_does_for_as_long_as_azure_looks_back(n
 DOUBLE_BIT = (xid(48, hours=3), xid(63, hours=3), xid(45, hours=2.9))
 
 
-def test_what_follows_from_a_fatal_xid_and_is_only_noted_is_no_finding_of_its_own() -> None:
+def test_consequences_of_a_fatal_xid_are_no_findings() -> None:
     found = all_seen(look(*TWO, log=DOUBLE_BIT))
     assert list(found) == ["xid-fatal"]
     assert [line[:6] for line in found["xid-fatal"]] == ["Xid 48", "Xid 63", "Xid 45"]
@@ -69,7 +69,7 @@ def test_test_messages_and_comments_are_nothing() -> None:
     assert all_seen(look(*TWO, log=(xid(106), xid(107), xid(154)))) == {}
 
 
-def test_after_a_reboot_it_is_the_past_and_when_it_comes_again_it_is_not() -> None:
+def test_xid_before_a_reboot_is_past_unless_it_returns() -> None:
     log = (xid(62, hours=5), line(LOADING, 4))
     assert only(look(*TWO, log=log), "xid-past").startswith("Xid 62 on card 0 (0000:3b:00), once")
     again = only(look(*TWO, log=(*log, xid(62, hours=3))), "xid-fatal")
@@ -173,7 +173,7 @@ def test_an_exit_status_is_its_finding_with_a_report_or_without(status: int, nam
     assert only(look(*TWO, notices=(ended,)), name) == ended
 
 
-def test_a_status_beside_a_real_report_is_read_where_the_probe_writes_it() -> None:
+def test_status_is_read_where_the_probe_writes_it() -> None:
     report = (
         '<?xml version="1.0" ?>\n<nvidia_smi_log>\n<driver_version>470.182.03</driver_version>\n</nvidia_smi_log>\n'
     )

@@ -19,7 +19,7 @@ STACK = load_stack("tensorflow-2.9")
 V = "470.182.03"
 
 
-def test_work_that_came_since_the_look_stops_the_step_before_anything_is_stopped(tmp_path: Path) -> None:
+def test_new_work_stops_the_step_before_services_stop(tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     program(programs, "find", "echo /proc/4711/fd/3")
     program(programs, "systemctl", f'echo "$@" >> {tmp_path}/done')
@@ -72,7 +72,7 @@ def unloaded(loaded: Path, *, force: bool) -> tuple[int, str, list[str]]:
     return done.returncode, done.stdout.decode(), [line for line in lines if not line.startswith("-q")]
 
 
-def test_with_force_the_holders_are_ended_after_the_services_and_before_the_module_goes(loaded: Path) -> None:
+def test_force_ends_holders_between_services_and_module(loaded: Path) -> None:
     with subprocess.Popen(["sleep", "60"]) as holder:
         stat = f"/proc/{holder.pid}/stat"  # a zombie holds nothing open
         program(loaded, "find", f'[ "$(cut -d" " -f3 {stat})" = Z ] || echo /proc/{holder.pid}/fd/3')
@@ -82,7 +82,7 @@ def test_with_force_the_holders_are_ended_after_the_services_and_before_the_modu
     assert done == ["stop dcgm", "stop display-manager", "modprobe -r nvidia"]
 
 
-def test_a_module_that_stays_is_told_with_its_holders_and_the_services_come_back(loaded: Path) -> None:
+def test_busy_module_is_reported_and_services_restart(loaded: Path) -> None:
     program(loaded, "modprobe", "exit 1")
     program(loaded, "find", f"[ ! -e {loaded.parent}/done ] || echo /proc/{os.getpid()}/fd/3")
     program(loaded, "cat", "echo python3")
@@ -148,7 +148,7 @@ def test_an_installation_that_fails_stays_marked_and_tells_why(installation: Ins
     assert installation.read("state/driver.files") is None
 
 
-def test_the_state_of_a_driver_is_read_from_its_files_and_its_record(tmp_path: Path) -> None:
+def test_driver_state_comes_from_files_and_record(tmp_path: Path) -> None:
     """All but the kernel's module and DKMS's, which this machine may have of its own."""
     programs, lib = tmp_path / "bin", tmp_path / "lib"
     lib.mkdir()

@@ -18,7 +18,7 @@ def used(holders: str = "", containers: str = "") -> tuple[str, ...]:
     return users(Facts({HOLDERS: Answer(0, holders), CONTAINERS: Answer(0, containers)}))
 
 
-def test_who_uses_the_gpu_is_named_once_and_our_own_services_are_not() -> None:
+def test_gpu_users_are_named_once_without_our_services() -> None:
     assert used() == ()
     assert used("1 nvidia-persiste\n2 nv-hostengine\n3 nv-fabricmanage\n4711 python3\n") == ("python3 (4711)",)
     inside = "812 3f2a1b2c3d4e 812,840 python3\n900 - 900 my job\n"
@@ -53,9 +53,7 @@ CONTAINER = "812 3f2a1b2c3d4e 812 python3\n"
     ],
     ids=["a container without links", "no container", "a container with links"],
 )
-def test_a_reload_of_systemd_takes_gpus_from_containers_whose_devices_have_no_links(
-    containers: str, links: str, taken: bool
-) -> None:
+def test_systemd_reload_takes_unlinked_devices_from_containers(containers: str, links: str, taken: bool) -> None:
     condition = ReloadTakesGpus()
     answers = {"find -H /proc": containers, "/dev/char": links}
     facts = Facts({probe: reply_to(probe, answers) for probe in condition.probes()})

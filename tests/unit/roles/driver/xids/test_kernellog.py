@@ -67,7 +67,7 @@ def test_a_day_that_no_year_has_is_a_line_without_time() -> None:
     assert line.at == datetime(2028, 2, 29, 11, tzinfo=UTC)
 
 
-def test_what_journal_and_file_both_have_is_told_once_and_repeats_are_kept() -> None:
+def test_lines_in_journal_and_file_count_once() -> None:
     found = lines(
         "source journal",
         f"2026-11-21T11:00:00+0000 gpu01 kernel: {XID}",
@@ -165,7 +165,7 @@ def test_a_journal_without_the_kernel_is_no_log(machine: Machine) -> None:
     assert machine.ask()[0] == 1
 
 
-def test_a_journal_that_is_cut_off_is_not_taken_for_a_quiet_one(machine: Machine) -> None:
+def test_truncated_journal_is_not_a_quiet_one(machine: Machine) -> None:
     machine.journal(QUIET, status=124)
     assert machine.ask()[0] == 1
 

@@ -150,7 +150,7 @@ def test_the_catalog_says_what_nvidia_says(number: int, action: Action, concern:
     assert (CATALOG[number].action, CATALOG[number].concern) == (action, concern)
 
 
-def test_every_number_on_which_azure_fails_a_node_is_known_and_fails_one() -> None:
+def test_every_fatal_xid_of_azure_is_known_and_fatal() -> None:
     assert {CATALOG[number].concern for number in AZURE_FAILS_A_NODE} == {Concern.NODE}
 
 

@@ -116,7 +116,7 @@ def test_another_cuda_behind_ours_is_a_warning() -> None:
     assert fired({LOADER: loader(after=[f"libcublas.so.11 {path}"])}) == ["cuda-twice-in-loader"]
 
 
-def test_another_name_of_our_directory_and_another_major_version_are_no_second_cuda() -> None:
+def test_alias_and_other_major_version_are_no_second_cuda() -> None:
     link = "/usr/local/cuda/lib64"
     text = loader(
         f"libcublas.so.11 {link}/libcublas.so.11", after=["libcublas.so.12 /usr/local/cuda-12/libcublas.so.12"]

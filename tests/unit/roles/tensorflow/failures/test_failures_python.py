@@ -93,7 +93,7 @@ def test_another_tensorflow_is_the_one_finding() -> None:
     assert found("tensorflow-other-version", differs) == [f"{HOME}: tensorflow 2.11.0, Python 3.9"]
 
 
-def test_every_other_pin_that_is_not_kept_is_a_warning_with_the_pin() -> None:
+def test_each_other_broken_pin_is_a_warning() -> None:
     assert found("pins-not-kept", {VENV: audited({"keras": "2.10.0"})}) == ["keras 2.10.0 (pinned: 2.9.0)"]
     assert fired({VENV: added("keras-2.10.0")}) == ["pins-not-kept"]
 
@@ -133,7 +133,7 @@ def test_nvidias_libraries_as_wheels_are_told() -> None:
 
 
 @pytest.mark.parametrize("name", ["nvidia-ml-py", "nvidia-ml-py3", "nvidia-pyindex", "nvidia-smi", "nvidia-dali"])
-def test_what_has_nvidias_name_and_no_library_of_cudas_is_no_such_wheel(name: str) -> None:
+def test_nvidia_package_without_cuda_libraries_is_no_cuda_wheel(name: str) -> None:
     assert not WHEELS.fullmatch(name)
 
 
@@ -145,7 +145,7 @@ def by_hand(*dists: str, python: str = "3.9", home: str = LINK) -> Differs:
     return {VENV: "link\t\n", VENVS: lines}
 
 
-def test_an_environment_made_by_hand_in_its_place_is_looked_at_as_well() -> None:
+def test_handmade_environment_is_examined_too() -> None:
     differs = by_hand("tensorflow-2.9.0", "numpy-2.0.2", "protobuf-4.25.8", "nvidia_cudnn_cu11-8.6.0")
     assert fired(differs) == ["nvidia-wheels", "protobuf-too-new", "numpy-too-new"]
     assert found("numpy-too-new", differs) == [f"{LINK}: numpy 2.0.2"]
@@ -190,7 +190,7 @@ def test_a_host_without_a_python_that_fits_is_told() -> None:
 
 
 @pytest.mark.parametrize(("status", "lines"), [(0, 0), (1, 1), (2, 0)])
-def test_a_processor_without_avx_is_told_and_one_that_nobody_could_read_is_not(status: int, lines: int) -> None:
+def test_missing_avx_is_reported_and_unread_cpus_are_not(status: int, lines: int) -> None:
     assert len(found("no-avx", {AVX: Answer(status, "")})) == lines
 
 
