@@ -72,6 +72,7 @@ def start_script(job: Job) -> str:
         keep_kib=KEEP_BYTES // 1024,
         keep_always=KEEP_ALWAYS,
         shutdown_wait_s=SHUTDOWN_WAIT_S,
+        work_dirs=hostjobs.WORK_DIRS,
         payload=base64.encodebytes(_archive(contents)).decode().strip(),
     )
 

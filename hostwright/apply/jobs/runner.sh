@@ -17,6 +17,10 @@ umask 022
 LC_ALL=C; export LC_ALL
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; export PATH
 HOME=/root; export HOME
+# Installers and compilers run programs where they unpack. Whoever started us may have a TMPDIR of his own: not here.
+unset TMP TEMP
+work_dir=$(work "${JOB##*/}") || echo 'hostwright: no directory was found in which programs may be run'
+TMPDIR=${work_dir:-/tmp}; export TMPDIR
 stopping=${stopping:-}
 
 # Uptime does not jump when somebody sets the clock.

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from hostwright.apply.jobs import transient
 from hostwright.common.quoting import sh, sh_file
+from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.model import RolePlan, RoleResult, StepResult
 
 LOCK_DIR = "/run/hostwright"
@@ -53,7 +54,12 @@ def runner(plan: RolePlan, nonce: str) -> str:
         transient=transient.TRANSIENT_ERE,
         permanent=transient.PERMANENT_ERE,
     )
-    return functions + "\n".join(calls) + "\nexit 0\n"
+    return work_script() + functions + "\n".join(calls) + "\nexit 0\n"
+
+
+def work_script() -> str:
+    """Commands that define the shell function ``work``, which makes a directory that may execute."""
+    return sh_file(__file__, "work.sh", work_dirs=hostjobs.WORK_DIRS, enough_kib=hostjobs.WORK_BYTES // 1024)
 
 
 def files(plan: RolePlan, nonce: str) -> dict[str, str]:

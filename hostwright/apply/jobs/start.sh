@@ -11,6 +11,7 @@
 : "${keep_kib:?}"
 : "${keep_always:?}"
 : "${shutdown_wait_s:?}"
+: "${work_dirs:?}"
 : "${payload:?}"
 umask 077
 new=
@@ -24,6 +25,11 @@ prune() {
     count=$((count + 1)); total=$((total + size))
     [ "$count" -ge "$keep" ] || { [ "$total" -gt "$keep_kib" ] && [ "$count" -gt "$keep_always" ]; } || continue
     alive "$old" || rm -rf -- "$old"
+  done
+  # What a job that was killed left where it worked. A check has no job, and ends within the hour.
+  eval "find $work_dirs -mindepth 1 -maxdepth 1 \\( ! -name 'check.*' -o -mmin +60 \\)" 2>/dev/null |
+  while read -r old; do
+    alive "${old##*/}" || rm -rf -- "$old"
   done
 }
 put() {

@@ -13,6 +13,14 @@ from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Facts, Probe
 
 JOBS_DIR = "/var/lib/hostwright/jobs"
+#: Where a job gets a directory of its own to work in, in order of preference: /tmp and /var often may not execute.
+WORK_DIRS = (
+    "/var/lib/hostwright/work",
+    "/opt/hostwright/work",
+    "/usr/local/lib/hostwright/work",
+    "/tmp/hostwright-work",  # noqa: S108 - root's own, or it is passed over
+)
+WORK_BYTES = 4_000_000_000  #: our estimate of what is enough there for all roles at once: R470's driver unpacks 1 GB
 _RECORD_CAP_BYTES = 64 * 1024  #: of one ``job.json``; that of a role with 200 steps has 12 KiB
 _RUNNING_CAP_BYTES = 512 * 1024
 

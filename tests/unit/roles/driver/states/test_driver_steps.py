@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from hostwright.common.quoting import sh
 from hostwright.standard.roles.driver.states import steps as driver_steps
 from hostwright.standard.roles.driver.states.gpu_use import BUSY_PROBES
 from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaRunfile, WithDriver
+from tests.unit.support.mounts import in_namespace
 from tests.unit.support.shell import program, run
 from tests.unit.support.stacks import load_stack
 
@@ -132,11 +134,33 @@ def test_an_installation_forgets_other_versions_then_installs_and_records_its_fi
     assert done.returncode == 0
     forgotten, flags = (installation.read("done") or "").splitlines()
     assert forgotten == "dkms remove -m nvidia -v 460.106.00 --all"
-    assert flags.startswith("<--silent><--dkms>")
+    assert flags.startswith("<--tmpdir><") and "><--silent><--dkms>" in flags
     assert flags.endswith("<--a b>")
     assert not (installation.root / "dkms" / "nvidia").exists()
     assert f"{library}|4|{int(library.stat().st_mtime)}\n" in (installation.read("state/driver.files") or "")
     assert installation.read("state/driver.installing") is None
+
+
+#: How NVIDIA's archive begins: --tmpdir counts as a word of its own only, else TMPDIR; the directory is tried.
+HEAD = """\
+root=${TMPDIR:-/tmp}
+while [ $# -gt 0 ]; do if [ "$1" = --tmpdir ]; then root=$2; shift; fi; shift; done
+probe=$(mktemp "$root/probe.XXXXXX"); chmod +x "$probe"
+"$probe" || { echo "ERROR: Temporary directory $root is not executable" >&2; exit 1; }
+"""
+
+
+@pytest.mark.parametrize("noexec", [False, True])
+def test_the_archive_unpacks_where_the_job_works_and_not_where_nothing_may_execute(
+    installation: Installation, noexec: bool
+) -> None:
+    installer = program(installation.root, "driver.run", HEAD)
+    step = driver_steps.install(str(installer), V, ())
+    place = installation.root / "place"
+    place.mkdir()
+    options = sh("mount -t tmpfs -o noexec tmpfs %s\n", place) if noexec else ""
+    done = in_namespace(options + step.replace("/var/lib", str(installation.root)), TMPDIR=str(place))
+    assert ("is not executable" in done.stderr) is noexec
 
 
 def test_an_installation_that_fails_stays_marked_and_tells_why(installation: Installation) -> None:

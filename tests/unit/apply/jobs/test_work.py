@@ -1,0 +1,103 @@
+"""Where a job works: a directory of its own in which programs may be run, on the filesystems that hosts really have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hostwright.apply.jobs.scripting import files, work_script
+from hostwright.common.quoting import sh
+from hostwright.plan.host import jobs as hostjobs
+from hostwright.plan.model import Change, RolePlan, Step
+from tests.unit.support.hostjobs import lay, make, outputs, start, watch
+from tests.unit.support.mounts import in_namespace
+
+
+def chosen(root: Path, mounts: dict[str, str], monkeypatch: pytest.MonkeyPatch, umask: int = 0o022) -> list[str]:
+    """What ``work`` prints and leaves where these filesystems, by options of mount, lie below ``root``."""
+    places = ("var", "opt", "local", "tmp")
+    monkeypatch.setattr(hostjobs, "WORK_DIRS", tuple(f"{root}/{name}/hostwright/work" for name in places))
+    script = sh("mkdir -p %s %s %s %s\n", *(root / name for name in places))
+    for name, options in mounts.items():
+        script += sh("mount -t tmpfs -o %s tmpfs %s\n", options, root / name)
+    script += work_script() + sh("work job1 || echo none\nfind %s -name 'work' -o -name try\n", root)
+    done = in_namespace(script, umask)
+    assert done.returncode == 0, done.stderr
+    return [line.removeprefix(f"{root}/") for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077, 0o000, 0o777, 0o027])
+def test_a_job_works_below_its_own_state(tmp_path, monkeypatch, umask):
+    assert chosen(tmp_path, {}, monkeypatch, umask) == ["var/hostwright/work/job1", "var/hostwright/work"]
+
+
+@pytest.mark.parametrize("options", ["noexec", "ro", "size=4k,nr_inodes=1"])
+def test_where_that_cannot_be_it_works_elsewhere_and_leaves_nothing_behind(tmp_path, monkeypatch, options):
+    place, *rest = chosen(tmp_path, {"var": options}, monkeypatch)
+    assert (place, rest) == ("opt/hostwright/work/job1", ["opt/hostwright/work"])
+
+
+def test_a_small_filesystem_is_passed_over_for_one_with_room(tmp_path, monkeypatch):
+    assert chosen(tmp_path, {"var": "size=1m"}, monkeypatch)[0] == "opt/hostwright/work/job1"
+
+
+def test_of_small_ones_the_largest_is_taken(tmp_path, monkeypatch):
+    small = {"var": "size=1m", "opt": "size=2m", "local": "size=3m,noexec", "tmp": "size=1m"}
+    assert chosen(tmp_path, small, monkeypatch)[0] == "opt/hostwright/work/job1"
+
+
+def test_where_nothing_may_execute_it_says_so(tmp_path, monkeypatch):
+    assert chosen(tmp_path, dict.fromkeys(("var", "opt", "local", "tmp"), "noexec"), monkeypatch) == ["none"]
+
+
+def test_a_directory_that_somebody_else_made_is_passed_over(tmp_path, monkeypatch):
+    theirs = tmp_path / "var" / "hostwright" / "work"
+    theirs.mkdir(parents=True)
+    theirs.chmod(0o777)
+    assert chosen(tmp_path, {}, monkeypatch)[0] == "opt/hostwright/work/job1"
+
+
+def test_a_file_in_its_place_is_passed_over(tmp_path, monkeypatch):
+    (tmp_path / "var").mkdir()
+    (tmp_path / "var" / "hostwright").write_text("theirs")
+    assert chosen(tmp_path, {}, monkeypatch)[0] == "opt/hostwright/work/job1"
+
+
+@pytest.mark.parametrize("theirs", ["/run/user/1000", "/not/there", "relative", "a b", "/dev/null"])
+def test_a_step_has_its_own_directory_whatever_tmpdir_was_set(tmp_path, work_dirs, monkeypatch, theirs):
+    for name in ("TMPDIR", "TMP", "TEMP"):
+        monkeypatch.setenv(name, theirs)
+    lay(tmp_path, monkeypatch)
+    step = 'echo "$TMPDIR ${TMP-} ${TEMP-}"; cd "$TMPDIR"; printf "#!/bin/sh\\necho ran\\n" >x; chmod +x x; ./x; mktemp'
+    job = make(step)
+    start(job)
+    log, status = watch(job)
+    own, ran, made = outputs(log)[0].splitlines()
+    assert (own.rstrip(), ran, status) == (f"{work_dirs}/{job.id}", "ran", 0)
+    assert made.startswith(f"{work_dirs}/{job.id}/")
+    assert not work_dirs.exists(), "a job takes its directory with it"
+
+
+def test_what_a_killed_job_left_is_removed_when_the_next_one_starts(tmp_path, work_dirs, monkeypatch):
+    lay(tmp_path, monkeypatch)
+    (work_dirs / "a-dead-job").mkdir(parents=True)
+    (work_dirs / "check.1").mkdir()
+    job = make("true")
+    start(job)
+    assert watch(job)[1] == 0
+    assert [path.name for path in work_dirs.iterdir()] == ["check.1"], "a check may be running"
+    (work_dirs / "check.1").rmdir()
+
+
+def test_a_job_goes_on_where_nothing_may_execute(tmp_path, monkeypatch):
+    monkeypatch.setattr(hostjobs, "WORK_DIRS", (str(tmp_path / "noexec" / "work"),))
+    plan = RolePlan("cuda", (), (Change("thing", "no", "yes", (Step('echo "in $TMPDIR"'),)),))
+    for name, text in {**files(plan, "NONCE"), "log": ""}.items():
+        (tmp_path / name).write_text(text)
+    mount = sh("mkdir %s; mount -t tmpfs -o noexec tmpfs %s\n", *[tmp_path / "noexec"] * 2)
+    run = sh("JOB=%s; export JOB; sh %s >>%s; cat %s", tmp_path, tmp_path / "run", *[tmp_path / "log"] * 2)
+    done = in_namespace(mount + run)
+    assert done.returncode == 0, done.stderr
+    assert "hostwright: no directory was found in which programs may be run" in done.stdout
+    assert "in /tmp\n" in done.stdout
