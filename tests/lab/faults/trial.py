@@ -12,7 +12,7 @@ from pathlib import Path
 from hostwright.common.errors import HostwrightError, LabError
 from lab.cgroups import processes
 from lab.config import Machine
-from lab.machine import start, wait_for_ssh
+from lab.machine import exec_in, start, wait_for_ssh
 from tests.lab.faults import checks
 from tests.lab.faults.bench import Bench, failed_checks, plan_of
 from tests.lab.faults.controller import Controller
@@ -204,7 +204,9 @@ class Trial:
     def _verify(self) -> set[tuple[str, str]] | None:
         """What the plan still names, as (role, what); ``None`` when the host cannot be asked."""
         try:
-            wait_for_ssh(self.machine)  # it may go down just after the run has ended well
+            # It may go down just after the run has ended well: services are judged when the boot has ended.
+            wait_for_ssh(self.machine)
+            exec_in(self.machine, ["systemctl", "is-system-running", "--wait"])
             plan = plan_of(self.inventory, self.machine.name, self.layer.roles)
             left = {(role.role, change.what) for role in plan.roles for change in role.changes}
             failed = [] if left else failed_checks(self.inventory, self.machine.name, self.layer)
