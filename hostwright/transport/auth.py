@@ -12,7 +12,7 @@ from hostwright.common.errors import Unreachable
 from hostwright.common.secret import Secret
 from hostwright.transport.cache import FileCache
 from hostwright.transport.exchange import Deadline
-from hostwright.transport.sshconfig import Endpoint
+from hostwright.transport.routing.sshconfig import Endpoint
 
 _Attempt = tuple[str, Callable[[paramiko.Transport], object]]
 

@@ -15,17 +15,17 @@ from paramiko.ssh_exception import IncompatiblePeer
 
 from hostwright.common.errors import HostError, Unreachable
 from hostwright.common.userpaths import expanded
-from hostwright.transport import route
 from hostwright.transport.auth import Login
-from hostwright.transport.dialing import dial, dial_command
 from hostwright.transport.exchange import Deadline, Target
 from hostwright.transport.identity import hostkeys
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.identity.keys import HostKey
-from hostwright.transport.jumps import Lease
 from hostwright.transport.options import Options
+from hostwright.transport.routing import route
+from hostwright.transport.routing.dialing import dial, dial_command
+from hostwright.transport.routing.jumps import Lease
+from hostwright.transport.routing.sshconfig import Endpoint
 from hostwright.transport.session import Session
-from hostwright.transport.sshconfig import Endpoint
 
 #: Exceptions that may occur before the login, on the way to a server or from the server itself.
 FAILURES = (OSError, EOFError, paramiko.SSHException)

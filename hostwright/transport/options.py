@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from hostwright.transport.cache import FileCache
 from hostwright.transport.identity.hostkeys import KnownHosts
-from hostwright.transport.jumps import Jumps
-from hostwright.transport.sshconfig import SshConfig
+from hostwright.transport.routing.jumps import Jumps
+from hostwright.transport.routing.sshconfig import SshConfig
 
 if TYPE_CHECKING:
     import paramiko

@@ -21,7 +21,7 @@ from hostwright.transport import Options, Target
 from hostwright.transport.identity import hostkeys, lines
 from hostwright.transport.identity.hostkeys import KnownHost
 from hostwright.transport.identity.keys import HostKey
-from hostwright.transport.route import endpoint_of
+from hostwright.transport.routing.route import endpoint_of
 
 SYSTEM = Path("/etc/ssh")  #: files here are for all users of this machine
 

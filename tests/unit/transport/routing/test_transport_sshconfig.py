@@ -11,7 +11,7 @@ import pytest
 
 from hostwright.common.errors import InputError
 from hostwright.transport.cache import FileCache
-from hostwright.transport.sshconfig import Destination, Endpoint, SshConfig, hop, hops, resolve
+from hostwright.transport.routing.sshconfig import Destination, Endpoint, SshConfig, hop, hops, resolve
 
 
 def endpoint(tmp_path: Path, text: str, destination: Destination | str = "gpu01") -> Endpoint:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from hostwright.transport import dialing
+from hostwright.transport.routing import dialing
 
 
 class Options:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from hostwright.common.errors import InputError, Unreachable
 from hostwright.common.userpaths import expanded
-from hostwright.transport import sshconfig
 from hostwright.transport.exchange import Target
 from hostwright.transport.options import Options
-from hostwright.transport.sshconfig import Destination, Endpoint
+from hostwright.transport.routing import sshconfig
+from hostwright.transport.routing.sshconfig import Destination, Endpoint
 
 _MAX_HOPS = 8
 
