@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from hostwright.transport.exchange import Output, Target
 from hostwright.transport.options import Options
-from hostwright.transport.session import Readable, Session
+from hostwright.transport.session import Session
+from hostwright.transport.streams import Readable
 
 __all__ = ["Options", "Output", "Readable", "Session", "Target", "connect"]
 

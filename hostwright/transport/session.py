@@ -5,34 +5,26 @@ Fabric's ``run`` moves 100 bytes/s into a command and 1 MB/s out of it; a raw ch
 
 from __future__ import annotations
 
-import select
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from hostwright.common.errors import Unreachable
+from hostwright.common.text import printable
 from hostwright.transport.exchange import UNKNOWN_STATUS, Deadline, Output, Target
+from hostwright.transport.frame import NOISE_CAP_BYTES, Frame
+from hostwright.transport.streams import Exchange, Readable
 
 if TYPE_CHECKING:
     import fabric
     import paramiko
 
 CAP_BYTES = 16 * 1024 * 1024
-_RECV_BYTES = 2 * 1024 * 1024  #: paramiko's receive window: take all available data at once
-_PACKET_ROOM = 64  #: reserved by paramiko in a packet for its headers
 _GRACE_S = 0.25  #: how long after a deadline a call stuck inside paramiko is aborted
+_SHOWN = 200  #: characters of what a login shell printed, in a sentence
 _LOST_S = 0.05  #: paramiko closes the channels a moment before it reports that the connection is gone
-
-
-class Readable(Protocol):
-    """A stream of bytes: a file, or anything with its ``read``."""
-
-    def read(self, size: int, /) -> bytes:
-        """At most ``size`` bytes; empty at the end."""
-        ...
 
 
 class Session:
@@ -47,6 +39,7 @@ class Session:
         self.host = host
         self.endpoint = endpoint  #: ``user@address:port`` as finally resolved
         self.execs = 0  #: exec channels opened so far
+        self.noise = b""  #: the beginning of what the login shell prints before a command; see ``frame``
         self._connection = connection
         self._on_close = on_close
         self._lock = threading.Lock()
@@ -62,13 +55,14 @@ class Session:
         cap_bytes: int = CAP_BYTES,
         on_stdout: Callable[[bytes], None] | None = None,
     ) -> Output:
-        """Run ``command`` in the login user's shell and return its status and output, whatever the status is.
+        """Run ``command``, POSIX sh, as the login user and return its status and output, whatever the status is.
 
-        ``stdin`` is sent while the output is read; the command then sees end of file. ``timeout_s`` bounds all of it,
-        ``idle_s`` the time in which not one byte moves in either direction. More than ``cap_bytes`` of output cut the
-        command off (``truncated``). ``on_stdout`` gets standard output as it comes, in this thread; ``Output.stdout``
-        is then empty. Raises ``Unreachable`` when the time is over or the connection is lost, and what ``stdin`` or
-        ``on_stdout`` raise. Values go into a command through ``common.quoting.sh`` alone:
+        ``/bin/sh`` runs it, whatever the login shell is and prints (see ``frame``). ``stdin`` is sent while the output
+        is read; the command then sees end of file. ``timeout_s`` bounds all of it, ``idle_s`` the time in which not
+        one byte moves in either direction. More than ``cap_bytes`` of output cut the command off (``truncated``).
+        ``on_stdout`` gets standard output as it comes, in this thread; ``Output.stdout`` is then empty. Raises
+        ``Unreachable`` when the time is over, the connection is lost or the login shell does not run the command, and
+        what ``stdin`` or ``on_stdout`` raise. Values go into a command through ``common.quoting.sh`` alone:
 
         >>> from hostwright.common.quoting import sh
         >>> output = session.run(sh("wc -c; test -d %s", "/no such"), stdin=b"hello", timeout_s=10)
@@ -81,9 +75,10 @@ class Session:
         rescue = threading.Timer(timeout_s + _GRACE_S, self._connection.client.close)
         rescue.daemon = True
         rescue.start()
+        frame = Frame(command)
         try:
-            channel = self._start(command, deadline)
-            exchange = _Exchange(channel, stdin, cap_bytes, on_stdout)
+            channel = self._start(frame.line, deadline)
+            exchange = Exchange(channel, frame, stdin, cap_bytes, on_stdout)
             try:
                 in_time = exchange.carry_out(deadline, idle_s)
             except BaseException:
@@ -92,12 +87,17 @@ class Session:
             (_close if in_time else _discard)(channel)
         finally:
             rescue.cancel()
-        if not in_time:
+        frame.rest()
+        self.noise = self.noise or frame.noise
+        if not in_time and (frame.stdout.begun or (deadline.passed() and not frame.noise)):
             waited = f"{timeout_s:g} s" if deadline.passed() else f"{idle_s:g} s without a sign of life"
             raise self._failure(f"{_short(command)} did not end within {waited}: the host hangs, or it needs longer")
-        if channel.exit_status == UNKNOWN_STATUS and not exchange.truncated and self._lost(channel):
+        if not frame.stdout.begun:
+            raise self._never_began(channel, frame, command, in_time=in_time)
+        ended = frame.stdout.status
+        if ended is None and channel.exit_status == UNKNOWN_STATUS and not exchange.truncated and self._lost(channel):
             raise self._failure(f"the connection was lost while {_short(command)} ran")
-        status = UNKNOWN_STATUS if exchange.truncated else channel.exit_status
+        status = UNKNOWN_STATUS if exchange.truncated else channel.exit_status if ended is None else ended
         return Output(
             status,
             bytes(exchange.stdout),
@@ -105,6 +105,22 @@ class Session:
             exchange.truncated,
             timeout_s - deadline.left_s(),
         )
+
+    def _never_began(self, channel: paramiko.Channel, frame: Frame, command: str, *, in_time: bool) -> Unreachable:
+        """The error for a command that the login shell did not run."""
+        text = " ".join(printable(frame.noise.decode("utf-8", errors="replace")).split())[:_SHOWN]
+        printed = f'it printed "{text}"' if text else "it printed nothing"
+        if frame.stdout.noise_bytes > NOISE_CAP_BYTES:
+            sentence = f"its login shell prints without end instead of running a command; {printed}"
+        elif not in_time:
+            hint = "does a start file, such as ~/.bashrc, wait for input or start another shell?"
+            sentence = f"its login shell did not run {_short(command)} in time; {printed}; {hint}"
+        elif channel.exit_status == UNKNOWN_STATUS or self._lost(channel):
+            return self._failure(f"the connection was lost while {_short(command)} ran")
+        else:
+            hint = "is it a shell that runs commands, and does no start file, such as ~/.bashrc, end it?"
+            sentence = f"its login shell ended with {channel.exit_status} and ran no command; {printed}; {hint}"
+        return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=not (in_time or text))
 
     def _start(self, command: str, deadline: Deadline) -> paramiko.Channel:
         """Open a channel and start the command on it."""
@@ -159,100 +175,6 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
-
-
-class _Exchange:
-    """Standard input into one channel, output out of it."""
-
-    def __init__(
-        self,
-        channel: paramiko.Channel,
-        stdin: bytes | Readable | None,
-        cap_bytes: int,
-        on_stdout: Callable[[bytes], None] | None,
-    ):
-        self.stdout = bytearray()
-        self.stderr = bytearray()
-        self.truncated = False
-        self._channel = channel
-        self._stdin = stdin
-        self._room = cap_bytes
-        self._on_stdout = on_stdout or self.stdout.extend
-        self._moved = time.monotonic()
-        self._stdin_error: BaseException | None = None
-
-    def carry_out(self, deadline: Deadline, idle_s: float | None) -> bool:
-        """Send input and receive output until the command ends or is cut off; ``False`` if the time is over first."""
-        if isinstance(self._stdin, bytes | None) and len(self._stdin or b"") <= self._channel.out_window_size:
-            self._send()  # the host has promised to accept this much, so this cannot block on the output
-        else:
-            threading.Thread(target=self._send, name="stdin", daemon=True).start()
-        poll = select.poll()
-        poll.register(self._channel.fileno(), select.POLLIN)
-        while not self.truncated:
-            ended = self._channel.eof_received or self._channel.closed
-            if not self._receive():
-                if ended:
-                    break
-                poll.poll(self._wait_s(deadline, idle_s) * 1000)
-            if self._stdin_error is not None:
-                raise self._stdin_error
-            if self._wait_s(deadline, idle_s) == 0:
-                return False
-        return self.truncated or self._channel.status_event.wait(deadline.left_s())
-
-    def _wait_s(self, deadline: Deadline, idle_s: float | None) -> float:
-        left_s = deadline.left_s()
-        return left_s if idle_s is None else max(0.0, min(left_s, self._moved + idle_s - time.monotonic()))
-
-    def _receive(self) -> bool:
-        """Take what has arrived, and return whether there was anything."""
-        channel = self._channel
-        some = False
-        if channel.recv_ready():
-            some = self._take(channel.recv(_RECV_BYTES), self._on_stdout)
-        if not self.truncated and channel.recv_stderr_ready():
-            some = self._take(channel.recv_stderr(_RECV_BYTES), self.stderr.extend) or some
-        return some
-
-    def _take(self, data: bytes, sink: Callable[[bytes], None]) -> bool:
-        self._moved = time.monotonic()
-        self.truncated = len(data) > self._room
-        kept = data[: self._room]
-        self._room -= len(kept)
-        if kept:
-            sink(kept)
-        return bool(data)
-
-    def _send(self) -> None:
-        """Send standard input. If the command or the connection ends first, ``_receive`` notices, and this returns."""
-        from paramiko import SSHException
-
-        chunks = self._chunks(self._channel.out_max_packet_size - _PACKET_ROOM)
-        while True:
-            try:
-                chunk = next(chunks, b"")
-            except Exception as error:  # noqa: BLE001 - the caller's stream: raised again in the caller's thread
-                self._stdin_error = error
-                chunk = b""
-            try:
-                if not chunk:
-                    self._channel.shutdown_write()
-                    return
-                self._channel.sendall(chunk)
-            except (OSError, EOFError, SSHException):
-                return
-            self._moved = time.monotonic()
-
-    def _chunks(self, size: int) -> Iterator[bytes]:
-        """Pieces of exactly one packet: ``sendall`` would copy the rest of a longer piece again for each packet."""
-        if self._stdin is None:
-            return
-        if isinstance(self._stdin, bytes):
-            yield from (self._stdin[start : start + size] for start in range(0, len(self._stdin), size))
-            return
-        while chunk := self._stdin.read(size):
-            yield chunk
 
 
 def _discard(channel: paramiko.Channel) -> None:

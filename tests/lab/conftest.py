@@ -85,8 +85,10 @@ class FrontDoor:
 
 @pytest.fixture(scope="session", autouse=True)
 def programs() -> None:
-    """What the tests run on this machine beside the lab: an sshd on a high port of 127.0.0.1, and sudo behind it."""
+    """What the tests run on this machine beside the lab: an sshd on a high port of 127.0.0.1, sudo and shells behind
+    it."""
     wanted = {"sshd": "openssh-server", "sudo": "sudo", "visudo": "sudo"}
+    wanted |= {"zsh": "zsh", "fish": "fish", "tcsh": "tcsh", "bsd-csh": "csh", "elvish": "elvish"}
     ensure_programs(wanted, path=SYSTEM_PATH)
 
 
