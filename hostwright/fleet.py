@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from hostwright.audit.fleetaudit import FleetAudit
     from hostwright.audit.history import FleetDiff, HostHistory
     from hostwright.common.secret import Secret
-    from hostwright.plan.model import Plan
+    from hostwright.plan.model import Plan, RetryRule
     from hostwright.plan.planning import HostPlan
     from hostwright.plan.stacklist import ListedStack
     from hostwright.rebuild.newkeys import KeyResults, Told
@@ -79,6 +79,12 @@ class Fleet(Roster):
         from hostwright.audit.failures import catalogue  # a hundred rules: only who fails waits for them
 
         return catalogue(self.roles).explained(output)
+
+    def retry_rules(self) -> tuple[RetryRule, ...]:
+        """Which failures of a step are retried on the host, and which are not whatever else its output says."""
+        from hostwright.audit.failures import catalogue
+
+        return catalogue(self.roles).retry_rules
 
     def _named_sets(self, pattern: str) -> Mapping[str, Iterable[str]]:
         if "@" not in pattern:

@@ -25,6 +25,7 @@ from hostwright.common.templates import STANDARD
 from hostwright.inventory import Host, Inventory
 from hostwright.plan.desired import Desired
 from hostwright.plan.host.occupancy import Occupancies, occupancies_of
+from hostwright.plan.model import RetryRule
 from hostwright.plan.planning import desire
 from hostwright.plan.roles.auditvalue import AuditValue
 from hostwright.plan.roles.hostroles import enabled_is_gone, host_roles
@@ -270,6 +271,10 @@ class Roster:
     def explain(self, output: str) -> str:  # noqa: ARG002 - for those who know failures
         """Cause and cure of what a failed step printed, as sentences; empty where nobody knows them."""
         return ""
+
+    def retry_rules(self) -> tuple[RetryRule, ...]:
+        """Which failures of a step are retried, for those who know failures."""
+        return ()
 
     def _named_sets(self, pattern: str) -> Mapping[str, Iterable[str]]:  # noqa: ARG002 - for who knows runs
         """What ``@failed`` and the like in a pattern stand for, by name."""

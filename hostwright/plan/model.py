@@ -80,6 +80,16 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class RetryRule:
+    """What a line of a failed step's output, found by a pattern that Python and ``grep -P`` read alike, says about
+    another try: what it names ``passes``, or no retry mends it.
+    """
+
+    pattern: str
+    passes: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """Something differs, and ``steps`` correct it: at least one, and exactly what apply runs.
 

@@ -45,7 +45,9 @@ class HostApply:
         self._emit = settings.emit
         self._connection = HostConnection(desired.host, connect, emit=settings.emit, patience=settings.patience)
         run = settings.run
-        self._runner = JobRunner(self._connection, self._emit, settings.locate, run.id, run.operator, settings.direct)
+        self._runner = JobRunner(
+            self._connection, self._emit, settings.locate, run.id, run.operator, settings.direct, settings.retry_rules
+        )
         self._records = HostRecords(self._connection, desired, run)
         self._facts = Facts({})
         self._results: list[RoleResult] = []

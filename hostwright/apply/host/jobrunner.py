@@ -15,12 +15,12 @@ from hostwright.apply.delivery.fetching import fetch_script
 from hostwright.apply.delivery.pushing import deliver
 from hostwright.apply.events import Emit
 from hostwright.apply.host.connection import HostConnection
-from hostwright.apply.jobs import jobs
+from hostwright.apply.jobs import jobs, transient
 from hostwright.apply.jobs.scripting import LogReader
 from hostwright.common.errors import FailedStep, HostError, StepFailed
 from hostwright.plan import probing
 from hostwright.plan.host import jobs as hostjobs
-from hostwright.plan.model import RolePlan, RoleResult
+from hostwright.plan.model import RetryRule, RolePlan, RoleResult
 from hostwright.stack.stack import Artifact
 from hostwright.transport.root.rootshell import RootShell
 
@@ -41,7 +41,8 @@ class JobLost(HostError):
 @dataclass(frozen=True, slots=True)
 class JobRunner:
     """Runs jobs on one host. ``locate`` gives an artifact's file on this machine, or raises ``ArtifactError``;
-    ``direct`` lets the host fetch for itself what has an http(s) URL."""
+    ``direct`` lets the host fetch for itself what has an http(s) URL; ``retry_rules`` say which failures are retried.
+    """
 
     connection: HostConnection
     emit: Emit
@@ -49,6 +50,7 @@ class JobRunner:
     run_id: str
     operator: str = ""
     direct: bool = False
+    retry_rules: Callable[[], tuple[RetryRule, ...]] = tuple
 
     @property
     def host(self) -> str:
@@ -69,7 +71,9 @@ class JobRunner:
         """
         self._deliver(plan.role, artifacts)
         name = f"{self.run_id}-{plan.role}-{secrets.token_hex(2)}"
-        job = jobs.Job(name, plan, probing.new_nonce(), self.run_id, self.operator)
+        repeated = any(step.tries > 1 for _, step in plan.steps)
+        rules = self.retry_rules() if repeated else ()
+        job = jobs.Job(name, plan, probing.new_nonce(), self.run_id, self.operator, rules)
         failure = f"{plan.role}: the job could not be started"
         self.connection.run(jobs.start_script(job), timeout_s=START_TIMEOUT_S, failure=failure)
         self.emit(events.RoleStarted(self.host, plan.role, len(plan.steps), job.id))
@@ -85,7 +89,7 @@ class JobRunner:
 
         ``steps`` says what each of its steps is for; ``nonce`` is the job's own.
         """
-        reader = LogReader(role, steps, nonce)
+        reader = LogReader(role, steps, nonce, lambda text: transient.reason(self.retry_rules(), text))
 
         def take(data: bytes) -> None:
             self.emit(events.RoleProgress(self.host, role, reader.feed(data)))

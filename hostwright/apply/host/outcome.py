@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hostwright.apply.events import Emit
     from hostwright.plan.host.locks import Holder
     from hostwright.plan.host.release import Run
-    from hostwright.plan.model import Plan, RoleResult
+    from hostwright.plan.model import Plan, RetryRule, RoleResult
     from hostwright.stack.stack import Artifact, Stack
 
 AS_DESIRED, FAILED, BAD_INPUT, DIFFERS, INTERRUPTED = 0, 1, 2, 3, 130  #: exit statuses
@@ -40,6 +40,8 @@ class Settings:
     keep: Callable[[Stack], str] = lambda _: ""
     #: cause and cure of a failed step's output, as sentences; empty where the failure is not a known problem
     explain: Callable[[str], str] = lambda _: ""
+    #: which failures of a step are retried, and which are not whatever else its output says; read when a job needs it
+    retry_rules: Callable[[], tuple[RetryRule, ...]] = tuple
     stopping: Callable[[], bool] = lambda: False  #: whether no further job is to be started
     patience: Patience = field(default_factory=Patience)
 

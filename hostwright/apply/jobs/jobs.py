@@ -4,8 +4,8 @@ A role's program runs as a transient systemd unit (``setsid`` where there is no 
 status on the host's disk. The controller only watches: losing the connection neither stops nor repeats a step.
 
 A job is a directory ``/var/lib/hostwright/jobs/ID`` (root, 0700) that appears whole and holds ``run``, ``drain``,
-``step-N``, ``log``, ``job.json`` (what a later controller must know to follow it) and ``boot`` (in which boot), then
-``begun``, ``pid`` and, as its last act, ``status``. A host that goes down takes the job with it: without
+``retries``, ``step-N``, ``log``, ``job.json`` (what a later controller must know to follow it) and ``boot`` (in which
+boot), then ``begun``, ``pid`` and, as its last act, ``status``. A host that goes down takes the job with it: without
 ``status`` and in another boot it is *lost*. One that shuts down in order waits for the running step, begins no other,
 and leaves the job without ``status`` as well.
 """
@@ -23,7 +23,7 @@ from hostwright.apply.jobs.scripting import files
 from hostwright.common.quoting import sh_file
 from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.host.jobs import JobRecord, alive_script, is_job_id
-from hostwright.plan.model import RolePlan
+from hostwright.plan.model import RetryRule, RolePlan
 
 KEEP_JOBS = 40  #: our choice: jobs kept on a host; the oldest that do not run are removed when a new one starts
 KEEP_BYTES = 64 << 20  #: of all jobs together, likewise; but see the next line
@@ -35,7 +35,7 @@ SHUTDOWN_WAIT_S = 300  #: our choice, for the running step when the host shuts d
 class Job:
     """One role's program on one host. ``id`` is its directory's name; ``nonce`` marks its steps in the log.
 
-    ``run`` and ``operator`` say whose it is to those who find it later.
+    ``run`` and ``operator`` say whose it is to those who find it later. ``retry_rules`` say which failures are retried.
     """
 
     id: str
@@ -43,6 +43,7 @@ class Job:
     nonce: str
     run: str = ""
     operator: str = ""
+    retry_rules: tuple[RetryRule, ...] = ()
 
     def __post_init__(self) -> None:
         _require_id(self.id)
@@ -61,7 +62,7 @@ def start_script(job: Job) -> str:
     error.
     """
     wrapper = sh_file(__file__, "wrapper.sh")
-    contents = {**files(job.plan, job.nonce), "job.json": job.to_json(), "log": "", "wrapper": wrapper}
+    contents = {**files(job.plan, job.nonce, job.retry_rules), "job.json": job.to_json(), "log": "", "wrapper": wrapper}
     return alive_script() + sh_file(
         __file__,
         "start.sh",

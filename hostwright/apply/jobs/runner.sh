@@ -10,8 +10,6 @@
 : "${reserve:?}"
 : "${backoff_ms:?}"
 : "${backoff_max_ms:?}"
-: "${transient:?}"
-: "${permanent:?}"
 set -u
 umask 022
 LC_ALL=C; export LC_ALL
@@ -68,7 +66,12 @@ drained() {
 # A step that fails for what passes by itself is run again; the lock is free while it waits. A host that shuts down
 # lets the running step end, and begins no other (see jobs.py).
 last() { tail -c "+$from" "$JOB/log" | tail -c "$end_bytes"; }
-passes() { last | grep -aqE -- "$transient" && ! last | grep -aqE -- "$permanent"; }
+passes() {
+  while read -r verdict pattern; do
+    ! last | grep -aqP -- "$pattern" || { [ "$verdict" = yes ]; return; }
+  done <"$JOB/retries"
+  return 1
+}
 step() {
   number=$1; lock=$2; limit=$3; tries=$4; try=1; backoff=$backoff_ms
   [ -z "$stopping" ] || exit 143

@@ -12,13 +12,13 @@ stays bounded. The pipe is always read to its end: a step neither waits nor dies
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hostwright.apply.jobs import transient
 from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.host import jobs as hostjobs
-from hostwright.plan.model import RolePlan, RoleResult, StepResult
+from hostwright.plan.model import RetryRule, RolePlan, RoleResult, StepResult
 
 LOCK_DIR = "/run/hostwright"
 LOCK_WAIT_S = 3600  #: our estimate: another role of this host may hold dpkg while it installs a whole toolkit
@@ -51,8 +51,6 @@ def runner(plan: RolePlan, nonce: str) -> str:
         reserve=RESERVE_BYTES,
         backoff_ms=_ms(transient.BACKOFF_S),
         backoff_max_ms=_ms(transient.BACKOFF_MAX_S),
-        transient=transient.TRANSIENT_ERE,
-        permanent=transient.PERMANENT_ERE,
     )
     return work_script() + functions + "\n".join(calls) + "\nexit 0\n"
 
@@ -62,10 +60,13 @@ def work_script() -> str:
     return sh_file(__file__, "work.sh", work_dirs=hostjobs.WORK_DIRS, enough_kib=hostjobs.WORK_BYTES // 1024)
 
 
-def files(plan: RolePlan, nonce: str) -> dict[str, str]:
-    """The files of a role's job directory: ``run``, ``drain`` for what a step prints, and one ``step-N`` a step."""
+def files(plan: RolePlan, nonce: str, retry_rules: Sequence[RetryRule] = ()) -> dict[str, str]:
+    """The files of a role's job directory: ``run``, ``drain`` for what a step prints, ``retries`` (what is tried again,
+    see ``transient``), and one ``step-N`` a step.
+    """
     steps = {f"step-{number}": step.script + "\n" for number, (_, step) in enumerate(plan.steps)}
-    return {"run": runner(plan, nonce), "drain": sh_file(__file__, "drain.sh"), **steps}
+    retries = transient.table(retry_rules) + "\n"
+    return {"run": runner(plan, nonce), "drain": sh_file(__file__, "drain.sh"), "retries": retries, **steps}
 
 
 def _ms(seconds: float) -> int:
@@ -97,8 +98,8 @@ class Progress:
 class LogReader:
     """Reads a role's log as it grows, in pieces of any size, and turns its markers into step results.
 
-    ``steps`` says what each step is for, in order. ``bytes`` is how much of the log it was given: a watch whose
-    connection broke continues with the byte after that.
+    ``steps`` says what each step is for, in order. ``reason`` finds the line that names a transient cause in a text.
+    ``bytes`` is how much of the log it was given: a watch whose connection broke continues with the byte after that.
 
     >>> reader = LogReader("base", ["install packages"], "n0nce")
     >>> reader.feed(b"n0nce begin 0\\nUnpacking libc6 ...\\n")
@@ -109,8 +110,9 @@ class LogReader:
     [('install packages', 0, 1.5)]
     """
 
-    def __init__(self, role: str, steps: Sequence[str], nonce: str):
+    def __init__(self, role: str, steps: Sequence[str], nonce: str, reason: Callable[[str], str] = lambda _: ""):
         self._role = role
+        self._reason = reason
         self._steps = tuple(steps)
         self._marker = re.compile(
             rf"{re.escape(nonce)} (?:(begin) ([0-9]{{1,6}})|(end) ([0-9]{{1,6}}) ([0-9]{{1,3}}) (-?[0-9]{{1,12}})"
@@ -145,7 +147,7 @@ class LogReader:
             case ["begin", number]:
                 self._running, self._output, self._size, self._retry = int(number), [], 0, None
             case ["retry", number, _, wait_s] if self._running is not None:
-                self._retry = Retry(int(number), float(wait_s), transient.reason("\n".join(self._output)))
+                self._retry = Retry(int(number), float(wait_s), self._reason("\n".join(self._output)))
                 self._keep(f"hostwright: transient failure, retrying in {float(wait_s):.0f} s")
             case ["end", number, status, duration_ms] if self._running is not None:
                 self._end(int(number), int(status), int(duration_ms) / 1000)

@@ -78,6 +78,7 @@ class Work:
             depart=self.goal.departs(member),
             keep=stackstore.keep,
             explain=self.roster.explain,
+            retry_rules=self.roster.retry_rules,
             stopping=self.stopping.is_set,
         )
 

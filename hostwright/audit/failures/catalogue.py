@@ -20,6 +20,7 @@ from hostwright.audit.failures.rule import Covers, Failure, FailureRule, Weight
 from hostwright.audit.failures.treatment import Treatment
 from hostwright.audit.judging.look import Look
 from hostwright.common.errors import InputError
+from hostwright.plan.model import RetryRule
 from hostwright.plan.roles.role import Role, discover
 
 #: the module of a role's folder that holds them, as a tuple ``FAILURES``; ``COMMANDS`` are names of commands with which
@@ -44,6 +45,12 @@ class Catalogue:
     def treatments(self) -> Mapping[str, Treatment]:
         """What a rebuild does about each failure, by the name of its rule."""
         return {rule.name: rule.treatment for rule in self.rules if rule.treatment is not None}
+
+    @cached_property
+    def retry_rules(self) -> tuple[RetryRule, ...]:
+        """What the rules say about another try of a failed step, in their order: the first that matches decides."""
+        verdicts = ((rule, rule.transient) for rule in self.rules if rule.pattern)
+        return tuple(RetryRule(rule.pattern, passes) for rule, passes in verdicts if passes is not None)
 
     def classify(self, output: str) -> Failure | None:
         """The first rule that ``output`` matches, or ``None`` for an unknown failure."""

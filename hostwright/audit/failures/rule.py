@@ -56,7 +56,9 @@ class FailureRule:
     cause: str  #: what went wrong, a sentence without a full stop
     cure: str  #: what to do now, likewise
     source: str  #: where message and fix come from: a file of the tool's source, or a public report
-    transient: bool = False  #: whether it may pass without a fix: such a step is retried (``apply.jobs.transient``)
+    #: whether it may pass without a fix: such a step is retried (``apply.jobs.transient``); false: no retry mends it,
+    #: whatever the output says after it; none: it does not tell
+    transient: bool | None = None
     sign: Sign | None = None  #: how it is recognised on a host, where it can be
     weight: Weight = "cause"
     treatment: Treatment | None = None  #: what a rebuild does about it, where that is not a repair

@@ -162,10 +162,11 @@ DISK_RULES = (
     ),
     FailureRule(
         "mounted-read-only",
-        r"Read-only file system",
+        r"[Rr]ead-only file system",
         "the kernel met an error on a filesystem and has mounted it read-only since, or somebody did",
         "Read dmesg for the disk's errors, replace the disk if it has any, check the filesystem (fsck) and reboot",
         "ext4(5), errors=remount-ro",
+        transient=False,
         sign=Sign("base", read_only, (READ_ONLY,)),
         treatment=Hardware(
             "hand over", "ext4(5), errors=remount-ro: the disk failed, and a new system on it would too", tries=0

@@ -21,6 +21,7 @@ HARDWARE = (
         "Errors that were corrected (CE): note the module (ras-mc-ctl --errors, the BMC's event log) and replace it at"
         " the next occasion; an uncorrected one (UE): drain the host now and replace it",
         "Linux drivers/edac, mm/memory-failure.c; mcelog; IPMI event log",
+        transient=False,
     ),
     FailureRule(
         "machine-check",
@@ -30,6 +31,7 @@ HARDWARE = (
         "Read which part it names (mcelog, ras-mc-ctl --errors, the BMC's event log); drain the host, update the"
         " firmware, and replace the part when it comes again",
         "Linux arch/x86/kernel/cpu/mce, drivers/firmware/efi/cper.c; mcelog",
+        transient=False,
     ),
     FailureRule(
         "disk-error",
@@ -49,6 +51,7 @@ HARDWARE = (
         "Save the data; check the disk (smartctl -a, nvme smart-log, /proc/mdstat), its cable or network path and its"
         " firmware, and replace it",
         "Linux block/blk-core.c, drivers/ata, drivers/scsi, drivers/nvme, drivers/md; smartd",
+        transient=False,
     ),
     FailureRule(
         "filesystem-error",
@@ -64,6 +67,7 @@ HARDWARE = (
         "Look at dmesg before this message for errors of the disk, and replace the disk if there are any; then unmount"
         " the filesystem and repair it (fsck, xfs_repair, btrfs check)",
         "Linux fs/ext4/super.c, fs/xfs/xfs_error.c, fs/btrfs/messages.c",
+        transient=False,
     ),
     FailureRule(
         "pcie-error",

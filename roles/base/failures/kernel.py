@@ -31,6 +31,7 @@ KERNEL = (
         "See who used it (dmesg lists all processes before each kill; a line with memcg or cgroup names the limit that"
         " was reached), then run less at once, raise that limit, or give the host more memory or swap",
         "Linux mm/oom_kill.c and mm/memcontrol.c; systemd, slurmd, glibc",
+        transient=False,
     ),
     FailureRule(
         "processor-stuck",
@@ -63,6 +64,7 @@ BUILD_KILLED = FailureRule(
     "the host ran out of memory while it compiled, and the compiler was ended",
     "Build with fewer processes at once (MAX_JOBS=1, make -j1), or on a host with more memory or swap",
     "gcc.c and libiberty's xmalloc; Linux mm/oom_kill.c",
+    transient=False,
     weight="root cause",
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hostwright.audit.failures import FailureRule
 
+_AWAY = "(?:408|429|5[0-9]{2})"  #: too slow, too many requests, or the server's own trouble (RFC 9110, RFC 6585)
 _ERRNO = r"(?:Network is unreachable|No route to host|[Cc]onnection (?:refused|timed out|reset))"
 
 #: A certificate, a proxy and a name come first: after them every tool also says that it got no answer.
@@ -22,6 +23,7 @@ NETWORK = (
         "See who issued it (curl -vI the address above); install that authority (update-ca-certificates; for pip also"
         " PIP_CERT; restart Docker after it), and look at the date on the host",
         "OpenSSL x509_txt.c; GnuTLS; Go crypto/x509; apt connect.cc; curl lib/strerror.c",
+        transient=False,
     ),
     FailureRule(
         "proxy-refuses",
@@ -34,6 +36,7 @@ NETWORK = (
         "Correct the proxy's address and login for this tool (http_proxy and https_proxy, mostly both with http://;"
         " /etc/apt/apt.conf.d; Docker's unit), or except the server in no_proxy",
         "urllib3 connectionpool.py; curl http_proxy.c; apt http.cc; Go net/http",
+        transient=False,
     ),
     FailureRule(
         "name-resolution",
@@ -59,7 +62,11 @@ NETWORK = (
         r"|Unable to connect to \S{1,255}:(?:https?|[0-9]{1,5}):"
         r"|Could not handshake: |curl: \((?:7|18|28|35|52|55|56|92)\) |transfer closed with"
         r"|TLS handshake timeout|dial tcp .{1,200}(?:connection refused|i/o timeout|no route to host"
-        r"|network is unreachable)|Client\.Timeout exceeded|Failed to fetch .{1,400}  (?:429|5[0-9]{2})  ",
+        r"|network is unreachable)|Client\.Timeout exceeded"
+        rf"|Failed to fetch .{{1,400}}  {_AWAY}  |The requested URL returned error: {_AWAY}|ERROR {_AWAY}: "
+        rf"|HTTP error {_AWAY}|{_AWAY} (?:Client|Server) Error: |too many {_AWAY} error responses"
+        rf"|unexpected HTTP status: {_AWAY}|toomanyrequests: |\.\.\. failed: Connection refused"
+        r"|requests\.exceptions\.(?:ConnectionError|ChunkedEncodingError)",
         "a mirror or a package index did not answer, or broke off, at every attempt",
         "See from the host whether it answers (curl -I the address above); take another mirror, or provision later",
         "apt, pip, curl",

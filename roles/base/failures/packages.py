@@ -18,13 +18,14 @@ _FULL = r"(?<!directory watch: )(?<!posix_fallocate failed : )[Nn]o space left o
 DISK = (
     FailureRule(
         "no-space",
-        rf"{_FULL}|[Yy]ou (?:don't|do not) have enough free space|Disk quota exceeded"
+        rf"{_FULL}|[Yy]ou (?:don't|do not) have enough free space|[Dd]isk quota exceeded"
         r"|[Nn]ot enough (?:free )?(?:disk space|space (?:in temporary|in /|on (?:device|disk|pari?t?ition)))"
         r"|[Ii]nsufficient disk space|enough space in /tmp|kein Speicherplatz mehr verf"
         r"|Aucun espace disponible sur",
         "a filesystem is full",
         "Free space (df -h names the filesystem; apt-get clean is a start) and provision again",
         "dpkg, apt, pip",
+        transient=False,
         sign=FULL,
         treatment=NoRoom(),
         weight="root cause",
@@ -82,6 +83,7 @@ PACKAGES = (
         "no repository of the host has this package at this version",
         "Look at apt-cache policy PACKAGE on the host: a repository is missing, or a pin forbids it",
         "apt-get(8)",
+        weight="consequence",  # also after an update that found no mirror
     ),
     FailureRule(
         "held-packages",

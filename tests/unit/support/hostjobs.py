@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Callable
@@ -14,7 +15,8 @@ from hostwright.apply.jobs import jobs, scripting
 from hostwright.apply.jobs.scripting import LogReader
 from hostwright.common.quoting import sh
 from hostwright.plan.host import jobs as hostjobs
-from hostwright.plan.model import Answer, Change, Facts, RolePlan, Step
+from hostwright.plan.model import Answer, Change, Facts, RolePlan, RoleResult, Step
+from tests.unit.support.known import KNOWN
 
 
 def lay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -40,7 +42,26 @@ def altered(monkeypatch: pytest.MonkeyPatch, name: str, old: str, new: str, befo
 
 def make(*scripts: str, name: str = "run1-cuda-aa", tries: int = 1) -> jobs.Job:
     changes = tuple(Change(f"thing {n}", "a", "b", (Step(script, tries=tries),)) for n, script in enumerate(scripts))
-    return jobs.Job(name, RolePlan("cuda", (), changes), "NONCE", "run1", "jane@laptop")
+    return jobs.Job(name, RolePlan("cuda", (), changes), "NONCE", "run1", "jane@laptop", KNOWN.retry_rules)
+
+
+def start_steps(plan: RolePlan, folder: Path, to: Path | None = None) -> subprocess.Popen[bytes]:
+    """A role's program as the job's wrapper runs it: in its folder, writing to the end of its log."""
+    folder.mkdir(exist_ok=True)
+    for name, text in {**scripting.files(plan, "NONCE", KNOWN.retry_rules), "log": ""}.items():
+        (folder / name).write_text(text)
+    with (to or folder / "log").open("ab") as log:
+        return subprocess.Popen(
+            ["/bin/sh", folder / "run"], env={**os.environ, "JOB": str(folder)}, stdout=log, stderr=log
+        )
+
+
+def run_steps(plan: RolePlan, folder: Path) -> RoleResult:
+    """A role's program, to its end, and what its log says."""
+    status = start_steps(plan, folder).wait(timeout=60)
+    reader = LogReader(plan.role, [change.what for change, _ in plan.steps], "NONCE")
+    reader.feed((folder / "log").read_bytes())
+    return reader.result(status)
 
 
 def shell(text: str) -> subprocess.CompletedProcess[bytes]:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from hostwright.apply.jobs import scripting, transient
-from hostwright.apply.jobs.scripting import LogReader, files
 from hostwright.common.quoting import sh
-from hostwright.plan.model import Change, RolePlan, RoleResult, Step
-from tests.unit.support.hostjobs import until
+from hostwright.plan.model import Change, RolePlan, Step
+from tests.unit.support.hostjobs import run_steps, start_steps, until
 
 DNS = "Temporary failure resolving 'mirror.example'"
 
@@ -30,30 +28,8 @@ def role(*scripts: str, **step) -> RolePlan:
     return RolePlan("cuda", (), changes)
 
 
-def whats(plan: RolePlan) -> list[str]:
-    return [change.what for change, _ in plan.steps]
-
-
-def start(plan: RolePlan, folder: Path, to: Path | None = None) -> subprocess.Popen[bytes]:
-    """The program as the job's wrapper runs it: in its folder, writing to the end of its log."""
-    folder.mkdir(exist_ok=True)
-    for name, text in {**files(plan, "NONCE"), "log": ""}.items():
-        (folder / name).write_text(text)
-    with (to or folder / "log").open("ab") as log:
-        return subprocess.Popen(
-            ["/bin/sh", folder / "run"], env={**os.environ, "JOB": str(folder)}, stdout=log, stderr=log
-        )
-
-
-def run(plan: RolePlan, folder: Path) -> RoleResult:
-    status = start(plan, folder).wait(timeout=60)
-    reader = LogReader(plan.role, whats(plan), "NONCE")
-    reader.feed((folder / "log").read_bytes())
-    return reader.result(status)
-
-
 def test_steps_run_in_order_and_their_output_is_theirs(tmp_path):
-    result = run(role("echo one", sh("printf '%%s\\n' %s", "it's $(two)"), lock="dpkg"), tmp_path)
+    result = run_steps(role("echo one", sh("printf '%%s\\n' %s", "it's $(two)"), lock="dpkg"), tmp_path)
     assert result.status == 0
     assert [(step.what, step.status, step.output, step.tries) for step in result.steps] == [
         ("thing 0", 0, "one", 1),
@@ -62,31 +38,33 @@ def test_steps_run_in_order_and_their_output_is_theirs(tmp_path):
 
 
 def test_the_first_failure_ends_the_role(tmp_path):
-    result = run(role("echo fine", "echo bad >&2; false; echo not here", sh("touch %s", tmp_path / "never")), tmp_path)
+    result = run_steps(
+        role("echo fine", "echo bad >&2; false; echo not here", sh("touch %s", tmp_path / "never")), tmp_path
+    )
     assert result.status == 1
     assert [(step.number, step.status, step.output) for step in result.steps] == [(0, 0, "fine"), (1, 1, "bad")]
     assert not (tmp_path / "never").exists()
 
 
 def test_a_step_is_ended_at_its_timeout(tmp_path):
-    assert run(role("sleep 60", timeout_s=0.2), tmp_path).status == 124
+    assert run_steps(role("sleep 60", timeout_s=0.2), tmp_path).status == 124
 
 
 def test_a_step_cannot_swallow_the_steps_after_it(tmp_path):
-    result = run(role("cat", "echo second"), tmp_path)
+    result = run_steps(role("cat", "echo second"), tmp_path)
     assert (result.status, result.steps[1].output) == (0, "second")
 
 
 def test_a_held_lock_is_waited_for(tmp_path):
     """Two roles that use dpkg never run a step at the same time."""
     script = sh("mkdir %s; sleep 0.05; rmdir %s", tmp_path / "alone", tmp_path / "alone")
-    running = [start(role(script, lock="dpkg"), tmp_path / str(number)) for number in range(4)]
+    running = [start_steps(role(script, lock="dpkg"), tmp_path / str(number)) for number in range(4)]
     assert [process.wait(timeout=30) for process in running] == [0, 0, 0, 0]
 
 
 def test_what_a_step_makes_is_readable_by_all(tmp_path):
     """The job's own files are 0600; a venv or a profile that a step makes must not be."""
-    assert run(role(sh("umask >%s", tmp_path / "umask")), tmp_path).status == 0
+    assert run_steps(role(sh("umask >%s", tmp_path / "umask")), tmp_path).status == 0
     assert (tmp_path / "umask").read_text().strip() == "0022"
 
 
@@ -113,7 +91,7 @@ def test_what_passes_by_itself_is_tried_again(tmp_path):
         "echo 'E: Could not get lock /var/lib/apt/lists/lock'; exit 9",
         "echo got it",
     )
-    result = run(role(script, "echo after", tries=4), tmp_path)
+    result = run_steps(role(script, "echo after", tries=4), tmp_path)
     assert (result.status, count(tmp_path)) == (0, 3)
     step = result.steps[0]
     assert (step.status, step.tries) == (0, 3)
@@ -123,7 +101,7 @@ def test_what_passes_by_itself_is_tried_again(tmp_path):
 
 
 def test_a_step_is_tried_no_more_often_than_it_may(tmp_path):
-    result = run(role(counting(tmp_path, f'echo "{DNS}" >&2; exit 7'), tries=3), tmp_path)
+    result = run_steps(role(counting(tmp_path, f'echo "{DNS}" >&2; exit 7'), tries=3), tmp_path)
     assert (result.status, count(tmp_path), result.steps[0].status, result.steps[0].tries) == (7, 3, 7, 3)
 
 
@@ -140,29 +118,29 @@ def test_a_step_is_tried_no_more_often_than_it_may(tmp_path):
     ids=["a failure that lasts", "one try only", "a full disk", "a timeout", "no failure", "words of long ago"],
 )
 def test_nothing_else_is_tried_again(tmp_path, script, tries, status):
-    result = run(role(counting(tmp_path, script), tries=tries, timeout_s=0.5 if status == 124 else 60), tmp_path)
+    result = run_steps(role(counting(tmp_path, script), tries=tries, timeout_s=0.5 if status == 124 else 60), tmp_path)
     assert (result.status, count(tmp_path), result.steps[0].tries) == (status, 1, 1)
 
 
 def test_a_timeout_is_tried_again_when_its_output_says_why(tmp_path):
     script = counting(tmp_path, f'echo "{DNS}"; sleep 60', "echo fine")
-    result = run(role(script, tries=2, timeout_s=0.5), tmp_path)
+    result = run_steps(role(script, tries=2, timeout_s=0.5), tmp_path)
     assert (result.status, count(tmp_path)) == (0, 2)
 
 
 def test_each_try_is_judged_by_its_own_output(tmp_path):
     """The words of an earlier try stand in the same log."""
-    result = run(role(counting(tmp_path, f'echo "{DNS}"; exit 100', "echo broken; exit 5"), tries=9), tmp_path)
+    result = run_steps(role(counting(tmp_path, f'echo "{DNS}"; exit 100', "echo broken; exit 5"), tries=9), tmp_path)
     assert (result.status, count(tmp_path), result.steps[0].tries) == (5, 2, 2)
 
 
 def test_the_lock_is_free_while_a_step_waits(tmp_path, monkeypatch):
     """Nobody shall wait for dpkg because a mirror is away."""
     monkeypatch.setattr(transient, "BACKOFF_S", 30.0)
-    waiting = start(role(f'echo "{DNS}"; exit 100', lock="dpkg", tries=2), tmp_path / "a")
+    waiting = start_steps(role(f'echo "{DNS}"; exit 100', lock="dpkg", tries=2), tmp_path / "a")
     try:
         until(lambda: b"NONCE retry 1" in (tmp_path / "a/log").read_bytes(), "the retry")
-        assert run(role("echo quick", lock="dpkg"), tmp_path / "b").status == 0
+        assert run_steps(role("echo quick", lock="dpkg"), tmp_path / "b").status == 0
         assert waiting.poll() is None
     finally:
         waiting.kill()
@@ -171,7 +149,7 @@ def test_the_lock_is_free_while_a_step_waits(tmp_path, monkeypatch):
 
 def test_the_waits_double_to_their_bound_and_differ(tmp_path, monkeypatch):
     monkeypatch.setattr(transient, "BACKOFF_MAX_S", 0.04)
-    run(role(f'echo "{DNS}"; exit 100', tries=6), tmp_path)
+    run_steps(role(f'echo "{DNS}"; exit 100', tries=6), tmp_path)
     waits = [float(line.split()[-1]) for line in (tmp_path / "log").read_text().splitlines() if " retry " in line]
     assert len(waits) == 5
     for wait_s, least_s in zip(waits, [0.01, 0.02, 0.04, 0.04, 0.04], strict=True):
@@ -191,7 +169,7 @@ def test_the_output_of_a_step_is_capped_exactly(tmp_path, monkeypatch, more):
     cap = 200_000
     monkeypatch.setattr(scripting, "STEP_CAP_BYTES", cap)
     script = f"{printed(97, cap + more - 5)}; echo; echo end; {sh('touch %s', tmp_path / 'done')}; exit 3"
-    result = run(role(script), tmp_path)
+    result = run_steps(role(script), tmp_path)
     body = (tmp_path / "log").read_bytes().partition(b"NONCE begin 0\n")[2].rpartition(b"\nNONCE end")[0]
     above, notice, below = body.partition(
         b"\nhostwright: 200000 bytes of this output are kept: those above, and its last 65536:\n"
@@ -205,14 +183,14 @@ def test_the_output_of_a_step_is_capped_exactly(tmp_path, monkeypatch, more):
 
 def test_a_long_log_keeps_less_of_each_step(tmp_path, monkeypatch):
     monkeypatch.setattr(scripting, "JOB_CAP_BYTES", 500_000)
-    result = run(role(*[printed(97, 400_000)] * 5), tmp_path)
+    result = run_steps(role(*[printed(97, 400_000)] * 5), tmp_path)
     assert result.status == 0
     assert 800_000 + 3 * 131_072 <= (tmp_path / "log").stat().st_size < 800_000 + 3 * 131_072 + 1000
 
 
 def test_all_tries_together_stay_below_the_cap(tmp_path, monkeypatch):
     monkeypatch.setattr(scripting, "STEP_CAP_BYTES", 400_000)
-    result = run(role(f'{printed(97, 300_000)}; echo; echo "{DNS}"; exit 1', tries=3), tmp_path)
+    result = run_steps(role(f'{printed(97, 300_000)}; echo; echo "{DNS}"; exit 1', tries=3), tmp_path)
     assert result.steps[0].tries == 3
     assert 390_000 < (tmp_path / "log").stat().st_size < 401_000
     assert len(result.steps[0].output) <= 2 * scripting.OUTPUT_CAP_BYTES
@@ -220,7 +198,7 @@ def test_all_tries_together_stay_below_the_cap(tmp_path, monkeypatch):
 
 def test_many_tries_leave_room_for_the_end_of_each(tmp_path, monkeypatch):
     monkeypatch.setattr(scripting, "STEP_CAP_BYTES", 400_000)
-    result = run(
+    result = run_steps(
         role(counting(tmp_path, f'{printed(97, 200_000)}; echo; echo "{DNS}"; exit 1', "exit 9"), tries=99), tmp_path
     )
     assert (result.status, result.steps[0].tries) == (9, 2)
@@ -228,14 +206,14 @@ def test_many_tries_leave_room_for_the_end_of_each(tmp_path, monkeypatch):
 
 
 def test_all_output_is_in_the_log_before_the_step_ends(tmp_path):
-    result = run(role(*[f"{printed(97, 200_000)}; echo; echo last {number}" for number in range(20)]), tmp_path)
+    result = run_steps(role(*[f"{printed(97, 200_000)}; echo; echo last {number}" for number in range(20)]), tmp_path)
     assert [step.output.splitlines()[-1] for step in result.steps] == [f"last {number}" for number in range(20)]
     assert {len(step.output) for step in result.steps} == {200_007, 200_008}
 
 
 def test_a_full_disk_neither_ends_nor_hangs_a_step(tmp_path):
     script = f"{printed(97, 6_000_000)}; echo said; {sh('touch %s', tmp_path / 'done')}"
-    assert start(role(script, "echo more"), tmp_path / "job", to=Path("/dev/full")).wait(timeout=60) == 0
+    assert start_steps(role(script, "echo more"), tmp_path / "job", to=Path("/dev/full")).wait(timeout=60) == 0
     assert (tmp_path / "done").exists()
 
 
@@ -244,7 +222,7 @@ def test_background_processes_neither_hang_nor_die_with_a_step(tmp_path):
     pid, beat = tmp_path / "pid", tmp_path / "beat"
     daemon = sh("echo $$ >%s; while echo noise; do touch %s; sleep 0.02; done", pid, beat)
     script = sh("echo started; sh -c %s & until [ -e %s ]; do sleep 0.01; done", daemon, beat)
-    result = run(role(script, "echo second", "echo third", lock="dpkg"), tmp_path)
+    result = run_steps(role(script, "echo second", "echo third", lock="dpkg"), tmp_path)
     last = beat.stat().st_mtime_ns
     try:
         until(lambda: beat.stat().st_mtime_ns > last, "a sign of the daemon after the job's end")
@@ -258,6 +236,6 @@ def test_background_processes_neither_hang_nor_die_with_a_step(tmp_path):
 def test_what_a_step_leaves_behind_does_not_keep_its_lock(tmp_path, monkeypatch):
     monkeypatch.setattr(scripting, "LOCK_WAIT_S", 0)
     script = sh("sleep 300 >/dev/null 2>&1 & echo $! >%s", tmp_path / "pid")
-    result = run(role(script, "echo second", lock="dpkg"), tmp_path)
+    result = run_steps(role(script, "echo second", lock="dpkg"), tmp_path)
     os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
     assert (result.status, result.steps[-1].output) == (0, "second")

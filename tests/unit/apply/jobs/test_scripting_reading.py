@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from hostwright.apply.jobs import scripting
 from hostwright.apply.jobs.scripting import LogReader
+from hostwright.apply.jobs.transient import reason
 from hostwright.plan.model import RoleResult
+from tests.unit.support.known import KNOWN
 
 DNS = "Temporary failure resolving 'mirror.example'"
 
@@ -54,7 +56,7 @@ def test_no_output_breaks_the_reader(noise, sizes):
 
 
 def test_a_retry_is_seen_while_its_step_runs():
-    reader = LogReader("cuda", ["packages"], "NONCE")
+    reader = LogReader("cuda", ["packages"], "NONCE", lambda text: reason(KNOWN.retry_rules, text))
     assert reader.feed(b"NONCE begin 0\n").retry is None
     seen = reader.feed(f"Get:1\nErr:1\n  {DNS}\nE: failed\n\nNONCE retry 1 0 5.125\n".encode())
     assert seen.retry == scripting.Retry(1, 5.125, DNS)

@@ -1,4 +1,4 @@
-"""What passes by itself: the host's grep and Python say the same of messages as the tools really print them."""
+"""What is tried again: the failure rules decide, and the host's grep reads them as Python does."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostwright.apply.jobs import transient
-from hostwright.apply.jobs.transient import CAUSES, PERMANENT_ERE, TRANSIENT_ERE, is_transient, reason
+from hostwright.apply.jobs import scripting, transient
+from hostwright.apply.jobs.transient import reason, table
+from hostwright.common.quoting import sh
+from hostwright.plan.model import Change, RolePlan, Step
+from tests.unit.support.failed import outside
+from tests.unit.support.hostjobs import run_steps
+from tests.unit.support.known import BY_NAME, KNOWN
+
+RULES = KNOWN.retry_rules
 
 #: Messages of each cause, as tools of Ubuntu 18.04 to 22.04 and Debian 11 print them.
 PASSING = {
@@ -74,6 +81,7 @@ PASSING = {
         "E: Failed to fetch http://mirror.example/pool/make_4.3.deb  Hash Sum mismatch",
         "E: Failed to fetch http://mirror.example/Packages.gz  File has unexpected size (30451 != 28154). Mirror "
         "sync in progress? [IP: 10.0.0.9 80]",
+        "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.",
     ],
 }
 
@@ -84,7 +92,6 @@ LASTING = [
     "E: Unable to locate package cuda-toolkit-11-2",
     "E: Unable to correct problems, you have held broken packages.",
     "ERROR: No matching distribution found for tensorflow==2.9.0",
-    "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.",
     "dial unix /var/run/docker.sock: connect: connection refused",
     "curl: (22) The requested URL returned error: 403 Forbidden",
     "curl: (60) SSL certificate problem: certificate has expired",
@@ -98,53 +105,95 @@ LASTING = [
 
 MESSAGES = [*(message for messages in PASSING.values() for message in messages), *LASTING]
 
+#: What no retry mends, in the words of many tools: also where what follows from it would pass by itself.
+IN_VAIN = [
+    "failed to register layer: write /usr/lib/libnvvm.so.3.3.0: no space left on device",
+    "OSError: [Errno 122] Disk quota exceeded",
+    "mkdir /home/u/.local/share/docker/overlay2/0bc-init/diff: disk quota exceeded",
+    "OSError: [Errno 30] Read-only file system: '/opt/tensorflow'",
+    "open /var/lib/docker/tmp/GetImageBlob1: read-only file system",
+    "virtual memory exhausted: Cannot allocate memory",
+    "Out of memory: Killed process 812 (pip) total-vm:8126184kB, anon-rss:7537008kB",
+    "  Certificate verification failed: The certificate is NOT trusted.  Could not handshake: Error in the certificate "
+    "verification. [IP: 10.0.0.9 443]",
+    'Get "https://registry.example/v2/": x509: certificate signed by unknown authority',
+    "  407  Proxy Authentication Required [IP: 10.0.0.9 3128]",
+    "curl: (56) Received HTTP code 407 from proxy after CONNECT",
+    "curl: (56) CONNECT tunnel failed, response 407",
+]
 
-def grep(pattern: str, text: str) -> bool:
-    done = subprocess.run(
-        ["grep", "-aqE", "--", pattern], input=text.encode(), env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"}, check=False
-    )
-    assert done.returncode in {0, 1}, "grep does not take the expression"
-    return done.returncode == 0
+
+def on_the_host(text: str) -> bool:
+    """What the program of a step says of its output: another try or not."""
+    for line in table(RULES).splitlines():
+        verdict, _, pattern = line.partition(" ")
+        done = subprocess.run(
+            ["grep", "-aqP", "--", pattern],
+            input=text.encode(), env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"}, capture_output=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) in {(0, b""), (1, b"")}, "grep does not take the expression"
+        if done.returncode == 0:
+            return verdict == "yes"
+    return False
 
 
-def test_every_cause_has_messages_and_a_source():
-    assert set(PASSING) == {cause.name for cause in CAUSES}
-    assert all(cause.source for cause in CAUSES)
+def here(text: str) -> bool:
+    """The same by Python."""
+    return next((rule.passes for rule in RULES if re.search(rule.pattern, text, re.MULTILINE)), False)
 
 
-@pytest.mark.parametrize("name", PASSING)
-def test_each_message_is_known_by_its_own_cause(name: str):
-    cause = next(cause for cause in CAUSES if cause.name == name)
-    assert [message for message in PASSING[name] if not re.search(cause.pattern, message)] == []
+def test_each_rule_that_is_retried_has_a_message_here():
+    named = {failure.rule.name for message in MESSAGES if (failure := KNOWN.classify(message))}
+    assert {name for name, rule in BY_NAME.items() if rule.transient} <= named
 
 
 @pytest.mark.parametrize("message", MESSAGES)
-def test_shell_and_python_classify_messages_alike(message: str):
+def test_the_host_and_python_judge_messages_alike(message: str):
     text = f"Reading package lists...\n{message}\nand more\n"
-    expected = message not in LASTING
-    assert is_transient(text) is expected
-    assert (grep(TRANSIENT_ERE, text) and not grep(PERMANENT_ERE, text)) is expected
+    assert (on_the_host(text), here(text)) == (message not in LASTING,) * 2
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.parametrize("message", IN_VAIN)
+def test_what_no_retry_mends_decides_before_what_follows_from_it(message: str):
+    every = [passing for name, messages in PASSING.items() if name != "apt-lock" for passing in messages]
+    assert not on_the_host(message)
+    assert not on_the_host("\n".join([*every, message]))
+    assert not on_the_host("\n".join([message, *every]))
+
+
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=4), st.randoms(use_true_random=False))
-def test_shell_and_python_classify_split_messages_alike(messages: list[str], random):
+def test_the_host_and_python_judge_split_messages_alike(messages: list[str], random):
     text = "".join(
         message[random.randrange(len(message) + 1) :] + random.choice(["", "\n", "\r"]) for message in messages
     )
-    assert grep(TRANSIENT_ERE, text) is (re.search(TRANSIENT_ERE, text) is not None)
+    assert on_the_host(text) is here(text)
 
 
-def test_the_expressions_are_of_the_dialect_that_both_read():
-    for pattern in (TRANSIENT_ERE, PERMANENT_ERE):
-        assert re.search(r"\\[A-Za-z]|\(\?|\[\^|[*+?}][?+]|\^|\$", pattern) is None
-        assert "\n" not in pattern
+def test_the_expressions_stand_on_a_line_each():
+    lines = table(RULES).splitlines()
+    assert len(lines) > 2
+    assert all(re.match(r"(yes|no) \(\?:", line) for line in lines)
+    assert not any("\n" in rule.pattern or "(?P" in rule.pattern for rule in RULES)
+
+
+@pytest.mark.parametrize("case", outside("steps"))
+def test_public_outputs_of_failed_commands_are_retried_or_not(case, tmp_path, monkeypatch):
+    """A program prints what a real one printed, and ends as it did; the real runner decides."""
+    monkeypatch.setattr(scripting, "LOCK_DIR", str(tmp_path / "locks"))
+    monkeypatch.setattr(transient, "BACKOFF_S", 0.01)
+    (tmp_path / "text").write_text(case["text"] + "\n")
+    script = sh("echo x >>%s; cat %s >&2; exit %s", tmp_path / "count", tmp_path / "text", case["status"])
+    plan = RolePlan("base", (), (Change("packages", "a", "b", (Step(script, tries=2),)),))
+    result = run_steps(plan, tmp_path / "job")
+    assert len((tmp_path / "count").read_text().splitlines()) == (2 if case["retried"] else 1)
+    assert result.status == case["status"]
 
 
 def test_the_reason_is_the_last_line_that_names_a_cause():
     text = "Err:1 Connection timed out\n  Temporary failure resolving 'mirror.example' \nE: Some index files failed\n"
-    assert reason(text) == "Temporary failure resolving 'mirror.example'"
-    assert reason("make: *** [all] Error 2") == ""
+    assert reason(RULES, text) == "Temporary failure resolving 'mirror.example'"
+    assert reason(RULES, "make: *** [all] Error 2") == ""
 
 
 def test_the_wait_grows_to_a_bound():

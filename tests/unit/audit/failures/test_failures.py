@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from hostwright.apply.jobs.transient import is_transient
 from tests.unit.support.known import KNOWN, RULES
 
 SAMPLES = {
@@ -250,9 +249,3 @@ def test_ordinary_output_of_a_good_installation_is_no_failure() -> None:
         )
         is None
     )
-
-
-@pytest.mark.parametrize("name", sorted(SAMPLES))
-def test_what_passes_by_itself_is_what_the_host_tries_again(name: str) -> None:
-    rule = next(rule for rule in RULES if rule.name == name)
-    assert is_transient(SAMPLES[name]) is rule.transient
