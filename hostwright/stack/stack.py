@@ -71,9 +71,19 @@ class AptRepository(StackPart):
         return f"/usr/share/keyrings/{self.name}-keyring.gpg"
 
 
+#: For ``Share.directory``: where jobs work on the host, whichever of its directories that is.
+WORK = "work"
+#: The need there is no percentage but one more initramfs: it is written beside the one that it replaces.
+BOOT = "/boot"
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The space that one part needs below ``directory``, in percent of a bare host's need, unless ``unless`` exists."""
+    """The space that one part needs below ``directory``, in percent of a bare host's need, unless ``unless`` exists.
+
+    ``directory`` is the one in which it really lies (``/usr/local/tool``, not ``/usr``): any may be a filesystem of its
+    own or a link to another. What need not exist yet counts where it will be made.
+    """
 
     part: str
     unless: str
@@ -84,7 +94,7 @@ class Share:
 def taken(part: str, unless: str, percents: Mapping[str, int]) -> tuple[Share, ...]:
     """The shares of one part: directory → percent of the stack's ``free_bytes``, measured or estimated once unpacked.
 
-    Archives are kept in /var.
+    Archives are kept in ``hostcache.CACHE``.
     """
     return tuple(Share(part, unless, directory, percent) for directory, percent in percents.items())
 

@@ -19,6 +19,7 @@ from hostwright.stack.stackvalues import (
     StackPart,
     WithoutNulls,
 )
+from hostwright.stack.store.hostcache import CACHE
 
 
 class LocalRepository(StackPart):
@@ -76,5 +77,6 @@ class CudaSection(Section):
         return {"cuda": self.version, "nvcc": self.nvcc}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """The repository is in /var twice, packed and unpacked."""
-        return taken("CUDA", f"{self.prefix}/bin/nvcc", {"/var": 28, "/usr": 25})
+        """The repository is there twice, packed and unpacked."""
+        places = {CACHE: 14, self.repository.directory: 14, self.prefix: 25, "/usr/local": 0}
+        return taken("CUDA", f"{self.prefix}/bin/nvcc", places)

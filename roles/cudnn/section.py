@@ -7,6 +7,7 @@ from typing import Annotated
 
 from hostwright.stack.stack import Section, Share, Stack, taken
 from hostwright.stack.stackvalues import ArtifactName, ExactVersion, FileName, Name
+from hostwright.stack.store.hostcache import CACHE
 from hostwright.standard.roles.cuda.section import CudaSection
 
 
@@ -45,5 +46,6 @@ class CudnnSection(Section):
         return {"cudnn": self.version}
 
     def shares(self, stack: Stack, /) -> tuple[Share, ...]:
-        """The archive is kept in /var."""
-        return taken("cuDNN", f"{stack.section(CudaSection).prefix}/lib64/{self.library}", {"/var": 8, "/usr": 15})
+        """The archive is unpacked beside the toolkit's files."""
+        prefix = stack.section(CudaSection).prefix
+        return taken("cuDNN", f"{prefix}/lib64/{self.library}", {CACHE: 8, prefix: 15})

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-from hostwright.stack.stack import Section, Share, Stack, taken
+from hostwright.stack.stack import BOOT, WORK, Section, Share, Stack, taken
 from hostwright.stack.stackvalues import ArtifactName, DebianVersion, ExactVersion, Kernels, Name, StackPart
+from hostwright.stack.store.hostcache import CACHE
 
 
 class FabricManager(StackPart):
@@ -35,5 +36,6 @@ class DriverSection(Section):
         return {"driver": self.version}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """The installer unpacks in /tmp."""
-        return taken("the driver", "/usr/bin/nvidia-smi", {"/tmp": 5, "/usr": 5, "/var": 2})  # noqa: S108 - as it does
+        """The installer unpacks where jobs work; nouveau is kept out of the initramfs."""
+        places = {WORK: 5, "/usr": 5, CACHE: 1, "/var/lib/dkms": 1, BOOT: 0}
+        return taken("the driver", "/usr/bin/nvidia-smi", places)

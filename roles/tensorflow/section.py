@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from hostwright.stack.stack import Section, Share, Stack, taken
+from hostwright.resources.python.python import HOMES
+from hostwright.stack.stack import WORK, Section, Share, Stack, taken
 from hostwright.stack.stackvalues import ArtifactName, ExactVersion, PythonVersion, TextFile, WithoutNulls
 
 Layer = Literal["driver", "cuda", "cudnn"]
@@ -41,5 +42,5 @@ class TensorflowSection(Section):
         return {"tensorflow": self.version}
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
-        """pip unpacks in /tmp."""
-        return taken("TensorFlow", f"{self.home()}/bin/python", {"/tmp": 3, "/opt": 6})  # noqa: S108 - as it does
+        """pip unpacks where jobs work."""
+        return taken("TensorFlow", f"{self.home()}/bin/python", {WORK: 3, HOMES: 6})

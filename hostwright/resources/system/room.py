@@ -1,33 +1,65 @@
-"""Free disk space for what is still to be installed, and only for that: a host that has everything may be full."""
+"""Room for what is still to be installed, and only for that: a host that has everything may be full."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
-from hostwright.common.quoting import words
+from hostwright.common.quoting import sh_file
+from hostwright.plan.host.jobs import WORK_BYTES, WORK_DIRS
+from hostwright.plan.host.locks import STATE_DIR
 from hostwright.plan.model import Facts, Probe, Refusal, Resource
-from hostwright.stack.stack import Share
+from hostwright.stack.stack import BOOT, WORK, Share
 
 GB = 1_000_000_000
-RULE = "free-disk"  #: what a host is refused for
-_NUMBER = re.compile(r"[0-9]{1,15}")
+RULE = "free-disk"  #: what a host is refused for that has too little room
+UNUSABLE = "directories"  #: and one whose filesystems or files are in the way
+BYTES_AN_INODE = 100_000  #: our estimate: a Python framework of 1.2 GB has 13,000 files, a toolkit of 5 GB 8,000
+_PACKAGES = "/var/lib/dpkg/info"  #: where dpkg runs packages' own scripts
+#: directories that every installation needs, each with what it is for
+_ALWAYS = {_PACKAGES: "packages' scripts run from", STATE_DIR: "what Hostwright keeps on a host goes to"}
+_NUMBER = re.compile(r"[0-9]{1,18}")
+
+
+class _Place(NamedTuple):
+    """Where a directory really lies, or would: see ``sh/room.sh``."""
+
+    directory: str
+    there: str
+    kind: str
+    filesystem: str
+    mount: str
+    options: frozenset[str]
+    free_bytes: int
+    inodes: int
+    free_inodes: int
+
+    @property
+    def executes(self) -> bool:
+        return self.kind == "directory" and not {"ro", "noexec"} & self.options
 
 
 @dataclass(frozen=True, slots=True)
 class FreeSpace:
-    r"""There is enough free space on each filesystem for what is still to be installed; else the host is refused.
+    r"""What is still to be installed finds room and a place that can take it; else the host is refused.
 
-    A host that has everything may be full: shares whose ``unless`` exists are not counted. Directories on one
-    filesystem are added up. Nothing is changed on the host, so nothing stays behind.
+    Each part is counted on the filesystem on which its directory really lies, links followed, in bytes and in inodes;
+    what lies on one filesystem is added up. A directory must be writable, programs must be allowed to run where
+    programs are installed and where packages have their scripts, and no file may be in its place. A host that has
+    everything may be full: shares whose ``unless`` exists are not counted. Nothing is changed on the host, so nothing
+    stays behind.
 
     >>> from hostwright.plan.testing import plan_text
     >>> space = FreeSpace(10 * GB, (Share("the tool", "/opt/tool/bin", "/opt", 80),))
-    >>> rows = "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 9000000 8000000 1000000 89% /\n"
-    >>> print(plan_text(space, {"df -Pk": rows}))
+    >>> row = "/opt\t/opt\tdirectory\t8:1\t/\trw,relatime\t1000000\t600000\t500000\n"
+    >>> print(plan_text(space, {"findmnt": row}))
     ! free disk: / has 1.0 GB free and 8.0 GB are needed → enough for what is missing
       refused: too little disk for the tool: / has 1.0 GB free and 8.0 GB are needed; free some or enlarge it
+    >>> print(plan_text(space, {"findmnt": row.replace("rw", "ro")}))
+    ! directories: / is mounted read-only → directories that can take the tool
+      refused: / is mounted read-only, and the tool goes to /opt: mount -o remount,rw / (and in /etc/fstab)
     """
 
     KIND: ClassVar = "free-space"
@@ -37,42 +69,109 @@ class FreeSpace:
     shares: tuple[Share, ...]
 
     def probes(self) -> tuple[Probe, ...]:
-        directories = words(tuple(sorted({share.directory for share in self.shares})))
-        paths = words(tuple(sorted({share.unless for share in self.shares})))
-        #: ``df``: each directory's filesystem and its free KiB; then the paths that are there.
-        return (
-            Probe("df -Pk -- " + directories),
-            Probe("for p in " + paths + '; do if [ -e "$p" ]; then echo "$p"; fi; done'),
-        )
+        named = {share.directory for share in self.shares} - {WORK}
+        directories = (*sorted(named.union(_ALWAYS)), *WORK_DIRS)
+        paths = tuple(sorted({share.unless for share in self.shares}))
+        return (Probe(sh_file(__file__, "sh/room.sh", directories=directories, paths=paths), root=True),)
 
     def plan(self, facts: Facts) -> Refusal | None:
-        filesystems, present = (facts[probe] for probe in self.probes())
-        installed = set(present.text.splitlines())
-        free = _free(filesystems.text, sorted({share.directory for share in self.shares}))
-        needed: dict[str, int] = {}
-        for share in self.shares:
-            if share.unless not in installed and share.directory in free:
-                mount, _ = free[share.directory]
-                needed[mount] = needed.get(mount, 0) + self.total_bytes * share.percent // 100
-        short = [
-            f"{mount} has {have / GB:.1f} GB free and {needed[mount] / GB:.1f} GB are needed"
-            for mount, have in sorted(set(free.values()))
-            if needed.get(mount, 0) > have
-        ]
+        rows = [line.split("\t") for line in facts[self.probes()[0]].text.splitlines()]
+        places = {row[0]: place for row in rows if (place := _place(row))}
+        installed = {row[1] for row in rows if row[0] == "there" and len(row) == 2}
+        due = [share for share in self.shares if share.unless not in installed]
+        if not due:
+            return None
+        if work := _work(places):
+            places[WORK] = work
+        unusable: dict[str, str] = {}
+        for have, sentence in _unusable(due, places):
+            unusable.setdefault(have, sentence)  # one filesystem is in the way of several parts
+        parts = ", ".join(dict.fromkeys(share.part for share in due))
+        if unusable:
+            have, want = "; ".join(unusable), f"directories that can take {parts}"
+            return Refusal("directories", have, want, UNUSABLE, "; ".join(unusable.values()))
+        initramfs = next((int(row[1]) for row in rows if row[0] == "initramfs" and _NUMBER.fullmatch(row[-1])), 0)
+        short = "; ".join(self._short(due, places, initramfs))
         if not short:
             return None
-        due = ", ".join(dict.fromkeys(share.part for share in self.shares if share.unless not in installed))
-        sentence = f"too little disk for {due}: {'; '.join(short)}; free some or enlarge it"
-        return Refusal("free disk", "; ".join(short), "enough for what is missing", RULE, sentence)
+        sentence = f"too little disk for {parts}: {short}; free some or enlarge it"
+        return Refusal("free disk", short, "enough for what is missing", RULE, sentence)
 
     def removal(self) -> tuple[Resource, ...]:
         return ()
 
+    def _short(self, due: list[Share], places: Mapping[str, _Place], initramfs: int) -> Iterator[str]:
+        """The filesystems that have too little for what is due, each with what it has and what is needed."""
+        needed: dict[str, int] = {}
+        on: dict[str, _Place] = {}
+        for share in due:
+            if (place := places.get(share.directory)) and place.free_bytes >= 0:
+                size = initramfs if share.directory == BOOT else self.total_bytes * share.percent // 100
+                needed[place.filesystem] = needed.get(place.filesystem, 0) + size
+                on.setdefault(place.filesystem, place)
+        for name, place in sorted(on.items(), key=lambda item: item[1].mount):
+            need = needed[name]
+            if need > place.free_bytes:
+                sentence = f"{place.mount} has {_size(place.free_bytes)} free and {_size(need)} are needed"
+                yield sentence + (_INITRAMFS if place.directory == BOOT else "")
+            elif place.inodes and need // BYTES_AN_INODE > place.free_inodes:
+                yield f"{place.mount} has {place.free_inodes} inodes free and {need // BYTES_AN_INODE} are needed"
 
-def _free(text: str, directories: list[str]) -> dict[str, tuple[str, int]]:
-    """Directory → mount point and free bytes, from ``df -Pk`` whose rows come in the order of its arguments."""
-    rows = [line.split(None, 5) for line in text.splitlines()[1:]]
-    if len(rows) != len(directories):  # one of them does not exist on this host: nothing is known
-        return {}
-    pairs = zip(directories, rows, strict=True)
-    return {name: (row[5], int(row[3]) * 1024) for name, row in pairs if len(row) == 6 and _NUMBER.fullmatch(row[3])}
+
+_INITRAMFS = " to write another initramfs (apt-get autoremove --purge takes kernels that are not needed)"
+
+
+def _place(row: list[str]) -> _Place | None:
+    """A line of the answer; ``None`` for another one. What the host could not tell is ``-``, or less than nothing."""
+    if len(row) != 9:
+        return None
+    free, inodes, free_inodes = (int(word) if _NUMBER.fullmatch(word) else 0 for word in row[6:])
+    free_bytes = free * 1024 if _NUMBER.fullmatch(row[6]) else -1
+    directory, there, kind, filesystem, mount, options = row[:6]
+    able = frozenset(options.split(","))
+    return _Place(directory, there, kind, filesystem, mount, able, free_bytes, inodes, free_inodes)
+
+
+def _work(places: Mapping[str, _Place]) -> _Place | None:
+    """Where a job will work: the choice of ``work.sh``, as far as mount options tell."""
+    able = [place for name in WORK_DIRS if (place := places.get(name)) and place.executes]
+    return max(able, key=lambda place: min(place.free_bytes, WORK_BYTES), default=None)
+
+
+def _unusable(due: list[Share], places: Mapping[str, _Place]) -> Iterator[tuple[str, str]]:
+    """What is in the way of what is due, in a few words, and the sentence that says what to do."""
+    if any(name in places for name in WORK_DIRS) and WORK not in places:
+        tried = ", ".join(sorted({places[name].mount for name in WORK_DIRS if name in places}))
+        yield (
+            f"nothing may be executed on {tried}",
+            f"no program may be run on {tried}, and installers unpack and run theirs there: mount -o remount,exec one"
+            " of them (and in /etc/fstab)",
+        )
+    parts = {share.directory: f"{share.part} goes to" for share in due if share.directory != WORK}
+    for name, part in {**_ALWAYS, **parts}.items():
+        if (place := places.get(name)) and (found := _in_the_way(place, part)):
+            yield found
+
+
+def _in_the_way(place: _Place, part: str) -> tuple[str, str] | None:
+    where = f"and {part} {place.directory}"
+    if place.kind != "directory":
+        what = "leads nowhere" if place.kind == "broken link" else "is no directory"
+        return f"{place.there} {what}", f"{place.there} {what}, {where}: move it aside"
+    if "ro" in place.options:
+        have, remount = "is mounted read-only", "rw"
+    elif "noexec" in place.options and _runs(place.directory):
+        have, remount = "is mounted noexec", "exec"
+    else:
+        return None
+    have = f"{place.mount} {have}"
+    return have, f"{have}, {where}: mount -o remount,{remount} {place.mount} (and in /etc/fstab)"
+
+
+def _runs(directory: str) -> bool:
+    """Whether programs or libraries that are loaded lie there, and not only files that are read."""
+    return directory == _PACKAGES or not directory.startswith(("/var/", BOOT))
+
+
+def _size(count: int) -> str:
+    return f"{count / GB:.1f} GB" if count >= GB else f"{count / 1_000_000:.0f} MB"

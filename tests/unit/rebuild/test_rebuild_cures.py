@@ -60,8 +60,8 @@ def test_the_pair_that_means_a_broken_card_is_in_the_catalog():
 
 def test_room_on_the_disk_is_told_by_the_rule_of_its_resource():
     room = FreeSpace(10**9, (Share("CUDA", "/usr/local/cuda/bin/nvcc", "/usr", 100),))
-    full = "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 1 1 0 100% /\n"
-    (change,) = changes_of([room], {"df -Pk": full, "for p in": ""})
+    full = "/usr\t/usr\tdirectory\t8:1\t/\trw,relatime\t0\t0\t0\n"
+    (change,) = changes_of([room], {"findmnt": full})
     assert isinstance(change, Refusal)
     diagnosis = answers(plan=Plan("gpu07", "tensorflow-2.9", (RolePlan("base", (), (change,)),)))
     assert (diagnosis.no_room, diagnosis.refusals) == ((change.sentence,), ())

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from hostwright.plan.host.jobs import WORK_DIRS
 from hostwright.plan.model import Answer, Change, Deferred, Facts, Reboot, Refusal, Resource
 from hostwright.plan.roles.role import Wanted
 from hostwright.resources.files.files import Absent, File
 from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, PATIENTLY
 from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE
 from hostwright.resources.system.room import GB, FreeSpace
-from hostwright.stack.stack import Share
+from hostwright.stack.stack import WORK
 from hostwright.standard.roles.base import Base, base
 from hostwright.standard.roles.base.audit import MACHINE
 from hostwright.standard.roles.driver.audit import MODULE
@@ -32,8 +33,7 @@ ITS, OTHERS = base.resources(Base(), Wanted(STACK)), tuple(no_other_driver(Wante
 RESOURCES = (*ITS[:3], *OTHERS[:3], *ITS[3:], *OTHERS[3:])
 KERNEL = "5.10.0-28-amd64"
 
-DF = "Filesystem 1024-blocks Used Available Capacity Mounted on\n"
-ROOMY = DF + "/dev/sda1 1 1 900000000 1% /\n" * 4
+ROOMY = "/usr\t/usr\tdirectory\t8:1\t/\trw\t900000000\t0\t0\n"
 PROVISIONED = "".join(
     f"{name}\t1.0\t{state} \n"
     for name, state in [
@@ -56,7 +56,7 @@ def host(resources: Iterable[Resource] = RESOURCES, **differs: str | Answer) -> 
         "nouveau|nova": "",
         "/boot/vmlinuz": "",
         "/sys/module/nvidia": NOTHING,
-        "df -Pk": ROOMY,
+        "findmnt": ROOMY,
         "for p in": "/usr/bin/nvidia-smi\n",
     }
     for one in resources:
@@ -87,7 +87,9 @@ def test_a_provisioned_host_plans_nothing() -> None:
 
 
 def test_a_bare_host_gets_everything_in_one_plan() -> None:
-    facts = facts_for(RESOURCES, {"dpkg-query": "", "uname -rm": f"{KERNEL} x86_64", "df -Pk": ROOMY, "initrd.img": ""})
+    facts = facts_for(
+        RESOURCES, {"dpkg-query": "", "uname -rm": f"{KERNEL} x86_64", "findmnt": ROOMY, "initrd.img": ""}
+    )
     planned = [change.what for one in RESOURCES if (change := one.plan(facts)) is not None]
     assert planned == [
         "file /etc/apt/apt.conf.d/52hostwright",
@@ -293,24 +295,15 @@ def test_a_kernel_counts_as_removed_only_when_another_one_could_be_booted(
 
 
 def test_little_disk_refuses_a_bare_host_and_not_a_finished_one() -> None:
-    little = DF + "/dev/sda1 1 1 3000000 99% /\n" * 4
     room = FreeSpace(20 * GB, Wanted(STACK).shares())
-    change = room.plan(facts_for(room, {"df -Pk": little, "for p in": ""}))
+    named = [share.directory for share in room.shares if share.directory != WORK]
+    rows = "".join(f"{name}\t/\tdirectory\t8:1\t/\trw\t3000000\t0\t0\n" for name in (*named, *WORK_DIRS))
+    change = room.plan(facts_for(room, {"findmnt": rows}))
     assert isinstance(change, Refusal)
     assert "/ has 3.1 GB free and 20.0 GB are needed" in change.sentence
     assert "the driver, CUDA, cuDNN, TensorFlow, Docker" in change.sentence
-    everything = "\n".join(share.unless for share in Wanted(STACK).shares())
-    assert room.plan(facts_for(room, {"df -Pk": little, "for p in": everything})) is None
-
-
-def test_each_filesystem_is_asked_for_what_goes_there() -> None:
-    room = FreeSpace(
-        10 * GB, (Share("a", "/a", "/usr", 50), Share("b", "/b", "/var", 30), Share("c", "/c", "/opt", 20))
-    )
-    rows = "tmpfs 1 1 2100000 1% /opt\n/dev/sda1 1 1 9000000 1% /\n/dev/sdb1 1 1 1000000 1% /var\n"
-    change = room.plan(facts_for(room, {"df -Pk": DF + rows, "for p in": "/a\n"}))
-    assert change is not None
-    assert change.have == "/var has 1.0 GB free and 3.0 GB are needed"
+    everything = "".join(f"there\t{share.unless}\n" for share in room.shares)
+    assert room.plan(facts_for(room, {"findmnt": rows + everything})) is None
 
 
 def test_the_shares_of_a_bare_host_are_the_whole() -> None:
