@@ -7,6 +7,7 @@ from typing import Any
 from testinfra.backend.base import BaseBackend, CommandResult
 from testinfra.host import Host as TestinfraHost
 
+from hostwright.common.errors import ProtocolError
 from hostwright.transport.root.rootshell import RootShell
 
 CHECK_TIMEOUT_S = 300.0  #: one command of a check; training a small model on the CPU of a slow host takes a minute
@@ -23,13 +24,12 @@ class SessionBackend(BaseBackend):  # type: ignore[misc]  # testinfra has no typ
         self._root = root
 
     def run(self, command: str, *args: str, **kwargs: Any) -> CommandResult:  # noqa: ARG002 (testinfra's signature)
-        """Run a command; ``%s`` in it take the arguments, quoted. The program travels over standard input."""
+        """Run a command; ``%s`` in it take the arguments, quoted. Raises ``HostError`` where it could not be asked."""
         line = self.get_command(command, *args)
-        script = line + "\n"
-        if self._root:
-            output = self._shell.attempt(script, timeout_s=CHECK_TIMEOUT_S)
-        else:
-            output = self._shell.session.run("/bin/sh", stdin=script.encode(), timeout_s=CHECK_TIMEOUT_S)
+        run = self._shell.attempt if self._root else self._shell.as_login_user
+        output = run(line + "\n", timeout_s=CHECK_TIMEOUT_S)
+        if output.truncated:
+            raise ProtocolError(self._shell.host, f"it printed more than can be read: {line}")
         return self.result(output.status, self.encode(line), output.stdout, output.stderr)
 
 

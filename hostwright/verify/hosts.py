@@ -39,7 +39,8 @@ def verify(roster: Roster, members: Members, connections: Connections, audience:
 def _record(recording: Recording, results: Results[Verdict]) -> None:
     """What became of each host, for the journal: a host that does not pass has failed."""
     for verdict in results.values:
-        failed = ", ".join([*verdict.failed_roles, *(role.role for role in verdict.plan.roles)])
+        unchecked = (f"{role} (not checked)" for role in verdict.unchecked_roles)
+        failed = ", ".join([*verdict.failed_roles, *unchecked])
         recording.emit(
             HostEnded(verdict.host, "as desired") if verdict.passed else HostEnded(verdict.host, "failed", failed)
         )

@@ -18,6 +18,7 @@ import pytest
 from testinfra.backend.base import CommandResult
 from testinfra.host import Host as TestinfraHost
 
+from hostwright.common.errors import HostError
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Roster
 from hostwright.plan.roles.role import described, place_of
@@ -97,6 +98,7 @@ class _Results:
         self._path = path
         self._took_s = 0.0
         self._why: list[str] = []
+        self._checked = True
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
@@ -105,9 +107,10 @@ class _Results:
         self._took_s += call.duration
         if not report.passed:
             self._why.append(_why(call))
+            self._checked = self._checked and not (call.excinfo and call.excinfo.errisinstance(HostError))
         if report.when == "teardown":  # the last of three, and the only one that always comes
             self._write(item)
-            self._took_s, self._why = 0.0, []
+            self._took_s, self._why, self._checked = 0.0, [], True
 
     def _write(self, item: pytest.Item) -> None:
         row = {
@@ -117,6 +120,7 @@ class _Results:
             "passed": not self._why,
             "duration_s": round(self._took_s, 3),
             "why": self._why[0] if self._why else "",
+            "checked": self._checked,
         }
         with self._path.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(row) + "\n")

@@ -18,11 +18,15 @@ class Check:
     passed: bool
     duration_s: float  #: with its fixtures
     why: str  #: why it did not pass, usually the message of its assertion; empty if it passed
+    checked: bool = True  #: false where the host could not be asked: the check has then neither passed nor failed
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of verifying one host. It passes if nothing differs from the stack and every check passes."""
+    """The result of verifying one host. It passes if nothing differs from the stack and every check passes.
+
+    A check that could not be made does not fail, but without it the host does not pass.
+    """
 
     host_plan: HostPlan
     checks: tuple[Check, ...]
@@ -45,5 +49,10 @@ class Verdict:
     @property
     def failed_roles(self) -> tuple[str, ...]:
         """The roles in which something differs or a check fails, each once."""
-        roles = [role.role for role in self.plan.roles] + [check.role for check in self.checks if not check.passed]
-        return tuple(dict.fromkeys(roles))
+        failed = [check.role for check in self.checks if check.checked and not check.passed]
+        return tuple(dict.fromkeys([role.role for role in self.plan.roles] + failed))
+
+    @property
+    def unchecked_roles(self) -> tuple[str, ...]:
+        """The roles of which a check could not be made, each once."""
+        return tuple(dict.fromkeys(check.role for check in self.checks if not check.checked))

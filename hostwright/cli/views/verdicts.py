@@ -35,6 +35,7 @@ def _verdict_json(verdict: Verdict) -> dict[str, object]:
         "host": verdict.host,
         "passed": verdict.passed,
         "failed_roles": verdict.failed_roles,
+        "unchecked_roles": verdict.unchecked_roles,
         "plan": verdict.host_plan.to_json(),
         "checks": [asdict(check) for check in verdict.checks],
     }
@@ -47,12 +48,19 @@ def _show_verdict(out: Console, verdict: Verdict) -> None:
         roles.setdefault(check.role, []).append(check)
     for role, checks in roles.items():
         bad = [check for check in checks if not check.passed]
+        unchecked = sum(not check.checked for check in checks)
         seconds = sum(check.duration_s for check in checks)
-        mark = Text("✗", style="red") if bad or role in verdict.failed_roles else Text("✓", style="green")
-        out.print(
-            Text.assemble("  ", mark, f" {role}: {len(checks) - len(bad)} of {len(checks)} checks  {seconds:.1f} s")
-        )
+        good = f"{len(checks) - len(bad)} of {len(checks)} checks" + (f", {unchecked} not checked" if unchecked else "")
+        out.print(Text.assemble("  ", _mark(role, verdict), f" {role}: {good}  {seconds:.1f} s"))
         for check in bad:
-            out.print(Text(f"      {check.sentence.splitlines()[0]}\n        {printable(check.why)}", style="red"))
+            sentence = check.sentence.splitlines()[0] + ("" if check.checked else " (not checked)")
+            style = "red" if check.checked else "yellow"
+            out.print(Text(f"      {sentence}\n        {printable(check.why)}", style=style))
     if not verdict.plan.empty:
         out.print(console.show_plan(verdict.host_plan))
+
+
+def _mark(role: str, verdict: Verdict) -> Text:
+    if role in verdict.failed_roles:
+        return Text("✗", style="red")
+    return Text("?", style="yellow") if role in verdict.unchecked_roles else Text("✓", style="green")

@@ -212,12 +212,15 @@ class HostRebuild:
     def _verify(self) -> None:
         """Every layer's checks; one that does not hold is the way's failure."""
         with self._phases.phase("verify"):
-            bad = [check for check in self._tools.check() if not check.passed]
+            bad = sorted(
+                (check for check in self._tools.check() if not check.passed), key=lambda check: not check.checked
+            )
         if bad:
             first = bad[0]
             more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+            what = "fails" if first.checked else f"could not be made ({first.why})"
             raise HostError(
-                self.name, f"nothing differs from its stack, but a check of {first.role} fails: {first.sentence}{more}"
+                self.name, f"nothing differs from its stack, but a check of {first.role} {what}: {first.sentence}{more}"
             )
 
     def _power(self, way: Way, decision: Decision) -> None:

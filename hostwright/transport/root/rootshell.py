@@ -80,6 +80,13 @@ class RootShell:
         program = wrap(as_user, script, password=self._password)
         return self._checked(self.session.run("/bin/sh", stdin=program, timeout_s=timeout_s, **limits))
 
+    def as_login_user(self, script: str, *, timeout_s: float) -> Output:
+        """Run a program as the login user, in its own environment; the caller judges its status.
+
+        Raises ``Unreachable`` like ``attempt``.
+        """
+        return self._checked(self.session.run("/bin/sh", stdin=script.encode(), timeout_s=timeout_s))
+
     def stream(
         self, script: str, *arguments: object, stdin: Readable, timeout_s: float, **limits: Unpack[ProgramLimits]
     ) -> Output:

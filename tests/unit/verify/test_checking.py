@@ -10,9 +10,12 @@ import pytest
 from hostwright.common.errors import HostError
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Roster
+from hostwright.plan.model import Plan
+from hostwright.plan.planning import HostPlan
 from hostwright.plan.roles.role import discover
 from hostwright.plan.roles.site import STANDARD, Site
 from hostwright.verify.checking import Checks, check_layers, files_of
+from hostwright.verify.verdict import Verdict
 
 ROLE = """\
 from collections.abc import Iterator
@@ -74,6 +77,41 @@ def test_what_does_not_hold_is_said(site: Site) -> None:
     checks = check_layers(*loaded(site, motd_text="theirs"), None)
     assert [one.passed for one in checks] == [False, True]
     assert checks[0].why.startswith("it is theirs")
+
+
+UNASKED = '''\
+import pytest
+from hostwright.common.errors import BecomeError, Unreachable
+
+
+@pytest.fixture(scope="session")
+def lost():
+    raise Unreachable("gpu01", "the connection was lost while systemctl ran", passing=True)
+
+
+def test_the_service_runs(lost):
+    """Its service runs."""
+
+
+def test_root_agrees():
+    raise BecomeError("gpu01", "sudo is not installed there")
+
+
+def test_it_is_not_so(variables):
+    assert variables.text == "theirs"
+'''
+
+
+def test_what_could_not_be_asked_has_neither_passed_nor_failed(site: Site) -> None:
+    (site.checks / "test_motd.py").write_text(UNASKED)
+    member, roster = loaded(site)
+    checks = check_layers(member, roster, None)
+    assert [(one.checked, one.passed) for one in checks] == [(False, False), (False, False), (True, False)]
+    assert checks[0].why == "gpu01: the connection was lost while systemctl ran"
+    planned = HostPlan(Plan("gpu01", "house", ()))
+    asked, unasked = Verdict(planned, checks), Verdict(planned, checks[:2])
+    assert (asked.failed_roles, asked.unchecked_roles) == (("motd",), ("motd",))
+    assert (unasked.failed_roles, unasked.unchecked_roles, unasked.passed) == ((), ("motd",), False)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hostwright.common.errors import Unreachable
+from hostwright.common.errors import ProtocolError, Unreachable
 from hostwright.common.secret import Secret
 from hostwright.inventory import Host
 from hostwright.transport import Output
@@ -25,11 +25,14 @@ class Here:
 
     folder: Path
     killed: bool = False
+    truncated: bool = False
     host: Host = field(default_factory=lambda: Host("gpu01"))
 
     def run(self, command: str, *, stdin: bytes, timeout_s: float) -> Output:
         if self.killed:
             return Output(143, b"", b"Terminated\n", False, 0.0)
+        if self.truncated:
+            return Output(-1, bytes(100), b"", True, 0.0)
         env = {"PATH": f"{self.folder}:{os.environ['PATH']}"}
         done = subprocess.run([command], input=stdin, capture_output=True, env=env, check=False, timeout=timeout_s)
         return Output(done.returncode, done.stdout, done.stderr, False, 0.0)
@@ -49,7 +52,17 @@ def test_a_command_gets_its_arguments_as_data_and_gives_its_status(here: Any, ro
     assert (done.rc, done.stdout, done.stderr) == (3, "a b|$(id)|", "no\n")
 
 
-def test_root_command_on_a_lost_host_does_not_judge_the_layer(here: Any) -> None:
+@pytest.mark.parametrize("root", [False, True])
+def test_command_on_a_lost_host_does_not_judge_the_layer(here: Any, root: bool) -> None:
     here.killed = True
+    host = eyes.testinfra_host(RootShell(here), root=root)
     with pytest.raises(Unreachable, match="the program on it was killed"):
-        eyes.testinfra_host(RootShell(here), root=True).run("true")
+        host.run("true")
+    with pytest.raises(Unreachable, match="the program on it was killed"):
+        assert host.file("/etc/motd").exists
+
+
+def test_endless_output_does_not_judge_the_layer(here: Any) -> None:
+    here.truncated = True
+    with pytest.raises(ProtocolError, match="more than can be read: cat /dev/zero"):
+        eyes.testinfra_host(RootShell(here)).run("cat /dev/zero")
