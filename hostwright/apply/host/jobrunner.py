@@ -6,7 +6,7 @@ The job does not depend on us: after a connection breaks, the log is read on fro
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from hostwright.plan.model import RetryRule, RolePlan, RoleResult
 from hostwright.stack.stack import Artifact
 from hostwright.transport.root.rootshell import RootShell
 
+MOST_ERRORS = 3  #: of a failed step that are shown; the whole output has all
 TAIL_LINES = 15  #: of a failed step's output, shown to the operator
 JOB_TIMEOUT_S = 6 * 3600.0  #: our choice, for one watch; the steps have their own, shorter limits on the host
 WATCH_IDLE_S = 8.0  #: a watch gives a sign of life every 2 s (watch.sh): after four that are missing it is dead
@@ -96,6 +97,8 @@ class JobRunner:
 
         status = self.connection.use(lambda shell: self._watch(shell, job_id, reader.bytes + 1, take))
         result = reader.result(255 if status is None else status)
+        for note in dict.fromkeys(_own_lines(result, hostjobs.NOTE)):
+            self.emit(events.Note(self.host, f"{role}: {note}"))
         self.emit(events.RoleFinished(self.host, role, result))
         if status is None:
             raise JobLost(self.host, f"{role}: the host went down, or the job was killed, in the middle of {job_id}")
@@ -135,6 +138,11 @@ class JobRunner:
         return self.direct and any(url.startswith(("http://", "https://")) for url in artifact.urls)
 
 
+def _own_lines(result: RoleResult, prefix: str) -> Iterator[str]:
+    lines = (line for step in result.steps for line in step.output.splitlines())
+    return (line.removeprefix(prefix) for line in lines if line.startswith(prefix))
+
+
 def failure(host: str, plan: RolePlan, result: RoleResult, explain: Callable[[str], str]) -> HostError:
     """The error of a role that failed: which step, what it printed last, and the cause where it is known.
 
@@ -144,9 +152,19 @@ def failure(host: str, plan: RolePlan, result: RoleResult, explain: Callable[[st
     if step is None:
         return HostError(host, f"{plan.role}: the job ended with status {result.status}, and no step reported an error")
     lines = [line for line in step.output.splitlines() if line.strip()]
-    because = explain(step.output) or (lines[-1].strip() if lines else "it printed nothing")
+    because = _errors(lines, explain) or explain(step.output) or (lines[-1].strip() if lines else "it printed nothing")
     ended = "was cut off" if step.status is None else f"ended with status {step.status}"
     tries = f" after {step.tries} tries" if step.tries > 1 else ""
     change, script = plan.steps[step.number]
     failed = FailedStep(plan.role, change.what, script.script, step.status or 255, tuple(lines[-TAIL_LINES:]))
     return StepFailed(host, f"{plan.role}, {change.what}: the step {ended}{tries}: {because}", failed)
+
+
+def _errors(lines: list[str], explain: Callable[[str], str]) -> str:
+    """What the step itself said that it failed for, each with its known cause and cure; several may share those."""
+    errors = dict.fromkeys(line.removeprefix(hostjobs.ERROR) for line in lines if line.startswith(hostjobs.ERROR))
+    by_cause: dict[str, list[str]] = {}
+    for error in tuple(errors)[:MOST_ERRORS]:
+        by_cause.setdefault(explain(error), []).append(error)
+    more = f" (and {len(errors) - MOST_ERRORS} more)" if len(errors) > MOST_ERRORS else ""
+    return " · ".join("; ".join(same) + (f". {cause}" if cause else "") for cause, same in by_cause.items()) + more

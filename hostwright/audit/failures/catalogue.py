@@ -20,12 +20,14 @@ from hostwright.audit.failures.rule import Covers, Failure, FailureRule, Weight
 from hostwright.audit.failures.treatment import Treatment
 from hostwright.audit.judging.look import Look
 from hostwright.common.errors import InputError
+from hostwright.plan.host.jobs import NOTE
 from hostwright.plan.model import RetryRule
 from hostwright.plan.roles.role import Role, discover
 
 #: the module of a role's folder that holds them, as a tuple ``FAILURES``; ``COMMANDS`` are names of commands with which
 #: their sentences begin
 PART = "failures"
+_NOTES = re.compile(rf"^{NOTE}.*\n?", re.MULTILINE)
 _WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 
 
@@ -53,7 +55,8 @@ class Catalogue:
         return tuple(RetryRule(rule.pattern, passes) for rule, passes in verdicts if passes is not None)
 
     def classify(self, output: str) -> Failure | None:
-        """The first rule that ``output`` matches, or ``None`` for an unknown failure."""
+        """The first rule that ``output`` matches, or ``None`` for an unknown failure. Notes name no failure."""
+        output = _NOTES.sub("", output)
         for rule in self.rules:
             match = _compiled(rule.pattern).search(output) if rule.pattern else None
             if match:

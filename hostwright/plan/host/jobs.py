@@ -21,6 +21,8 @@ WORK_DIRS = (
     "/tmp/hostwright-work",  # noqa: S108 - root's own, or it is passed over
 )
 WORK_BYTES = 4_000_000_000  #: our estimate of what is enough there for all roles at once: R470's driver unpacks 1 GB
+NOTE = "hostwright: note: "  #: a step's line about what an operator should know although nothing failed
+ERROR = "hostwright: error: "  #: a step's line about what it failed for, in more precise words than other programs'
 _RECORD_CAP_BYTES = 64 * 1024  #: of one ``job.json``; that of a role with 200 steps has 12 KiB
 _RUNNING_CAP_BYTES = 512 * 1024
 

@@ -7,9 +7,15 @@ from dataclasses import dataclass
 from hostwright.common.quoting import sh
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.resources.files.paths import ABSENT
-from hostwright.resources.originals import note_installed
 from hostwright.resources.packages.debs_gone import DebsGone
-from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, MIRROR_TRIES, dpkg_table, hold_script
+from hostwright.resources.packages.packages import (
+    DPKG,
+    DPKG_LOCK,
+    MIRROR_TRIES,
+    dpkg_table,
+    hold_script,
+    install_script,
+)
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import host_path
 
@@ -46,9 +52,7 @@ class DebFile:
         what, want = f"package {self.package}", f"{self.version}, held"
         if right:
             return Change(what, "not held", want, (Step(hold, lock=DPKG_LOCK),))
-        flags = "--no-install-recommends --allow-downgrades --allow-change-held-packages"
-        install = APT_GET + " " + flags + sh(" install %s", host_path(self.artifact))
-        script = [note_installed((self.package,)), install, hold]
+        script = [install_script((host_path(self.artifact),), downgrade=True, names=(self.package,)), hold]
         if self.unit:
             restart = "if systemctl -q is-enabled %s 2>/dev/null; then systemctl restart %s || true; fi"
             script.append(sh(restart, self.unit, self.unit))

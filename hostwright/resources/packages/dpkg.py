@@ -36,6 +36,9 @@ PATIENCE = (
 #: Before a command that does not wait for a lock by itself: apt-mark, dpkg, apt-get for its lists.
 PATIENTLY = sh("sh -c %s patiently", PATIENCE)
 
+#: The shell functions that fetch apt's lists: ``fetch_lists``, ``notes``, ``not_fetched``.
+LISTS = sh_file(__file__, "sh/lists.sh", apt_options=APT_OPTIONS, patiently=PATIENCE)
+
 #: Commands after which nothing is half-installed, half-configured or waiting for a trigger.
 MEND = sh_file(__file__, "sh/mend.sh", patiently=PATIENCE, apt_options=APT_OPTIONS).rstrip("\n")
 

@@ -17,7 +17,6 @@ from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.resources.files.paths import few
 from hostwright.resources.packages.packages import (
-    APT_GET,
     DPKG,
     DPKG_LOCK,
     MIRROR_TRIES,
@@ -25,7 +24,7 @@ from hostwright.resources.packages.packages import (
     Installed,
     dpkg_table,
     hold_script,
-    update_script,
+    install_script,
 )
 
 #: room for the names of all files of a toolkit, when all are gone (about 8,000 of 120 bytes)
@@ -38,11 +37,9 @@ def reinstall_script(rows: tuple[Installed, ...], source: str) -> str:
     What was held stays held, and what was there for another package's sake goes on being so, though apt is told its
     name: else it would be left behind when that package goes.
     """
-    flags = " --reinstall --allow-change-held-packages --no-install-recommends install "
     lines = [
-        update_script(source),
         "auto=$(apt-mark showauto " + words(tuple(row.name for row in rows)) + ")",
-        APT_GET + flags + words(tuple(f"{row.name}={row.version}" for row in rows)),
+        install_script(tuple(f"{row.name}={row.version}" for row in rows), reinstall=True, source=source),
         'if [ -n "$auto" ]; then ' + PATIENTLY + " apt-mark auto $auto; fi",
     ]
     held = tuple(row.name for row in rows if row.held)

@@ -22,6 +22,7 @@ from hostwright.resources.packages.dpkg import (
     APT_OPTIONS,
     DPKG,
     DPKG_LOCK,
+    LISTS,
     MEND,
     MIRROR_TRIES,
     PATIENTLY,
@@ -32,7 +33,7 @@ from hostwright.resources.packages.dpkg import (
 
 __all__ = [
     "APT_GET", "DPKG", "DPKG_LOCK", "MIRROR_TRIES", "PATIENTLY", "Debs", "DebsAbsent", "DpkgInOrder", "Installed",
-    "dpkg_table", "hold_script", "install_script", "named_like", "parse_dpkg", "update_script",
+    "dpkg_table", "hold_script", "install_script", "named_like", "parse_dpkg",
 ]  # fmt: skip
 
 
@@ -52,37 +53,31 @@ def hold_script(names: tuple[str, ...]) -> str:
     return PATIENTLY + " apt-mark hold " + words(names)
 
 
-_UPDATE = PATIENTLY + " env " + APT_GET
+def install_script(
+    packages: tuple[str, ...],
+    *,
+    downgrade: bool = False,
+    reinstall: bool = False,
+    guard: str = "",
+    source: str = "",
+    names: tuple[str, ...] = (),
+) -> str:
+    """Commands that install ``name`` or ``name=version`` words, or package files by their paths.
 
-
-def update_script(source: str = "") -> str:
-    """The command that fetches apt's lists: all of them, or those of one source list alone.
-
-    One alone needs no network when it is a local repository, and does not fail for what is wrong with other sources.
-    """
-    if not source:
-        return _UPDATE + " update"
-    options = " -o Dir::Etc::SourceList=%s -o Dir::Etc::SourceParts=/dev/null -o APT::Get::List-Cleanup=0 update"
-    return _UPDATE + sh(options, source)
-
-
-def install_script(packages: tuple[str, ...], *, downgrade: bool = False, guard: str = "", source: str = "") -> str:
-    """Commands that install ``name`` or ``name=version`` words; lists that are stale are fetched once and tried again.
-
+    Lists that are stale are fetched once and tried again. A repository that cannot be fetched fails the step only
+    where apt knows no way to install these without it; else it is noted.
     ``source`` is the source list that should know the packages: its lists are fetched first and alone.
     ``guard`` is an extended regular expression: when apt's own simulation names a package that matches, nothing is
     installed and the step fails with the names.
+    ``names`` are the packages' names, where ``packages`` are paths.
     """
-    flags = "--no-install-recommends --allow-change-held-packages" + (" --allow-downgrades" if downgrade else "")
-    names = words(packages)
-    lines = [sh_file(__file__, "sh/install.sh", apt_options=APT_OPTIONS, flags=flags, guard=guard)]
-    if source:
-        lines.append(update_script(source))
-    lines.append("install -s install " + names + " >/dev/null 2>&1 || " + update_script())
-    if guard:
-        lines.append("none_guarded " + names)
-    lines += [note_installed(packages), "install install " + names]
-    return "\n".join(lines)
+    flags = "--no-install-recommends --allow-change-held-packages"
+    flags += (" --allow-downgrades" if downgrade else "") + (" --reinstall" if reinstall else "")
+    values = {"apt_options": APT_OPTIONS, "flags": flags, "guard": guard, "source": source}
+    lines = [LISTS + sh_file(__file__, "sh/install.sh", **values), "prepare " + words(packages)]
+    if not reinstall:
+        lines.append(note_installed(names or packages))
+    return "\n".join([*lines, "bring " + words(packages)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +103,7 @@ class Debs:
     #: an extended regular expression: where apt would also install a package whose name matches, the change fails
     #: before anything is installed
     guard: str = ""
-    #: the source list that carries them: its lists are fetched first, and alone, so that no other source can fail it
+    #: the source list that carries them: its lists are fetched first, and alone
     source: str = ""
 
     def probes(self) -> tuple[Probe, ...]:

@@ -16,17 +16,15 @@ from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.host.hostfacts import UNAME
 from hostwright.plan.model import Change, Deferred, Facts, Probe, Reboot, Resource, Step
 from hostwright.resources.files.paths import ABSENT
-from hostwright.resources.originals import note_installed
-from hostwright.resources.packages.dpkg import APT_OPTIONS, PATIENCE
+from hostwright.resources.packages.dpkg import APT_OPTIONS, LISTS, PATIENCE
 from hostwright.resources.packages.packages import (
-    APT_GET,
     DPKG,
     DPKG_LOCK,
     MIRROR_TRIES,
     PATIENTLY,
     dpkg_table,
+    install_script,
     named_like,
-    update_script,
 )
 from hostwright.resources.system.kernel_gone import KERNEL_PACKAGES, KernelsAsBefore
 
@@ -106,7 +104,7 @@ class KernelPackages:
             return None
         lacking = [] if has_headers else [f"{headers} {ABSENT}"]
         row = dpkg_table(facts).get(headers)
-        script = [] if has_headers else [_headers_again(headers) if row and row.present else _headers(headers)]
+        script = [] if has_headers else [_headers_again(headers) if row and row.present else install_script((headers,))]
         return Change(
             what="kernel packages",
             have=", ".join([*lacking, *(f"{name} not held" for name in loose)]),
@@ -118,14 +116,9 @@ class KernelPackages:
         return (KernelsAsBefore(),)
 
 
-def _headers(package: str) -> str:
-    install = APT_GET + sh(" --no-install-recommends --allow-change-held-packages install %s", package)
-    return note_installed((package,)) + "\n" + install + " || { " + update_script() + " && " + install + "; }"
-
-
 def _headers_again(package: str) -> str:
-    values = {"package": package, "apt_options": APT_OPTIONS, "update": update_script(), "patiently": PATIENCE}
-    return sh_file(__file__, "sh/headers_again.sh", **values).rstrip("\n")
+    values = {"package": package, "apt_options": APT_OPTIONS, "patiently": PATIENCE}
+    return LISTS + sh_file(__file__, "sh/headers_again.sh", **values).rstrip("\n")
 
 
 #: What is there to be held is asked on the host: the headers bring packages whose names only apt knows.

@@ -31,7 +31,7 @@ NETWORK = (
         r"|CONNECT tunnel failed|HTTP code [0-9]{3} from proxy|[Ii]nvalid response from proxy|proxyconnect tcp"
         r"|(?:[Uu]nable|[Cc]annot) (?:to )?connect to proxy|[Pp]roxy tunneling failed|Could not resolve proxy"
         r"|Couldn't resolve proxy|Missing dependencies for SOCKS support|WRONG_VERSION_NUMBER"
-        r"|Failed to fetch .{1,400}  407 ",
+        r"|Failed to fetch .{1,400}  407 |the proxy \S{1,255} does not answer: ",
         "the proxy refuses the connection, wants a login, or is not there",
         "Correct the proxy's address and login for this tool (http_proxy and https_proxy, mostly both with http://;"
         " /etc/apt/apt.conf.d; Docker's unit), or except the server in no_proxy",
@@ -63,7 +63,8 @@ NETWORK = (
         r"|Could not handshake: |curl: \((?:7|18|28|35|52|55|56|92)\) |transfer closed with"
         r"|TLS handshake timeout|dial tcp .{1,200}(?:connection refused|i/o timeout|no route to host"
         r"|network is unreachable)|Client\.Timeout exceeded"
-        rf"|Failed to fetch .{{1,400}}  {_AWAY}  |The requested URL returned error: {_AWAY}|ERROR {_AWAY}: "
+        rf"|(?:Failed to|could not) fetch .{{1,400}}[ :] {_AWAY}  |The requested URL returned error: {_AWAY}"
+        rf"|ERROR {_AWAY}: "
         rf"|HTTP error {_AWAY}|{_AWAY} (?:Client|Server) Error: |too many {_AWAY} error responses"
         rf"|unexpected HTTP status: {_AWAY}|toomanyrequests: |\.\.\. failed: Connection refused"
         r"|requests\.exceptions\.(?:ConnectionError|ChunkedEncodingError)",

@@ -50,6 +50,15 @@ SIGNATURES = (
         "apt-secure(8)",
     ),
     FailureRule(
+        "repository-changed",
+        r"Repository '.{1,400}' changed its (?:'[A-Z][a-z]{1,20}' value|default priority)",
+        "an apt repository calls itself otherwise than before, as one does at each release of its distribution, and apt"
+        " wants that accepted before it reads anything new from it",
+        "Make sure that the change is meant (a stable release that has become oldstable is), then accept it with"
+        " apt-get update --allow-releaseinfo-change, and provision again",
+        "apt acquire-item.cc; apt-secure(8)",
+    ),
+    FailureRule(
         "repository-date",
         r"Release file for .{1,400} (?:is not valid yet|is expired)",
         "the host's clock is wrong, or the mirror is no longer updated",

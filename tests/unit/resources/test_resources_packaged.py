@@ -50,7 +50,7 @@ def test_a_turned_link_and_an_emptied_library_are_found(old: str, new: str, faul
     change = plan(PACKAGED + FOUND.replace(old, new))
     assert change is not None
     assert fault in change.have
-    assert "install cuda-cudart-11-2=11.2.152-1" in change.steps[0].script
+    assert "\nbring cuda-cudart-11-2=11.2.152-1\n" in change.steps[0].script
     assert "libcublas" not in change.steps[0].script
 
 
@@ -71,7 +71,7 @@ def test_missing_files_are_counted_and_only_their_package_comes_again() -> None:
     assert change is not None
     assert change.have == f"{HOME}/bin/nvcc gone; {HOME}/bin/ptxas gone; {HOME}/bin/a gone and 1 more"
     assert "--reinstall" in change.steps[0].script
-    assert " install cuda-nvcc-11-2=11.2.152-1\n" in change.steps[0].script
+    assert "\nbring cuda-nvcc-11-2=11.2.152-1\n" in change.steps[0].script
 
 
 def test_a_held_package_is_held_again_after_it_came_again() -> None:
@@ -131,7 +131,7 @@ def test_other_releases_that_also_say_11_2_are_told_apart(line: str) -> None:
     change = said(Answer(0, f"nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, {line}\n"))
     assert change is not None
     assert line in change.have
-    assert "install cuda-nvcc-11-2=11.2.152-1 libcublas-11-2=11.4.1.1043-1" in change.steps[0].script
+    assert "\nbring cuda-nvcc-11-2=11.2.152-1 libcublas-11-2=11.4.1.1043-1\n" in change.steps[0].script
 
 
 def test_a_program_that_does_not_run_is_found() -> None:

@@ -126,7 +126,7 @@ def test_an_unfinished_dpkg_journal_is_mended_too() -> None:
 
 def test_headers_are_those_of_the_running_kernel() -> None:
     (change,) = plan(**{"build/Makefile": NOTHING, "dpkg-query": PROVISIONED.replace(f"linux-headers-{KERNEL}", "x")})
-    assert f"install linux-headers-{KERNEL} ||" in script(change)
+    assert f"\nbring linux-headers-{KERNEL}\n" in script(change)
     assert "linux-headers-amd64" not in script(change)
     assert script(change).endswith(f"xargs -r {PATIENTLY} apt-mark hold")
 
@@ -139,7 +139,8 @@ def test_headers_with_missing_files_are_reinstalled(tmp_path: Path, known: bool)
     program(bin_, "apt-cache", f'[ "$*" = "depends --recurse --installed --important {headers}" ] || exit 1\n'
             f'printf "%s\\n" {headers} "  Depends: {common}" {common} gcc-10')  # fmt: skip
     program(bin_, "apt-mark", f'[ "$1" != showauto ] || echo {common}; echo "$*" >>{log}')
-    program(bin_, "apt-get", f'echo "apt-get $*" >>{log}; case "$*" in *update) touch {tmp_path}/updated ;; '
+    program(bin_, "apt-get", f'case "$*" in *indextargets*) exit ;; esac; '
+            f'echo "apt-get $*" >>{log}; case "$*" in *update) touch {tmp_path}/updated ;; '
             f'*) {":" if known else f"[ -e {tmp_path}/updated ]"} ;; esac')  # fmt: skip
     program(bin_, "dpkg-query", f"echo installed {headers}")
     assert run(script(change), path=bin_).returncode == 0

@@ -1,14 +1,76 @@
-# install WORD...: apt-get with the options of an installation; `install -s install gcc` only simulates one.
-# none_guarded PACKAGE...: ends the step when apt would install with these a package whose name matches $guard.
+# What installs packages: only what they need decides, whatever else apt cannot fetch. Needs lists.sh.
+# prepare WORD...: lists that are stale are fetched once; it ends the step when apt knows no way to install these, and
+# when apt would install with them a package whose name matches $guard.
+# bring WORD...: installs them; where an archive is no longer at its address, lists are fetched and it is tried again.
+# $source: the source list that should know them, which is fetched first and alone; may be empty for all of the host's.
 # shellcheck disable=SC2086  # $apt_options, $flags and $bad are words
 : "${apt_options:?}"
 : "${flags:?}"
 : "${guard?}"
+: "${source?}"
+own=''
+fetched=''
+printed=''
 install() {
-  DEBIAN_FRONTEND=noninteractive apt-get $apt_options $flags "$@"
+  DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get $apt_options $flags "$@"
 }
-none_guarded() {
-  planned=$(install -s install "$@" | sed -n 's/^Inst \([^ ]*\).*/\1/p')
-  bad=$(printf '%s\n' "$planned" | grep -E -e "$guard" || true)
+known() {
+  simulated=$(install -s install "$@" 2>&1) || return 1
+  case $simulated in *'is not possible, it cannot be downloaded'*) return 1 ;; esac
+}
+prepare() {
+  if [ -n "$source" ]; then
+    fetch_lists -o "Dir::Etc::SourceList=$source" -o Dir::Etc::SourceParts=/dev/null -o APT::Get::List-Cleanup=0
+    own=$failed
+  fi
+  if ! known "$@"; then
+    all_lists
+    known "$@" || unknown
+  fi
+  [ -n "$guard" ] || return 0
+  bad=$(printf '%s\n' "$simulated" | sed -n 's/^Inst \([^ ]*\).*/\1/p' | grep -E -e "$guard" || true)
   if [ -n "$bad" ]; then echo "hostwright: apt would also install:" $bad; exit 1; fi
+}
+all_lists() {
+  fetched=yes
+  fetch_lists
+}
+bring() {
+  if install install "$@"; then notes; return 0; fi
+  can_download "$@" && return 100
+  if [ -z "$fetched" ]; then
+    all_lists
+    if install install "$@"; then notes; return 0; fi
+    can_download "$@" && return 100
+  fi
+  printf '%s\n' "$downloaded" | sed -n 's/^E: Failed to fetch /hostwright: error: apt could not fetch /p' | head -n 3
+  return 100
+}
+can_download() {
+  downloaded=$(install -o DPkg::Lock::Timeout=0 -d install "$@" 2>&1)
+}
+# Ends the step: which packages no list has, and which lists are missing, or which preferences keep apt from them.
+unknown() {
+  printf '%s\n' "$printed" "$simulated"
+  missing=$(printf '%s\n' "$simulated" | sed -n \
+    -e "s/.*Unable to locate package \([^ ]*\).*/\1/p" \
+    -e "s/.*Package '\([^']*\)' has no installation candidate.*/\1/p" \
+    -e "s/.*Version '[^']*' for '\([^']*\)' was not found.*/\1/p" \
+    -e "s/.*epends: \([^ ]*\) .*but it is not installable.*/\1/p" \
+    -e "s/.*Reinstallation of \([^ ]*\) is not possible.*/\1/p" | sort -u | tr '\n' ' ')
+  [ -n "$missing" ] || exit 100
+  missing=${missing% }
+  failed=${own:-$failed}
+  not_fetched "$missing"
+  [ -z "$failed" ] || exit 100
+  preferences='' parts=''
+  eval "$(apt-config shell preferences Dir::Etc::Preferences/f parts Dir::Etc::PreferencesParts/f)"
+  for name in $missing; do
+    case $(LC_ALL=C apt-cache policy "$name") in
+      *'Candidate: (none)'*' -'[0-9]*)
+        pins=$(grep -ls '^Pin-Priority: *-' "$preferences" "$parts"/* | tr '\n' ' ')
+        echo "hostwright: error: preferences keep apt from $name: ${pins% }" ;;
+    esac
+  done
+  exit 100
 }

@@ -1,9 +1,8 @@
 # Installs the headers $package again, whose files were deleted while dpkg counts them as installed. Most files are in
-# the packages that it depends on. $update: the command that fetches apt's lists.
+# the packages that it depends on. Needs lists.sh of hostwright.resources.packages.
 # shellcheck disable=SC2086  # $apt_options, $parts and $auto are words
 : "${package:?}"
 : "${apt_options:?}"
-: "${update:?}"
 : "${patiently:?}"
 again() {
   DEBIAN_FRONTEND=noninteractive apt-get $apt_options --no-install-recommends --allow-change-held-packages \
@@ -11,6 +10,6 @@ again() {
 }
 parts=$(apt-cache depends --recurse --installed --important "$package" | grep '^linux-' | sort -u)
 auto=$(apt-mark showauto $parts)
-again || { eval "$update" && again; }
+again || { fetch_lists; again || { not_fetched "$package"; exit 100; }; }
 # What apt is named counts as wanted for itself from then on.
 if [ -n "$auto" ]; then sh -c "$patiently" patiently apt-mark auto $auto; fi

@@ -146,6 +146,36 @@ def test_a_step_that_changes_nothing_is_an_error_that_names_it(place: Path):
         host([], base=((), Flag(str(place / "a"), "true"))).apply()
 
 
+def test_what_a_step_notes_is_shown_though_nothing_failed(place: Path):
+    said: list[events.Event] = []
+    noting = Flag(str(place / "a"), sh("echo 'hostwright: note: theirs is broken'; touch %s", place / "a"))
+    assert host(said, base=((), noting)).apply().changed
+    assert "base: theirs is broken" in [event.text for event in said if isinstance(event, events.Note)]
+
+
+def test_what_a_step_says_that_it_failed_for_is_the_headline(place: Path):
+    """Not the first known message in its output, which may be about something that nobody needs."""
+    text = (
+        "W: EXPKEYSIG\nhostwright: note: EXPKEYSIG\nhostwright: error: apt could not fetch ours: 404  Not Found\nE: end"
+    )
+    broken = Flag(str(place / "a"), sh("printf '%%s\\n' %s; exit 100", text))
+    with pytest.raises(StepFailed) as caught:
+        host([], base=((), broken)).apply()
+    assert "ended with status 100: apt could not fetch ours: 404  Not Found. a file is no longer at" in str(
+        caught.value
+    )
+
+
+def test_errors_of_one_cause_share_its_sentence(place: Path):
+    errors = "".join(f"hostwright: error: apt could not fetch {n}: 404  Not Found\n" for n in "abcd")
+    with pytest.raises(StepFailed) as caught:
+        host([], base=((), Flag(str(place / "a"), sh("printf %%s %s; exit 1", errors)))).apply()
+    text = str(caught.value)
+    assert "fetch a: 404  Not Found; apt could not fetch b: 404  Not Found; apt could not fetch c" in text
+    assert text.count("no longer at its address") == 1
+    assert text.endswith(" (and 1 more)")
+
+
 def test_a_failed_step_says_what_it_printed_and_stops_what_needs_it(place: Path):
     said: list[events.Event] = []
     broken = Flag(str(place / "a"), "echo first; echo 'E: it broke' >&2; exit 9")

@@ -102,6 +102,10 @@ SAMPLES = {
     "signed-by-conflict": (
         "E: Conflicting values set for option Signed-By regarding source https://mirror.example/ubuntu2004/x86_64/ /"
     ),
+    "repository-changed": (
+        "E: Repository 'http://deb.debian.org/debian buster InRelease' changed its 'Suite' value from 'stable' to "
+        "'oldstable'"
+    ),
     "repository-date": (
         "E: Release file for http://mirror.example/debian/dists/bullseye/InRelease is not valid yet (invalid for "
         "another 5h). Updates for this repository will not be applied."

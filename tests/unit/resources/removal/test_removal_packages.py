@@ -153,10 +153,10 @@ def test_whatever_installs_packages_writes_them_down_first() -> None:
     repository = LocalRepo("cuda-repo", one, "/key", "/list")
     replies = {UNAME.script: "5.4 x86_64"}
     for resource, name, install in (
-        (Debs(("make=4",)), "make", "install install make=4"),
-        (DebFile(one, "fabric", "1"), "fabric", " install /"),
+        (Debs(("make=4",)), "make", "\nbring make=4"),
+        (DebFile(one, "fabric", "1"), "fabric", "\nbring /"),
         (repository, "cuda-repo", "--install"),
-        (KernelPackages(), "linux-headers-5.4", "install linux-headers-5.4"),
+        (KernelPackages(), "linux-headers-5.4", "\nbring linux-headers-5.4"),
     ):
         (change,) = changes_of(resource, replies)
         script = change.steps[0].script
