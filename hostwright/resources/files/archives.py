@@ -1,7 +1,8 @@
 """Archives whose files lie in directories that others use too, and single files that are an artifact, byte for byte.
 
 What an archive left on a host is recorded there, file by file (kind, size, time, path, target of a link), after
-everything else. Asking whether it is still so is one ``find``: no gigabyte is ever hashed to see that nothing changed.
+everything else. Asking whether it is still so is one ``find`` on the host, which answers with what differs: no gigabyte
+is ever hashed, and no list of thousands of files is sent, to see that nothing changed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def _line(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file or link of a record. A link's size and time say nothing, so they are left out of comparisons."""
+    """One file or link, as recorded or as it is."""
 
     kind: str
     size: str
@@ -42,16 +43,10 @@ class Entry:
         """Whether it is a symbolic link."""
         return self.kind == "l"
 
-    def same(self, other: Entry | None) -> bool:
-        """Whether ``other`` is what this entry says."""
-        if other is None or other.kind != self.kind:
-            return False
-        return self.target == other.target if self.is_link else (self.size, self.time) == (other.size, other.time)
 
-
-def entries(text: str) -> dict[str, Entry]:
-    """The entries of a record or of its ``find``, by path; lines that are none are passed over."""
-    rows = (line.split("\t") for line in text.splitlines())
+def entries(text: str, sign: str) -> dict[str, Entry]:
+    """The entries of ``unpacked.sh`` after ``sign``, by path; lines that are none are passed over."""
+    rows = (line[1:].split("\t") for line in text.splitlines() if line.startswith(sign))
     return {row[3]: Entry(*row) for row in rows if len(row) == 5}
 
 
@@ -64,10 +59,11 @@ def _describe(entry: Entry | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A directory of an archive, and the directory on the host that its files and links go to. It is not recursive."""
+    """A directory of an archive, and the directory on the host that its files and links go to."""
 
     inside: str  #: the directory in the archive
     into: str  #: the directory on the host
+    deep: bool = False  #: with everything below it; ``into`` is then this archive's alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +88,7 @@ class ArchiveUnpacked:
     name: str  #: names the record on the host; one archive of a name at a time
     version: str  #: shown in plans and kept in the record
     artifact: Artifact  #: the archive, any that ``tar`` unpacks
-    parts: tuple[Part, ...]  #: its directories that are wanted, and where they go
+    parts: tuple[Part, ...]  #: its directories that are wanted, without those in them unless deep, and where they go
     scratch: str  #: a directory for unpacking, on the filesystem of all parts; it is removed afterwards
 
     @property
@@ -105,31 +101,28 @@ class ArchiveUnpacked:
         return f"{self.version} {host_path(self.artifact)}"
 
     def probes(self) -> tuple[Probe, ...]:
-        listing = sh('find "$@" -maxdepth 0 -printf %s', _line("%p"))
-        return (
-            Probe(sh("cat -- %s", self.record)),
-            Probe(sh("sed 1d %s | cut -f4 | xargs -r -d '\\n' sh -c %s find", self.record, listing)),
-        )
+        return (Probe(sh_file(__file__, "sh/unpacked.sh", record=self.record, line=_line("%p"))),)
 
     def plan(self, facts: Facts) -> Change | None:
-        record, listing = (facts[probe] for probe in self.probes())
-        seal, _, rest = record.text.partition("\n")
-        wanted, present = entries(rest), entries(listing.text)
-        if not record.ok or seal != self._seal or not wanted:
-            have = seal.partition(" ")[0] if record.ok and seal else "no record of its files"
+        answer = facts[self.probes()[0]]
+        seal = answer.text.partition("\n")[0]
+        if not answer.ok or answer.truncated or seal != self._seal:
+            have = seal.partition(" ")[0] if answer.ok and seal else "no record of its files"
             return self._change(have, self.version, self._unpack(self._place_all()))
-        wrong = [entry for path, entry in wanted.items() if not entry.same(present.get(path))]
+        wrong, present = entries(answer.text, "<"), entries(answer.text, ">")
         if not wrong:
             return None
-        files = [entry for entry in wrong if not entry.is_link]
-        have = few([f"{entry.path}: {_describe(present.get(entry.path))}" for entry in wrong])
+        files = [entry for entry in wrong.values() if not entry.is_link]
+        have = few([f"{path}: {_describe(present.get(path))}" for path in wrong])
         script = [self._unpack(self._place(files))] if files else []
-        script += [_relink(entry) for entry in wrong if entry.is_link]
-        return self._change(have, few([_describe(entry) for entry in wrong]), "\n".join(script), fetch=bool(files))
+        script += [_relink(entry) for entry in wrong.values() if entry.is_link]
+        return self._change(have, few([*map(_describe, wrong.values())]), "\n".join(script), fetch=bool(files))
 
     def removal(self) -> tuple[Resource, ...]:
         directories = tuple(part.into for part in self.parts)
-        return (ArchiveGone(self.name, directories, self.scratch), *map(SetBack, directories))
+        trees = tuple(part.into for part in self.parts if part.deep)
+        shared = (part.into for part in self.parts if not part.deep)
+        return (ArchiveGone(self.name, directories, self.scratch, trees), *map(SetBack, shared))
 
     def _change(self, have: str, want: str, script: str, *, fetch: bool = True) -> Change:
         artifacts = (self.artifact.name,) if fetch else ()
@@ -154,10 +147,16 @@ class ArchiveUnpacked:
         for part in self.parts:
             inside = f"{self.scratch}/{part.inside}"
             line = _line(f"{part.into.replace('%', '%%')}/%P")
-            lines.append(sh("find %s -mindepth 1 -maxdepth 1 ! -type d -printf %s >> %s", inside, line, new))
+            depth = "" if part.deep else "-maxdepth 1 "
+            lines.append(sh(f"find %s -mindepth 1 {depth}! -type d -printf %s >> %s", inside, line, new))
+            moves += [made_directory(part.into), sh("mkdir -p -- %s", part.into)]
+            if part.deep:  # by hard links, each in place of what was there
+                # What was compiled from files of the version before counts for new ones of the same size and time.
+                moves.append(sh("find %s -name __pycache__ -prune -exec rm -rf -- {} +", part.into))
+                moves.append(sh("cp -al --remove-destination -T -- %s %s", inside, part.into))
+                continue
             values = {"inside": inside, "into": part.into, "record": self.record, "aside": SET_ASIDE}
             lines.append(sh_file(__file__, "sh/keep_foreign.sh", **values).rstrip("\n"))
-            moves += [made_directory(part.into), sh("mkdir -p -- %s", part.into)]
             # Files before the links that name them: a reader never follows a link into nothing.
             move = "find %s -maxdepth 1 -type %s -exec mv -f -t %s -- {} +"
             moves += [sh(move, inside, kind, part.into) for kind in "fl"]
@@ -167,19 +166,24 @@ class ArchiveUnpacked:
         return [*lines, *moves, gone, "sync", sh("mv -fT -- %s %s", new, self.record)]
 
     def _place(self, files: list[Entry]) -> list[str]:
-        inside = {part.into: f"{self.scratch}/{part.inside}" for part in self.parts}
         lines = []
         for entry in files:
             path = PurePosixPath(entry.path)
-            source = f"{inside.get(str(path.parent), self.scratch)}/{path.name}"
-            lines += [sh("mkdir -p -- %s", path.parent), sh("mv -fT -- %s %s", source, path)]
+            lines += [sh("mkdir -p -- %s", path.parent), sh("mv -fT -- %s %s", self._unpacked(path), path)]
         return lines
+
+    def _unpacked(self, path: PurePosixPath) -> str:
+        """Where a file of the host is in the unpacked archive."""
+        for part in self.parts:
+            if path.parent == PurePosixPath(part.into) or (part.deep and path.is_relative_to(part.into)):
+                return f"{self.scratch}/{part.inside}/{path.relative_to(part.into)}"
+        return f"{self.scratch}/{path.name}"
 
 
 def _relink(entry: Entry) -> str:
     path = PurePosixPath(entry.path)
     new = path.parent / f".{path.name}.hostwright-new"
-    return sh("ln -sfn -- %s %s && mv -fT -- %s %s", entry.target, new, new, path)
+    return sh("mkdir -p -- %s && ln -sfn -- %s %s && mv -fT -- %s %s", path.parent, entry.target, new, new, path)
 
 
 @dataclass(frozen=True, slots=True)

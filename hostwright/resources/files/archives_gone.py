@@ -32,6 +32,7 @@ class ArchiveGone:
     name: str  #: of the archive, as ``ArchiveUnpacked`` names it
     directories: tuple[str, ...]  #: on the host; those that were made for it are removed if empty
     scratch: str  #: where it was unpacked
+    trees: tuple[str, ...] = ()  #: those of ``directories`` that were the archive's alone, with all below them
 
     @property
     def _records(self) -> tuple[str, str]:
@@ -61,6 +62,7 @@ class ArchiveGone:
         script = [
             f"{self._named} | xargs -r -d '\\n' rm -f --",
             sh("rm -rf -- %s", self.scratch),
+            *(_emptied(tree) for tree in self.trees),
             originals.FORGET,
             *(sh("tidy %s", directory) for directory in self.directories),
             LDCONFIG,
@@ -70,6 +72,12 @@ class ArchiveGone:
 
     def removal(self) -> tuple[Resource, ...]:
         return ()
+
+
+def _emptied(tree: str) -> str:
+    """Remove the empty directories below a directory, and what Python compiled there; files of others stay."""
+    cache = sh("find %s -name __pycache__ -prune -exec rm -rf -- {} +", tree)
+    return sh("if [ -d %s ]; then ", tree) + cache + sh("; find %s -mindepth 1 -type d -empty -delete; fi", tree)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tarfile
 from dataclasses import replace
 from io import BytesIO
@@ -153,6 +154,74 @@ def test_an_archive_of_another_shape_leaves_no_record(spread: ArchiveUnpacked, t
     assert change is not None
     assert run(change.steps[0].script).returncode != 0
     assert plan(wrong) is not None
+
+
+TREE = {"bin/python3.9": "ELF", "lib/python3.9/os.py": "os", "lib/python3.9/json/__init__.py": "json"}
+TREE_LINKS = {"bin/python3": "python3.9", "share/only/links": "../../bin/python3.9"}
+
+
+def interpreter(folder: Path, number: str = "3.9.2", files: dict[str, str] = TREE) -> ArchiveUnpacked:
+    """An archive whose whole tree goes to a directory of its own."""
+    packed = version(folder, number, files, TREE_LINKS)
+    return replace(packed, parts=(Part("top", str(folder / "opt/python3.9"), deep=True),))
+
+
+def tree(folder: Path) -> dict[str, str]:
+    """Every file and link below a folder, with its text or target."""
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_symlink() or path.is_file())
+    return {
+        str(path.relative_to(folder)): str(path.readlink()) if path.is_symlink() else path.read_text() for path in paths
+    }
+
+
+@pytest.mark.usefixtures("spread")
+def test_a_deep_part_brings_everything_below_it(tmp_path: Path) -> None:
+    apply(interpreter(tmp_path))
+    assert tree(tmp_path / "opt/python3.9") == {**TREE, **TREE_LINKS}
+    assert not (tmp_path / "scratch").exists()
+
+
+@pytest.mark.usefixtures("spread")
+@pytest.mark.parametrize("lost", ["lib/python3.9/json", "share", "bin/python3.9", "bin"])
+def test_what_is_lost_of_a_tree_is_put_back_alone(tmp_path: Path, lost: str) -> None:
+    python = interpreter(tmp_path)
+    apply(python)
+    home = tmp_path / "opt/python3.9"
+    stays = (home / "lib/python3.9/os.py").stat().st_ino
+    shutil.rmtree(home / lost) if (home / lost).is_dir() else (home / lost).unlink()
+    change = apply(python)
+    assert lost in change.have
+    assert "3.9.2" not in change.have
+    assert tree(home) == {**TREE, **TREE_LINKS}
+    assert (home / "lib/python3.9/os.py").stat().st_ino == stays
+
+
+@pytest.mark.usefixtures("spread")
+def test_the_next_version_of_a_tree_replaces_it_and_leaves_what_others_put_there(tmp_path: Path) -> None:
+    apply(interpreter(tmp_path))
+    home = tmp_path / "opt/python3.9"
+    for name in ("lib/python3.9/__pycache__/os.cpython-39.pyc", "lib/site/theirs.py"):
+        (home / name).parent.mkdir()
+        (home / name).write_text("theirs")
+    newer = {"bin/python3.9": "ELF 2", "lib/python3.9/os.py": "OS"}  # the same size and time as the one before
+    assert apply(interpreter(tmp_path, "3.9.19", newer)).have == "3.9.2"
+    assert tree(home) == {**newer, **TREE_LINKS, "lib/site/theirs.py": "theirs"}
+
+
+@pytest.mark.usefixtures("spread")
+def test_a_tree_that_is_not_there_any_more_is_placed_anew_however_many_files_it_had(tmp_path: Path) -> None:
+    """The list of what is lost is longer than an answer."""
+    many = {f"lib/{'x' * 60}/{number}.py": "x" for number in range(900)}
+    python = interpreter(tmp_path, files=many)
+    apply(python)
+    shutil.rmtree(tmp_path / "opt")
+    (probe,) = python.probes()
+    status, text = ask(probe.script)
+    assert len(text) > probe.cap_bytes
+    change = python.plan(Facts({probe: Answer(status, text[: probe.cap_bytes], truncated=True)}))
+    assert change is not None
+    assert run(change.steps[0].script).returncode == 0
+    assert tree(tmp_path / "opt/python3.9") == {**many, **TREE_LINKS}
 
 
 def test_strays_are_set_aside_and_never_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

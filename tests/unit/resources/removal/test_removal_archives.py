@@ -17,7 +17,7 @@ from hostwright.resources.files.archives import Delivered, NoStrayFiles
 from hostwright.resources.files.archives_gone import ArchiveGone, SetBack
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store import hostcache
-from tests.unit.resources.test_resources_archives import FILES, LINKS, version
+from tests.unit.resources.test_resources_archives import FILES, LINKS, interpreter, version
 from tests.unit.support.facts import changes_of
 from tests.unit.support.shell import ask, program, run
 
@@ -79,6 +79,21 @@ def test_only_recorded_files_and_their_new_directories_go(host: Path) -> None:
     assert tree(host) == {"inc/cuda.h": "another's", "inc/a.h.mine": "came later"}
     assert not (host / "lib").exists()
     assert not (host / "records/x").exists()
+
+
+def test_a_tree_goes_with_its_directories_and_what_others_put_there_stays(host: Path) -> None:
+    python = interpreter(host)
+    apply(python, host)
+    compiled = host / "opt/python3.9/lib/python3.9/__pycache__"
+    compiled.mkdir()
+    (compiled / "os.cpython-39.pyc").write_text("compiled")
+    remove(python, host)
+    assert not (host / "opt").exists(), "its directories, compiled modules and the parent that was made for it"
+    apply(python, host)
+    (host / "opt/python3.9/theirs").mkdir()
+    (host / "opt/python3.9/theirs/notes").write_text("theirs")
+    remove(python, host)
+    assert tree(host) == {"opt/python3.9/theirs/notes": "theirs"}
 
 
 def test_what_was_in_the_way_comes_back_as_it_was(host: Path) -> None:
