@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from hostwright.plan.model import Resource
 from hostwright.plan.roles.role import Wanted, role
-from hostwright.resources.python.interpreters import VenvPackage
+from hostwright.resources.files.archives import ArchiveUnpacked, Part
+from hostwright.resources.python.interpreters import VenvPackage, interpreter_home
 from hostwright.resources.python.python import Recipe, Venv
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
@@ -24,13 +25,25 @@ class Tensorflow:
 def tensorflow(v: Tensorflow, host: Wanted) -> Iterator[Resource]:
     """A venv of a Python that this TensorFlow has wheels for, with every package at its pin.
 
+    The Python is the host's own, or one that the stack brings for distributions that have none of these.
     Without the pins, today's pip installs numpy 2 and protobuf 4, and TensorFlow 2.9.0 cannot be imported. CUDA and
     cuDNN are found through the loader's path (role ``environment``), so this role needs neither and runs in parallel.
     """
     wanted = host.section(TensorflowSection)
     path = wanted.home(v.path)
-    yield VenvPackage(wanted.pythons)
-    yield Venv(path, tuple(_recipe(path, host, python) for python in wanted.pythons))
+    brought = wanted.interpreter
+    if brought:
+        archive = host.stack.artifact(brought.artifact)
+        yield ArchiveUnpacked(
+            f"python{brought.python}",
+            archive.file,
+            archive,
+            (Part(brought.inside, interpreter_home(brought.python), deep=True),),
+            scratch=f"{interpreter_home(brought.python)}.hostwright-new",
+        )
+    else:
+        yield VenvPackage(wanted.pythons)
+    yield Venv(path, tuple(_recipe(path, host, python) for python in wanted.usable))
 
 
 def _recipe(path: str, host: Wanted, python: str) -> Recipe:
@@ -42,4 +55,5 @@ def _recipe(path: str, host: Wanted, python: str) -> Recipe:
         requirement=f"tensorflow=={wanted.version}",
         constraints=wanted.constraints.get(python, ""),  # the rules refuse a stack without any
         wheelhouse=host.stack.artifact(wheels) if wheels else None,
+        interpreter=f"{interpreter_home(python)}/bin/python{python}" if wanted.interpreter else "",
     )

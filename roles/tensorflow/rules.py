@@ -149,23 +149,25 @@ def processor_has_avx(avx: bool, stack: Stack) -> Misfit | None:
 
 
 def host_has_a_python(pythons: tuple[str, ...], tensorflow_section: TensorflowSection) -> Misfit | None:
-    """The host has a Python that the stack supports. On a host without any Python, the role installs it."""
+    """The host has a Python that the stack supports, or the stack brings one. On a host without any Python, the role
+    installs it."""
     usable = sorted(tensorflow_section.pythons, key=Version)
-    if set(usable) & set(pythons):
+    if tensorflow_section.interpreter or set(usable) & set(pythons):
         return None
     have = f"the host has Python {', '.join(pythons)} only"
     return Misfit(
         "host-python",
         f"{have}, and TensorFlow {tensorflow_section.version} has wheels for {', '.join(usable)}",
         "tensorflow.pythons of the stack",
-        f"Python {usable[-1]} installed beside it, or a distribution that has one of these",
+        f"Python {usable[-1]} installed beside it, a stack that brings one (tensorflow.interpreter), "
+        "or a distribution that has one of these",
     )
 
 
 def constraints_keep_its_import(tensorflow_section: TensorflowSection) -> Iterator[Misfit]:
     """The constraints of every Python pin the packages whose newer versions break TensorFlow's import."""
     limits = {**IMPORT_LIMITS, **LATER_LIMITS.get(tensorflow_section.series, {})}
-    for python in tensorflow_section.pythons:
+    for python in tensorflow_section.usable:
         pins = _pins(tensorflow_section.constraints.get(python, ""))
         for package, (limit, why, source) in limits.items():
             pinned = pins.get(package)
@@ -195,7 +197,7 @@ def _pins(constraints: str) -> Mapping[str, Version]:
 
 
 def _chosen_pythons(section: TensorflowSection) -> tuple[str, ...]:
-    return section.pythons
+    return section.usable
 
 
 RULES = (

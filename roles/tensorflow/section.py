@@ -9,13 +9,29 @@ from pydantic import Field
 
 from hostwright.resources.python.python import HOMES
 from hostwright.stack.stack import WORK, Section, Share, Stack, taken
-from hostwright.stack.stackvalues import ArtifactName, ExactVersion, PythonVersion, TextFile, WithoutNulls
+from hostwright.stack.stackvalues import (
+    ArtifactName,
+    ExactVersion,
+    PythonVersion,
+    RelativePath,
+    StackPart,
+    TextFile,
+    WithoutNulls,
+)
 
 Layer = Literal["driver", "cuda", "cudnn"]
 
 
+class Interpreter(StackPart):
+    """A CPython that needs nothing of its host, in an archive whose directory ``inside`` holds ``bin/pythonX.Y``."""
+
+    python: PythonVersion
+    artifact: Annotated[str, ArtifactName]
+    inside: RelativePath = "python"
+
+
 class TensorflowSection(Section):
-    """TensorFlow in a venv of the first of ``pythons`` that the host has.
+    """TensorFlow in a venv of the first of ``pythons`` that the host has, or of the ``interpreter`` that it brings.
 
     ``constraints`` is the text of a pip constraints file by Python version (in YAML, the name of a file beside it);
     ``wheelhouses`` names an archive of wheels by Python version, for hosts without an index. ``libraries`` are the
@@ -24,9 +40,15 @@ class TensorflowSection(Section):
 
     version: ExactVersion
     pythons: Annotated[tuple[PythonVersion, ...], Field(min_length=1)]
+    interpreter: Interpreter | None = None
     constraints: Annotated[Mapping[PythonVersion, Annotated[str, TextFile]], WithoutNulls] = {}
     wheelhouses: Mapping[PythonVersion, Annotated[str, ArtifactName]] = {}
     libraries: Mapping[str, Layer] = {}
+
+    @property
+    def usable(self) -> tuple[str, ...]:
+        """The Pythons that its environment may be made of, in order of preference."""
+        return (self.interpreter.python,) if self.interpreter else self.pythons
 
     @property
     def series(self) -> str:

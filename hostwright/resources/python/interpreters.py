@@ -11,6 +11,11 @@ from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.packages import Debs
 
 
+def interpreter_home(python: str) -> str:
+    """The directory of a Python that a stack brings; it is replaced in place by its next patch release."""
+    return f"/opt/hostwright/python{python}"
+
+
 def system_interpreter(facts: Facts, wanted: tuple[str, ...]) -> tuple[str, str] | None:
     """Version and path of the first of these Pythons that the host has, if any.
 

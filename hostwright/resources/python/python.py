@@ -47,11 +47,13 @@ class Recipe:
     requirement: str  #: what is installed, with its version: ``science==2.9.0``
     constraints: str  #: the text of pip's constraints file; every pin in it is installed
     wheelhouse: Artifact | None = None  #: a tar of wheels; without it pip uses the host's own index
+    interpreter: str = ""  #: the path of a Python that another state brings; without it the host's own is used
 
     @property
     def home(self) -> str:
         """The directory of the venv."""
-        text = "\0".join([self.python, self.requirement, self.constraints])
+        brought = [self.interpreter] if self.interpreter else []
+        text = "\0".join([self.python, self.requirement, self.constraints, *brought])
         return f"{HOMES}/{self.name}-py{self.python}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
     @property
@@ -106,15 +108,15 @@ class Venv:
         return (PYTHONS, audit_probe(self.path, tuple(recipe.home for recipe in self.recipes), MARKER, CONSTRAINTS))
 
     def plan(self, facts: Facts) -> Planned | None:
-        chosen = system_interpreter(facts, tuple(recipe.python for recipe in self.recipes))
+        chosen = self._chosen(facts)
         if chosen is None:
             return self._without_python(facts)
-        recipe = next(recipe for recipe in self.recipes if recipe.python == chosen[0])
+        recipe, interpreter = chosen
         venvs = parse_audit(facts[self.probes()[1]].text)
         venv = venvs.homes.get(recipe.home)
         if venv is None or "site-packages" in venv.lost:
-            return self._build(recipe, chosen[1], venvs)
-        due = self._due(recipe, chosen[1], venv, venvs.link)
+            return self._build(recipe, interpreter, venvs)
+        due = self._due(recipe, interpreter, venv, venvs.link)
         if not due:
             return None
         have, want = ("; ".join(difference[column] for difference in due) for column in (0, 1))
@@ -124,6 +126,14 @@ class Venv:
 
     def removal(self) -> tuple[Resource, ...]:
         return tuple(VenvGone(self.path, HOMES, name) for name in dict.fromkeys(recipe.name for recipe in self.recipes))
+
+    def _chosen(self, facts: Facts) -> tuple[Recipe, str] | None:
+        """The recipe and the interpreter's path: the first that is brought, else the first that the host has."""
+        brought = next((recipe for recipe in self.recipes if recipe.interpreter), None)
+        if brought:
+            return brought, brought.interpreter
+        system = system_interpreter(facts, tuple(recipe.python for recipe in self.recipes))
+        return system and (next(recipe for recipe in self.recipes if recipe.python == system[0]), system[1])
 
     def _without_python(self, facts: Facts) -> Refusal | Deferred:
         """No Python yet, or only others (the rules refuse such a host), or only one that root must not run."""
@@ -175,11 +185,22 @@ def create_script(recipe: Recipe, interpreter: str) -> str:
             "umask 022",  # root's own may keep everybody else out of the venv
             sh("mkdir -p -- %s", HOMES),
             sh("rm -f -- %s", f"{recipe.home}/{MARKER}"),
+            *_must_run(recipe),
             sh("%s -I -m venv --clear %s", interpreter, recipe.home),
             *_recent_pip(recipe),
             _write_constraints(recipe),
         ]
     )
+
+
+def _must_run(recipe: Recipe) -> list[str]:
+    """A Python of another series, processor or C library was brought: the shell alone would say "not found"."""
+    sentence = (
+        f"{recipe.interpreter} does not run here: the stack's interpreter must hold bin/python{recipe.python} of "
+        f"CPython {recipe.python}, built for this processor and glibc"
+    )
+    run = sh("%s -I -c %s || { echo %s >&2; exit 1; }", recipe.interpreter, "import venv, ensurepip", sentence)
+    return [run] if recipe.interpreter else []
 
 
 def restore_script(recipe: Recipe, interpreter: str, lost: tuple[str, ...]) -> str:

@@ -39,7 +39,8 @@ FAILURES = (
         r"No matching distribution found for|Could not find a version that satisfies the requirement"
         r"|is not a supported wheel on this platform|requires a different Python: ",
         "pip finds no wheel for this Python and processor (TensorFlow 2.9.0 has them for Python 3.7 to 3.10 on x86_64)",
-        "Give the host a Python 3.7 to 3.10, or look whether the index or wheelhouse can be reached",
+        "Give the host a Python 3.7 to 3.10, let the stack bring one (tensorflow.interpreter), or look whether the"
+        " index or wheelhouse can be reached",
         "PyPI, tensorflow 2.9.0",
         sign=Sign("tensorflow", no_python, (PYTHONS,)),
         treatment=ForPeople(),

@@ -91,10 +91,10 @@ def outside_venv(look: Look) -> Iterator[str]:
 
 
 def no_python(look: Look) -> Iterator[str]:
-    """None of the host's Pythons is one that the stack names."""
+    """None of the host's Pythons is one that the stack names, and the stack brings none."""
     look.answer(PYTHONS)
-    versions = pythons(look.facts)
-    if versions and not set(versions) & set(look.section(TensorflowSection).pythons):
+    versions, section = pythons(look.facts), look.section(TensorflowSection)
+    if versions and not section.interpreter and not set(versions) & set(section.pythons):
         yield f"the host has Python {', '.join(versions)}"
 
 
@@ -107,7 +107,7 @@ def no_avx(look: Look) -> Iterator[str]:
 def _fit(look: Look) -> Used | None:
     """The environment, if its Python is one that the stack names: any other is replaced, whatever is in it."""
     venv = used(look)
-    return venv if venv and venv.python in look.section(TensorflowSection).pythons else None
+    return venv if venv and venv.python in look.section(TensorflowSection).usable else None
 
 
 def _no_python(look: Look) -> bool:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hostwright.plan.model import Answer, Change, Deferred, Refusal
+from hostwright.plan.model import Answer, Change, Deferred, Refusal, Resource
 from hostwright.plan.roles.role import Wanted
+from hostwright.resources.files.archives import ArchiveUnpacked, Part
 from hostwright.resources.python.interpreters import VenvPackage
-from hostwright.resources.python.python import CONSTRAINTS, HOMES, MARKER, Recipe, Venv
+from hostwright.resources.python.python import CONSTRAINTS, HOMES, MARKER, Recipe, Venv, create_script
 from hostwright.resources.python.venv_audit import audit_probe, parse_audit
 from hostwright.stack.stack import Artifact
 from hostwright.standard.roles.tensorflow import Tensorflow, tensorflow
-from hostwright.standard.roles.tensorflow.section import TensorflowSection
+from hostwright.standard.roles.tensorflow.section import Interpreter, TensorflowSection
 from tests.unit.support.facts import Replies, changes_of
-from tests.unit.support.shell import ask, run
-from tests.unit.support.stacks import load_stack
+from tests.unit.support.shell import OWNER, ask, run
+from tests.unit.support.stacks import load_stack, with_values
 
 STACK = load_stack("tensorflow-2.9")
 RESOURCES = tensorflow.resources(Tensorflow(), Wanted(STACK))
@@ -115,6 +118,72 @@ def test_a_host_without_any_python_gets_the_distributions_first() -> None:
 def test_a_python_of_the_administrators_own_needs_no_package() -> None:
     resource = VenvPackage(("3.9",))
     assert changes_of(resource, {"command -v": "/usr/local/bin/python3.9 3.9\n", "dpkg-query": ""}) == ()
+
+
+BROUGHT = "/opt/hostwright/python3.9"
+
+
+def bringing(series: str = "3.9", inside: str = "python") -> tuple[Resource, ...]:
+    """The role's states with a stack that brings its interpreter."""
+    archive = Artifact(name="python", file=f"cpython-{series}.19-install_only.tar.gz", sha256="b" * 64)
+    brought = Interpreter(python=series, artifact="python", inside=inside)
+    stack = with_values(STACK, tensorflow={"interpreter": brought})
+    stack = stack.model_copy(update={"artifacts": {**stack.artifacts, "python": archive}})
+    return tuple(tensorflow.resources(Tensorflow(), Wanted(stack)))
+
+
+@pytest.mark.parametrize("pythons", ["/usr/bin/python3 3.11\n", PYTHON, "/home/admin/bin/python3.9 3.9\n", ""])
+def test_a_brought_interpreter_is_used_whatever_the_host_has(pythons: str) -> None:
+    """Every host of the stack gets the same one, and neither the distribution's nor a user's is run."""
+    unpacked, venv = changes_of(bringing(), {"command -v": pythons, AUDIT: "link\t\n", "dpkg-query": "bash\t5\tii \n"})
+    assert (unpacked.what, unpacked.artifacts) == ("files of python3.9 cpython-3.9.19-install_only.tar.gz", ("python",))
+    create = venv.steps[0].script
+    assert f"{BROUGHT}/bin/python3.9 -I -m venv --clear {HOMES}/tensorflow-2.9-py3.9-" in create
+    assert "/usr/bin/python" not in create
+    assert recipe().home not in create, "a venv of the host's own Python is another one"
+
+
+def test_a_brought_interpreter_of_a_full_archive_is_found_where_the_stack_says() -> None:
+    (unpacked,) = (one for one in bringing(inside="python/install") if isinstance(one, ArchiveUnpacked))
+    assert unpacked.parts == (Part("python/install", BROUGHT, deep=True),)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",  # an archive of another series: no such file
+        "#!/lib/ld-musl-x86_64.so.1\n",  # another C library
+        "#!/bin/sh\nkill -ILL $$\n",  # a newer processor than this one
+        "#!/bin/sh\necho \"No module named 'ensurepip'\" >&2; exit 1\n",
+    ],
+)
+def test_an_interpreter_that_does_not_run_is_named(tmp_path: Path, answer: str) -> None:
+    python = tmp_path / "bin/python3.9"
+    python.parent.mkdir()
+    if answer:
+        python.write_text(answer)
+        python.chmod(0o755)
+    made = replace(recipe(), interpreter=str(python))
+    done = run(create_script(made, made.interpreter).replace(HOMES, str(tmp_path / "venvs")))
+    assert done.returncode == 1
+    last = done.stderr.decode().splitlines()[-1]
+    assert last.startswith(f"{python} does not run here: the stack's interpreter must hold bin/python3.9"), last
+
+
+def test_a_real_interpreter_elsewhere_makes_the_venv(tmp_path: Path) -> None:
+    """A directory that is a link, as /opt may be, and a root whose umask keeps everybody else out."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "opt").symlink_to("real")
+    series = ".".join(map(str, sys.version_info[:2]))
+    (tmp_path / "real/bin").mkdir()
+    (tmp_path / f"real/bin/python{series}").symlink_to(os.path.realpath(sys.executable))
+    made = replace(recipe(), python=series, interpreter=f"{tmp_path}/opt/bin/python{series}")
+    script = create_script(made, made.interpreter).replace(HOMES, str(tmp_path / "venvs"))
+    done = run("umask 077\n" + script.replace("root:root", OWNER))
+    assert done.returncode == 0, done.stderr
+    home = Path(made.home.replace(HOMES, str(tmp_path / "venvs")))
+    assert run(f"{home}/bin/python -I -c 'import sys; assert sys.prefix != sys.base_prefix'").returncode == 0
+    assert home.stat().st_mode & 0o777 == 0o755
 
 
 def test_numpy_2_installed_by_hand_is_found_and_it_alone_is_mended() -> None:

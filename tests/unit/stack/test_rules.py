@@ -16,6 +16,7 @@ from hostwright.standard.roles.cudnn.rules import CUDNNS
 from hostwright.standard.roles.driver.chips import CHIPS, NVIDIA, Architecture, chip
 from hostwright.standard.roles.driver.rules import DRIVERS, gpus_of
 from hostwright.standard.roles.tensorflow.rules import TENSORFLOWS
+from hostwright.standard.roles.tensorflow.section import Interpreter
 from tests.unit.support.stacks import RULES, check_host, check_stack, load_stack, with_values
 
 STACK = load_stack("tensorflow-2.9", (Path(__file__).parents[3] / "inventory" / "stacks",))
@@ -132,7 +133,11 @@ H100, L40S, B200, K10, T4 = 0x2330, 0x26B9, 0x2901, 0x118F, 0x1EB8
         ({"kernel": "6.3.0"}, ["driver-kernel"], "driver 470.199.02 instead of 470.182.03"),
         ({"kernel": "6.5.0-14-generic"}, ["driver-kernel"], "driver 470.223.02 instead of 470.182.03"),
         ({"kernel": "6.18.5"}, ["driver-kernel"], "driver 470.182.03, on a kernel <6.3"),
-        ({"pythons": ("3.13",)}, ["host-python"], "Python 3.10 installed beside it"),
+        (
+            {"pythons": ("3.13",)},
+            ["host-python"],
+            "Python 3.10 installed beside it, a stack that brings one (tensorflow.interpreter), or a distribution",
+        ),
         ({"version": "24.04"}, ["distribution"], "ubuntu 20.04, ubuntu 22.04, debian 11"),
         ({"distribution": "fedora", "version": "40"}, ["distribution"], "ubuntu 20.04"),
         ({"machine": "aarch64"}, ["machine"], "x86_64"),
@@ -232,3 +237,23 @@ def test_kernel_versions_are_read_from_uname() -> None:
     assert str(kernel_version("5.15.0-91-generic")) == "5.15.0"
     assert str(kernel_version("6.1-rt")) == "6.1"
     assert kernel_version("unknown") is None
+
+
+def brings(python: str) -> Stack:
+    """The stack with an interpreter of its own."""
+    return changed(tensorflow={"interpreter": Interpreter(python=python, artifact="interpreter")})
+
+
+def test_a_host_without_a_python_that_fits_can_have_a_stack_that_brings_one() -> None:
+    host = replace(GOOD, pythons=("3.11",))
+    assert [refusal.rule for refusal in check_host(STACK, host)] == ["host-python"]
+    assert check_host(brings("3.9"), host) == []
+    assert check_stack(brings("3.9")) == []
+
+
+@pytest.mark.parametrize("python", ["3.6", "3.11", "3.13"])
+def test_an_interpreter_that_tensorflow_has_no_wheel_for_is_refused_with_its_stack(python: str) -> None:
+    refusals = check_stack(brings(python))
+    assert "tensorflow-python" in [refusal.rule for refusal in refusals]
+    assert any(f"no wheel for Python {python}" in refusal.sentence for refusal in refusals)
+    assert any(f"Python 3.8 instead of {python}" in refusal.nearest for refusal in refusals)
