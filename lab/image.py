@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -46,13 +47,14 @@ FILES = {
     Path("/usr/include/stdio.h"): "libc6-dev",
 }
 
+SIGNED_BY = "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg"
 POLICY = Path("/usr/sbin/policy-rc.d")
 
 PACKAGES = (
     *("systemd", "systemd-sysv", "dbus", "libpam-systemd", "openssh-server", "sudo", "iproute2", "procps", "kmod"),
     *("python3-venv", "python3-pip", "gnupg", "ca-certificates", "curl", "pciutils", "cron", "less"),
 )
-#: What the roles install on a bullseye host: downloaded into the image, not installed.
+#: What the roles install on a host that a stack fits: downloaded into the image, not installed.
 PREFILLED = ("build-essential", "dkms", "linux-headers-amd64", "docker.io", "apparmor", "unattended-upgrades")
 #: In an installed Debian these are links into /usr. Bullseye leaves that to the installer, later packages do it
 #: themselves.
@@ -154,8 +156,8 @@ def _recipe(distro: Distro) -> dict[str, object]:
 
 
 def _prefilled(distro: Distro) -> tuple[str, ...]:
-    """Return the packages to download in advance: none for other distributions, whose hosts exist to be refused."""
-    return PREFILLED if distro == "bullseye" else ()
+    """Return the packages to download in advance: none for trixie, whose hosts exist to be refused."""
+    return () if distro == "trixie" else PREFILLED
 
 
 def _sources(distro: Distro) -> tuple[str, ...]:
@@ -205,13 +207,13 @@ def _build(distro: Distro, root: Path, log: Path) -> None:
         *(("--setup-hook=" + _MERGE_USR,) if distro == "bullseye" else ()),
     ]
     run_logged(["mmdebstrap", *options, distro, root, *_sources(distro)], log)
-    _settle(root, log)
+    _settle(distro, root, log)
     packages = _prefilled(distro)
     if packages:
         run_logged([*_in(root), "apt-get", "install", "-y", "--download-only", *packages], log)
 
 
-def _settle(root: Path, log: Path) -> None:
+def _settle(distro: Distro, root: Path, log: Path) -> None:
     """Turn a bare bootstrap into the image of a host: login user, certificates, masked units, no identity."""
     for name, text in surroundings.certificates().items():
         (root / "usr/local/share/ca-certificates" / name).write_text(text)
@@ -222,8 +224,22 @@ def _settle(root: Path, log: Path) -> None:
         mask(root, unit)
     for identity in (root / "etc/ssh").glob("ssh_host_*"):
         identity.unlink()
+    if distro == "bookworm":
+        _deb822(root / "etc/apt")
     # Only this key is made for each host; sshd would complain about the missing other types at every start.
     (root / "etc/ssh/sshd_config.d/lab.conf").write_text("HostKey /etc/ssh/ssh_host_ed25519_key\n")
+
+
+def _deb822(apt: Path) -> None:
+    """Rewrite the one-line sources of a bootstrap as stanzas in a file of their own, as Debian 12's own images do."""
+    stanzas = []
+    for line in filter(None, (apt / "sources.list").read_text().splitlines()):
+        kind, uri, suite, *components = re.sub(r"\[.*?\] ", "", line).split()
+        stanzas.append(
+            f"Types: {kind}\nURIs: {uri}\nSuites: {suite}\nComponents: {' '.join(components)}\n{SIGNED_BY}\n"
+        )
+    (apt / "sources.list.d/debian.sources").write_text("\n".join(stanzas))
+    (apt / "sources.list").unlink()
 
 
 def mask(root: Path, unit: str) -> None:

@@ -26,7 +26,17 @@ __all__ = ["BUILDERS", "Profile", "VendorFile", "build", "read_manifest"]
 Builder = Callable[[Path, Profile], list[VendorFile]]
 
 #: modules in the order in which they are started: the two long downloads first, everything else fits beside them
-BUILDERS: tuple[str, ...] = ("cuda", "wheels", "driver", "fabricmanager", "headers", "cudnn", "toolkit", "smoke")
+BUILDERS: tuple[str, ...] = (
+    "cuda",
+    "wheels",
+    "driver",
+    "fabricmanager",
+    "headers",
+    "cudnn",
+    "toolkit",
+    "smoke",
+    "interpreter",
+)
 WORKERS = 2  #: one mostly waits for the network while the other unpacks
 
 
