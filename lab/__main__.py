@@ -16,7 +16,8 @@ from hostwright.common.errors import HostwrightError, InputError
 from hostwright.common.text import printable
 from lab import fleet
 from lab.bmc import serve
-from lab.config import DEFAULT_NAME, Distro, HostOptions, Machine, Sudo, require_host_name
+from lab.config import DEFAULT_NAME, Distro, HostOptions, Kind, Machine, Sudo, require_host_name
+from lab.hardware import Hardware
 from lab.machine import console as machine_console
 from lab.records import find_lab, find_machine, open_lab
 from lab.vendor.model import Profile
@@ -126,6 +127,8 @@ def _parser() -> argparse.ArgumentParser:
             verb.add_argument("--profile", choices=list(Profile), help="vendor files (default: full)")
             verb.add_argument("--distro", choices=get_args(Distro), help="default: bullseye")
             verb.add_argument("--sudo", choices=get_args(Sudo), help="how the user becomes root (default: nopasswd)")
+            verb.add_argument("--kind", choices=get_args(Kind), help="vm: a whole machine (default: container)")
+            verb.add_argument("--secure-boot", action="store_true", help="of a vm: only signed code starts")
             verb.add_argument("--apt-timers", action="store_true", default=None, help="leave apt's daily runs on")
         if command is up:
             verb.add_argument("--bmc", action="store_true", help="give every host a BMC that speaks Redfish")
@@ -134,7 +137,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _given(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the host options given on the command line."""
-    values = {key: getattr(arguments, key) for key in ("profile", "distro", "sudo", "apt_timers")}
+    values = {key: getattr(arguments, key) for key in ("profile", "distro", "sudo", "apt_timers", "kind")}
+    if arguments.secure_boot:
+        values["hardware"] = Hardware(secure_boot=True)
     return {key: value for key, value in values.items() if value is not None}
 
 

@@ -15,6 +15,7 @@ from lab.hardware import Hardware
 
 Distro = Literal["bullseye", "bookworm", "trixie"]
 Sudo = Literal["nopasswd", "password", "none"]
+Kind = Literal["container", "vm"]
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 DEFAULT_NAME = "lab"
@@ -129,6 +130,7 @@ class HostOptions:
     apt_timers: bool = False  #: keep apt-daily and unattended runs, for tests of conflicts with them
     disk_bytes: int = 0  #: size of a disk of its own, for tests that fill it; 0: it shares the machine's
     hardware: Hardware = field(default_factory=Hardware)  #: the cards that it shows
+    kind: Kind = "container"  #: ``vm``: a whole machine with a kernel of its own, under QEMU (see `lab.vm`)
 
     def to_json(self) -> dict[str, Any]:
         """Return the options as the JSON values that the host's record holds."""

@@ -29,6 +29,7 @@ from lab.records import (
     write_record,
 )
 from lab.support import require_support
+from lab.vm.base import ensure_vm_base
 
 _WORKERS = 8  # hosts at once: making a host is mostly waiting for small programs
 
@@ -86,10 +87,14 @@ def reset(lab: Lab, names: Iterable[str], *, options: HostOptions | None = None)
     """Turn hosts into freshly installed ones: new disk, new host key; same name, address and, unless given, options."""
     machines = [find_machine(lab, name) for name in dict.fromkeys(names)]
     kinds = {machine: options or HostOptions.from_json(read_record(machine.directory).options) for machine in machines}
-    bases = {kind.distro: prepare(lab, kind) for kind in kinds.values()}
+    bases = {(kind.distro, kind.kind): prepare(lab, kind) for kind in kinds.values()}
+
+    def make(machine: Machine, kind: HostOptions) -> None:
+        _make(machine, bases[kind.distro, kind.kind], kind)
+
     with locked(f"lab-{lab.name}"):
         _foundation(lab)
-        _each(machines, lambda machine: _make(machine, bases[kinds[machine].distro], kinds[machine]))
+        _each(machines, lambda machine: make(machine, kinds[machine]))
         inventory.publish(lab)
         _each(machines, wait_for_ssh)
 
@@ -137,7 +142,8 @@ def prepare(lab: Lab, options: HostOptions) -> Path:
     """Refuse a machine that cannot hold a lab, install what it lacks, and return the base image for ``options``."""
     require_support(lab.root)
     ensure_tools()
-    return ensure_base(options.distro, lab.cache)
+    base = ensure_base(options.distro, lab.cache)
+    return ensure_vm_base(base) if options.kind == "vm" else base
 
 
 def supply(lab: Lab, options: HostOptions) -> None:

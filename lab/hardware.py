@@ -164,6 +164,11 @@ def _modalias(card: Card, pci_class: int, vendor: int) -> str:
     return f"pci:{ids}bc{pci_class >> 16:02X}sc{pci_class >> 8 & 0xFF:02X}i{pci_class & 0xFF:02X}"
 
 
+def display_config(card: Card) -> bytes:
+    """Return the PCI configuration space of a card: ids, class, subsystem."""
+    return _config_space(card, _CLASS_3D, NVIDIA)
+
+
 def _config_space(card: Card, pci_class: int, vendor: int) -> bytes:
     """Build the header that lspci decodes: ids, class, subsystem; no BARs, no capabilities."""
     config = bytearray(_CONFIG_BYTES)

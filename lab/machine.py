@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from hostwright.common.errors import LabError
-from hostwright.common.quoting import sh_file
+from hostwright.common.quoting import sh_file, words
 from lab import cgroups, network
-from lab.config import HostOptions, Machine
+from lab.config import CHECKOUT, USER, HostOptions, Machine
 from lab.mounts import mount_disk, mount_overlay, mounted, unmount_below
 from lab.programs import attend, run
 from lab.records import HostRecord, layers, read_record, read_snapshot
 from lab.rootfs import VENDOR_MOUNT, vendor_apt
+from lab.vm import disks, qemu
 from lab.waiting import await_that
 
 BOOT_TIMEOUT_S = 180.0  # 0.3 s on a quiet machine; ten times and more under load
+VM_BOOT_TIMEOUT_S = 900.0  # a minute without KVM on a quiet machine
 _LOOK_S = 0.05  # each look is a connection
 _CLEAN = ("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8")
 
@@ -46,28 +49,40 @@ def start(machine: Machine) -> None:
     power_off(machine)  # a running host cannot get a new cable, and without its supervisor it cannot reboot
     record = read_record(machine.directory)
     options = HostOptions.from_json(record.options)
-    attach(machine, record)
-    network.plug(machine)
+    command = _virtual(machine, record) if options.kind == "vm" else _contained(machine, record)
     entries = [str(entry) for entry in cgroups.create(machine.cgroup)]
     launch = ["sh", "-c", _LAUNCH, "hostwright-lab", str(len(entries)), *entries]
-    # "slave": an unmount outside also takes effect inside, if the machine shares its mounts.
-    apart = [
-        "unshare",
-        "--mount",
-        "--propagation",
-        "slave",
-        "sh",
-        "-c",
-        sh_file(__file__, "sh/supervise.sh"),
-        "hostwright-lab",
-    ]
-    supervise = [*apart, str(machine.lab.root), str(machine.directory), *_nspawn(machine, options)]
     with machine.console.open("wb") as console:
         done = subprocess.run(
-            [*launch, *supervise], stdin=subprocess.DEVNULL, stdout=console, stderr=console, cwd="/", check=False
+            [*launch, *command], stdin=subprocess.DEVNULL, stdout=console, stderr=console, cwd="/", check=False
         )
     if done.returncode != 0:
         raise LabError(f"lab host {machine.name} cannot enter its control group: {_tail(machine.console)}")
+
+
+def _contained(machine: Machine, record: HostRecord) -> list[str]:
+    """Make ready what a host of the machine's own kernel needs, and return the command that supervises it."""
+    attach(machine, record)
+    network.plug(machine)
+    # "slave": an unmount outside also takes effect inside, if the machine shares its mounts.
+    apart = ["unshare", "--mount", "--propagation", "slave", "sh", "-c", sh_file(__file__, "sh/supervise.sh")]
+    places = ["hostwright-lab", str(machine.lab.root), str(machine.directory)]
+    return [*apart, *places, *_nspawn(machine, HostOptions.from_json(record.options))]
+
+
+def _virtual(machine: Machine, record: HostRecord) -> list[str]:
+    """Make ready what a virtual machine needs, its disk above all, and return the command that runs it."""
+    if not qemu.disk(machine).exists():
+        attach(machine, record)
+        disks.make(machine, HostOptions.from_json(record.options))
+        detach(machine)
+    network.plug_tap(machine)
+    run_card = ["env", f"PYTHONPATH={CHECKOUT}", sys.executable, "-B", "-m", "lab.vm.card"]
+    return [*run_card, *qemu.command(machine, qemu.here())]
+
+
+def _is_virtual(machine: Machine) -> bool:
+    return HostOptions.from_json(read_record(machine.directory).options).kind == "vm"
 
 
 def attach(machine: Machine, record: HostRecord) -> None:
@@ -137,7 +152,7 @@ def erase(machine: Machine) -> None:
     run(["rm", "-rf", machine.directory])  # part of it may already be disappearing, see `discard`
 
 
-def wait_for_ssh(machine: Machine, timeout_s: float = BOOT_TIMEOUT_S) -> None:
+def wait_for_ssh(machine: Machine, timeout_s: float | None = None) -> None:
     """Wait until users can log in over SSH. Raises `LabError` if the host ends before, or at the timeout."""
 
     def up() -> bool:
@@ -148,6 +163,8 @@ def wait_for_ssh(machine: Machine, timeout_s: float = BOOT_TIMEOUT_S) -> None:
             raise LabError(f"lab host {machine.name} ended while booting; {said}")
         return False
 
+    if timeout_s is None:
+        timeout_s = VM_BOOT_TIMEOUT_S if _is_virtual(machine) else BOOT_TIMEOUT_S
     silent = f"does not answer on {machine.address}:22 after {timeout_s:.0f} s"
     await_that(up, timeout_s, lambda: f"lab host {machine.name} {silent}; look at {machine.console}", look_s=_LOOK_S)
 
@@ -163,6 +180,8 @@ def answers(machine: Machine) -> bool:
 
 def admits(machine: Machine) -> bool:
     """Tell whether users may log in: sshd answers earlier, while pam_nologin still rejects everyone but root."""
+    if _is_virtual(machine):
+        return exec_in(machine, ["true"]).returncode == 0
     found = _leader(cgroups.processes(machine.cgroup))
     return found is not None and not Path(f"/proc/{found[0]}/root/run/nologin").exists()
 
@@ -181,7 +200,14 @@ def exec_in(machine: Machine, argv: Sequence[str], *, stdin: str = "") -> subpro
 
 
 def inside(machine: Machine, argv: Sequence[str]) -> list[str]:
-    """Return the command that runs ``argv`` as root inside the host. Raises `LabError` when the host is off."""
+    """Return the command that runs ``argv`` as root inside the host. Raises `LabError` when the host is off.
+
+    A virtual machine has no way in but the network: its login user's ssh, and sudo without a password.
+    """
+    if _is_virtual(machine):
+        options = ("BatchMode=yes", "ConnectTimeout=10", f"UserKnownHostsFile={machine.lab.known_hosts}")
+        ssh = ["ssh", "-i", str(machine.lab.private_key), *(f"-o{option}" for option in options)]
+        return [*ssh, f"{USER}@{machine.address}", words(["sudo", "-n", "env", "-i", *_CLEAN, *argv])]
     enter = ["nsenter", f"--target={leader(machine)}", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup"]
     return [*enter, "--root", "--wd", "env", "-i", *_CLEAN, *argv]
 

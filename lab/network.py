@@ -40,8 +40,8 @@ def links(lab: Lab) -> list[str]:
 
 
 def plugged(machine: Machine) -> bool:
-    """Tell whether the host has its namespace and its cable, connected or not."""
-    return mounted(machine.netns) and _exists(machine.link)
+    """Tell whether the host has its cable, connected or not, and the namespace that belongs to it."""
+    return _exists(machine.link) and (mounted(machine.netns) or _is_tap(machine.link))
 
 
 def plug(machine: Machine) -> None:
@@ -62,6 +62,15 @@ def plug(machine: Machine) -> None:
     restore_network(machine)
 
 
+def plug_tap(machine: Machine) -> None:
+    """Give a virtual machine its cable, which outlives it; its other end is QEMU's."""
+    if not plugged(machine):
+        unplug(machine)
+        run(["ip", "tuntap", "add", "dev", machine.link, "mode", "tap"])
+        run(["ip", "link", "set", machine.link, "mtu", str(MTU)])
+    restore_network(machine)
+
+
 def unplug(machine: Machine) -> None:
     """Remove the host's cable and namespace, if they exist."""
     if _exists(machine.link):
@@ -78,6 +87,10 @@ def cut_network(machine: Machine) -> None:
 def restore_network(machine: Machine) -> None:
     """Plug the cable in again."""
     run(["ip", "link", "set", machine.link, "master", machine.lab.bridge, "up"])
+
+
+def _is_tap(interface: str) -> bool:
+    return Path("/sys/class/net", interface, "tun_flags").exists()
 
 
 def _exists(interface: str) -> bool:

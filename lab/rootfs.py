@@ -10,8 +10,10 @@ from pathlib import Path
 from lab import hardware
 from lab.config import USER, HostOptions, Lab, Machine
 from lab.image import mask
+from lab.network import MTU
 from lab.programs import run
 from lab.surroundings import pip_conf, resolv_conf
+from lab.vm import system
 
 VENDOR_MOUNT = "/opt/hostwright-lab/apt"  #: the vendor's apt repositories inside a host
 HEADERS = f"{VENDOR_MOUNT}/headers"  #: the repository that stands in for the distribution's kernel headers
@@ -41,6 +43,9 @@ def personalise(machine: Machine, options: HostOptions) -> None:
     if not options.apt_timers:
         for unit in _APT_TIMERS:
             mask(root, unit)
+    if options.kind == "vm":  # its kernel, with that kernel's headers, is Debian's, and so is its hardware QEMU's
+        system.settle(machine, MTU)
+        return
     _headers_repository(root, vendor_apt(machine.lab, options.profile))
     hardware.install(root, options.hardware)
 

@@ -146,6 +146,8 @@ def _require_freezable(machine: Machine, name: str, record: HostRecord) -> None:
         raise LabError(f"{name!r} cannot name a snapshot: take 1 to 32 small letters, digits and inner hyphens")
     if name in read_snapshots(machine.lab):
         raise LabError(f"lab {machine.lab.name} has a snapshot {name} already; `lab.snapshots.drop` removes it")
+    if HostOptions.from_json(record.options).kind == "vm":
+        raise LabError(f"lab host {machine.name} is a virtual machine; `lab.vm.disks.save` keeps its disk")
     if HostOptions.from_json(record.options).disk_bytes:
         raise LabError(
             f"lab host {machine.name} has a disk of its own, of which no snapshot can be made; freeze a host without "

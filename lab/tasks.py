@@ -10,6 +10,7 @@ OPTIONS = {
     "hosts": "which hosts: gpu01,gpu[03-09]",
     "profile": "full: the real CUDA libraries; small: stand-ins for the large files, for quick tests",
     "distro": "bullseye, bookworm or trixie",
+    "kind": "container, or vm: a whole machine under QEMU, with a kernel of its own",
     "bmc": "give every host a BMC that speaks Redfish, for `invoke power` and reinstallations",
 }
 
@@ -25,10 +26,16 @@ def _lab(c: Context, *words: str) -> None:
 
 @task(help=OPTIONS, auto_shortflags=False)
 def up(
-    c: Context, hosts: str = "gpu01,gpu02", profile: str = "full", distro: str = "bullseye", bmc: bool = False
+    c: Context,
+    hosts: str = "gpu01,gpu02",
+    profile: str = "full",
+    distro: str = "bullseye",
+    kind: str = "container",
+    bmc: bool = False,
 ) -> None:
     """Boot lab hosts, and write inventory/lab.yml so that all verbs reach them."""
-    _lab(c, "up", "--hosts", hosts, "--profile", profile, "--distro", distro, *(("--bmc",) if bmc else ()))
+    options = ("--profile", profile, "--distro", distro, "--kind", kind, *(("--bmc",) if bmc else ()))
+    _lab(c, "up", "--hosts", hosts, *options)
 
 
 @task(auto_shortflags=False)

@@ -1,0 +1,103 @@
+"""A made-up NVIDIA card on the PCI bus of a virtual machine: ids by which drivers find it, and nothing behind them.
+
+QEMU has no such device, but takes one from another process (``x-pci-proxy-dev``) and asks it for every access. This
+program is that process: it starts QEMU with the other end of its socket and ends with it. So the guest's kernel sees
+a card and looks for a driver as at any power-on (nouveau, or NVIDIA's module), and each finds that it does not answer.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from lab.hardware import T4, Card, display_config
+
+#: QEMU's messages (include/hw/remote/mpqemu-link.h): command, size; then that many bytes.
+_HEADER = struct.Struct("<i4xQ")
+_ACCESS = struct.Struct("<IIi")  # of the configuration space: address, value, length
+_NUMBER = struct.Struct("<Q")
+_RETURN, _CONFIG_WRITE, _CONFIG_READ, _MEMORY_WRITE, _MEMORY_READ, _RESET = 1, 2, 3, 4, 5, 7
+_ANSWERED = (_CONFIG_READ, _CONFIG_WRITE, _MEMORY_WRITE, _MEMORY_READ, _RESET)
+
+_COMMAND, _BAR0, _LINE = 0x04, 0x10, 0x3C
+_REGISTERS_BYTES = 16 * 2**20  # the registers of every NVIDIA card
+
+
+@dataclass
+class Function:
+    """One PCI function: its configuration space, of which the guest may write command, first window and interrupt."""
+
+    card: Card = T4
+    config: bytearray = field(init=False)
+    writable: bytearray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.config = bytearray(display_config(self.card))
+        self.config[0x3D] = 1  # interrupt pin A
+        self.writable = bytearray(len(self.config))
+        struct.pack_into("<H", self.writable, _COMMAND, 0x0407)
+        struct.pack_into("<I", self.writable, _BAR0, 0x1_0000_0000 - _REGISTERS_BYTES)
+        self.writable[_LINE] = 0xFF
+
+    def read(self, address: int, length: int) -> int:
+        """Return what a read of the configuration space yields."""
+        return int.from_bytes(self.config[address : address + length], "little")
+
+    def write(self, address: int, value: int, length: int) -> None:
+        """Keep the writable bits of a write to the configuration space."""
+        for at, byte in enumerate(value.to_bytes(4, "little")[:length], address):
+            mask = self.writable[at]
+            self.config[at] = self.config[at] & ~mask | byte & mask
+
+    def answer(self, command: int, data: bytes) -> int | None:
+        """Return the number with which QEMU is answered; None where it expects no answer.
+
+        Every register reads as 0, as no chip's does: a driver that knows its chips leaves this one alone.
+        """
+        if command in (_CONFIG_READ, _CONFIG_WRITE):
+            address, value, length = _ACCESS.unpack_from(data)
+            if command == _CONFIG_READ:
+                return self.read(address, length)
+            self.write(address, value, length)
+        return 0 if command in _ANSWERED else None
+
+
+def serve(connection: socket.socket, function: Function) -> None:
+    """Answer QEMU until it ends."""
+    while header := _receive(connection, _HEADER.size):
+        command, size = _HEADER.unpack(header)
+        number = function.answer(command, _receive(connection, size))
+        if number is not None:
+            connection.sendall(_HEADER.pack(_RETURN, _NUMBER.size) + _NUMBER.pack(number))
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    """Read exactly ``size`` bytes; fewer only when the other end is closed. Files that come along are dropped."""
+    data = b""
+    while len(data) < size:
+        part, files, _, _ = socket.recv_fds(connection, size - len(data), 16)
+        for file in files:
+            socket.close(file)
+        if not part:
+            return b""
+        data += part
+    return data
+
+
+def main(command: Sequence[str]) -> int:
+    """Run QEMU with the card added to its command line; return its exit status."""
+    ours, theirs = socket.socketpair()
+    number = theirs.fileno()
+    card = ("-device", f"x-pci-proxy-dev,id=card0,fd={number}")
+    with subprocess.Popen([*command, *card], pass_fds=(number,)) as emulator:
+        theirs.close()
+        serve(ours, Function())
+    return emulator.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,64 @@
+"""The command line of QEMU for a lab host, and whether this machine's KVM can run it."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from lab.config import Machine
+
+EMULATOR = "qemu-system-x86_64"
+OVMF = Path("/usr/share/OVMF")
+CODE = OVMF / "OVMF_CODE_4M.fd"
+#: Variables without any key, and with Microsoft's, as on machines that are sold: the latter enforce Secure Boot.
+VARIABLES, VARIABLES_SECURE = OVMF / "OVMF_VARS_4M.fd", OVMF / "OVMF_VARS_4M.ms.fd"
+MEMORY = "1G"
+PROCESSORS = 2
+
+_KVM = Path("/dev/kvm")
+
+
+def accelerator(cpuinfo: str, device: bool) -> str:
+    """Return ``kvm`` where it can run a whole machine, else ``tcg``.
+
+    A processor without ``vmx`` and ``svm`` whose kernel offers ``/dev/kvm`` all the same runs only kernels made for it.
+    """
+    flags = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
+    hardware = {"vmx", "svm"} & set(flags[1].split() if flags else ())
+    return "kvm" if device and hardware else "tcg"
+
+
+def here() -> str:
+    """Return the accelerator of this machine."""
+    return accelerator(Path("/proc/cpuinfo").read_text(), os.access(_KVM, os.R_OK | os.W_OK))
+
+
+def disk(machine: Machine) -> Path:
+    """Return the file with everything that the host wrote since its last saved disk."""
+    return machine.directory / "disk.qcow2"
+
+
+def variables(machine: Machine) -> Path:
+    """Return the file with the variables of the host's firmware."""
+    return machine.directory / "firmware.fd"
+
+
+def command(machine: Machine, accelerate: str) -> list[str]:
+    """Return the command that runs the host until it switches itself off; its console is the standard output."""
+    processor = "host" if accelerate == "kvm" else "max"
+    acceleration = "kvm" if accelerate == "kvm" else "tcg,thread=multi"
+    return [
+        *(EMULATOR, "-nodefaults", "-display", "none", "-name", f"{machine.lab.name}-{machine.name}"),
+        # Memory in a file: a card from another process wants to share it.
+        *("-machine", "q35,memory-backend=ram", "-m", MEMORY, "-smp", str(PROCESSORS)),
+        *("-object", f"memory-backend-memfd,id=ram,size={MEMORY},share=on"),
+        *("-accel", acceleration, "-cpu", processor),
+        *("-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"),
+        *("-drive", f"if=pflash,format=raw,readonly=on,file={CODE}"),
+        *("-drive", f"if=pflash,format=raw,file={variables(machine)}"),
+        *("-drive", f"if=virtio,format=qcow2,cache=unsafe,file={disk(machine)}"),
+        *("-netdev", f"tap,id=cable,ifname={machine.link},script=no,downscript=no"),
+        *("-device", f"virtio-net-pci,netdev=cable,mac={machine.mac},romfile="),
+        *("-device", "virtio-rng-pci"),
+    ]
