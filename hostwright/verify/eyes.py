@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from testinfra.backend.base import BaseBackend, CommandResult
 from testinfra.host import Host as TestinfraHost
 
+from hostwright.apply.jobs.scripting import work_script
 from hostwright.common.errors import ProtocolError
+from hostwright.common.quoting import sh_file
 from hostwright.transport.root.rootshell import RootShell
 
 CHECK_TIMEOUT_S = 300.0  #: one command of a check; training a small model on the CPU of a slow host takes a minute
+
+#: Shell words: where the login user's programs of a check may lie. A hardened host's /tmp may not execute.
+USER_DIRS = '"${TMPDIR:-/tmp}/hostwright-check.$(id -u)" "$HOME/.hostwright-check"'
+_NOWHERE = 79  #: our choice of an exit status: the user has no directory in which programs may be run
 
 
 class SessionBackend(BaseBackend):  # type: ignore[misc]  # testinfra has no types
@@ -36,3 +43,17 @@ class SessionBackend(BaseBackend):  # type: ignore[misc]  # testinfra has no typ
 def testinfra_host(shell: RootShell, *, root: bool = False) -> TestinfraHost:
     """The testinfra ``host`` object for an open session."""
     return TestinfraHost(SessionBackend(shell, root=root))
+
+
+def program_runner(shell: RootShell) -> Callable[..., CommandResult]:
+    """``run(script, *arguments)`` runs a script that makes programs and runs them, in a ``$TMPDIR`` where it may.
+
+    It is run as the login user, and as root on a host where that user may run nothing of his own.
+    """
+
+    def run(script: str, *arguments: str) -> CommandResult:
+        program = sh_file(__file__, "program.sh", program=script, arguments=arguments, nowhere=_NOWHERE)
+        done = testinfra_host(shell).run(work_script(USER_DIRS) + program)
+        return done if done.rc != _NOWHERE else testinfra_host(shell, root=True).run(work_script() + program)
+
+    return run

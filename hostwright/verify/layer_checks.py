@@ -25,7 +25,7 @@ from hostwright.plan.roles.role import described, place_of
 from hostwright.plan.roles.site import Site
 from hostwright.stack.stack import Stack
 from hostwright.transport.root.rootshell import RootShell
-from hostwright.verify.eyes import testinfra_host
+from hostwright.verify.eyes import program_runner, testinfra_host
 from hostwright.verify.worker import UNREADABLE, Order, Worker
 
 
@@ -160,6 +160,12 @@ def root_run(shell: RootShell) -> Callable[..., CommandResult]:
     """``root_run("cmd %s", argument)`` runs a command as root; arguments are quoted."""
     run: Callable[..., CommandResult] = testinfra_host(shell, root=True).run
     return run
+
+
+@pytest.fixture(scope="session")
+def run_program(shell: RootShell) -> Callable[..., CommandResult]:
+    """``run_program(script, argument)`` runs a script that compiles or unpacks programs and runs them."""
+    return program_runner(shell)
 
 
 @pytest.fixture(scope="session")

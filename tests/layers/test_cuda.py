@@ -50,9 +50,9 @@ def test_nvcc_is_exactly_this_release(host: Host, stack: Stack) -> None:
     assert f"{stack.section(CudaSection).nvcc}\n" in answer.stdout, f"it says: {answer.stdout.strip()}"
 
 
-def test_nvcc_compiles_and_the_program_runs(host: Host, stack: Stack) -> None:
+def test_nvcc_compiles_and_the_program_runs(run_program: Run, stack: Stack) -> None:
     """nvcc compiles and links a program that calls the CUDA runtime, and the program runs."""
-    done = host.run(*with_arguments(COMPILE, stack.section(CudaSection).prefix))
+    done = run_program(COMPILE, stack.section(CudaSection).prefix)
     assert done.rc == 0, f"it does not: {(done.stderr or done.stdout).strip()[-500:]}"
     major, minor = (int(part) for part in stack.section(CudaSection).series.split("."))
     assert int(done.stdout) == major * 1000 + minor * 10, f"the headers are of CUDA {done.stdout.strip()}"

@@ -43,9 +43,9 @@ def target(stack: Stack) -> str:
     return f"{stack.section(CudaSection).prefix}/targets/x86_64-linux"
 
 
-def test_a_program_finds_this_version(host: Host, stack: Stack) -> None:
+def test_a_program_finds_this_version(run_program: Run, stack: Stack) -> None:
     """A program compiled against cuDNN gets the stack's version from its headers and from the library that it calls."""
-    done = host.run("/bin/sh -c %s sh %s", CALL, target(stack))
+    done = run_program(CALL, target(stack))
     assert done.rc == 0, f"it does not: {(done.stderr or done.stdout).strip()[-500:]}"
     header, library = done.stdout.split()
     assert (int(header), int(library)) == (stack.section(CudnnSection).number, stack.section(CudnnSection).number), (

@@ -80,9 +80,9 @@ def test_nvidia_smi_lists_every_card(host: Host, root_run: Run) -> None:
     assert cards == on_bus, f"nvidia-smi lists {cards} of {on_bus} cards"
 
 
-def test_cuda_starts(host: Host, root_run: Run) -> None:
+def test_cuda_starts(run_program: Run, root_run: Run) -> None:
     """A program of the login user opens libcuda.so.1, starts CUDA and counts every card."""
-    answer = host.run(COUNT_CARDS)
+    answer = run_program(COUNT_CARDS)
     assert answer.rc == 0, f"it fails with: {(answer.stdout + answer.stderr).strip()}"
     error, driver, cards = (int(word) for word in answer.stdout.split()[-3:])
     assert error == 0, f"CUDA does not start: error {error}"

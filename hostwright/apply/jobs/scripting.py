@@ -55,9 +55,13 @@ def runner(plan: RolePlan, nonce: str) -> str:
     return work_script() + functions + "\n".join(calls) + "\nexit 0\n"
 
 
-def work_script() -> str:
-    """Commands that define the shell function ``work``, which makes a directory that may execute."""
-    return sh_file(__file__, "work.sh", work_dirs=hostjobs.WORK_DIRS, enough_kib=hostjobs.WORK_BYTES // 1024)
+def work_script(places: str = "") -> str:
+    """Commands that define the shell function ``work``, which makes a directory in which programs may be run.
+
+    ``places`` are shell words of the directories in which it may be made, by default those of jobs, which are root's.
+    """
+    enough_kib = hostjobs.WORK_BYTES // 1024
+    return sh_file(__file__, "work.sh", work_dirs=places or hostjobs.WORK_DIRS, enough_kib=enough_kib)
 
 
 def files(plan: RolePlan, nonce: str, retry_rules: Sequence[RetryRule] = ()) -> dict[str, str]:

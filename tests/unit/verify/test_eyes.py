@@ -13,6 +13,7 @@ import pytest
 from hostwright.common.errors import ProtocolError, Unreachable
 from hostwright.common.secret import Secret
 from hostwright.inventory import Host
+from hostwright.plan.host import jobs as hostjobs
 from hostwright.transport import Output
 from hostwright.transport.root.rootshell import RootShell
 from hostwright.verify import eyes
@@ -66,3 +67,38 @@ def test_endless_output_does_not_judge_the_layer(here: Any) -> None:
     here.truncated = True
     with pytest.raises(ProtocolError, match="more than can be read: cat /dev/zero"):
         eyes.testinfra_host(RootShell(here)).run("cat /dev/zero")
+
+
+COMPILED = """\
+work=$(mktemp -d)
+printf '#!/bin/sh\\necho "ran in $0 with $*"\\n' >"$work/program"; chmod +x "$work/program"
+"$work/program" "$1" "$2"
+exit 3
+"""
+
+
+def test_a_program_runs_where_programs_may_and_nothing_is_left(here: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(eyes, "USER_DIRS", f'"{tmp_path}/own place"')
+    done = eyes.program_runner(RootShell(here, Secret("hunter2")))(COMPILED, "a b", "$(id)")
+    assert (done.rc, done.stderr) == (3, "")
+    assert done.stdout.startswith(f"ran in {tmp_path}/own place/check.")
+    assert done.stdout.endswith("/program with a b $(id)\n")
+    assert not (tmp_path / "own place").exists()
+
+
+def test_root_runs_it_where_the_user_may_run_nothing(here: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(eyes, "USER_DIRS", f"{tmp_path}/file/work")
+    monkeypatch.setattr(hostjobs, "WORK_DIRS", (f"{tmp_path}/roots",))
+    done = eyes.program_runner(RootShell(here, Secret("hunter2")))(COMPILED, "1", "2")
+    assert (done.rc, done.stderr) == (3, "")
+    assert done.stdout.startswith(f"ran in {tmp_path}/roots/check.")
+
+
+def test_where_nobody_may_it_says_so(here: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(eyes, "USER_DIRS", f"{tmp_path}/file/work")
+    monkeypatch.setattr(hostjobs, "WORK_DIRS", (f"{tmp_path}/file/roots",))
+    done = eyes.program_runner(RootShell(here, Secret("hunter2")))(COMPILED, "1", "2")
+    assert done.rc != 0
+    assert done.stderr == "no directory was found in which programs may be run\n"
