@@ -13,6 +13,7 @@ from lab.bmc.credentials import Credentials
 from lab.config import CHECKOUT, DEFAULT_NAME, USER, Lab, Machine
 from lab.programs import run
 from lab.records import HostRecord, give_to_user, read_records, write_atomically
+from lab.stack import VARIANTS
 
 
 def ensure_key(lab: Lab) -> None:
@@ -75,11 +76,13 @@ def inventory(lab: Lab, records: dict[str, HostRecord]) -> dict[str, Any]:
 
 
 def _variables(lab: Lab, record: HostRecord) -> dict[str, Any]:
-    address = {"ansible_host": str(Machine(lab, record.name, record.index).address)}
+    variables = {"ansible_host": str(Machine(lab, record.name, record.index).address)}
+    if variant := VARIANTS.get(record.options["distro"]):
+        variables["stack"] = f"lab-{variant}"
     if not lab.bmc.is_dir():
-        return address
+        return variables
     return {
-        **address,
+        **variables,
         "hostwright_bmc_system": record.name,
         "hostwright_bmc_console": _console(lab, record.name),
         "hostwright_host_keys": _command(lab, "host-keys", record.name),

@@ -1,7 +1,7 @@
 """Writes the lab's stack files: the real stack, with vendor files that were built here instead of the vendor's.
 
 Everything else (versions, package names, pins) comes from the extended stack. Beside it are written the stacks to
-upgrade to: another driver, another TensorFlow.
+upgrade to (another driver, another TensorFlow) and that of Debian 12, which has the newer driver and brings its Python.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ import yaml
 from lab.config import CHECKOUT
 from lab.records import give_to_user
 from lab.rootfs import VENDOR_MOUNT
-from lab.vendor import driver, wheels
+from lab.vendor import driver, interpreter, wheels
 from lab.vendor.model import VendorBuildError, VendorFile, read_manifest
 
 EXTENDS = "tensorflow-2.9"
+#: distribution → the end of the name of its own lab stack; the others have `lab`, which fits them or refuses them
+VARIANTS = {"bookworm": "debian12"}
 _HEADER = "# Written by `lab up` from the vendor files in the lab's cache; not for editing.\n"
 #: artifacts of the base stack for which the lab has its own file
 _NEEDED = ("driver", "fabric-manager", "cuda-repository", "cuda-pin", "cudnn", "container-toolkit-key")
@@ -28,7 +30,7 @@ def write(vendor: Path, dest: Path) -> Path:
     """Write the stack of the vendor files in `vendor` to `dest` and return it, and those to upgrade to beside it."""
     profile, files = read_manifest(vendor)
     _write(dest, compose(files, vendor, profile.value))
-    for name, values in upgrades(files, vendor, dest.stem).items():
+    for name, values in variants(files, vendor, dest.stem).items():
         _write(dest.with_name(f"{name}.yml"), values)
         give_to_user(dest.with_name(f"{name}.yml"))
     return dest
@@ -74,8 +76,8 @@ def compose(files: Iterable[VendorFile], vendor: Path, profile: str) -> dict[str
     }
 
 
-def upgrades(files: Iterable[VendorFile], vendor: Path, base: str) -> dict[str, dict[str, Any]]:
-    """Return the stacks to upgrade to from the stack `base`, by name; only those whose files exist here."""
+def variants(files: Iterable[VendorFile], vendor: Path, base: str) -> dict[str, dict[str, Any]]:
+    """Return the other stacks beside the stack `base`, by name; only those whose files exist here."""
     by_artifact = {file.artifact: file for file in files}
     found: dict[str, dict[str, Any]] = {}
     runfile, manager = (by_artifact.get(f"{name}-{driver.UPGRADE}") for name in ("driver", "fabric-manager"))
@@ -96,6 +98,14 @@ def upgrades(files: Iterable[VendorFile], vendor: Path, base: str) -> dict[str, 
                 "constraints": _constraints(f"tensorflow-{version}"),
                 "wheelhouses": {wheels.PYTHON: wheels.UPGRADE.artifact},
             },
+        }
+    python = by_artifact.get(interpreter.ARTIFACT)
+    if python and runfile and manager:
+        found[f"{base}-{VARIANTS['bookworm']}"] = {
+            "extends": f"{base}-{driver.UPGRADE.rpartition('.')[0]}",
+            "description": f"{base} for Debian 12: driver {driver.UPGRADE}, and Python {python.version} of its own",
+            "distributions": {"debian": ["12"]},
+            "tensorflow": {"interpreter": {"python": interpreter.SERIES, "artifact": python.artifact}},
         }
     return found
 

@@ -18,7 +18,7 @@ from hostwright.standard.roles.driver.section import DriverSection
 from hostwright.standard.roles.tensorflow.section import TensorflowSection
 from lab import stack
 from lab.config import CHECKOUT
-from lab.vendor import BUILDERS, cuda, cuda_packages, cudnn, debian, toolkit, wheels
+from lab.vendor import BUILDERS, cuda, cuda_packages, cudnn, debian, interpreter, toolkit, wheels
 from lab.vendor.cuda_packages import PACKAGES
 from lab.vendor.model import (
     Profile,
@@ -298,6 +298,18 @@ class TestStack:
         ) == (base.section(DriverSection), base.section(CudaSection), base.section(CudnnSection))
         assert tensorflow.section(TensorflowSection).wheelhouses == {"3.9": wheels.UPGRADE.artifact}
         assert "\ntensorflow==2.9.3\n" in tensorflow.section(TensorflowSection).constraints["3.9"]
+
+    def test_debian_12_has_the_newer_driver_and_a_python_of_its_own(self, tmp_path: Path) -> None:
+        more = [vendor_file(f"{name}-470.256.02", name=f"{name}.new") for name in ("driver", "fabric-manager")]
+        write_manifest(tmp_path, Profile.SMALL, [*self.FILES, *more, vendor_file(interpreter.ARTIFACT)])
+        stacks = [stack.write(tmp_path, tmp_path / "stacks/lab.yml").parent, CHECKOUT / "inventory/stacks"]
+        debian12 = load_stack("lab-debian12", stacks)
+        assert check_stack(debian12) == []
+        assert debian12.distributions["debian"] == ("12",)
+        assert load_stack("lab", stacks).distributions["debian"] == ("11",)
+        assert debian12.section(DriverSection).version == "470.256.02"
+        assert interpreter.ARTIFACT in {artifact.name for artifact in debian12.used_by(["tensorflow"])}
+        assert interpreter.ARTIFACT not in {file.name for file in load_stack("lab", stacks).used_by(["tensorflow"])}
 
     def test_an_upgrade_without_its_files_is_not_written(self, tmp_path: Path) -> None:
         assert [path.name for path in self.written(tmp_path).parent.iterdir()] == ["lab.yml"]
