@@ -4,7 +4,9 @@
 set -eu
 if [ -e "$origin/packages" ]; then exit 0; fi
 umask 077
-mkdir -p "$origin"
+# The login user reads locks in the directory above: closed to it, the host would count as locked.
+install -d -m 755 "${origin%/*}"
+install -d -m 700 "$origin"
 dpkg-query -W -f='${Package}\t${Version}\t${db:Status-Abbrev}\n' >"$origin/packages.new"
 apt-mark showmanual >"$origin/manual"
 getent passwd >"$origin/passwd"

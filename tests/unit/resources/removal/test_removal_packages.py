@@ -147,6 +147,14 @@ def test_the_record_of_what_was_there_before_begins_with_nothing_installed(tmp_p
     assert (tmp_path / "origin/installed").read_text() == ""
 
 
+def test_an_interrupted_record_leaves_the_state_directory_readable(tmp_path: Path) -> None:
+    """The login user reads locks there: a directory closed to it counts as locked, and nothing would open it again."""
+    program(tmp_path / "bin", "dpkg-query", "echo 'No space left on device' >&2; exit 100")
+    assert run(f"umask 077\n{RECORD}", path=tmp_path / "bin", origin=tmp_path / "state/origin").returncode == 100
+    assert oct((tmp_path / "state").stat().st_mode & 0o777) == "0o755"
+    assert oct((tmp_path / "state/origin").stat().st_mode & 0o777) == "0o700"
+
+
 def test_whatever_installs_packages_writes_them_down_first() -> None:
     stack = load_stack("tensorflow-2.9")
     one = stack.artifact(stack.section(CudaSection).repository.artifact)
