@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
+from hostwright.apply.jobs.jobs import SHUTDOWN_WAIT_S
 from hostwright.common.errors import LabError
 from lab import cgroups, clock, network
 from lab.config import USER, HostOptions, Machine
@@ -89,13 +90,16 @@ def freeze_sshd(machine: Machine) -> Iterator[None]:
 
 
 def reboot(machine: Machine) -> None:
-    """Reboot the host like an administrator; return when its former systemd is gone. Real except for the firmware."""
-    _reboot(machine, "systemctl", "--no-block", "reboot")
+    """Reboot the host like an administrator; return when its former systemd is gone. Real except for the firmware.
+
+    A job's running step is given its time (``SHUTDOWN_WAIT_S``) before the host goes down.
+    """
+    _reboot(machine, SHUTDOWN_WAIT_S + PATIENCE_S, "systemctl", "--no-block", "reboot")
 
 
 def reboot_now(machine: Machine) -> None:
     """Reboot the host without stopping anything, like a watchdog; return when its former systemd is gone."""
-    _reboot(machine, "systemctl", "reboot", "--force", "--force")
+    _reboot(machine, PATIENCE_S, "systemctl", "reboot", "--force", "--force")
 
 
 @contextmanager
@@ -200,7 +204,7 @@ def _signal_sshd(machine: Machine, number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-def _reboot(machine: Machine, *command: str) -> None:
+def _reboot(machine: Machine, patience_s: float, *command: str) -> None:
     former = leader(machine)
     exec_in(machine, command)  # ends in some way together with the host
 
@@ -210,7 +214,7 @@ def _reboot(machine: Machine, *command: str) -> None:
         except LabError:
             return True
 
-    await_that(gone, PATIENCE_S, lambda: f"lab host {machine.name} does not reboot within {PATIENCE_S:.0f} s")
+    await_that(gone, patience_s, lambda: f"lab host {machine.name} does not reboot within {patience_s:.0f} s")
 
 
 def _take(descriptor: int, free_bytes: int) -> None:
