@@ -30,10 +30,10 @@ END
 
 #: $1 is the toolkit's libraries, then names. Loads each by its full path and prints the file that the loader mapped.
 LOAD = """\
-lib=$1; shift
+lib=$1; real=$(readlink -m -- "$1"); shift
 for name; do
     LD_LIBRARY_PATH=$lib LD_PRELOAD=$lib/$name cat /proc/self/maps 2>/dev/null |
-        grep -o "$lib/${name%%.so*}[.]so.*" | sort -u | sed "s|^|$name |"
+        sed "s| $real/| $lib/|" | grep -o "$lib/${name%%.so*}[.]so.*" | sort -u | sed "s|^|$name |"
 done
 """
 
@@ -95,10 +95,13 @@ def test_compiler_and_runtime_are_the_packages_own(root_run: Run, stack: Stack) 
 
 def test_usr_local_cuda_leads_to_this_toolkit(host: Host, stack: Stack) -> None:
     """/usr/local/cuda leads to this toolkit, and so does everybody's lib64."""
+    prefix = stack.section(CudaSection).prefix
     leads = host.run("readlink -e /usr/local/cuda").stdout.strip()
-    assert leads == stack.section(CudaSection).prefix, f"it leads to {leads or 'nothing'}"
+    assert leads, "it leads to nothing"
+    assert leads == host.run("readlink -m %s", prefix).stdout.strip(), f"it leads to {leads}"
     lib = host.run("readlink -e /usr/local/cuda/lib64").stdout.strip()
-    assert lib == f"{stack.section(CudaSection).prefix}/targets/x86_64-linux/lib", f"lib64 leads to {lib or 'nothing'}"
+    real = host.run("readlink -m %s", f"{prefix}/targets/x86_64-linux/lib").stdout.strip()
+    assert lib == real, f"lib64 leads to {lib or 'nothing'}"
 
 
 def test_the_repository_is_trusted_by_its_own_key_alone(root_run: Run, stack: Stack, variables: Any) -> None:

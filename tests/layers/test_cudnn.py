@@ -30,10 +30,10 @@ LD_LIBRARY_PATH=$1/lib "$work/probe"
 
 #: $1 is the directory, then names. Loads each by its full path and prints the file that the loader mapped.
 LOAD = """\
-lib=$1; shift
+lib=$1; real=$(readlink -m -- "$1"); shift
 for name; do
     LD_LIBRARY_PATH=$lib LD_PRELOAD=$lib/$name cat /proc/self/maps 2>/dev/null |
-        grep -o "/[^ ]*/${name%%.so*}[.]so.*" | sort -u | sed "s|^|$name |"
+        sed "s| $real/| $lib/|" | grep -o "/[^ ]*/${name%%.so*}[.]so.*" | sort -u | sed "s|^|$name |"
 done
 """
 
@@ -91,5 +91,6 @@ def test_no_second_cudnn(root_run: Run, stack: Stack) -> None:
     listed = root_run("/sbin/ldconfig -p").stdout.splitlines()
     paths = [line.rpartition(" => ")[2] for line in listed if "libcudnn" in line and f".so.{major} " in line]
     real = root_run("readlink -e --" + " %s" * len(paths), *paths).stdout.split() if paths else []
-    foreign = [path for path in real if not path.startswith(f"{target(stack)}/lib/")]
+    lib = root_run("readlink -m -- %s", f"{target(stack)}/lib").stdout.strip()
+    foreign = [path for path in real if not path.startswith(f"{lib}/")]
     assert not foreign, f"the loader also knows {', '.join(foreign)}"

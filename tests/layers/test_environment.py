@@ -17,12 +17,15 @@ from hostwright.standard.roles.environment import opened
 Run = Callable[..., CommandResult]
 
 #: $1 are library names. nvcc compiles something, since called by a wrong name it answers -V and can do nothing else.
-#: A program is started with the libraries' bare names, and says which files the loader found for them.
+#: A program is started with the libraries' bare names, and says which files the loader found for them, by the names
+#: that they have where /usr/local is no link.
 USE = """\
 echo "nvcc $(command -v nvcc)"
 nvcc -V | grep -o 'V[0-9][0-9.]*$'
 nvcc -x cu -ptx -o /dev/null /dev/null && echo compiles
-LD_PRELOAD=$1 cat /proc/self/maps 2>&1 | grep -oE '/[^ ]*[.]so[^ ]*|.* cannot be preloaded.*' | sort -u
+local=$(readlink -m /usr/local)
+LD_PRELOAD=$1 cat /proc/self/maps 2>&1 | grep -oE '/[^ ]*[.]so[^ ]*|.* cannot be preloaded.*' | sort -u |
+    sed "s|^$local/|/usr/local/|"
 """
 
 #: What Debian's and Ubuntu's cron gives to a job of a user's crontab, and nothing else.

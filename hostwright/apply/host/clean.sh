@@ -34,7 +34,8 @@ replaced() (
 )
 # shellcheck disable=SC2062  # /proc/[0-9]* are files: the pattern comes from standard input
 used() {
-  printf '%s\n' "$1" | grep -qzsF -f - /proc/[0-9]*/cmdline || printf '%s\n' "$1" | grep -qsF -f - /proc/[0-9]*/maps
+  printf '%s\n' "$1" | grep -qzsF -f - /proc/[0-9]*/cmdline && return
+  printf '%s\n' "$1" "$(readlink -m -- "$1")" | grep -qsF -f - /proc/[0-9]*/maps
 }
 for home in "$homes"/*-py3.*-????????????; do
   if [ -d "$home" ] && printf '%s\n' "$targets" | replaced "$home" && ! used "$home"; then

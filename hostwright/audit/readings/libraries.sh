@@ -1,5 +1,5 @@
 # The libraries in the loader's cache whose names begin as the expression $stems says. Of each, the first entry for this
-# machine is used, as the loader does; links in its directory are followed.
+# machine is used, as the loader does; links in its directory are followed, but for one at /usr/local itself.
 : "${stems:?}"
 found=$(bounded ldconfig -p |
   sed -nE "s/^[[:space:]]*(($stems)[.]so[.][0-9.]+) [(]libc6,x86-64[^)]*[)] => /\\1 /p")
@@ -10,10 +10,12 @@ done <<END
 $found
 END
 if [ -n "$seen" ]; then
+  local=$(readlink -m -- /usr/local)
   real=$(readlink -m -- "$@")
   for name in $seen; do
     read -r directory; read -r file
     if [ -e "$file" ]; then value=${file##*.so.}; else value=; fi
+    case $directory in "$local"/*) directory=/usr/local${directory#"$local"} ;; esac
     say "library $name" "$value"; say "loader $name" "$directory/$name"
   done <<END
 $real

@@ -13,7 +13,7 @@ from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.packages.packages import DPKG_LOCK
 from hostwright.resources.system.loader_gone import AlternativeGone, settings_of
 
-#: ``found PATTERN``: name and path of what the loader opens for each matching name
+#: ``found PATTERN HOME``: name and path of what the loader opens for each matching name
 FOUND = sh_file(__file__, "sh/loader_found.sh")
 
 
@@ -41,7 +41,7 @@ class LoaderCache:
         return "|".join(re.escape(name) for name in self.libraries)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (Probe(FOUND + sh("found %s", self._pattern)),)
+        return (Probe(FOUND + sh("found %s %s", self._pattern, self.home)),)
 
     def plan(self, facts: Facts) -> Change | None:
         lines = (line.partition(" ") for line in facts[self.probes()[0]].text.splitlines())
@@ -85,7 +85,10 @@ class Alternative:
     priority: int  #: of the choice, for when the system chooses: the highest wins
 
     def probes(self) -> tuple[Probe, ...]:
-        return (Probe(sh("readlink -m -- %s && { [ -e %s ] || [ -L %s ]; }", *[self.link] * 3)),)
+        # either may be reached through a link, such as a /usr/local that lies elsewhere
+        there = sh('[ "$(readlink -m -- %s)" != "$(readlink -m -- %s)" ] || to=%s', self.link, self.target, self.target)
+        script = sh("to=$(readlink -m -- %s); ", self.link) + there
+        return (Probe(script + sh('; echo "$to"; [ -e %s ] || [ -L %s ]', self.link, self.link)),)
 
     def plan(self, facts: Facts) -> Change | None:
         answer = facts[self.probes()[0]]
@@ -101,7 +104,7 @@ class Alternative:
             *map(originals.keep_original, (self.link, *settings_of(self.name))),
             sh("update-alternatives --install %s %s %s %s", self.link, self.name, self.target, self.priority),
             sh("update-alternatives --set %s %s", self.name, self.target),
-            sh('[ "$(readlink -m -- %s)" = %s ]', self.link, self.target),
+            sh('[ "$(readlink -m -- %s)" = "$(readlink -m -- %s)" ]', self.link, self.target),
         ]
         return Change(f"alternative {self.link}", have, self.target, (Step("\n".join(script), DPKG_LOCK),))
 

@@ -6,6 +6,7 @@
 : "${runtime:?}"
 : "${header:?}"
 eval "set -- $parts"
+above=$(readlink -m -- "${link%/*}")  # which may be a link itself
 for home in "$link" "$link"-[0-9]*; do
   [ -e "$home" ] || [ -L "$home" ] || continue
   has=; cudnn=
@@ -20,6 +21,8 @@ for home in "$link" "$link"-[0-9]*; do
       case $name in CUDNN_MAJOR|CUDNN_MINOR|CUDNN_PATCHLEVEL) cudnn=$cudnn${cudnn:+.}$number ;; esac
     done <"$home/$header"
   fi
-  printf '%s\t%s\t%s\t%s\n' "$home" "$(readlink -m -- "$home")" "${has# }" "$cudnn"
+  leads=$(readlink -m -- "$home")
+  case $leads in "$above"/*) leads=${link%/*}${leads#"$above"} ;; esac
+  printf '%s\t%s\t%s\t%s\n' "$home" "$leads" "${has# }" "$cudnn"
 done
 exit 0

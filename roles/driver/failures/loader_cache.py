@@ -11,7 +11,8 @@ from hostwright.plan.model import Probe
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
-#: Each entry for this machine in the cache's order, then each directory with its links followed. An unreadable cache is
+#: Each entry for this machine in the cache's order, then each directory with its links followed, but for a link at
+#: /usr/local itself. An unreadable cache is
 #: a failed probe, not an empty cache.
 LOADER = Probe(
     r"""all=$(/sbin/ldconfig -p) || exit 1
@@ -20,7 +21,9 @@ entries=$(printf '%s\n' "$all" | sed -nE \
 ' \(libc6,x86-64[^)]*\) => (.*)$/entry\t\1\t\3/p')
 printf '%s\n' "$entries"
 printf '%s\n' "$entries" | sed -nE 's,^entry\t[^\t]*\t(/.*)/[^/]*$,\1,p' | sort -u | while read -r directory; do
-  printf 'directory\t%s\t%s\n' "$directory" "$(cd -P -- "$directory" && pwd)"
+  real=$(cd -P -- "$directory" && pwd); local=$(readlink -m -- /usr/local)
+  case $real in "$local"/*) real=/usr/local${real#"$local"} ;; esac
+  printf 'directory\t%s\t%s\n' "$directory" "$real"
 done
 exit 0"""
 )

@@ -67,6 +67,38 @@ def test_the_first_entry_of_this_architecture_counts_and_directories_are_followe
     assert said.splitlines() == [f"libcudart.so.11.0 {real}/libcudart.so.11.0", "libcudnn.so.8 /gone/libcudnn.so.8"]
 
 
+def linked(root: Path) -> Path:
+    """A ``/usr/local`` that is a link to another place, with two versions of a tool in it; as it is called."""
+    for version in ("1.1", "1.2"):
+        (root / "data/local" / f"tool-{version}" / "lib").mkdir(parents=True)
+    (root / "local").symlink_to(root / "data/local")
+    return root / "local"
+
+
+def test_libraries_below_a_home_that_is_reached_through_a_link_are_below_it(ldconfig: Path) -> None:
+    local = linked(ldconfig)
+    names = (("libtool.so.1", "tool-1.2"), ("libold.so.1", "tool-1.1"))
+    entries = [(name, "libc6,x86-64", f"{local}/{home}/lib/{name}") for name, home in names]
+    (ldconfig / "cache").write_text(listed(*entries))
+    cache = LoaderCache(("libtool.so.1", "libold.so.1"), f"{local}/tool-1.2", "/etc/ld.so.conf.d/tool.conf")
+    (change,) = changes_of(cache, {"ldconfig": ask(cache.probes()[0].script)[1]})
+    assert change.have == f"libold.so.1 {ldconfig}/data/local/tool-1.1/lib/libold.so.1"
+
+
+def test_a_name_below_a_link_leads_to_its_target(tmp_path: Path) -> None:
+    local = linked(tmp_path)
+    tool = Alternative(f"{local}/tool", "tool", f"{local}/tool-1.2", 12)
+    program(tmp_path / "bin", "update-alternatives", '[ "$1" = --set ] || ln -sfn "$4" "$2"')
+    (change,) = changes_of(tool, {"readlink -m": Answer(*ask(tool.probes()[0].script))})
+    assert change.have == "absent"
+    assert run(change.steps[0].script, path=tmp_path / "bin").returncode == 0
+    assert changes_of(tool, {"readlink -m": Answer(*ask(tool.probes()[0].script))}) == ()
+    (local / "tool").unlink()
+    (local / "tool").symlink_to("tool-1.1")
+    (change,) = changes_of(tool, {"readlink -m": Answer(*ask(tool.probes()[0].script))})
+    assert change.have == f"{tmp_path}/data/local/tool-1.1"
+
+
 def test_when_another_directory_stays_first_the_step_fails_and_says_which(ldconfig: Path) -> None:
     (ldconfig / "cache").write_text(listed(("libcudnn.so.8", "libc6,x86-64", "/opt/other/libcudnn.so.8")))
     (change,) = changes_of(CACHE)

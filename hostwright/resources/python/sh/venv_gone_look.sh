@@ -1,7 +1,8 @@
 # What there is of an environment, one thing a line: `ours=` (the link $path leads into $homes), `home=DIR` for each of
 # its venvs $stem-pyX.Y-KEY, `aside=` (something waits to come back to $path: $kept, or moved aside), `empty=` ($homes
 # holds nothing), and `user=NAME (PID)` for each process that runs a program of $places, a regular expression, or has a
-# library of a venv open. A venv's Python is a link to the system's, so the program's own file says nothing.
+# library of a venv open (whose path the kernel tells with links followed). A venv's Python is a link to the system's, so
+# the program's own file says nothing.
 : "${path:?}"
 : "${homes:?}"
 : "${stem:?}"
@@ -19,7 +20,8 @@ for old in "$path".before-hostwright.* "$kept"; do
   if [ -n "$free" ] && { [ -e "$old" ] || [ -L "$old" ]; }; then echo aside=; break; fi
 done
 if [ -d "$homes" ] && [ -z "$(ls -A -- "$homes")" ]; then echo empty=; fi
-for pid in $(grep -lzEe "^($places)/" /proc/[0-9]*/cmdline; grep -lFe "$stem-py3." /proc/[0-9]*/maps); do
+for pid in $(grep -lzEe "^($places)/" /proc/[0-9]*/cmdline; \
+  grep -lFe "$stem-py3." -e "$(readlink -m -- "$homes")/${stem##*/}-py3." /proc/[0-9]*/maps); do
   pid=${pid#/proc/}; echo "${pid%%/*}"
 done | sort -un | while read -r pid; do read -r name <"/proc/$pid/comm" && echo "user=$name ($pid)"; done
 exit 0

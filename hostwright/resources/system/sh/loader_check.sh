@@ -5,7 +5,7 @@
 : "${pattern:?}"
 : "${home:?}"
 : "${conf:?}"
-places=$(found "$pattern")
+places=$(found "$pattern" "$home")
 bad=
 eval "set -- $libraries"
 for name in "$@"; do
