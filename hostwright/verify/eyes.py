@@ -16,7 +16,7 @@ from hostwright.transport.root.rootshell import RootShell
 CHECK_TIMEOUT_S = 300.0  #: one command of a check; training a small model on the CPU of a slow host takes a minute
 
 #: Shell words: where the login user's programs of a check may lie. A hardened host's /tmp may not execute.
-USER_DIRS = '"${TMPDIR:-/tmp}/hostwright-check.$(id -u)" "$HOME/.hostwright-check"'
+USER_DIRS = '"/tmp/hostwright-check.$(id -u)" "$HOME/.hostwright-check"'
 _NOWHERE = 79  #: our choice of an exit status: the user has no directory in which programs may be run
 
 

@@ -22,7 +22,7 @@ Run = Callable[..., CommandResult]
 USE = """\
 echo "nvcc $(command -v nvcc)"
 nvcc -V | grep -o 'V[0-9][0-9.]*$'
-nvcc -x cu -ptx -o /dev/null /dev/null && echo compiles
+env -u TMPDIR nvcc -x cu -ptx -o /dev/null /dev/null && echo compiles
 local=$(readlink -m /usr/local)
 LD_PRELOAD=$1 cat /proc/self/maps 2>&1 | grep -oE '/[^ ]*[.]so[^ ]*|.* cannot be preloaded.*' | sort -u |
     sed "s|^$local/|/usr/local/|"

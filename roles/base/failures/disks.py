@@ -28,6 +28,11 @@ PLACES = ("/", "/boot", "/opt", "/tmp", "/usr", "/var", "/var/lib/docker")  # no
 #: ``df`` twice, for blocks of 1 KiB and for inodes.
 FREE = Probe(sh_file(__file__, "free.sh", places=PLACES))
 
+#: ``df`` of /boot, and the bytes of the largest initramfs there. Nobody but root may read it on many hosts.
+INITRAMFS = Probe(
+    "timeout -k 1 3 df -Pk -- /boot; stat -L -c %s -- /boot/initrd.img-* | sort -n | tail -n 1", root=True
+)
+
 #: KiB and path of files that installers leave behind.
 LEFT_BEHIND = Probe(
     sh("for d in %s /var/cuda-repo-* /var/cache/apt/archives; do\n", CACHE)
@@ -87,6 +92,17 @@ def no_inodes(look: Look) -> Iterator[str]:
             yield f"{room.mount} has {room.free} of {room.size} inodes free"
 
 
+def no_room_for_initramfs(look: Look) -> Iterator[str]:
+    """/boot has less room than its largest initramfs takes: a new one is written beside the old one."""
+    *rows, size = look.text(INITRAMFS).splitlines() or [""]
+    rooms = _by_mount(rows)
+    if not rooms or not _is_number(size):  # a container, or a kernel with everything built in, has none
+        return
+    for room in rooms:
+        if room.free < int(size):
+            yield f"{room}, and an initramfs takes {_size(int(size))}"
+
+
 def read_only(look: Look) -> Iterator[str]:
     """A filesystem is mounted read-only that the stack writes to, or that /etc/fstab wants to be writable."""
     rows = [line.split(" ") for line in look.text(READ_ONLY).splitlines()]
@@ -104,13 +120,17 @@ def read_only(look: Look) -> Iterator[str]:
 def _rooms(look: Look, *, inodes: bool) -> tuple[Room, ...]:
     """Each filesystem once. Raises ``Unread`` if df printed nothing."""
     blocks, _, nodes = f"\n{look.text(FREE)}".partition("\ninodes\n")
-    rows = (line.split(None, 5) for line in (nodes if inodes else blocks).splitlines())
-    by_mount = {row[5]: row for row in rows if len(row) == 6 and all(map(_is_number, row[1:4]))}
-    if not by_mount:
+    rooms = _by_mount((nodes if inodes else blocks).splitlines(), unit=1 if inodes else 1024)
+    if not rooms:
         raise Unread("df says nothing")
-    unit = 1 if inodes else 1024
-    rooms = (Room(mount, (int(row[2]) + int(row[3])) * unit, int(row[3]) * unit) for mount, row in by_mount.items())
     return tuple(room for room in rooms if room.size > 0)  # btrfs has no fixed number of inodes, and reports 0
+
+
+def _by_mount(lines: list[str], unit: int = 1024) -> tuple[Room, ...]:
+    """The rows of ``df``, in its blocks of ``unit`` bytes."""
+    rows = (line.split(None, 5) for line in lines)
+    by_mount = {row[5]: row for row in rows if len(row) == 6 and all(map(_is_number, row[1:4]))}
+    return tuple(Room(mount, (int(row[2]) + int(row[3])) * unit, int(row[3]) * unit) for mount, row in by_mount.items())
 
 
 def _removable(look: Look, rooms: tuple[Room, ...], short: list[Room]) -> Iterator[str]:
@@ -150,6 +170,18 @@ DISK_RULES = (
         "leptonai/gpud disk; LBNL nhc check_fs_used",
         sign=Sign("base", nearly_full, (FREE, LEFT_BEHIND), grave=False),
         treatment=NoRoom(nearly=True),
+    ),
+    FailureRule(
+        "boot-full",
+        r"[Ww]rite error ?: ?cannot write (?:compressed )?block",
+        "/boot has no room for another initramfs, which is written beside the old one: the next update of a kernel or a"
+        " driver fails, and may leave packages half configured",
+        "Take kernels that are not needed (apt-get autoremove --purge; dpkg -l 'linux-image-*' shows them) or enlarge"
+        " /boot, then run dpkg --configure -a",
+        "nodejs/build#3296, linuxmint/mintupdate#823, ROCm/rocm-install-on-linux#629",
+        transient=False,
+        sign=Sign("base", no_room_for_initramfs, (INITRAMFS,), grave=False),
+        treatment=ForPeople(),
     ),
     FailureRule(
         "inodes-exhausted",

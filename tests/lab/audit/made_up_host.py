@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hostwright.plan.host.hostfacts import AVX
 from hostwright.plan.model import Answer, Facts
-from hostwright.standard.roles.base.failures.disks import FREE, READ_ONLY
+from hostwright.standard.roles.base.failures.disks import FREE, INITRAMFS, READ_ONLY
 from hostwright.standard.roles.base.failures.host import CLOCK
 from hostwright.standard.roles.container.engine import SNAP_DOCKER
 from tests.lab.audit.made_up_case import Answers, Change, made_up, says, together
@@ -45,6 +45,9 @@ HOST = (
             mounted("mount /var/lib/docker ext4 ro,relatime,errors=remount-ro"), "mounted-read-only"),
     made_up("data that fstab wants writable, read-only",
             mounted("mount /data xfs ro,relatime\nfstab /data defaults,noatime"), "mounted-read-only"),
+    made_up("a /boot without room for another initramfs",
+            says(INITRAMFS, "Filesystem 1024-blocks Used Available Capacity Mounted on\n"
+                            "/dev/sda1 476000 416000 60000 88% /boot\n81234567\n"), "boot-full"),
     made_up("clock an hour ahead", clock(3600), "clock-off"),
     made_up("clock ten minutes behind", clock(-600), "clock-off"),
     made_up("a processor from before AVX", says(AVX, status=1), "no-avx"),

@@ -61,6 +61,7 @@ SAMPLES = {
     "fabric-nothing-to-do": (
         "request to query NVSwitch device information failed with error:WARNING Nothing to do [NV_WARN_NOTHING_TO_DO]"
     ),
+    "boot-full": "Error 24 : Write error : cannot write compressed block\nE: mkinitramfs failure cpio 141 lz4 -9 -l 24",
     "no-space": "tar: usr/local/cuda-11.2/lib64/libcublas.so: Wrote only 512 bytes: No space left on device",
     "tls-certificate": "curl: (60) SSL certificate problem: unable to get local issuer certificate",
     "proxy-refuses": "OSError('Tunnel connection failed: 407 Proxy Authentication Required')",

@@ -185,6 +185,26 @@ def test_room_is_judged_by_bytes_and_by_share(size_kib: int, free_kib: int, full
     assert bool(evidence("disk-nearly-full", given_)) is nearly
 
 
+@pytest.mark.parametrize(
+    ("free_kib", "initramfs", "found"),
+    [
+        (60_000, "80000000", ["/boot has 61 MB of 487 MB free (13%), and an initramfs takes 80 MB"]),
+        (90_000, "80000000", []),
+        (0, "", []),
+        (0, "stat: error", []),
+    ],
+)
+def test_a_boot_that_has_no_room_for_another_initramfs_is_named(
+    free_kib: int, initramfs: str, found: list[str]
+) -> None:
+    rows = df(("/boot", 476_000, free_kib))
+    assert evidence("boot-full", {disks.INITRAMFS: f"{rows}{initramfs}\n"}) == found
+
+
+def test_the_machines_own_boot_can_be_asked() -> None:
+    assert list(disks.no_room_for_initramfs(look_at({disks.INITRAMFS: ask(disks.INITRAMFS.script)[1]}))) == []
+
+
 def test_a_filesystem_is_named_once_and_what_can_go_from_it() -> None:
     rows = (("/", 100_000_000, 200_000), ("/var", 50_000_000, 40_000_000))
     left = {disks.LEFT_BEHIND: "1400000\t/var/cuda-repo-x\n99\t/var/cache/apt/archives\nx\ty\n"}
