@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from hostwright.common.errors import ProtocolError
 from hostwright.plan import probing
 from hostwright.plan.desired import Desired
-from hostwright.plan.model import Facts, Probe
+from hostwright.plan.model import Answer, Facts, Probe
+from hostwright.plan.planning import LOGIN_SHELL
+from hostwright.transport.login.startfiles import noise_note
 from hostwright.transport.root.rootshell import RootShell
 
 
@@ -23,4 +25,6 @@ def ask(shell: RootShell, probes: Sequence[Probe], *, timeout_s: float = probing
     output = shell.attempt(root, as_user=user, timeout_s=timeout_s, cap_bytes=probing.cap_bytes(probes))
     if output.truncated:
         raise ProtocolError(shell.host, "it sent far more output than expected; its answers were discarded")
-    return probing.parse(probes, nonce, output.stdout, shell.host)
+    facts = probing.parse(probes, nonce, output.stdout, shell.host)
+    note = noise_note(shell.session)
+    return Facts({**facts, LOGIN_SHELL: Answer(0, note)}) if note else facts

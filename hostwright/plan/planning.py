@@ -18,11 +18,13 @@ from hostwright.plan.host import locks
 from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.host.hostfacts import read_host
 from hostwright.plan.host.release import RELEASE, read, refusal
-from hostwright.plan.model import Change, Facts, Plan, Refusal, Resource, RolePlan, users_of
+from hostwright.plan.model import Change, Facts, Plan, Probe, Refusal, Resource, RolePlan, users_of
 from hostwright.plan.roles.role import Role, Wanted, goes_before, rules_of
 from hostwright.stack.rules import check_host
 
 _ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: a host's record is untrusted text
+#: Not asked with the others: its answer is there only where the login shell prints something before each command.
+LOGIN_SHELL = Probe("# what the login shell prints")
 PREFLIGHT = "preflight"  #: the name under which a host's refusals stand in its plan
 
 
@@ -66,7 +68,7 @@ class HostPlan:
     """The plan of a host, and what an operator should know besides: it may change without making the plan stale.
 
     ``busy`` names the running work that a change of the plan would disturb. ``notes`` say who has locked or drained the
-    host, and which roles are on it that its list no longer names.
+    host, what its login shell prints, and which roles are on it that its list no longer names.
     """
 
     plan: Plan
@@ -145,11 +147,13 @@ def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:
 
 
 def notes_on(facts: Facts, now: datetime | None) -> tuple[str, ...]:
-    """Who has locked or drained the host: what an operator should know before changing it."""
+    """Who has locked or drained the host, and what its login shell prints: what an operator should know before changing
+    it."""
     lock = locks.operator_lock(facts)
     if lock is not None and now is not None and lock.expired(now):
         lock = None
-    notes = (lock, locks.run_lock(facts), hostdrained.drained(facts))
+    shell = facts[LOGIN_SHELL].text if LOGIN_SHELL in facts else None
+    notes = (lock, locks.run_lock(facts), hostdrained.drained(facts), shell)
     return tuple(str(note) for note in notes if note is not None)
 
 

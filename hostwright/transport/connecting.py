@@ -15,11 +15,11 @@ from paramiko.ssh_exception import IncompatiblePeer
 
 from hostwright.common.errors import HostError, Unreachable
 from hostwright.common.userpaths import expanded
-from hostwright.transport.auth import Login
 from hostwright.transport.exchange import Deadline, Target
 from hostwright.transport.identity import hostkeys
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.identity.keys import HostKey
+from hostwright.transport.login.auth import Login
 from hostwright.transport.options import Options
 from hostwright.transport.routing import route
 from hostwright.transport.routing.dialing import dial, dial_command

@@ -40,6 +40,7 @@ class Session:
         self.endpoint = endpoint  #: ``user@address:port`` as finally resolved
         self.execs = 0  #: exec channels opened so far
         self.noise = b""  #: the beginning of what the login shell prints before a command; see ``frame``
+        self.noise_note = ""  #: what ``login.startfiles`` has found out about it
         self._connection = connection
         self._on_close = on_close
         self._lock = threading.Lock()

@@ -58,6 +58,9 @@ def _show_verdict(out: Console, verdict: Verdict) -> None:
             out.print(Text(f"      {sentence}\n        {printable(check.why)}", style=style))
     if not verdict.plan.empty:
         out.print(console.show_plan(verdict.host_plan))
+    else:
+        for note in verdict.host_plan.notes:
+            out.print(Text(f"  {printable(note)}", style="yellow"))
 
 
 def _mark(role: str, verdict: Verdict) -> Text:

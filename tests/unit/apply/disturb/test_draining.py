@@ -170,6 +170,7 @@ class LocalSession:
 
     def __init__(self) -> None:
         self.host = Host("gpu01", address="10.0.0.1")
+        self.noise, self.noise_note = b"", ""
         self.runs = 0
 
     def run(self, command: str, *, stdin: bytes, timeout_s: float, **more: Any) -> Output:

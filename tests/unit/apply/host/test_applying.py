@@ -66,6 +66,7 @@ class LocalSession:
     def __init__(self, breaks: tuple[int, ...] = ()) -> None:
         self.host = inventory.Host("gpu01")
         self.execs = 0
+        self.noise, self.noise_note = b"", ""
         self.breaks = breaks  #: the execs that find the connection gone
 
     def run(

@@ -1,0 +1,51 @@
+"""Which start files of a login shell print something before each command: found out once per session, for a note.
+
+The frame keeps it out of answers (``hostwright.transport.frame``), but what scp, rsync and others do with it is another
+matter; so an operator is told where it comes from.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from hostwright.common.errors import Unreachable
+from hostwright.common.quoting import sh_file
+from hostwright.common.text import printable
+
+if TYPE_CHECKING:
+    from hostwright.transport.session import Session
+
+_LIMIT_S = 5  #: our choice, for each start file
+_TIMEOUT_S = 60.0
+_CAP_BYTES = 4096
+_SHOWN = 60  #: characters of what is printed
+
+
+def noise_note(session: Session) -> str:
+    """A sentence about what the login shell prints before each command, with the start files that do; empty if none."""
+    if session.noise and not session.noise_note:
+        script = sh_file(__file__, "startfiles.sh", limit_s=_LIMIT_S)
+        lines: list[str] = []
+        with suppress(Unreachable):
+            output = session.run("/bin/sh", stdin=script.encode(), timeout_s=_TIMEOUT_S, cap_bytes=_CAP_BYTES)
+            lines = printable(output.stdout.decode("utf-8", errors="replace")).splitlines()
+        session.noise_note = _sentence(session.noise, lines)
+    return session.noise_note
+
+
+def _sentence(noise: bytes, lines: list[str]) -> str:
+    """The note.
+
+    >>> _sentence(b"Welcome to gpu01\\n", ["/bin/bash", "~/.bashrc"])
+    'its login shell (/bin/bash) prints "Welcome to gpu01" before each command, from ~/.bashrc; Hostwright ignores it, \
+scp, rsync and others may not: let it print for interactive shells only'
+    """
+    text = " ".join(printable(noise.decode("utf-8", errors="replace")).split())
+    shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+    shell = f" ({lines[0]})" if lines else ""
+    origin = f"from {' and '.join(lines[1:])}" if lines[1:] else "from none of its own start files (PAM, sshd?)"
+    return (
+        f'its login shell{shell} prints "{shown}" before each command, {origin}; Hostwright ignores it, '
+        "scp, rsync and others may not: let it print for interactive shells only"
+    )

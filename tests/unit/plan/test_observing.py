@@ -1,0 +1,55 @@
+"""What a login shell prints before each command becomes a note of the host's plan, found out once."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass, field
+
+from hostwright.inventory import Host
+from hostwright.plan.host import drained, locks
+from hostwright.plan.model import Probe
+from hostwright.plan.observing import ask
+from hostwright.plan.planning import LOGIN_SHELL, notes_on
+from hostwright.transport import Output
+from hostwright.transport.root.rootshell import RootShell
+
+HELLO = Probe("echo hello")
+
+
+@dataclass
+class Talking:
+    """This machine in the place of a session whose login shell prints ``noise``; it keeps what it was told to run."""
+
+    noise: bytes = b""
+    noise_note: str = ""
+    host: Host = field(default_factory=lambda: Host("gpu01"))
+    programs: list[bytes] = field(default_factory=list)
+
+    def run(self, command: str, *, stdin: bytes, timeout_s: float, cap_bytes: int) -> Output:
+        self.programs.append(stdin)
+        if b"getent passwd" in stdin:
+            return Output(0, b"/bin/bash\n~/.bashrc\n", b"", False, 0.0)
+        done = subprocess.run([command], input=stdin, capture_output=True, check=False, timeout=timeout_s)
+        return Output(done.returncode, done.stdout[:cap_bytes], done.stderr, False, 0.0)
+
+
+def test_a_quiet_shell_is_not_asked() -> None:
+    session = Talking()
+    facts = ask(RootShell(session), [HELLO])  # type: ignore[arg-type]
+    assert LOGIN_SHELL not in facts
+    assert len(session.programs) == 1
+
+
+def test_noise_is_a_note_that_names_the_start_file() -> None:
+    session = Talking(b"\033[?25hWelcome\n")
+    facts = [ask(RootShell(session), [HELLO]) for _ in range(2)][1]  # type: ignore[arg-type]
+    assert facts[HELLO].text == "hello\n"
+    assert len(session.programs) == 3, "two observations, and one question about start files"
+    assert facts[LOGIN_SHELL].text.startswith(
+        'its login shell (/bin/bash) prints "\N{REPLACEMENT CHARACTER}[?25hWelcome" before each command, from ~/.bashrc'
+    )
+
+
+def test_the_note_stands_among_the_others() -> None:
+    facts = ask(RootShell(Talking(b"Welcome\n")), [locks.LOCK, locks.RUN_LOCK, drained.DRAINED])  # type: ignore[arg-type]
+    assert any(note.startswith("its login shell") for note in notes_on(facts, None))
