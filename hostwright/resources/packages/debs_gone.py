@@ -28,13 +28,13 @@ from hostwright.resources.packages.dpkg import (
     APT_OPTIONS,
     DPKG,
     DPKG_LOCK,
-    MEND,
     MEND_CUT,
     MIRROR_TRIES,
     PATIENCE,
     PATIENTLY,
     Installed,
     dpkg_table,
+    mend_script,
 )
 
 #: Name, dependencies, recommendations, what it provides; versions are left out.
@@ -235,7 +235,8 @@ def _script(
     had_configuration = {name for name, row in (db.before or {}).items() if row.configuration_only}
     purged = tuple(row.name for row in going if row.name not in had_configuration)
     removed = tuple(row.name for row in going if row.name in had_configuration)
-    script = [MEND if any(row.broken for row in db.table.values()) else MEND_CUT]
+    broken = any(row.broken for row in db.table.values())
+    script = [mend_script(row.name for row in going) if broken else MEND_CUT]
     if going and came:
         script.append(sh("mkdir -p -m 700 -- %s", ORIGIN))
         script.append("printf '%s\\n' " + words(came) + sh(" >>%s", BROUGHT))

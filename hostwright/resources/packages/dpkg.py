@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -39,11 +39,21 @@ PATIENTLY = sh("sh -c %s patiently", PATIENCE)
 #: The shell functions that fetch apt's lists: ``fetch_lists``, ``notes``, ``not_fetched``.
 LISTS = sh_file(__file__, "sh/lists.sh", apt_options=APT_OPTIONS, patiently=PATIENCE)
 
-#: Commands after which nothing is half-installed, half-configured or waiting for a trigger.
-MEND = sh_file(__file__, "sh/mend.sh", patiently=PATIENCE, apt_options=APT_OPTIONS).rstrip("\n")
+
+def mend_script(removable: Iterable[str] = ()) -> str:
+    """Commands after which nothing is half-installed, half-configured or waiting for a trigger.
+
+    They remove nothing but ``removable``; where apt wants to remove more, they fail and name it.
+    """
+    values = {"patiently": PATIENCE, "apt_options": APT_OPTIONS, "removable": " ".join(removable)}
+    return LISTS + sh_file(__file__, "sh/mend.sh", **values).rstrip("\n")
+
 
 #: The same where a dpkg that was cut left its journal, while every row of its database may read as if it were in order.
-MEND_CUT = 'if [ -n "$(ls /var/lib/dpkg/updates 2>/dev/null)" ]; then\n' + MEND + "\nfi"
+MEND_CUT = 'if [ -n "$(ls /var/lib/dpkg/updates 2>/dev/null)" ]; then\n' + mend_script() + "\nfi"
+
+#: What mending would do, a line each (``sh/mend_look.sh``); nothing where dpkg is in order.
+MENDING = Probe(sh_file(__file__, "sh/mend_look.sh", apt_options=APT_OPTIONS), root=True)
 
 
 @dataclass(frozen=True, slots=True)

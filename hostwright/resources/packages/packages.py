@@ -23,11 +23,12 @@ from hostwright.resources.packages.dpkg import (
     DPKG,
     DPKG_LOCK,
     LISTS,
-    MEND,
+    MENDING,
     MIRROR_TRIES,
     PATIENTLY,
     Installed,
     dpkg_table,
+    mend_script,
     parse_dpkg,
 )
 
@@ -183,31 +184,50 @@ class DebsAbsent:
         return ()
 
 
+#: what the plan says of each kind of line of ``MENDING``
+_MENDED = {
+    "unpack": "%s unpacked again",
+    "gone": "%s unpacked again or, if no repository has it, removed",
+    "Inst": "%s installed",
+    "Remv": "%s removed",
+    "unknown": "apt cannot say what else: %s",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class DpkgInOrder:
     r"""dpkg was not interrupted: nothing is half-installed, half-configured or waiting for a trigger.
 
     It comes before all states of packages, since apt refuses to work on such a host. The change unpacks again what was
-    cut off, removes of it what no repository has, and configures the rest.
+    cut off and configures the rest. The plan names what else that takes, by apt's own simulation: packages that are
+    missing (never those that are merely recommended), and what is removed. More than that is never removed.
 
     >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(DpkgInOrder(), {"dpkg-query": "gcc-10\t10.2.1-1\tiU \n"}))
     ~ dpkg: interrupted (gcc-10) → in order
+    >>> steps = "gone tool-2\nInst libtool3\nRemv oldtool\n"
+    >>> print(plan_text(DpkgInOrder(), {"--print-uris": steps, "dpkg-query": "tool-2\t2.1-6\tiHR\n"}))
+    ~ dpkg: interrupted (tool-2)
+    → in order (tool-2 unpacked again or, if no repository has it, removed; libtool3 installed; oldtool removed)
     """
 
     def probes(self) -> tuple[Probe, ...]:
-        return (DPKG, Probe("ls /var/lib/dpkg/updates", root=True))
+        return (DPKG, Probe("ls /var/lib/dpkg/updates", root=True), MENDING)
 
     def plan(self, facts: Facts) -> Change | None:
         broken = [row.name for row in dpkg_table(facts).values() if row.broken]
         journal = facts[self.probes()[1]].strip()
         if not broken and not journal:
             return None
+        answer = facts[MENDING]
+        rows = [line.partition(" ") for line in answer.text.splitlines()] if answer.ok else []
+        names = {kind: [name for first, _, name in rows if first == kind] for kind in _MENDED}
+        effects = [text % ", ".join(names[kind]) for kind, text in _MENDED.items() if names[kind]]
         return Change(
             "dpkg",
             f"interrupted ({', '.join(broken) or 'unfinished journal'})",
-            "in order",
-            (Step(MEND, lock=DPKG_LOCK, tries=MIRROR_TRIES),),
+            "in order" + (f" ({'; '.join(effects)})" if effects else ""),
+            (Step(mend_script((*names["gone"], *names["Remv"])), lock=DPKG_LOCK, tries=MIRROR_TRIES),),
         )
 
     def removal(self) -> tuple[Resource, ...]:

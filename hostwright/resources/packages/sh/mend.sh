@@ -1,21 +1,51 @@
-# Leaves nothing half-installed, half-configured or waiting for a trigger.
+# Leaves nothing half-installed, half-configured or waiting for a trigger. Needs lists.sh.
 # A package that was cut off while it was unpacked (a full disk does that) can neither be configured nor mended by
-# `apt-get -f`: dpkg wants its archive again. One that no repository has goes; whoever needs it will find it missing.
+# `apt-get -f`: dpkg wants its archive again. Only packages in $removable, which the plan has shown, are removed, and of
+# those that were cut off only ones that no repository has.
 # The first `--configure -a` may fail for a dependency that `apt-get -f` brings only then; the last one decides.
 # $patiently: a program for `sh -c` that runs its arguments, and again while another process has the lock.
-# shellcheck disable=SC2016,SC2086  # dpkg's own expressions; $apt_options are words
+# shellcheck disable=SC2016,SC2086,SC2154  # dpkg's own expressions; $apt_options are words; lists.sh sets $printed
 : "${patiently:?}"
 : "${apt_options:?}"
+: "${removable?}"
+may_go() { case " $removable " in *" $1 "* | *" ${1%:*} "*) ;; *) return 1 ;; esac; }
+fix() { DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get $apt_options -f --no-install-recommends "$@" install; }
+unfetched() {
+  printf '%s\n' "$1" | sed -n 's/^[EW]: Failed to fetch /hostwright: error: apt could not fetch /p' | head -n 3
+  exit 100
+}
+archive() { rm -f ./*.deb; apt-get -q download "$name=$version" 2>&1; }
+fetched=''
 work=$(mktemp -d)
 chmod 755 "$work"
 for name in $(dpkg-query -W -f='${db:Status-Eflag} ${binary:Package}\n' | sed -n 's/^reinstreq //p'); do
   version=$(dpkg-query -W -f='${Version}' "$name")
-  (
-    cd "$work" && rm -f ./*.deb && apt-get -q download "$name=$version" &&
-      sh -c "$patiently" patiently dpkg --unpack ./*.deb
-  ) || sh -c "$patiently" patiently dpkg --remove --force-remove-reinstreq --force-depends "$name"
+  if [ -z "$fetched" ] && ! apt-get -q --print-uris download "$name=$version" >/dev/null 2>&1; then
+    fetched=yes
+    fetch_lists
+    # Nothing at all could be fetched: that says nothing about what repositories have.
+    case $printed in *Get:* | *Hit:*) ;; *) not_fetched "$name"; [ -z "$failed" ] || exit 100 ;; esac
+  fi
+  if apt-get -q --print-uris download "$name=$version" >/dev/null 2>&1; then
+    output=$(cd "$work" && archive) || { printf '%s\n' "$output"; unfetched "$output"; }
+    (cd "$work" && sh -c "$patiently" patiently dpkg --unpack ./*.deb)
+  elif may_go "$name"; then
+    sh -c "$patiently" patiently dpkg --remove --force-remove-reinstreq --force-depends "$name"
+  else
+    echo "hostwright: error: $name $version was cut off while it was unpacked, and no repository has it: give apt its" \
+      "archive, or remove it (dpkg --remove --force-remove-reinstreq $name)"
+    exit 1
+  fi
 done
 rm -rf "$work"
 sh -c "$patiently" patiently dpkg --configure -a --force-confdef --force-confold || true
-DEBIAN_FRONTEND=noninteractive apt-get $apt_options -f install
+going=$(fix -s | sed -n 's/^\(Remv\|Purg\) \([^ ]*\).*/\2/p')
+for name in $going; do
+  may_go "$name" || { echo "hostwright: error: apt would also remove:" $going "(to mend dpkg; see the new plan)"; exit 1; }
+done
+fix || {
+  fetch_lists
+  notes
+  fix || unfetched "$(fix -o DPkg::Lock::Timeout=0 -d 2>&1)"
+}
 sh -c "$patiently" patiently dpkg --configure -a

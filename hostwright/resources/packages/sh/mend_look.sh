@@ -1,0 +1,28 @@
+# What mending dpkg would do, a line each: `unpack NAME` or `gone NAME` for a package that was cut off while it was
+# unpacked and whose archive apt's lists have or do not have; then `Inst NAME`, `Remv NAME` of apt's own simulation, or
+# `unknown MESSAGE`. Nothing where dpkg is in order, which costs one look into its database.
+# shellcheck disable=SC2016,SC2086  # dpkg's own expressions; $apt_options are words
+: "${apt_options:?}"
+grep -Eq '^Status: [^ ]+ (reinstreq|[^ ]+ (half-|unpacked|triggers-))' /var/lib/dpkg/status ||
+  [ -n "$(ls /var/lib/dpkg/updates 2>/dev/null)" ] || exit 0
+work=$(mktemp -d -p /run 2>/dev/null || mktemp -d) || exit 1
+trap 'rm -rf -- "$work"' EXIT
+gone=''
+for name in $(dpkg-query -W -f='${db:Status-Eflag} ${binary:Package}\n' | sed -n 's/^reinstreq //p'); do
+  version=$(dpkg-query -W -f='${Version}' "$name")
+  if apt-get -q --print-uris download "$name=$version" >/dev/null 2>&1; then
+    echo "unpack $name"
+  else
+    echo "gone $name"
+    gone="$gone ${name%:*} "
+  fi
+done
+# dpkg's database as it is after that: without marks of what was cut off, which apt would refuse to think about.
+awk -v gone="$gone" '
+  /^Package: / { going = index(gone, " " $2 " ") }
+  /^Status: / { sub(/ reinstreq /, " ok "); if (going) $0 = "Status: deinstall ok config-files"; else sub(/half-(installed|configured)/, "unpacked") }
+  { print }' /var/lib/dpkg/status >"$work/status"
+simulated=$(LC_ALL=C apt-get $apt_options -o Dir::State::status="$work/status" -o Dir::Cache::pkgcache= \
+  -o Dir::Cache::srcpkgcache= -s -f --no-install-recommends install 2>&1) ||
+  printf 'unknown %s\n' "$(printf '%s\n' "$simulated" | sed -n 's/^E: //p' | head -n 1)"
+printf '%s\n' "$simulated" | sed -n 's/^\(Inst\|Remv\|Purg\) \([^ ]*\).*/\1 \2/p' | sed 's/^Purg/Remv/'

@@ -1,0 +1,159 @@
+"""A dpkg that was interrupted: what the plan says that mending takes is what happens, with the real apt and dpkg.
+
+dpkg works on a root of its own, which only root may make it do.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from hostwright.plan.model import Answer, Change, Facts
+from hostwright.resources.packages.dpkg import DPKG, MENDING, mend_script
+from hostwright.resources.packages.packages import DpkgInOrder
+from tests.unit.support.aptroot import AptRoot, deb, installed, repository
+from tests.unit.support.shell import ask, program, run
+
+pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="dpkg --root needs root")
+
+
+@pytest.fixture
+def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AptRoot:
+    apt = AptRoot(tmp_path)
+    monkeypatch.setenv("APT_CONFIG", str(apt.config))
+    root = f"--root={apt.root} --log=/dev/null --force-bad-path"
+    bin_ = tmp_path / "bin"
+    program(bin_, "dpkg", f'echo "dpkg $*" >>{apt.calls}; exec /usr/bin/dpkg {root} "$@"')
+    program(bin_, "dpkg-query", f'exec /usr/bin/dpkg-query --admindir={apt.dpkg} "$@"')
+    monkeypatch.setenv("PATH", f"{bin_}:{os.environ['PATH']}")
+    return apt
+
+
+def lists(apt: AptRoot, folder: Path, *packages: Path) -> None:
+    """apt's lists are fetched and name these packages."""
+    repository(folder, *packages)
+    apt.source(f"deb [trusted=yes] file:{folder} stable main\n")
+    assert run("apt-get -q update").returncode == 0
+
+
+def plan(apt: AptRoot) -> Change | None:
+    """What is planned, from the answers of this root."""
+    updates = DpkgInOrder().probes()[1]
+    answers = {
+        probe: Answer(*ask(probe.script.replace("/var/lib/dpkg", str(apt.dpkg)))) for probe in (DPKG, updates, MENDING)
+    }
+    change = DpkgInOrder().plan(Facts(answers))
+    assert change is None or isinstance(change, Change)
+    return change
+
+
+def mend(apt: AptRoot) -> CompletedProcess[bytes]:
+    change = plan(apt)
+    assert change is not None
+    return run(change.steps[0].script.replace("Acquire::Retries=3", "Acquire::Retries=0"))
+
+
+def states(apt: AptRoot) -> dict[str, str]:
+    _, text = ask(DPKG.script)
+    return {row.split("\t")[0]: row.split("\t")[2].strip() for row in text.splitlines()}
+
+
+def test_a_host_in_order_plans_nothing_and_asks_apt_nothing(apt: AptRoot) -> None:
+    apt.status(installed("tool"))
+    assert ask(MENDING.script.replace("/var/lib/dpkg", str(apt.dpkg))) == (0, "")
+    assert plan(apt) is None
+
+
+def test_a_half_configured_package_is_configured_and_nothing_else(apt: AptRoot) -> None:
+    apt.status(installed("tool", state="install ok half-configured"))
+    change = plan(apt)
+    assert change is not None
+    assert (change.have, change.want) == ("interrupted (tool)", "in order")
+    assert mend(apt).returncode == 0
+    assert states(apt) == {"tool": "ii"}
+
+
+def test_what_is_missing_comes_and_what_is_recommended_does_not(apt: AptRoot, tmp_path: Path) -> None:
+    lists(apt, tmp_path / "r", deb(tmp_path, "lib"), deb(tmp_path, "extra"))
+    apt.status(installed("tool", state="install ok unpacked", Depends="lib", Recommends="extra"))
+    change = plan(apt)
+    assert change is not None
+    assert change.want == "in order (lib installed)"
+    assert mend(apt).returncode == 0
+    assert states(apt) == {"tool": "ii", "lib": "ii"}
+    assert plan(apt) is None
+
+
+def test_a_package_whose_dependency_nobody_has_is_removed_as_the_plan_says(apt: AptRoot) -> None:
+    """``dpkg -i`` of a file from somewhere, whose dependencies no repository has: apt's way out is to remove it."""
+    apt.status(installed("downloaded", state="install ok unpacked", Depends="nowhere"), installed("tool"))
+    change = plan(apt)
+    assert change is not None
+    assert change.want == "in order (downloaded removed)"
+    assert mend(apt).returncode == 0
+    assert states(apt) == {"tool": "ii"}
+
+
+def test_nothing_is_removed_that_the_plan_did_not_show(apt: AptRoot) -> None:
+    apt.status(installed("downloaded", state="install ok unpacked", Depends="nowhere"))
+    done = run(mend_script())
+    assert done.returncode == 1
+    assert b"hostwright: error: apt would also remove: downloaded (to mend dpkg" in done.stdout
+    assert states(apt) == {"downloaded": "iU"}
+
+
+def test_what_was_cut_off_is_unpacked_again(apt: AptRoot, tmp_path: Path) -> None:
+    lists(apt, tmp_path / "r", deb(tmp_path, "tool"))
+    apt.status(installed("tool", state="install reinstreq half-installed"))
+    change = plan(apt)
+    assert change is not None
+    assert change.want == "in order (tool unpacked again)"
+    assert mend(apt).returncode == 0
+    assert states(apt) == {"tool": "ii"}
+
+
+def test_what_was_cut_off_is_looked_for_in_new_lists_before_it_goes(apt: AptRoot, tmp_path: Path) -> None:
+    repository(tmp_path / "r", deb(tmp_path, "tool"))
+    apt.source(f"deb [trusted=yes] file:{tmp_path}/r stable main\n")
+    apt.status(installed("tool", state="install reinstreq half-installed"))
+    change = plan(apt)
+    assert change is not None
+    assert change.want == "in order (tool unpacked again or, if no repository has it, removed)"
+    assert mend(apt).returncode == 0
+    assert states(apt) == {"tool": "ii"}
+
+
+def test_what_was_cut_off_and_no_repository_has_goes_as_the_plan_says(apt: AptRoot, tmp_path: Path) -> None:
+    lists(apt, tmp_path / "r", deb(tmp_path, "other"))
+    apt.status(installed("tool", state="install reinstreq half-installed"), installed("bash"))
+    assert mend(apt).returncode == 0
+    assert states(apt) == {"bash": "ii"}
+
+
+def test_a_dead_network_removes_nothing(apt: AptRoot) -> None:
+    """Only what repositories have decides, and none of them could be asked."""
+    apt.source("deb http://127.0.0.1:9/debian stable main\n")
+    apt.status(installed("tool", state="install reinstreq half-installed"))
+    done = mend(apt)
+    assert done.returncode == 100
+    assert b"hostwright: error: apt has no list with tool, and could not fetch http://127.0.0.1:9/debian" in done.stdout
+    assert states(apt) == {"tool": "iHR"}
+
+
+def test_an_archive_that_is_listed_and_cannot_be_fetched_removes_nothing(apt: AptRoot, tmp_path: Path) -> None:
+    lists(apt, tmp_path / "r", deb(tmp_path, "tool"))
+    (tmp_path / "r/pool/tool_1_amd64.deb").unlink()
+    apt.status(installed("tool", state="install reinstreq half-installed"))
+    done = mend(apt)
+    assert done.returncode == 100
+    assert b"pool/tool_1_amd64.deb" in done.stdout
+    assert states(apt) == {"tool": "iHR"}
+
+
+def test_a_held_package_that_is_half_configured_stays_held(apt: AptRoot) -> None:
+    apt.status(installed("tool", state="hold ok half-configured"))
+    assert mend(apt).returncode == 0
+    assert states(apt) == {"tool": "hi"}
