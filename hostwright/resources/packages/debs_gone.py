@@ -28,12 +28,12 @@ from hostwright.resources.packages.dpkg import (
     APT_OPTIONS,
     DPKG,
     DPKG_LOCK,
-    MEND_CUT,
     MIRROR_TRIES,
     PATIENCE,
     PATIENTLY,
     Installed,
     dpkg_table,
+    mend_cut_script,
     mend_script,
 )
 
@@ -236,7 +236,7 @@ def _script(
     purged = tuple(row.name for row in going if row.name not in had_configuration)
     removed = tuple(row.name for row in going if row.name in had_configuration)
     broken = any(row.broken for row in db.table.values())
-    script = [mend_script(row.name for row in going) if broken else MEND_CUT]
+    script = [(mend_script if broken else mend_cut_script)(row.name for row in going)]
     if going and came:
         script.append(sh("mkdir -p -m 700 -- %s", ORIGIN))
         script.append("printf '%s\\n' " + words(came) + sh(" >>%s", BROUGHT))

@@ -49,8 +49,10 @@ def mend_script(removable: Iterable[str] = ()) -> str:
     return LISTS + sh_file(__file__, "sh/mend.sh", **values).rstrip("\n")
 
 
-#: The same where a dpkg that was cut left its journal, while every row of its database may read as if it were in order.
-MEND_CUT = 'if [ -n "$(ls /var/lib/dpkg/updates 2>/dev/null)" ]; then\n' + mend_script() + "\nfi"
+def mend_cut_script(removable: Iterable[str] = ()) -> str:
+    """The same where a dpkg that was cut left its journal, though its database may read as if it were in order."""
+    return 'if [ -n "$(ls /var/lib/dpkg/updates 2>/dev/null)" ]; then\n' + mend_script(removable) + "\nfi"
+
 
 #: What mending would do, a line each (``sh/mend_look.sh``); nothing where dpkg is in order.
 MENDING = Probe(sh_file(__file__, "sh/mend_look.sh", apt_options=APT_OPTIONS), root=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hostwright.common.quoting import words
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.resources.packages.debs_gone import Database, DebsGone
-from hostwright.resources.packages.dpkg import DPKG_LOCK, MEND_CUT, MIRROR_TRIES, PATIENTLY
+from hostwright.resources.packages.dpkg import DPKG_LOCK, MIRROR_TRIES, PATIENTLY, mend_cut_script
 from hostwright.resources.packages.packages import named_like
 
 #: Images and headers: versioned packages, and the meta packages that bring newer ones.
@@ -40,7 +40,7 @@ class KernelsAsBefore:
         if unheld:
             have += [f"{name} held" for name in unheld]
             want += ["no kernel package held that was not"]
-            unhold = MEND_CUT + "\n" + PATIENTLY + " apt-mark unhold " + words(unheld)
+            unhold = mend_cut_script() + "\n" + PATIENTLY + " apt-mark unhold " + words(unheld)
             steps = (Step(unhold, DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES), *steps)
         return Change("kernel packages", ", ".join(have), "; ".join(want), steps) if steps else None
 

@@ -168,11 +168,12 @@ def test_half_unpacked_package_is_reinstalled_or_removed(tmp_path: Path, has_arc
         'case "$2" in *Eflag*) echo "reinstreq gcc-10:amd64"; echo "ok bash" ;; *) echo 10.2.1-6 ;; esac',
     )
     program(bin_, "dpkg", f'echo "dpkg $*" >>{log}')
-    download = "touch gcc-10.deb" if has_archive else "exit 100"
+    has, download = (":", "touch gcc-10.deb") if has_archive else ("exit 100", "exit 100")
     program(
         bin_,
         "apt-get",
-        f'echo "apt-get $*" >>{log}\ncase "$*" in *update) echo Hit:1 ;; *download*) {download} ;; esac',
+        f'echo "apt-get $*" >>{log}\ncase "$*" in *update) echo Hit:1 ;; *--print-uris*) {has} ;; '
+        f"*download*) {download} ;; esac",
     )
     replies = {"dpkg-query": "gcc-10\t10.2.1-6\tiHR\n", "--print-uris": "gone gcc-10:amd64\n"}
     (change,) = changes_of(DpkgInOrder(), replies)

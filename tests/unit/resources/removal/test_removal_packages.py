@@ -17,7 +17,7 @@ from hostwright.resources.conditions import Differs
 from hostwright.resources.originals import INSTALLED_BY_US, MANUAL_BEFORE, PACKAGES_BEFORE, RECORD, note_installed
 from hostwright.resources.packages.debfile import DebFile
 from hostwright.resources.packages.debs_gone import DEPENDS, MANUAL, WERE_BROUGHT, DebsGone, parse_depends
-from hostwright.resources.packages.dpkg import DPKG, DPKG_LOCK, MEND_CUT
+from hostwright.resources.packages.dpkg import DPKG, DPKG_LOCK, mend_cut_script
 from hostwright.resources.packages.packages import Debs, DebsAbsent, DpkgInOrder
 from hostwright.resources.packages.repositories import LocalRepo, RepoDropped
 from hostwright.resources.python.interpreters import VenvPackage
@@ -421,7 +421,7 @@ def test_kernels_are_held_no_longer_and_headers_that_came_go() -> None:
     change = plan(KernelsAsBefore(), World((*KERNEL, Deb("linux-image-6", state="hi ")), before))
     assert change is not None
     assert change.have == "kbuild 1.0, linux-headers-5 1.0, linux-image-5 held, linux-image-6 held"
-    assert change.steps[0].script.startswith(MEND_CUT)
+    assert change.steps[0].script.startswith(mend_cut_script())
     assert "apt-mark unhold linux-image-5 linux-image-6" in change.steps[0].script
     assert change.steps[1].script.endswith("take purge kbuild linux-headers-5")
 
