@@ -28,7 +28,7 @@ from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions, RolloutOptions, RunOptions
 from hostwright.apply.rollout.recording import NOBODY, Audience, RunResults
-from hostwright.common.errors import Mistakes
+from hostwright.common.errors import Finding, Mistakes
 from hostwright.common.places import state_root
 from hostwright.inventory import Host
 from hostwright.plan.member import Member, Members, Roster
@@ -74,8 +74,8 @@ class Fleet(Roster):
             read_means(host)
         mistakes.refuse()
 
-    def explain(self, output: str) -> str:
-        """The cause of what a failed step printed and how to fix it; empty if it is no known problem."""
+    def explain(self, output: str) -> Finding | None:
+        """The known problem that the output of something that failed names: cause, cure, and the line that names it."""
         from hostwright.audit.failures import catalogue  # a hundred rules: only who fails waits for them
 
         return catalogue(self.roles).explained(output)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hostwright.apply.jobs.scripting import Progress
+from hostwright.common.errors import Finding
 from hostwright.plan.model import Facts, Plan, RoleResult
 
 
@@ -116,6 +117,15 @@ class Note(Event):
     """A sentence worth a line: waiting for a job of an earlier run, rebooting, a role that was not tried."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explained(Event):
+    """Something failed (``what``, ``why``), or was looked for after a failure, and these known problems were seen."""
+
+    what: str
+    why: str
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

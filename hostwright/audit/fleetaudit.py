@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hostwright.audit.hardware.gpu import Gpu, GpuEvent
+from hostwright.common.errors import Finding
 from hostwright.plan.roles.layers import one_order
 
 #: of everything below as JSON; removing a field or changing its meaning raises it, a new field or status does not
@@ -60,24 +61,6 @@ class Deviation:
     have: str
     want: str
     why: Why
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A known failure that was recognised; ``evidence`` is the host's own output that shows it.
-
-    ``grave``: work fails or will fail; otherwise it is a warning. ``provision``: whether ``invoke provision`` fixes it.
-    ``link`` leads to its section of the documentation.
-    """
-
-    rule: str
-    layer: str
-    grave: bool
-    evidence: tuple[str, ...]
-    cause: str
-    cure: str
-    provision: bool
-    link: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,6 +131,24 @@ class Stopped(HostError):
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """A known failure that was recognised; ``evidence`` is the host's own output that shows it.
+
+    ``grave``: work fails or will fail; otherwise it is a warning. ``provision``: whether ``invoke provision`` fixes it.
+    ``link`` leads to its section of the documentation.
+    """
+
+    rule: str
+    layer: str
+    grave: bool
+    evidence: tuple[str, ...]
+    cause: str
+    cure: str
+    provision: bool
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
 class FailedStep:
     """The step that failed, with what an operator needs to understand it without logging in."""
 
@@ -139,6 +157,7 @@ class FailedStep:
     command: str  #: its script
     status: int  #: its exit status
     tail: tuple[str, ...] = field(default=())  #: the last lines that it printed
+    known: Finding | None = None  #: the known problem that its output names
 
 
 class StepFailed(HostError):

@@ -18,7 +18,7 @@ from typing import Any, Self, overload
 
 from hostwright import inventory as inventories
 from hostwright import transport
-from hostwright.common.errors import InputError, InputErrors, Mistakes
+from hostwright.common.errors import Finding, InputError, InputErrors, Mistakes
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.secret import Secret
 from hostwright.common.templates import STANDARD
@@ -268,9 +268,9 @@ class Roster:
         templates = self.site.templates
         return Member(host, stack, roles, variables, self.options, self.force, every, templates, of_host)
 
-    def explain(self, output: str) -> str:  # noqa: ARG002 - for those who know failures
-        """Cause and cure of what a failed step printed, as sentences; empty where nobody knows them."""
-        return ""
+    def explain(self, output: str) -> Finding | None:  # noqa: ARG002 - for those who know failures
+        """The known problem that the output of something that failed names."""
+        return None
 
     def retry_rules(self) -> tuple[RetryRule, ...]:
         """Which failures of a step are retried, for those who know failures."""

@@ -16,8 +16,6 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any, Self
 
-from pydantic import TypeAdapter
-
 from hostwright.common.errors import HostError
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Roster
@@ -30,7 +28,6 @@ STANDARD_CHECKS = STANDARD / "checks"
 LIMIT_S = 1800.0  #: all checks of one host
 END_S = 10.0  #: how long the pytest may take to end once it has nothing to do
 
-_CHECK = TypeAdapter(Check)
 _DIED = None  #: what is waited for when the pytest has ended
 
 
@@ -80,7 +77,7 @@ class Checks:
             "output": str(output),
         }
         status = self._order(number, order)
-        checks = tuple(_CHECK.validate_json(line) for line in _lines(results))
+        checks = tuple(map(self._check, _lines(results)))
         if status == LATE:
             last = f"; the last that ended is {checks[-1].check}" if checks else ""
             raise HostError(member.name, f"its checks did not finish within {self._limit_s:.0f} s{last}")
@@ -91,6 +88,12 @@ class Checks:
             last_lines = b"\n".join([*_lines(self._output), *_lines(output)][-15:]).decode("utf-8", "replace")
             raise HostError(member.name, f"the checks of its layers could not be run:\n{last_lines}")
         return checks
+
+    def _check(self, line: bytes) -> Check:
+        """A check's result, with the known problem that the output of its commands names."""
+        row = json.loads(line)
+        output = row.pop("output")
+        return Check(**row, finding=None if row["passed"] else self._roster.explain(f"{output}\n{row['why']}"))
 
     def _order(self, number: int, order: dict[str, Any]) -> int | None:
         """The exit status of a host's process; ``None`` where the pytest ended before it."""

@@ -11,6 +11,7 @@ from testinfra.host import Host as TestinfraHost
 from hostwright.apply.jobs.scripting import work_script
 from hostwright.common.errors import ProtocolError
 from hostwright.common.quoting import sh_file
+from hostwright.transport import Output
 from hostwright.transport.root.rootshell import RootShell
 
 CHECK_TIMEOUT_S = 300.0  #: one command of a check; training a small model on the CPU of a slow host takes a minute
@@ -20,13 +21,21 @@ USER_DIRS = '"/tmp/hostwright-check.$(id -u)" "$HOME/.hostwright-check"'
 _NOWHERE = 79  #: our choice of an exit status: the user has no directory in which programs may be run
 
 
+Heard = Callable[[Output], None]
+
+
+def _unheard(_: Output) -> None:
+    """Nobody wants to know what commands print."""
+
+
 class SessionBackend(BaseBackend):  # type: ignore[misc]  # testinfra has no types
     """A testinfra backend that runs its commands over an open session, as the login user or as root."""
 
     NAME = "hostwright"
 
-    def __init__(self, shell: RootShell, *, root: bool = False, **kwargs: Any):
+    def __init__(self, shell: RootShell, *, root: bool = False, heard: Heard = _unheard, **kwargs: Any):
         super().__init__(shell.host, **kwargs)
+        self._heard = heard
         self._shell = shell
         self._root = root
 
@@ -37,15 +46,16 @@ class SessionBackend(BaseBackend):  # type: ignore[misc]  # testinfra has no typ
         output = run(line + "\n", timeout_s=CHECK_TIMEOUT_S)
         if output.truncated:
             raise ProtocolError(self._shell.host, f"it printed more than can be read: {line}")
+        self._heard(output)
         return self.result(output.status, self.encode(line), output.stdout, output.stderr)
 
 
-def testinfra_host(shell: RootShell, *, root: bool = False) -> TestinfraHost:
-    """The testinfra ``host`` object for an open session."""
-    return TestinfraHost(SessionBackend(shell, root=root))
+def testinfra_host(shell: RootShell, *, root: bool = False, heard: Heard = _unheard) -> TestinfraHost:
+    """The testinfra ``host`` object for an open session; ``heard`` is given the output of each command."""
+    return TestinfraHost(SessionBackend(shell, root=root, heard=heard))
 
 
-def program_runner(shell: RootShell) -> Callable[..., CommandResult]:
+def program_runner(shell: RootShell, heard: Heard = _unheard) -> Callable[..., CommandResult]:
     """``run(script, *arguments)`` runs a script that makes programs and runs them, in a ``$TMPDIR`` where it may.
 
     It is run as the login user, and as root on a host where that user may run nothing of his own.
@@ -53,7 +63,9 @@ def program_runner(shell: RootShell) -> Callable[..., CommandResult]:
 
     def run(script: str, *arguments: str) -> CommandResult:
         program = sh_file(__file__, "program.sh", program=script, arguments=arguments, nowhere=_NOWHERE)
-        done = testinfra_host(shell).run(work_script(USER_DIRS) + program)
-        return done if done.rc != _NOWHERE else testinfra_host(shell, root=True).run(work_script() + program)
+        done = testinfra_host(shell, heard=heard).run(work_script(USER_DIRS) + program)
+        return (
+            done if done.rc != _NOWHERE else testinfra_host(shell, root=True, heard=heard).run(work_script() + program)
+        )
 
     return run

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.apply.events import HostEnded
+from hostwright.apply.events import Explained, HostEnded
 from hostwright.apply.host.outcome import AS_DESIRED, FAILED
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.options import RunOptions
@@ -26,7 +26,11 @@ def verify(roster: Roster, members: Members, connections: Connections, audience:
         def verified(name: str) -> Verdict:
             member = by_name[name]
             host_plan = connections.plan(member, recording.emit)
-            return Verdict(host_plan, checks.of(member, connections.password(member)))
+            verdict = Verdict(host_plan, checks.of(member, connections.password(member)))
+            for check in verdict.failed_checks:
+                what = f"{check.role}: {check.sentence.splitlines()[0]}"
+                recording.emit(Explained(name, what, check.why, (check.finding,) if check.finding else ()))
+            return verdict
 
         results = on_each(tuple(by_name), verified, stop=connections.close)
         _record(recording, results)

@@ -24,9 +24,34 @@ from hostwright.plan.member import Member, Roster
 from hostwright.plan.roles.role import described, place_of
 from hostwright.plan.roles.site import Site
 from hostwright.stack.stack import Stack
+from hostwright.transport import Output
 from hostwright.transport.root.rootshell import RootShell
 from hostwright.verify.eyes import program_runner, testinfra_host
 from hostwright.verify.worker import UNREADABLE, Order, Worker
+
+OUTPUT_CHARACTERS = 256 * 1024  #: of what a check's commands print, for the failure rules
+
+
+class Said:
+    """What the commands of checks print: those of a check itself, and those of the fixtures that it uses."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.of_fixtures: dict[str, list[str]] = {}
+
+    def hear(self, output: Output) -> None:
+        """Keep what a command prints on standard error; of one that failed, all that it prints."""
+        text = output.stderr + (output.stdout if output.status else b"")
+        if text:
+            self.texts.append(text.decode("utf-8", "replace"))
+
+    def by(self, item: pytest.Item) -> str:
+        """The output of a check's commands; of a long one the beginning, where the first error stands, and the end."""
+        names: list[str] = getattr(item, "fixturenames", [])
+        texts = [text for name in names for text in self.of_fixtures.get(name, ())] + self.texts
+        text = "\n".join(dict.fromkeys(texts))
+        half = OUTPUT_CHARACTERS // 2
+        return text if len(text) <= OUTPUT_CHARACTERS else f"{text[:half]}\n{text[-half:]}"
 
 
 @dataclass(frozen=True)
@@ -38,12 +63,23 @@ class CheckedHost:
 
 
 HOST = pytest.StashKey[CheckedHost]()
+SAID = pytest.StashKey[Said]()
 UNREAD = pytest.StashKey[list[tuple[str, str]]]()  #: role, and why a file of its checks cannot be imported
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Every file of checks is still to be read."""
+    """Every file of checks is still to be read, and no command has been run."""
     config.stash[UNREAD] = []
+    config.stash[SAID] = Said()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a fixture's commands print belongs to every check that uses it."""
+    said = request.config.stash[SAID]
+    before = len(said.texts)
+    yield
+    said.of_fixtures[fixturedef.argname] = said.texts[before:]
 
 
 def pytest_exception_interact(node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any]) -> None:
@@ -111,6 +147,7 @@ class _Results:
         if report.when == "teardown":  # the last of three, and the only one that always comes
             self._write(item)
             self._took_s, self._why, self._checked = 0.0, [], True
+            item.config.stash[SAID].texts.clear()
 
     def _write(self, item: pytest.Item) -> None:
         row = {
@@ -121,6 +158,7 @@ class _Results:
             "duration_s": round(self._took_s, 3),
             "why": self._why[0] if self._why else "",
             "checked": self._checked,
+            "output": item.config.stash[SAID].by(item) if self._why and self._checked else "",
         }
         with self._path.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(row) + "\n")
@@ -150,22 +188,22 @@ def shell(pytestconfig: pytest.Config, member: Member) -> Iterator[RootShell]:
 
 
 @pytest.fixture(scope="session")
-def host(shell: RootShell) -> TestinfraHost:
+def host(shell: RootShell, pytestconfig: pytest.Config) -> TestinfraHost:
     """testinfra's host, as the login user."""
-    return testinfra_host(shell)
+    return testinfra_host(shell, heard=pytestconfig.stash[SAID].hear)
 
 
 @pytest.fixture(scope="session")
-def root_run(shell: RootShell) -> Callable[..., CommandResult]:
+def root_run(shell: RootShell, pytestconfig: pytest.Config) -> Callable[..., CommandResult]:
     """``root_run("cmd %s", argument)`` runs a command as root; arguments are quoted."""
-    run: Callable[..., CommandResult] = testinfra_host(shell, root=True).run
+    run: Callable[..., CommandResult] = testinfra_host(shell, root=True, heard=pytestconfig.stash[SAID].hear).run
     return run
 
 
 @pytest.fixture(scope="session")
-def run_program(shell: RootShell) -> Callable[..., CommandResult]:
+def run_program(shell: RootShell, pytestconfig: pytest.Config) -> Callable[..., CommandResult]:
     """``run_program(script, argument)`` runs a script that compiles or unpacks programs and runs them."""
-    return program_runner(shell)
+    return program_runner(shell, pytestconfig.stash[SAID].hear)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hostwright.common.errors import Finding
 from hostwright.plan.model import Plan
 from hostwright.plan.planning import HostPlan
 
@@ -19,6 +20,7 @@ class Check:
     duration_s: float  #: with its fixtures
     why: str  #: why it did not pass, usually the message of its assertion; empty if it passed
     checked: bool = True  #: false where the host could not be asked: the check has then neither passed nor failed
+    finding: Finding | None = None  #: the known problem that its commands' output, or ``why``, names
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,14 @@ class Verdict:
         return self.plan.empty and all(check.passed for check in self.checks)
 
     @property
+    def failed_checks(self) -> tuple[Check, ...]:
+        """The checks that were made and failed."""
+        return tuple(check for check in self.checks if check.checked and not check.passed)
+
+    @property
     def failed_roles(self) -> tuple[str, ...]:
         """The roles in which something differs or a check fails, each once."""
-        failed = [check.role for check in self.checks if check.checked and not check.passed]
+        failed = [check.role for check in self.failed_checks]
         return tuple(dict.fromkeys([role.role for role in self.plan.roles] + failed))
 
     @property

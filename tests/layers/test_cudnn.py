@@ -32,7 +32,7 @@ LD_LIBRARY_PATH=$1/lib "$work/probe"
 LOAD = """\
 lib=$1; real=$(readlink -m -- "$1"); shift
 for name; do
-    LD_LIBRARY_PATH=$lib LD_PRELOAD=$lib/$name cat /proc/self/maps 2>/dev/null |
+    LD_LIBRARY_PATH=$lib LD_PRELOAD=$lib/$name cat /proc/self/maps |
         sed "s| $real/| $lib/|" | grep -o "/[^ ]*/${name%%.so*}[.]so.*" | sort -u | sed "s|^|$name |"
 done
 """

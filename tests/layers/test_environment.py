@@ -86,7 +86,7 @@ def test_sudo(root_run: Run, stack: Stack, names: tuple[str, ...]) -> None:
 
 def test_every_tool_is_on_everybodys_path(host: Host, variables: Any) -> None:
     """Each tool that is wanted everywhere starts from the shortest PATH that there is, cron's."""
-    script = 'for tool; do "$tool" --version >/dev/null 2>&1 || echo "$tool"; done'
+    script = 'for tool; do said=$("$tool" --version 2>&1) || { echo "$tool"; echo "$said" >&2; }; done'
     command = "env -i PATH=/usr/bin:/bin /bin/sh -c %s sh" + " %s" * len(variables.tools)
     missing = host.run(command, script, *variables.tools).stdout.split()
     assert not missing, f"does not start: {', '.join(missing)}"

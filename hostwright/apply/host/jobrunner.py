@@ -17,7 +17,7 @@ from hostwright.apply.events import Emit
 from hostwright.apply.host.connection import HostConnection
 from hostwright.apply.jobs import jobs, transient
 from hostwright.apply.jobs.scripting import LogReader
-from hostwright.common.errors import FailedStep, HostError, StepFailed
+from hostwright.common.errors import FailedStep, Finding, HostError, StepFailed
 from hostwright.plan import probing
 from hostwright.plan.host import jobs as hostjobs
 from hostwright.plan.model import RetryRule, RolePlan, RoleResult
@@ -143,28 +143,33 @@ def _own_lines(result: RoleResult, prefix: str) -> Iterator[str]:
     return (line.removeprefix(prefix) for line in lines if line.startswith(prefix))
 
 
-def failure(host: str, plan: RolePlan, result: RoleResult, explain: Callable[[str], str]) -> HostError:
+def failure(host: str, plan: RolePlan, result: RoleResult, explain: Callable[[str], Finding | None]) -> HostError:
     """The error of a role that failed: which step, what it printed last, and the cause where it is known.
 
-    ``explain`` gives the known cause and cure in a step's output as sentences; empty where there is none.
+    ``explain`` gives the known problem that a step's output names.
     """
     step = next((step for step in result.steps if step.status != 0), None)
     if step is None:
         return HostError(host, f"{plan.role}: the job ended with status {result.status}, and no step reported an error")
     lines = [line for line in step.output.splitlines() if line.strip()]
-    because = _errors(lines, explain) or explain(step.output) or (lines[-1].strip() if lines else "it printed nothing")
+    known = explain(step.output)
+    because = _errors(lines, explain) or _told(known) or (lines[-1].strip() if lines else "it printed nothing")
     ended = "was cut off" if step.status is None else f"ended with status {step.status}"
     tries = f" after {step.tries} tries" if step.tries > 1 else ""
     change, script = plan.steps[step.number]
-    failed = FailedStep(plan.role, change.what, script.script, step.status or 255, tuple(lines[-TAIL_LINES:]))
+    failed = FailedStep(plan.role, change.what, script.script, step.status or 255, tuple(lines[-TAIL_LINES:]), known)
     return StepFailed(host, f"{plan.role}, {change.what}: the step {ended}{tries}: {because}", failed)
 
 
-def _errors(lines: list[str], explain: Callable[[str], str]) -> str:
+def _told(known: Finding | None) -> str:
+    return f"{known.cause}. {known.cure}" if known else ""
+
+
+def _errors(lines: list[str], explain: Callable[[str], Finding | None]) -> str:
     """What the step itself said that it failed for, each with its known cause and cure; several may share those."""
     errors = dict.fromkeys(line.removeprefix(hostjobs.ERROR) for line in lines if line.startswith(hostjobs.ERROR))
     by_cause: dict[str, list[str]] = {}
     for error in tuple(errors)[:MOST_ERRORS]:
-        by_cause.setdefault(explain(error), []).append(error)
+        by_cause.setdefault(_told(explain(error)), []).append(error)
     more = f" (and {len(errors) - MOST_ERRORS} more)" if len(errors) > MOST_ERRORS else ""
     return " · ".join("; ".join(same) + (f". {cause}" if cause else "") for cause, same in by_cause.items()) + more

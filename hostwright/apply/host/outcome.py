@@ -12,6 +12,7 @@ from hostwright.apply.host.connection import Patience
 if TYPE_CHECKING:
     from hostwright.apply.disturb.draining import Hooks
     from hostwright.apply.events import Emit
+    from hostwright.common.errors import Finding
     from hostwright.plan.host.locks import Holder
     from hostwright.plan.host.release import Run
     from hostwright.plan.model import Plan, RetryRule, RoleResult
@@ -38,8 +39,8 @@ class Settings:
     undrain: bool = True  #: let work back to a host that is as desired; false: whoever asks does it later
     #: keeps the stack of a verified host on this machine, for the way back; a sentence where it cannot
     keep: Callable[[Stack], str] = lambda _: ""
-    #: cause and cure of a failed step's output, as sentences; empty where the failure is not a known problem
-    explain: Callable[[str], str] = lambda _: ""
+    #: the known problem that a failed step's output names
+    explain: Callable[[str], Finding | None] = lambda _: None
     #: which failures of a step are retried, and which are not whatever else its output says; read when a job needs it
     retry_rules: Callable[[], tuple[RetryRule, ...]] = tuple
     stopping: Callable[[], bool] = lambda: False  #: whether no further job is to be started

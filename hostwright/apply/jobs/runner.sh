@@ -68,7 +68,7 @@ drained() {
 last() { tail -c "+$from" "$JOB/log" | tail -c "$end_bytes"; }
 passes() {
   while read -r verdict pattern; do
-    ! last | grep -aqP -- "$pattern" || { [ "$verdict" = yes ]; return; }
+    ! last | grep -aiqP -- "$pattern" || { [ "$verdict" = yes ]; return; }
   done <"$JOB/retries"
   return 1
 }

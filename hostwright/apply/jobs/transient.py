@@ -2,7 +2,7 @@
 
 A step that may be repeated (``Step.tries``) is repeated only when its own output names such a cause. The failure rules
 say which (``FailureRule.transient``): what is retried and what an operator is told have one source. It is decided on
-the host, so that it goes on without the controller: ``grep -P`` tries the rules' own expressions there, line by line,
+the host, so that it goes on without the controller: ``grep -iP`` tries the rules' own expressions there, line by line,
 in the rules' order, and the first that matches decides. A full disk also makes downloads fail in words that pass by
 themselves; its rule comes before theirs.
 """
@@ -35,6 +35,6 @@ def table(rules: Iterable[RetryRule]) -> str:
 
 def reason(rules: Iterable[RetryRule], text: str) -> str:
     """The last line that names a transient cause; empty when none does."""
-    patterns = [re.compile(rule.pattern) for rule in rules if rule.passes]
+    patterns = [re.compile(rule.pattern, re.IGNORECASE) for rule in rules if rule.passes]
     lines = reversed(text.split("\n"))
     return next((line.strip() for line in lines if any(pattern.search(line) for pattern in patterns)), "")

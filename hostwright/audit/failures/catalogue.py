@@ -19,7 +19,7 @@ from typing import get_args
 from hostwright.audit.failures.rule import Covers, Failure, FailureRule, Weight
 from hostwright.audit.failures.treatment import Treatment
 from hostwright.audit.judging.look import Look
-from hostwright.common.errors import InputError
+from hostwright.common.errors import Finding, InputError
 from hostwright.plan.host.jobs import NOTE
 from hostwright.plan.model import RetryRule
 from hostwright.plan.roles.role import Role, discover
@@ -70,10 +70,10 @@ class Catalogue:
         failure = self.classify(text)
         return (failure.rule.name, failure.evidence) if failure else None
 
-    def explained(self, output: str) -> str:
-        """Cause and fix of the failure in ``output``, as sentences; empty where it is unknown."""
+    def explained(self, output: str) -> Finding | None:
+        """The known problem that ``output`` names, with the line that does; ``None`` where it is unknown."""
         failure = self.classify(output)
-        return f"{failure.cause}. {failure.cure}" if failure else ""
+        return failure.rule.finding((failure.evidence,)) if failure else None
 
     def evidence(self, rule: FailureRule, look: Look) -> list[str]:
         """The evidence for a rule on a host, without what another rule covers. Raises ``Unread`` where it cannot be

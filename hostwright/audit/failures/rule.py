@@ -8,8 +8,10 @@ from typing import Literal
 
 from hostwright.audit.failures.treatment import Treatment
 from hostwright.audit.judging.look import Look
+from hostwright.common.errors import Finding
 from hostwright.plan.model import Probe
 
+EVIDENCE_CHARACTERS = 300  #: of each line of a finding's evidence
 DOCUMENT = "docs/failures.md"  #: where every rule has a section of its name; generated from the rules
 
 #: root cause: tried first, for whatever else an output says follows from it · cause: tried in the order of layers, and
@@ -68,6 +70,13 @@ class FailureRule:
     def link(self) -> str:
         """Where it is documented."""
         return f"{DOCUMENT}#{self.name}"
+
+    def finding(self, evidence: tuple[str, ...]) -> Finding:
+        """This failure, recognised by these lines. One that only messages tell makes work fail, and has no layer."""
+        sign = self.sign
+        layer, grave, provision = (sign.layer, sign.grave, sign.provision) if sign else ("", True, False)
+        lines = tuple(line.strip()[:EVIDENCE_CHARACTERS] for line in evidence)
+        return Finding(self.name, layer, grave, lines, self.cause, self.cure, provision, self.link)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from hostwright.audit.failures import Catalogue, FailureRule, Sign, catalogue
+from hostwright.audit.failures import Catalogue, catalogue
 from hostwright.audit.fleetaudit import (
     GPU_LAYER,
     Deviation,
-    Finding,
     HostAudit,
     Layer,
     LayerStatus,
@@ -23,6 +22,7 @@ from hostwright.audit.judging.drift import last_good, shown
 from hostwright.audit.judging.look import Cards, Look, Unread
 from hostwright.audit.readings.answers import all_values, value_probes
 from hostwright.audit.readings.host import readings
+from hostwright.common.errors import Finding
 from hostwright.plan.desired import DesiredRole
 from hostwright.plan.host import release
 from hostwright.plan.member import Member
@@ -31,7 +31,6 @@ from hostwright.plan.planning import notes_on, off_roles
 from hostwright.plan.probing import ordered
 
 EVIDENCE_LINES = 5  #: of a finding: enough to recognise it, not the whole log
-EVIDENCE_CHARACTERS = 300  #: of each
 NOT_ASKED = "not probed: the audit ran without sudo, or these facts are older than this state"
 
 
@@ -139,12 +138,12 @@ def _findings(known: Catalogue, look: Look, not_checked: list[NotChecked]) -> It
         if rule.sign is None or rule.sign.layer not in (*look.changes, GPU_LAYER):
             continue
         try:
-            evidence = tuple(line.strip()[:EVIDENCE_CHARACTERS] for line in _first(known.evidence(rule, look)))
+            evidence = tuple(_first(known.evidence(rule, look)))
         except Unread as error:
             not_checked.append(NotChecked(rule.sign.layer, rule.name, str(error)))
             continue
         if evidence:
-            yield _finding(rule, rule.sign, evidence)
+            yield rule.finding(evidence)
 
 
 def _first(lines: Iterable[str]) -> list[str]:
@@ -152,10 +151,6 @@ def _first(lines: Iterable[str]) -> list[str]:
     evidence = list(lines)
     more = len(evidence) - EVIDENCE_LINES
     return [*evidence[:EVIDENCE_LINES], f"… and {more} more"] if more > 0 else evidence
-
-
-def _finding(rule: FailureRule, sign: Sign, evidence: tuple[str, ...]) -> Finding:
-    return Finding(rule.name, sign.layer, sign.grave, evidence, rule.cause, rule.cure, sign.provision, rule.link)
 
 
 def _layer(

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from hostwright.audit.fleetaudit import Finding, HostAudit
+from hostwright.audit.fleetaudit import HostAudit
 from hostwright.audit.reports.ages import Ages, since
 from hostwright.audit.reports.table import SHOWN
+from hostwright.common.errors import Finding
 from hostwright.common.text import count, printable, short
 from hostwright.inventory.patterns import fold
 

@@ -9,9 +9,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hostwright.audit.fleetaudit import Deviation, Finding, FleetAudit, HostAudit, LayerStatus, ValueSpread
+from hostwright.audit.fleetaudit import Deviation, FleetAudit, HostAudit, LayerStatus, ValueSpread
 from hostwright.audit.reports.ages import Ages, since
 from hostwright.audit.reports.details import show_details
+from hostwright.common.errors import Finding
 from hostwright.common.text import count, printable, short
 from hostwright.inventory.patterns import fold
 from hostwright.stack.store.artifacts import stand_ins_line

@@ -125,8 +125,24 @@ def _said(record: Mapping[str, Any]) -> str:
         case "note":
             return word["text"]
         case kind:
-            more = {key: value for key, value in record.items() if key not in ("kind", "host", "t", "at")}
-            return f"{kind} {json.dumps(more, ensure_ascii=False)}"
+            return _explained(record) if kind == "explained" else _as_it_is(record)
+
+
+def _explained(record: Mapping[str, Any]) -> str:
+    """What failed and why, and the known problems that were seen, a line each."""
+    lines = [f"{record.get('what', '')}: {record.get('why', '')}"]
+    findings = record.get("findings")
+    for finding in findings if isinstance(findings, list) else ():
+        match finding:
+            case {"rule": str(rule), "cause": str(cause), "cure": str(cure)}:
+                lines.append(f"    {cause}. {cure} ({rule})")
+    return "\n".join(lines)
+
+
+def _as_it_is(record: Mapping[str, Any]) -> str:
+    """A record of a kind that has no words of its own."""
+    more = {key: value for key, value in record.items() if key not in ("kind", "host", "t", "at")}
+    return f"{record['kind']} {json.dumps(more, ensure_ascii=False)}"
 
 
 def _planned(plan: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from hostwright.cli import console
-from hostwright.common.errors import HostError, HostwrightError, SeveralFailed, StepFailed
-from hostwright.common.text import printable
+from hostwright.common.errors import Finding, HostError, HostwrightError, SeveralFailed, StepFailed
+from hostwright.common.text import printable, short
 from hostwright.stack.store.artifacts import stand_ins_line
 
 if TYPE_CHECKING:
@@ -42,6 +42,15 @@ def show_errors(errors: tuple[HostError, ...]) -> None:
     err = console.make_console(stderr=True)
     for error in errors:
         err.print(console.show_error(error))
+
+
+def finding_lines(finding: Finding, indent: str) -> Iterator[Text]:
+    """A known problem: the lines that tell it, what went wrong, what to do, and where more is said."""
+    for line in finding.evidence:
+        yield Text(f"{indent}│ {short(line)}", style="dim")
+    yield Text(f"{indent}{finding.cause}.")
+    yield Text(f"{indent}{finding.cure}.", style="bold")
+    yield Text(f"{indent}known problem {finding.rule}; more in {finding.link}", style="dim")
 
 
 def show_stand_ins(members: Iterable[Member], out: Console) -> None:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli import console
-from hostwright.cli.views.shared import errors_json, show_errors, show_stand_ins
+from hostwright.cli.views.shared import errors_json, finding_lines, show_errors, show_stand_ins
 from hostwright.common.text import printable
 from hostwright.fleet import Member
 from hostwright.verify.verdict import Check, Verdict
@@ -56,6 +56,8 @@ def _show_verdict(out: Console, verdict: Verdict) -> None:
             sentence = check.sentence.splitlines()[0] + ("" if check.checked else " (not checked)")
             style = "red" if check.checked else "yellow"
             out.print(Text(f"      {sentence}\n        {printable(check.why)}", style=style))
+            for line in finding_lines(check.finding, " " * 8) if check.finding else ():
+                out.print(line)
     if not verdict.plan.empty:
         out.print(console.show_plan(verdict.host_plan))
     else:

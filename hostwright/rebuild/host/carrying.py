@@ -218,10 +218,12 @@ class HostRebuild:
         if bad:
             first = bad[0]
             more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-            what = "fails" if first.checked else f"could not be made ({first.why})"
-            raise HostError(
-                self.name, f"nothing differs from its stack, but a check of {first.role} {what}: {first.sentence}{more}"
-            )
+            known = next((check.finding for check in bad if check.finding), None)
+            because = f": {known.cause}. {known.cure}" if known else ""
+            self._rules += [known.rule] if known and known.rule not in self._rules else []
+            how = "fails" if first.checked else f"could not be made ({first.why})"
+            what = f"a check of {first.role} {how}: {first.sentence}{more}{because}"
+            raise HostError(self.name, f"nothing differs from its stack, but {what}")
 
     def _power(self, way: Way, decision: Decision) -> None:
         """Give or cut the power, or reboot where that does, and wait until the host answers in another boot."""

@@ -10,8 +10,8 @@ from datetime import timedelta
 from typing import Literal
 
 from hostwright.audit.failures import Treatment
-from hostwright.audit.fleetaudit import Finding, HostAudit
-from hostwright.common.errors import BecomeError, HostError, HostwrightError, InputError, Unreachable
+from hostwright.audit.fleetaudit import HostAudit
+from hostwright.common.errors import BecomeError, Finding, HostError, HostwrightError, InputError, Unreachable
 from hostwright.inventory.model import Host
 from hostwright.plan.model import Deferred, Plan, Planned, Reboot, Refusal
 from hostwright.rebuild.rebuild import Rebuild, Way

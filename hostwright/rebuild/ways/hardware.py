@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hostwright.audit.failures import Hardware
 from hostwright.audit.failures.treatment import FEWER_CARDS
-from hostwright.audit.fleetaudit import Finding
+from hostwright.common.errors import Finding
 from hostwright.rebuild.rebuild import Rebuild
 from hostwright.rebuild.ways.diagnosis import Diagnosis
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from hostwright.audit.failures import ForPeople, Held, NoRoom, Stuck, Tangled
-from hostwright.audit.fleetaudit import Finding
+from hostwright.common.errors import Finding
 from hostwright.rebuild.rebuild import Way
 from hostwright.rebuild.ways.diagnosis import Diagnosis
 from hostwright.rebuild.ways.hardware import broken

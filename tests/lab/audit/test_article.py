@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from hostwright.audit.fleetaudit import Finding, HostAudit
+from hostwright.audit.fleetaudit import HostAudit
 from hostwright.audit.reports.document import read_json
+from hostwright.common.errors import Finding
 from hostwright.fleet import Fleet
 from hostwright.standard.roles.cuda.section import CudaSection
 from lab.config import Lab, Machine

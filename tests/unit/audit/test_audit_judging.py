@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hostwright.audit.auditing import fleet_audit, judged
 from hostwright.audit.failures import Catalogue, FailureRule, Sign
 from hostwright.audit.failures.catalogue import failures_of
+from hostwright.audit.failures.rule import EVIDENCE_CHARACTERS
 from hostwright.audit.judging import judging
 from hostwright.audit.judging.judging import EVIDENCE_LINES, NOT_ASKED, audit_probes, cards_of, judge, unread
 from hostwright.audit.judging.look import NOT_PROBED, Unread
@@ -148,7 +149,7 @@ def test_a_rule_that_cannot_tell_is_not_the_hosts_fault(member: Member, monkeypa
     (loud,) = audit.findings
     assert len(loud.evidence) == EVIDENCE_LINES + 1
     assert loud.evidence[-1] == "… and 45 more"
-    assert max(map(len, loud.evidence)) <= judging.EVIDENCE_CHARACTERS
+    assert max(map(len, loud.evidence)) <= EVIDENCE_CHARACTERS
 
 
 def test_a_host_that_could_not_be_reached_has_all_its_layers_unread(member: Member):

@@ -36,6 +36,7 @@ from hostwright.standard.roles.driver.states.gpu_use import HOLDERS
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.verify.verdict import Check
 from tests.places import INVENTORY
+from tests.unit.support.known import KNOWN
 from tests.unit.support.rebuilds import answers, finding, silent, xid
 
 GOOD, BAD = Check("driver", "c", "it works", True, 0.1, ""), Check("driver", "c", "it works", False, 0.1, "no")
@@ -186,6 +187,15 @@ def test_work_does_not_come_back_to_a_host_whose_checks_fail(start):
     assert "undrain" not in world.done
     assert record.ways == ("repair", "relayer", "hand over")
     assert "a check of driver fails: it works" in record.sentence
+
+
+def test_a_check_that_fails_for_a_known_problem_says_which(start):
+    known = KNOWN.explained("nvidia-smi: Failed to initialize NVML: Driver/library version mismatch")
+    bad = replace(BAD, finding=known)
+    record = start(World([answers(differs=("cuda",))], checks=[[bad], [bad]]))
+    assert known is not None
+    assert f"a check of driver fails: it works: {known.cause}. {known.cure}" in record.sentence
+    assert "version-mismatch" in record.rules
 
 
 def test_a_repair_that_fails_is_followed_by_what_was_announced(start):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from hostwright.audit.fleetaudit import Finding
+from hostwright.common.errors import Finding
 from hostwright.plan.model import Change, Plan, Reboot, Refusal, RolePlan, Step
 from hostwright.rebuild.rebuild import Outcome, Phase, Rebuild, Way
 from hostwright.rebuild.ways.diagnosis import Diagnosis

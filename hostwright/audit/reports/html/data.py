@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from hostwright.audit.fleetaudit import Deviation, Finding, FleetAudit, HostAudit, NotChecked, Reading
+from hostwright.audit.fleetaudit import Deviation, FleetAudit, HostAudit, NotChecked, Reading
 from hostwright.audit.hardware.gpu import EccCounts, Gpu, GpuEvent, GpuProcess
 from hostwright.audit.reports.ages import Ages
 from hostwright.audit.reports.html.text import clean, first, moment, name
 from hostwright.audit.reports.table import SHOWN, WORDS
+from hostwright.common.errors import Finding
 
 T = TypeVar("T")
 

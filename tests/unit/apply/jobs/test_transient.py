@@ -128,7 +128,7 @@ def on_the_host(text: str) -> bool:
     for line in table(RULES).splitlines():
         verdict, _, pattern = line.partition(" ")
         done = subprocess.run(
-            ["grep", "-aqP", "--", pattern],
+            ["grep", "-aiqP", "--", pattern],
             input=text.encode(), env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"}, capture_output=True, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stderr) in {(0, b""), (1, b"")}, "grep does not take the expression"
@@ -139,7 +139,7 @@ def on_the_host(text: str) -> bool:
 
 def here(text: str) -> bool:
     """The same by Python."""
-    return next((rule.passes for rule in RULES if re.search(rule.pattern, text, re.MULTILINE)), False)
+    return next((rule.passes for rule in RULES if re.search(rule.pattern, text, re.MULTILINE | re.IGNORECASE)), False)
 
 
 def test_each_rule_that_is_retried_has_a_message_here():

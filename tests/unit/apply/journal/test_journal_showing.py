@@ -14,6 +14,7 @@ from hostwright.common.errors import InputError
 from hostwright.plan.model import Plan, RoleResult, StepResult
 from tests.unit.apply.journal.test_journal import begin, record
 from tests.unit.apply.journal.test_journal_reading import ENDED, HOSTS, STORY, at
+from tests.unit.support.known import KNOWN
 
 #: A journal written by the version in which one class stood for all four kinds of what a state plans.
 BEFORE_KINDS = Path(__file__).parents[3] / "fixtures" / "journal-before-kinds.jsonl"
@@ -99,6 +100,17 @@ def test_a_host_as_desired_says_so(place: Path, capsys: pytest.CaptureFixture[st
     record(place, 0, events.Observed("gpu01", Plan("gpu01", "tf")), events.HostEnded("gpu01", "as desired"))
     shown()
     assert "plan 1: as desired, tf" in capsys.readouterr().out
+
+
+def test_a_check_that_failed_is_shown_with_the_known_problem(place: Path, capsys: pytest.CaptureFixture[str]):
+    finding = KNOWN.explained("Failed to initialize NVML: Driver/library version mismatch")
+    assert finding is not None
+    said = events.Explained("gpu01", "driver: every card is listed", "nvidia-smi says: no", (finding,))
+    record(place, 1, said, events.HostEnded("gpu01", "failed", "driver"))
+    shown()
+    out = " ".join(capsys.readouterr().out.split())
+    assert "driver: every card is listed: nvidia-smi says: no" in out
+    assert f"{finding.cause}. {finding.cure} (version-mismatch)" in out
 
 
 def test_a_run_that_was_recorded_before_the_four_kinds_is_shown_whole(place: Path, capsys: pytest.CaptureFixture[str]):

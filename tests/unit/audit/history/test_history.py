@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from hostwright.audit.fleetaudit import Deviation, Finding, FleetAudit, HostAudit, Layer, NotChecked, Reading, Status
+from hostwright.audit.fleetaudit import Deviation, FleetAudit, HostAudit, Layer, NotChecked, Reading, Status
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.history import History, Item
 from hostwright.audit.history.items import CARD, READING
 from hostwright.audit.judging.judging import NOT_ASKED
+from hostwright.common.errors import Finding
 
 FIRST = datetime(2026, 11, 1, 6, tzinfo=UTC)
 LAYERS = ("driver", "cuda", "gpu")
