@@ -28,7 +28,7 @@ from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.goals import AS_WANTED, Goal
 from hostwright.apply.rollout.options import UNBOUNDED, ChangeOptions, RolloutOptions, RunOptions
 from hostwright.apply.rollout.recording import NOBODY, Audience, RunResults
-from hostwright.common.errors import Finding, Mistakes
+from hostwright.common.errors import Examination, Finding, Mistakes
 from hostwright.common.places import state_root
 from hostwright.inventory import Host
 from hostwright.plan.member import Member, Members, Roster
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from hostwright.rebuild.rebuild import Rebuild, Start
     from hostwright.rebuild.run import Decisions, Rebuilt
     from hostwright.stack.store.mirroring import Mirrored, TransferProgress
+    from hostwright.transport.root.rootshell import RootShell
     from hostwright.verify.verdict import Verdict
 
 __all__ = ["Audience", "ChangeOptions", "Fleet", "Member", "Members", "RolloutOptions", "RunResults"]
@@ -79,6 +80,12 @@ class Fleet(Roster):
         from hostwright.audit.failures import catalogue  # a hundred rules: only who fails waits for them
 
         return catalogue(self.roles).explained(output)
+
+    def examine(self, member: Member, shell: RootShell) -> Examination:
+        """Ask a host on which something failed for the signs of known problems, once; never an error."""
+        from hostwright.audit.auditing import examine
+
+        return examine(member, shell)
 
     def retry_rules(self) -> tuple[RetryRule, ...]:
         """Which failures of a step are retried on the host, and which are not whatever else its output says."""

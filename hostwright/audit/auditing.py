@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 
 from hostwright.apply.events import Event
 from hostwright.audit.fleetaudit import FleetAudit, HostAudit
-from hostwright.audit.judging.judging import audit_probes, judge, unread
+from hostwright.audit.judging.judging import audit_probes, judge, rules_of, unread
 from hostwright.audit.judging.outliers import spreads
-from hostwright.common.errors import HostError, Stopped
+from hostwright.common.errors import Examination, HostError, Stopped
+from hostwright.common.text import count
 from hostwright.plan.member import Member
 from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask
@@ -18,6 +19,8 @@ from hostwright.transport.root.rootshell import RootShell
 
 #: for all answers of a host: on a faulty card the driver's report may run into its own limit of 30 s twice
 ANSWERS_TIMEOUT_S = 120.0
+
+EXAMINE_TIMEOUT_S = 60.0  #: our choice, after a failure: nobody waits longer for what may not be there
 
 Connect = Callable[[Member], RootShell]
 
@@ -42,6 +45,22 @@ def audit_host(member: Member, connect: Connect, *, sudo: bool = True) -> tuple[
     except HostError as error:
         return unread(member, error.sentence, now()), None
     return judged(member, facts, now()), facts
+
+
+def examine(member: Member, shell: RootShell) -> Examination:
+    """What ``invoke doctor`` would find on a host on which something has just failed. Asked once, within a bound."""
+    try:
+        facts = ask(shell, audit_probes(member), timeout_s=EXAMINE_TIMEOUT_S)
+    except HostError as error:
+        return Examination((), f"it could not be asked for the signs of known problems: {error.sentence}")
+    audit = judged(member, facts, now())
+    if audit.status == "unread":
+        return Examination((), f"the signs of known problems could not be read: {audit.sentence}")
+    signs = len(rules_of(member).signed)
+    seen = count(len(audit.findings), "known problem") if audit.findings else "no known problem"
+    unread = {skipped.check for skipped in audit.not_checked}
+    more = f"; {len(unread)} could not be checked" if unread else ""
+    return Examination(audit.findings, f"{seen} on the host ({count(signs, 'sign')} looked for{more})")
 
 
 def judged(member: Member, facts: Facts, at: datetime) -> HostAudit:

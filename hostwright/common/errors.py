@@ -92,6 +92,8 @@ class LabError(HostwrightError):
 class HostError(HostwrightError):
     """Something failed on, or on the way to, one host."""
 
+    examination: Examination | None = None  #: what the host was found to have after it
+
     def __init__(self, host: str, message: str):
         super().__init__(f"{host}: {message}")
         self.host = host
@@ -146,6 +148,16 @@ class Finding:
     cure: str
     provision: bool
     link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What a host answered when it was asked, after a failure, for the signs of known problems; ``sentence`` says what
+    was looked at, and what could not be.
+    """
+
+    findings: tuple[Finding, ...]
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True)

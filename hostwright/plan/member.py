@@ -18,7 +18,7 @@ from typing import Any, Self, overload
 
 from hostwright import inventory as inventories
 from hostwright import transport
-from hostwright.common.errors import Finding, InputError, InputErrors, Mistakes
+from hostwright.common.errors import Examination, Finding, InputError, InputErrors, Mistakes
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.secret import Secret
 from hostwright.common.templates import STANDARD
@@ -270,6 +270,10 @@ class Roster:
 
     def explain(self, output: str) -> Finding | None:  # noqa: ARG002 - for those who know failures
         """The known problem that the output of something that failed names."""
+        return None
+
+    def examine(self, member: Member, shell: RootShell) -> Examination | None:  # noqa: ARG002 - for those who know failures
+        """Ask a host on which something failed for the signs of known problems, once."""
         return None
 
     def retry_rules(self) -> tuple[RetryRule, ...]:

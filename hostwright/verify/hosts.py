@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hostwright.apply.events import Explained, HostEnded
 from hostwright.apply.host.outcome import AS_DESIRED, FAILED
 from hostwright.apply.rollout.connections import Connections
 from hostwright.apply.rollout.options import RunOptions
 from hostwright.apply.rollout.recording import Audience, Recording, RunResults, recorded
 from hostwright.apply.rollout.rollout import Results, on_each, result_of
-from hostwright.plan.member import Members, Roster
+from hostwright.common.errors import Examination, HostError, Stopped
+from hostwright.plan.member import Member, Members, Roster
 from hostwright.verify.checking import Checks
 from hostwright.verify.verdict import Verdict
 
@@ -30,7 +33,7 @@ def verify(roster: Roster, members: Members, connections: Connections, audience:
             for check in verdict.failed_checks:
                 what = f"{check.role}: {check.sentence.splitlines()[0]}"
                 recording.emit(Explained(name, what, check.why, (check.finding,) if check.finding else ()))
-            return verdict
+            return _examined(roster, member, connections, recording, verdict) if verdict.failed_checks else verdict
 
         results = on_each(tuple(by_name), verified, stop=connections.close)
         _record(recording, results)
@@ -38,6 +41,22 @@ def verify(roster: Roster, members: Members, connections: Connections, audience:
         status = AS_DESIRED if good else FAILED
         recording.journal.end(status)
     return RunResults(recording.run.id, results, status)
+
+
+def _examined(
+    roster: Roster, member: Member, connections: Connections, recording: Recording, verdict: Verdict
+) -> Verdict:
+    """The verdict with what the host has of known problems, asked once; the checks' own connection is closed."""
+    try:
+        with connections.connect(member) as shell:
+            found = roster.examine(member, shell)
+    except Stopped:
+        raise
+    except HostError as error:
+        found = Examination((), f"it could not be asked for known problems: {error.sentence}")
+    if found is not None:
+        recording.emit(Explained(member.name, "after the failure", found.sentence, found.findings))
+    return replace(verdict, examination=found)
 
 
 def _record(recording: Recording, results: Results[Verdict]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostwright.common.errors import Finding
+from hostwright.common.errors import Examination, Finding
 from hostwright.plan.model import Plan
 from hostwright.plan.planning import HostPlan
 
@@ -32,6 +32,7 @@ class Verdict:
 
     host_plan: HostPlan
     checks: tuple[Check, ...]
+    examination: Examination | None = None  #: what a host of which a check failed was found to have
 
     @property
     def host(self) -> str:

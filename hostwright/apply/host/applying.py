@@ -21,7 +21,16 @@ from hostwright.apply.host.jobrunner import JobLost, JobRunner, failure
 from hostwright.apply.host.outcome import Outcome, Settings
 from hostwright.apply.host.scheduling import run_in_order
 from hostwright.apply.locking.runlock import HostLock
-from hostwright.common.errors import Locked, NotConverged, Refused, SeveralFailed, Stopped
+from hostwright.common.errors import (
+    Examination,
+    HostError,
+    Locked,
+    NotConverged,
+    Refused,
+    SeveralFailed,
+    StepFailed,
+    Stopped,
+)
 from hostwright.plan.desired import Desired
 from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import jobs, locks
@@ -104,6 +113,25 @@ class HostApply:
         Raises ``HostError``: ``Refused`` and ``Locked`` before anything is touched, ``StepFailed``, ``SeveralFailed``,
         ``NotConverged`` and ``Stopped`` afterwards.
         """
+        try:
+            return self._whole(expected)
+        except (StepFailed, SeveralFailed, NotConverged, JobLost) as error:
+            self._examine(error)
+            raise
+
+    def _examine(self, error: HostError) -> None:
+        """Ask the host that failed for known problems, once, over the connection that there is."""
+        ask_host = self._settings.examine
+        if ask_host is None or self._settings.stopping():
+            return
+        try:
+            error.examination = ask_host(self._connection.shell)
+        except HostError as trouble:
+            error.examination = Examination((), f"it could not be asked for known problems: {trouble.sentence}")
+        if (found := error.examination) is not None:
+            self._emit(events.Explained(self.name, "after the failure", found.sentence, found.findings))
+
+    def _whole(self, expected: Plan | None) -> Outcome:
         plan = self.plan()
         _refuse_stale(plan, expected)
         if plan.empty and not self._desired.removes:

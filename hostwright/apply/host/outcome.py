@@ -12,11 +12,12 @@ from hostwright.apply.host.connection import Patience
 if TYPE_CHECKING:
     from hostwright.apply.disturb.draining import Hooks
     from hostwright.apply.events import Emit
-    from hostwright.common.errors import Finding
+    from hostwright.common.errors import Examination, Finding
     from hostwright.plan.host.locks import Holder
     from hostwright.plan.host.release import Run
     from hostwright.plan.model import Plan, RetryRule, RoleResult
     from hostwright.stack.stack import Artifact, Stack
+    from hostwright.transport.root.rootshell import RootShell
 
 AS_DESIRED, FAILED, BAD_INPUT, DIFFERS, INTERRUPTED = 0, 1, 2, 3, 130  #: exit statuses
 
@@ -41,6 +42,8 @@ class Settings:
     keep: Callable[[Stack], str] = lambda _: ""
     #: the known problem that a failed step's output names
     explain: Callable[[str], Finding | None] = lambda _: None
+    #: asks the host for known problems after a failure; ``None``: whoever applies looks at the host afterwards anyway
+    examine: Callable[[RootShell], Examination | None] | None = None
     #: which failures of a step are retried, and which are not whatever else its output says; read when a job needs it
     retry_rules: Callable[[], tuple[RetryRule, ...]] = tuple
     stopping: Callable[[], bool] = lambda: False  #: whether no further job is to be started

@@ -78,6 +78,7 @@ class Work:
             depart=self.goal.departs(member),
             keep=stackstore.keep,
             explain=self.roster.explain,
+            examine=lambda shell: self.roster.examine(member, shell),
             retry_rules=self.roster.retry_rules,
             stopping=self.stopping.is_set,
         )

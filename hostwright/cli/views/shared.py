@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hostwright.cli import console
-from hostwright.common.errors import Finding, HostError, HostwrightError, SeveralFailed, StepFailed
+from hostwright.common.errors import Examination, Finding, HostError, HostwrightError, SeveralFailed, StepFailed
 from hostwright.common.text import printable, short
 from hostwright.stack.store.artifacts import stand_ins_line
 
@@ -27,21 +27,38 @@ def warn(sentence: str) -> None:
 def errors_json(errors: tuple[HostError, ...]) -> list[dict[str, Any]]:
     """Errors as JSON values; of a host on which several roles failed, each."""
     return [
-        _error(part) for error in errors for part in (error.errors if isinstance(error, SeveralFailed) else [error])
+        _error(part, error.examination)
+        for error in errors
+        for part in (error.errors if isinstance(error, SeveralFailed) else [error])
     ]
 
 
-def _error(error: HostwrightError) -> dict[str, Any]:
+def _error(error: HostwrightError, examination: Examination | None) -> dict[str, Any]:
     host, sentence = (error.host, error.sentence) if isinstance(error, HostError) else ("", str(error))
     step = {"step": asdict(error.step)} if isinstance(error, StepFailed) else {}
-    return {"host": host, "kind": type(error).__name__, "sentence": sentence, **step}
+    found = {"examination": asdict(examination)} if examination else {}
+    return {"host": host, "kind": type(error).__name__, "sentence": sentence, **step, **found}
 
 
 def show_errors(errors: tuple[HostError, ...]) -> None:
-    """Print errors on standard error."""
+    """Print errors on standard error, each with what its host was found to have."""
     err = console.make_console(stderr=True)
     for error in errors:
         err.print(console.show_error(error))
+        for line in examination_lines(error.examination):
+            err.print(line)
+
+
+def examination_lines(examination: Examination | None) -> Iterator[Text]:
+    """What a host was found to have after a failure: failures with cause and fix, warnings by name."""
+    if examination is None:
+        return
+    yield Text(f"  asked after the failure: {printable(examination.sentence)}", style="cyan")
+    for finding in examination.findings:
+        if finding.grave:
+            yield from finding_lines(finding, "    ")
+    if warnings := [finding.rule for finding in examination.findings if not finding.grave]:
+        yield Text(f"    warnings: {', '.join(warnings)}; `invoke doctor` explains them", style="dim")
 
 
 def finding_lines(finding: Finding, indent: str) -> Iterator[Text]:

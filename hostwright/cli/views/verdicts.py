@@ -11,7 +11,7 @@ from rich.text import Text
 
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli import console
-from hostwright.cli.views.shared import errors_json, finding_lines, show_errors, show_stand_ins
+from hostwright.cli.views.shared import errors_json, examination_lines, finding_lines, show_errors, show_stand_ins
 from hostwright.common.text import printable
 from hostwright.fleet import Member
 from hostwright.verify.verdict import Check, Verdict
@@ -38,6 +38,7 @@ def _verdict_json(verdict: Verdict) -> dict[str, object]:
         "unchecked_roles": verdict.unchecked_roles,
         "plan": verdict.host_plan.to_json(),
         "checks": [asdict(check) for check in verdict.checks],
+        "examination": asdict(verdict.examination) if verdict.examination else None,
     }
 
 
@@ -58,6 +59,8 @@ def _show_verdict(out: Console, verdict: Verdict) -> None:
             out.print(Text(f"      {sentence}\n        {printable(check.why)}", style=style))
             for line in finding_lines(check.finding, " " * 8) if check.finding else ():
                 out.print(line)
+    for line in examination_lines(verdict.examination):
+        out.print(line)
     if not verdict.plan.empty:
         out.print(console.show_plan(verdict.host_plan))
     else:

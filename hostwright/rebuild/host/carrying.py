@@ -198,7 +198,7 @@ class HostRebuild:
                 rebooted_s += event.seconds
             self._emit(event)
 
-        settings = replace(self._tools.settings, emit=emit, undrain=False, depart=False)
+        settings = replace(self._tools.settings, emit=emit, undrain=False, depart=False, examine=None)
         host = applying.HostApply(self._tools.connect, desired, settings)
         try:
             with self._phases.phase(phase):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hostwright.audit.auditing import fleet_audit, judged
+from hostwright.audit import auditing
+from hostwright.audit.auditing import examine, fleet_audit, judged
 from hostwright.audit.failures import Catalogue, FailureRule, Sign
 from hostwright.audit.failures.catalogue import failures_of
 from hostwright.audit.failures.rule import EVIDENCE_CHARACTERS
@@ -19,6 +21,7 @@ from hostwright.audit.judging import judging
 from hostwright.audit.judging.judging import EVIDENCE_LINES, NOT_ASKED, audit_probes, cards_of, judge, unread
 from hostwright.audit.judging.look import NOT_PROBED, Unread
 from hostwright.audit.reports.document import read_json, render_json
+from hostwright.common.errors import Unreachable
 from hostwright.fleet import Fleet, Member
 from hostwright.plan.host.hostfacts import UNAME
 from hostwright.plan.host.newrelease import renewed
@@ -190,3 +193,22 @@ def test_no_answer_of_a_host_breaks_the_judgement(member: Member, some: list[Ans
 
 def test_the_kernel_is_read_once_for_rules_and_values(member: Member):
     assert UNAME in audit_probes(member)
+
+
+def test_a_host_that_failed_is_asked_what_doctor_asks(member: Member, monkeypatch: pytest.MonkeyPatch):
+    """What is found, or what was looked at; where it cannot be asked, that is what is said."""
+    facts = answered(member, Answer(1, ""))
+    monkeypatch.setattr(auditing, "ask", lambda shell, probes, *, timeout_s: facts)
+    found = examine(member, None)
+    assert found.findings == judge(member, facts, AT).findings
+    assert re.match(r"(no|[0-9]+) known problems? on the host \([0-9]+ signs looked for", found.sentence)
+
+    def silent(shell: object, probes: object, *, timeout_s: float) -> Facts:
+        raise Unreachable("gpu01", f"no answer within {timeout_s:.0f} s")
+
+    monkeypatch.setattr(auditing, "ask", silent)
+    nothing = examine(member, None)
+    assert (nothing.findings, nothing.sentence) == (
+        (),
+        "it could not be asked for the signs of known problems: no answer within 60 s",
+    )

@@ -13,6 +13,7 @@ import pytest
 
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.views.verdicts import show_verdicts
+from hostwright.common.errors import Examination
 from hostwright.fleet import Fleet
 from hostwright.plan.model import Plan
 from hostwright.plan.planning import HostPlan
@@ -20,6 +21,7 @@ from hostwright.plan.roles.site import Site
 from hostwright.verify.checking import Checks
 from hostwright.verify.verdict import Check, Verdict
 from tests.unit.support.failed import FOLDER
+from tests.unit.support.known import KNOWN
 from tests.unit.verify.test_checking import ROLE
 
 CASES: list[dict[str, Any]] = [json.loads(line) for line in (FOLDER / "checks.jsonl").read_text().splitlines()]
@@ -162,3 +164,18 @@ def test_the_operator_reads_cause_and_cure_below_the_check(
     finding = host["checks"][0]["finding"]
     assert (finding["rule"], finding["link"]) == ("no-space", "docs/failures.md#no-space")
     assert finding["evidence"] == ["make: write: No space left on device"]
+
+
+def test_what_the_host_was_found_to_have_is_said_with_the_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    """With cause and fix; where nothing is known, what was looked at."""
+    known = KNOWN.explained("NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus.")
+    assert known is not None
+    for findings, sentence in (
+        ((known,), "1 known problem on the host (9 signs looked for)"),
+        ((), "no known problem"),
+    ):
+        verdict = Verdict(HostPlan(Plan("gpu01", "tf")), (), Examination(findings, sentence))
+        show_verdicts((), Results((verdict,), ()), as_json=False)
+        shown = " ".join(capsys.readouterr().out.split())
+        assert f"asked after the failure: {sentence}" in shown
+        assert (known.cure in shown) is bool(findings)

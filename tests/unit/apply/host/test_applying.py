@@ -14,7 +14,16 @@ from hostwright.apply.host import applying
 from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import Settings
 from hostwright.apply.jobs import scripting
-from hostwright.common.errors import Locked, NotConverged, Refused, SeveralFailed, StepFailed, Stopped, Unreachable
+from hostwright.common.errors import (
+    Examination,
+    Locked,
+    NotConverged,
+    Refused,
+    SeveralFailed,
+    StepFailed,
+    Stopped,
+    Unreachable,
+)
 from hostwright.common.quoting import sh
 from hostwright.plan import desired
 from hostwright.plan.desired import Desired, DesiredRole
@@ -195,6 +204,34 @@ def test_a_known_failure_is_told_with_its_cure(place: Path):
         host([], base=((), full)).apply()
     assert "space" in caught.value.sentence
     assert "Cannot write" not in caught.value.sentence, "the cause and the cure, not the message"
+
+
+def test_a_host_that_failed_is_asked_once_for_known_problems(place: Path):
+    asked, said = [], []
+    found = Examination((), "no known problem on the host (3 signs looked for)")
+    bad = Flag(str(place / "a"), "echo no; exit 3")
+
+    def examine(shell: RootShell) -> Examination:
+        asked.append(shell)
+        return found
+
+    session = LocalSession()
+    with pytest.raises(StepFailed) as failure:
+        host(said, session, {"examine": examine}, base=((), bad)).apply()
+    assert failure.value.examination == found
+    assert [shell.session for shell in asked] == [session], "over the same connection"
+    assert [event.why for event in said if isinstance(event, events.Explained)] == [found.sentence]
+
+
+def test_a_host_that_cannot_be_asked_says_so_and_fails_as_it_did(place: Path):
+    def examine(shell: RootShell) -> Examination:
+        raise Unreachable("gpu01", "connection lost")
+
+    bad = Flag(str(place / "a"), "echo no; exit 3")
+    with pytest.raises(StepFailed, match="ended with status 3") as failure:
+        host([], None, {"examine": examine}, base=((), bad)).apply()
+    assert failure.value.examination is not None
+    assert failure.value.examination.sentence == "it could not be asked for known problems: connection lost"
 
 
 def test_all_roles_that_failed_are_named(place: Path):
