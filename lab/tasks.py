@@ -9,7 +9,7 @@ from invoke import Collection, Context, Exit, task
 OPTIONS = {
     "hosts": "which hosts: gpu01,gpu[03-09]",
     "profile": "full: the real CUDA libraries; small: stand-ins for the large files, for quick tests",
-    "distro": "bullseye, bookworm or trixie",
+    "distro": "bullseye (Debian 11), bookworm (12), or trixie (13), which fits no stack",
     "kind": "container, or vm: a whole machine under QEMU, with a kernel of its own",
     "bmc": "give every host a BMC that speaks Redfish, for `invoke power` and reinstallations",
 }
