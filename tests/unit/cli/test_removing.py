@@ -25,6 +25,7 @@ from hostwright.apply.rollout.rollout import Results
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.verbs import changes
 from hostwright.common.errors import HostError, Refused, Unreachable
+from hostwright.common.quoting import sh
 from hostwright.fleet import Members
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host import release
@@ -35,6 +36,7 @@ from hostwright.transport import Output
 from hostwright.transport.root.rootshell import RootShell
 from tests.places import INVENTORY
 from tests.unit.plan.test_planning import LAYERS, OS_RELEASE, Named, facts
+from tests.unit.support.mounts import in_namespace
 from tests.unit.support.stacks import KINDS, load_stack
 
 
@@ -136,6 +138,16 @@ def test_kept_files_stay_while_the_record_names_another_layer():
     assert written({**OURS, "roles": {"site": {"desired": "a"}}}, depart=True) == []
 
 
+#: where a host has what is Hostwright's own
+PLACES = (
+    "/tmp/hostwright-work",  # noqa: S108 - in a script that is never run there
+    "/var/lib/hostwright",
+    "/var/cache/hostwright",
+    "/opt/hostwright",
+    "/usr/local/lib/hostwright",
+)
+
+
 def test_what_hostwright_kept_goes_and_what_belongs_to_others_stays(tmp_path: Path):
     state, cache, opt = tmp_path / "var/lib/hostwright", tmp_path / "var/cache/hostwright", tmp_path / "opt/hostwright"
     for path in ("jobs/1/log", "origin/packages", "unpacked/cudnn", "release.json", "set-aside/usr/lib/x/.keep"):
@@ -147,7 +159,7 @@ def test_what_hostwright_kept_goes_and_what_belongs_to_others_stays(tmp_path: Pa
     (cache / "artifacts" / "driver.run").touch()
     (opt / "venvs").mkdir(parents=True)
     script = departure.DEPART
-    for place in ("/var/lib/hostwright", "/var/cache/hostwright", "/opt/hostwright", "/usr/local/lib/hostwright"):
+    for place in PLACES:
         script = script.replace(place, f"{tmp_path}{place}")
     for _ in range(2):  # safe to be cut and run again
         subprocess.run(["/bin/sh"], input=script.encode(), check=True)
@@ -157,6 +169,20 @@ def test_what_hostwright_kept_goes_and_what_belongs_to_others_stays(tmp_path: Pa
         assert not cache.exists()
         assert not opt.exists()
     assert release.PATH.startswith("/var/lib/hostwright/")
+
+
+def test_directories_that_are_links_or_filesystems_of_their_own_stay_without_an_error(tmp_path: Path):
+    script, mounts = departure.DEPART, ""
+    for place in PLACES:
+        script = script.replace(place, f"{tmp_path}{place}")
+    for name in ("opt", "data", "var/cache/hostwright/artifacts", "var/lib/hostwright"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "opt" / "hostwright").symlink_to(tmp_path / "data")
+    for mounted in ("var/cache/hostwright/artifacts", "var/lib/hostwright"):
+        mounts += sh("mount -t tmpfs tmpfs %s; mkdir %s\n", tmp_path / mounted, tmp_path / mounted / "jobs")
+    done = in_namespace(f"{mounts}{script}\n" + sh("find %s -mindepth 1", tmp_path / "var/cache/hostwright/artifacts"))
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert (tmp_path / "opt" / "hostwright").is_symlink()
 
 
 STACK = load_stack("tensorflow-2.9", [INVENTORY / "stacks"])

@@ -12,5 +12,6 @@ oldest_back "$path"
 if [ -L "$kept" ] && [ ! -e "$path" ] && [ ! -L "$path" ]; then cp -aT -- "$kept" "$path"; fi
 forget "$path"
 for folder in "$homes" "$(dirname -- "$homes")"; do
-  if [ -d "$folder" ]; then rmdir --ignore-fail-on-non-empty -- "$folder"; fi
+  if [ ! -d "$folder" ] || [ -L "$folder" ] || mountpoint -q -- "$folder"; then continue; fi
+  rmdir --ignore-fail-on-non-empty -- "$folder"
 done

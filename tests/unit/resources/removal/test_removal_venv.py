@@ -70,6 +70,15 @@ def test_link_and_venvs_go_and_the_last_one_takes_the_directories(host: Host) ->
     assert sorted(path.name for path in (host.root / "opt").iterdir()) == []
 
 
+def test_a_directory_that_is_a_link_stays(host: Host) -> None:
+    (host.root / "data").mkdir()
+    host.homes.parent.symlink_to(host.root / "data")
+    host.link.symlink_to(host.build())
+    host.remove()
+    assert list((host.root / "data").iterdir()) == []
+    assert host.homes.parent.is_symlink()
+
+
 def test_venvs_of_another_name_stay(host: Host) -> None:
     host.link.symlink_to(host.build())
     other = host.build(name="tf-2")
