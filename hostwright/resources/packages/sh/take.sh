@@ -13,6 +13,18 @@ forget() {
     mv -f "$list.new" "$list"
   done
 }
+# Directories of these packages at whose place somebody put a link, such as /usr/local: dpkg removes the link with the
+# last package that has files there. Each with its target, after a tab.
+linked() {
+  dpkg-query -L "$@" 2>/dev/null | sed -n 's,/[^/]*$,,p' | sort -u | while read -r path; do
+    if [ -L "$path" ] && [ -d "$path" ]; then printf '%s\t%s\n' "$path" "$(readlink -- "$path")"; fi
+  done
+}
+link_again() {
+  printf '%s\n' "$1" | while IFS=$(printf '\t') read -r path to; do
+    if [ -n "$to" ] && [ ! -e "$path" ] && [ ! -L "$path" ]; then ln -s -- "$to" "$path"; fi
+  done
+}
 take() {
   verb=$1; shift
   names=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
@@ -22,7 +34,11 @@ take() {
     sed -n 's/^\(Inst\|Remv\|Purg\) \([^ :]*\).*/\2/p' | grep -vxF -e "$names" || true)
   if [ -n "$also" ]; then echo "hostwright: apt would also remove or install:" $also; exit 1; fi
   sh -c "$patiently" patiently apt-mark unhold $names
-  DEBIAN_FRONTEND=noninteractive apt-get $apt_options --allow-change-held-packages "$verb" $names
+  links=$(linked $names)
+  status=0
+  DEBIAN_FRONTEND=noninteractive apt-get $apt_options --allow-change-held-packages "$verb" $names || status=$?
+  link_again "$links"
+  [ "$status" -eq 0 ] || exit "$status"
   # Packages that hold no library but a name of one (libc6-dev) leave that in the loader's cache.
   ldconfig
   forget "$@"

@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hostwright.common.quoting import sh_file
 from hostwright.plan.host.hostfacts import UNAME
 from hostwright.plan.model import Answer, Change, Facts, Resource
 from hostwright.resources.conditions import Differs
 from hostwright.resources.originals import INSTALLED_BY_US, MANUAL_BEFORE, PACKAGES_BEFORE, RECORD, note_installed
+from hostwright.resources.packages import debs_gone
 from hostwright.resources.packages.debfile import DebFile
 from hostwright.resources.packages.debs_gone import DEPENDS, MANUAL, WERE_BROUGHT, DebsGone, parse_depends
 from hostwright.resources.packages.dpkg import DPKG, DPKG_LOCK, mend_cut_script
@@ -25,6 +27,7 @@ from hostwright.resources.system.kernel import KernelPackages
 from hostwright.resources.system.kernel_gone import KernelsAsBefore
 from hostwright.standard.roles.cuda.section import CudaSection
 from tests.unit.support.facts import changes_of
+from tests.unit.support.mounts import in_namespace
 from tests.unit.support.shell import program, run
 from tests.unit.support.stacks import load_stack
 
@@ -273,6 +276,44 @@ def apt(folder: Path, simulation: str, present: str) -> Path:
     program(folder / "bin", "ldconfig", "")
     program(folder / "bin", "dpkg-query", f"printf '{present}'; exit 1")
     return log
+
+
+def test_a_link_in_the_place_of_a_packages_directory_stays(tmp_path: Path) -> None:
+    """With dpkg itself: it removes the link at /usr/local with the last package that has files there."""
+    local, data, package, database = (tmp_path / name for name in ("local", "data", "package", "database"))
+    inside = package / str(local)[1:] / "tool"
+    (inside / "lib").mkdir(parents=True)
+    (inside / "lib" / "tool.so").touch()
+    (inside / "lib64").symlink_to("lib")
+    (package / "DEBIAN").mkdir()
+    control = "Package: tool\nVersion: 1\nArchitecture: all\nMaintainer: x <x@example.org>\nDescription: x\n"
+    (package / "DEBIAN" / "control").write_text(control)
+    data.mkdir()
+    local.symlink_to(data)
+    for name in ("info", "updates", "triggers"):
+        (database / name).mkdir(parents=True)
+    (database / "status").touch()
+    dpkg = f"dpkg --admindir={database} --log={tmp_path}/log --force-not-root --force-bad-path"
+    bin_ = tmp_path / "bin"
+    program(bin_, "apt-get", f'case "$*" in *" -s "*) ;; *) {dpkg} --purge tool ;; esac')
+    program(bin_, "dpkg-query", f'exec /usr/bin/dpkg-query --admindir={database} "$@"')
+    program(bin_, "apt-mark", "")
+    program(bin_, "ldconfig", "")
+    take = sh_file(
+        debs_gone.__file__,
+        "sh/take.sh",
+        apt_options="-q",
+        patiently='"$@"',
+        brought=tmp_path / "b",
+        installed=tmp_path / "i",
+    )
+    script = (
+        f"dpkg-deb -b {package} {tmp_path}/tool.deb\n{dpkg} -i {tmp_path}/tool.deb\n[ -e {data}/tool/lib/tool.so ]\n"
+    )
+    done = in_namespace(f"{script}{take}\ntake purge tool", PATH=f"{bin_}:/usr/sbin:/usr/bin:/sbin:/bin")
+    assert done.returncode == 0, done.stderr
+    assert local.readlink() == data
+    assert list(data.iterdir()) == [], "and no link of the package's own comes back"
 
 
 def test_dependencies_go_after_an_interrupted_purge() -> None:
