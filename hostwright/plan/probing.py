@@ -16,7 +16,7 @@ from hostwright.common.quoting import sh
 from hostwright.plan.model import Answer, Facts, Probe
 
 OBSERVE_TIMEOUT_S = 120.0  #: a whole observation; a green host answers in well under a second
-_SLACK_BYTES = 64 * 1024  #: what login banners of /etc/profile and sudo may add around the answers
+_SLACK_BYTES = 64 * 1024  #: what sudo and its PAM modules may add around the answers
 
 
 def ordered(probes: Iterable[Probe]) -> tuple[Probe, ...]:

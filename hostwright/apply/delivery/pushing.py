@@ -33,8 +33,8 @@ Notify = Callable[[AnyArtifact, int, int], None]  #: called with (artifact, byte
 
 _HASH = "hash=sha256sum; if command -v openssl >/dev/null; then hash='openssl dgst -sha256 -r'; fi"  #: as missing.sh
 
-#: Receives one file. $1: folder, $2: sha256, $3: file, $4: its length, $5: where its input belongs. It is one line,
-#: because the login shell that hands it on may be a csh. The heartbeat must not hold on to the channel.
+#: Receives one file. $1: folder, $2: sha256, $3: file, $4: its length, $5: where its input belongs. The heartbeat
+#: must not hold on to the channel.
 _RECEIVE = "; ".join(
     [
         'set -eu; umask 022; mkdir -p "$1/$2"; cd "$1/$2"; part="./$3.part"',

@@ -30,8 +30,8 @@ LAPSE_WAIT_S = 20.0  #: for the lock of a run that is dead, or cannot be heard
 RELEASE_S = 3.0
 LONGEST_S = 20 * 86400.0  #: a bound for the channel; no run is so long, and poll(2) counts milliseconds up to 24 days
 
-#: $1: folder, $2: nonce, $3: record, $4: seconds to wait, $5: seconds without a sign of life. It is one line, because
-#: the login shell that hands it on may be a csh. What it starts must not hold on to the lock (9) or to the channel.
+#: $1: folder, $2: nonce, $3: record, $4: seconds to wait, $5: seconds without a sign of life. What it starts must
+#: not hold on to the lock (9) or to the channel.
 _KEEP = "; ".join(
     [
         'set -u; trap \'\' PIPE; umask 022; mkdir -p "$1" && cd "$1" || exit 3',

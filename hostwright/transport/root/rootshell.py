@@ -90,7 +90,7 @@ class RootShell:
     def stream(
         self, script: str, *arguments: object, stdin: Readable, timeout_s: float, **limits: Unpack[ProgramLimits]
     ) -> Output:
-        """Run a one-line program that reads ``stdin``, with ``arguments`` as ``$1``…; the caller judges its status.
+        """Run a program that reads ``stdin``, with ``arguments`` as ``$1``…; the caller judges its status.
 
         Call ``run`` or ``attempt`` first, to find out whether sudo refuses: sudo would take the data for more attempts
         at a password. Raises ``Unreachable`` like ``attempt``.
