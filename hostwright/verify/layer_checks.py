@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.config import ConftestImportFailure
 from testinfra.backend.base import CommandResult
 from testinfra.host import Host as TestinfraHost
 
@@ -64,12 +65,17 @@ class CheckedHost:
 
 HOST = pytest.StashKey[CheckedHost]()
 SAID = pytest.StashKey[Said]()
+BROKEN = pytest.StashKey[ConftestImportFailure]()  #: the site's conftest.py that cannot be read
 UNREAD = pytest.StashKey[list[tuple[str, str]]]()  #: role, and why a file of its checks cannot be imported
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Every file of checks is still to be read, and no command has been run."""
     config.stash[UNREAD] = []
+    if broken := config.stash.get(BROKEN, None):
+        sentence = f"{place_of(broken.cause, str(broken.path))}: {described(broken.cause)}"
+        below = [Path(name) for name in config.args if broken.path.parent in Path(name).parents]
+        config.stash[UNREAD] += [(path.stem.removeprefix("test_"), sentence) for path in below]
     config.stash[SAID] = Said()
 
 
@@ -80,6 +86,15 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.Fix
     before = len(said.texts)
     yield
     said.of_fixtures[fixturedef.argname] = said.texts[before:]
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
+    """A conftest.py that cannot be read concerns the checks beside it and below it, and no others."""
+    outcome: Any = yield
+    if outcome.excinfo is not None and isinstance(outcome.excinfo[1], ConftestImportFailure):
+        early_config.stash[BROKEN] = outcome.excinfo[1]
+        outcome.force_result(None)
 
 
 def pytest_exception_interact(node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any]) -> None:

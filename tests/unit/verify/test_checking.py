@@ -148,6 +148,25 @@ def test_unreadable_checks_fail_only_hosts_with_that_layer(site: Site) -> None:
             checks.of(broken, None)
 
 
+@pytest.mark.parametrize(
+    ("text", "line"), [("import os\nimport nothing_like_it\n", 2), ("def test_(:\n", 1)], ids=["import", "syntax"]
+)
+def test_a_broken_conftest_is_a_sentence_for_the_checks_beside_it_alone(site: Site, text: str, line: int) -> None:
+    """The standard checks, which lie elsewhere, are made."""
+    broken = site.checks / "conftest.py"
+    broken.write_text(text)
+    (site.inventory / "hosts.yml").write_text(
+        "all: {hosts: {gpu01: {hostwright_roles: [motd]}, gpu02: {hostwright_roles: [base], ansible_host: 127.0.0.1, "
+        "ansible_port: 1}}}\n"
+    )
+    roster = Roster.load(site=site)
+    ours, standard = roster.members("all")
+    with Checks(roster, [*ours.roles, *standard.roles]) as checks:
+        with pytest.raises(HostError, match=f"gpu01: checks of its layers cannot be imported: {broken}:{line}: "):
+            checks.of(ours, None)
+        assert {check.role for check in checks.of(standard, None)} == {"base"}
+
+
 def test_a_site_adds_checks_to_those_of_a_standard_role(site: Site) -> None:
     own = site.checks / "test_container.py"
     own.write_text(CHECKS)
