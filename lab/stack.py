@@ -58,7 +58,7 @@ def compose(files: Iterable[VendorFile], vendor: Path, profile: str) -> dict[str
     return {
         "extends": EXTENDS,
         "description": f"the {profile} lab: {EXTENDS} with stand-ins for what no public index carries",
-        # The lab's module is empty C that builds on any kernel; the rule for the real one is the base stack's.
+        # The lab's module does next to nothing and builds on any kernel; the rule for the real one is the base stack's.
         "driver": {"kernels": ">=3.10"},
         "cuda": {"repository": {"fingerprint": by_artifact["cuda-repository"].fingerprint}},
         "tensorflow": {"wheelhouses": {name.removeprefix("wheelhouse-"): name for name in _wheelhouses(by_artifact)}},

@@ -13,7 +13,7 @@ OVMF = Path("/usr/share/OVMF")
 CODE = OVMF / "OVMF_CODE_4M.fd"
 #: Variables without any key, and with Microsoft's, as on machines that are sold: the latter enforce Secure Boot.
 VARIABLES, VARIABLES_SECURE = OVMF / "OVMF_VARS_4M.fd", OVMF / "OVMF_VARS_4M.ms.fd"
-MEMORY = "1G"
+MEMORY = "5G"  # the stack wants 4 GB; what a guest does not touch is not taken
 PROCESSORS = 2
 
 _KVM = Path("/dev/kvm")

@@ -28,6 +28,13 @@ boot
 """
 _ARGUMENTS = "console=tty0 console=ttyS0,115200"
 _DEFAULTS = f'GRUB_DEFAULT=0\nGRUB_TIMEOUT=0\nGRUB_TERMINAL=console\nGRUB_CMDLINE_LINUX="{_ARGUMENTS}"\n'
+#: Where the stand-in's programs look for made-up hardware: here it is what the kernel shows.
+_HARDWARE = """\
+d /run/hostwright-lab/hardware/persistence 0777
+L /run/hostwright-lab/hardware/module - - - - /sys/module
+L /run/hostwright-lab/hardware/pci - - - - /sys/bus/pci/devices
+L /run/hostwright-lab/hardware/proc - - - - /proc/driver
+"""
 #: The units that a host with a cable from outside masks.
 _UNMASKED = ("systemd-networkd.service", "systemd-networkd.socket")
 
@@ -44,6 +51,7 @@ def settle(machine: Machine, mtu: int) -> None:
     wanted.parent.mkdir(parents=True, exist_ok=True)
     if not wanted.is_symlink():
         wanted.symlink_to(f"/lib/systemd/system/{_UNMASKED[0]}")
+    _write(root / "etc/tmpfiles.d/hostwright-lab.conf", _HARDWARE)
     _write(root / "etc/fstab", f"UUID={ROOT_UUID} / ext4 errors=remount-ro 0 1\n")
     _write(root / "etc/default/grub", _DEFAULTS)
     _write(root / "boot/grub/grub.cfg", _GRUB.format(uuid=ROOT_UUID, arguments=_ARGUMENTS))

@@ -13,7 +13,7 @@ import pytest
 from hostwright.common.errors import LabError
 from lab.config import HostOptions, Lab, Machine
 from lab.hardware import T4
-from lab.vm import firmware, qemu
+from lab.vm import firmware, qemu, system
 from lab.vm.card import Function, serve
 
 ADDRESS, VALUE = 0x10, 0xFFFFFFFF
@@ -47,6 +47,22 @@ def test_a_machine_has_the_cable_and_address_of_its_number() -> None:
     assert f"virtio-net-pci,netdev=cable,mac={machine.mac},romfile=" in command
     assert command[command.index("-cpu") + 1] == "max"
     assert "host" in qemu.command(machine, "kvm")
+
+
+def test_a_machines_files_name_its_cable_its_disk_and_its_console(tmp_path: Path) -> None:
+    machine = Machine(Lab("tests", 3, tmp_path, tmp_path), "vm01", 7)
+    units = machine.merged / "etc/systemd/system"
+    units.mkdir(parents=True)
+    (units / "systemd-networkd.service").symlink_to("/dev/null")
+    system.settle(machine, 1400)
+    network = (machine.merged / "etc/systemd/network/lab.network").read_text()
+    assert f"MACAddress={machine.mac}\n" in network
+    assert f"Address={machine.address}/22\nGateway={machine.lab.gateway.ip}\n" in network
+    assert not (units / "systemd-networkd.service").is_symlink()
+    uuid_of_root = f"UUID={system.ROOT_UUID}"
+    assert (machine.merged / "etc/fstab").read_text().startswith(f"{uuid_of_root} / ext4 ")
+    assert f"linux /vmlinuz root={uuid_of_root} ro" in (machine.merged / "boot/grub/grub.cfg").read_text()
+    assert "console=ttyS0" in (machine.merged / "etc/default/grub").read_text()
 
 
 def test_the_card_is_found_by_its_ids_and_class() -> None:

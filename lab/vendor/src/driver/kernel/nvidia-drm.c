@@ -7,9 +7,14 @@ extern const char *nvidia_modeset_stand_in_version(void);
 
 static int __init nvidia_drm_stand_in_init(void)
 {
-	return nvidia_modeset_stand_in_version() ? -ENODEV : 0;
+	return nvidia_modeset_stand_in_version() ? 0 : -ENODEV;
 }
 module_init(nvidia_drm_stand_in_init);
+
+static void __exit nvidia_drm_stand_in_exit(void)
+{
+}
+module_exit(nvidia_drm_stand_in_exit);
 
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("hostwright stand-in for the NVIDIA DRM/KMS module");

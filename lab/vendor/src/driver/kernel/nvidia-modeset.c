@@ -14,9 +14,14 @@ EXPORT_SYMBOL_GPL(nvidia_modeset_stand_in_version);
 
 static int __init nvidia_modeset_stand_in_init(void)
 {
-	return nvidia_stand_in_version() ? -ENODEV : 0;
+	return nvidia_stand_in_version() ? 0 : -ENODEV;
 }
 module_init(nvidia_modeset_stand_in_init);
+
+static void __exit nvidia_modeset_stand_in_exit(void)
+{
+}
+module_exit(nvidia_modeset_stand_in_exit);
 
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("hostwright stand-in for the NVIDIA mode setting module");
