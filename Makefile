@@ -6,12 +6,13 @@ INVOKE := $(VENV)/bin/invoke
 # The lab makes network namespaces and boots hosts: root's work. Everything else runs as you.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 
-.PHONY: help setup demo test unit lint lab-test lab-test-shared lab-test-own faults clean
+.PHONY: help setup demo test unit lint lab-test lab-test-shared lab-test-own faults vm clean
 
 help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
 	@echo "make test      lint, types, unit tests, lab tests"
 	@echo "make faults    hosts disturbed in 210 ways at random moments, an hour; writes the table of docs/reliability.md"
+	@echo "make vm        one whole virtual machine: real modules, reboots, Secure Boot; half an hour on two idle cores"
 	@echo "make unit      lint, types and unit tests only: two minutes, no root"
 	@echo "make clean     remove the lab's hosts and the virtual environment; the built vendor files are kept"
 
@@ -54,6 +55,10 @@ test: unit lab-test
 FAULTS ?= --trials 210 --lanes 3 --seed 1
 faults: setup
 	$(SUDO) $(VENV)/bin/python -m tests.lab.faults $(FAULTS) --document
+
+# The tests come one after the other on one machine, and show what it prints; its lab is gone afterwards.
+vm: setup
+	$(SUDO) $(VENV)/bin/python -m pytest -s tests/vm
 
 clean:
 	@if [ -x $(INVOKE) ]; then $(INVOKE) lab.down; fi

@@ -1,0 +1,1 @@
+"""Tests on a whole machine, one after the other: `make vm`."""
