@@ -7,6 +7,7 @@
 mount -t proc proc "$root/proc"
 mount -t sysfs sysfs "$root/sys"
 mount --bind /dev "$root/dev"
+# shellcheck disable=SC2016  # the text in single quotes is for the shell in there
 chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive sh -euc '
 kernel=$1
 apt-get update
