@@ -1,4 +1,4 @@
-"""A stand-in of NVIDIA's `.run`: the vendor's installer in behaviour, made-up libraries, a kernel module that only takes a card.
+"""A stand-in of NVIDIA's `.run`: the vendor's installer in behaviour, made-up libraries, a module that takes a card.
 
 What it does is what the 470.182.03 installer does (options, refusals, order of steps, log, exit status); what it
 installs are doubles that answer from the lab host's made-up hardware and say that they are stand-ins.

@@ -101,7 +101,9 @@ dkms install --force -m nvidia -v "$version" -k "$kernel" || tell
 LOAD = (
     """\
 for module in nvidia nvidia-uvm; do
-  modprobe "$module" || { status=$?; dmesg 2>/dev/null | grep -E 'NVRM|nvidia' | tail -n 10; exit "$status"; }
+  modprobe "$module" && continue || status=$?
+  dmesg 2>/dev/null | grep -E 'NVRM|nvidia|Lockdown|Loading of' | tail -n 10
+  exit "$status"
 done
 """
     + sh("for unit in %s %s %s %s; do", *_SERVICES)

@@ -15,6 +15,9 @@ CAUSES = {
     "nouveau-probes-a-dead-card": None,
     "real-module-dead-card": "gpu-unsupported",
     "real-module-no-gpu": "no-device",
+    "secure-boot-enrolled-key": None,
+    "secure-boot-unknown-key": "module-not-signed",
+    "secure-boot-unsigned": "module-not-signed",
 }
 
 

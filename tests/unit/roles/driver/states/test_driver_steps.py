@@ -13,6 +13,8 @@ from hostwright.common.quoting import sh
 from hostwright.standard.roles.driver.states import steps as driver_steps
 from hostwright.standard.roles.driver.states.gpu_use import BUSY_PROBES
 from hostwright.standard.roles.driver.states.runfile import DriverState, NvidiaRunfile, WithDriver
+from tests.places import PROJECT
+from tests.unit.support.known import KNOWN
 from tests.unit.support.mounts import in_namespace
 from tests.unit.support.shell import program, run
 from tests.unit.support.stacks import load_stack
@@ -51,6 +53,21 @@ def test_the_scripts_are_posix_sh(text: str) -> None:
         done = subprocess.run(["sh", "-n"], input=script, text=True, capture_output=True, check=False)
         assert done.stderr == ""
         assert done.returncode == 0
+
+
+def test_a_load_that_secure_boot_refuses_shows_what_the_kernel_said(tmp_path: Path) -> None:
+    """As Debian's 5.10 prints it (tests/fixtures/kernel): modprobe alone does not name the cause."""
+    lines = (PROJECT / "tests/fixtures/kernel/secure-boot-unsigned.txt").read_text().splitlines()
+    told, kernel = lines[1:]
+    programs = tmp_path / "bin"
+    program(programs, "modprobe", f'echo "{told}" >&2; exit 1')
+    program(programs, "dmesg", f'echo "usb 1-1: new device"; echo "{kernel}"')
+    done = run(driver_steps.LOAD, path=programs)
+    assert done.returncode == 1
+    assert done.stdout.decode().splitlines() == [kernel]
+    failure = KNOWN.classify(done.stderr.decode() + done.stdout.decode())
+    assert failure is not None
+    assert failure.rule.name == "module-not-signed"
 
 
 @pytest.fixture
