@@ -131,6 +131,7 @@ class ArchiveUnpacked:
     def _unpack(self, place: list[str]) -> str:
         return "\n".join(
             [
+                *(made_directory(part.into) for part in self.parts),  # before the scratch, which may be beside them
                 sh("rm -rf -- %s", self.scratch),
                 sh("mkdir -p -- %s %s", self.scratch, RECORDS),
                 sh("tar -xf %s -C %s --no-same-owner", host_path(self.artifact), self.scratch),
@@ -149,7 +150,7 @@ class ArchiveUnpacked:
             line = _line(f"{part.into.replace('%', '%%')}/%P")
             depth = "" if part.deep else "-maxdepth 1 "
             lines.append(sh(f"find %s -mindepth 1 {depth}! -type d -printf %s >> %s", inside, line, new))
-            moves += [made_directory(part.into), sh("mkdir -p -- %s", part.into)]
+            moves.append(sh("mkdir -p -- %s", part.into))
             if part.deep:  # by hard links, each in place of what was there
                 # What was compiled from files of the version before counts for new ones of the same size and time.
                 moves.append(sh("find %s -name __pycache__ -prune -exec rm -rf -- {} +", part.into))

@@ -163,7 +163,8 @@ TREE_LINKS = {"bin/python3": "python3.9", "share/only/links": "../../bin/python3
 def interpreter(folder: Path, number: str = "3.9.2", files: dict[str, str] = TREE) -> ArchiveUnpacked:
     """An archive whose whole tree goes to a directory of its own."""
     packed = version(folder, number, files, TREE_LINKS)
-    return replace(packed, parts=(Part("top", str(folder / "opt/python3.9"), deep=True),))
+    parts = (Part("top", str(folder / "opt/python3.9"), deep=True),)
+    return replace(packed, parts=parts, scratch=str(folder / "opt/python3.9.hostwright-new"))
 
 
 def tree(folder: Path) -> dict[str, str]:
@@ -178,7 +179,7 @@ def tree(folder: Path) -> dict[str, str]:
 def test_a_deep_part_brings_everything_below_it(tmp_path: Path) -> None:
     apply(interpreter(tmp_path))
     assert tree(tmp_path / "opt/python3.9") == {**TREE, **TREE_LINKS}
-    assert not (tmp_path / "scratch").exists()
+    assert [path.name for path in (tmp_path / "opt").iterdir()] == ["python3.9"]
 
 
 @pytest.mark.usefixtures("spread")
