@@ -22,7 +22,8 @@ from hostwright.plan.model import RetryRule, RolePlan, RoleResult, StepResult
 
 LOCK_DIR = "/run/hostwright"
 LOCK_WAIT_S = 3600  #: our estimate: another role of this host may hold dpkg while it installs a whole toolkit
-OUTPUT_CAP_BYTES = 256 * 1024  #: of one step's output, its end, kept by the controller: bounds its memory
+OUTPUT_CAP_BYTES = 256 * 1024  #: of one step's output, kept by the controller: bounds its memory
+FIRST_LINES = 200  #: of a longer output that are kept with its end: the first error often stands there
 STEP_CAP_BYTES = 4 << 20  #: of one step's output in the log: ten times what installing 60 packages prints
 JOB_CAP_BYTES = 8 << 20  #: of the log from which on each step keeps the beginning and the end of its output only
 END_BYTES = transient.TAIL_BYTES  #: of a longer output its end is kept: it says what a failure was for
@@ -172,7 +173,7 @@ class LogReader:
         self._size += len(line) + 1
         self._output.append(line)
         while self._size > OUTPUT_CAP_BYTES and len(self._output) > 1:
-            self._size -= len(self._output.pop(0)) + 1
+            self._size -= len(self._output.pop(min(FIRST_LINES, len(self._output) - 2))) + 1
 
     def result(self, status: int) -> RoleResult:
         """The role's result, given its exit status. The status of a step that began and never ended is ``None``."""

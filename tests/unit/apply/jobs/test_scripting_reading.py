@@ -89,6 +89,20 @@ def test_endless_output_is_kept_bounded():
     assert output.endswith("last")
 
 
+def test_of_a_long_output_the_first_error_and_the_last_lines_are_kept():
+    reader = LogReader("cuda", ["a"], "NONCE")
+    reader.feed(b"NONCE begin 0\ntar: write: No space left on device\n")
+    for number in range(20_000):
+        reader.feed(b"line %d of many that say nothing of it\n" % number)
+    reader.feed(b"make: *** [all] Error 2\n\nNONCE end 0 2 1\n")
+    output = reader.results[0].output
+    assert len(output) <= scripting.OUTPUT_CAP_BYTES
+    assert output.endswith("line 19999 of many that say nothing of it\nmake: *** [all] Error 2")
+    failure = KNOWN.classify(output)
+    assert failure is not None
+    assert failure.evidence == "tar: write: No space left on device"
+
+
 @pytest.mark.parametrize(
     "text", ["NONCE begin 0 trailing", " NONCE begin 0", "NONCEbegin 0", "NONCE begin 1234567", "NONCE begin ٣"]
 )
