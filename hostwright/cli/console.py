@@ -44,7 +44,7 @@ def show_plan(host_plan: HostPlan) -> RenderableType:
         parts += _show_role(role)
     if host_plan.busy:
         users = ", ".join(printable(user) for user in host_plan.busy)
-        parts.append(Text(f"  in use by {users}: provision needs --drain or --force ({plan.disturbs})", style="red"))
+        parts.append(Text(f"  in use by {users}: it needs --drain or --force ({plan.disturbs})", style="red"))
     if plan.reboot:
         parts.append(Text(f"  then a reboot: {printable(plan.reboot)}", style="magenta"))
     return Group(*parts)
@@ -54,6 +54,11 @@ def _show_role(role: RolePlan) -> Iterable[RenderableType]:
     yield Text(f"  {role.role}", style="bold cyan")
     for change in role.changes:
         yield _show_planned(change)
+        for sentence in change.warnings if isinstance(change, Change) else ():
+            yield Text(f"      {printable(sentence)}", style="yellow")
+        if isinstance(change, Change) and change.final:
+            sentence = f"takes away {printable(change.final)}; nothing brings that back (--yes, or an answer, agrees)"
+            yield Text(f"      {sentence}", style="red")
         for line in change.diff.splitlines() if isinstance(change, Change) else ():
             yield Text(f"        {printable(line)}", style=_diff_style(line))
 

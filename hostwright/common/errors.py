@@ -128,6 +128,10 @@ class Locked(Refused):
     """Another run is changing the host, or an operator has locked it; the sentence says who, and until when."""
 
 
+class Unanswered(Refused):
+    """The plan takes something away that nobody can bring back, and no operator has agreed to that."""
+
+
 class Stopped(HostError):
     """The operator stopped the run (Ctrl-C): what was running on the host has ended, the rest was not started."""
 

@@ -17,10 +17,9 @@ PROBE_CAP_BYTES = 64 * 1024  #: an answer's default cap, so that a small text fi
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One read-only question to a host, in POSIX sh. Probes that are equal are asked once per host.
-
-    ``script`` runs in a subshell without standard input; its standard error is discarded, and at most ``cap_bytes`` of
-    its output are returned. ``root`` runs it as root.
+    """One read-only question to a host, in POSIX sh. Probes that are equal are asked once per host. ``script`` runs in
+    a subshell without standard input; its standard error is discarded, and at most ``cap_bytes`` of its output are
+    returned. ``root`` runs it as root.
     """
 
     script: str
@@ -95,8 +94,9 @@ class Change:
 
     ``artifacts`` are the names of the stack's files that must be on the host first. ``opaque`` marks a change whose
     effect only its own probe can tell. ``disturbs`` says what it does to running work ("replaces the driver"), else it
-    is empty; a change that disturbs waits for an idle host (``hostwright.apply.disturb.draining``). If the host must be
-    rebooted after the steps, the next plan says so, with a ``Reboot``.
+    is empty; a change that disturbs waits for an idle host (``hostwright.apply.disturb.draining``). ``warnings`` say
+    what of others it moves, a sentence each; ``final`` says what of theirs it takes away for good, as an object ("the
+    driver"): an operator must agree. If the host must be rebooted after the steps, the next plan has a ``Reboot``.
     """
 
     kind: Literal["change"] = field(default="change", kw_only=True)
@@ -108,6 +108,8 @@ class Change:
     artifacts: tuple[str, ...] = ()
     opaque: bool = False
     disturbs: str = ""
+    warnings: tuple[str, ...] = ()
+    final: str = ""
 
     def __post_init__(self) -> None:
         if not self.steps:
@@ -165,18 +167,15 @@ class Resource(Protocol):
 
     def probes(self) -> tuple[Probe, ...]:
         """The questions whose answers ``plan`` reads."""
-        ...
 
     def plan(self, facts: Facts) -> Planned | None:
         """What brings the host to this state or keeps it from it; ``None`` if the host is in this state."""
-        ...
 
     def removal(self) -> tuple[Resource, ...]:
         """The desired states of a host without this one, in the order in which they are reached.
 
         Empty if nothing of it is left behind. What was there before, and what others put there, stays.
         """
-        ...
 
 
 @runtime_checkable
@@ -185,10 +184,9 @@ class HasUsers(Protocol):
 
     def users(self, facts: Facts) -> tuple[str, ...]:
         """Who uses it now, such as ``python3 (4711)``. Reads the same answers as ``plan``."""
-        ...
 
 
-def users_of(resource: Resource, facts: Facts) -> tuple[str, ...]:
+def users_of(resource: object, facts: Facts) -> tuple[str, ...]:
     """Who uses what a resource would change; nobody, unless the resource is one with ``HasUsers``."""
     return resource.users(facts) if isinstance(resource, HasUsers) else ()
 
@@ -264,13 +262,16 @@ class Plan:
         reasons = [planned.disturbs for planned in self.changes if isinstance(planned, Change) and planned.disturbs]
         return "; ".join(dict.fromkeys([*reasons, *(["reboots the host"] if self.reboot else [])]))
 
+    @property
+    def final(self) -> tuple[str, ...]:
+        """What it takes away that nobody can bring back, each once."""
+        losses = (change.final for change in self.changes if isinstance(change, Change))
+        return tuple(dict.fromkeys(filter(None, losses)))
+
     def without_reboots(self) -> Plan:
         """The plan without its reboots, for a host that must not be rebooted."""
-        kept = (
-            replace(role, changes=tuple(planned for planned in role.changes if not isinstance(planned, Reboot)))
-            for role in self.roles
-        )
-        return replace(self, roles=tuple(kept))
+        stay = {role.role: tuple(change for change in role.changes if change.kind != "reboot") for role in self.roles}
+        return replace(self, roles=tuple(replace(role, changes=stay[role.role]) for role in self.roles))
 
     def to_json(self) -> dict[str, Any]:
         """The plan as JSON values, for files, journals and machines."""
@@ -306,4 +307,4 @@ class RoleResult:
     role: str
     status: int
     duration_s: float
-    steps: tuple[StepResult, ...] = field(default=())
+    steps: tuple[StepResult, ...] = ()

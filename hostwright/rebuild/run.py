@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -152,7 +153,8 @@ class _Run:
     def tools(self, member: Member) -> Tools:
         """What the rebuild of one host needs."""
         roster, connections = self.roster, self.connections
-        work = Work(roster, self.members.by_name, connections, self.run, self.emit, self.stopping, self.change)
+        change = dataclasses.replace(self.change, yes=True)  # a rebuild is asked for from any state, whatever was there
+        work = Work(roster, self.members.by_name, connections, self.run, self.emit, self.stopping, change)
         ways = _ways(member)
         return Tools(
             member=member,

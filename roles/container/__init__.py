@@ -10,7 +10,7 @@ from hostwright.plan.model import Resource
 from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.files.files import JsonMerged
 from hostwright.resources.packages.packages import Debs
-from hostwright.resources.system.services import Disturbing, RestartedAfter, Running, Service
+from hostwright.resources.system.services import Disturbing, RestartedAfter, Service
 from hostwright.standard.roles.container.engine import (
     DAEMON_JSON,
     VALIDATE,
@@ -22,10 +22,12 @@ from hostwright.standard.roles.container.engine import (
     links_at_boot,
     signed_repository,
 )
+from hostwright.standard.roles.container.running import DOCKER as DOCKER
+from hostwright.standard.roles.container.running import DockerRuns
 from hostwright.standard.roles.container.section import ContainerSection
 
-DOCKER = "docker.service"
-RESTARTS = "restarts Docker"  #: which ends its containers
+RESTARTS = "restarts Docker, which ends its containers"
+REPLACES = "changes Docker's packages, which ends its containers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ def container(v: Container, host: Wanted) -> Iterator[Resource]:
     engine = DockerEngine(section.docker_packages)
     exact = tuple(f"{name}={wanted.version}" for name in wanted.packages)
     toolkit = Debs(exact, source=wanted.repository.list_file)
-    yield Disturbing(engine, RESTARTS, Running(DOCKER))  # its packages restart it
+    yield Disturbing(engine, REPLACES, DockerRuns(restarts=False))
     yield from signed_repository(wanted.repository, host.stack)
     yield replace(toolkit, hold=True)
     programs = Programs((*section.docker_packages, *wanted.packages))
@@ -60,4 +62,4 @@ def container(v: Container, host: Wanted) -> Iterator[Resource]:
     yield Service(DOCKER)
     installed = tuple(f"/var/lib/dpkg/info/{name}.list" for name in wanted.packages)
     restart = RestartedAfter(DOCKER, (DAEMON_JSON, *installed), (engine, toolkit, programs, settings))
-    yield Disturbing(restart, RESTARTS, Running(DOCKER))
+    yield Disturbing(restart, RESTARTS, DockerRuns(restarts=True))

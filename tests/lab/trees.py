@@ -49,7 +49,7 @@ OTHER_BYTES = {
 }
 #: what Hostwright did on a host, one directory a job
 JOBS = r"/var/lib/hostwright/jobs/.*"
-_PROCESS = re.compile(r"\.before-hostwright\.[0-9]+")
+_PROCESS = re.compile(r"\.before-hostwright\.[0-9T.-]+")
 
 #: One list of everything: a row for each path, then the checksums of the regular files.
 _LIST = """\

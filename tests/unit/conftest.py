@@ -1,11 +1,14 @@
 """How properties are searched: as long as it takes. A machine under load is slow, and that is nobody's failure. And
-where jobs work: never in this machine's own directories."""
+where jobs work: never in this machine's own directories. And what holds for every change that any unit test plans.
+"""
 
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from hostwright.plan import model
 from hostwright.plan.host import jobs
 
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -18,3 +21,17 @@ def work_dirs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("work") / "hostwright" / "work"
     jobs.WORK_DIRS = (str(place),)  # type: ignore[assignment]
     return place
+
+
+def _says_something(change: model.Change) -> None:
+    """No plan of our code in any unit test may show a change with the same text before and after."""
+    _checked(change)
+    maker = sys._getframe(2).f_globals["__name__"]  # of ``__init__``; tests make changes of any text
+    ours = maker.startswith("hostwright.") and maker != model.__name__
+    assert not ours or change.have != change.want, (
+        f"a change that says nothing: {change.what}: {change.have} → {change.want}"
+    )
+
+
+_checked = model.Change.__post_init__
+model.Change.__post_init__ = _says_something  # type: ignore[method-assign]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from hostwright.common.errors import ArtifactError, HostError, ProtocolError
 from hostwright.common.quoting import sh_file
+from hostwright.common.text import count
 from hostwright.stack.store.artifacts import AnyArtifact, sha256_of
 from hostwright.stack.store.hostcache import CACHE
 
@@ -126,8 +127,9 @@ class _Delivery:
             raise ProtocolError(self._shell.host, f"its answer about {self._cache} cannot be parsed") from error
         wanted = sum(item.size - item.start for item in missing)
         if missing and wanted + _ROOM_BYTES > free:
+            files = count(len(missing), "file")
             raise self._failure(
-                f"{self._cache} needs {_size(wanted)} for {len(missing)} files, and {_size(free)} are free: make room"
+                f"{self._cache} needs {_size(wanted)} for {files}, and {_size(free)} are free: make room"
             )
         return missing
 

@@ -189,6 +189,7 @@ class HostApply:
             raise Locked(self.name, locked)
         if plan.refusals:
             raise Refused(self.name, "; ".join(plan.refusals))
+        self._settings.agree(plan)
         decision = self._decide(plan)
         if decision.refusal:
             raise Refused(self.name, decision.refusal)

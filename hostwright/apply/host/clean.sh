@@ -1,6 +1,6 @@
 # Makes room on a host: former files of ours that the stack no longer names, venvs that were replaced, archives that apt
 # can fetch again, and the records of jobs that have ended. $kept are the checksums of the files that are still needed:
-# each lies in a directory of that name.
+# each lies in a directory of that name. Needs set_aside, for what people put into venvs.
 : "${cache:?}"
 : "${kept?}"
 : "${marks:?}"
@@ -39,6 +39,7 @@ used() {
 }
 for home in "$homes"/*-py3.*-????????????; do
   if [ -d "$home" ] && printf '%s\n' "$targets" | replaced "$home" && ! used "$home"; then
+    set_aside "$home"
     rm -rf -- "$home" "$home.wheels"
   fi
 done

@@ -12,7 +12,7 @@ from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.host import jobs, locks, release
 from hostwright.resources import originals
 from hostwright.resources.files.archives_gone import RECORDS, SET_ASIDE
-from hostwright.resources.python.python import HOMES
+from hostwright.resources.python.users_files import HOMES, USERS_FILES
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store import hostcache
 from hostwright.transport.root.rootshell import RootShell
@@ -39,7 +39,7 @@ FORGET_RELEASE = sh("rm -f -- %s", release.PATH)
 def clean_script(artifacts: Iterable[Artifact]) -> str:
     """A root program that makes room on a host, where these artifacts may stay."""
     kept = tuple(hostcache.host_path(artifact).split("/")[-2] for artifact in artifacts)
-    return sh_file(
+    return USERS_FILES + sh_file(
         __file__,
         "clean.sh",
         cache=hostcache.CACHE,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostwright.apply.host.connection import Patience
+from hostwright.common.errors import Unanswered
 
 if TYPE_CHECKING:
     from hostwright.apply.disturb.draining import Hooks
@@ -36,6 +37,7 @@ class Settings:
     hooks: Hooks | None = None  #: what takes work off the host and lets it back
     drain: bool = False  #: drain a host that is in use, and wait for it
     force: bool = False  #: disturb running work
+    yes: bool = False  #: the operator agrees to what nobody can bring back (``Change.final``)
     depart: bool = False  #: every role is removed: when all are gone, what Hostwright kept on the host goes too
     undrain: bool = True  #: let work back to a host that is as desired; false: whoever asks does it later
     #: keeps the stack of a verified host on this machine, for the way back; a sentence where it cannot
@@ -48,6 +50,12 @@ class Settings:
     retry_rules: Callable[[], tuple[RetryRule, ...]] = tuple
     stopping: Callable[[], bool] = lambda: False  #: whether no further job is to be started
     patience: Patience = field(default_factory=Patience)
+
+    def agree(self, plan: Plan) -> None:
+        """Raise ``Unanswered`` where the plan takes away for good what no operator has agreed to lose."""
+        if plan.final and not self.yes:
+            gone = " and ".join(plan.final)
+            raise Unanswered(plan.host, f"{gone} would be lost, and nothing brings that back: --yes agrees to it")
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,7 @@ class Work:
             hooks=variables.hooks,
             drain=self.change.drain,
             force=self.roster.force,
+            yes=self.change.yes,
             depart=self.goal.departs(member),
             keep=stackstore.keep,
             explain=self.roster.explain,

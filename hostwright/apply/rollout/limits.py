@@ -14,6 +14,7 @@ from fractions import Fraction
 from math import ceil, floor
 
 from hostwright.common.errors import InputError
+from hostwright.common.text import count
 
 MAX_PARALLEL = 256  #: our estimate: with more, the cores of this machine are the limit, not the hosts
 FILES_PER_HOST = 4  #: a socket, and what paramiko and an artifact's stream need beside it
@@ -140,7 +141,8 @@ class Course:
                 self.halt(f"a canary failed: {host}")
             elif self._over_budget or (self.failures > self._max_fail and not self.because):
                 self._over_budget = True
-                self.because = f"the failure budget is spent: {self.failures} of at most {self._max_fail} hosts failed"
+                failed = count(self.failures, "host")
+                self.because = f"the failure budget is spent: {failed} failed, at most {self._max_fail} may"
         elif result == "stopped":
             self.halt(STOPPED_BY_OPERATOR)
         else:

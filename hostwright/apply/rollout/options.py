@@ -29,11 +29,13 @@ class RolloutOptions:
 
 @dataclass(frozen=True, slots=True)
 class ChangeOptions:
-    """How hosts are changed: whether work is drained from them, whether they may reboot, and how far the run goes."""
+    """How hosts are changed: whether work is drained from them, whether they may reboot, how far the run goes, and
+    whether the operator agrees to losses that a plan names (``Change.final``)."""
 
     drain: bool = False
     no_reboot: bool = False
     rollout: RolloutOptions = RolloutOptions()
+    yes: bool = False
 
 
 UNBOUNDED = ChangeOptions()  #: all hosts at once, whatever fails; no work is drained, and hosts may reboot
@@ -53,6 +55,7 @@ class RunOptions:
     canary: str = ""
     batch: str = ""
     max_fail: str = ""
+    yes: bool = False
 
     @classmethod
     def of(cls, roster: Roster, members: Members, change: ChangeOptions = UNBOUNDED) -> Self:
@@ -66,12 +69,15 @@ class RunOptions:
             drain=change.drain,
             no_reboot=change.no_reboot,
             **asdict(change.rollout),
+            yes=change.yes,
         )
 
     @property
     def change(self) -> ChangeOptions:
         """The part that says how hosts are changed."""
-        return ChangeOptions(self.drain, self.no_reboot, RolloutOptions(self.canary, self.batch, self.max_fail))
+        return ChangeOptions(
+            self.drain, self.no_reboot, RolloutOptions(self.canary, self.batch, self.max_fail), self.yes
+        )
 
     def recorded(self, **more: object) -> dict[str, Any]:
         """The options that were given, with ``more`` of the verb's own, as JSON values for the journal."""

@@ -11,6 +11,7 @@ from hostwright.cli.tasks.options import CHANGING, ends, helps
 @task(
     help=helps(
         *CHANGING,
+        "yes",
         check="only show the plan (the same as `invoke plan`)",
         plan="apply exactly this saved plan, or nothing if the host changed since it was saved",
         no_reboot="leave a needed reboot pending; the next plan shows it again",
@@ -38,6 +39,7 @@ def provision(
     plan: str = "",
     no_reboot: bool = False,
     resume: bool = False,
+    yes: bool = False,
 ) -> int:
     """Bring hosts to their stack, then probe again to confirm that nothing differs."""
     from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
@@ -46,7 +48,7 @@ def provision(
     return changes.provision(
         Selection(hosts, inventory, tuple(var or ()), roles),
         ConnectionOptions(ask_become_pass, accept_new),
-        ChangeOptions(drain, no_reboot, RolloutOptions(canary, batch, max_fail)),
+        ChangeOptions(drain, no_reboot, RolloutOptions(canary, batch, max_fail), yes),
         force=force,
         check=check,
         saved=plan,
@@ -55,7 +57,7 @@ def provision(
     )
 
 
-@task(help=helps(*CHANGING, "check"), iterable=["var"], auto_shortflags=False)
+@task(help=helps(*CHANGING, "check", "yes"), iterable=["var"], auto_shortflags=False)
 @ends
 def remove(
     c: Context,
@@ -72,6 +74,7 @@ def remove(
     canary: str = "",
     batch: str = "",
     max_fail: str = "",
+    yes: bool = False,
 ) -> int:
     """Remove layers from hosts, last one first; keep what was there before and what others added."""
     from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
@@ -80,7 +83,7 @@ def remove(
     return changes.remove(
         Selection(hosts, inventory, tuple(var or ()), roles),
         ConnectionOptions(ask_become_pass, accept_new),
-        ChangeOptions(drain, rollout=RolloutOptions(canary, batch, max_fail)),
+        ChangeOptions(drain, rollout=RolloutOptions(canary, batch, max_fail), yes=yes),
         force=force,
         check=check,
         as_json=json,

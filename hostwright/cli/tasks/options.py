@@ -22,6 +22,7 @@ HELP: Mapping[str, str] = {
     "check": "only show what would be done; change nothing",
     "drain": "if a GPU is in use, drain the host (hostwright_drain) and wait until its work has ended",
     "force": "change hosts even if their GPUs are in use, killing the processes that use them",
+    "yes": "agree that what the plan calls lost for good is lost, instead of being asked",
     "canary": "start with N (or N%) hosts; if any of them fails, do not touch the others",
     "batch": "work on at most N (or N%) hosts at a time; start the next as soon as one is done",
     "max_fail": "stop starting hosts after more than N (or N%) have failed or were unreachable",

@@ -61,6 +61,7 @@ def rebuild(
     help=helps(
         *CHANGING,
         "check",
+        "yes",
         to="a stack name, or the beginning of a release's date or digest (default: the latest release)",
     ),
     iterable=["var"],
@@ -83,6 +84,7 @@ def rollback(
     batch: str = "",
     max_fail: str = "",
     to: str = "",
+    yes: bool = False,
 ) -> int:
     """Bring hosts back to the latest release that passed verification on them."""
     from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
@@ -91,7 +93,7 @@ def rollback(
     return changes.rollback(
         Selection(hosts, inventory, tuple(var or ()), roles),
         ConnectionOptions(ask_become_pass, accept_new),
-        ChangeOptions(drain, rollout=RolloutOptions(canary, batch, max_fail)),
+        ChangeOptions(drain, rollout=RolloutOptions(canary, batch, max_fail), yes=yes),
         force=force,
         check=check,
         to=to,

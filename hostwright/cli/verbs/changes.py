@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +19,7 @@ from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.opening import ask_password, members_of, open_fleet
 from hostwright.cli.views.outcomes import intents, show_outcomes, show_plans
 from hostwright.cli.views.shared import errors_json, show_errors, warn
+from hostwright.common.errors import Unanswered
 from hostwright.common.secret import Secret
 from hostwright.common.text import printable
 from hostwright.fleet import Fleet, Members
@@ -24,11 +27,13 @@ from hostwright.fleet import Fleet, Members
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hostwright.apply.rollout.recording import Audience
+    from hostwright.apply.host.outcome import Outcome
+    from hostwright.apply.rollout.recording import Audience, RunResults
     from hostwright.apply.rollout.rollback import WayBack
     from hostwright.apply.rollout.rollout import Results
     from hostwright.plan.model import Plan
 
+YES = "yes"  #: what the operator must type, whole
 ALL_OR_NONE = "nothing was changed: exclude the hosts that cannot go back (--hosts '…,!NAME') to roll the others back"
 
 
@@ -92,9 +97,11 @@ def provision(
     plans = _saved_plans(members, saved) if saved else {}
     password = _password(connection, change, members)
     audience = _audience(as_json=as_json)
-    ended = fleet.provision(members, change=change, saved=plans, password=password, audience=audience)
-    show_outcomes("provision", members, ended, as_json=as_json)
-    return ended.status
+
+    def run(chosen: Members, agreed: ChangeOptions) -> RunResults[Outcome]:
+        return fleet.provision(chosen, change=agreed, saved=plans, password=password, audience=audience)
+
+    return _run("provision", run, members, change, as_json=as_json)
 
 
 def remove(
@@ -115,9 +122,11 @@ def remove(
     if check:
         return _plan(fleet, members, connection, goal=removal, as_json=as_json)
     password, audience = _password(connection, change, members), _audience(as_json=as_json)
-    ended = fleet.remove(members, removal, change=change, password=password, audience=audience)
-    show_outcomes("remove", members, ended, as_json=as_json)
-    return ended.status
+
+    def run(chosen: Members, agreed: ChangeOptions) -> RunResults[Outcome]:
+        return fleet.remove(chosen, removal, change=agreed, password=password, audience=audience)
+
+    return _run("remove", run, members, change, as_json=as_json)
 
 
 def rollback(
@@ -142,9 +151,37 @@ def rollback(
     if check:
         return _plan(fleet, members, connection, as_json=as_json)
     password, audience = _password(connection, change, members), _audience(as_json=as_json)
-    ended = fleet.rollback(members, to=to, change=change, password=password, audience=audience)
-    show_outcomes("rollback", members, ended, as_json=as_json)
-    return ended.status
+
+    def run(chosen: Members, agreed: ChangeOptions) -> RunResults[Outcome]:
+        return fleet.rollback(chosen, to=to, change=agreed, password=password, audience=audience)
+
+    return _run("rollback", run, members, change, as_json=as_json)
+
+
+def _run(
+    verb: str,
+    run: Callable[[Members, ChangeOptions], RunResults[Outcome]],
+    members: Members,
+    change: ChangeOptions,
+    *,
+    as_json: bool,
+) -> int:
+    """Change hosts and show what came of them. Where something would be lost for good, ask at a terminal, and go on
+    with those hosts, and those that were not started; the exit status."""
+    ended = run(members, change)
+    show_outcomes(verb, members, ended, as_json=as_json)
+    asked = {error.host for error in ended.results.errors if isinstance(error, Unanswered)}
+    if not asked or as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return ended.status
+    names = asked.union(ended.results.untouched)
+    sys.stderr.write(f"Shall {', '.join(sorted(asked))} lose that? Type {YES} to go on: ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip() != YES:
+        return ended.status
+    again = replace(members, chosen=tuple(member for member in members if member.name in names))
+    more = run(again, replace(change, yes=True))
+    show_outcomes(verb, again, more, as_json=as_json)
+    return more.status if len(ended.results.errors) == len(asked) else FAILED
 
 
 def _refuse(ways: Results[WayBack], *, as_json: bool) -> int:

@@ -51,7 +51,8 @@ def _show_verdict(out: Console, verdict: Verdict) -> None:
         bad = [check for check in checks if not check.passed]
         unchecked = sum(not check.checked for check in checks)
         seconds = sum(check.duration_s for check in checks)
-        good = f"{len(checks) - len(bad)} of {len(checks)} checks" + (f", {unchecked} not checked" if unchecked else "")
+        good = f"{len(checks) - len(bad)} of {len(checks)} check{'s'[: len(checks) > 1]}"
+        good += f", {unchecked} not checked" if unchecked else ""
         out.print(Text.assemble("  ", _mark(role, verdict), f" {role}: {good}  {seconds:.1f} s"))
         for check in bad:
             sentence = check.sentence.splitlines()[0] + ("" if check.checked else " (not checked)")

@@ -14,5 +14,6 @@ class AtWork:
 
     @property
     def everyone(self) -> tuple[str, ...]:
-        """Each of them once."""
-        return tuple(dict.fromkeys([*self.gpus, *self.others]))
+        """Each of them once; of one that both name, the longer name."""
+        names = dict.fromkeys([*self.gpus, *self.others])
+        return tuple(name for name in names if not any(other.startswith(f"{name} ") for other in names))

@@ -57,6 +57,12 @@ def _describe(entry: Entry | None) -> str:
     return f"link to {entry.target}" if entry.is_link else f"file of {entry.size} bytes"
 
 
+def _differs(wanted: Entry, entry: Entry | None) -> str:
+    """How an entry differs from the wanted one, in a few words."""
+    words = _describe(entry)
+    return f"{words}, written since" if words == _describe(wanted) else words
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A directory of an archive, and the directory on the host that its files and links go to."""
@@ -108,12 +114,14 @@ class ArchiveUnpacked:
         seal = answer.text.partition("\n")[0]
         if not answer.ok or answer.truncated or seal != self._seal:
             have = seal.partition(" ")[0] if answer.ok and seal else "no record of its files"
+            if have == self.version:  # only the archive is another one, or its list of files cannot be read whole
+                have = f"{have} of another archive" if seal != self._seal else f"{have}, its record unreadable"
             return self._change(have, self.version, self._unpack(self._place_all()))
         wrong, present = entries(answer.text, "<"), entries(answer.text, ">")
         if not wrong:
             return None
         files = [entry for entry in wrong.values() if not entry.is_link]
-        have = few([f"{path}: {_describe(present.get(path))}" for path in wrong])
+        have = few([f"{path}: {_differs(wrong[path], present.get(path))}" for path in wrong])
         script = [self._unpack(self._place(files))] if files else []
         script += [_relink(entry) for entry in wrong.values() if entry.is_link]
         return self._change(have, few([*map(_describe, wrong.values())]), "\n".join(script), fetch=bool(files))

@@ -17,7 +17,18 @@ from hostwright.common.untrusted import json_object
 from hostwright.plan.model import PROBE_CAP_BYTES, Change, Facts, Probe, Refusal, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.keys_gone import KeysGone
-from hostwright.resources.files.paths import ABSENT, TOO_LARGE, content_probe, stat_probe, unified, write_script
+from hostwright.resources.files.paths import (
+    ABSENT,
+    INSTEAD,
+    MOVED_ASIDE,
+    TOO_LARGE,
+    content_probe,
+    instead_probe,
+    moved_aside,
+    stat_probe,
+    unified,
+    write_script,
+)
 from hostwright.resources.files.paths_gone import DirectoryGone, Original, as_file, as_link
 from hostwright.resources.originals import keep_original, made_directory
 
@@ -115,34 +126,38 @@ class Directory:
 class Link:
     """A symbolic link to this target is at a path.
 
-    A file or directory in its place is moved aside, to ``PATH.before-hostwright.NUMBER``, and comes back when the role
-    is removed; so does a link that led elsewhere. The target need not exist.
+    A file or directory in its place is moved aside, to ``PATH.before-hostwright.TIME``, as the plan says, and comes
+    back when the role is removed; so does a link that led elsewhere. The target need not exist.
 
     >>> from hostwright.plan.testing import plan_text
-    >>> print(plan_text(Link("/usr/local/tool", "/opt/tool-1.2"), {"readlink": "/opt/tool-1.1"}))
+    >>> tool = Link("/usr/local/tool", "/opt/tool-1.2")
+    >>> print(plan_text(tool, {"readlink": "/opt/tool-1.1"}))
     ~ link /usr/local/tool: /opt/tool-1.1 → /opt/tool-1.2
+    >>> print(plan_text(tool, {"readlink": "/directory"}))
+    ~ link /usr/local/tool: a directory → /opt/tool-1.2
+      the directory is moved aside to /usr/local/tool.before-hostwright.TIME, and comes back on removal
     """
 
     path: str  #: where the link is
     target: str  #: where it leads, as it is written into the link
 
     def probes(self) -> tuple[Probe, ...]:
-        script = "if [ -L %s ]; then readlink -- %s; elif [ -e %s ]; then echo; else exit 1; fi"
-        return (Probe(sh(script, self.path, self.path, self.path)),)
+        return (instead_probe(self.path),)
 
     def plan(self, facts: Facts) -> Change | None:
         answer = facts[self.probes()[0]]
-        have = (answer.strip() or "not a link") if answer.ok else ABSENT
+        have = (answer.text.removesuffix("\n") or "not a link") if answer.ok else ABSENT
         if have == self.target:
             return None
-        aside = "if [ -e %s ] && [ ! -L %s ]; then mv -T -- %s %s.before-hostwright.$$; fi"
+        kind = INSTEAD.get(have, "")
         script = [
-            sh(aside, *[self.path] * 4),
+            sh(MOVED_ASIDE, *[self.path] * 4),
             keep_original(self.path),
             sh("mkdir -p -- %s", PurePosixPath(self.path).parent),
             sh("ln -sfn -- %s %s", self.target, self.path),
         ]
-        return Change(f"link {self.path}", have, self.target, (Step("\n".join(script)),))
+        have, warnings = (f"a {kind}", (moved_aside(f"the {kind}", self.path),)) if kind else (have, ())
+        return Change(f"link {self.path}", have, self.target, (Step("\n".join(script)),), warnings=warnings)
 
     def removal(self) -> tuple[Resource, ...]:
         return (Original(self.path, ours=as_link(self.target)),)

@@ -9,12 +9,34 @@ from hostwright.common.quoting import sh
 from hostwright.plan.model import PROBE_CAP_BYTES, Probe
 
 ABSENT = "absent"
+ASIDE_NAME = "%s.before-hostwright.TIME"  #: where what is in the place of a link is moved to, as plans name it
 TOO_LARGE = "too-large-to-read"  #: the rule that refuses a host for a file longer than the answer to a probe
 
 
-def few(items: list[str]) -> str:
-    """The items in a line; of many, the first three and how many more there are."""
-    return "; ".join(items[:3]) + (f" and {len(items) - 3} more" if len(items) > 3 else "")
+def few(items: list[str], most: int = 3) -> str:
+    """The items in a line; of many, the first ones and how many more there are."""
+    return "; ".join(items[:most]) + (f" and {len(items) - most} more" if len(items) > most else "")
+
+
+#: Commands that move what is in the place of a link aside, with its path for each ``%s``.
+MOVED_ASIDE = (
+    "if [ -e %s ] && [ ! -L %s ]; then mv -T -- %s %s.before-hostwright.$(date +%%Y-%%m-%%dT%%H-%%M-%%S).$$; fi"
+)
+#: what ``instead_probe`` prints of what is no link, and its name in a plan; no link leads to such a path
+INSTEAD = {"/directory": "directory", "/file": "file"}
+
+
+def instead_probe(path: str) -> Probe:
+    """Where a link leads, or a key of ``INSTEAD``; it fails where there is nothing."""
+    script = (
+        "if [ -L %s ]; then readlink -- %s; elif [ -d %s ]; then echo /directory; elif [ -e %s ]; then echo /file\n"
+    )
+    return Probe(sh(script + "else exit 1; fi", *[path] * 4))
+
+
+def moved_aside(what: str, path: str) -> str:
+    """The sentence for the plan of a link in whose place something else is."""
+    return f"{what} is moved aside to {ASIDE_NAME % path}, and comes back on removal"
 
 
 def stat_probe(path: str) -> Probe:

@@ -16,19 +16,19 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from hostwright.common.quoting import sh, sh_file, words
+from hostwright.common.text import count
 from hostwright.plan.host.hostfacts import PYTHONS, pythons
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.resources.files.paths import ABSENT, few, write_script
+from hostwright.resources.files.paths import ABSENT, few, moved_aside, write_script
 from hostwright.resources.originals import keep_original
 from hostwright.resources.packages.packages import MIRROR_TRIES
 from hostwright.resources.python.interpreters import system_interpreter
+from hostwright.resources.python.users_files import HOMES, MARKER, USERS_FILES, left_behind, put_aside
 from hostwright.resources.python.venv_audit import Drift, FoundVenv, Venvs, audit_probe, find_drifts, parse_audit
 from hostwright.resources.python.venv_gone import VenvGone
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import host_path
 
-HOMES = "/opt/hostwright/venvs"
-MARKER = ".hostwright-complete"  #: written last: a venv without it does not count
 CONSTRAINTS = "constraints.txt"  #: in the venv, so that people can ``pip install -c`` what they add
 
 #: Older ones do not know the wheel names of today (PEP 600: pip 20.3); 24.0 is the last for Python 3.7.
@@ -96,7 +96,7 @@ class Venv:
     >>> recipe = Recipe("science", "3.9", "science==2.9", "numpy==1.26.4\n")
     >>> venv = Venv("/opt/science", (recipe,))
     >>> print(plan_text(venv, {"command -v": "/usr/bin/python3.9 3.9\n"}))
-    ~ venv /opt/science: absent → science==2.9 and 1 more pinned packages, Python 3.9
+    ~ venv /opt/science: absent → science==2.9 and 1 more pinned package, Python 3.9
     >>> print(plan_text(venv))
     ? venv /opt/science: no Python to build it with → Python 3.9  (known after python3)
     """
@@ -105,7 +105,7 @@ class Venv:
     recipes: tuple[Recipe, ...]  #: in order of preference, one a Python
 
     def probes(self) -> tuple[Probe, ...]:
-        return (PYTHONS, audit_probe(self.path, tuple(recipe.home for recipe in self.recipes), MARKER, CONSTRAINTS))
+        return (PYTHONS, audit_probe(self.path, tuple(recipe.home for recipe in self.recipes), CONSTRAINTS))
 
     def plan(self, facts: Facts) -> Planned | None:
         chosen = self._chosen(facts)
@@ -116,13 +116,14 @@ class Venv:
         venv = venvs.homes.get(recipe.home)
         if venv is None or "site-packages" in venv.lost:
             return self._build(recipe, interpreter, venvs)
-        due = self._due(recipe, interpreter, venv, venvs.link)
+        due = self._due(recipe, interpreter, venv, venvs.link, venvs.instead)
         if not due:
             return None
         have, want = ("; ".join(difference[column] for difference in due) for column in (0, 1))
         steps = tuple(_step(script) for _, _, script in due)
         artifacts = _files(recipe) if any(" pip install " in step.script for step in steps) else ()
-        return Change(f"venv {self.path}", have, want, steps, artifacts=artifacts)
+        warnings = self._warnings(recipe, venvs) if venvs.link != recipe.home else ()
+        return Change(f"venv {self.path}", have, want, steps, artifacts=artifacts, warnings=warnings)
 
     def removal(self) -> tuple[Resource, ...]:
         return tuple(VenvGone(self.path, HOMES, name) for name in dict.fromkeys(recipe.name for recipe in self.recipes))
@@ -150,11 +151,23 @@ class Venv:
 
     def _build(self, recipe: Recipe, interpreter: str, venvs: Venvs) -> Change:
         scripts = (create_script(recipe, interpreter), install_script(recipe), self._finish_script(recipe))
-        have = "without its packages" if recipe.home in venvs.homes else venvs.link or ABSENT
-        want = f"{recipe.requirement} and {len(recipe.pins) - 1} more pinned packages, Python {recipe.python}"
-        return Change(f"venv {self.path}", have, want, tuple(map(_step, scripts)), artifacts=_files(recipe))
+        have = "without its packages" if recipe.home in venvs.homes else venvs.link or venvs.instead or ABSENT
+        want = f"{recipe.requirement} and {count(len(recipe.pins) - 1, 'more pinned package')}, Python {recipe.python}"
+        steps = tuple(map(_step, scripts))
+        warnings = self._warnings(recipe, venvs)
+        return Change(f"venv {self.path}", have, want, steps, artifacts=_files(recipe), warnings=warnings)
 
-    def _due(self, recipe: Recipe, interpreter: str, venv: FoundVenv, link: str) -> list[tuple[str, str, str]]:
+    def _warnings(self, recipe: Recipe, venvs: Venvs) -> tuple[str, ...]:
+        """What a new link moves, leaves behind or removes that people put there."""
+        moved = [moved_aside(f"{venvs.instead} in its place", self.path)] if venvs.instead else []
+        for home, paths in venvs.users_files.items():
+            stays = home == venvs.link and home != recipe.home
+            moved.append(left_behind(home, paths) if stays else put_aside(home, paths))
+        return tuple(moved)
+
+    def _due(
+        self, recipe: Recipe, interpreter: str, venv: FoundVenv, link: str, instead: str
+    ) -> list[tuple[str, str, str]]:
         """What differs in a venv that exists: what it has, what it should have, and the script that repairs it."""
         due = []
         if venv.lost:
@@ -168,14 +181,20 @@ class Venv:
             want = few([f"{drift.name} {drift.version}" for drift in drifts])
             due.append((few([drift.have for drift in drifts]), want, mend_script(recipe, drifts)))
         if link != recipe.home:
-            due.append((f"link to {link or 'nothing'}", f"link to {recipe.home}", self._finish_script(recipe)))
+            due.append(
+                (
+                    f"link to {link}" if link else instead or "no link",
+                    f"link to {recipe.home}",
+                    self._finish_script(recipe),
+                )
+            )
         return due
 
     def _finish_script(self, recipe: Recipe) -> str:
         """Mark the venv as complete, turn the link in one rename, remove all but this one and the one before."""
         complete = sh("printf 'complete\\n' > %s", f"{recipe.home}/{MARKER}")
         turn = sh_file(__file__, "sh/venv_finished.sh", path=self.path, home=recipe.home, stem=f"{HOMES}/{recipe.name}")
-        return "\n".join([complete, keep_original(self.path), turn])
+        return "\n".join([complete, keep_original(self.path), USERS_FILES + turn])
 
 
 def create_script(recipe: Recipe, interpreter: str) -> str:
@@ -184,8 +203,9 @@ def create_script(recipe: Recipe, interpreter: str) -> str:
         [
             "umask 022",  # root's own may keep everybody else out of the venv
             sh("mkdir -p -- %s", HOMES),
-            sh("rm -f -- %s", f"{recipe.home}/{MARKER}"),
             *_must_run(recipe),
+            USERS_FILES + sh("if [ -e %s ]; then set_aside %s; fi", f"{recipe.home}/{MARKER}", recipe.home),
+            sh("rm -f -- %s", f"{recipe.home}/{MARKER}"),
             sh("%s -I -m venv --clear %s", interpreter, recipe.home),
             *_recent_pip(recipe),
             _write_constraints(recipe),

@@ -16,6 +16,7 @@ from packaging.version import InvalidVersion, Version
 from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Probe
 from hostwright.resources.files.paths import ABSENT
+from hostwright.resources.python.users_files import MARKER, USERS_FILES
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +66,22 @@ class Venvs:
 
     link: str = ""
     homes: Mapping[str, FoundVenv] = field(default_factory=dict)
+    instead: str = ""  #: what is in the place of the link, in words
+    #: paths that people added, by venv, in those that another link or a new build takes from them
+    users_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def audit_probe(link: str, homes: tuple[str, ...], marker: str, constraints: str) -> Probe:
-    """The probe of a link and those of these venvs that were completed."""
-    values = {"link": link, "homes": homes, "marker": marker, "constraints": constraints}
-    return Probe(sh_file(__file__, "sh/venv_audit.sh", **values))
+def audit_probe(link: str, homes: tuple[str, ...], constraints: str) -> Probe:
+    """The probe of a link, those of these venvs that were completed, and what people put into others of the name."""
+    stem = homes[0].partition("-py3.")[0]
+    values = {"link": link, "homes": homes, "marker": MARKER, "constraints": constraints, "stem": stem}
+    return Probe(USERS_FILES + sh_file(__file__, "sh/venv_audit.sh", **values))
 
 
 def parse_audit(text: str) -> Venvs:
     """The answer to ``audit_probe``."""
-    link = ""
+    link = instead = ""
+    users_files: dict[str, tuple[str, ...]] = {}
     homes: dict[str, FoundVenv] = {}
     home = ""
     for line in text.splitlines():
@@ -83,12 +89,16 @@ def parse_audit(text: str) -> Venvs:
         value, _, more = rest.partition("\t")
         if kind == "link":
             link = value
+        elif kind == "instead":
+            instead = value
+        elif kind == "added":
+            users_files[value] = (*users_files.get(value, ()), more)
         elif kind == "home":
             home = value
             homes[home] = FoundVenv()
         elif home in homes:
             homes[home] = _with(homes[home], kind, value, more)
-    return Venvs(link, homes)
+    return Venvs(link, homes, instead, users_files)
 
 
 def _with(venv: FoundVenv, kind: str, value: str, more: str) -> FoundVenv:

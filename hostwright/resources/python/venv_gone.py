@@ -9,6 +9,7 @@ from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.resources import originals
 from hostwright.resources.files.paths import ABSENT, few
+from hostwright.resources.python.users_files import USERS_FILES, put_aside
 
 #: What the removal disturbs.
 TAKES = "removes the environment that jobs run from"
@@ -37,7 +38,9 @@ class VenvGone:
 
     def probes(self) -> tuple[Probe, ...]:
         places = "|".join((re.escape(self.path), re.escape(f"{self.homes}/{self.name}-py3.") + "[^/]*"))
-        return (Probe(sh_file(__file__, "sh/venv_gone_look.sh", **self._values, places=places), root=True),)
+        return (
+            Probe(USERS_FILES + sh_file(__file__, "sh/venv_gone_look.sh", **self._values, places=places), root=True),
+        )
 
     def plan(self, facts: Facts) -> Change | None:
         rows = [line.partition("=")[::2] for line in facts[self.probes()[0]].text.splitlines()]
@@ -49,7 +52,14 @@ class VenvGone:
         what = few(have or [f"{self.homes}, empty" if "empty" in kinds else "what was there, moved aside"])
         want = "as before: what was moved aside is back" if "aside" in kinds else ABSENT
         disturbs = TAKES if self.users(facts) and (homes or "ours" in kinds) else ""
-        return Change(f"venv {self.path}", what, want, (Step(self._script()),), disturbs=disturbs)
+        added: dict[str, list[str]] = {}
+        for kind, value in rows:
+            if kind == "added":
+                home, _, path = value.partition("\t")
+                added.setdefault(home, []).append(path)
+        warnings = tuple(put_aside(home, paths) for home, paths in added.items())
+        step = Step(self._script())
+        return Change(f"venv {self.path}", what, want, (step,), disturbs=disturbs, warnings=warnings)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
         """The programs that run from one of the venvs."""
@@ -57,7 +67,7 @@ class VenvGone:
         return tuple(value for kind, value in rows if kind == "user")
 
     def _script(self) -> str:
-        return OLDEST_BACK + originals.FORGET + sh_file(__file__, "sh/venv_gone.sh", **self._values)
+        return USERS_FILES + OLDEST_BACK + originals.FORGET + sh_file(__file__, "sh/venv_gone.sh", **self._values)
 
     def removal(self) -> tuple[Resource, ...]:
         return ()

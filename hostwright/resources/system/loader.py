@@ -9,7 +9,7 @@ from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources import originals
-from hostwright.resources.files.paths import ABSENT
+from hostwright.resources.files.paths import ABSENT, MOVED_ASIDE, moved_aside
 from hostwright.resources.packages.packages import DPKG_LOCK
 from hostwright.resources.system.loader_gone import AlternativeGone, settings_of
 
@@ -95,10 +95,10 @@ class Alternative:
         have = answer.strip() if answer.ok else ABSENT
         if have == self.target:
             return None
+        warnings = (moved_aside("what is there", self.link),) if have == self.link else ()
         have = "not a link" if have == self.link else have
-        aside = sh("if [ -e %s ] && [ ! -L %s ]; then ", self.link, self.link) + sh(
-            "! dpkg-query -S -- %s || exit 1; mv -T -- %s %s.before-hostwright.$$; fi", *[self.link] * 3
-        )
+        theirs = "if [ -e %s ] && [ ! -L %s ] && dpkg-query -S -- %s; then exit 1; fi\n"
+        aside = sh(theirs + MOVED_ASIDE, *[self.link] * 7)
         script = [
             aside,
             *map(originals.keep_original, (self.link, *settings_of(self.name))),
@@ -106,7 +106,8 @@ class Alternative:
             sh("update-alternatives --set %s %s", self.name, self.target),
             sh('[ "$(readlink -m -- %s)" = "$(readlink -m -- %s)" ]', self.link, self.target),
         ]
-        return Change(f"alternative {self.link}", have, self.target, (Step("\n".join(script), DPKG_LOCK),))
+        step = Step("\n".join(script), DPKG_LOCK)
+        return Change(f"alternative {self.link}", have, self.target, (step,), warnings=warnings)
 
     def removal(self) -> tuple[Resource, ...]:
         return (AlternativeGone(self.link, self.name, self.target),)

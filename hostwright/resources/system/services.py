@@ -164,7 +164,8 @@ class Disturbing:
 
     resource: Resource  #: the other state
     what: str = field(metadata=NO_IDENTITY)  #: what its change does to running work, as in "restarts a service"
-    when: Condition = field(metadata=NO_IDENTITY)  #: where it does so
+    #: where it does so; a condition may name those that it hits (``users``), as a resource does
+    when: Condition = field(metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
         return (*self.resource.probes(), *self.when.probes())
@@ -176,7 +177,7 @@ class Disturbing:
         return replace(planned, disturbs=planned.disturbs or self.what)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        return users_of(self.resource, facts)
+        return (*users_of(self.resource, facts), *users_of(self.when, facts))
 
     def removal(self) -> tuple[Resource, ...]:
         return tuple(Disturbing(state, self.what, self.when) for state in self.resource.removal())

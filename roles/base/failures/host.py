@@ -73,6 +73,6 @@ HOST_RULES = (
         "Read the whole log (invoke runs.show, or /var/lib/hostwright/jobs/JOB/log on the host), fix the cause and"
         " provision again",
         "hostwright's own jobs",
-        sign=Sign("base", job_failed, (LAST_JOBS, jobs.RUNNING), grave=False),
+        sign=Sign("base", job_failed, (LAST_JOBS, jobs.RUNNING), grave=False, provision=True),
     ),
 )

@@ -7,6 +7,7 @@ from hostwright.standard.roles.driver.failures.cards.health import HEALTH
 from hostwright.standard.roles.driver.failures.cards.links import LINKS
 from hostwright.standard.roles.driver.failures.cards.memory import MEMORY
 from hostwright.standard.roles.driver.failures.cards.smi import SMI
+from hostwright.standard.roles.driver.failures.cards.unexplained import unexplained
 from hostwright.standard.roles.driver.failures.cards.xids import XIDS
 from hostwright.standard.roles.driver.failures.install import INSTALL_RULES
 from hostwright.standard.roles.driver.failures.kernel import KERNEL_RULES
@@ -15,9 +16,10 @@ from hostwright.standard.roles.driver.failures.messages import MESSAGES
 from hostwright.standard.roles.driver.failures.units import UNIT_RULES
 
 #: a compiler's messages come before those of the installer around it, and a driver that does not run before its cards
-FAILURES = (
+_KNOWN = (
     *MESSAGES, *BUILD_RULES, *LOAD_RULES, *INSTALL_RULES, *KERNEL_RULES, *UNIT_RULES,
     *XIDS, *SMI, *MEMORY, *HEALTH, *LINKS,
 )  # fmt: skip
+FAILURES = (*_KNOWN, unexplained(_KNOWN))
 
 COMMANDS = ("dkms",)  #: the first words of sentences

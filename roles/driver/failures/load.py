@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, Hardware, Sign, Stuck
 from hostwright.audit.judging.look import Unread
+from hostwright.common.text import count
 from hostwright.plan.host.hostfacts import HOST_PROBES, PCI
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.packages import DPKG
@@ -149,7 +150,7 @@ def devices_missing(look: Look) -> Iterator[str]:
             yield f"{CONTROL} is not there"
         files = next((int(match[1]) for line in lines if (match := _CARDS.fullmatch(line))), None)
         if files is not None and files < _cards(look):
-            yield f"{files} of {_cards(look)} cards have a device file /dev/nvidiaN"
+            yield f"{count(_cards(look), 'card')}, {count(files, 'device file')} /dev/nvidiaN"
     if state.uvm and f"there {UVM}" not in lines and "setuid" not in lines:
         yield f"{UVM} is not there, and /usr/bin/nvidia-modprobe is not setuid"
 

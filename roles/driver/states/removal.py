@@ -8,14 +8,19 @@ uninstaller restored for its previous owner stays.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from hostwright.common.quoting import sh_file
+from hostwright.plan.host import release
+from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Change, Facts, Probe, Refusal, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT, few
 from hostwright.standard.roles.driver.states import steps
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, display
+
+_LIBRARY = re.compile(r".*/libcuda\.so\.(\d+(?:\.\d+)+)")
 
 #: What it disturbs.
 TAKES = "takes the driver away"
@@ -43,6 +48,11 @@ exit 0
 )
 
 
+def provisioned(facts: Facts) -> bool:
+    """Whether the host's record says that this role was provisioned there. Reads ``RELEASE``."""
+    return RELEASE in facts and "driver" in release.read(facts).get("roles", {})
+
+
 @dataclass(frozen=True, slots=True)
 class Remains:
     """What a host has left of a driver from a ``.run``."""
@@ -62,6 +72,17 @@ class Remains:
                 by_key[key].append(value)
         loaded = (by_key["loaded"][0].strip() or "unknown") if by_key["loaded"] else ""
         return cls(loaded, tuple(by_key["dkms"]), tuple(by_key["file"]), tuple(by_key["mark"]))
+
+    def others(self, *, provisioned: bool) -> bool:
+        """Whether somebody else installed it: nothing says that this role did, or a mark says that it was there."""
+        ours = provisioned or {steps.INSTALLING, steps.RECORD}.intersection(self.marks)
+        return bool(self.version) and (f"{steps.RECORD}.theirs" in self.marks or not ours)
+
+    @property
+    def version(self) -> str:
+        """The version of its library, with a space before it."""
+        found = (_LIBRARY.fullmatch(path) for path in self.files)
+        return next((f" {match[1]}" for match in found if match), "")
 
     def __str__(self) -> str:
         parts = [
@@ -84,7 +105,7 @@ class DriverGone:
     force: bool = field(default=False, metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (STATE, DISPLAY)
+        return (STATE, DISPLAY, RELEASE)
 
     def plan(self, facts: Facts) -> Change | Refusal | None:
         remains = Remains.read(facts[STATE].text)
@@ -99,8 +120,14 @@ class DriverGone:
             )
             return Refusal(what, have, ABSENT, "display", sentence)
         unload = Step(steps.unload(force=self.force, build=False), timeout_s=300)
+        final = (
+            f"the driver{remains.version} that somebody else installed"
+            if remains.others(provisioned=provisioned(facts))
+            else ""
+        )
         todo = (*((unload,) if remains.loaded else ()), Step(_FUNCTIONS + sh_file(__file__, "sh/take_away.sh")))
-        return Change(what, have, ABSENT, todo, disturbs=TAKES if remains.loaded and not self.force else "")
+        disturbs = TAKES if remains.loaded and not self.force else ""
+        return Change(what, have, ABSENT, todo, disturbs=disturbs, final=final)
 
     def removal(self) -> tuple[Resource, ...]:
         return ()

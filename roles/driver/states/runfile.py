@@ -7,9 +7,11 @@ module, run the installer, reboot.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from hostwright.common.quoting import sh_file
+from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Resource, Step, users_of
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
@@ -20,7 +22,7 @@ from hostwright.stack.store.hostcache import host_path
 from hostwright.standard.roles.driver.states import steps
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT, display, unsigned_refused
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU, boots_first
-from hostwright.standard.roles.driver.states.removal import DriverGone
+from hostwright.standard.roles.driver.states.removal import DriverGone, provisioned
 
 #: Packages that are, or belong to, another NVIDIA driver: Debian's, Ubuntu's, NVIDIA's repository's.
 DRIVER_PACKAGES = (
@@ -57,6 +59,8 @@ class DriverState:
     uvm: bool
     cut: bool  #: an installation was begun but not finished
     record: bool
+    ours: str = ""  #: the version that Hostwright recorded as installed
+    theirs: bool = False  #: that one was somebody else's, and only recorded
 
     @classmethod
     def read(cls, text: str) -> DriverState:
@@ -73,12 +77,25 @@ class DriverState:
             uvm="uvm" in values,
             cut="cut" in values,
             record="record" in values,
+            ours=values.get("ours", ""),
+            theirs="theirs" in values,
         )
 
     @property
     def absent(self) -> bool:
         """Whether there is no trace of any driver."""
         return not (self.module or self.loaded or any(self.libraries))
+
+    def lost_to(self, version: str, *, provisioned: bool) -> str:
+        """The driver of somebody else's that an installation of this version takes away; empty if there is none.
+
+        Nobody has its installer here, so nothing brings it back. ``provisioned`` is whether this role was here before.
+        """
+        name = self.libraries[0].rpartition("/")[2].removeprefix("libcuda.so.")
+        known = name if re.fullmatch(r"\d+(\.\d+)+", name) else ""
+        former = known or self.module or self.loaded
+        mine = self.cut or (former == self.ours and not self.theirs) or (provisioned and not self.ours)
+        return f"the driver {former} that somebody else installed" if former not in {"", version} and not mine else ""
 
     def linked(self, version: str) -> bool:
         """Whether the loader finds each library's file of this version under its name."""
@@ -123,13 +140,15 @@ class NvidiaRunfile:
         return Probe(script, root=True)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (self.state_probe, DPKG, NOUVEAU, KERNEL_GONE, SECURE_BOOT, DISPLAY)
+        return (self.state_probe, DPKG, NOUVEAU, KERNEL_GONE, SECURE_BOOT, DISPLAY, RELEASE)
 
     def plan(self, facts: Facts) -> Planned | None:
         state = DriverState.read(facts[self.state_probe].text)
         if reasons := self._install_reasons(state, facts):
             return self._install(state, ABSENT if state.absent else "; ".join(reasons), facts)
-        return self._links(state) or self._module(state, facts) or self._loaded(state, facts) or self._record(state)
+        return (
+            self._links(state) or self._module(state, facts) or self._loaded(state, facts) or self._record(state, facts)
+        )
 
     def removal(self) -> tuple[Resource, ...]:
         return (DriverGone(self.force),)
@@ -165,7 +184,10 @@ class NvidiaRunfile:
         run = steps.install(host_path(self.artifact), self.version, self.flags)
         todo = (Step(steps.unload(force=self.force), timeout_s=300), Step(run, timeout_s=3600), Step(steps.LOAD))
         disturbs = REPLACES if state.loaded and not self.force else ""
-        return Change(what, have, want, todo, artifacts=(self.artifact.name,), disturbs=disturbs)
+        final = (
+            "" if driver_packages(facts) else state.lost_to(self.version, provisioned=provisioned(facts))
+        )  # packages can be installed again
+        return Change(what, have, want, todo, artifacts=(self.artifact.name,), disturbs=disturbs, final=final)
 
     def _links(self, state: DriverState) -> Change | None:
         if state.linked(self.version):
@@ -192,8 +214,8 @@ class NvidiaRunfile:
         complete = state.loaded == self.version and state.uvm
         return () if complete or state.loaded not in {"", self.version} else (Step(steps.LOAD, timeout_s=300),)
 
-    def _record(self, state: DriverState) -> Change | None:
-        step = Step(steps.record(self.version))
+    def _record(self, state: DriverState, facts: Facts) -> Change | None:
+        step = Step(steps.record(self.version, theirs=not provisioned(facts)))
         return None if state.record else Change("NVIDIA driver", "files not recorded", "recorded", (step,))
 
     def _kernel_change(self, have: str, facts: Facts, todo: tuple[Step, ...]) -> Change | Deferred | Refusal:

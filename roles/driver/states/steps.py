@@ -73,7 +73,7 @@ def install(path: str, version: str, flags: tuple[str, ...]) -> str:
     run = sh_file(
         __file__, "sh/install.sh", installer=path, flags=(*FLAGS, *flags), installing=INSTALLING, record=RECORD
     )
-    return _tell(version, LOG) + run + record(version) + sh("rm -f %s", INSTALLING)
+    return _tell(version, LOG) + run + record(version, theirs=False) + sh("rm -f %s", INSTALLING)
 
 
 def rebuild(version: str) -> str:
@@ -128,7 +128,9 @@ ldconfig
 """
 
 
-def record(version: str) -> str:
-    """Record the files of a driver that somebody else installed, as they are."""
+def record(version: str, *, theirs: bool) -> str:
+    """Record the files of a driver as they are, and whether somebody else installed it (``theirs``)."""
     programs = tuple(f"/usr/bin/{name}" for name in PROGRAMS)
-    return sh_file(__file__, "sh/record.sh", version=version, record=RECORD, programs=programs)
+    return sh_file(
+        __file__, "sh/record.sh", version=version, record=RECORD, programs=programs, theirs="yes" if theirs else "no"
+    )

@@ -103,7 +103,8 @@ VARIABLES_RULES = (
     FailureRule(
         "variable-of-another-cuda",
         "",
-        "somebody's variables name another CUDA, which their programs then get, and those of cron and systemd do not",
+        "somebody's variables name another CUDA, which programs get where that file is read: a shell's start file in"
+        " that user's shells, /etc/environment (by pam_env) in logins, ssh, cron and sudo; systemd's units get neither",
         "Take the line out of that file; tools and libraries of the stack are found without any variable",
         "NVIDIA's CUDA installation guide, environment setup",
         sign=Sign("environment", another_cuda, (VARIABLES, TOOLKITS), grave=False),
@@ -127,8 +128,9 @@ VARIABLES_RULES = (
     FailureRule(
         "path-in-start-file",
         "",
-        "somebody's start file puts the stack's CUDA on a path: cron, systemd, sudo and commands over ssh never read"
-        " it, and it still leads to this release when the stack has moved on",
+        "somebody's start file puts the stack's CUDA on a path: only shells read it (pam_env reads /etc/environment,"
+        " for logins, ssh, cron and sudo, and on older systems ~/.pam_environment), systemd's units never do, and it"
+        " still leads to this release when the stack has moved on",
         "Take the line out of that file; tools and libraries of the stack are found without any variable",
         "NVIDIA's CUDA installation guide, environment setup",
         sign=Sign("environment", own_cuda, (VARIABLES, TOOLKITS), grave=False),

@@ -91,6 +91,7 @@ HEALTH = (
 SMI = (
     made_up("nvidia-smi hangs", fails(124), "nvidia-smi-silent", REPORT),
     made_up("nvidia-smi hangs and is killed", fails(137), "nvidia-smi-silent", REPORT),
+    made_up("an error of nvidia-smi that nobody knows", fails(3, "A made-up error\n"), "nvidia-smi-failed", REPORT),
     made_up("power cable, as nvidia-smi says", fails(8, "Some devices are missing their power cables\n"), "power-cable",
             REPORT),
     made_up("power cable, as the kernel says", log(xid(54, 1, "Auxiliary power is not connected")), "power-cable"),

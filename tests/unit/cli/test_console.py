@@ -47,7 +47,7 @@ def test_plan_shows_the_hosts_users_and_locks():
     )
     assert "locked by ann: RMA" in text
     assert "in use by python3" in text
-    assert "provision needs --drain or --force (replaces the driver)" in text
+    assert "it needs --drain or --force (replaces the driver)" in text
     assert "\x1b" not in text
     assert "locked by ann" in shown(show_plan(HostPlan(Plan("gpu01", "tf"), notes=("locked by ann",))))
 

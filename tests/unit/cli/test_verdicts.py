@@ -25,7 +25,7 @@ def test_an_unasked_check_is_shown_as_not_checked(capsys: pytest.CaptureFixture[
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert "? driver: 1 of 2 checks, 1 not checked  1.0 s" in lines
     assert lines[lines.index("The module is loaded. (not checked)") + 1] == "the connection was lost"
-    assert "✗ container: 0 of 1 checks  0.5 s" in lines
+    assert "✗ container: 0 of 1 check  0.5 s" in lines
 
 
 def test_json_tells_unasked_from_failed(capsys: pytest.CaptureFixture[str]) -> None:

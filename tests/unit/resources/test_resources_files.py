@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostwright.plan.model import Answer, Change, Refusal
+from hostwright.plan.model import Answer, Change, Facts, Refusal
 from hostwright.resources.files.files import Absent, Directory, File, JsonMerged, Link
 from hostwright.resources.files.paths import few, write_script
 from tests.unit.support.facts import changes_of
@@ -152,10 +153,24 @@ def test_a_link_as_desired_plans_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "have"), [(Answer(1, ""), "absent"), (Answer(0, "/c\n"), "/c"), (Answer(0, "\n"), "not a link")]
+    ("make", "have", "moved"),
+    [
+        (lambda path: None, "absent", ""),
+        (lambda path: path.symlink_to("/c d"), "/c d", ""),
+        (lambda path: path.mkdir(), "a directory", "the directory"),  # ansible/ansible#7254: force would delete it
+        (lambda path: path.write_text("mine"), "a file", "the file"),
+    ],
 )
-def test_a_link_says_what_is_in_its_place(answer: Answer, have: str) -> None:
-    assert one(changes_of(Link("/a", "/b"), {"readlink": answer})).have == have
+def test_a_link_says_what_is_in_its_place_and_that_it_is_moved_aside(
+    tmp_path: Path, make: Callable[[Path], object], have: str, moved: str
+) -> None:
+    link = Link(str(tmp_path / "link"), "/b")
+    make(tmp_path / "link")
+    (probe,) = link.probes()
+    change = one((link.plan(Facts({probe: Answer(*ask(probe.script))})),))
+    assert change.have == have
+    aside = f"{moved} is moved aside to {link.path}.before-hostwright.TIME, and comes back on removal"
+    assert change.warnings == ((aside,) if moved else ())
 
 
 def test_a_link_replaces_a_link_and_moves_anything_else_aside(tmp_path: Path) -> None:

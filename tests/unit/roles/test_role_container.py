@@ -156,7 +156,10 @@ def test_docker_that_was_started_before_daemon_json_changed_is_restarted() -> No
 
 def test_docker_that_runs_is_not_restarted_unseen() -> None:
     changes = plan({"busctl": "/etc/docker/daemon.json\n", "cat -- /etc/docker": "{}"})
-    assert {what: change.disturbs for what, change in changes.items()} == {SETTINGS: "", RESTART: "restarts Docker"}
+    assert {what: change.disturbs for what, change in changes.items()} == {
+        SETTINGS: "",
+        RESTART: "restarts Docker, which ends its containers",
+    }
 
 
 def test_a_docker_that_does_not_run_disturbs_nobody() -> None:
@@ -172,7 +175,7 @@ def test_packages_of_a_docker_that_runs_restart_it() -> None:
     some = "docker-ce\t5:24.0\tii \n" + DPKG.partition("\n")[2]
     changes = changes_of(container.resources(Container(), Wanted(wanted)), {**GREEN, "dpkg-query": some})
     engine = next(change for change in changes if change.what.startswith("packages docker-ce"))
-    assert engine.disturbs == "restarts Docker"
+    assert engine.disturbs == "changes Docker's packages, which ends its containers"
 
 
 def test_a_lost_hook_is_put_back() -> None:

@@ -358,3 +358,29 @@ def test_a_garbled_answer_is_an_absent_driver_and_no_error() -> None:
     garbled = DriverState.read("\x1b[31m=\nlibcuda.so.1=\n\n=====\nnonsense")
     assert garbled.absent
     assert str(garbled) == "absent"
+
+
+FORMER = {
+    "module": "460.32.03",
+    "loaded": "460.32.03",
+    "libcuda.so.1": "/usr/lib/x86_64-linux-gnu/libcuda.so.460.32.03",
+    "record": "",
+}
+PROVISIONED = '{"schema": 2, "roles": {"driver": {"desired": "x"}}}'
+
+
+@pytest.mark.parametrize(
+    ("differs", "release", "final"),
+    [
+        (FORMER, "", "the driver 460.32.03 that somebody else installed"),  # gridhead/nvidia-auto-installer#82
+        ({**FORMER, "libcuda.so.1": ""}, "", "the driver 460.32.03 that somebody else installed"),
+        ({**FORMER, "ours": "460.32.03", "theirs": "yes"}, PROVISIONED, FORMER["module"]),
+        ({**FORMER, "ours": "460.32.03"}, PROVISIONED, ""),
+        (FORMER, PROVISIONED, ""),  # our record of its files is lost
+        ({**FORMER, "cut": "yes"}, "", ""),  # whoever began that agreed
+        ({"source": ""}, "", ""),  # the same version again
+    ],
+)
+def test_a_driver_of_somebody_else_is_lost_only_with_a_yes(differs: dict[str, str], release: str, final: str) -> None:
+    change = next(one for one in plan(**{"modinfo -k": state(**differs), "release.json": release}) if installs(one))
+    assert (final in change.final) if final else change.final == ""

@@ -357,7 +357,7 @@ def make_venv(home: Path, version: str = "1.26.4", size: int = 5) -> Path:
 
 
 def audit(link: Path, *homes: Path) -> str:
-    status, text = ask(audit_probe(str(link), tuple(map(str, homes)), MARKER, CONSTRAINTS).script)
+    status, text = ask(audit_probe(str(link), tuple(map(str, homes)), CONSTRAINTS).script)
     assert status == 0
     return text
 

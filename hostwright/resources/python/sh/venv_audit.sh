@@ -1,11 +1,14 @@
-# What the link $link and those of the venvs $homes that have a $marker hold, one thing a line, its words between tabs.
+# Needs users_files. What the link $link and those of the venvs $homes that have a $marker hold, one thing a line, its words between tabs.
 # Nothing is imported and nothing is hashed but $constraints, a file in each venv.
 # shellcheck disable=SC2016  # the program is awk's
 : "${link:?}"
 : "${homes?}"
 : "${marker:?}"
 : "${constraints:?}"
+: "${stem:?}"
 printf 'link\t%s\n' "$(readlink -- "$link")"
+if [ -d "$link" ] && [ ! -L "$link" ]; then printf 'instead\ta directory\n'
+elif [ -e "$link" ] && [ ! -L "$link" ]; then printf 'instead\ta file\n'; fi
 # First the files that there are (path, size), then pip's RECORDs (path, hash, size): the first file of each package
 # that is missing or of another size. Files outside site-packages are looked at in bin/ only.
 compare='
@@ -22,6 +25,15 @@ compare='
     }
   }
 '
+# What people put into the venvs $stem-pyX.Y-KEY that a new link leaves, or that are built anew; where the link leads to a
+# whole one that is wanted, that is neither.
+target=$(readlink -- "$link")
+for home in "$stem"-py3.*-????????????; do
+  if [ "$home" = "$target" ] && [ -d "$(echo "$home"/lib/python3*/site-packages)" ]; then
+    case " $homes " in *[\ \']"$home"[\ \']*) continue ;; esac
+  fi
+  [ ! -d "$home" ] || users_files "$home" | while IFS= read -r path; do printf 'added\t%s\t%s\n' "$home" "$path"; done
+done
 eval "set -- $homes"
 for home in "$@"; do
   [ -e "$home/$marker" ] || continue

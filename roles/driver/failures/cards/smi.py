@@ -26,7 +26,8 @@ LAST_LINES = 3  #: of its output, which are searched for its last message
 MANUAL = "nvidia-smi's manual, return values"
 
 
-def _ended(look: Look, *statuses: int) -> Iterator[str]:
+def ended(look: Look, *statuses: int) -> Iterator[str]:
+    """nvidia-smi's exit status and last line, if the status is one of these."""
     status, answer = smi_status(look), look.answer(NVIDIA_SMI)
     if status in statuses:
         last = [] if answer.ok else [line.strip() for line in answer.text.split("\n")[-LAST_LINES:] if line.strip()]
@@ -42,7 +43,7 @@ def _silent(look: Look) -> Iterator[str]:
     except Unread:
         lost = {}
     if not lost:
-        yield from _ended(look, *EXIT_TIMEOUT)
+        yield from ended(look, *EXIT_TIMEOUT)
 
 
 def _power_cable(look: Look) -> Iterator[str]:
@@ -51,13 +52,13 @@ def _power_cable(look: Look) -> Iterator[str]:
         cables = sorted_xids(look).cables
     except Unread:
         cables = ()
-    yield from _ended(look, EXIT_POWER_CABLE)
+    yield from ended(look, EXIT_POWER_CABLE)
     yield from (told(look, event) for event in cables)
 
 
 def _interrupt(look: Look) -> Iterator[str]:
     """nvidia-smi ends with status 10."""
-    yield from _ended(look, EXIT_INTERRUPT)
+    yield from ended(look, EXIT_INTERRUPT)
 
 
 def _inforom(look: Look) -> Iterator[str]:
@@ -67,7 +68,7 @@ def _inforom(look: Look) -> Iterator[str]:
     except Unread:
         notices = tuple(look.answer(NVIDIA_SMI).text.split("\n"))
     warnings = [line.strip() for line in notices if "inforom is corrupted" in line.lower()]
-    yield from warnings or _ended(look, EXIT_INFOROM)
+    yield from warnings or ended(look, EXIT_INFOROM)
 
 
 def _needs_reset(look: Look) -> Iterator[str]:

@@ -88,4 +88,4 @@ driver_files() {
     if [ -n "$certain$(entries)" ]; then others | unowned; fi
   } | sort -u | sed '/^$/d'
 }
-marks() { there "$installing" "$record" "$record.new"; }
+marks() { there "$installing" "$record" "$record.new" "$record.theirs"; }

@@ -12,6 +12,8 @@ if [ -d /sys/module/nvidia_uvm ]; then echo uvm=yes; fi
 if [ -d "/var/lib/dkms/nvidia/$version/$kernel/$(uname -m)/module" ]; then echo dkms=yes; fi
 if [ -e "/usr/src/nvidia-$version/dkms.conf" ]; then echo source=yes; fi
 if [ -e "$installing" ]; then echo cut=yes; fi
+echo "ours=$(sed -n 's:.*/libcuda[.]so[.]\([0-9][0-9.]*\)|.*:\1:p' "$record" | head -n 1)"
+if [ -e "$record.theirs" ]; then echo theirs=yes; fi
 cache=$(ldconfig -p)
 eval "set -- $libraries"
 for library; do

@@ -123,12 +123,12 @@ def test_failures_over_the_budget_stop_the_run():
     assert course.because == ""
     assert course.begin(()) == ("gpu04", "gpu05")
     course.end("gpu02", "failed")
-    assert course.because == "the failure budget is spent: 3 of at most 2 hosts failed"
+    assert course.because == "the failure budget is spent: 3 hosts failed, at most 2 may"
     course.end("gpu03", "failed")
     course.end("gpu04", "changed")
     course.end("gpu05", "changed")
     assert course.over
-    assert course.because == "the failure budget is spent: 4 of at most 2 hosts failed"
+    assert course.because == "the failure budget is spent: 4 hosts failed, at most 2 may"
     assert course.untouched == NAMES[6:]
 
 
@@ -136,7 +136,7 @@ def test_with_no_budget_the_first_failure_stops_the_run():
     course = Course(NAMES, Limits(0, 1, 0), 20)
     course.begin(())
     course.end("gpu00", "failed")
-    assert course.because == "the failure budget is spent: 1 of at most 0 hosts failed"
+    assert course.because == "the failure budget is spent: 1 host failed, at most 0 may"
     assert course.over
 
 

@@ -136,7 +136,7 @@ def test_spent_budget_finishes_running_hosts_and_lists_the_rest():
     assert results.values == ("gpu02", "gpu04")
     assert [error.host for error in results.errors] == ["gpu00", "gpu01", "gpu03"]
     assert results.untouched == NAMES[5:]
-    assert results.stopped_because == "the failure budget is spent: 3 of at most 1 hosts failed"
+    assert results.stopped_because == "the failure budget is spent: 3 hosts failed, at most 1 may"
     assert sorted(hosts.ended) == [
         ("gpu00", "unreachable"),
         ("gpu01", "failed"),
@@ -152,7 +152,7 @@ def test_errors_that_are_no_hosts_count_and_carry_their_host():
     results = Aside(hosts, Limits(0, 1, 0)).join()
     assert [(error.host, error.sentence) for error in results.errors] == [("gpu00", "run invoke mirror")]
     assert hosts.seen[0] == HostEnded("gpu00", "failed", "run invoke mirror")
-    assert results.stopped_because == "the failure budget is spent: 1 of at most 0 hosts failed"
+    assert results.stopped_because == "the failure budget is spent: 1 host failed, at most 0 may"
 
 
 @pytest.mark.parametrize(

@@ -225,6 +225,30 @@ def test_a_loaded_module_leaves_the_kernel_first_and_that_disturbs() -> None:
     assert (len(change.steps), change.disturbs) == (1, "")
 
 
+@pytest.mark.parametrize(
+    ("marks", "release", "final"),
+    [
+        ((), "", "the driver 460.32.03 that somebody else installed"),
+        (
+            (".theirs", ""),
+            '{"schema": 2, "roles": {"driver": {}}}',
+            "the driver 460.32.03 that somebody else installed",
+        ),
+        (("",), "", ""),
+        ((), '{"schema": 2, "roles": {"driver": {}}}', ""),
+    ],
+)
+def test_a_driver_that_was_there_before_is_taken_away_only_with_a_yes(
+    marks: tuple[str, ...], release: str, final: str
+) -> None:
+    lines = [
+        "file=/usr/lib/x86_64-linux-gnu/libcuda.so.460.32.03",
+        *(f"mark={driver_steps.RECORD}{mark}" for mark in marks),
+    ]
+    (change,) = changes_of(DriverGone(), {"loaded=": "\n".join(lines), "display-manager": "", "release.json": release})
+    assert change.final == final
+
+
 def test_a_host_that_shows_a_screen_is_refused_unless_forced() -> None:
     answer = {"loaded=": f"loaded={V}\n", "display-manager": "gdm.service\n"}
     (change,) = changes_of(DriverGone(), answer)

@@ -18,11 +18,11 @@ from hostwright.plan.model import Answer, Probe
 from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.kernel import HEADERS
 from hostwright.standard.roles.driver import Driver
+from hostwright.standard.roles.driver.failures import FAILURES, units
 from hostwright.standard.roles.driver.failures import build as driver_build
 from hostwright.standard.roles.driver.failures import install as driver_install
 from hostwright.standard.roles.driver.failures import load as driver_load
 from hostwright.standard.roles.driver.failures import state as driver_state
-from hostwright.standard.roles.driver.failures import units
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU
@@ -245,7 +245,7 @@ ONE = {
     "fewer device files than cards": (
         {driver_load.DEVICES: "there /dev/nvidiactl\nthere /dev/nvidia-uvm\ncards 0\nsetuid\n"},
         "device-files-missing",
-        "0 of 1 cards have a device file /dev/nvidiaN",
+        "1 card, 0 device files /dev/nvidiaN",
     ),
     "nobody who makes nvidia-uvm's": (
         {driver_load.DEVICES: "there /dev/nvidiactl\ncards 1\n"},
@@ -383,3 +383,14 @@ def test_the_boot_time_is_parsed_or_unread() -> None:
     assert timedelta(0) < NOW - BOOT
     with pytest.raises(Unread):
         list(driver_state.since_boot(look_at({driver_state.BOOTED: "soon\n"})))
+
+
+def test_an_error_of_nvidia_smi_that_nobody_knows_is_a_finding_with_its_last_words() -> None:
+    (rule,) = (rule for rule in FAILURES if rule.name == "nvidia-smi-failed")
+    assert rule.sign is not None
+    failed: Differs = {NVIDIA_SMI: Answer(3, "first\nInsufficient something\n")}
+    assert list(rule.sign.seen(look_at(failed))) == ["nvidia-smi ended with status 3: Insufficient something"]
+    known = {"the driver is the cause": {**failed, STATE: UNLOADED}, "it is not there": {NVIDIA_SMI: Answer(127, "")}}
+    known["the log knows"] = {NVIDIA_SMI: NO_DEVICES, KERNEL_LOG: log(LOADING, INIT)}
+    for why, differs in known.items():
+        assert list(rule.sign.seen(look_at(differs))) == [], why

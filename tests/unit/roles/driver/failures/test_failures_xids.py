@@ -182,6 +182,7 @@ def test_status_is_read_where_the_probe_writes_it() -> None:
     assert all_seen(look(smi=Answer(0, report), on_bus=0, roles=())) == {}
 
 
+# of a driver that cannot be read; else they are the rule nvidia-smi-failed's (test_failures_driver)
 @pytest.mark.parametrize("status", [2, 6, 9, 12, 127, 139])
 def test_other_statuses_belong_to_the_driver(status: int) -> None:
     assert all_seen(look(smi=Answer(status, "words"))) == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -130,3 +131,11 @@ def test_a_pipe_in_a_home_keeps_nobody_waiting(tmp_path: Path) -> None:
     (tmp_path / "home/ann").mkdir(parents=True)
     os.mkfifo(tmp_path / "home/ann/.bashrc")
     assert asked(VARIABLES, tmp_path, "/etc/", "/home/") == Answer(0, "")
+
+
+def test_who_reads_etc_environment_is_said_rightly() -> None:
+    """pam_env reads it for logins, ssh, cron and sudo (linux-pam#898, sudo#401), and systemd's units get none of it."""
+    for name in ("path-in-start-file", "variable-of-another-cuda"):
+        cause = RULES[name].cause
+        assert "pam_env" in cause and "logins, ssh, cron and sudo" in cause
+        assert not re.search(r"(cron|sudo|over ssh)\b[^.;)]* never", cause)

@@ -1,0 +1,47 @@
+"""What people put into our venvs: notebooks, packages that they installed, kernels. It is set aside, never deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from hostwright.common.quoting import sh_file
+from hostwright.resources.files.paths import few
+
+HOMES = "/opt/hostwright/venvs"
+MARKER = ".hostwright-complete"  #: written last: a venv without it does not count
+ASIDE = "/opt/hostwright/set-aside"  #: on the filesystem of the venvs; a directory a day, and one a venv in it
+
+#: ``users_files HOME`` prints them; ``set_aside HOME`` moves them to ``ASIDE``
+USERS_FILES = sh_file(__file__, "sh/users_files.sh", marker=MARKER)
+
+_NAMED = 8  #: of their paths, in a plan
+
+
+def put_aside(home: str, paths: Sequence[str]) -> str:
+    """The sentence for a plan that removes a venv in which people have these paths."""
+    return f"what people put into {home} is moved to {ASIDE}/DATE: {_listed(paths)}"
+
+
+def left_behind(home: str, paths: Sequence[str]) -> str:
+    """The sentence for a plan after which the link leads elsewhere."""
+    return f"what people put into {home} stays there and is no longer below the link: {_listed(paths)}"
+
+
+def _listed(paths: Sequence[str]) -> str:
+    """Files and directories by their paths, packages that people installed by name and version."""
+    dists = [PurePosixPath(path).name for path in paths if path.endswith(".dist-info")]
+    packages = [" ".join(dist.removesuffix(".dist-info").rsplit("-", 1)) for dist in dists]
+    stems = {package.partition(" ")[0].lower() for package in packages}
+    files = [path for path in paths if not (_in_site(path) and (path.endswith(".dist-info") or _stem(path) in stems))]
+    if "." in files:
+        return "all of it"
+    return few([*files, *(f"package {name}" for name in packages)], _NAMED)
+
+
+def _in_site(path: str) -> bool:
+    return PurePosixPath(path).parent.name == "site-packages"
+
+
+def _stem(path: str) -> str:
+    return PurePosixPath(path).name.partition(".")[0].lower()

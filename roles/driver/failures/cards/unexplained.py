@@ -1,0 +1,49 @@
+"""nvidia-smi fails and nobody knows why: what no other rule of the driver or the cards explains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from hostwright.audit.failures import FailureRule, Hardware, Sign
+from hostwright.audit.judging.look import Look, Unread
+from hostwright.standard.roles.driver.failures.cards.lost import smi_status
+from hostwright.standard.roles.driver.failures.cards.smi import MANUAL, ended
+from hostwright.standard.roles.driver.failures.state import driver_of
+
+NO_PROGRAM = 127
+
+
+def unexplained(rules: Iterable[FailureRule]) -> FailureRule:
+    """The rule for what is left where none of these sees anything."""
+    signs = [rule.sign for rule in rules if rule.sign]
+
+    def left(look: Look) -> Iterator[str]:
+        """nvidia-smi ends with an error while the driver is as desired, and no other known problem explains it."""
+        driver_of(look)  # one that cannot be read may be the cause
+        status = smi_status(look)
+        if status in (0, NO_PROGRAM) or look.differs("driver") or any(_seen(sign, look) for sign in signs):
+            return
+        yield from ended(look, status)
+
+    return FailureRule(
+        "nvidia-smi-failed",
+        "",
+        "nvidia-smi ends with an error for which no cause is known: no card can be read, and programs will hardly do"
+        " better",
+        "Read the message above and dmesg | grep -E 'NVRM|Xid' on the host; run nvidia-bug-report.sh before a reboot,"
+        " which may help but takes the evidence",
+        MANUAL,
+        sign=Sign("gpu", left),
+        weight="consequence",
+        treatment=Hardware(
+            "power cycle", "no cause is known: a reboot is the least that can help", gently=True, tries=1
+        ),
+    )
+
+
+def _seen(sign: Sign, look: Look) -> bool:
+    """Whether a rule finds something; one that cannot tell explains nothing."""
+    try:
+        return any(True for _ in sign.seen(look))
+    except Unread:
+        return False
