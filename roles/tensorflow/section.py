@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from hostwright.resources.python.python import HOMES
+from hostwright.resources.python.users_files import HOMES
 from hostwright.stack.stack import WORK, Section, Share, Stack, taken
 from hostwright.stack.stackvalues import (
     ArtifactName,

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from hostwright.resources.python.python import MARKER
+from hostwright.resources.python.users_files import MARKER
 from tests.lab.faults.hostjobs import HostJob, folder
 from tests.lab.faults.layers import Reference
 
