@@ -127,7 +127,7 @@ FAILURES = (
     ),
     FailureRule(
         "cudnn-other-version",
-        r"Loaded runtime CuDNN library: [^\n]{1,80}but source was compiled with"
+        r"but source was compiled (?:with|against):? [0-9]|Loaded (?:runtime )?CuDNN library: [^\n]{1,80}but source was"
         r"|cuDNN version (?:incompatibility|mismatch): PyTorch was compiled|cuDNN lib mismatch: linked-against",
         "cuDNN is not the version that this TensorFlow was built and tested with, which may fail at the first"
         " convolution only",
@@ -138,7 +138,10 @@ FAILURES = (
     FailureRule(
         "cudnn-not-initialized",
         r"(?:CUDNN|CUBLAS|CUSOLVER|CUSPARSE)_STATUS_NOT_INITIALIZED|cuDNN failed to initialize"
-        r"|[Ff]ailed to create cublas handle|Could not create cudnn handle",
+        r"|[Ff]ailed to create cublas handle|Could not create cudnn handle"
+        r"|failed to create cu(?:dnn|solver|sparse|blas)\w{0,6} handle|Failed to get convolution algorithm"
+        r"|DNN library (?:initialization failed|is not found)"
+        r"|Blas \w{0,12}GEMM\w{0,12} launch failed|StreamExecutor without BLAS support",
         "cuDNN or cuBLAS could not start on the GPU: mostly another process (or this one) has taken its memory,"
         " else the library is not the version that the program was built for",
         "Look at nvidia-smi for another process; set TF_FORCE_GPU_ALLOW_GROWTH=true; check for cuDNN 8.1.0",

@@ -18,6 +18,7 @@ from typing import get_args
 
 from hostwright.audit.failures.rule import Covers, Failure, FailureRule, Weight
 from hostwright.audit.failures.treatment import Treatment
+from hostwright.audit.failures.unwrapped import unwrapped
 from hostwright.audit.judging.look import Look
 from hostwright.common.errors import Finding, InputError
 from hostwright.plan.host.jobs import NOTE
@@ -57,12 +58,10 @@ class Catalogue:
     def classify(self, output: str) -> Failure | None:
         """The first rule that ``output`` matches, or ``None`` for an unknown failure. Notes name no failure."""
         output = _NOTES.sub("", output)
+        forms = tuple(dict.fromkeys((output, *unwrapped(output))))
         for rule in self.rules:
-            match = _compiled(rule.pattern).search(output) if rule.pattern else None
-            if match:
-                start = output.rfind("\n", 0, match.start()) + 1
-                end = output.find("\n", match.end())
-                return Failure(rule, output[start : end if end >= 0 else len(output)].strip())
+            if failure := next((found for form in forms if (found := _found(rule, form))), None):
+                return failure
         return None
 
     def named(self, text: str) -> tuple[str, str] | None:
@@ -128,6 +127,16 @@ def failures_of(role: Role) -> Sequence[FailureRule]:
     return rules
 
 
+def _found(rule: FailureRule, output: str) -> Failure | None:
+    """The failure and the line of ``output`` that its rule matches."""
+    match = _compiled(rule.pattern).search(output) if rule.pattern else None
+    if match is None:
+        return None
+    start = output.rfind("\n", 0, match.start()) + 1
+    end = output.find("\n", match.end())
+    return Failure(rule, output[start : end if end >= 0 else len(output)].strip())
+
+
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.MULTILINE)
+    return re.compile(pattern, re.MULTILINE | re.IGNORECASE)

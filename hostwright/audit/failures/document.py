@@ -34,8 +34,16 @@ Each section says
   answer) is reported as not checked, and never as a fault of the host;
 - whether it is a failure (work fails, or will soon) or a warning, and whether `invoke provision` fixes it;
 - by which message it is recognised in the output of an installer, apt, pip or another tool: Python regular expressions,
-  one a line, each searched for in the whole output. Where several match, the first in the order of the code is used;
+  one a line, each searched for in the whole output, in upper and lower case: as it came, and without the prefixes of
+  loggers and with wrapped lines joined. Where several match, the first in the order of the code is used;
 - the source of this knowledge.
+
+How far this knowledge goes was measured on 22 November 2026 with 967 public error texts (`tests/fixtures/failures`).
+The cause of each was written down before any rule was run on it, and the rules were written with 557 of them. Of the
+331 failures among the other 410, 257 (77.6 %) are named rightly and 24 (7.3 %) otherwise than the label says.
+30 of the 331 are labelled with kinds of causes for which there is no rule; of the other 301, 85.4 % are named
+rightly and 3.0 % wrongly. None of 79 harmless texts is taken for a failure.
+`tests/unit/audit/failures/test_figures.py` repeats the measurement.
 
 This page is written by `python -m hostwright.audit.failures.document` from the rules of the roles (`roles/*/failures`).
 """

@@ -98,7 +98,8 @@ CONFLICTING = Sign("base", conflicting, (SOURCES,))
 APT_RULES = (
     FailureRule(
         "apt-sources-unreadable",
-        "",
+        r"The list of sources could not be read|Malformed (?:entry|line|stanza) [0-9]{1,6} in (?:source )?list"
+        r"|Type '[^'\n]{1,80}' is not known on (?:line|stanza)",
         "a source list of apt's has a line that apt does not understand, so that apt refuses all of them",
         "Correct or remove the file that the evidence names (/etc/apt/sources.list.d), then provision again",
         "apt sourcelist.cc; sources.list(5)",

@@ -194,7 +194,7 @@ DISK_RULES = (
     ),
     FailureRule(
         "mounted-read-only",
-        r"[Rr]ead-only file system",
+        r"^(?![^\n]{0,1000}(?:nvidia-container-cli|/proc/|/sys/))[^\n]{0,4000}?read-only file system",
         "the kernel met an error on a filesystem and has mounted it read-only since, or somebody did",
         "Read dmesg for the disk's errors, replace the disk if it has any, check the filesystem (fsck) and reboot",
         "ext4(5), errors=remount-ro",

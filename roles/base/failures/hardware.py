@@ -12,11 +12,12 @@ HARDWARE = (
         "memory-errors",
         r"EDAC .{0,30}MC[0-9]{1,3}: [0-9]{1,9} [CU]E |HANDLING MCE MEMORY ERROR|MEMORY CONTROLLER [A-Z]{1,9}_CHANNEL"
         r"|section_type: memory error|Memory failure: 0x[0-9a-fA-F]{1,16}: (?!recovery action for (?:free|already))"
-        r"|hardware memory (?:error|corruption)|[Cc]orrected (?:DIMM )?memory error"
+        r"|hardware memory (?:error|corruption)|[Cc]orrected (?:DIMM )?memory error(?!s:)"
         r"|error_type: [0-9]{1,2}, (?:single|multi)-bit ECC"
         r"|Unified Memory Controller.{0,40}Error|DRAM ECC error"
         r"|Transaction: Memory (?:read|write|scrubbing) error|Memory [^|\n]{0,60}\| {0,3}(?:Unc|C)orrectable "
-        r"(?:memory )?ECC|(?:Unc|C)orrectable (?:memory|ECC|DIMM) (?:error )?.{0,40}DIMM",
+        r"(?:memory )?ECC|(?:Unc|C)orrectable (?:memory|ECC|DIMM) (?:error )?.{0,40}DIMM"
+        r"|EDAC MC[0-9]{1,3}: [CU]E (?:page|row|-)",
         "a memory module of the host has errors",
         "Errors that were corrected (CE): note the module (ras-mc-ctl --errors, the BMC's event log) and replace it at"
         " the next occasion; an uncorrected one (UE): drain the host now and replace it",
@@ -26,7 +27,8 @@ HARDWARE = (
     FailureRule(
         "machine-check",
         r"[Mm]achine [Cc]heck(?: Exception)?: [0-9a-f]{1,2} Bank|Fatal (?:local )?machine check"
-        r"|Processor context corrupt|Hardware event\. This is not a software error|event severity: fatal",
+        r"|Processor context corrupt|Hardware event\. This is not a software error|event severity: fatal"
+        r"|event severity: recoverable",
         "a processor reported a hardware error: in itself, its caches, memory or a device",
         "Read which part it names (mcelog, ras-mc-ctl --errors, the BMC's event log); drain the host, update the"
         " firmware, and replace the part when it comes again",
@@ -46,7 +48,11 @@ HARDWARE = (
         r"|FAILED SMART self-check|self-assessment test result: FAILED|SMART error \("
         r"|\bnvme[0-9]{1,3}: .{0,100}(?:timeout, |controller is down|Device not ready|frozen state error)"
         r"|\bnvme[0-9n]{1,9}: .{0,100}I/O Error \(sct|Removing after probe failure|after reset failure"
-        r"|XFS \(\S{1,40}: metadata I/O error|bdev /dev/\S{1,80} errs: ",
+        r"|XFS \(\S{1,40}: metadata I/O error|bdev /dev/\S{1,80} errs: "
+        r"|attempt to access beyond end of device|no available path - failing I/O|Disabling device after reset failure"
+        r"|OSError: \[Errno 5\]|^(?![^\n]{0,400}(?:nvidia|tty|stdin"
+        r"|stdout))[^\n]{0,2000}?: input/output error\b"
+        r"|Operation continuing on [0-9]{1,3} devices|DegradedArray event|kicking non-fresh",
         "a disk (SATA, SCSI, NVMe, RAID, or one that lies on the network) answers with errors, or does not answer",
         "Save the data; check the disk (smartctl -a, nvme smart-log, /proc/mdstat), its cable or network path and its"
         " firmware, and replace it",
@@ -62,7 +68,10 @@ HARDWARE = (
         r"|XFS.{0,80}(?:[Cc]orruption detected|Internal error|[Ss]hutting down filesystem|shut down due to"
         r"|log mount/recovery failed|run xfs_repair)|xfs_(?:do_)?force_shutdown"
         r"|BTRFS.{0,10}(?:error|critical|: error) \((?:device|in)|BTRFS.{0,80}(?:forced readonly|csum failed)"
-        r"|[Ss]tructure needs cleaning|SQUASHFS error:|has encountered an uncorrectable I/O failure",
+        r"|[Ss]tructure needs cleaning|SQUASHFS error:|has encountered an uncorrectable I/O failure"
+        r"|I/O error while writing superblock|no valid journal superblock"
+        r"|\bRemote I/O error|EXT[234]-fs \(\S{1,40}: error loading journal"
+        r"|JBD2: Detected IO errors|parent transid verify failed|FAT-fs \(\S{1,40}\): error",
         "a filesystem is damaged, or the disk below it failed; the kernel may have made it read-only",
         "Look at dmesg before this message for errors of the disk, and replace the disk if there are any; then unmount"
         " the filesystem and repair it (fsck, xfs_repair, btrfs check)",
@@ -72,7 +81,8 @@ HARDWARE = (
     FailureRule(
         "pcie-error",
         r"severity=Uncorrect(?:ed|able) \((?:Non-)?Fatal\)|AER: (?:Multiple )?Uncorrect(?:ed|able) \((?:Non-)?Fatal\)"
-        r"|DPC: containment event|AER: device recovery failed",
+        r"|DPC: containment event|AER: device recovery failed"
+        r"|PCIe Bus Error: severity=Uncorrected|can't recover \(no error_detected callback\)",
         "a PCIe device or its slot had an error that the link could not correct",
         "Find the device (lspci -s with the address in the message); power-cycle the host, reseat the card or riser,"
         " update the firmware, and replace it when the error comes again",

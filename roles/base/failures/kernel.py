@@ -16,7 +16,7 @@ _KERNEL_OOM = (
 )
 _USER_OOM = (
     r"killed by the OOM killer|with result 'oom-kill'|systemd-oomd killed|oom-kill event|oom_kill event"
-    r"|OOMKilled(?!\"?: ?false)|[Ee]xceeded (?:step|job) memory limit|exceeded memory limit \([0-9]"
+    r"|OOMKilled(?!\\{0,8}\"?: ?false)|[Ee]xceeded (?:step|job) memory limit|exceeded memory limit \([0-9]"
     r"|fatal error: runtime: (?:out of memory|cannot allocate memory)|insufficient memory for the Java Runtime"
     r"|\[Errno 12\] Cannot allocate memory|fork(?:/exec)?\b.{0,120}[Cc]annot allocate memory"
     r"|std::bad_alloc(?!: (?:out_of_memory|CUDA|RMM))|DefaultCPUAllocator: (?:can't allocate|not enough) memory"
@@ -26,7 +26,8 @@ _USER_OOM = (
 KERNEL = (
     FailureRule(
         "out-of-memory",
-        f"{_KERNEL_OOM}|{_USER_OOM}",
+        f"{_KERNEL_OOM}|{_USER_OOM}"
+        r"|task [0-9]{1,6}: Out Of Memory|java\.lang\.OutOfMemoryError|JavaScript heap out of memory",
         "the host, or the memory limit of a container or job, ran out of memory, and a process was ended or got none",
         "See who used it (dmesg lists all processes before each kill; a line with memcg or cgroup names the limit that"
         " was reached), then run less at once, raise that limit, or give the host more memory or swap",
@@ -37,7 +38,8 @@ KERNEL = (
         "processor-stuck",
         r"soft lockup - CPU|[Ss]oftlockup: hung tasks|[Hh]ard LOCKUP"
         r"|(?:rcu_[a-z_]{1,30}|rcu:? INFO:.{0,40}) (?:self-)?detected (?:expedited )?stalls?"
-        r"|rcu_[a-z_]{1,30} kthread (?:timer wakeup didn't happen|starved) for",
+        r"|rcu_[a-z_]{1,30} kthread (?:timer wakeup didn't happen|starved) for"
+        r"|BUG: workqueue lockup|stalls? on CPU",
         "a processor did not leave one piece of kernel code for over twenty seconds: a fault of a driver or the kernel,"
         " a virtual machine whose hypervisor gave it no time, or hardware",
         "Read the call trace below the message: it names the module; compare the driver with the kernel's version, look"
@@ -45,13 +47,45 @@ KERNEL = (
         "Linux kernel/watchdog.c, kernel/rcu/tree_stall.h",
     ),
     FailureRule(
+        "nfs-server",
+        r"nfs: server \S{1,255} not responding|nfs4_reclaim_open_state: Lock reclaim failed|Stale (?:NFS )?file handle",
+        "a file server (NFS) does not answer, or no longer knows a file: whatever reads there waits",
+        "Look at the file server and the way to it (ping, rpcinfo -t SERVER nfs); a stale handle goes with a new mount",
+        "Linux fs/nfs and net/sunrpc/clnt.c; leptonai/gpud nfs",
+    ),
+    FailureRule(
         "hung-task",
         r"\btask \S.{0,60}:[0-9]{1,10}(?: <\w{1,20}>)? blocked (?:in I/O wait )?for more than"
-        r"|hung_task: blocked tasks|kernel/hung_task_timeout_secs",
+        r"|hung_task: blocked tasks|kernel/hung_task_timeout_secs"
+        r"|INFO: task [^\n]{1,80} blocked for more than [0-9]{1,6} seconds",
         "a process has been waiting in the kernel for minutes: a disk, a file server or a driver does not answer it",
         "Read the call trace below the message for what it waits for, look at that disk, file server or card (dmesg"
         " before it), and reboot: the process cannot be killed",
         "Linux kernel/hung_task.c",
+    ),
+)
+
+#: What stops the kernel, or one of its processes; a driver's own messages before it say more.
+KERNEL_FAULTS = (
+    FailureRule(
+        "kernel-panic",
+        r"Kernel panic - not syncing|BUG: unable to handle|Unable to handle kernel (?:paging|NULL|access)"
+        r"|\bOops: [0-9a-f]{4} \[#|kernel BUG at \S|general protection fault[^\n]{0,60}: [0-9a-f]{4} \[#"
+        r"|divide error: 0000 \[#",
+        "the kernel met a fault of its own or of a driver, and stopped, or ended the process that was in it",
+        "Read the lines above it and the modules in its call trace; bring that driver or the kernel up to date; when"
+        " the traces differ each time, test memory and processor; reboot the host",
+        "Linux kernel/panic.c and arch/x86/mm/fault.c; kubernetes/node-problem-detector",
+        weight="consequence",
+    ),
+    FailureRule(
+        "too-many-open-files",
+        r"VFS: file-max limit [0-9]{1,12} reached|Too many open files",
+        "a process, or the whole host, has no file handles left",
+        "See who holds them (ls /proc/PID/fd | wc -l, cat /proc/sys/fs/file-nr); raise LimitNOFILE of the unit, ulimit"
+        " -n or fs.file-max; where fsnotify is named, fs.inotify.max_user_instances",
+        "Linux fs/file_table.c; errno(3), EMFILE and ENFILE; leptonai/gpud os",
+        weight="consequence",
     ),
 )
 
@@ -60,7 +94,8 @@ BUILD_KILLED = FailureRule(
     "build-out-of-memory",
     r"Killed signal terminated program|internal compiler error: Killed|virtual memory exhausted"
     r"|\b(?:cc1(?:plus)?|ld|as|collect2|nvcc|cicc|ptxas): (?:error: |fatal error: )?"
-    r"(?:out of memory allocating|[Cc]annot allocate memory|memory exhausted)|LLVM ERROR: out of memory",
+    r"(?:out of memory allocating|[Cc]annot allocate memory|memory exhausted)|LLVM ERROR: out of memory"
+    r"|ld terminated with signal 9|died due to signal 9|out of memory allocating [0-9]{1,15} bytes",
     "the host ran out of memory while it compiled, and the compiler was ended",
     "Build with fewer processes at once (MAX_JOBS=1, make -j1), or on a host with more memory or swap",
     "gcc.c and libiberty's xmalloc; Linux mm/oom_kill.c",
@@ -73,7 +108,10 @@ KILLED = FailureRule(
     r"died with <Signals\.SIGKILL|Signal 9 \(SIGKILL\)|exitcode ?: -9\b|[Kk]illed by signal 9"
     r"|code=killed, status=9/KILL"
     r"|[Ee]xit (?:code|status):? ?137\b|signal: killed|non-zero (?:exit status|code:?) (?:-9|137)\b"
-    r"|^Killed$|: line [0-9]{1,9}: {1,3}[0-9]{1,10} Killed\b",
+    r"|^Killed$|: line [0-9]{1,9}: {1,3}[0-9]{1,10} Killed\b"
+    r"|(?:exit(?:ed)?(?: with)?|job failed: exit) (?:code|status):? ?(?:137|-9)\b|(?:terminated"
+    r"|killed) by (?:signal:? ?9\b|SIGKILL)"
+    r"|Killed: 9\b|returncode=-9|got signal 9\b",
     "a process was ended with SIGKILL: the kernel does that when memory runs out, otherwise it was somebody or a time"
     " limit",
     'Look into dmesg for "Out of memory" or "oom-kill" at that time; if there is one, run less at once or give it'

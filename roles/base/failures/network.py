@@ -17,7 +17,15 @@ NETWORK = (
         r"|[Ee]rror in the certificate verification|cannot verify .{1,200}'s certificate|error setting certificate"
         r"|self[- ]signed certificate in certificate chain|DEPTH_ZERO_SELF_SIGNED_CERT"
         r"|unable to verify the first certificate"
-        r"|PKIX path building failed|No system certificates available",
+        r"|PKIX path building failed|No system certificates available"
+        r"|certificate of .{1,200} is not trusted|(?:doesn't have|hasn't got) a known issuer"
+        r"|certificate (?:.{1,100} )?has expired"
+        r"|has expired certificate|uses expired certificate|locally verify the issuer|ERR_CERT_|UNABLE_TO_(?:VERIFY"
+        r"|GET_ISSUER)"
+        r"|hostname .{1,200} doesn't match|certificate subject name|\bCertificateError\b"
+        r"|certificate issuer (?:is unknown|is not recognized)"
+        r"|SEC_ERROR_UNKNOWN_ISSUER|tls: (?:unknown certificate|bad certificate)|legitimacy of the server"
+        r"|cannot validate certificate",
         "the server's certificate is not accepted: mostly a company's proxy in between signs with an authority that the"
         " host does not know, or ca-certificates is missing or old, or the certificate has expired",
         "See who issued it (curl -vI the address above); install that authority (update-ca-certificates; for pip also"
@@ -31,7 +39,12 @@ NETWORK = (
         r"|CONNECT tunnel failed|HTTP code [0-9]{3} from proxy|[Ii]nvalid response from proxy|proxyconnect tcp"
         r"|(?:[Uu]nable|[Cc]annot) (?:to )?connect to proxy|[Pp]roxy tunneling failed|Could not resolve proxy"
         r"|Couldn't resolve proxy|Missing dependencies for SOCKS support|WRONG_VERSION_NUMBER"
-        r"|Failed to fetch .{1,400}  407 |the proxy \S{1,255} does not answer: ",
+        r"|Failed to fetch .{1,400}  407 "
+        r"|(?:cannot|unable to|could not) connect to (?:the )?proxy|HTTP/1\.[01] 407|\b407 (?:Proxy"
+        r"|authenticationrequired)"
+        r"|Proxy request sent, awaiting response\.\.\. (?:40[37]|50[0-9])|proxy CONNECT aborted|Proxy URL had no scheme"
+        r"|unsupported proxy|unknown proxy scheme|invalid proxy URL|Unable to determine SOCKS version|X-Squid-Error"
+        r"|the proxy \S{1,255} does not answer: ",
         "the proxy refuses the connection, wants a login, or is not there",
         "Correct the proxy's address and login for this tool (http_proxy and https_proxy, mostly both with http://;"
         " /etc/apt/apt.conf.d; Docker's unit), or except the server in no_proxy",
@@ -40,13 +53,18 @@ NETWORK = (
     ),
     FailureRule(
         "name-resolution",
-        r"[Tt]emporary failure (?:in name resolution|resolving)|Could(?: not|n't) resolve (?:host|')"
+        r"^(?!(?:[^\n]{0,80} )?sudo: )[^\n]{0,2000}?temporary failure (?:in name resolution|resolving)"
+        r"|Could(?: not|n't) resolve (?:host|')"
         r"|\[Errno -[235]\]|unable to resolve host address"
         r"|(?:ping|ssh|wget|curl|failed): .{0,200}Name or service not known|failed: Name or service not known"
         r"|NameResolutionError|[Nn]ame does not resolve|getaddrinfo (?:EAI_AGAIN|ENOTFOUND|failed)"
         r"|lookup \S{1,255}(?: on \S{1,80}:)? (?:no such host|server misbehaving|Temporary failure)"
         r"|lookup \S{1,255} on .{0,120}(?:i/o timeout|connection refused)|Failed to resolve '"
-        r"|Something wicked happened resolving|System error resolving|failed to lookup address information",
+        r"|Something wicked happened resolving|System error resolving|failed to lookup address information"
+        r"|\b(?:EAI_AGAIN|EAI_NONAME|ENOTFOUND)\b|Resolving timed out|no address associated with (?:host)?name"
+        r"|UnknownHostException"
+        r"|nodename nor servname provided|bad address '[\w.-]{1,255}'|lookup \S{1,255}(?: on \S{1,80}:)? Try again"
+        r"|dns error: failed to lookup",
         "the host cannot resolve names",
         "Repair DNS on the host, or point apt and pip at a mirror that it reaches",
         "apt, pip, curl",
@@ -54,7 +72,8 @@ NETWORK = (
     ),
     FailureRule(
         "download-interrupted",
-        r"Could not connect to .{0,300}[Cc]onnection (?:refused|timed out)|[Cc]onnection reset by peer"
+        r"Could not connect to .{0,300}[Cc]onnection (?:refused|timed out)"
+        r"|^(?![^\n]{0,400}(?:NCCL|c10d|socket\.cpp|TCPStore))[^\n]{0,2000}?connection reset by peer"
         r"|Error reading from server|Failed to connect to \S{1,255} port [0-9]|NewConnectionError"
         r"|(?:Read|Connect)TimeoutError"
         r"|IncompleteRead|[Rr]ead timed out|The read operation timed out|RemoteDisconnected|[Cc]onnection broken: "
@@ -67,7 +86,16 @@ NETWORK = (
         rf"|ERROR {_AWAY}: "
         rf"|HTTP error {_AWAY}|{_AWAY} (?:Client|Server) Error: |too many {_AWAY} error responses"
         rf"|unexpected HTTP status: {_AWAY}|toomanyrequests: |\.\.\. failed: Connection refused"
-        r"|requests\.exceptions\.(?:ConnectionError|ChunkedEncodingError)",
+        r"|requests\.exceptions\.(?:ConnectionError|ChunkedEncodingError)"
+        r"|Max retries exceeded with url|SSLEOFError|UNEXPECTED_EOF_WHILE_READING|EOF occurred in violation of protocol"
+        r"|TLS connection was non-properly terminated|\bearly EOF\b|RPC failed; (?:curl|HTTP)"
+        r"|remote end hung up unexpectedly"
+        r"|net/http: request canceled|toomanyrequests|pull rate limit|Too Many Requests|CondaHTTPError"
+        r"|Cannot initiate the connection to"
+        r"|(?:HTTP error|returned error:|Server Error:) 5[0-9]{2}\b|ERROR 5[0-9]{2}: |\b50[234] (?:Bad Gateway"
+        r"|Service Unavailable|Gateway Time-?out)"
+        r"|Connecting to [^\n]{1,160}\.\.\. failed: (?:Connection|Network|No route)|Read error at byte"
+        r"|curl: \((?:16|95|97)\) |Connection timed out after|Operation timed out after",
         "a mirror or a package index did not answer, or broke off, at every attempt",
         "See from the host whether it answers (curl -I the address above); take another mirror, or provision later",
         "apt, pip, curl",
@@ -80,7 +108,16 @@ NETWORK = (
         r"|is not a Debian format archive|dpkg-deb: error: .{0,200}unexpected end of file|corrupted filesystem tarfile"
         r"|lzma error: compressed data is corrupt|Encountered a section with no Package: header"
         r"|Error in (?:check sums|(?:MD5|SHA256) checksums)|gzip: stdin: (?:unexpected end|invalid compressed)"
-        r"|tar: Unexpected EOF in archive|BadZipFile",
+        r"|tar: Unexpected EOF in archive|BadZipFile"
+        r"|not a valid DEB archive|(?:archive|file) .{0,200}is truncated or corrupt|Corrupted archive"
+        r"|Invalid archive (?:signature|member)"
+        r"|Tar checksum failed|package cache file is corrupted|not in gzip format|File is not a zip file"
+        r"|Error -3 while decompressing"
+        r"|failed to register layer: [^\n]{0,200}(?:unexpected EOF|invalid tar header|archive/tar)"
+        r"|ApplyLayer[^\n]{0,120}unexpected EOF"
+        r"|(?:checksum|sha256|md5|digest)(?:sum)?s? (?:mismatch|do(?:es)? not match|verification failed|check failed)"
+        r"|sha256sum: WARNING: |layer verification failed|Writing more data than expected|sent an invalid (?:Content"
+        r"|reply)",
         "a downloaded file is not what its index says: a proxy or a mirror in the middle of an update",
         "Provision again; when it stays, go around the proxy or take another mirror",
         "apt, pip",
@@ -89,7 +126,9 @@ NETWORK = (
     FailureRule(
         "download-missing",
         r"Failed to fetch .{1,400} 404 |HTTP error 404|The requested URL returned error: 404|ERROR 404: Not Found"
-        r"|404 Client Error: .{1,40} for url: https?:|\b404  Not Found",
+        r"|404 Client Error: .{1,40} for url: https?:|\b404  Not Found"
+        r"|HTTP(?: status(?: code)?)?:? ?404\b|404:? Not Found|status code:? 404|manifest (?:unknown"
+        r"|for \S{1,200} not found)",
         "a file is no longer at its address, or the address is wrong",
         "Run apt-get update; for CUDA 11.2.2 the file's name ends in 11.2.2-460.32.03-1, not 460.27.04",
         "conda-forge/cudatoolkit-feedstock",

@@ -7,12 +7,15 @@ from hostwright.standard.roles.base.failures.apt import APT_RULES, CONFLICTING, 
 from hostwright.standard.roles.base.failures.disks import DISK_RULES, FULL
 from hostwright.standard.roles.base.failures.hardware import HARDWARE
 from hostwright.standard.roles.base.failures.host import HOST_RULES
-from hostwright.standard.roles.base.failures.kernel import BUILD_KILLED, KERNEL, KILLED
+from hostwright.standard.roles.base.failures.kernel import BUILD_KILLED, KERNEL, KERNEL_FAULTS, KILLED
 from hostwright.standard.roles.base.failures.network import NETWORK
 from hostwright.standard.roles.base.failures.signatures import SIGNATURES
 
-#: systemd's limit of watches and NCCL's small /dev/shm are also reported as a full device.
-_FULL = r"(?<!directory watch: )(?<!posix_fallocate failed : )[Nn]o space left on device"
+#: The limit of watches, a small /dev/shm and the limits of control groups are also reported as a full device.
+_FULL = (
+    r"^(?![^\n]{0,1000}(?:directory watch|inotify|posix_fallocate failed|/dev/shm|</torch_|/sys/fs/cgroup))"
+    r"[^\n]{0,4000}?no space left on device"
+)
 
 #: A full disk makes every tool fail with a message of its own, so this rule comes before all others.
 DISK = (
@@ -21,7 +24,9 @@ DISK = (
         rf"{_FULL}|[Yy]ou (?:don't|do not) have enough free space|[Dd]isk quota exceeded"
         r"|[Nn]ot enough (?:free )?(?:disk space|space (?:in temporary|in /|on (?:device|disk|pari?t?ition)))"
         r"|[Ii]nsufficient disk space|enough space in /tmp|kein Speicherplatz mehr verf"
-        r"|Aucun espace disponible sur",
+        r"|Aucun espace disponible sur"
+        r"|more space needed (?:in \S{1,200} )?than available|\[Errno 28\]|\bENOSPC\b"
+        r"|disk (?:is full|space is insufficient)|insufficient (?:free )?space|no (?:free )?disk space",
         "a filesystem is full",
         "Free space (df -h names the filesystem; apt-get clean is a start) and provision again",
         "dpkg, apt, pip",
@@ -39,11 +44,13 @@ DISK = (
 PACKAGES = (
     FailureRule(
         "apt-lock",
-        r"Could not get lock /var/(?:lib|cache)/(?:dpkg|apt)"
+        r"(?<!waiting for cache lock: )Could not get lock /var/(?:lib|cache)/(?:dpkg|apt)"
+        r"|(?:waiting for cache lock: [^\n]{1,120}[\r\n]{0,2}){2}"
         r"|Unable to acquire the dpkg frontend lock.{0,80}is another process using it"
         r"|dpkg (?:frontend|(?:status )?database) (?:lock was|is) locked by another process"
         r"|Unable to lock (?:the administration directory|directory /var/(?:lib|cache)/apt).{0,80}another process"
-        r"|Failed to lock apt for exclusive operation",
+        r"|Failed to lock apt for exclusive operation"
+        r"|dpkg (?:frontend|(?:status )?database) (?:lock )?was locked by|is locked by process",
         "another process held apt's lock for longer than the ten minutes that a run waits",
         "See who it is (fuser -v /var/lib/dpkg/lock-frontend), let it end, provision again; never delete the lock",
         "Azure/aks-engine#1538, #3068",
@@ -52,7 +59,10 @@ PACKAGES = (
     ),
     FailureRule(
         "dpkg-interrupted",
-        r"dpkg was interrupted|very bad inconsistent state",
+        r"dpkg was interrupted|very bad inconsistent state"
+        r"|must manually run '(?:sudo )?dpkg --configure|parsing file '/var/lib/dpkg/(?:status"
+        r"|updates)\S{0,60}' near line"
+        r"|needs to be reinstalled, but I can't find an archive",
         "dpkg was killed in the middle of its work",
         "Provision again: the base role runs dpkg --configure -a first",
         "apt",
@@ -79,7 +89,9 @@ PACKAGES = (
     FailureRule(
         "package-unknown",
         r"Unable to locate package|has no installation candidate|E: Version '[^'\n]{1,200}' for '[^'\n]{1,200}' was not"
-        r" found|Couldn't find any package by (?:glob|regex)|No package matching '[^'\n]{1,200}' is available",
+        r" found|Couldn't find any package by (?:glob|regex)|No package matching '[^'\n]{1,200}' is available"
+        r"|is not available, but is referred to by another|Couldn't find package|No match for argument|nothing provides"
+        r"|Unable to find a match:|PackagesNotFoundError|ResolvePackageNotFound",
         "no repository of the host has this package at this version",
         "Look at apt-cache policy PACKAGE on the host: a repository is missing, or a pin forbids it",
         "apt-get(8)",
@@ -90,7 +102,9 @@ PACKAGES = (
         r"you have held broken packages|packages have unmet dependencies|[Uu]nmet dependencies\. Try"
         r"|may be caused by held packages|Held packages were changed and|Packages were downgraded and"
         r"|Unsatisfied dependencies:|Unable to satisfy dependencies|\bPackage \S{1,100} is not installed\.?$"
-        r"|[Dd]epends: \S{1,120} .{0,120}but it is not (?:installable|going to be installed)",
+        r"|[Dd]epends: \S{1,120} .{0,120}but it is not (?:installable|going to be installed)"
+        r"|[Dd]epends: \S{1,120} .{0,120}but \S{1,80} is (?:to be )?installed|has unmet dependencies"
+        r"|Resolve generated breaks|conflicting requests",
         "the packages asked for cannot be installed together with what is held or installed",
         "Look at apt-mark showhold on the host, and at the lines above this message for the package that clashes",
         "NVIDIA/ansible-role-nvidia-driver#33",
@@ -98,5 +112,23 @@ PACKAGES = (
     *APT_RULES,
     *HOST_RULES,
     *NETWORK,
+    FailureRule(
+        "no-root",
+        r"\bare you root\?|must be run (?:as|with) (?:root|superuser)"
+        r"|(?:requires|with) superuser privileges?",
+        "the program was started by a user who is not root, and needs to be",
+        "Start it with sudo, or give the host's user the rights that the documentation names",
+        "apt debsystem.cc; dpkg; nvidia-installer nvidia-installer.c",
+    ),
     KILLED,
+    *KERNEL_FAULTS,
+    FailureRule(
+        "package-script-failed",
+        r"(?:pre|post)-(?:installation|removal) script (?:subprocess )?returned error exit status"
+        r"|subprocess (?:new|installed|old) \S{1,40} script returned error exit status",
+        "a script that a package brings failed, and dpkg left the package unfinished",
+        "The lines above dpkg's error say what failed: mend that, then provision again, which runs dpkg --configure -a",
+        "dpkg lib/dpkg/subproc.c",
+        weight="consequence",
+    ),
 )

@@ -27,7 +27,9 @@ SIGNATURES = (
         "repository-signature-invalid",
         r"\bBADSIG\b|\bREVKEYSIG\b|[Aa]t least one invalid signature was encountered|Clearsigned file isn't valid"
         r"|does not start with a cleartext signature|Policy rejected non-revocation signature"
-        r"|uses weak (?:digest )?algorithm .{0,40}and is not trusted",
+        r"|uses weak (?:digest )?algorithm .{0,40}and is not trusted"
+        r"|\bNODATA [12]\b|[Ss]igned file isn't valid|untrusted public key algorithm"
+        r"|Good signature, but could not determine",
         "the signature of an apt repository does not fit what arrived: a proxy, a login page or a mirror in the middle"
         " of an update handed out something else, its key was revoked or is too weak, or apt could not check it",
         "Clear apt's lists (rm -r /var/lib/apt/lists, then apt-get update) and fetch around the proxy or from another"
@@ -36,7 +38,10 @@ SIGNATURES = (
     ),
     FailureRule(
         "repository-without-release",
-        r"(?:does not have|no longer has) a Release file|Unable to find expected entry '[^'\n]{1,300}' in Release file",
+        r"(?:does not have|no longer has) a Release file|Unable to find expected entry '[^'\n]{1,300}' in Release file"
+        r"|(?:does not seem to provide it|doesn't have the component '[^'\n]{1,80}') \((?:sources\.list entry"
+        r"|component) mis"
+        r"|no longer have a Release file|None of the configured source.{0,40}Release",
         "a source list names an address at which there is no apt repository, or none for this distribution",
         "Correct address and distribution in /etc/apt/sources.list.d, or remove the list; for an old release, take the"
         " archive's address",
@@ -44,7 +49,10 @@ SIGNATURES = (
     ),
     FailureRule(
         "no-public-key",
-        r"NO_PUBKEY|Missing key [0-9A-F]{8,40}, which is needed to verify|repository .{1,400} is not signed",
+        r"NO_PUBKEY|Missing key [0-9A-F]{8,40}, which is needed to verify|repository .{1,400} is not signed"
+        r"|because the public key is not available|repository .{1,400} is no longer signed"
+        r"|packages cannot be authenticated|there were unauthenticated packages"
+        r"|Public key for \S{1,200} is not installed",
         "an apt repository is signed with a key that the host does not have",
         "Remove the repository from /etc/apt/sources.list.d, or install its key and name it with signed-by",
         "apt-secure(8)",

@@ -153,11 +153,12 @@ DOCKER_RULES = (
     ),
     FailureRule(
         "docker-stopped",
-        "",
+        r"Cannot connect to the Docker daemon|Is the docker daemon running\?",
         "Docker was stopped, or never started since boot",
         "Provision again: the container role enables and starts it; when it is meant to stand still, lock the host",
         "systemctl(1)",
         sign=Sign("container", stopped, (DPKG, UNITS.states), provision=True),
+        weight="consequence",
     ),
     FailureRule(
         "daemon-json-twice",

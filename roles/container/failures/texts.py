@@ -6,11 +6,24 @@ from hostwright.audit.failures import FailureRule
 
 DAEMON_RULES = (
     FailureRule(
+        "docker-bridge",
+        r"docker0 has no IPv4 address|creating default .{0,3}bridge.{0,3} network: (?:package not installed"
+        r"|operation not supported|cannot create network|failed to (?:setup ip tables, cannot|allocate gateway))",
+        "Docker cannot make or take its bridge: an old docker0 is in the way, or the kernel has no module for it",
+        "Stop Docker, remove the interface (ip link delete docker0) and /var/lib/docker/network, then start it; where"
+        " modprobe bridge finds no module, reboot into the installed kernel",
+        "moby/moby#21175",
+    ),
+    FailureRule(
         "docker-iptables",
         r"iptables failed: |iptables: No chain/target/match by that name|[Ff]ailed to create NAT chain"
         r"|[Ff]ailed to program (?:NAT|FILTER) chain|Failed to inject docker in|can't initialize iptables table"
         r"|[Ff]ailed to find iptables|Extension addrtype revision [0-9]{1,3} not supported"
-        r"|[Ff]ailed to (?:create|setup|set up) [^\n]{0,60}DOCKER-ISOLATION|[Ff]ailed to initialize nft",
+        r"|[Ff]ailed to (?:create|setup|set up) [^\n]{0,60}DOCKER-ISOLATION|[Ff]ailed to initialize nft"
+        r"|failed to (?:add|append|insert|enable|restore|set ?up) [^\n]{0,80}(?:iptables|ip tables|nftables"
+        r"|chain DOCKER)"
+        r"|controller: [^\n]{0,200}(?:iptables|nf_tables|NAT chain)|Module ip_tables not found|iptables(?:-nft"
+        r"|-legacy)? v[0-9.]{3,8}[^\n]{0,120}(?:can't initialize|Fatal)",
         "Docker cannot program the firewall: the kernel's modules for NAT are missing, iptables is of the other kind"
         " (legacy or nft), or somebody flushed Docker's chains",
         "Where modprobe finds no module, reboot into the installed kernel; else compare update-alternatives --display"
@@ -24,7 +37,10 @@ DAEMON_RULES = (
         r"|prior storage driver \S{1,40} failed|contains several valid graphdrivers"
         r"|rename /var/lib/docker/\S{1,80} [^\n]{1,120}invalid cross-device link"
         r"|graphdriver[^\n]{1,160}(?:driver not supported|no such driver|backing file system is unsupported)"
-        r"|overlay2?: the backing \S{1,20} filesystem is formatted without d_type",
+        r"|overlay2?: the backing \S{1,20} filesystem is formatted without d_type"
+        r"|configured driver \S{1,40} not available|prerequisites for driver not satisfied"
+        r"|unknown filesystem type 'overlay'"
+        r"|overlayfs: [^\n]{0,80}not supported",
         "Docker's storage driver does not work with this kernel or with the filesystem of its data directory",
         "Read the line before it: load the module (modprobe overlay), put data-root on ext4 or on xfs with ftype=1, and"
         " not on an overlay; a storage-driver in daemon.json that is no longer there must be taken out",
@@ -33,7 +49,8 @@ DAEMON_RULES = (
     FailureRule(
         "docker-address-pool",
         r"could not find an available, non-overlapping IPv[46] address pool"
-        r"|all predefined address pools have been fully subnetted|Pool overlaps with other one on this address space",
+        r"|all predefined address pools have been fully subnetted|Pool overlaps with other one on this address space"
+        r"|networks have (?:overlapping|same) (?:IPv4|bridge)|no available (?:IPv4 )?(?:network|address pool)",
         "Docker finds no free address range for a network: a VPN's or another route, or its many networks, cover all",
         "Look at ip route and docker network ls; remove networks that nobody uses (docker network prune), or name free"
         " ranges in daemon.json (default-address-pools, bip) and provision again",
@@ -41,7 +58,8 @@ DAEMON_RULES = (
     ),
     FailureRule(
         "docker-socket-permission",
-        r"permission denied while trying to connect to the [Dd]ocker|docker\.sock: connect: permission denied",
+        r"permission denied while trying to connect to the [Dd]ocker|docker\.sock: connect: permission denied"
+        r"|docker\.sock[^\n]{0,60}permission denied|fetching server API version: [^\n]{0,80}PermissionError",
         "the user may not use Docker's socket: they are not in the group docker, or have not logged in again since",
         "Add the user to the group docker (who is in it is root) and log in again",
         "NVIDIA/nvidia-docker#1138",
@@ -52,7 +70,10 @@ DAEMON_RULES = (
         r"|local-kv\.db|invalid database|unexpected end of JSON|file integrity checksum failed"
         r"|structure needs cleaning)"
         r"|/var/lib/(?:docker|containerd)/[^\n]{0,200}(?:unexpected end of JSON|invalid database"
-        r"|file integrity checksum failed)",
+        r"|file integrity checksum failed)"
+        r"|readlink /var/lib/docker/[^\n]{0,160}invalid argument"
+        r"|rename /var/lib/docker/image[^\n]{0,300}(?:directory not empty|file exists)"
+        r"|could not verify layer data for",
         "Docker's own records in /var/lib/docker are damaged or do not fit each other, as after a power failure, a full"
         " disk or a change of its version",
         "Keep volumes elsewhere first; remove the one file that the message names (local-kv.db and container records"
@@ -64,7 +85,8 @@ DAEMON_RULES = (
 HOOK_RULES = (
     FailureRule(
         "image-needs-newer-driver",
-        r"unsatisfied condition: (?:cuda|driver|brand|arch)",
+        r"unsatisfied condition: (?:cuda|driver|brand|arch)"
+        r"|use an earlier cuda container",
         "the image needs a newer CUDA than the host's driver supports",
         "Use an image for the CUDA that nvidia-smi names, or a stack with a newer driver;"
         " NVIDIA_DISABLE_REQUIRE=1 only hides it",
@@ -72,7 +94,8 @@ HOOK_RULES = (
     ),
     FailureRule(
         "toolkit-cgroup-v2",
-        r"cgroup subsystem devices not found",
+        r"cgroup subsystem devices not found"
+        r"|failed to get device cgroup mount path",
         "the container toolkit is older than 1.8 and looks for cgroup v1's devices, which this host does not have",
         "Provision again: the container role installs a newer toolkit; elsewhere upgrade libnvidia-container1 and"
         " nvidia-container-toolkit",
@@ -101,7 +124,8 @@ HOOK_RULES = (
     ),
     FailureRule(
         "container-driver-error",
-        r"initialization error: driver error|driver rpc error",
+        r"initialization error: driver error|driver rpc error"
+        r"|(?:initialization|detection) error: (?:cuda|nvml) error",
         "the container toolkit gets no answer from the driver: its module is not loaded, does not work, or takes too"
         " long to start the GPUs",
         "Run nvidia-smi on the host and mend what it says; where it works and is slow, start nvidia-persistenced",
@@ -110,7 +134,8 @@ HOOK_RULES = (
     ),
     FailureRule(
         "container-without-gpu",
-        r"The NVIDIA Driver was not detected\.\s{1,20}GPU functionality will not be available",
+        r"The NVIDIA Driver was not detected\.\s{1,20}GPU functionality will not be available"
+        r"|to start this container with GPU support",
         "the container was started without GPUs, so that it sees no driver",
         "Start it with --gpus all (docker compose: a device reservation with the capability gpu); where it was, run"
         " nvidia-smi on the host",

@@ -21,7 +21,10 @@ PROGRAM_RULES = (
         "gpu-code-missing",
         r"no kernel image is available for|CUDA_ERROR_NO_BINARY_FOR_GPU|cudaErrorNoKernelImageForDevice"
         r"|no longer supports this GPU because it is too old|is not compatible with the current PyTorch installation"
-        r"|[Mm]inimum required Cuda (?:compute )?capability is|Unsupported gpu architecture",
+        r"|[Mm]inimum required Cuda (?:compute )?capability is|Unsupported gpu architecture"
+        r"|nvcc fatal {1,3}: Value 'sm_|is not defined for option 'gpu-|ptxas fatal {1,3}: Value 'sm_"
+        r"|\binvalid device function\b"
+        r"|device kernel image is invalid",
         "the program or its toolkit has no code for this GPU's compute capability: the GPU is newer or older than the"
         " build",
         "Compare nvidia-smi --query-gpu=compute_cap --format=csv with the capabilities of the build; install a build"
@@ -43,7 +46,8 @@ PROGRAM_RULES = (
         "cuda-newer-than-driver",
         r"CUDA driver version is insufficient for CUDA runtime version|cudaErrorInsufficientDriver\b"
         r"|The NVIDIA driver on your system is too old|CUDA_ERROR_UNSUPPORTED_PTX_VERSION"
-        r"|provided PTX was compiled with an unsupported toolchain",
+        r"|provided PTX was compiled with an unsupported toolchain"
+        r"|Unsupported \.version [0-9.]{1,6}; current version is|driver version \([^)\n]{1,40}\) is older than",
         "the program brings a newer CUDA than the driver supports, or the driver is not loaded",
         "Compare the CUDA that nvidia-smi names with the program's; install a build for that one (the stack's), or"
         " provision a stack with a newer driver",
@@ -63,6 +67,17 @@ PROGRAM_RULES = (
         weight="consequence",
     ),
     FailureRule(
+        "shm-too-small",
+        r"(?:failed to extend|creating shared memory segment) /dev/shm/nccl|Unable to allocate shared memory \([0-9]"
+        r"|/dev/shm[^\n]{0,200}no space left on device|unable to write to file </torch_"
+        r"|insufficient shared memory \(shm\)"
+        r"|posix_fallocate failed ?: No space left",
+        "the shared memory of the container or host (/dev/shm) is too small for what the job's processes exchange",
+        "Start the container with --ipc=host or --shm-size=8g (in Kubernetes: an emptyDir of medium Memory there), and"
+        " remove files that dead jobs left in it",
+        "NVIDIA/nccl src/misc/shmutils.cc; NCCL's troubleshooting guide, shared memory",
+    ),
+    FailureRule(
         "nccl-ranks-twice",
         r"NCCL WARN [^\n]{0,60}rank [0-9]{1,6} of [0-9]{1,6} ranks has already checked in"
         r"|Duplicate GPU detected ?: rank",
@@ -78,7 +93,13 @@ PROGRAM_RULES = (
         r"|NCCL WARN [^\n]{0,160}(?:Connection refused|Connection reset by peer|Connection timed out|No route to host"
         r"|Network is unreachable|[Cc]onnection closed by remote peer)"
         r"|NCCL WARN Bootstrap ?: no socket interface|ncclSystemError|ncclRemoteError"
-        r"|NCCL error[^\n]{0,200}unhandled system error",
+        r"|NCCL error[^\n]{0,200}unhandled system error"
+        r"|NCCL WARN [^\n]{0,120}(?:socket|bootstrap|connect|ibv_|NET/|proxy|peer)[^\n]{0,200}(?:fail|error|time"
+        r"|abort|unreach|clos)"
+        r"|NCCL WARN Net : |Watchdog caught collective operation timeout|NCCL operations have failed or timed out"
+        r"|remote process exited or there was a network"
+        r"|NCCL (?:failure|Error)[^\n]{0,200}(?:unhandled system|remote process|internal error)"
+        r"|NCCL WARN [^\n]{0,60}Call to \w{1,30} failed",
         "the nodes of the job do not reach each other: wrong interface, firewall, InfiniBand or RoCE that is not"
         " configured, or a process that has already ended",
         "Run once with NCCL_DEBUG=INFO and read the first WARN of every rank; name the interface"

@@ -218,7 +218,8 @@ LOAD_RULES = (
         "gpu-init-failed",
         r"RmInitAdapter failed|rm_init_adapter failed|Cannot initialize GSP firmware"
         r"|failed to wait for GFW.?(?:BOOT|boot)|failed, bailing out of RmInitAdapter"
-        r"|[Ff]ailed to copy vbios|unexpected WPR2 already up|Cannot attach gpu|Failed to initialize the NVIDIA GPU at",
+        r"|[Ff]ailed to copy vbios|unexpected WPR2 already up|Cannot attach gpu|Failed to initialize the NVIDIA GPU at"
+        r"|rm_init_private_state\(\) failed|module->open\(\) failed",
         "the driver cannot start a card: it has hung since the last reset, has no power, or is broken",
         "Drain the host and cycle its power; where it stays, check the card's seat and power, then have it replaced",
         "nvidia.ko, RmInitAdapter",

@@ -26,7 +26,8 @@ FAILURES = (
     FailureRule(
         "ptxas-not-found",
         r"Couldn't (?:get|invoke) ptxas|ptxas: (?:command )?not found|ptxas not found|Can't find libdevice"
-        r"|libdevice not found at|Could not find ptxas|Failed to launch ptxas",
+        r"|libdevice not found at|Could not find ptxas|Failed to launch ptxas"
+        r"|libdevice is required by|No PTX compilation provider|(?:Couldn't|cannot) find ptxas|ptxas: No such file",
         "the CUDA toolkit's bin directory is not on PATH",
         "Provision again: the environment role puts it there",
         "tensorflow/tensorflow#33375, #58681",

@@ -18,7 +18,7 @@ NOT_FOUND: Final = (
     r"|Couldn't open CUDA library (?!libnvinfer|libcupti)"
     rf"|\b{_CUDA}[0-9.]{{0,20}}: cannot open shared object\s{{1,40}}file"
     rf"|Library {_CUDA}[0-9.]{{0,20}} is not found or cannot be loaded"
-    r"|Unable to load any of \{libcudnn"
+    r"|Unable to load any of \{libcudnn|Unable to load cuDNN DSO|Could not locate (?:lib)?cudnn"
 )
 
 TEXT_RULES = (
@@ -47,5 +47,15 @@ TEXT_RULES = (
         "Look which file the message names: update it there (conda install -c conda-forge libstdcxx-ng, or the"
         " distribution's libstdc++6), or start the program without that directory in LD_LIBRARY_PATH",
         "kvcache-ai/ktransformers#524",
+    ),
+    FailureRule(
+        "loader-mixed-cuda",
+        r"lib(?:cublas|cusparse|cusolver|nvrtc|nvJitLink|cudart|cufft|curand|cupti|nccl)[^\s:]{0,60}: undefined symbol"
+        r"|undefined symbol: (?:nvrtc|__nvJitLink|nccl|cusparse|cublas)\w{1,80}"
+        r"|version lib(?:cublas|cublasLt|cusparse|cusolver|nvJitLink)\.so\.[0-9]{1,2} not (?:found|defined)",
+        "the loader gives the program libraries of two CUDA releases at once",
+        "See which directory comes first (ldd, LD_DEBUG=libs): take the other CUDA's directory out of LD_LIBRARY_PATH"
+        " and /etc/ld.so.conf.d, or the second copy out of the Python environment",
+        "nanoporetech/dorado#166",
     ),
 )

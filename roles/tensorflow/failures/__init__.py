@@ -18,7 +18,8 @@ FAILURES = (
     FailureRule(
         "protobuf-too-new",
         r"Descriptors (?:cannot(?: not)?|should not) be created directly"
-        r"|'(?:MessageFactory|SymbolDatabase)' object has no attribute 'GetPrototype'",
+        r"|'(?:MessageFactory|SymbolDatabase)' object has no attribute 'GetPrototype'"
+        r"|Couldn't build proto file into descriptor pool",
         "protobuf 4 is installed, and TensorFlow 2.9 needs 3.19 or 3.20",
         "Provision again: the tensorflow role installs with its constraints (protobuf 3.19.6)",
         "tensorflow/tensorflow#56266",
@@ -28,7 +29,8 @@ FAILURES = (
         "numpy-too-new",
         r"compiled using NumPy 1\.x cannot be run in|Unable to convert function return value to a Python type"
         r"|_ARRAY_API not found|was removed in the NumPy 2\.0 release|version of numpy is 0x2[0-9a-f]{6}\b"
-        r"|ValueError: numpy\.dtype size changed",
+        r"|ValueError: numpy\.dtype size changed"
+        r"|module 'numpy' has no attribute '(?:bool|int|float|complex|object|str|typeDict|long|unicode)\d?_?'",
         "NumPy 2 is installed, and TensorFlow 2.9.0 was built for NumPy 1",
         "Provision again: the tensorflow role installs with its constraints (numpy below 2)",
         "measured with today's pip",
@@ -56,7 +58,8 @@ FAILURES = (
     ),
     FailureRule(
         "no-avx",
-        r"[Ii]llegal (?:hardware )?instruction|compiled to use AVX instructions"
+        r"(?<!\): )illegal (?:hardware )?instruction(?! (?:parameter|encoding|was encountered))"
+        r"|compiled to use AVX instructions"
         r"|traps: python[0-9.]{0,8}\[[0-9]{1,10}\] trap invalid opcode",
         "the processor, or the virtual machine's model of it, has no AVX",
         "Use a host with AVX, or let the hypervisor pass the host's processor through",

@@ -133,7 +133,8 @@ GCM = "facebookresearch/gcm check-nvidia-smi"
 MEMORY = (
     FailureRule(
         "row-remap-failed",
-        r"Remapping Failure Occurred {0,40}: Yes",
+        r"Remapping Failure Occurred {0,40}: Yes"
+        r"|Row remap(?:ping)? (?:error|failure)",
         "a broken row of a card's memory could not be replaced by a spare one",
         "Drain the host and have the card replaced",
         f"{AZURE}; NVIDIA GPU memory error management",

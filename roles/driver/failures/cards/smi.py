@@ -101,7 +101,8 @@ SMI = (
     ),
     FailureRule(
         "gpu-interrupts",
-        r"detected an interrupt issue with (?:a|the) GPU",
+        r"detected an interrupt issue with (?:a|the) GPU"
+        r"|No interrupts of any type are available|Can't find an IRQ for your NVIDIA card",
         "the interrupts of a card do not reach the driver",
         "Drain the host and look in /proc/interrupts and dmesg whether the card has one; reboot without pci=nomsi or"
         " noapic on the kernel's command line, and update the firmware where it stays",
@@ -120,7 +121,8 @@ SMI = (
     ),
     FailureRule(
         "gpu-needs-reset",
-        r"GPU requires (?:a )?reset",
+        r"GPU requires (?:a )?reset"
+        r"|NVML_ERROR_RESET_REQUIRED|GPU Recovery Action {0,40}: (?:GPU )?Reset",
         "a card is in a state in which it takes no work until it is reset",
         "Drain the host and reset the card (nvidia-smi --gpu-reset -i N, with nothing using it); where that does not"
         " help, or the recovery action says so, reboot",

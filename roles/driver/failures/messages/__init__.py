@@ -51,7 +51,9 @@ _INSTALLING = (
         "module-in-use",
         r"kernel module '[^']{0,40}' appears to\s{1,9}already\s{1,9}be loaded|Module '?nvidia[\w-]{0,20}'? is in use"
         r"|(?:remove|unload) [^\n]{0,20}nvidia[\w-]{0,20}'?: (?:Resource temporarily|Device or resource busy)"
-        r"|hostwright: the kernel module nvidia\w* is in use",
+        r"|hostwright: the kernel module nvidia\w* is in use"
+        r"|Unable to unload the '?nvidia|Kernel module load error: Device or resource busy"
+        r"|Could not unload NVIDIA driver kernel modules",
         "the loaded NVIDIA module is in use and cannot be unloaded",
         "End what holds /dev/nvidia* (fuser -v /dev/nvidia*), or reboot the host, then provision again",
         "nvidia-installer kernel.c",
@@ -68,7 +70,12 @@ _INSTALLING = (
         r"|Module\.symvers file is missing|use the --kernelsourcedir option|autoconf\.h: No such file"
         r"|auto\.conf are missing"
         r"|/lib/modules/\S{1,80}/(?:build|source): No such file"
-        r"|hostwright: no headers of the running kernel",
+        r"|hostwright: no headers of the running kernel"
+        r"|kernel source path '[^'\n]{1,200}'\s{1,9}(?:does not exist|is invalid)"
+        r"|Neither the '[^\n]{1,300}kernel\s{1,9}header\s{1,9}file exists"
+        r"|kernel headers for kernel \S{1,80} cannot be found|(?:kernel|linux)[- ]headers (?:are )?(?:not (?:found"
+        r"|installed)|missing)"
+        r"|Could not resolve Linux kernel version|modules/\S{1,80}/build: No such file",
         "the headers of the running kernel are missing, often because the kernel was upgraded and not booted",
         "Install linux-headers-$(uname -r); where the archive no longer has it, install a new kernel with its headers"
         " and reboot",
@@ -83,7 +90,8 @@ _INSTALLING = (
         r"|\b(?:gcc|g\+\+|cc|make)(?:-[0-9.]{1,5})?: (?:command not found|not found|No such file or directory)"
         r"|no acceptable C compiler found|No CMAKE_C(?:XX)?_COMPILER could be found|cannot execute .?cc1"
         r"|(?:gcc|cc|make)\"?: executable file not found in \$PATH"
-        r"|hostwright: no C compiler",
+        r"|hostwright: no C compiler"
+        r"|Failed to find C compiler|Cannot find (?:a )?C compiler|(?:stdio|features|sys/cdefs)\.h: No such file",
         "a compiler, make or the C library's headers are missing",
         "Install build-essential and dkms (the base role does), then provision again",
         "nvidia-installer misc.c",
@@ -93,7 +101,8 @@ _INSTALLING = (
         "compiler-too-old",
         r"unrecognized command[- ]line option .?-(?:ftrivial-auto-var-init|mharden-sls|fzero-call-used-regs"
         r"|fmin-function-alignment|fcf-protection|mfunction-return|mindirect-branch|fpatchable-function-entry"
-        r"|fstack-protector-strong|fstrict-flex-arrays|mrecord-mcount)",
+        r"|fstack-protector-strong|fstrict-flex-arrays|mrecord-mcount)"
+        r"|unrecognized command[- ]line option .?-(?:ftrivial-auto|fzero-init-padding|mindirect-branch-cs|mharden)",
         "the kernel was built with a newer gcc than the host's default compiler",
         "Install the gcc that /proc/version names (gcc-12 for Ubuntu 22.04's 6.x kernels) and make it cc",
         "pop-os/pop#3117, GoogleCloudPlatform/compute-gpu-installation#15",
@@ -126,7 +135,10 @@ _INSTALLING = (
         r"(?:insert|[Ll]oad|init_module|modul)[^\n]{0,160}: (?:Required key not available|Key was rejected by service)"
         r"|not\s{1,9}signed by a key that is\s{1,9}trusted|Loading of unsigned module is rejected"
         r"|Loading of module with (?:unavailable key|unsupported crypto) is rejected"
-        r"|unsigned module loading is restricted",
+        r"|unsigned module loading is restricted"
+        r"|(?:could not insert|error inserting|insert module)[^\n]{1,160}: (?:-1 )?Operation not permitted"
+        r"|Invalid module signature"
+        r"|kernel does not trust any key|signature not signed with a trusted key",
         "Secure Boot (or kernel lockdown) is on and the module is not signed by a key that the firmware trusts",
         "Switch Secure Boot off in the firmware, or enrol DKMS's key with mokutil --import and confirm it at the"
         " console during the next boot",
@@ -144,7 +156,8 @@ _INSTALLING = (
     ),
     FailureRule(
         "other-installer",
-        r"installed\s{1,9}previously using\s{1,9}a different\s{1,9}installer",
+        r"installed\s{1,9}previously using\s{1,9}a different\s{1,9}installer"
+        r"|presence of an\s{1,9}alternate\s{1,9}driver\s{1,9}installation",
         "the distribution's NVIDIA packages are, or were, on the host",
         "Purge them and remove /usr/lib/nvidia/alternate-install-present (the driver role does both)",
         "nvidia-installer misc.c",
@@ -153,7 +166,8 @@ _INSTALLING = (
     ),
     FailureRule(
         "flag-unknown",
-        r"[Ii]nvalid commandline, please run",
+        r"[Ii]nvalid commandline, please run"
+        r"|nvidia-installer: unrecognized option|Unrecognized flag ?: ",
         "the installer was given an option that its branch does not have",
         "Look at the driver role's flags: R470 has neither --rebuild-initramfs nor --kernel-module-type",
         "nvidia-installer option_table.h",
@@ -170,7 +184,12 @@ _INSTALLING = (
         r"|\bmodpost: \S{1,80} \[[^\]\n]{0,160}nvidia[^\]\n]{0,40}\] undefined"
         rf"|(?:\bnv|\bnv-[\w-]{{1,60}}|\bnvidia[\w-]{{0,60}}|\buvm[\w-]{{0,60}}|\bos-[\w-]{{1,40}})\.[ch]"
         rf":[0-9]{{1,6}}:[0-9]{{1,4}}: ?(?:fatal )?{_ERROR}"
-        rf"|\*\*\* \[[^\]\n]{{0,300}}[/ ]nv[\w-]{{0,60}}\.o\] {_ERROR} [1-9]",
+        rf"|\*\*\* \[[^\]\n]{{0,300}}[/ ]nv[\w-]{{0,60}}\.o\] {_ERROR} [1-9]"
+        r"|/dkms/\S{1,200}\.[ch]:[0-9]{1,6}:[0-9]{1,4}: ?(?:fatal )?error|\bnvidia\S{0,20}\.ko failed to build"
+        r"|\*\*\* \[[^\]\n]{0,200}/var/lib/dkms/[^\]\n]{1,200}\] Error [1-9]"
+        r"|(?:nvlink|nvswitch|ibmnpu|nvkms|vgpu)[\w-]{0,40}\.[ch]:[0-9]{1,6}:[0-9]{1,4}: ?(?:fatal )?error"
+        r"|ERROR: .\w{1,80}. \[[^\]\n]{0,160}nvidia[^\]\n]{0,40}\] undefined"
+        r"|Failed to run .{1,80}dkms\s{1,9}(?:build|install)|is a PREEMPT_RT kernel",
         "the kernel module did not compile, usually because the kernel is newer than this driver release knows",
         "Read /var/lib/dkms/nvidia/VERSION/build/make.log; then boot an older kernel or name a newer R470 release",
         "nvidia-installer misc.c",
@@ -183,7 +202,10 @@ _RUNNING = (
     FailureRule(
         "gpu-unsupported",
         r"installed in this (?:vGPU host )?system\s{1,9}(?:NVRM: )?(?:is not supported by|requires use of)"
-        r"|does not include the required GPU|NVIDIA GPU supported by the(?:\s|#012|NVRM: ){1,20}proprietary",
+        r"|does not include the required GPU|NVIDIA GPU supported by the(?:\s|#012|NVRM: ){1,20}proprietary"
+        r"|is supported(?:\s|NVRM: ){1,9}through the|supported through (?:the )?NVIDIA\s{1,9}legacy"
+        r"|ignoring the legacy GPU"
+        r"|kernel modules are incompatible with the\s{1,9}GPU",
         "the GPU is newer (Ada, Hopper, Blackwell) or older than this driver branch supports, or than the kind of its"
         " module: the open one needs Turing or newer, the proprietary one does not know Blackwell",
         "Choose a stack whose driver and kind of module support this GPU",
@@ -192,11 +214,26 @@ _RUNNING = (
         treatment=ForPeople(),
     ),
     FailureRule(
+        "gpu-lost",
+        r"has\s{1,40}(?:NVRM: )?fallen off\s{1,9}the\s{1,9}bus|GPU is lost|GPU_IS_LOST|NVRM: Xid [^\n]{1,60}\): 79\b"
+        r"|Unable to determine the device handle for [^\n]{1,60}(?:Unknown Error|Not Found)"
+        r"|XID ?79\b|NVIDIA[^\n]{1,120}\(rev ff\)|nvidia [0-9a-f:.]{7,12}: (?:can't"
+        r"|Unable to) change power state from D3cold to D0 \(config space inaccess",
+        "a GPU stopped answering on PCIe: power, heat or hardware",
+        "Drain the host and cycle its power; if it recurs, have the card replaced",
+        "NVIDIA Xid catalog, Xid 79",
+        sign=GPU_LOST_SIGN,
+        treatment=Hardware(
+            "power cycle", f"NVIDIA's Xid catalog: 79 RESTART_BM; {GPUD}", explains=("no-gpu", FEWER_CARDS)
+        ),
+    ),
+    FailureRule(
         "no-device",
         r"insert (?:module )?(?:\S{0,160}/|'?)nvidia[\w-]{0,20}(?:\.ko|'?): No such device|^No devices were found"
         r"|NVRM: No NVIDIA (?:graphics adapter|GPU|devices?) (?:found|probed)"
         r"|NVRM: request_mem_region failed|NVRM: The NVIDIA probe routine (?:failed|was not called)"
-        r"|NVRM: None of the NVIDIA (?:devices|graphics adapters) were|do not appear to have an NVIDIA GPU supported",
+        r"|NVRM: None of the NVIDIA (?:devices|graphics adapters) were|do not appear to have an NVIDIA GPU supported"
+        r"|No NVIDIA GPUs? (?:were )?(?:found|detected)",
         "the driver finds no card that it can drive: another driver has it, it is too new or too old, or dead",
         "Read dmesg | grep NVRM and lspci -nnk -d 10de: on the host",
         "nvidia-installer kernel.c",
@@ -208,7 +245,9 @@ _RUNNING = (
         r"[Dd]river/library version mismatch|API mismatch: (?:the |this )?(?:NVIDIA |client)"
         r"|NVRM: API mismatch|kernel version \S{3,20} does not match DSO version|LIB_RM_VERSION_MISMATCH"
         r"|NVML/RM version mismatch|system has unsupported display driver / cuda driver combination"
-        r"|SYSTEM_DRIVER_MISMATCH|cudaErrorSystemDriverMismatch",
+        r"|SYSTEM_DRIVER_MISMATCH|cudaErrorSystemDriverMismatch"
+        r"|has the version [0-9.]{3,20}, but\s{1,9}(?:NVRM: )?this kernel module has|RM version mismatch"
+        r"",
         "the loaded kernel module is of another version than the user-space libraries",
         "Reboot, or end what uses the GPU and reload the module",
         "shine-cluster#50",
@@ -217,27 +256,17 @@ _RUNNING = (
     FailureRule(
         "module-missing",
         r"couldn.t communicate with\s{1,9}the NVIDIA driver|Module nvidia[\w-]{0,20} not found"
-        r"|Failed to find module 'nvidia[\w-]{0,20}'",
+        r"|Failed to find module 'nvidia[\w-]{0,20}'"
+        r"|NVIDIA driver is not (?:loaded|running)|DRIVER_NOT_LOADED|Failed to initialize NVML: Driver Not Loaded",
         "there is no NVIDIA module for the running kernel, often after a kernel upgrade",
         "Provision again: the driver role builds it with DKMS",
         "GoogleCloudPlatform/compute-gpu-installation#18",
         sign=MISSING_SIGN,
     ),
     FailureRule(
-        "gpu-lost",
-        r"has fallen off\s{1,9}the\s{1,9}bus|GPU is lost|GPU_IS_LOST|NVRM: Xid [^\n]{1,60}\): 79\b"
-        r"|Unable to determine the device handle for [^\n]{1,60}(?:Unknown Error|Not Found)",
-        "a GPU stopped answering on PCIe: power, heat or hardware",
-        "Drain the host and cycle its power; if it recurs, have the card replaced",
-        "NVIDIA Xid catalog, Xid 79",
-        sign=GPU_LOST_SIGN,
-        treatment=Hardware(
-            "power cycle", f"NVIDIA's Xid catalog: 79 RESTART_BM; {GPUD}", explains=("no-gpu", FEWER_CARDS)
-        ),
-    ),
-    FailureRule(
         "fabric-manager-version",
-        r"driver interface version \S+ don't match with driver version",
+        r"driver interface version \S+ don't match with driver version"
+        r"|fabric ?manager[^\n]{0,120}version[^\n]{0,80}(?:mismatch|does not match)",
         "Fabric Manager is not of exactly the driver's version",
         "Install nvidia-fabricmanager-470 of the driver's version and hold it (the driver role does)",
         "Azure/azhpc-images#86",
@@ -245,7 +274,8 @@ _RUNNING = (
     ),
     FailureRule(
         "fabric-not-ready",
-        r"system not yet initialized|cudaErrorSystemNotReady|CUDA_ERROR_SYSTEM_NOT_READY",
+        r"system not yet initialized|cudaErrorSystemNotReady|CUDA_ERROR_SYSTEM_NOT_READY"
+        r"|\bError 802\b|runtime error \(802\)",
         "the host has NVSwitches and Fabric Manager does not run",
         "Start nvidia-fabricmanager and read its journal",
         "pytorch/pytorch#35710",

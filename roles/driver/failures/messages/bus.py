@@ -10,7 +10,10 @@ BUS = (
         r"PCI I/O region assigned to your\s{1,9}NVIDIA device is invalid|NVRM: BAR ?[0-5] is 0M"
         r"|system BIOS may have\s{1,9}misconfigured your GPU|64-bit BAR mapped above"
         r"|BAR [0-9]{1,2}: (?:no space for|failed to assign) \[mem size 0x[1-9a-f][0-9a-f]{7,10} 64bit pref"
-        r"|BAR [0-9]{1,2} \[mem size 0x[1-9a-f][0-9a-f]{7,10} 64bit pref\]: (?:can't assign|failed to assign)",
+        r"|BAR [0-9]{1,2} \[mem size 0x[1-9a-f][0-9a-f]{7,10} 64bit pref\]: (?:can't assign|failed to assign)"
+        r"|Region [0-9]: Memory at <(?:ignored|unassigned)>|BAR1 is 0M"
+        r"|BAR [0-9]: (?:no space for|failed to assign) \[mem size 0x0[1-9a-f][0-9a-f]{6}\b"
+        r"|BAR [0-9]{1,2} \[mem [^\]\n]{1,60}\]:? not claimed; can't enable",
         "firmware or hypervisor gave the card's memory regions (BARs) no address space, so that no driver can use it",
         'Switch on "Above 4G Decoding" (and a large MMIO window) in the firmware\'s settings, or give the virtual'
         " machine a larger window; where that is so, try pci=realloc on the kernel's command line, and newer firmware",
@@ -21,7 +24,8 @@ BUS = (
         r"DMAR:? ?\[(?:DMA (?:Read|Write)|fault reason|INTR-REMAP)|DMAR: DRHD: handling fault status"
         r"|DMAR: INTR-REMAP: Request device|AMD-Vi: Event logged \[|AMD-Vi: Completion-Wait loop timed out"
         r"|arm-smmu\S{0,20} \S{1,40} (?:Unhandled context fault|event 0x[0-9a-f]{1,4} received)"
-        r"|memdescMapIommu[^\n]{1,120}not addressable by GPU|DMA address not in addressable range of device",
+        r"|memdescMapIommu[^\n]{1,120}not addressable by GPU|DMA address not in addressable range of device"
+        r"|\[?IO_PAGE_FAULT\b|PTE (?:Read|Write) access is not set",
         "the IOMMU refused a device's access to memory: transfers between cards under an IOMMU, addresses beyond what"
         " the card reaches, or a fault of the firmware's map or of a driver",
         "Find the device by the address in the line (lspci -s); try iommu=pt on the kernel's command line, or switch"

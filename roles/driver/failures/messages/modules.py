@@ -26,7 +26,9 @@ MODULES = (
         r"|(?:could not insert|[Ee]rror inserting|Failed to insert)[^\n]{1,160}: (?:-1 )?(?:Exec|Invalid module) format"
         r"|\.gnu\.linkonce\.this_module section size must match|Skipping invalid relocation target"
         r"|insert (?:module )?\S{0,80}nvidia[\w-]{0,20}\S{0,4}: Unknown symbol"
-        r"|\bnvidia\w{0,20}: Unknown symbol \w{1,80} \(err",
+        r"|\bnvidia\w{0,20}: Unknown symbol \w{1,80} \(err"
+        r"|(?:insert module|insmod|modprobe|inserting)[^\n]{1,160}: (?:-1 )?(?:Exec|Invalid module) format"
+        r"|(?:could not insert|insmod|modprobe)[^\n]{1,160}: (?:-1 )?Unknown symbol in module",
         "the module was built for another kernel, or against headers of another configuration, than the one that runs",
         "Compare uname -r with modinfo -F vermagic MODULE; reboot where a newer kernel is installed, else build the"
         " module again for the running one (dkms build and dkms install with -k $(uname -r))",
@@ -40,5 +42,28 @@ MODULES = (
         "Name a newer driver release in the stack, or boot an older kernel; until then ibt=off on the kernel's command"
         " line passes by a Missing ENDBR",
         "Linux mm/usercopy.c; arch/x86/kernel/cet.c; void-linux/void-packages#1231",
+    ),
+    FailureRule(
+        "driver-parts-mixed",
+        r"Version mismatch: nvidia-modeset\.ko\(|kernel-modules?-only' option can only be used",
+        "modules of the driver are of different versions, or of another one than the driver that is installed",
+        "Install the whole driver of one version, build the modules again (dkms), update the initramfs and reboot",
+        "nvidia-drm-drv.c; nvidia-installer install-from-cwd.c",
+    ),
+    FailureRule(
+        "dkms-source-lost",
+        r"Could not locate dkms\.conf file|Missing the module source directory|Could not find module source directory",
+        "DKMS lists a module whose source somebody deleted, and fails on it for every kernel",
+        "Run dkms remove -m NAME -v VERSION --all; where that fails too, delete that version's directory in"
+        " /var/lib/dkms",
+        "dkms, do_status and read_conf",
+    ),
+    FailureRule(
+        "persistenced-no-device",
+        r"Failed to query NVIDIA devices\. Please ensure",
+        "nvidia-persistenced finds no device files: the driver's module is not loaded, or drives no card",
+        "Read dmesg for why the module does not load or start (nvidia-smi says more), then start the daemon again",
+        "nvidia-persistenced nvidia-persistenced.c",
+        weight="consequence",
     ),
 )

@@ -43,7 +43,10 @@ def test_there_are_enough_texts() -> None:
 
 @pytest.mark.parametrize("half", HALVES)
 def test_each_half_has_its_threads(half: str) -> None:
-    assert {half_of(entry["source"]) for entry in ENTRIES[half]} == {half}
+    """What was read to write rules is in the known half, whatever its sum; no thread is in both."""
+    others = {entry["source"] for name in HALVES if name != half for entry in ENTRIES[name]}
+    assert {entry["source"] for entry in ENTRIES[half]} & others == set()
+    assert half == "known" or {half_of(entry["source"]) for entry in ENTRIES[half]} == {half}
     assert len(ENTRIES[half]) >= 0.4 * len(ALL)
 
 

@@ -43,6 +43,7 @@ TEXTS = {
         "g++: internal compiler error: Killed (program cc1plus)",
         "cc1plus: out of memory allocating 65536 bytes after a total of 1 bytes\nERROR: Failed building wheel for x",
     ),
+    "no-root": ("E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), are you root?",),
     "killed-by-signal-9": ("Killed", "./run.sh: line 5:  1234 Killed                  python train.py"),
     "processor-stuck": (
         "BUG: soft lockup - CPU#6 stuck for 67s! [z_wr_iss/6:5856]",
@@ -178,7 +179,6 @@ OTHERS = (
     "MemoryError: std::bad_alloc: out_of_memory: CUDA error at: /opt/include/rmm/mr.hpp:70",
     "    except MemoryError:",
     "Generating a self-signed certificate for module signing",
-    "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), are you root?",
     "Failed to connect to bus: No such file or directory",
     "docker.errors.ImageNotFound: 404 Client Error: Not Found for url: http+docker://localhost/v1.41/images/create",
     "pci 0000:17:00.0: BAR 1: no space for [mem size 0x1000000000 64bit pref]",
