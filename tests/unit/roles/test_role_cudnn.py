@@ -15,7 +15,7 @@ STACK = load_stack("tensorflow-2.9")
 RESOURCES = cudnn.resources(Cudnn(), Wanted(STACK))
 TARGET = "/usr/local/cuda-11.2/targets/x86_64-linux"
 SEAL = f"8.1.0.77 {host_path(STACK.artifact('cudnn'))}\n"
-RECORD = "cat -- /var/lib/hostwright/unpacked/cudnn"
+LOOK = "maxdepth 0"  #: in the probe that answers with the record's first line and the files that differ from it
 PARTS = ("", "_adv_infer", "_adv_train", "_cnn_infer", "_cnn_train", "_ops_infer", "_ops_train")
 HEADER = f"f\t294\t1611700000.0\t{TARGET}/include/cudnn_version.h\t\n"
 FILES = HEADER + "".join(
@@ -27,8 +27,7 @@ FILES = HEADER + "".join(
 GREEN: dict[str, str | Answer] = {
     "dpkg-query -W": "bash\t5.1\tii \n",
     "-name 'libcudnn*": "",
-    RECORD: SEAL + FILES,
-    "maxdepth 0": FILES,
+    LOOK: SEAL,
 }
 
 
@@ -39,6 +38,12 @@ def only(changes: tuple[Change, ...]) -> Change:
 
 def changed(key: str, value: str | Answer) -> Change:
     return only(changes_of(RESOURCES, {**GREEN, key: value}))
+
+
+def differing(present: str) -> str:
+    """What the host answers where these are its files, and ``FILES`` those of the record."""
+    pairs = zip(FILES.splitlines(), present.splitlines(), strict=True)
+    return SEAL + "".join(f"<{recorded}\n>{now}\n" for recorded, now in pairs if recorded != now)
 
 
 def script(change: Change) -> str:
@@ -77,9 +82,8 @@ def test_everything_goes_into_the_versioned_toolkit() -> None:
 @pytest.mark.parametrize("part", PARTS)
 def test_turned_library_link_is_mended_without_the_archive(part: str) -> None:
     name = f"{TARGET}/lib/libcudnn{part}.so.8"
-    change = changed(
-        "maxdepth 0", FILES.replace(f"{name}\tlibcudnn{part}.so.8.1.0", f"{name}\tlibcudnn{part}.so.8.0.5")
-    )
+    turned = FILES.replace(f"{name}\tlibcudnn{part}.so.8.1.0", f"{name}\tlibcudnn{part}.so.8.0.5")
+    change = changed(LOOK, differing(turned))
     assert change.have == f"{name}: link to libcudnn{part}.so.8.0.5"
     assert change.artifacts == ()
     assert len(script(change).splitlines()) == 1
@@ -89,22 +93,22 @@ def test_a_flattened_link_is_found() -> None:
     flat = FILES.replace(
         f"l\t21\t1.0\t{TARGET}/lib/libcudnn.so.8\tlibcudnn.so.8.1.0", f"f\t1000\t1.0\t{TARGET}/lib/libcudnn.so.8\t"
     )
-    assert changed("maxdepth 0", flat).have == f"{TARGET}/lib/libcudnn.so.8: file of 1000 bytes"
+    assert changed(LOOK, differing(flat)).have == f"{TARGET}/lib/libcudnn.so.8: file of 1000 bytes"
 
 
 def test_a_header_of_another_version_is_found_and_put_back_alone() -> None:
-    change = changed("maxdepth 0", FILES.replace(HEADER, HEADER.replace("294", "300")))
+    change = changed(LOOK, differing(FILES.replace(HEADER, HEADER.replace("294", "300"))))
     assert change.artifacts == ("cudnn",)
     assert "libcudnn" not in script(change)
 
 
 def test_handmade_host_gets_the_archives_bytes() -> None:
-    change = changed(RECORD, Answer(1, ""))
+    change = changed(LOOK, Answer(1, ""))
     assert change.have == "no record of its files"
 
 
 def test_another_version_is_replaced() -> None:
-    change = changed(RECORD, SEAL.replace("8.1.0.77", "8.3.0.98") + FILES)
+    change = changed(LOOK, SEAL.replace("8.1.0.77", "8.3.0.98"))
     assert (change.have, change.want) == ("8.3.0.98", "8.1.0.77")
 
 
