@@ -1,6 +1,7 @@
 """A tool's output as the tool meant it: without what loggers put before each line, and with wrapped lines joined.
 
-Patterns are searched for in both forms, since a prefix may be part of a message (``NVRM:``), and a joined line may not.
+Patterns are searched for in both forms, since a prefix may be part of a message (a driver's tag), and a joined line may
+not.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ _PREFIX = re.compile(
     rf"(?:{_DATE}\s{{1,4}}(?:[\w.-]{{1,64}} [\w./@()-]{{1,64}}(?:\[[0-9]{{1,10}}\])?: )?"
     r"|#[0-9]{1,4} [0-9.]{1,9} |[0-9]{1,5}\.[0-9]{1,3} {1,9}|[0-9]{2}:[0-9]{2}:[0-9]{2} |\{\"log\":\"|<[0-9]{1,3}>"
     r"|\[ {0,8}[0-9]{1,8}\.[0-9]{6}\] ?|\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9:]{14,17}\] ?"
-    r"|NVRM: (?=[a-z(])){1,4}"
+    r"|(?!INFO|WARN|NOTE|HINT)[A-Z]{4}: (?=[a-z(])){1,4}"  # a driver's tag on each line of one sentence
 )
+_TAG = re.compile(r"[A-Z]{4}: $")
 
 
 def unwrapped(output: str) -> tuple[str, ...]:
@@ -65,4 +67,4 @@ def _did_not_fit(raw: str, line: str) -> bool:
 
 def _belongs(last: str, line: str, prefix: re.Match[str] | None) -> bool:
     """Whether a line is indented below the line before it, or is the rest of a driver's sentence."""
-    return (line[0].isspace() and len(last) >= LEAST) or (prefix is not None and prefix[0].endswith("NVRM: "))
+    return (line[0].isspace() and len(last) >= LEAST) or (prefix is not None and _TAG.search(prefix[0]) is not None)
