@@ -5,6 +5,7 @@ dpkg works on a root of its own, which only root may make it do.
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -157,3 +158,18 @@ def test_a_held_package_that_is_half_configured_stays_held(apt: AptRoot) -> None
     apt.status(installed("tool", state="hold ok half-configured"))
     assert mend(apt).returncode == 0
     assert states(apt) == {"tool": "hi"}
+
+
+def test_a_dpkg_at_work_is_not_simulated(apt: AptRoot) -> None:
+    """A run whose controller is gone installs on: the next run must find it at once."""
+    (apt.dpkg / "status").write_text(
+        "Package: tool\nStatus: install ok unpacked\nVersion: 1\nArchitecture: all\nMaintainer: X <x@example.org>\n"
+    )
+    with (apt.dpkg / "lock-frontend").open("w") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        change = plan(apt)
+    assert change is not None
+    assert change.want == "in order (apt cannot say what else: dpkg is at work right now)"
+    change = plan(apt)
+    assert change is not None
+    assert "at work" not in change.want
