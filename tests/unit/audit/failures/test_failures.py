@@ -104,7 +104,7 @@ SAMPLES = {
         "E: Conflicting values set for option Signed-By regarding source https://mirror.example/ubuntu2004/x86_64/ /"
     ),
     "repository-changed": (
-        "E: Repository 'http://deb.debian.org/debian buster InRelease' changed its 'Suite' value from 'stable' to "
+        "E: Repository 'http://mirror.example.org/debian buster InRelease' changed its 'Suite' value from 'stable' to "
         "'oldstable'"
     ),
     "repository-date": (
