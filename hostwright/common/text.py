@@ -31,6 +31,11 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def shown_bytes(number: int) -> str:
+    """``34 MB``, ``5.2 GB``: bytes in powers of ten, as disks are sold."""
+    return f"{number / 1e9:.1f} GB" if number >= 10**9 else f"{number / 1e6:.0f} MB"
+
+
 def markdown(text: str) -> str:
     r"""Text escaped for Markdown; text in double backticks (reStructuredText) becomes code.
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from hostwright.common.errors import ArtifactError, HostError, ProtocolError
 from hostwright.common.quoting import sh_file
-from hostwright.common.text import count
+from hostwright.common.text import count, shown_bytes
 from hostwright.stack.store.artifacts import AnyArtifact, sha256_of
 from hostwright.stack.store.hostcache import CACHE
 
@@ -129,7 +129,7 @@ class _Delivery:
         if missing and wanted + _ROOM_BYTES > free:
             files = count(len(missing), "file")
             raise self._failure(
-                f"{self._cache} needs {_size(wanted)} for {files}, and {_size(free)} are free: make room"
+                f"{self._cache} needs {shown_bytes(wanted)} for {files}, and {shown_bytes(free)} are free: make room"
             )
         return missing
 
@@ -196,7 +196,3 @@ class _Source:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 10**9 else f"{count / 1e6:.0f} MB"

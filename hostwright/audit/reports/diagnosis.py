@@ -51,6 +51,14 @@ def _group(group: list[HostAudit], ages: Ages) -> Iterator[RenderableType]:
             yield Text(f"    {short(reason)}", style="dim")
 
 
+def explanation(finding: Finding, indent: str) -> Iterator[Text]:
+    """The host's own output as evidence, what went wrong, and what to do now."""
+    for line in finding.evidence:
+        yield Text(f"{indent}│ {short(line)}", style="dim")
+    yield Text(f"{indent}{finding.cause}.")
+    yield Text(f"{indent}{finding.cure}.", style="bold")
+
+
 def _finding(finding: Finding, hosts: list[str], ages: Ages) -> Iterator[Text]:
     sign, _, style = SHOWN["failing" if finding.grave else "warning"]
     lasting = since(ages, hosts, "finding", finding.rule)
@@ -59,9 +67,6 @@ def _finding(finding: Finding, hosts: list[str], ages: Ages) -> Iterator[Text]:
         .append(f"  {finding.layer}", style="cyan")
         .append(f"  {lasting}" if lasting else "", style="dim")
     )
-    for line in finding.evidence:
-        yield Text(f"      │ {short(line)}", style="dim")
-    yield Text(f"      {finding.cause}.")
-    yield Text(f"      {finding.cure}.", style="bold")
+    yield from explanation(finding, " " * 6)
     fixed_by = "`invoke provision` fixes it" if finding.provision else "`invoke provision` does not fix it"
     yield Text(f"      {fixed_by}; more in {finding.link}", style="dim")

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from hostwright.cli import console
 from hostwright.common.errors import Examination, Finding, HostError, HostwrightError, SeveralFailed, StepFailed
-from hostwright.common.text import printable, short
+from hostwright.common.text import printable
 from hostwright.stack.store.artifacts import stand_ins_line
 
 if TYPE_CHECKING:
@@ -63,10 +63,9 @@ def examination_lines(examination: Examination | None) -> Iterator[Text]:
 
 def finding_lines(finding: Finding, indent: str) -> Iterator[Text]:
     """A known problem: the lines that tell it, what went wrong, what to do, and where more is said."""
-    for line in finding.evidence:
-        yield Text(f"{indent}│ {short(line)}", style="dim")
-    yield Text(f"{indent}{finding.cause}.")
-    yield Text(f"{indent}{finding.cure}.", style="bold")
+    from hostwright.audit.reports.diagnosis import explanation  # only failures need the audit's reports
+
+    yield from explanation(finding, indent)
     yield Text(f"{indent}known problem {finding.rule}; more in {finding.link}", style="dim")
 
 

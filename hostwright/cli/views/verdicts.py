@@ -12,7 +12,7 @@ from rich.text import Text
 from hostwright.apply.rollout.rollout import Results
 from hostwright.cli import console
 from hostwright.cli.views.shared import errors_json, examination_lines, finding_lines, show_errors, show_stand_ins
-from hostwright.common.text import printable
+from hostwright.common.text import count, printable
 from hostwright.fleet import Member
 from hostwright.verify.verdict import Check, Verdict
 
@@ -51,7 +51,7 @@ def _show_verdict(out: Console, verdict: Verdict) -> None:
         bad = [check for check in checks if not check.passed]
         unchecked = sum(not check.checked for check in checks)
         seconds = sum(check.duration_s for check in checks)
-        good = f"{len(checks) - len(bad)} of {len(checks)} check{'s'[: len(checks) > 1]}"
+        good = f"{len(checks) - len(bad)} of {count(len(checks), 'check')}"
         good += f", {unchecked} not checked" if unchecked else ""
         out.print(Text.assemble("  ", _mark(role, verdict), f" {role}: {good}  {seconds:.1f} s"))
         for check in bad:

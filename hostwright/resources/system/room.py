@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from hostwright.common.quoting import sh_file
+from hostwright.common.text import shown_bytes
 from hostwright.plan.host.jobs import WORK_BYTES, WORK_DIRS
 from hostwright.plan.host.locks import STATE_DIR
 from hostwright.plan.model import Facts, Probe, Refusal, Resource
@@ -112,7 +113,7 @@ class FreeSpace:
         for name, place in sorted(on.items(), key=lambda item: item[1].mount):
             need = needed[name]
             if need > place.free_bytes:
-                sentence = f"{place.mount} has {_size(place.free_bytes)} free and {_size(need)} are needed"
+                sentence = f"{place.mount} has {shown_bytes(place.free_bytes)} free and {shown_bytes(need)} are needed"
                 yield sentence + (_INITRAMFS if place.directory == BOOT else "")
             elif place.inodes and need // BYTES_AN_INODE > place.free_inodes:
                 yield f"{place.mount} has {place.free_inodes} inodes free and {need // BYTES_AN_INODE} are needed"
@@ -171,7 +172,3 @@ def _in_the_way(place: _Place, part: str) -> tuple[str, str] | None:
 def _runs(directory: str) -> bool:
     """Whether programs or libraries that are loaded lie there, and not only files that are read."""
     return directory == _PACKAGES or not directory.startswith(("/var/", BOOT))
-
-
-def _size(count: int) -> str:
-    return f"{count / GB:.1f} GB" if count >= GB else f"{count / 1_000_000:.0f} MB"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hostwright.audit.failures import FailureRule, ForPeople, Hardware, NoRoom, Sign
 from hostwright.audit.judging.look import Unread
 from hostwright.common.quoting import sh, sh_file
+from hostwright.common.text import shown_bytes
 from hostwright.plan.model import Probe
 from hostwright.stack.store.hostcache import CACHE
 
@@ -66,7 +67,7 @@ class Room:
         return self.free < min(LEAST_BYTES, LEAST_SHARE * self.size)
 
     def __str__(self) -> str:
-        return f"{self.mount} has {_size(self.free)} of {_size(self.size)} free ({self.share:.0%})"
+        return f"{self.mount} has {shown_bytes(self.free)} of {shown_bytes(self.size)} free ({self.share:.0%})"
 
 
 def full(look: Look) -> Iterator[str]:
@@ -100,7 +101,7 @@ def no_room_for_initramfs(look: Look) -> Iterator[str]:
         return
     for room in rooms:
         if room.free < int(size):
-            yield f"{room}, and an initramfs takes {_size(int(size))}"
+            yield f"{room}, and an initramfs takes {shown_bytes(int(size))}"
 
 
 def read_only(look: Look) -> Iterator[str]:
@@ -143,7 +144,7 @@ def _removable(look: Look, rooms: tuple[Room, ...], short: list[Room]) -> Iterat
             continue
         on = max((room for room in rooms if _below(path, room.mount)), key=lambda room: len(room.mount), default=None)
         if on in short:
-            yield f"{path} takes {_size(int(kib) * 1024)}"
+            yield f"{path} takes {shown_bytes(int(kib) * 1024)}"
 
 
 def _is_number(word: str) -> bool:
@@ -152,10 +153,6 @@ def _is_number(word: str) -> bool:
 
 def _below(path: str, mount: str) -> bool:
     return path == mount or path.startswith(f"{mount.rstrip('/')}/")
-
-
-def _size(count: int) -> str:
-    return f"{count / GB:.1f} GB" if count >= GB else f"{count / MB:.0f} MB"
 
 
 FULL = Sign("base", full, (FREE, LEFT_BEHIND))
