@@ -10,9 +10,8 @@ for home in /usr/local/cuda-[0-9]*; do
   fi
 done
 say toolkits "${toolkits# }"
-value=; if [ -L /usr/local/cuda ] || [ -e /usr/local/cuda ]; then value=$(readlink -m -- /usr/local/cuda); fi
-local=$(readlink -m -- /usr/local)  # which may be a link itself
-case $value in "$local"/*) value=/usr/local${value#"$local"} ;; esac
+value=
+if [ -L /usr/local/cuda ] || [ -e /usr/local/cuda ]; then well_known "$(readlink -m -- /usr/local/cuda)"; fi
 say link "$value"
 value=
 # shellcheck disable=SC2013  # apt reads no list with a blank in its name

@@ -10,13 +10,12 @@ done <<END
 $found
 END
 if [ -n "$seen" ]; then
-  local=$(readlink -m -- /usr/local)
   real=$(readlink -m -- "$@")
   for name in $seen; do
     read -r directory; read -r file
     if [ -e "$file" ]; then value=${file##*.so.}; else value=; fi
-    case $directory in "$local"/*) directory=/usr/local${directory#"$local"} ;; esac
-    say "library $name" "$value"; say "loader $name" "$directory/$name"
+    say "library $name" "$value"
+    well_known "$directory"; say "loader $name" "$value/$name"
   done <<END
 $real
 END

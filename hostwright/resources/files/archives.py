@@ -15,7 +15,7 @@ from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.archives_gone import LDCONFIG, RECORDS, SET_ASIDE, ArchiveGone, SetBack
-from hostwright.resources.files.paths import ABSENT, few, stat_probe
+from hostwright.resources.files.paths import ABSENT, COMPILED_REMOVED, few, stat_probe
 from hostwright.resources.files.paths_gone import Original
 from hostwright.resources.originals import keep_original, made_directory
 from hostwright.resources.packages.packages import DPKG_LOCK
@@ -161,7 +161,7 @@ class ArchiveUnpacked:
             moves.append(sh("mkdir -p -- %s", part.into))
             if part.deep:  # by hard links, each in place of what was there
                 # What was compiled from files of the version before counts for new ones of the same size and time.
-                moves.append(sh("find %s -name __pycache__ -prune -exec rm -rf -- {} +", part.into))
+                moves.append(sh(COMPILED_REMOVED, part.into))
                 moves.append(sh("cp -al --remove-destination -T -- %s %s", inside, part.into))
                 continue
             values = {"inside": inside, "into": part.into, "record": self.record, "aside": SET_ASIDE}

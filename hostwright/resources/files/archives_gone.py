@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from hostwright.common.quoting import sh
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.resources import originals
-from hostwright.resources.files.paths import ABSENT, few
+from hostwright.resources.files.paths import ABSENT, COMPILED_REMOVED, few
 from hostwright.resources.packages.packages import DPKG_LOCK
 
 LDCONFIG = "/sbin/ldconfig"  #: forgets the removed libraries; run under dpkg's lock, because dpkg's triggers run it too
@@ -76,7 +76,7 @@ class ArchiveGone:
 
 def _emptied(tree: str) -> str:
     """Remove the empty directories below a directory, and what Python compiled there; files of others stay."""
-    cache = sh("find %s -name __pycache__ -prune -exec rm -rf -- {} +", tree)
+    cache = sh(COMPILED_REMOVED, tree)
     return sh("if [ -d %s ]; then ", tree) + cache + sh("; find %s -mindepth 1 -type d -empty -delete; fi", tree)
 
 

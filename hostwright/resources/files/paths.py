@@ -26,6 +26,10 @@ MOVED_ASIDE = (
 INSTEAD = {"/directory": "directory", "/file": "file"}
 
 
+#: A command that removes what Python compiled below a directory, with its path for ``%s``.
+COMPILED_REMOVED = "find %s -name __pycache__ -prune -exec rm -rf -- {} +"
+
+
 def instead_probe(path: str) -> Probe:
     """Where a link leads, or a key of ``INSTEAD``; it fails where there is nothing."""
     script = (

@@ -19,7 +19,7 @@ from hostwright.common.quoting import sh, sh_file, words
 from hostwright.common.text import count
 from hostwright.plan.host.hostfacts import PYTHONS, pythons
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
-from hostwright.resources.files.paths import ABSENT, few, moved_aside, write_script
+from hostwright.resources.files.paths import ABSENT, MOVED_ASIDE, few, moved_aside, write_script
 from hostwright.resources.originals import keep_original
 from hostwright.resources.packages.packages import MIRROR_TRIES
 from hostwright.resources.python.interpreters import system_interpreter
@@ -194,7 +194,8 @@ class Venv:
         """Mark the venv as complete, turn the link in one rename, remove all but this one and the one before."""
         complete = sh("printf 'complete\\n' > %s", f"{recipe.home}/{MARKER}")
         turn = sh_file(__file__, "sh/venv_finished.sh", path=self.path, home=recipe.home, stem=f"{HOMES}/{recipe.name}")
-        return "\n".join([complete, keep_original(self.path), USERS_FILES + turn])
+        aside = sh(MOVED_ASIDE, *[self.path] * 4)
+        return "\n".join([complete, keep_original(self.path), aside, USERS_FILES + turn])
 
 
 def create_script(recipe: Recipe, interpreter: str) -> str:

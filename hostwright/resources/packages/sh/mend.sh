@@ -14,19 +14,20 @@ unfetched() {
   printf '%s\n' "$1" | sed -n 's/^[EW]: Failed to fetch /hostwright: error: apt could not fetch /p' | head -n 3
   exit 100
 }
+offered() { apt-get -q --print-uris download "$name=$version" >/dev/null 2>&1; }
 archive() { rm -f ./*.deb; apt-get -q download "$name=$version" 2>&1; }
 fetched=''
 work=$(mktemp -d)
 chmod 755 "$work"
 for name in $(dpkg-query -W -f='${db:Status-Eflag} ${binary:Package}\n' | sed -n 's/^reinstreq //p'); do
   version=$(dpkg-query -W -f='${Version}' "$name")
-  if [ -z "$fetched" ] && ! apt-get -q --print-uris download "$name=$version" >/dev/null 2>&1; then
+  if [ -z "$fetched" ] && ! offered; then
     fetched=yes
     fetch_lists
     # Nothing at all could be fetched: that says nothing about what repositories have.
     case $printed in *Get:* | *Hit:*) ;; *) not_fetched "$name"; [ -z "$failed" ] || exit 100 ;; esac
   fi
-  if apt-get -q --print-uris download "$name=$version" >/dev/null 2>&1; then
+  if offered; then
     output=$(cd "$work" && archive) || { printf '%s\n' "$output"; unfetched "$output"; }
     (cd "$work" && sh -c "$patiently" patiently dpkg --unpack ./*.deb)
   elif may_go "$name"; then
