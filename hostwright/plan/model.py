@@ -270,8 +270,11 @@ class Plan:
 
     def without_reboots(self) -> Plan:
         """The plan without its reboots, for a host that must not be rebooted."""
-        stay = {role.role: tuple(change for change in role.changes if change.kind != "reboot") for role in self.roles}
-        return replace(self, roles=tuple(replace(role, changes=stay[role.role]) for role in self.roles))
+        roles = []
+        for role in self.roles:
+            changes = tuple(change for change in role.changes if change.kind != "reboot")
+            roles.append(replace(role, changes=changes))
+        return replace(self, roles=tuple(roles))
 
     def to_json(self) -> dict[str, Any]:
         """The plan as JSON values, for files, journals and machines."""

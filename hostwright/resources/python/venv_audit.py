@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
@@ -81,8 +81,8 @@ def audit_probe(link: str, homes: tuple[str, ...], constraints: str) -> Probe:
 def parse_audit(text: str) -> Venvs:
     """The answer to ``audit_probe``."""
     link = instead = ""
-    users_files: dict[str, tuple[str, ...]] = {}
-    homes: dict[str, FoundVenv] = {}
+    users_files: defaultdict[str, list[str]] = defaultdict(list)
+    homes: dict[str, list[tuple[str, str, str]]] = {}  # the words of each venv's lines
     home = ""
     for line in text.splitlines():
         kind, _, rest = line.partition("\t")
@@ -92,26 +92,25 @@ def parse_audit(text: str) -> Venvs:
         elif kind == "instead":
             instead = value
         elif kind == "added":
-            users_files[value] = (*users_files.get(value, ()), more)
+            users_files[value].append(more)
         elif kind == "home":
             home = value
-            homes[home] = FoundVenv()
+            homes[home] = []
         elif home in homes:
-            homes[home] = _with(homes[home], kind, value, more)
-    return Venvs(link, homes, instead, users_files)
+            homes[home].append((kind, value, more))
+    found = {home: _found_venv(lines) for home, lines in homes.items()}
+    return Venvs(link, found, instead, {home: tuple(paths) for home, paths in users_files.items()})
 
 
-def _with(venv: FoundVenv, kind: str, value: str, more: str) -> FoundVenv:
-    if kind == "gone":
-        return replace(venv, gone=(*venv.gone, value))
-    if kind == "constraints":
-        return replace(venv, constraints=value)
-    if kind == "dist":
-        return replace(venv, dists=(*venv.dists, Dist(value, more == "recorded")))
-    if kind == "damage":
-        dists = tuple(replace(dist, damage=more) if dist.directory == value else dist for dist in venv.dists)
-        return replace(venv, dists=dists)
-    return venv
+def _found_venv(lines: list[tuple[str, str, str]]) -> FoundVenv:
+    damage = {value: more for kind, value, more in lines if kind == "damage"}
+    return FoundVenv(
+        constraints=next((value for kind, value, _ in lines if kind == "constraints"), ""),
+        dists=tuple(
+            Dist(value, more == "recorded", damage.get(value, "")) for kind, value, more in lines if kind == "dist"
+        ),
+        gone=tuple(value for kind, value, _ in lines if kind == "gone"),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 # users_files HOME: what people added to the complete venv HOME, a path in it a line; of a directory in which nothing is
 # ours, the directory. Ours is what pip recorded of the packages that constraints.txt names, and what a new venv has. A
 # name with a line break makes all of it people's (`.`); a build that was cut ($marker is missing) has nothing of theirs.
-# set_aside HOME: moves these to set-aside/DATE beside the directory of the venvs, mode and owner kept; whatever fails ends the script, HOME still there.
+# set_aside HOME: moves these to set-aside/DATE beside the directory of the venvs, mode and owner kept; whatever fails
+# ends the script, HOME still there.
 # shellcheck disable=SC2016  # the program is awk's
 : "${marker:?}"
 whose='

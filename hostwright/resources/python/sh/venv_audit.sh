@@ -1,5 +1,5 @@
-# Needs users_files. What the link $link and those of the venvs $homes that have a $marker hold, one thing a line, its words between tabs.
-# Nothing is imported and nothing is hashed but $constraints, a file in each venv.
+# What the link $link and those of the venvs $homes that have a $marker hold, one thing a line, its words between tabs.
+# Needs users_files. Nothing is imported and nothing is hashed but $constraints, a file in each venv.
 # shellcheck disable=SC2016  # the program is awk's
 : "${link:?}"
 : "${homes?}"

@@ -1,4 +1,5 @@
-# $theirs: whether somebody else installed it. Records name, size and time of the files of the driver's $version: $programs, if they exist, and libraries.
+# Records name, size and time of the files of the driver's $version: $programs, if they exist, and libraries.
+# $theirs: whether somebody else installed it.
 : "${version:?}"
 : "${record:?}"
 : "${programs:?}"
