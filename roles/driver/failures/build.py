@@ -53,7 +53,7 @@ _HOSTS_GCC = re.compile(r"([0-9]{1,2})(?:\.[0-9]{1,3}){0,2}", re.ASCII)
 #: the rules for failures that a build, or the installer around it, reports in a log
 LOGGED = frozenset((
     "module-in-use", "compiler-too-old", "compiler-mismatch", "gpl-only-symbol", "stale-dkms", "flag-unknown",
-    BUILD_FAILED,
+    "module-loading-off", BUILD_FAILED,
 ))  # fmt: skip
 
 

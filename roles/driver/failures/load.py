@@ -15,6 +15,7 @@ from hostwright.resources.packages.packages import DPKG
 from hostwright.resources.system.kernel import KERNEL_GONE
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
 from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE
+from hostwright.standard.roles.driver.failures.logs import LOG_PROBES, told
 from hostwright.standard.roles.driver.failures.state import (
     BOOTED,
     driver_of,
@@ -119,12 +120,12 @@ def no_device(look: Look) -> Iterator[str]:
 
 def not_loaded(look: Look) -> Iterator[str]:
     """modinfo finds the module for the running kernel, ``/sys/module/nvidia`` is not there, and neither nouveau, nor
-    Secure Boot, nor the cards explain it.
+    Secure Boot, nor the cards, nor the layer's newest log explain it.
     """
     state = ours(look)
     if state is None or not state.module or state.loaded or _explained(look):
         return
-    if any(not_signed(look)) or any(no_device(look)):
+    if any(not_signed(look)) or any(no_device(look)) or told(look)[0] == "module-loading-off":
         return
     yield f"module {state.module} for {running_kernel(look)} is not loaded"
     yield from said_since_boot(look, r"NVRM|\bnvidia: ")[-1:]
@@ -194,7 +195,7 @@ LOAD_RULES = (
         "the driver's module is there for the running kernel and is not loaded",
         "Provision again: the driver role loads it; read dmesg | grep NVRM on the host where it does not stay",
         "nvidia-installer kernel.c; modules-load.d(5)",
-        sign=Sign("driver", not_loaded, LOAD_PROBES, provision=True),
+        sign=Sign("driver", not_loaded, (*LOAD_PROBES, *LOG_PROBES), provision=True),
     ),
     FailureRule(
         "uvm-not-loaded",

@@ -81,8 +81,14 @@ def rebuild(version: str) -> str:
     return _TOOLS + _tell(version, "/dev/null") + _REBUILD
 
 
+#: The function ``cannot_load``. The kernel asks both before it looks at a module (may_init_module).
+CANNOT_LOAD = sh_file(
+    __file__, "cannot_load.sh", process="/proc/self/status", disabled="/proc/sys/kernel/modules_disabled"
+)
+
+
 def _tell(version: str, log: str) -> str:
-    return sh_file(__file__, "sh/tell.sh", version=version, installer_log=log)
+    return sh_file(__file__, "sh/tell.sh", version=version, installer_log=log) + CANNOT_LOAD
 
 
 #: `dkms remove` fails if this kernel has no build yet; only the build after it has to succeed.
@@ -99,10 +105,13 @@ dkms install --force -m nvidia -v "$version" -k "$kernel" || tell
 
 #: Services that an operator or the stack enabled are started again; whether they run is checked afterwards.
 LOAD = (
-    """\
+    CANNOT_LOAD
+    + """\
 for module in nvidia nvidia-uvm; do
-  modprobe "$module" && continue || status=$?
+  output=$(modprobe "$module" 2>&1) && continue || status=$?
+  printf '%s\\n' "$output" >&2
   dmesg 2>/dev/null | grep -E 'NVRM|nvidia|Lockdown|Loading of' | tail -n 10
+  printf '%s\\n' "$output" | cannot_load
   exit "$status"
 done
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hostwright.audit.failures.logs import LAST_JOBS
 from hostwright.plan.host.hostfacts import UNAME
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.resources.packages.packages import DPKG
@@ -16,6 +17,7 @@ from hostwright.standard.roles.driver.states.steps import INSTALLING
 from tests.lab.audit.made_up_cards import REPORT
 from tests.lab.audit.made_up_case import Answers, Change, log, made_up, says, together
 from tests.lab.audit.made_up_smi import fails
+from tests.unit.support.driver_looks import failed_job
 
 VERSION = "470.182.03"  #: of the clean host's driver
 UNKNOWN = "2.6.32-5-amd64"  #: a kernel of none of the series that the lab's stack names
@@ -128,6 +130,10 @@ KERNEL = (
     made_up("a module that the kernel refuses",
             together(UNLOADED, log((1, "Loading of module with unavailable key is rejected"))),
             "module-not-signed", REPORT),
+    made_up("a module that a container may not load",
+            together(UNLOADED, says(LAST_JOBS, failed_job("driver", "hostwright: no kernel module can be loaded on this"
+                                                          " host: root lacks CAP_SYS_MODULE, as in a container"))),
+            "module-loading-off", REPORT),
     made_up("Secure Boot, and the module is loaded", says(SECURE_BOOT, "on\n")),
     made_up("a module that is there and not loaded", UNLOADED, "module-not-loaded", REPORT),
     made_up("a screen on a host whose driver is due",

@@ -131,6 +131,17 @@ _INSTALLING = (
         treatment=ForPeople(),
     ),
     FailureRule(
+        "module-loading-off",
+        r"hostwright: no kernel module can be loaded on this host",
+        "the kernel takes no module from this host, whatever its signature: the host is a container, or"
+        " kernel.modules_disabled is set",
+        "In a container: provision the machine that it runs on, whose kernel it shares. Else take"
+        " kernel.modules_disabled out of /etc/sysctl.d and out of what sets it at boot, and reboot",
+        "Linux kernel/module/main.c, may_init_module; sysctl/kernel.rst, modules_disabled",
+        sign=in_log("module-loading-off"),
+        treatment=ForPeople(),
+    ),
+    FailureRule(
         "module-not-signed",
         r"(?:insert|[Ll]oad|init_module|modul)[^\n]{0,160}: (?:Required key not available|Key was rejected by service)"
         r"|not\s{1,9}signed by a key that is\s{1,9}trusted|Loading of unsigned module is rejected"
@@ -186,7 +197,7 @@ _INSTALLING = (
         rf":[0-9]{{1,6}}:[0-9]{{1,4}}: ?(?:fatal )?{_ERROR}"
         rf"|\*\*\* \[[^\]\n]{{0,300}}[/ ]nv[\w-]{{0,60}}\.o\] {_ERROR} [1-9]"
         r"|/dkms/\S{1,200}\.[ch]:[0-9]{1,6}:[0-9]{1,4}: ?(?:fatal )?error|\bnvidia\S{0,20}\.ko failed to build"
-        r"|\*\*\* \[[^\]\n]{0,200}/var/lib/dkms/[^\]\n]{1,200}\] Error [1-9]"
+        r"|\*\*\* \[[^\]\n]{0,200}/var/lib/dkms/[^\]\n]{1,200}\] \w{3,12} [1-9]"
         r"|(?:nvlink|nvswitch|ibmnpu|nvkms|vgpu)[\w-]{0,40}\.[ch]:[0-9]{1,6}:[0-9]{1,4}: ?(?:fatal )?error"
         r"|ERROR: .\w{1,80}. \[[^\]\n]{0,160}nvidia[^\]\n]{0,40}\] undefined"
         r"|Failed to run .{1,80}dkms\s{1,9}(?:build|install)|is a PREEMPT_RT kernel",

@@ -19,6 +19,10 @@ SAMPLES = {
     "compiler-too-old": "gcc: error: unrecognized command-line option '-ftrivial-auto-var-init=zero'",
     "compiler-mismatch": "ERROR: Failed CC version check. Bailing out!",
     "gpl-only-symbol": "ERROR: modpost: GPL-incompatible module nvidia.ko uses GPL-only symbol 'rcu_read_lock'",
+    "module-loading-off": (
+        "modprobe: ERROR: could not insert 'nvidia': Operation not permitted\n"
+        "hostwright: no kernel module can be loaded on this host: root lacks CAP_SYS_MODULE, as in a container"
+    ),
     "module-not-signed": "modprobe: ERROR: could not insert 'nvidia': Required key not available",
     "stale-dkms": "Error! DKMS tree already contains: nvidia-470.182.03",
     "other-installer": (

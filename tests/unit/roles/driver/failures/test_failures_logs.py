@@ -53,6 +53,15 @@ def test_a_build_that_failed_is_history_when_there_is_a_module(name: str, line: 
     assert evidence(name, {STATE: DIFFERS, LAST_JOBS: failed_job("driver", line)}) == []
 
 
+@pytest.mark.parametrize("cut", ["", "cut=yes\n"])
+def test_a_host_that_may_load_no_module_is_not_told_to_provision_again(cut: str) -> None:
+    refused = "modprobe: ERROR: could not insert 'nvidia': Operation not permitted"
+    off = "hostwright: no kernel module can be loaded on this host: root lacks CAP_SYS_MODULE, as in a container"
+    unloaded = {STATE: state(loaded="", uvm="") + cut, LAST_JOBS: failed_job("driver", refused, off)}
+    assert list(findings(unloaded)) == ["module-loading-off"]
+    assert evidence("module-loading-off", unloaded) == [off]
+
+
 def test_a_named_reason_is_the_only_finding() -> None:
     assert list(findings({**UNBUILT, LAST_JOBS: failed_job("driver", CC_CHECK)})) == ["compiler-mismatch"]
     assert list(findings({**UNBUILT, LAST_JOBS: failed_job("driver", "Killed")})) == ["module-missing"]

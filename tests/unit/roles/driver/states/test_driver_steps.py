@@ -70,6 +70,38 @@ def test_a_load_that_secure_boot_refuses_shows_what_the_kernel_said(tmp_path: Pa
     assert failure.rule.name == "module-not-signed"
 
 
+NOT_PERMITTED = "modprobe: ERROR: could not insert 'nvidia': Operation not permitted"
+ALL, NO_MODULES = "000001ffffffffff", "00000000fdecbfff"  # capabilities of root, and of root in systemd-nspawn
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "disabled", "rule"),
+    [(ALL, "1", "module-loading-off"), (NO_MODULES, "0", "module-loading-off"), (ALL, "0", "module-not-signed")],
+)
+def test_a_host_that_may_load_no_module_at_all_is_not_taken_for_secure_boot(
+    tmp_path: Path, capabilities: str, disabled: str, rule: str
+) -> None:
+    (tmp_path / "status").write_text(f"Name:\tsh\nCapEff:\t{capabilities}\nCapBnd:\t{ALL}\n")
+    (tmp_path / "disabled").write_text(f"{disabled}\n")
+    programs = tmp_path / "bin"
+    program(programs, "modprobe", f'echo "{NOT_PERMITTED}" >&2; exit 1')
+    program(programs, "dmesg", "exit 1")
+    step = driver_steps.LOAD.replace("/proc/self/status", str(tmp_path / "status"))
+    done = run(step.replace("/proc/sys/kernel/modules_disabled", str(tmp_path / "disabled")), path=programs)
+    assert done.returncode == 1
+    failure = KNOWN.classify(done.stderr.decode() + done.stdout.decode())
+    assert failure is not None
+    assert failure.rule.name == rule
+
+
+def test_a_module_that_is_refused_for_another_reason_is_no_container(tmp_path: Path) -> None:
+    (tmp_path / "status").write_text(f"CapEff:\t{NO_MODULES}\n")
+    programs = tmp_path / "bin"
+    program(programs, "modprobe", "echo \"modprobe: ERROR: could not insert 'nvidia': No such device\" >&2; exit 1")
+    done = run(driver_steps.LOAD.replace("/proc/self/status", str(tmp_path / "status")), path=programs)
+    assert b"hostwright:" not in done.stdout
+
+
 @pytest.fixture
 def loaded(tmp_path: Path) -> Path:
     """A folder of programs, for a kernel with the module nvidia and a running daemon of DCGM."""
@@ -128,7 +160,8 @@ class Installation:
     def run(self, script: str) -> subprocess.CompletedProcess[bytes]:
         installer = program(self.root, "driver.run", script)
         text = driver_steps.install(str(installer), V, ("--a b",))
-        for path, place in (("/var/lib/dkms", "dkms"), ("/var/lib/hostwright", "state"), ("/var/log", "log")):
+        places = {"/var/lib/dkms": "dkms", "/var/lib/hostwright": "state", "/var/log": "log", "/proc/self": ""}
+        for path, place in places.items():
             text = text.replace(path, f"{self.root}/{place}")
         return run(text, path=self.programs)
 
@@ -187,6 +220,16 @@ def test_an_installation_that_fails_stays_marked_and_tells_why(installation: Ins
     assert done.stdout.decode().splitlines()[-1] == "x.c:1: error: no such thing"
     assert installation.read("state/driver.installing") == ""
     assert installation.read("state/driver.files") is None
+
+
+def test_an_installation_whose_module_may_not_be_loaded_tells_why(installation: Installation) -> None:
+    (installation.root / "log").mkdir()
+    log = f"{installation.root}/log/nvidia-installer.log"
+    unable = "ERROR: Unable to load the 'nvidia-drm' kernel module."
+    (installation.root / "status").write_text(f"CapEff:\t{NO_MODULES}\n")
+    done = installation.run(f'echo "{NOT_PERMITTED}" >{log}; echo "{unable}" >>{log}; exit 1')
+    assert done.returncode == 1
+    assert done.stdout.decode().splitlines()[-1].startswith("hostwright: no kernel module can be loaded on this host")
 
 
 def test_driver_state_comes_from_files_and_record(tmp_path: Path) -> None:
