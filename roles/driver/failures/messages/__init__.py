@@ -269,8 +269,8 @@ _RUNNING = (
         r"couldn.t communicate with\s{1,9}the NVIDIA driver|Module nvidia[\w-]{0,20} not found"
         r"|Failed to find module 'nvidia[\w-]{0,20}'"
         r"|NVIDIA driver is not (?:loaded|running)|DRIVER_NOT_LOADED|Failed to initialize NVML: Driver Not Loaded",
-        "there is no NVIDIA module for the running kernel, often after a kernel upgrade",
-        "Provision again: the driver role builds it with DKMS",
+        "no NVIDIA module is loaded: the running kernel has none, often after a kernel upgrade, or it was not loaded",
+        "Provision again: the driver role builds it with DKMS and loads it, or says why it cannot",
         "GoogleCloudPlatform/compute-gpu-installation#18",
         sign=MISSING_SIGN,
     ),
