@@ -16,7 +16,7 @@ from hostwright.common.errors import HostwrightError, InputError
 from hostwright.common.text import printable
 from lab import fleet
 from lab.bmc import serve
-from lab.config import DEFAULT_NAME, Distro, HostOptions, Kind, Machine, Sudo, require_host_name
+from lab.config import DEFAULT_NAME, Distro, HostOptions, Kind, Machine, Real, Sudo, require_host_name
 from lab.hardware import Hardware
 from lab.machine import console as machine_console
 from lab.records import find_lab, find_machine, open_lab
@@ -128,6 +128,7 @@ def _parser() -> argparse.ArgumentParser:
             verb.add_argument("--distro", choices=get_args(Distro), help="default: bullseye")
             verb.add_argument("--sudo", choices=get_args(Sudo), help="how the user becomes root (default: nopasswd)")
             verb.add_argument("--kind", choices=get_args(Kind), help="vm: a whole machine (default: container)")
+            verb.add_argument("--real", choices=get_args(Real)[1:], help="NVIDIA's own, where a stand-in is otherwise")
             verb.add_argument("--secure-boot", action="store_true", help="of a vm: only signed code starts")
             verb.add_argument("--apt-timers", action="store_true", default=None, help="leave apt's daily runs on")
         if command is up:
@@ -137,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _given(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the host options given on the command line."""
-    values = {key: getattr(arguments, key) for key in ("profile", "distro", "sudo", "apt_timers", "kind")}
+    values = {key: getattr(arguments, key) for key in ("profile", "distro", "sudo", "apt_timers", "kind", "real")}
     if arguments.secure_boot:
         values["hardware"] = Hardware(secure_boot=True)
     return {key: value for key, value in values.items() if value is not None}

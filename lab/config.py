@@ -16,6 +16,7 @@ from lab.hardware import Hardware
 Distro = Literal["bullseye", "bookworm", "trixie"]
 Sudo = Literal["nopasswd", "password", "none"]
 Kind = Literal["container", "vm"]
+Real = Literal["", "driver", "cudnn"]
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 DEFAULT_NAME = "lab"
@@ -131,6 +132,7 @@ class HostOptions:
     disk_bytes: int = 0  #: size of a disk of its own, for tests that fill it; 0: it shares the machine's
     hardware: Hardware = field(default_factory=Hardware)  #: the cards that it shows
     kind: Kind = "container"  #: ``vm``: a whole machine with a kernel of its own, under QEMU (see `lab.vm`)
+    real: Real = ""  #: what of its stack is NVIDIA's own, where the lab has a stand-in otherwise
 
     def to_json(self) -> dict[str, Any]:
         """Return the options as the JSON values that the host's record holds."""

@@ -147,10 +147,12 @@ def prepare(lab: Lab, options: HostOptions) -> Path:
 
 
 def supply(lab: Lab, options: HostOptions) -> None:
-    """Build the vendor files of the profile if they are missing, and write the stack file that names them."""
+    """Build the vendor files of the profile if they are missing, and write the stack files that name them."""
     prepare(lab, options)
     stack.write(vendor.build(options.profile, lab.cache), lab.stack)
     give_to_user(lab.stack)
+    if options.real:
+        stack.write_real(*vendor.build_real(options.real, lab.cache), lab.stack)
 
 
 def _foundation(lab: Lab) -> None:

@@ -73,16 +73,17 @@ class Hardware:
         return cls(**values)
 
 
-def install(root: Path, spec: Hardware, host: str = "") -> None:
+def install(root: Path, spec: Hardware, host: str = "", *, modules: bool = True) -> None:
     """Write `spec` into the root filesystem of a host that is not running; it takes effect at the next boot.
 
     `host` (default: from `etc/hostname`) seeds the cards' UUIDs and serial numbers: a host keeps its cards across a
-    reinstallation.
+    reinstallation. Without `modules` nothing stands in for the kernel when a module is loaded: modprobe asks the
+    machine's kernel, which takes none from a container.
     """
     home = root / HARDWARE
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
-    _programs(root, home)
+    _programs(root, home, modules=modules)
     _pci_function(home, "0000:00:00.0", Card("Host bridge", 0x2020, 0x0000, ""), 0x060000, vendor=0x8086)
     for bus, card in _slots(spec.cards, first=0x3B):
         _pci_function(home, bus, card, _CLASS_3D)
@@ -109,12 +110,13 @@ def _slots(cards: tuple[Card, ...], first: int) -> Iterator[tuple[str, Card]]:
         yield f"0000:{first + 2 * index:02x}:00.0", card
 
 
-def _programs(root: Path, home: Path) -> None:
-    """Copy the scripts that imitate the kernel, and hook them into boot and modprobe."""
+def _programs(root: Path, home: Path, *, modules: bool) -> None:
+    """Copy the scripts that imitate the kernel, and hook them into boot and, for `modules`, into modprobe."""
     for name in ("boot", "insert", "remove", "kernel.sh", "README"):
         _copy(name, home / name)
-    _copy("rmmod", root / "usr/local/sbin/rmmod")
-    _copy("modprobe.conf", root / "etc/modprobe.d/hostwright-lab.conf")
+    if modules:
+        _copy("rmmod", root / "usr/local/sbin/rmmod")
+        _copy("modprobe.conf", root / "etc/modprobe.d/hostwright-lab.conf")
     _copy(_UNIT, root / "etc/systemd/system" / _UNIT)
     wanted = root / "etc/systemd/system/sysinit.target.wants" / _UNIT
     wanted.parent.mkdir(parents=True, exist_ok=True)

@@ -77,8 +77,9 @@ def inventory(lab: Lab, records: dict[str, HostRecord]) -> dict[str, Any]:
 
 def _variables(lab: Lab, record: HostRecord) -> dict[str, Any]:
     variables = {"ansible_host": str(Machine(lab, record.name, record.index).address)}
-    if variant := VARIANTS.get(record.options["distro"]):
-        variables["stack"] = f"lab-{variant}"
+    ends = (VARIANTS.get(record.options["distro"]), record.options.get("real") and f"real-{record.options['real']}")
+    if any(ends):
+        variables["stack"] = "-".join(("lab", *filter(None, ends)))
     if not lab.bmc.is_dir():
         return variables
     return {

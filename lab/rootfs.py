@@ -47,7 +47,7 @@ def personalise(machine: Machine, options: HostOptions) -> None:
         system.settle(machine, MTU)
         return
     _headers_repository(root, vendor_apt(machine.lab, options.profile))
-    hardware.install(root, options.hardware)
+    hardware.install(root, options.hardware, modules=options.real != "driver")
 
 
 def _ssh(machine: Machine) -> None:

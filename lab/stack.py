@@ -15,12 +15,23 @@ import yaml
 from lab.config import CHECKOUT
 from lab.records import give_to_user
 from lab.rootfs import VENDOR_MOUNT
-from lab.vendor import driver, interpreter, wheels
+from lab.vendor import driver, interpreter, real_cudnn, wheels
 from lab.vendor.model import VendorBuildError, VendorFile, read_manifest
 
 EXTENDS = "tensorflow-2.9"
 #: distribution → the end of the name of its own lab stack; the others have `lab`, which fits them or refuses them
 VARIANTS = {"bookworm": "debian12"}
+#: what a stack with NVIDIA's own driver or cuDNN has beside its artifact. No TensorFlow of the lab's is tested with
+#: this cuDNN. A module that has Debian's headers builds, whatever kernel the machine runs; see the base stack's rule.
+_REAL: dict[str, dict[str, Any]] = {
+    "driver": {"description": "the lab's stack with NVIDIA's own driver from Debian's non-free archive"},
+    "cudnn": {
+        "description": f"the lab's stack with NVIDIA's own cuDNN {real_cudnn.VERSION}, without TensorFlow",
+        "roles": ["base", "driver", "cuda", "cudnn", "environment"],
+        "tensorflow": None,
+        "cudnn": {"version": real_cudnn.VERSION, "inside": real_cudnn.INSIDE, "libraries": "lib"},
+    },
+}
 _HEADER = "# Written by `lab up` from the vendor files in the lab's cache; not for editing.\n"
 #: artifacts of the base stack for which the lab has its own file
 _NEEDED = ("driver", "fabric-manager", "cuda-repository", "cuda-pin", "cudnn", "container-toolkit-key")
@@ -108,6 +119,23 @@ def variants(files: Iterable[VendorFile], vendor: Path, base: str) -> dict[str, 
             "tensorflow": {"interpreter": {"python": interpreter.SERIES, "artifact": python.artifact}},
         }
     return found
+
+
+def write_real(file: VendorFile, out: Path, base: Path) -> None:
+    """Write the stacks with NVIDIA's own driver or cuDNN (`file`, in `out`) beside the lab's stack file `base`."""
+    for name, below in real_bases(base.stem, file.artifact).items():
+        if base.with_name(f"{below}.yml").is_file():
+            dest = base.with_name(f"{name}.yml")
+            _write(dest, {"extends": below, **_REAL[file.artifact], "artifacts": {file.artifact: _artifact(file, out)}})
+            give_to_user(dest)
+
+
+def real_bases(base: str, what: str) -> dict[str, str]:
+    """Return the stack with the real driver or cuDNN (`what`) for each distribution → the stack that it extends."""
+    upgrade = f"{base}-{driver.UPGRADE.rpartition('.')[0]}"
+    bases = {base: upgrade if what == "driver" else base}
+    bases |= {f"{base}-{variant}": f"{base}-{variant}" for variant in VARIANTS.values()}
+    return {f"{name}-real-{what}": below for name, below in bases.items()}
 
 
 def _constraints(stack: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ OPTIONS = {
     "profile": "full: the real CUDA libraries; small: stand-ins for the large files, for quick tests",
     "distro": "bullseye (Debian 11), bookworm (12), or trixie (13), which fits no stack",
     "kind": "container, or vm: a whole machine under QEMU, with a kernel of its own",
+    "real": "driver or cudnn: NVIDIA's own, where the lab has a stand-in otherwise",
     "bmc": "give every host a BMC that speaks Redfish, for `invoke power` and reinstallations",
 }
 
@@ -31,10 +32,12 @@ def up(
     profile: str = "full",
     distro: str = "bullseye",
     kind: str = "container",
+    real: str = "",
     bmc: bool = False,
 ) -> None:
     """Boot lab hosts, and write inventory/lab.yml so that all verbs reach them."""
     options = ("--profile", profile, "--distro", distro, "--kind", kind, *(("--bmc",) if bmc else ()))
+    options += ("--real", real) if real else ()
     _lab(c, "up", "--hosts", hosts, *options)
 
 

@@ -21,7 +21,7 @@ from lab.image import ensure_tools
 from lab.locking import locked
 from lab.vendor.model import Profile, VendorFile, read_manifest, write_manifest
 
-__all__ = ["BUILDERS", "Profile", "VendorFile", "build", "read_manifest"]
+__all__ = ["BUILDERS", "Profile", "VendorFile", "build", "build_real", "read_manifest"]
 
 Builder = Callable[[Path, Profile], list[VendorFile]]
 
@@ -53,6 +53,19 @@ def build(profile: Profile | str, cache: Path) -> Path:
         built = pool.map(lambda name: _builder(name)(out, chosen), BUILDERS)
         write_manifest(out, chosen, chain.from_iterable(built))
     return out
+
+
+def build_real(what: str, cache: Path) -> tuple[VendorFile, Path]:
+    """Build NVIDIA's own driver or cuDNN (`what`), if it is missing below `cache`; return the file and its directory.
+
+    Nobody gets these files unasked: cuDNN is 0.7 GB to fetch, and the driver's module four minutes to compile.
+    """
+    ensure_tools()
+    out = cache / "vendor" / "real"
+    out.mkdir(parents=True, exist_ok=True)
+    with locked("vendor-real"):
+        file: VendorFile = import_module(f"{__name__}.real_{what}").build(out)
+    return file, out
 
 
 def _builder(name: str) -> Builder:

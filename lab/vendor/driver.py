@@ -21,7 +21,7 @@ VERSION = "470.182.03"
 UPGRADE = "470.256.02"
 VERSIONS = (VERSION, UPGRADE)
 
-_SOURCES = Path(__file__).parent / "src" / "driver"
+SOURCES = Path(__file__).parent / "src" / "driver"
 _HEADER = Path("/usr/share/makeself/makeself-header.sh")
 _LIBRARY_DIRECTORY = "/usr/lib/x86_64-linux-gnu"
 #: a date for every archive: the same sources give the same checksum
@@ -45,7 +45,7 @@ _NOTE = (
 
 def build(out: Path, profile: Profile) -> list[VendorFile]:
     """Build the `.run` of every version into `out`; nothing is done for those that are there already."""
-    sources = [path for path in _SOURCES.rglob("*") if path.is_file()]
+    sources = [path for path in SOURCES.rglob("*") if path.is_file()]
     sources += [Path(__file__), Path(__file__).with_name("native.py")]
     files: list[VendorFile] = []
     for version in VERSIONS:
@@ -64,15 +64,16 @@ def _run_file(version: str, work: Path) -> list[VendorFile]:
     archive = work / file_name(version).removesuffix(".run")
     for part in (archive, archive / "kernel", work / "native"):
         part.mkdir()
+    installer(archive, version)
     _scripts(archive, version)
     _kernel(archive / "kernel", version)
     manifest = [
         *_programs(),
         *_libraries(archive, work / "native", version),
-        *_sources_of_kernel(archive, version),
+        *sources_of_kernel(archive, version),
     ]
     (archive / ".manifest").write_text("\n".join(manifest) + "\n")
-    _pack(work, archive, version)
+    pack(work, archive, version, "hostwright stand-in")
     artifact = "driver" if version == VERSION else f"driver-{version}"
     return [describe(work / file_name(version), artifact=artifact, version=version, stand_in=True, note=_NOTE)]
 
@@ -81,21 +82,25 @@ def _fill(text: str, version: str) -> str:
     return text.replace("__VERSION", version)
 
 
-def _scripts(archive: Path, version: str) -> None:
-    """Put the installer together from its parts, and the other programs that are scripts."""
-    parts = sorted((_SOURCES / "installer").glob("*.sh"))
+def installer(archive: Path, version: str) -> None:
+    """Put the installer together from its parts; it installs what ``.manifest`` lists."""
+    parts = sorted((SOURCES / "installer").glob("*.sh"))
     (archive / "nvidia-installer").write_text(_fill("".join(part.read_text() for part in parts), version))
-    (archive / "nvidia-modprobe").write_text(_fill((_SOURCES / "nvidia-modprobe").read_text(), version))
+    (archive / "nvidia-installer").chmod(0o755)
+
+
+def _scripts(archive: Path, version: str) -> None:
+    """Write the other programs that are scripts, and the data files."""
+    (archive / "nvidia-modprobe").write_text(_fill((SOURCES / "nvidia-modprobe").read_text(), version))
     readme = f"Hostwright lab stand-in for the NVIDIA driver {version}. Nothing in it is NVIDIA's.\n"
     (archive / "README.txt").write_text(readme)
     (archive / "nvidia.icd").write_text("libnvidia-opencl.so.1\n")
-    (archive / "nvidia-installer").chmod(0o755)
     (archive / "nvidia-modprobe").chmod(0o755)
 
 
 def _kernel(target: Path, version: str) -> None:
     """Copy the sources of the kernel modules and write the header that names the version."""
-    for source in (_SOURCES / "kernel").iterdir():
+    for source in (SOURCES / "kernel").iterdir():
         shutil.copyfile(source, target / source.name)
     (target / "nv-version.h").write_text(f'#define NV_VERSION_STRING "{version}"\n')
 
@@ -113,37 +118,47 @@ def _libraries(archive: Path, work: Path, version: str) -> Iterator[str]:
     """Compile the doubles into the archive and list where each goes, with its links."""
     compiler = Compiler(work)
     defines = {"NV_VERSION": version}
-    machine = _SOURCES / "machine.c"
-    smi = [_SOURCES / name for name in ("nvidia-smi.c", "smi-csv.c", "smi-print.c")]
+    machine = SOURCES / "machine.c"
+    smi = [SOURCES / name for name in ("nvidia-smi.c", "smi-csv.c", "smi-print.c")]
     shutil.move(compiler.program("nvidia-smi", smi, defines), archive)
-    persistenced = [_SOURCES / "persistenced.c", machine]
+    persistenced = [SOURCES / "persistenced.c", machine]
     shutil.move(compiler.program("nvidia-persistenced", persistenced, defines), archive)
-    sources = {"libcuda": [_SOURCES / "cuda.c", machine], "libnvidia-ml": [_SOURCES / "nvml.c", machine]}
+    sources = {"libcuda": [SOURCES / "cuda.c", machine], "libnvidia-ml": [SOURCES / "nvml.c", machine]}
     for stem, major in {"libcuda": 1, "libnvidia-ml": 1, **_EMPTY_LIBRARIES}.items():
         name = f"{stem}.so.{version}"
         soname = f"{stem}.so.{major}" if major else name
-        files = sources.get(stem, [_SOURCES / "empty.c"])
+        files = sources.get(stem, [SOURCES / "empty.c"])
         shutil.move(compiler.library(name, soname, files, {**defines, "SONAME": soname}), archive)
-        yield f"file 755 {name} {_LIBRARY_DIRECTORY}/{name}"
-        if major:
-            yield f"link {name} {_LIBRARY_DIRECTORY}/{soname}"
-            yield f"link {soname} {_LIBRARY_DIRECTORY}/{stem}.so"
+        yield from library(stem, version, linked=bool(major))
 
 
-def _sources_of_kernel(archive: Path, version: str) -> Iterator[str]:
+def library(stem: str, version: str, *, linked: bool = True) -> Iterator[str]:
+    """List where a library goes, and its links: ``.so`` → ``.so.1`` → the file."""
+    name = f"{stem}.so.{version}"
+    yield f"file 755 {name} {_LIBRARY_DIRECTORY}/{name}"
+    if linked:
+        yield f"link {name} {_LIBRARY_DIRECTORY}/{stem}.so.1"
+        yield f"link {stem}.so.1 {_LIBRARY_DIRECTORY}/{stem}.so"
+
+
+def sources_of_kernel(archive: Path, version: str) -> Iterator[str]:
     """List the kernel sources, which dkms wants in /usr/src; the installer fills in its dkms.conf."""
     target = f"/usr/src/nvidia-{version}"
-    for source in sorted((archive / "kernel").iterdir()):
-        if source.name != "dkms.conf":
-            yield f"file 644 kernel/{source.name} {target}/{source.name}"
+    for source in sorted(path for path in (archive / "kernel").rglob("*") if path.is_file()):
+        name = source.relative_to(archive / "kernel")
+        if name != Path("dkms.conf"):
+            yield f"file 644 kernel/{name} {target}/{name}"
     yield f"file 644 kernel/dkms.conf.filled {target}/dkms.conf"
 
 
-def _pack(work: Path, archive: Path, version: str) -> None:
-    """Run makeself with a header that hands what it does not know to the installer, as NVIDIA's does."""
+def pack(work: Path, archive: Path, version: str, remark: str) -> None:
+    """Run makeself with a header that hands what it does not know to the installer, as NVIDIA's does.
+
+    The archive's label ends with ``remark``, which says whose files are in it.
+    """
     header = work / "header.sh"
     header.write_text(_nvidia_header(_stock_header()))
-    label = f"NVIDIA Accelerated Graphics Driver for Linux-x86_64 {version} (hostwright stand-in)"
+    label = f"NVIDIA Accelerated Graphics Driver for Linux-x86_64 {version} ({remark})"
     options = [
         "--quiet",
         "--gzip",

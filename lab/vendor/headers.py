@@ -1,8 +1,8 @@
 """The distribution's kernel headers, as far as a lab host is concerned.
 
 A lab host runs the machine's kernel, for which no distribution has headers. A package named as the distribution would
-name them depends on Debian's own `linux-headers-amd64` and lets `/lib/modules/$(uname -r)/build` lead to those, so
-that an unchanged role finds headers and dkms really compiles against Debian's kernel.
+name them depends on Debian's own `linux-headers-amd64` and lets `/lib/modules/$(uname -r)/build` lead to those, and
+`source` beside it, so that an unchanged role finds headers and dkms really compiles against Debian's kernel.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ _POSTINST = """#!/bin/sh
 set -e
 build=$(ls -d /usr/src/linux-headers-*-amd64 | sort -V | tail -n 1)
 ln -sfn "$build" /lib/modules/{release}/build
+ln -sfn "${{build%-amd64}}-common" /lib/modules/{release}/source
 """
 
 _POSTRM = """#!/bin/sh
 set -e
-rm -f /lib/modules/{release}/build
+rm -f /lib/modules/{release}/build /lib/modules/{release}/source
 """
 
 
