@@ -23,6 +23,21 @@ put() {
     esac
 }
 
+# bind DRIVER BUS: the driver has the card. Its own directory is there too: lspci 3.9 names no driver without it.
+bind() {
+    mkdir -p "$STATE/drivers/$1"
+    ln -sfn "../../../../bus/pci/drivers/$1" "$STATE/pci/$2/driver"
+    ln -sfn "../../devices/$2" "$STATE/drivers/$1/$2"
+}
+
+# unbind DRIVER: it has no card any more.
+unbind() {
+    for link in "$STATE"/pci/*/driver; do
+        case $(readlink "$link") in */"$1") rm "$link" ;; esac
+    done
+    rm -rf "$STATE/drivers/$1"
+}
+
 # The driver takes the cards that it supports: LAB/cards/<bus>/minimum-driver is the first branch that does.
 drive() {
     minor=0
@@ -34,7 +49,7 @@ drive() {
     for card in "$LAB"/cards/*; do
         supported "$card" "$1" || continue
         bus=${card##*/}
-        ln -sfn ../../../../bus/pci/drivers/nvidia "$STATE/pci/$bus/driver"
+        bind nvidia "$bus"
         mkdir -p "$STATE/proc/nvidia/gpus/$bus"
         cp "$card/information" "$STATE/proc/nvidia/gpus/$bus/information"
         echo "Device Minor: 	 $minor" >>"$STATE/proc/nvidia/gpus/$bus/information"
@@ -55,15 +70,10 @@ take() {
     nvidia)
         rm -rf "$STATE/proc/nvidia" "$STATE/persistence"
         rm -f /dev/nvidia[0-9]* /dev/nvidiactl
-        for link in "$STATE"/pci/*/driver; do
-            case $(readlink "$link") in */nvidia) rm "$link" ;; esac
-        done ;;
+        unbind nvidia ;;
     nvidia_uvm) rm -f /dev/nvidia-uvm /dev/nvidia-uvm-tools ;;
     nvidia_modeset) rm -f /dev/nvidia-modeset ;;
-    nouveau)
-        for link in "$STATE"/pci/*/driver; do
-            case $(readlink "$link") in */nouveau) rm "$link" ;; esac
-        done ;;
+    nouveau) unbind nouveau ;;
     esac
 }
 
