@@ -31,6 +31,8 @@ from hostwright.verify.eyes import program_runner, testinfra_host
 from hostwright.verify.worker import UNREADABLE, Order, Worker
 
 OUTPUT_CHARACTERS = 256 * 1024  #: of what a check's commands print, for the failure rules
+#: by which a check says that it could not be made: the host was not to be asked, or has not what it takes
+UNCHECKED = (HostError, pytest.skip.Exception)
 
 
 class Said:
@@ -158,7 +160,7 @@ class _Results:
         self._took_s += call.duration
         if not report.passed:
             self._why.append(_why(call))
-            self._checked = self._checked and not (call.excinfo and call.excinfo.errisinstance(HostError))
+            self._checked = self._checked and not (call.excinfo and call.excinfo.errisinstance(UNCHECKED))
         if report.when == "teardown":  # the last of three, and the only one that always comes
             self._write(item)
             self._took_s, self._why, self._checked = 0.0, [], True
