@@ -162,7 +162,8 @@ Planned: TypeAlias = Change | Reboot | Deferred | Refusal
 class Resource(Protocol):
     """One desired state of a host. Its methods are pure.
 
-    If its change would disturb work that nothing else can name, it has a further method (``HasUsers``).
+    If its change would disturb work that nothing else can name, it has a further method (``HasUsers``); likewise if it
+    has something to say to operators although it may plan nothing (``HasNotes``).
     """
 
     def probes(self) -> tuple[Probe, ...]:
@@ -189,6 +190,14 @@ class HasUsers(Protocol):
 def users_of(resource: object, facts: Facts) -> tuple[str, ...]:
     """Who uses what a resource would change; nobody, unless the resource is one with ``HasUsers``."""
     return resource.users(facts) if isinstance(resource, HasUsers) else ()
+
+
+@runtime_checkable
+class HasNotes(Protocol):
+    """A resource that sees what an operator should know of a host, whether or not anything differs."""
+
+    def notes(self, facts: Facts) -> tuple[str, ...]:
+        """The sentences. Reads the same answers as ``plan``."""
 
 
 @dataclass(frozen=True, slots=True)

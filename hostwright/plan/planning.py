@@ -18,7 +18,7 @@ from hostwright.plan.host import locks
 from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.host.hostfacts import read_host
 from hostwright.plan.host.release import RELEASE, read, refusal
-from hostwright.plan.model import Change, Facts, Plan, Probe, Refusal, Resource, RolePlan, users_of
+from hostwright.plan.model import Change, Facts, HasNotes, Plan, Probe, Refusal, Resource, RolePlan, users_of
 from hostwright.plan.roles.role import Role, Wanted, goes_before, rules_of
 from hostwright.stack.rules import check_host
 
@@ -68,7 +68,8 @@ class HostPlan:
     """The plan of a host, and what an operator should know besides: it may change without making the plan stale.
 
     ``busy`` names the running work that a change of the plan would disturb. ``notes`` say who has locked or drained the
-    host, what its login shell prints, and which roles are on it that its list no longer names.
+    host, what its login shell prints, which roles are on it that its list no longer names, and what its desired states
+    see that nothing is planned for (``HasNotes``).
     """
 
     plan: Plan
@@ -89,7 +90,7 @@ def plan_host(desired: Desired, facts: Facts, now: datetime | None = None) -> Ho
     """The plan of a host, who is at work there, and its locks. Locks that have expired by ``now`` are left out."""
     plan = make_plan(desired, facts)
     busy = at_work(desired, disturbing(desired, facts), facts).everyone if plan.disturbs else ()
-    return HostPlan(plan, busy, (*notes_on(facts, now), *off_roles(desired, facts)))
+    return HostPlan(plan, busy, (*notes_on(facts, now), *off_roles(desired, facts), *_notes_of_states(desired, facts)))
 
 
 def make_plan(desired: Desired, facts: Facts) -> Plan:
@@ -155,6 +156,12 @@ def notes_on(facts: Facts, now: datetime | None) -> tuple[str, ...]:
     shell = facts[LOGIN_SHELL].text if LOGIN_SHELL in facts else None
     notes = (lock, locks.run_lock(facts), hostdrained.drained(facts), shell)
     return tuple(str(note) for note in notes if note is not None)
+
+
+def _notes_of_states(desired: Desired, facts: Facts) -> tuple[str, ...]:
+    """What the desired states of a host have to say to operators."""
+    resources = (resource for role in desired.roles for resource in role.resources)
+    return tuple(note for resource in resources if isinstance(resource, HasNotes) for note in resource.notes(facts))
 
 
 def off_roles(desired: Desired, facts: Facts) -> tuple[str, ...]:

@@ -67,6 +67,14 @@ class Used(Named):
         return tuple(facts[self.probes()[1]].text.split())
 
 
+@dataclass(frozen=True)
+class Seen(Named):
+    """One that sees who uses it, and says so."""
+
+    def notes(self, facts):
+        return (f"{self.name} is {'there' if facts[self.probes()[0]].ok else 'absent'}",)
+
+
 LAYERS = desired(base=(), cuda=("base",), cudnn=("cuda",))
 WHOLE = desired(base=(), driver=("base",), cuda=("base",), cudnn=("cuda",), tensorflow=("base",))
 
@@ -74,6 +82,13 @@ WHOLE = desired(base=(), driver=("base",), cuda=("base",), cudnn=("cuda",), tens
 def test_only_what_differs_is_planned():
     plan = make_plan(LAYERS, facts(LAYERS, {"cudnn"}))
     assert [role.role for role in plan.roles] == ["cudnn"]
+
+
+def test_what_a_state_sees_is_a_note_whether_or_not_anything_differs():
+    seen = Desired("gpu01", STACK, (DesiredRole("cuda", (), (Seen("gcc"), Named("nvcc"))),), rules=RULES)
+    there, absent = plan_host(seen, facts(seen, set())), plan_host(seen, facts(seen, {"gcc"}))
+    assert (there.plan.empty, there.notes[-1:]) == (True, ("gcc is there",))
+    assert (absent.plan.empty, absent.notes[-1:]) == (False, ("gcc is absent",))
 
 
 def test_a_role_waits_for_the_needs_of_its_needs():
