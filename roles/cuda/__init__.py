@@ -14,6 +14,8 @@ from hostwright.resources.packages.packaged import CommandReports, PackagedTree
 from hostwright.resources.packages.packages import Debs
 from hostwright.resources.packages.repositories import AptSource, Keyring, LocalRepo, RepoDropped, SourcesDisabled
 from hostwright.resources.system.loader import Alternative, FormerName
+from hostwright.standard.roles.cuda.compilers import HostCompiler
+from hostwright.standard.roles.cuda.rules import NEWEST_GCC
 from hostwright.standard.roles.cuda.section import CudaSection
 
 #: a toolkit package that brings one of these would overwrite the .run's driver; apt's simulation is searched for them
@@ -52,6 +54,10 @@ def cuda(v: Cuda, host: Wanted) -> Iterator[Resource]:
         Keyring(keyring, repository.key_file, repository.fingerprint),
         AptSource(repository.list_file, f"file://{repository.directory}", "/", keyring),
     )
+    if newest := NEWEST_GCC.get(wanted.version):
+        yield HostCompiler(wanted.version, newest, wanted.compiler)
+    if wanted.compiler:
+        yield Debs((wanted.compiler,))
     if not v.network_repository:
         yield SourcesDisabled((NETWORK, repository.directory), FOREIGN, keep=repository.list_file)
     yield SourcesDisabled((FORMER,), SIDE_BY_SIDE, keep=repository.list_file)

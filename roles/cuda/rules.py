@@ -27,6 +27,12 @@ DRIVER_FLOORS = {
 CUBIN_FLOORS = {"11": "450.80.02"}
 CUBIN_TABLE = "CUDA compatibility guide, minor-version compatibility (docs.nvidia.com/deploy/cuda-compatibility)"
 
+#: toolkit → the newest gcc that its nvcc takes as host compiler; newer ones are refused by crt/host_config.h
+NEWEST_GCC = {
+    **dict.fromkeys(("11.2.0", "11.2.1", "11.2.2", "11.4.0"), 10),
+    **dict.fromkeys(("11.4.1", "11.4.2", "11.4.3", "11.4.4", "11.8.0"), 11),
+}
+
 #: the first toolkit that supports an architecture, if that is newer than the oldest one here
 TOOLKIT_FOR = {Architecture.ADA: "11.8", Architecture.HOPPER: "11.8", Architecture.BLACKWELL: "12.8"}
 

@@ -46,6 +46,8 @@ class LocalRepository(StackPart):
 class CudaSection(Section):
     """The toolkit. ``components`` are exact dpkg versions of its packages; ``nvcc`` is nvcc's own version number.
 
+    ``compiler`` is the package of the compiler that nvcc gets, where the host's own gcc is too new for it: ``g++-10``.
+
     Another release's packages have other names: set those of the extended stack to null to remove them.
     """
 
@@ -53,6 +55,7 @@ class CudaSection(Section):
     package: Name
     package_version: DebianVersion
     nvcc: Annotated[str, Field(pattern=r"^V[0-9.]+$")]
+    compiler: Annotated[str, Field(pattern=r"^(g\+\+-[0-9]{1,2})?$")] = ""
     components: Annotated[Mapping[Name, DebianVersion], WithoutNulls] = {}
     repository: LocalRepository
 
@@ -65,6 +68,11 @@ class CudaSection(Section):
     def prefix(self) -> str:
         """The toolkit's directory: ``/usr/local/cuda-11.2``."""
         return f"/usr/local/cuda-{self.series}"
+
+    @property
+    def host_compiler(self) -> str:
+        """The path of ``compiler``; empty where nvcc takes the host's own."""
+        return f"/usr/bin/{self.compiler}" if self.compiler else ""
 
     @property
     def runtime(self) -> str:

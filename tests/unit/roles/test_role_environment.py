@@ -150,11 +150,28 @@ def test_tools_run_by_their_own_path_for_nvcc(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     program(tmp_path / "bin", "nvcc", 'echo "$0" "$#" "$2"')
     starter = program(tmp_path, "cuda-command", "")
-    starter.write_text(render("environment/cuda-command.j2", prefix=str(tmp_path), series="11.2"))
+    values = {"prefix": str(tmp_path), "series": "11.2", "compiler": ""}
+    starter.write_text(render("environment/cuda-command.j2", **values))
     (tmp_path / "usr").mkdir()
     (tmp_path / "usr/nvcc").symlink_to(starter)
     done = subprocess.run([tmp_path / "usr/nvcc", "-o", "a b"], capture_output=True, text=True, check=True)
     assert done.stdout == f"{tmp_path}/bin/nvcc 2 a b\n"
+
+
+@pytest.mark.parametrize("template", ["environment/cuda-command.j2", "environment/cuda.sh.j2"])
+def test_nvcc_gets_the_compiler_of_the_stack_unless_the_user_says_otherwise(tmp_path: Path, template: str) -> None:
+    """As a user types it in a login shell, and as cron starts it; the same where both are between them and nvcc."""
+    program(tmp_path / "bin", "nvcc", 'echo "$NVCC_PREPEND_FLAGS"')
+    values = {"prefix": str(tmp_path), "series": "11.2", "libraries": ()}
+    texts = {compiler: render(template, compiler=compiler, **values) for compiler in ("", "/usr/bin/g++-10")}
+    assert "NVCC" not in texts[""]
+    starter = program(tmp_path, "nvcc", "")
+    starter.write_text(f"{texts['/usr/bin/g++-10']}\nnvcc")  # the command ends with its tool, the profile does not
+    for given, got in (({}, "-ccbin /usr/bin/g++-10"), ({"NVCC_PREPEND_FLAGS": "-O3"}, "-O3")):
+        done = subprocess.run(
+            ["sh", starter], env={"PATH": "/usr/bin", **given}, capture_output=True, text=True, check=False
+        )
+        assert done.stdout == f"{got}\n", done.stderr
 
 
 def test_tools_lie_in_the_one_directory_that_is_on_crons_path() -> None:

@@ -1,0 +1,57 @@
+"""The compilers of a host that nvcc works with: each toolkit takes gcc up to some version, and refuses newer ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostwright.common.quoting import sh_file
+from hostwright.plan.model import Facts, Probe, Resource
+
+#: what can be done where another gcc is there, or is to be had
+_OTHERS = {
+    "installed": "with `compiler: g++` in the stack's `cuda`, which is installed here, nvcc uses that",
+    "offered": "with `compiler: g++` in the stack's `cuda` it is installed, and nvcc uses it",
+}
+
+REFUSED = 80  #: our choice of an exit status: nvcc takes none of the host's compilers
+
+
+def compile_script(toolkit: str, compiler: str) -> str:
+    """A script that compiles a CUDA program and runs it, which prints the version of the toolkit's headers."""
+    return sh_file(__file__, "compile.sh", toolkit=toolkit, compiler=compiler, refused=REFUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class HostCompiler:
+    """The host has a gcc that nvcc works with. Nothing is changed for that: what is missing is a note of the plan.
+
+    The stack says which compiler nvcc gets where the distribution's own is too new, and that is installed.
+    """
+
+    cuda: str  #: the toolkit's version
+    newest: int  #: the newest gcc that it takes
+    compiler: str = ""  #: the package that the stack names
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (Probe(sh_file(__file__, "compilers.sh", newest=self.newest, compiler=self.compiler)),)
+
+    def plan(self, _facts: Facts) -> None:
+        return None
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()
+
+    def notes(self, facts: Facts) -> tuple[str, ...]:
+        """Which gcc is too new, and what can be done about it."""
+        rows = (line.partition(" ")[::2] for line in facts[self.probes()[0]].text.splitlines())
+        versions = {key: int(value) for key, value in rows if value.isdecimal()}
+        if "missing" in versions:
+            return (f"the stack gives nvcc {self.compiler}, which is not installed here, and apt offers none so far",)
+        have = versions.get("gcc", 0)
+        if have <= self.newest:
+            return ()
+        sentence = f"nvcc of CUDA {self.cuda} compiles with gcc up to {self.newest}, and this host's is {have}"
+        for key, ends in _OTHERS.items():
+            if key in versions:
+                return (f"{sentence}; {ends.replace('g++', f'g++-{versions[key]}')}",)
+        return (f"{sentence}; apt offers no such one, and until it does, nvcc compiles nothing here",)
