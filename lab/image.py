@@ -56,6 +56,8 @@ PACKAGES = (
 )
 #: What the roles install on a host that a stack fits: downloaded into the image, not installed.
 PREFILLED = ("build-essential", "dkms", "linux-headers-amd64", "docker.io", "apparmor", "unattended-upgrades")
+#: A compiler that CUDA 11.2 takes, which Debian 12 does not have: of Debian 11, and nothing else of it.
+GCC_10 = ("g++-10", "gcc-10", "cpp-10", "gcc-10-base", "libgcc-10-dev", "libstdc++-10-dev")
 #: In an installed Debian these are links into /usr. Bullseye leaves that to the installer, later packages do it
 #: themselves.
 _MERGE_USR = 'for d in bin sbin lib lib32 lib64 libx32; do mkdir -p "$1/usr/$d"; ln -s "usr/$d" "$1/$d"; done'
@@ -157,7 +159,8 @@ def _recipe(distro: Distro) -> dict[str, object]:
 
 def _prefilled(distro: Distro) -> tuple[str, ...]:
     """Return the packages to download in advance: none for trixie, whose hosts exist to be refused."""
-    return () if distro == "trixie" else PREFILLED
+    of_bookworm = GCC_10[:1] if distro == "bookworm" else ()
+    return () if distro == "trixie" else (*PREFILLED, *of_bookworm)
 
 
 def _sources(distro: Distro) -> tuple[str, ...]:
@@ -226,6 +229,8 @@ def _settle(distro: Distro, root: Path, log: Path) -> None:
         identity.unlink()
     if distro == "bookworm":
         _deb822(root / "etc/apt")
+        _compiler_of_bullseye(root / "etc/apt")
+        run_logged([*_in(root), "apt-get", "update"], log)
     # Only this key is made for each host; sshd would complain about the missing other types at every start.
     (root / "etc/ssh/sshd_config.d/lab.conf").write_text("HostKey /etc/ssh/ssh_host_ed25519_key\n")
 
@@ -240,6 +245,16 @@ def _deb822(apt: Path) -> None:
         )
     (apt / "sources.list.d/debian.sources").write_text("\n".join(stanzas))
     (apt / "sources.list").unlink()
+
+
+def _compiler_of_bullseye(apt: Path) -> None:
+    """Let apt take gcc 10 from Debian 11, as docs/operators.md says for CUDA 11.2 on Debian 12."""
+    (uri,) = re.findall(r"(?m)^URIs: (.*)\nSuites: bookworm$", (apt / "sources.list.d/debian.sources").read_text())
+    stanza = f"Types: deb\nURIs: {uri}\nSuites: bullseye\nComponents: main\n{SIGNED_BY}\n"
+    (apt / "sources.list.d/bullseye.sources").write_text(stanza)
+    pins = {"*": -1, " ".join(GCC_10): 100}
+    rows = (f"Package: {names}\nPin: release n=bullseye\nPin-Priority: {pin}\n" for names, pin in pins.items())
+    (apt / "preferences.d/bullseye").write_text("\n".join(rows))
 
 
 def mask(root: Path, unit: str) -> None:

@@ -116,6 +116,7 @@ def variants(files: Iterable[VendorFile], vendor: Path, base: str) -> dict[str, 
             "extends": f"{base}-{driver.UPGRADE.rpartition('.')[0]}",
             "description": f"{base} for Debian 12: driver {driver.UPGRADE}, and Python {python.version} of its own",
             "distributions": {"debian": ["12"]},
+            "cuda": {"compiler": "g++-10"},
             "tensorflow": {"interpreter": {"python": interpreter.SERIES, "artifact": python.artifact}},
         }
     return found
