@@ -15,6 +15,7 @@ HOSTS = {
     ("ubuntu", "20.04"): ("5.4.0-150-generic", ("3.8", "3.9")),
     ("ubuntu", "22.04"): ("5.15.0-91-generic", ("3.10",)),
     ("debian", "11"): ("5.10.0-26-amd64", ("3.9",)),
+    ("debian", "12"): ("6.1.0-40-amd64", ("3.11",)),
 }
 TEST = "tests/unit/stack/test_tried.py"
 
