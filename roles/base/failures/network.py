@@ -82,7 +82,7 @@ NETWORK = (
         r"|Could not handshake: |curl: \((?:7|18|28|35|52|55|56|92)\) |transfer closed with"
         r"|TLS handshake timeout|dial tcp .{1,200}(?:connection refused|i/o timeout|no route to host"
         r"|network is unreachable)|Client\.Timeout exceeded"
-        rf"|(?:Failed to|could not) fetch .{{1,400}}[ :] {_AWAY}  |The requested URL returned error: {_AWAY}"
+        rf"|(?:Failed to|could not) fetch .{{1,400}}[ :] {_AWAY}\s{{1,3}}|The requested URL returned error: {_AWAY}"
         rf"|ERROR {_AWAY}: "
         rf"|HTTP error {_AWAY}|{_AWAY} (?:Client|Server) Error: |too many {_AWAY} error responses"
         rf"|unexpected HTTP status: {_AWAY}|toomanyrequests: |\.\.\. failed: Connection refused"
