@@ -1,0 +1,197 @@
+"""Messages of the driver's installer, of DKMS and of the compiler: why a module was not built or not put in."""
+
+from __future__ import annotations
+
+from hostwright.audit.failures import FailureRule, ForPeople, Held, Stuck, Tangled
+from hostwright.standard.roles.driver.failures.build import (
+    BUILD_FAILED_SIGN,
+    NO_COMPILER_SIGN,
+    NO_HEADERS_SIGN,
+    unbuilt_by_ours,
+)
+from hostwright.standard.roles.driver.failures.install import OTHER_INSTALLER_SIGN, X_SERVER_SIGN
+from hostwright.standard.roles.driver.failures.load import NOT_SIGNED_SIGN, NOUVEAU_SIGN
+from hostwright.standard.roles.driver.failures.logs import in_log
+
+#: gcc's and make's word for an error, in the languages in which logs are met
+_ERROR = r"(?:error|Error|ERROR|Fehler|erreur|Erreur|errore|Errore|erro|Erro|Ошибка|ошибка|错误|錯誤|エラー)"
+
+INSTALLING = (
+    FailureRule(
+        "nouveau-in-use",
+        r"Nouveau kernel driver is currently in\s{1,9}use|is already bound to (?:nouveau|nova)",
+        "the nouveau driver has the GPU",
+        "Blacklist nouveau, rebuild the initramfs and reboot (the driver role does all three), then provision again",
+        "nvidia-installer misc.c",
+        sign=NOUVEAU_SIGN,
+    ),
+    FailureRule(
+        "x-server",
+        r"You appear to be running an\s{1,9}X server",
+        "an X server is running",
+        "Stop the display manager (systemctl isolate multi-user.target) and provision again",
+        "nvidia-installer misc.c",
+        sign=X_SERVER_SIGN,
+        treatment=ForPeople(),
+    ),
+    FailureRule(
+        "module-in-use",
+        r"kernel module '[^']{0,40}' appears to\s{1,9}already\s{1,9}be loaded|Module '?nvidia[\w-]{0,20}'? is in use"
+        r"|(?:remove|unload) [^\n]{0,20}nvidia[\w-]{0,20}'?: (?:Resource temporarily|Device or resource busy)"
+        r"|hostwright: the kernel module nvidia\w* is in use"
+        r"|Unable to unload the '?nvidia|Kernel module load error: Device or resource busy"
+        r"|Could not unload NVIDIA driver kernel modules",
+        "the loaded NVIDIA module is in use and cannot be unloaded",
+        "End what holds /dev/nvidia* (fuser -v /dev/nvidia*), or reboot the host, then provision again",
+        "nvidia-installer kernel.c",
+        sign=in_log("module-in-use"),
+        treatment=Held("the loaded driver is in use and cannot be unloaded"),
+    ),
+    FailureRule(
+        "no-headers",
+        r"Unable to find the\s{1,9}kernel source tree|The kernel header file [^\n]{1,200} does not exist"
+        r"|kernel (?:headers|source) for kernel \S{1,80} cannot be found|Unable to locate package linux-headers-"
+        r"|Package '?linux-headers-\S{1,80} (?:has no installation candidate|is not available)"
+        r"|(?:No package|No match for argument:|Unable to find a match:) kernel-(?:devel|headers)"
+        r"|Missing \S{1,80} kernel headers for module|skipped since the\s{1,9}kernel (?:headers|source)"
+        r"|Module\.symvers file is missing|use the --kernelsourcedir option|autoconf\.h: No such file"
+        r"|auto\.conf are missing"
+        r"|/lib/modules/\S{1,80}/(?:build|source): No such file"
+        r"|hostwright: no headers of the running kernel"
+        r"|kernel source path '[^'\n]{1,200}'\s{1,9}(?:does not exist|is invalid)"
+        r"|Neither the '[^\n]{1,300}kernel\s{1,9}header\s{1,9}file exists"
+        r"|kernel headers for kernel \S{1,80} cannot be found|(?:kernel|linux)[- ]headers (?:are )?(?:not (?:found"
+        r"|installed)|missing)"
+        r"|Could not resolve Linux kernel version|modules/\S{1,80}/build: No such file",
+        "the headers of the running kernel are missing, often because the kernel was upgraded and not booted",
+        "Install linux-headers-$(uname -r); where the archive no longer has it, install a new kernel with its headers"
+        " and reboot",
+        "nvidia-installer kernel.c",
+        sign=NO_HEADERS_SIGN,
+    ),
+    FailureRule(
+        "no-compiler",
+        r"Unable to find the\s{1,9}development tool|You do not appear to have libc\s{1,9}header files"
+        r"|(?:command|execute|directory:) '(?:\S{1,40}-)?(?:gcc|g\+\+|cc|c\+\+|make)(?:-[0-9.]{1,5})?'"
+        r"(?: failed: No such file|: No such file|$)"
+        r"|\b(?:gcc|g\+\+|cc|make)(?:-[0-9.]{1,5})?: (?:command not found|not found|No such file or directory)"
+        r"|no acceptable C compiler found|No CMAKE_C(?:XX)?_COMPILER could be found|cannot execute .?cc1"
+        r"|(?:gcc|cc|make)\"?: executable file not found in \$PATH"
+        r"|hostwright: no C compiler"
+        r"|Failed to find C compiler|Cannot find (?:a )?C compiler|(?:stdio|features|sys/cdefs)\.h: No such file",
+        "a compiler, make or the C library's headers are missing",
+        "Install build-essential and dkms (the base role does), then provision again",
+        "nvidia-installer misc.c",
+        sign=NO_COMPILER_SIGN,
+    ),
+    FailureRule(
+        "compiler-too-old",
+        r"unrecognized command[- ]line option .?-(?:ftrivial-auto-var-init|mharden-sls|fzero-call-used-regs"
+        r"|fmin-function-alignment|fcf-protection|mfunction-return|mindirect-branch|fpatchable-function-entry"
+        r"|fstack-protector-strong|fstrict-flex-arrays|mrecord-mcount)"
+        r"|unrecognized command[- ]line option .?-(?:ftrivial-auto|fzero-init-padding|mindirect-branch-cs|mharden)",
+        "the kernel was built with a newer gcc than the host's default compiler",
+        "Install the gcc that /proc/version names (gcc-12 for Ubuntu 22.04's 6.x kernels) and make it cc",
+        "pop-os/pop#3117, GoogleCloudPlatform/compute-gpu-installation#15",
+        sign=in_log("compiler-too-old", when=unbuilt_by_ours),
+        treatment=ForPeople(),
+    ),
+    FailureRule(
+        "compiler-mismatch",
+        r"(?:Compiler|CC) version check failed|Failed CC version check|incompatible gcc/plugin versions"
+        r"|Ignoring CC version mismatch(?:.|\n){1,1500}?Unable to load the kernel module"
+        r"|unrecognized command[- ]line option .?-(?:mretpoline-external-thunk|mllvm|fsplit-lto-unit|flto=thin"
+        r"|fsanitize=kcfi|mstack-alignment=|no-integrated-as)|You are building kernel with non-retpoline compiler",
+        "the compiler is not the one that the kernel was built with, in its version or, with clang, in its kind",
+        "Pass --no-cc-version-check (the driver role does); when the build then fails, install the kernel's own gcc",
+        "GoogleCloudPlatform/compute-gpu-installation#15",
+        sign=in_log("compiler-mismatch", when=unbuilt_by_ours),
+        treatment=Stuck("the driver's last build failed"),
+    ),
+    FailureRule(
+        "gpl-only-symbol",
+        r"GPL-incompatible module \S{1,120} uses\s{1,9}GPL-only symbol|module using GPL-only symbols uses symbols",
+        "a fix in this kernel's stable series made GPL-only a function that the module calls",
+        "Boot an older kernel of the series, or name a newer R470 release in the stack",
+        "void-linux/void-packages#48504",
+        sign=in_log("gpl-only-symbol", when=unbuilt_by_ours),
+        treatment=ForPeople(),
+    ),
+    FailureRule(
+        "module-loading-off",
+        r"hostwright: no kernel module can be loaded on this host",
+        "the kernel takes no module from this host, whatever its signature: the host is a container, or"
+        " kernel.modules_disabled is set",
+        "In a container: provision the machine that it runs on, whose kernel it shares. Else take"
+        " kernel.modules_disabled out of /etc/sysctl.d and out of what sets it at boot, and reboot",
+        "Linux kernel/module/main.c, may_init_module; sysctl/kernel.rst, modules_disabled",
+        sign=in_log("module-loading-off"),
+        treatment=ForPeople(),
+    ),
+    FailureRule(
+        "module-not-signed",
+        r"(?:insert|[Ll]oad|init_module|modul)[^\n]{0,160}: (?:Required key not available|Key was rejected by service)"
+        r"|not\s{1,9}signed by a key that is\s{1,9}trusted|Loading of unsigned module is rejected"
+        r"|Loading of module with (?:unavailable key|unsupported crypto) is rejected"
+        r"|unsigned module loading is restricted"
+        r"|(?:could not insert|error inserting|insert module)[^\n]{1,160}: (?:-1 )?Operation not permitted"
+        r"|Invalid module signature"
+        r"|kernel does not trust any key|signature not signed with a trusted key",
+        "Secure Boot (or kernel lockdown) is on and the module is not signed by a key that the firmware trusts",
+        "Switch Secure Boot off in the firmware, or enrol DKMS's key with mokutil --import and confirm it at the"
+        " console during the next boot",
+        "nvidia-installer kernel.c",
+        sign=NOT_SIGNED_SIGN,
+        treatment=ForPeople(),
+    ),
+    FailureRule(
+        "stale-dkms",
+        r"DKMS tree already contains",
+        "an earlier run left this driver version in the DKMS tree",
+        "Run dkms remove -m nvidia -v VERSION --all (the driver role does), then provision again",
+        "negativo17/nvidia-driver#56",
+        sign=in_log("stale-dkms", provision=True),
+    ),
+    FailureRule(
+        "other-installer",
+        r"installed\s{1,9}previously using\s{1,9}a different\s{1,9}installer"
+        r"|presence of an\s{1,9}alternate\s{1,9}driver\s{1,9}installation",
+        "the distribution's NVIDIA packages are, or were, on the host",
+        "Purge them and remove /usr/lib/nvidia/alternate-install-present (the driver role does both)",
+        "nvidia-installer misc.c",
+        sign=OTHER_INSTALLER_SIGN,
+        treatment=Tangled("the distribution's driver packages are, or were, there"),
+    ),
+    FailureRule(
+        "flag-unknown",
+        r"[Ii]nvalid commandline, please run"
+        r"|nvidia-installer: unrecognized option|Unrecognized flag ?: ",
+        "the installer was given an option that its branch does not have",
+        "Look at the driver role's flags: R470 has neither --rebuild-initramfs nor --kernel-module-type",
+        "nvidia-installer option_table.h",
+        sign=in_log("flag-unknown"),
+        treatment=Stuck("the driver's last installation failed"),
+    ),
+    FailureRule(
+        "dkms-build",
+        r"Failed to install the kernel module through\s{1,9}DKMS|Bad return status for module build"
+        r"|(?:Failed|Unable) to build the\s{1,9}NVIDIA kernel module|\(bad exit status: [1-9]"
+        r"|DKMS module '?nvidia\S{0,60} (?:failed to build|for \S{1,60} FAILED)|failed for nvidia\S{0,40}\([1-9]"
+        r"|error occurred while performing the step: \"(?:Building kernel modules|Checking to see whether the nvidia)"
+        r"|The (?:NVIDIA|nvidia)\S{0,20} kernel\s{1,9}module was not\s{1,9}(?:created|built)"
+        r"|\bmodpost: \S{1,80} \[[^\]\n]{0,160}nvidia[^\]\n]{0,40}\] undefined"
+        rf"|(?:\bnv|\bnv-[\w-]{{1,60}}|\bnvidia[\w-]{{0,60}}|\buvm[\w-]{{0,60}}|\bos-[\w-]{{1,40}})\.[ch]"
+        rf":[0-9]{{1,6}}:[0-9]{{1,4}}: ?(?:fatal )?{_ERROR}"
+        rf"|\*\*\* \[[^\]\n]{{0,300}}[/ ]nv[\w-]{{0,60}}\.o\] {_ERROR} [1-9]"
+        r"|/dkms/\S{1,200}\.[ch]:[0-9]{1,6}:[0-9]{1,4}: ?(?:fatal )?error|\bnvidia\S{0,20}\.ko failed to build"
+        r"|\*\*\* \[[^\]\n]{0,200}/var/lib/dkms/[^\]\n]{1,200}\] \w{3,12} [1-9]"
+        r"|(?:nvlink|nvswitch|ibmnpu|nvkms|vgpu)[\w-]{0,40}\.[ch]:[0-9]{1,6}:[0-9]{1,4}: ?(?:fatal )?error"
+        r"|ERROR: .\w{1,80}. \[[^\]\n]{0,160}nvidia[^\]\n]{0,40}\] undefined"
+        r"|Failed to run .{1,80}dkms\s{1,9}(?:build|install)|is a PREEMPT_RT kernel",
+        "the kernel module did not compile, usually because the kernel is newer than this driver release knows",
+        "Read /var/lib/dkms/nvidia/VERSION/build/make.log; then boot an older kernel or name a newer R470 release",
+        "nvidia-installer misc.c",
+        sign=BUILD_FAILED_SIGN,
+        treatment=Tangled("DKMS's tree is broken"),
+    ),
+)

@@ -1,0 +1,105 @@
+"""Messages of the loaded module, of the driver's tools and of Fabric Manager."""
+
+from __future__ import annotations
+
+from hostwright.audit.failures import FailureRule, ForPeople, Hardware
+from hostwright.audit.failures.treatment import FEWER_CARDS
+from hostwright.standard.roles.driver.failures import fabric
+from hostwright.standard.roles.driver.failures.build import MISSING_SIGN
+from hostwright.standard.roles.driver.failures.cards.lost import GPU_LOST_SIGN
+from hostwright.standard.roles.driver.failures.cards.treatments import CYCLE, GPUD
+from hostwright.standard.roles.driver.failures.install import VERSION_MISMATCH_SIGN
+from hostwright.standard.roles.driver.failures.load import GPU_UNSUPPORTED_SIGN, NO_DEVICE_SIGN
+
+RUNNING = (
+    FailureRule(
+        "gpu-unsupported",
+        r"installed in this (?:vGPU host )?system\s{1,9}(?:NVRM: )?(?:is not supported by|requires use of)"
+        r"|does not include the required GPU|NVIDIA GPU supported by the(?:\s|#012|NVRM: ){1,20}proprietary"
+        r"|is supported(?:\s|NVRM: ){1,9}through the|supported through (?:the )?NVIDIA\s{1,9}legacy"
+        r"|ignoring the legacy GPU"
+        r"|kernel modules are incompatible with the\s{1,9}GPU",
+        "the GPU is newer (Ada, Hopper, Blackwell) or older than this driver branch supports, or than the kind of its"
+        " module: the open one needs Turing or newer, the proprietary one does not know Blackwell",
+        "Choose a stack whose driver and kind of module support this GPU",
+        "NVIDIA/nvtrust#55",
+        sign=GPU_UNSUPPORTED_SIGN,
+        treatment=ForPeople(),
+    ),
+    FailureRule(
+        "gpu-lost",
+        r"has\s{1,40}(?:NVRM: )?fallen off\s{1,9}the\s{1,9}bus|GPU is lost|GPU_IS_LOST|NVRM: Xid [^\n]{1,60}\): 79\b"
+        r"|Unable to determine the device handle for [^\n]{1,60}(?:Unknown Error|Not Found)"
+        r"|XID ?79\b|NVIDIA[^\n]{1,120}\(rev ff\)|nvidia [0-9a-f:.]{7,12}: (?:can't"
+        r"|Unable to) change power state from D3cold to D0 \(config space inaccess",
+        "a GPU stopped answering on PCIe: power, heat or hardware",
+        "Drain the host and cycle its power; if it recurs, have the card replaced",
+        "NVIDIA Xid catalog, Xid 79",
+        sign=GPU_LOST_SIGN,
+        treatment=Hardware(
+            "power cycle", f"NVIDIA's Xid catalog: 79 RESTART_BM; {GPUD}", explains=("no-gpu", FEWER_CARDS)
+        ),
+    ),
+    FailureRule(
+        "no-device",
+        r"insert (?:module )?(?:\S{0,160}/|'?)nvidia[\w-]{0,20}(?:\.ko|'?): No such device|^No devices were found"
+        r"|NVRM: No NVIDIA (?:graphics adapter|GPU|devices?) (?:found|probed)"
+        r"|NVRM: request_mem_region failed|NVRM: The NVIDIA probe routine (?:failed|was not called)"
+        r"|NVRM: None of the NVIDIA (?:devices|graphics adapters) were|do not appear to have an NVIDIA GPU supported"
+        r"|No NVIDIA GPUs? (?:were )?(?:found|detected)",
+        "the driver finds no card that it can drive: another driver has it, it is too new or too old, or dead",
+        "Read dmesg | grep NVRM and lspci -nnk -d 10de: on the host",
+        "nvidia-installer kernel.c",
+        sign=NO_DEVICE_SIGN,
+        treatment=Hardware("power cycle", CYCLE, tries=1, layer="driver"),
+    ),
+    FailureRule(
+        "version-mismatch",
+        r"[Dd]river/library version mismatch|API mismatch: (?:the |this )?(?:NVIDIA |client)"
+        r"|NVRM: API mismatch|kernel version \S{3,20} does not match DSO version|LIB_RM_VERSION_MISMATCH"
+        r"|NVML/RM version mismatch|system has unsupported display driver / cuda driver combination"
+        r"|SYSTEM_DRIVER_MISMATCH|cudaErrorSystemDriverMismatch"
+        r"|has the version [0-9.]{3,20}, but\s{1,9}(?:NVRM: )?this kernel module has|RM version mismatch"
+        r"",
+        "the loaded kernel module is of another version than the user-space libraries",
+        "Reboot, or end what uses the GPU and reload the module",
+        "shine-cluster#50",
+        sign=VERSION_MISMATCH_SIGN,
+    ),
+    FailureRule(
+        "module-missing",
+        r"couldn.t communicate with\s{1,9}the NVIDIA driver|Module nvidia[\w-]{0,20} not found"
+        r"|Failed to find module 'nvidia[\w-]{0,20}'"
+        r"|NVIDIA driver is not (?:loaded|running)|DRIVER_NOT_LOADED|Failed to initialize NVML: Driver Not Loaded",
+        "no NVIDIA module is loaded: the running kernel has none, often after a kernel upgrade, or it was not loaded",
+        "Provision again: the driver role builds it with DKMS and loads it, or says why it cannot",
+        "GoogleCloudPlatform/compute-gpu-installation#18",
+        sign=MISSING_SIGN,
+    ),
+    FailureRule(
+        "fabric-manager-version",
+        r"driver interface version \S+ don't match with driver version"
+        r"|fabric ?manager[^\n]{0,120}version[^\n]{0,80}(?:mismatch|does not match)",
+        "Fabric Manager is not of exactly the driver's version",
+        "Install nvidia-fabricmanager-470 of the driver's version and hold it (the driver role does)",
+        "Azure/azhpc-images#86",
+        sign=fabric.VERSION_SIGN,
+    ),
+    FailureRule(
+        "fabric-not-ready",
+        r"system not yet initialized|cudaErrorSystemNotReady|CUDA_ERROR_SYSTEM_NOT_READY"
+        r"|\bError 802\b|runtime error \(802\)",
+        "the host has NVSwitches and Fabric Manager does not run",
+        "Start nvidia-fabricmanager and read its journal",
+        "pytorch/pytorch#35710",
+        sign=fabric.NOT_READY_SIGN,
+    ),
+    FailureRule(
+        "fabric-nothing-to-do",
+        r"NV_WARN_NOTHING_TO_DO",
+        "Fabric Manager was started on a host without NVSwitches",
+        "Disable nvidia-fabricmanager there; nothing is wrong with the GPUs",
+        "leptonai/gpud fabric-manager",
+        sign=fabric.NOTHING_SIGN,
+    ),
+)
