@@ -48,11 +48,15 @@ HARDWARE = (
         r"|FAILED SMART self-check|self-assessment test result: FAILED|SMART error \("
         r"|\bnvme[0-9]{1,3}: .{0,100}(?:timeout, |controller is down|Device not ready|frozen state error)"
         r"|\bnvme[0-9n]{1,9}: .{0,100}I/O Error \(sct|Removing after probe failure|after reset failure"
-        r"|XFS \(\S{1,40}: metadata I/O error|bdev /dev/\S{1,80} errs: "
+        r"|Error: (?:UNC|WP|IDNF)\b[^\n]{0,40} at LBA|\bATA Error Count: [1-9]|Completed: read failure|\bFAILING_NOW\b"
+        r"|SMART Failure: |IMPENDING FAILURE|FAILURE PREDICTION THRESHOLD EXCEEDED|SMART Health Status: (?!OK)\w"
+        r"|Critical Warning: {1,40}0x(?!00)[0-9a-f]{2}|bdev /dev/\S{1,80} errs: "
         r"|attempt to access beyond end of device|no available path - failing I/O|Disabling device after reset failure"
         r"|OSError: \[Errno 5\]|^(?![^\n]{0,400}(?:nvidia|tty|stdin"
         r"|stdout))[^\n]{0,2000}?: input/output error\b"
-        r"|Operation continuing on [0-9]{1,3} devices|DegradedArray event|kicking non-fresh",
+        r"|Operation continuing on [0-9]{1,3} devices|DegradedArray event|Failed Devices : [1-9]"
+        r"|\bState : [\w, ]{0,40}degraded|\[(?:U{1,16}_|_{1,16}U)[U_]{0,16}\]|\bfaulty {1,8}(?:spare {1,8})?/dev/"
+        r"|\bstate: (?:DEGRADED|FAULTED|SUSPENDED)\b|kicking non-fresh",
         "a disk (SATA, SCSI, NVMe, RAID, or one that lies on the network) answers with errors, or does not answer",
         "Save the data; check the disk (smartctl -a, nvme smart-log, /proc/mdstat), its cable or network path and its"
         " firmware, and replace it",
@@ -65,7 +69,8 @@ HARDWARE = (
         r"|Aborting journal on device|JBD2: .{0,60}(?:I/O error|Error -[0-9])|RUN fsck MANUALLY"
         r"|EXT[234]-fs.{0,40}: error count since last fsck|Failed to start File System Check on|xfs_log_force: error"
         r"|Please u[mn]{1,2}ount the filesystem and rectify|BTRFS: Transaction aborted \(error -(?!28)"
-        r"|XFS.{0,80}(?:[Cc]orruption detected|Internal error|[Ss]hutting down filesystem|shut down due to"
+        r"|XFS \(\S{1,40}: metadata I/O error|XFS.{0,80}(?:[Cc]orruption (?:detected|warning)|CRC error detected"
+        r"|log mount failed|[Cc]orruption detected|Internal error|[Ss]hutting down filesystem|shut down due to"
         r"|log mount/recovery failed|run xfs_repair)|xfs_(?:do_)?force_shutdown"
         r"|BTRFS.{0,10}(?:error|critical|: error) \((?:device|in)|BTRFS.{0,80}(?:forced readonly|csum failed)"
         r"|[Ss]tructure needs cleaning|SQUASHFS error:|has encountered an uncorrectable I/O failure"
@@ -76,6 +81,20 @@ HARDWARE = (
         "Look at dmesg before this message for errors of the disk, and replace the disk if there are any; then unmount"
         " the filesystem and repair it (fsck, xfs_repair, btrfs check)",
         "Linux fs/ext4/super.c, fs/xfs/xfs_error.c, fs/btrfs/messages.c",
+        transient=False,
+    ),
+    FailureRule(
+        "filesystem-features",
+        r"because of unsupported optional features|has unsupported feature\(s\): |unknown (?:read-only "
+        r"|ro )?(?:in)?compat(?:ible)?"
+        r" features? \(0x[0-9a-f]{1,16}\) (?:enabled|present)"
+        r"|cannot mount[^\n]{0,60}unsupported (?:optional )?features",
+        "a filesystem has features that this kernel, or this fsck, is too old to know, so that it is not mounted, or"
+        " only"
+        " to be read: it was made on a newer system",
+        "Mount or check it on a system at least as new as the one that made it, or switch the feature off there"
+        " (tune2fs -O ^FEATURE); make it anew with this host's own mkfs where nothing on it is needed",
+        "Linux fs/ext4/super.c and fs/xfs/xfs_sb.c; e2fsprogs e2fsck",
         transient=False,
     ),
     FailureRule(

@@ -27,7 +27,8 @@ KERNEL = (
     FailureRule(
         "out-of-memory",
         f"{_KERNEL_OOM}|{_USER_OOM}"
-        r"|task [0-9]{1,6}: Out Of Memory|java\.lang\.OutOfMemoryError|JavaScript heap out of memory",
+        r"|low on resource: memory|task [0-9]{1,6}: Out Of Memory|java\.lang\.OutOfMemoryError"
+        r"|JavaScript heap out of memory",
         "the host, or the memory limit of a container or job, ran out of memory, and a process was ended or got none",
         "See who used it (dmesg lists all processes before each kill; a line with memcg or cgroup names the limit that"
         " was reached), then run less at once, raise that limit, or give the host more memory or swap",
@@ -92,7 +93,8 @@ KERNEL_FAULTS = (
 #: What a compiler prints when the kernel took its memory; DKMS and pip then only say that the build failed.
 BUILD_KILLED = FailureRule(
     "build-out-of-memory",
-    r"Killed signal terminated program|internal compiler error: Killed|virtual memory exhausted"
+    r"Killed signal terminated program|\*\*\* \[[^\]\n]{1,300}\] Killed|internal compiler error: Killed"
+    r"|virtual memory exhausted"
     r"|\b(?:cc1(?:plus)?|ld|as|collect2|nvcc|cicc|ptxas): (?:error: |fatal error: )?"
     r"(?:out of memory allocating|[Cc]annot allocate memory|memory exhausted)|LLVM ERROR: out of memory"
     r"|ld terminated with signal 9|died due to signal 9|out of memory allocating [0-9]{1,15} bytes",

@@ -84,15 +84,15 @@ NETWORK = (
         r"|network is unreachable)|Client\.Timeout exceeded"
         rf"|(?:Failed to|could not) fetch .{{1,400}}[ :] {_AWAY}\s{{1,3}}|The requested URL returned error: {_AWAY}"
         rf"|ERROR {_AWAY}: "
-        rf"|HTTP error {_AWAY}|{_AWAY} (?:Client|Server) Error: |too many {_AWAY} error responses"
+        rf"|HTTP error {_AWAY}|\b{_AWAY} (?:Client|Server) Error: |too many {_AWAY} error responses"
         rf"|unexpected HTTP status: {_AWAY}|toomanyrequests: |\.\.\. failed: Connection refused"
         r"|requests\.exceptions\.(?:ConnectionError|ChunkedEncodingError)"
         r"|Max retries exceeded with url|SSLEOFError|UNEXPECTED_EOF_WHILE_READING|EOF occurred in violation of protocol"
         r"|TLS connection was non-properly terminated|\bearly EOF\b|RPC failed; (?:curl|HTTP)"
         r"|remote end hung up unexpectedly"
-        r"|net/http: request canceled|toomanyrequests|pull rate limit|Too Many Requests|CondaHTTPError"
+        r"|net/http: request canceled|Too Many Requests|CondaHTTPError"
         r"|Cannot initiate the connection to"
-        r"|(?:HTTP error|returned error:|Server Error:) 5[0-9]{2}\b|ERROR 5[0-9]{2}: |\b50[234] (?:Bad Gateway"
+        r"|(?:HTTP error|returned error:|Server Error:) 5[0-9]{2}\b|ERROR 5[0-9]{2}: |\b50[234]\s{1,3}(?:Bad Gateway"
         r"|Service Unavailable|Gateway Time-?out)"
         r"|Connecting to [^\n]{1,160}\.\.\. failed: (?:Connection|Network|No route)|Read error at byte"
         r"|curl: \((?:16|95|97)\) |Connection timed out after|Operation timed out after",
@@ -122,6 +122,20 @@ NETWORK = (
         "Provision again; when it stays, go around the proxy or take another mirror",
         "apt, pip",
         transient=True,
+    ),
+    FailureRule(
+        "download-refused",
+        r"Failed to fetch [^\n]{1,400}[ :] 40[13]\s{1,3}|The requested URL returned error: 40[13]\b|ERROR 40[13]: "
+        r"|40[13] Client Error: [^\n]{1,40} for url|HTTP error 40[13]\b|\b40[13]\s{1,3}(?:Forbidden|Unauthorized)\b"
+        r"|pull access denied for |requested access to the resource is denied|unauthorized: (?:authentication|incorrect"
+        r"|access)"
+        r"|unexpected status(?: code)?[^\n]{0,200}: 40[13] |failed to authorize: ",
+        "the server does not give this file to this host: it wants a login or a subscription, or does not serve this"
+        " address or country; registries say the same of an image that does not exist",
+        "Look at the name first; log in (docker login, apt's auth.conf.d, pip's index with a token), or take a mirror"
+        " that serves the file",
+        "RFC 9110, 401 and 403; apt http.cc; moby distribution/errors.go",
+        transient=False,
     ),
     FailureRule(
         "download-missing",

@@ -24,7 +24,9 @@ DISK = (
         rf"{_FULL}|[Yy]ou (?:don't|do not) have enough free space|[Dd]isk quota exceeded"
         r"|[Nn]ot enough (?:free )?(?:disk space|space (?:in temporary|in /|on (?:device|disk|pari?t?ition)))"
         r"|[Ii]nsufficient disk space|enough space in /tmp|kein Speicherplatz mehr verf"
-        r"|Aucun espace disponible sur"
+        r"|Aucun espace disponible sur|No queda espacio en el dispositivo|Spazio esaurito sul|Não há (?:mais )?espaço"
+        r"|на устройстве не осталось свободного места|Brak miejsca na urz|设备上没有空间|デバイスに空き領域がありません"
+        r"|Geen ruimte meer over op|low on resource: ephemeral-storage|out of disk space"
         r"|more space needed (?:in \S{1,200} )?than available|\[Errno 28\]|\bENOSPC\b"
         r"|disk (?:is full|space is insufficient)|insufficient (?:free )?space|no (?:free )?disk space",
         "a filesystem is full",
@@ -80,7 +82,11 @@ PACKAGES = (
     *SIGNATURES,
     FailureRule(
         "package-file-conflict",
-        r"trying to overwrite (?:shared |directory )?'",
+        r"trying to overwrite (?:shared |directory )?'|Versuch, .{1,200} zu überschreiben, welches"
+        r"|tentative de remplacement de"
+        r"|intentando sobre?escribir|tentata sovrascrittura|tenta(?:ndo|tiva de) sobre?escrever|попытка перезаписать"
+        r"|próba nadpisania|正试图覆盖|poging tot overschrijven|(?:file"
+        r"|dosya) \S{1,200} from install of \S{1,120} conflicts with",
         "two packages bring the same file, and dpkg does not let one overwrite the other's",
         "Remove the package that the message names last (often one of another repository or an older name), then run"
         " apt-get --fix-broken install",
@@ -90,6 +96,10 @@ PACKAGES = (
         "package-unknown",
         r"Unable to locate package|has no installation candidate|E: Version '[^'\n]{1,200}' for '[^'\n]{1,200}' was not"
         r" found|Couldn't find any package by (?:glob|regex)|No package matching '[^'\n]{1,200}' is available"
+        r"|Impossible de trouver le paquet|Paket \S{1,80} kann nicht gefunden werden"
+        r"|No se ha podido localizar el paquete"
+        r"|Impossibile trovare il pacchetto|(?:possível|posible) (?:encontrar|localizar) o pacote"
+        r"|Не удалось найти пакет|无法定位软件包"
         r"|is not available, but is referred to by another|Couldn't find package|No match for argument|nothing provides"
         r"|Unable to find a match:|PackagesNotFoundError|ResolvePackageNotFound",
         "no repository of the host has this package at this version",
@@ -104,7 +114,10 @@ PACKAGES = (
         r"|Unsatisfied dependencies:|Unable to satisfy dependencies|\bPackage \S{1,100} is not installed\.?$"
         r"|[Dd]epends: \S{1,120} .{0,120}but it is not (?:installable|going to be installed)"
         r"|[Dd]epends: \S{1,120} .{0,120}but \S{1,80} is (?:to be )?installed|has unmet dependencies"
-        r"|Resolve generated breaks|conflicting requests",
+        r"|Resolve generated breaks|conflicting requests|haben unerfüllte Abhängigkeiten|dépendances non satisfaites"
+        r"|dependencias incumplidas|dipendenze non soddisfatte|dependências desencontradas"
+        r"|неудовлетворённые зависимости"
+        r"|有未满足的依赖关系",
         "the packages asked for cannot be installed together with what is held or installed",
         "Look at apt-mark showhold on the host, and at the lines above this message for the package that clashes",
         "NVIDIA/ansible-role-nvidia-driver#33",
@@ -114,7 +127,9 @@ PACKAGES = (
     *NETWORK,
     FailureRule(
         "no-root",
-        r"\bare you root\?|must be run (?:as|with) (?:root|superuser)"
+        r"\bare you root\?|must be run (?:as|with) (?:root|superuser)|(?:please|must) run (?:\w{1,20} ){1,3}(?:as"
+        r"|with) (?:root|sudo)\b"
+        r"|(?:must|need to) be root\b|root privileges are required|requires root\b"
         r"|(?:requires|with) superuser privileges?",
         "the program was started by a user who is not root, and needs to be",
         "Start it with sudo, or give the host's user the rights that the documentation names",

@@ -39,8 +39,8 @@ SIGNATURES = (
     FailureRule(
         "repository-without-release",
         r"(?:does not have|no longer has) a Release file|Unable to find expected entry '[^'\n]{1,300}' in Release file"
-        r"|(?:does not seem to provide it|doesn't have the component '[^'\n]{1,80}') \((?:sources\.list entry"
-        r"|component) mis"
+        r"|configured file '[^'\n]{1,120}/binary-[^\n]{1,400} (?:does not seem to provide it"
+        r"|doesn't have the component '[^'\n]{1,80}') \((?:sources\.list entry|component) mis"
         r"|no longer have a Release file|None of the configured source.{0,40}Release",
         "a source list names an address at which there is no apt repository, or none for this distribution",
         "Correct address and distribution in /etc/apt/sources.list.d, or remove the list; for an old release, take the"

@@ -21,9 +21,11 @@ COMMANDS = ("docker", "dockerd")  #: the first words of sentences
 FAILURES = (
     FailureRule(
         "no-gpu-in-docker",
-        r"could not select device driver .{0,80} with capabilities: \[\[[^\]\n]{0,80}gpu"
+        r"could not select device driver(?! ..(?:amd|intel))"
         r"|failed to discover GPU vendor from CDI"
-        r"|unresolvable CDI devices? nvidia",
+        r"|unresolvable CDI devices? [\w.]{0,20}nvidia"
+        r"|nvidia-container-(?:runtime-hook|toolkit|cli)\W{1,6}(?:executable file not found|no such file)"
+        r"|find binary nvidia-container-cli in PATH",
         "Docker does not know the NVIDIA container toolkit, or is the snap package, which cannot use it",
         "Provision again; when Docker is the snap, remove it first (snap remove docker)",
         "NVIDIA/nvidia-docker#1034, #1243",
@@ -34,7 +36,9 @@ FAILURES = (
         r"(?:unknown or invalid runtime name:|Unknown runtime specified|no runtime for) [\"\\]{0,3}nvidia"
         r"|nvidia-container-runtime\W{1,4} executable file not found"
         r"|exec(?:/|: )[\"\\]{0,3}\S{0,40}nvidia-container-runtime[\"\\]{0,3}: (?:executable file not found"
-        r"|no such file)|no runtime for \S{0,3}nvidia",
+        r"|no such file)|no runtime for \S{0,3}nvidia"
+        r"|default (?:specified )?runtime [\"'\\]{0,3}nvidia[\"'\\]{0,3} (?:does not exist|not found)"
+        r"|did you configure the NVIDIA Container Toolkit|did you set the docker default runtime to",
         "Docker's daemon.json does not name the nvidia runtime, or Docker was not restarted since",
         "Provision again: the container role merges the runtime into daemon.json and restarts Docker",
         "GoogleCloudPlatform/gcsfuse#1364",
@@ -45,7 +49,8 @@ FAILURES = (
         r"nvml error: driver not loaded|load library failed: libnvidia-ml\.so"
         r"|load library failed: lib(?:cuda|dxcore)|initialization error: cannot open shared object"
         r"|WSL environment detected but no adapters"
-        r"|could not load NVML library",
+        r"|could not load NVML library|NVML Shared Library Not Found"
+        r"|failed to initialize NVML: ERROR_LIBRARY_NOT_FOUND",
         "the container toolkit finds no loaded driver, so no container gets a GPU",
         "Mend the driver layer where invoke plan names it; else see what leads the toolkit past the driver: root in"
         " /etc/nvidia-container-runtime/config.toml, or LD_LIBRARY_PATH (nvidia-container-cli -d /dev/tty info tells)",
@@ -65,7 +70,8 @@ FAILURES = (
         r"unable to configure the Docker daemon with file"
         r"|the following directives (?:don't match any configuration option|are specified both as a flag and"
         r" in the configuration)"
-        r"|daemon\.json: invalid character|failed to load (?:daemon )?config(?:uration)?[^\n]{0,40}daemon\.json",
+        r"|daemon\.json[^\n]{0,80}(?:invalid character|cannot unmarshal|unexpected end of JSON)"
+        r"|failed to load (?:daemon )?config(?:uration)?[^\n]{0,40}daemon\.json",
         "/etc/docker/daemon.json is not valid, or says what a command line option says as well",
         "Provision again: the container role validates it first and keeps the old one as .hostwright-backup",
         "moby/moby#44905",

@@ -66,7 +66,8 @@ DAEMON_RULES = (
     ),
     FailureRule(
         "docker-state-damaged",
-        r"(?:Error starting|[Ff]ailed to start) daemon: [^\n]{0,200}(?:layer does not exist|invalid checksum digest"
+        r"parent snapshot \S{1,160} does not exist|(?:Error starting"
+        r"|[Ff]ailed to start) daemon: [^\n]{0,200}(?:layer does not exist|invalid checksum digest"
         r"|local-kv\.db|invalid database|unexpected end of JSON|file integrity checksum failed"
         r"|structure needs cleaning)"
         r"|/var/lib/(?:docker|containerd)/[^\n]{0,200}(?:unexpected end of JSON|invalid database"
@@ -84,8 +85,46 @@ DAEMON_RULES = (
 
 HOOK_RULES = (
     FailureRule(
+        "registry-rate-limit",
+        r"toomanyrequests: |\bpull rate limit|rate limit exceeded: pull",
+        "the image registry's limit on pulls is reached, which without a login counts all hosts of one address"
+        " together",
+        "Log in (docker login) with an account that has a higher limit, pull through a mirror of your own"
+        " (registry-mirrors in daemon.json), or wait until the limit's hours are over",
+        "Docker Hub's documentation, usage and limits",
+    ),
+    FailureRule(
+        "cgroup-not-mounted",
+        r"mountpoint for (?:devices|cgroup) not found|cgroup mountpoint does not exist|[Dd]evices cgroup isn't mounted"
+        r"|no cgroup mount found in mountinfo|cgroups: cannot find(?: cgroup)? mount|cgroup[^\n]{0,40} is not mounted",
+        "the kernel's control groups, or the one for devices, are not mounted as Docker expects them: Docker is older"
+        " than cgroup v2, or runs where nobody mounted them (a chroot, a container, a minimal system)",
+        "Where systemd runs (/sys/fs/cgroup/cgroup.controllers tells v2), bring Docker and its runtime up to date; else"
+        " mount them (cgroupfs-mount), and start Docker on the host and not in a chroot",
+        "opencontainers/runc libcontainer/cgroups; moby/moby#38749",
+    ),
+    FailureRule(
+        "driver-files-mounted",
+        r"(?:unable to|cannot|could not) [^\n]{0,60}'?\.?/usr/[^\n]{0,200}(?:nvidia|libcuda|libnv)[^\n]{0,200}: "
+        r"(?:Invalid cross-device link|Device or resource busy)",
+        "a container's own packages are to replace files of the driver that the container toolkit has mounted into it"
+        " from the host",
+        "Install no driver packages (libcuda1, libnvidia-*, nvidia-utils) in a container; where the image needs them,"
+        " install them while it is built without GPUs; keep apt from them (apt-mark hold)",
+        "NVIDIA/nvidia-docker#1551",
+    ),
+    FailureRule(
+        "container-gpu-unknown",
+        r"device error: [^\n]{0,80}unknown device|nvidia-container-cli[.a-z]{0,8}: device error: "
+        r"|unknown device id: [0-9]",
+        "the container asks for a GPU, by number or UUID, that the host does not have",
+        "Compare nvidia-smi -L with --gpus, device_ids or NVIDIA_VISIBLE_DEVICES of the container; a UUID changes with"
+        " the card, and MIG devices when they are made anew",
+        "NVIDIA/libnvidia-container src/cli/common.c",
+    ),
+    FailureRule(
         "image-needs-newer-driver",
-        r"unsatisfied condition: (?:cuda|driver|brand|arch)"
+        r"unsatisfied condition: (?:cuda|driver|brand|arch)|requirement error: unsatisfied"
         r"|use an earlier cuda container",
         "the image needs a newer CUDA than the host's driver supports",
         "Use an image for the CUDA that nvidia-smi names, or a stack with a newer driver;"
@@ -103,7 +142,8 @@ HOOK_RULES = (
     ),
     FailureRule(
         "cgroup-device-filter",
-        r"failed to add device rules|bpf_prog_query\(BPF_CGROUP_DEVICE\)|devices\.allow: (?:permission denied"
+        r"failed to add device rules|existing device filters attached to the cgroup|bpf_prog_query\(BPF_CGROUP_DEVICE\)"
+        r"|devices\.allow: (?:permission denied"
         r"|[Oo]peration not permitted)",
         "the container toolkit may not change the container's device filter: Docker is rootless, or the cgroup belongs"
         " to another (a job of Slurm)",
@@ -114,7 +154,7 @@ HOOK_RULES = (
     ),
     FailureRule(
         "container-mount",
-        r"nvidia-container-cli[.a-z]{0,8}: mount error",
+        r"nvidia-container-cli[.a-z]{0,8}:? mount error(?!: stat failed: /[A-Z])",
         "the container toolkit cannot put the driver's files into the container: one of its own is in their place, or"
         " its filesystem refuses them",
         "Read the path in the message: take that file out of the image (images saved from a running container hold"

@@ -131,7 +131,11 @@ TOOLKIT_RULES = (
     ),
     FailureRule(
         "toolkit-fails",
-        "",
+        r"nvidia-container-cli[.a-z]{0,8}: (?:initialization error: (?:change root|capability change|privilege change"
+        r"|namespace association|process fork)|ldcache error|detection error: (?:open|stat|path|process|mount)"
+        r"|permission"
+        r" error|input error|container error: (?!cgroup|failed to))|Runtime Hook directly[^\n]{0,80}is not supported"
+        r"|failed to (?:generate|inject) CDI (?:spec|devices)|couldn't open required configuration file",
         "the container toolkit cannot reach the GPUs although the driver works, so no container gets one",
         "Read its message; /etc/nvidia-container-runtime/config.toml has usually been changed by hand: compare it with"
         " that of another host; or install the packages again (apt-get install --reinstall --allow-change-held-packages"
@@ -139,5 +143,6 @@ TOOLKIT_RULES = (
         "NVIDIA/libnvidia-container",
         sign=Sign("container", fails, (REACHES_DRIVER, NVIDIA_SMI)),
         treatment=Stuck("the container toolkit fails"),
+        weight="consequence",
     ),
 )

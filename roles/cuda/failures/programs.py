@@ -4,17 +4,44 @@ from __future__ import annotations
 
 from hostwright.audit.failures import FailureRule
 
+_NO_DEVICE = r"CUDA_ERROR_NO_DEVICE\b|cudaErrorNoDevice\b|no CUDA-capable device is detected|No CUDA GPUs are available"
+
 PROGRAM_RULES = (
+    FailureRule(
+        "nvcc-compiler-unsupported",
+        r"unsupported (?:GNU|clang|Microsoft Visual Studio) version|(?:gcc|clang) versions? (?:later"
+        r"|newer) than [0-9.]{1,6} (?:are|is) not"
+        r" supported|CUDA [0-9.]{1,6} requires (?:gcc|clang)"
+        r"|The current installed version of g\+\+ [^\n]{1,60}is (?:greater|less) than"
+        r"|parameter packs not expanded with|identifier \"(?:__builtin_ia32_\w{1,40}|_Float(?:32|64"
+        r"|128)x?)\" is undefined",
+        "the host's compiler is newer than this release of CUDA's nvcc works with",
+        "Install a gcc that this CUDA knows (10 or older for CUDA 11.2) beside the host's and name it: nvcc -ccbin"
+        " gcc-10, CUDAHOSTCXX or NVCC_PREPEND_FLAGS='-ccbin gcc-10'; --allow-unsupported-compiler only silences it",
+        "CUDA's crt/host_config.h; NVIDIA's CUDA installation guide, host compiler support policy",
+    ),
     FailureRule(
         "cuda-visible-devices",
         r"invalid device ordinal|CUDA_ERROR_INVALID_DEVICE\b|cudaErrorInvalidDevice\b"
-        r"|listed an invalid GPU id|AssertionError: Invalid device id|CUDA_ERROR_NO_DEVICE\b|cudaErrorNoDevice\b"
-        r"|no CUDA-capable device is detected|No CUDA GPUs are available",
+        r"|listed an invalid GPU id|AssertionError: Invalid device id"
+        rf"|CUDA_VISIBLE_DEVICES(?:.|\n){{1,600}}?(?:{_NO_DEVICE})|(?:{_NO_DEVICE})(?:."
+        rf"|\n){{1,600}}?CUDA_VISIBLE_DEVICES",
         "the program sees no GPU, or fewer than it asks for: CUDA_VISIBLE_DEVICES, the job or the container hide them"
         " (it counts the rest from 0), or a GPU has gone missing",
         "Compare nvidia-smi -L with CUDA_VISIBLE_DEVICES in the program's own environment (and with docker's --gpus);"
         " use the numbers from 0 on; where nvidia-smi itself lists too few, mend the driver layer first",
         "NVIDIA's CUDA C++ programming guide, CUDA_VISIBLE_DEVICES; shariqfarooq123/AdaBins#79",
+        weight="consequence",
+    ),
+    FailureRule(
+        "cuda-no-device",
+        _NO_DEVICE,
+        "CUDA sees no GPU: a variable or the container hides them all, this user may not open /dev/nvidia*, or the"
+        " driver itself drives no card",
+        "Run nvidia-smi -L as the same user in the same place. Where it lists GPUs, look at CUDA_VISIBLE_DEVICES (empty"
+        " or -1 hides them), at the rights of /dev/nvidia*, and at MIG; where it does not, start the container with"
+        " --gpus all, or mend the driver layer",
+        "NVIDIA's CUDA driver API, CUDA_ERROR_NO_DEVICE",
         weight="consequence",
     ),
     FailureRule(
@@ -24,7 +51,9 @@ PROGRAM_RULES = (
         r"|[Mm]inimum required Cuda (?:compute )?capability is|Unsupported gpu architecture"
         r"|nvcc fatal {1,3}: Value 'sm_|is not defined for option 'gpu-|ptxas fatal {1,3}: Value 'sm_"
         r"|\binvalid device function\b"
-        r"|device kernel image is invalid",
+        r"|device kernel image is invalid|CUDNN_STATUS_ARCH_MISMATCH|only supports? (?:Ampere|Ada|Hopper"
+        r"|Turing)[^\n]{0,20} GPUs?"
+        r"|GPUs? with compute capability (?:of )?(?:at least|>)",
         "the program or its toolkit has no code for this GPU's compute capability: the GPU is newer or older than the"
         " build",
         "Compare nvidia-smi --query-gpu=compute_cap --format=csv with the capabilities of the build; install a build"
@@ -47,7 +76,8 @@ PROGRAM_RULES = (
         r"CUDA driver version is insufficient for CUDA runtime version|cudaErrorInsufficientDriver\b"
         r"|The NVIDIA driver on your system is too old|CUDA_ERROR_UNSUPPORTED_PTX_VERSION"
         r"|provided PTX was compiled with an unsupported toolchain"
-        r"|Unsupported \.version [0-9.]{1,6}; current version is|driver version \([^)\n]{1,40}\) is older than",
+        r"|Unsupported \.version [0-9.]{1,6}; current version is|CUDA driver is too old for"
+        r"|driver version \([^)\n]{1,40}\) is older than",
         "the program brings a newer CUDA than the driver supports, or the driver is not loaded",
         "Compare the CUDA that nvidia-smi names with the program's; install a build for that one (the stack's), or"
         " provision a stack with a newer driver",
@@ -58,7 +88,8 @@ PROGRAM_RULES = (
         "cuinit-unknown",
         r"CUDA_ERROR_UNKNOWN\b|cudaErrorUnknown\b|CUDA error: unknown error|\bError 999: unknown error"
         r"|code 999, ERROR_UNKNOWN|CUDA unknown error - this may be due to"
-        r"|cuInit\b[^\n]{0,80}(?:\b999\b|unknown error)",
+        r"|cuInit\b[^\n]{0,80}(?:\b999\b|unknown error(?! \(303\)))"
+        r"|CUDA_ERROR_OPERATING_SYSTEM\b|cudaErrorOperatingSystem\b|\bError 304: OS call failed",
         "CUDA cannot be initialised: nvidia-uvm or its device files are not ready for this user, often after suspend or"
         " an upgrade of the driver",
         "Look for /dev/nvidia-uvm and run nvidia-modprobe -u -c=0 as root; where that changes nothing, reload"
@@ -70,7 +101,7 @@ PROGRAM_RULES = (
         "shm-too-small",
         r"(?:failed to extend|creating shared memory segment) /dev/shm/nccl|Unable to allocate shared memory \([0-9]"
         r"|/dev/shm[^\n]{0,200}no space left on device|unable to write to file </torch_"
-        r"|insufficient shared memory \(shm\)"
+        r"|insufficient shared memory \(shm\)|workers are out of shared memory|is killed by signal: Bus error"
         r"|posix_fallocate failed ?: No space left",
         "the shared memory of the container or host (/dev/shm) is too small for what the job's processes exchange",
         "Start the container with --ipc=host or --shm-size=8g (in Kubernetes: an emptyDir of medium Memory there), and"

@@ -15,10 +15,11 @@ from hostwright.standard.roles.driver.failures.load import LOAD_RULES
 from hostwright.standard.roles.driver.failures.messages import MESSAGES
 from hostwright.standard.roles.driver.failures.units import UNIT_RULES
 
-#: a compiler's messages come before those of the installer around it, and a driver that does not run before its cards
+#: a compiler's messages come before those of the installer around it, and a driver that does not run before its cards;
+#: what is wrong with a card's memory before the Xid that tells of it
 _KNOWN = (
     *MESSAGES, *BUILD_RULES, *LOAD_RULES, *INSTALL_RULES, *KERNEL_RULES, *UNIT_RULES,
-    *XIDS, *SMI, *MEMORY, *HEALTH, *LINKS,
+    *MEMORY, *XIDS, *SMI, *HEALTH, *LINKS,
 )  # fmt: skip
 FAILURES = (*_KNOWN, unexplained(_KNOWN))
 

@@ -199,7 +199,8 @@ LOAD_RULES = (
     ),
     FailureRule(
         "uvm-not-loaded",
-        "",
+        r"Module '?nvidia[-_](?:current[-_])?uvm'? not found|insert (?:module )?'?nvidia[-_]uvm'?: "
+        r"|/dev/nvidia-uvm(?:-tools)?[\"'`\\]{0,6}:? (?:failed: )?\(?(?:[0-9]{1,2}: )?(?:no such file|does not exist)",
         "the module nvidia-uvm is not loaded, and without it no CUDA program starts (nvidia-smi works all the same)",
         "Provision again: the driver role loads it (modprobe nvidia-uvm)",
         "NVIDIA's CUDA installation guide for Linux, device node verification",
@@ -207,7 +208,11 @@ LOAD_RULES = (
     ),
     FailureRule(
         "device-files-missing",
-        "",
+        r"could not create kernel module device node|/dev/nvidia(?:ctl|-modeset"
+        r"|[0-9]{1,2})[\"'`\\]{0,6}:? (?:failed: )?\(?(?:[0-9]{1,2}: )?"
+        r"(?:no such (?:file or directory|device)|does not exist)|(?:failed to|cannot|could not) (?:open"
+        r"|stat) (?:device )?"
+        r"[\"'`\\]{0,6}/dev/nvidia(?:ctl|-uvm|[0-9])\S{0,8} \(?no such|open of non-existent GPU with minor",
         "the driver's device files are not in /dev, so that no program reaches the GPU",
         "Run nvidia-modprobe -c 0 -u as root (-c N for each card), and chmod u+s /usr/bin/nvidia-modprobe where it is"
         " not setuid",

@@ -25,7 +25,10 @@ FAILURES = (
     ),
     FailureRule(
         "ptxas-not-found",
-        r"Couldn't (?:get|invoke) ptxas|ptxas: (?:command )?not found|ptxas not found|Can't find libdevice"
+        r"Couldn't (?:get|invoke) ptxas|Can't find ptxas|Unable to find ptxas|Cannot find (?:a triton )?ptxas"
+        r"|Missing libdevice file"
+        r"|libNVVM cannot be found|Searched for CUDA in the following directories|ptxas: (?:command )?not found"
+        r"|ptxas not found|Can't find libdevice"
         r"|libdevice not found at|Could not find ptxas|Failed to launch ptxas"
         r"|libdevice is required by|No PTX compilation provider|(?:Couldn't|cannot) find ptxas|ptxas: No such file",
         "the CUDA toolkit's bin directory is not on PATH",

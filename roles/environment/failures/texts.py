@@ -17,14 +17,43 @@ NOT_FOUND: Final = (
     r"Could not (?:load dynamic|dlopen) library '(?!libnvinfer)|Cannot dlopen some GPU libraries"
     r"|Couldn't open CUDA library (?!libnvinfer|libcupti)"
     rf"|\b{_CUDA}[0-9.]{{0,20}}: cannot open shared object\s{{1,40}}file"
+    r"|Unable to load (?:CUDA|cuBLAS|cuFFT|cuSOLVER|cuSPARSE|cuDNN|CUPTI|NCCL|nvJitLink)\. Is it installed"
+    r"|Require cuDNN [0-9.*]{1,6} and CUDA [0-9.*]{1,6}"
     rf"|Library {_CUDA}[0-9.]{{0,20}} is not found or cannot be loaded"
     r"|Unable to load any of \{libcudnn|Unable to load cuDNN DSO|Could not locate (?:lib)?cudnn"
 )
 
 TEXT_RULES = (
     FailureRule(
+        "ptxas-too-old",
+        r"You are using ptxas [0-9.x]{1,12}, (?:but|which is)|ptxas[^\n]{0,200}Unsupported \.version"
+        r"|ptxas (?:version )?[0-9.]{1,9}"
+        r"[^\n]{0,60}(?:is )?too old|PTX assembler[^\n]{0,40}older than",
+        "the first ptxas on the path is of an older CUDA than the program, or the compiler in front of it, that calls"
+        " it",
+        "See which one it is (type -a ptxas; ptxas --version): put the newer toolkit's bin first on PATH, or remove the"
+        " older one (a distribution's nvidia-cuda-toolkit, a conda package)",
+        "XLA xla/service/gpu, ptxas checks; tensorflow/tensorflow#39716",
+    ),
+    FailureRule(
+        "nvcc-not-found",
+        r"\bnvcc[\"'`]?: (?:command )?not found|No CMAKE_CUDA_COMPILER could be found"
+        r"|Failed to find (?:a working CUDA compiler|nvcc)"
+        r"|CUDA_HOME environment variable is not set|directory: '[^'\n]{0,160}bin/nvcc'|nvcc (?:was |is )?not (?:found"
+        r"|installed)"
+        r"|(?:Could not|cannot|unable to) (?:find|locate) (?:the )?nvcc|Could NOT find CUDA(?:Toolkit)?\b"
+        r"|CUDA_TOOLKIT_ROOT_DIR not found"
+        r"|Specify CUDA_TOOLKIT_ROOT_DIR",
+        "a build finds no CUDA compiler (nvcc): the toolkit is not installed, or its bin directory is not on PATH",
+        "Provision again: the cuda role installs the toolkit, the environment role puts nvcc on PATH; where the build"
+        " asks for CUDA_HOME, set it to /usr/local/cuda",
+        "CMake's FindCUDAToolkit; PyTorch torch.utils.cpp_extension",
+        weight="consequence",
+    ),
+    FailureRule(
         "nvrtc-not-found",
         r"\blibnvrtc(?:-builtins)?\.so[0-9.]{0,20}: cannot open shared object\s{1,40}file"
+        r"|(?:failed to load|unable to load|failure finding|cannot load)[^\n]{0,40}\b(?:lib)?nvrtc"
         r"|failed to open libnvrtc|Could not load (?:dynamic )?library '?libnvrtc|could not find (?:the )?libnvrtc",
         "a program compiles for the GPU while it runs, and the loader does not find CUDA's runtime compiler (NVRTC)"
         " under the name that it asks for",
@@ -34,7 +63,7 @@ TEXT_RULES = (
     ),
     FailureRule(
         "glibc-too-old",
-        r"version .?GLIBC_[0-9.]{1,12}.? not\s{1,40}found",
+        r"\bGLIBC_[0-9.]{1,12}.? (?:not\s{1,40}found|nicht gefunden|introuvable|no encontrad|non trovat)",
         "the program or its wheel was built for a newer C library than the host's",
         "Install a build for this distribution, build it here, or run it in a container of a newer one; never replace"
         " the host's glibc",

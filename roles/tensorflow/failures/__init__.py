@@ -27,7 +27,8 @@ FAILURES = (
     ),
     FailureRule(
         "numpy-too-new",
-        r"compiled using NumPy 1\.x cannot be run in|Unable to convert function return value to a Python type"
+        r"downgrade to 'numpy<2'|need time to support NumPy 2|compiled using NumPy 1\.x cannot be run in"
+        r"|Unable to convert function return value to a Python type"
         r"|_ARRAY_API not found|was removed in the NumPy 2\.0 release|version of numpy is 0x2[0-9a-f]{6}\b"
         r"|ValueError: numpy\.dtype size changed"
         r"|module 'numpy' has no attribute '(?:bool|int|float|complex|object|str|typeDict|long|unicode)\d?_?'",
@@ -59,7 +60,7 @@ FAILURES = (
     FailureRule(
         "no-avx",
         r"(?<!\): )illegal (?:hardware )?instruction(?! (?:parameter|encoding|was encountered))"
-        r"|compiled to use AVX instructions"
+        r"|compiled to use (?:AVX|FMA|SSE)[\w.]{0,8}(?:[ ,]{1,2}[\w.]{2,8}){0,6} instructions"
         r"|traps: python[0-9.]{0,8}\[[0-9]{1,10}\] trap invalid opcode",
         "the processor, or the virtual machine's model of it, has no AVX",
         "Use a host with AVX, or let the hypervisor pass the host's processor through",

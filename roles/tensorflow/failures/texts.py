@@ -6,8 +6,48 @@ from hostwright.audit.failures import FailureRule
 
 TEXT_RULES = (
     FailureRule(
+        "protobuf-too-old",
+        r"cannot import name '?(?:builder|runtime_version)'? from '?google\.protobuf|Protobuf Gencode/Runtime versions"
+        r"|runtime_version\.VersionError|No module named '?google\.protobuf\.(?:internal\.builder|runtime_version)",
+        "a module was generated for a newer protobuf than the one that is installed",
+        "Install the protobuf that the module asks for in an environment of its own; the stack's stays at 3.19 or 3.20,"
+        " which TensorFlow 2.9 needs (pip install -c constraints.txt keeps it)",
+        "protobuf python/google/protobuf/runtime_version.py",
+    ),
+    FailureRule(
+        "tensorflow-gpu-gone",
+        r"tensorflow-gpu-2\.1[0-9]\.[0-9]\.tar\.gz|The \"?tensorflow-gpu\"? package has been removed",
+        "the package tensorflow-gpu is no longer made: what is there under its name only fails",
+        "Install tensorflow, which has supported GPUs itself since 2.1; for the stack's, use its environment",
+        "PyPI, tensorflow-gpu; tensorflow/tensorflow#62613",
+    ),
+    FailureRule(
+        "pip-conflict",
+        r"\bResolutionImpossible\b|because these package versions have conflicting dependencies"
+        r"|The conflict is caused by:"
+        r"|No solution found when resolving dependencies",
+        "the packages asked for want versions of others that exclude each other, so that pip installs nothing",
+        "Read who wants what below the message; leave out the version that need not be exact, or put what clashes into"
+        " an"
+        " environment of its own",
+        "pip, pip._internal.resolution; ZJUICSR/AIcert#3",
+    ),
+    FailureRule(
+        "python-without-ssl",
+        r"ssl module (?:in Python )?is not available|No module named '?_ssl\b|Could not build the ssl module",
+        "this Python was built without OpenSSL, so that pip reaches no index over https",
+        "Use the distribution's Python or the stack's; where it was built by hand, install libssl-dev and build it"
+        " again",
+        "pip, pip._internal.utils.compat; CPython Modules/_ssl.c",
+    ),
+    FailureRule(
         "gpu-out-of-memory",
-        r"CUDA(?: error:)? out of memory|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|torch\.OutOfMemoryError"
+        r"CUDA(?: driver)?(?: error:)? out of memory|Failed to allocate memory for requested buffer of size"
+        r"|cuMemAlloc\w{0,8} failed: out of memory"
+        r"|Requested amount of GPU memory|Failed to allocate request for [0-9.]{1,8}[KMGT]iB"
+        r"|No available memory for the cache blocks"
+        r"|is less than desired GPU memory utilization|OOM error encountered|CUDA_ERROR_OUT_OF_MEMORY"
+        r"|cudaErrorMemoryAllocation|torch\.OutOfMemoryError"
         r"|cuda runtime error \(2\) ?: out of memory|OOM when allocating tensor"
         r"|ran out of memory trying to allocate (?![^\n]{0,200}not a failure)"
         r"|bfc_allocator\.cc:[0-9]{1,6}\][^\n]{0,80}(?:Chunks of size|in-use [Cc]hunks)|CUBLAS_STATUS_ALLOC_FAILED"
@@ -35,9 +75,21 @@ TEXT_RULES = (
         "pip, pip._internal.commands.install",
     ),
     FailureRule(
+        "build-header-missing",
+        r"\.(?:c|cc|cpp|cxx|h|hpp|cu|pyx):[0-9]{1,6}(?::[0-9]{1,4})?: fatal error: '?[\w./+-]{1,80}\.(?:h"
+        r"|hpp)'?(?:: No such file| file not found)",
+        "a package is compiled from its source, and the headers of a library that it needs are not installed",
+        "Install the package that brings the header (apt-file search NAME; for Python.h python3-dev), or take a version"
+        " of the package for which there is a wheel",
+        "gcc, cpperror; scrapy/scrapy#2115",
+        weight="general",
+    ),
+    FailureRule(
         "numpy-too-old",
         r"compiled against (?:ABI|API) version 0x[0-9a-f]{1,8} but this version of numpy is 0x(?!2[0-9a-f]{6}\b)"
-        r"|numpy\.core\.(?:_?multiarray(?:_umath)?|umath) failed to import",
+        r"|numpy\.core\.(?:_?multiarray(?:_umath)?|umath) failed to import"
+        r"|ValueError: numpy\.(?:ndarray|ufunc) size changed"
+        r"|numpy\.dtype size changed[^\n]{1,80}Expected 88 from C header, got 96",
         "the NumPy that is imported is not the one that the program was built for: mostly an older copy elsewhere on"
         " the path comes first",
         "See which one it is (python -c 'import numpy; print(numpy.__file__, numpy.__version__)'), remove that copy, or"

@@ -134,7 +134,7 @@ MEMORY = (
     FailureRule(
         "row-remap-failed",
         r"Remapping Failure Occurred {0,40}: Yes"
-        r"|Row remap(?:ping)? (?:error|failure)",
+        r"|Row remap(?:ping)? (?:error|failure)|Row Remapper: (?:Error|Fail)|Failed to remap row",
         "a broken row of a card's memory could not be replaced by a spare one",
         "Drain the host and have the card replaced",
         f"{AZURE}; NVIDIA GPU memory error management",
@@ -143,7 +143,7 @@ MEMORY = (
     ),
     FailureRule(
         "row-remap-pending",
-        "",
+        r"Remapping Pending {0,40}: Yes",
         "a broken row of a card's memory will be replaced by a spare one at the card's next reset",
         f"Drain the host and {RESET}",
         f"{AZURE}; NVIDIA GPU memory error management",
@@ -161,7 +161,8 @@ MEMORY = (
     ),
     FailureRule(
         "ecc-uncorrected",
-        "",
+        r"uncorrectable (?:ECC|NVLink) error (?:was )?(?:encountered|detected)|CUDA_ERROR_ECC_UNCORRECTABLE"
+        r"|cudaErrorECCUncorrectable",
         "a card's memory met errors that ECC could not correct: what ran then failed, or computed with wrong data",
         f"Drain the host and {RESET}; then run dcgmi diag -r 3, and have the card replaced if it recurs",
         f"{GCM}; {AZURE}",
@@ -187,7 +188,7 @@ MEMORY = (
     ),
     FailureRule(
         "page-retirement-pending",
-        "",
+        r"Pending (?:Page )?Blacklist {0,40}: Yes|Pending Page Retirement {0,40}: Yes",
         "a page of a card's memory will be taken out of use when the driver is next loaded",
         f"Drain the host and {RESET}",
         f"{GCM}; NVIDIA dynamic page retirement",

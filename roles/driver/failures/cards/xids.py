@@ -152,7 +152,8 @@ def _message(concern: Concern) -> str:
     fatal = "|".join(str(number) for number in sorted(ROWS) if ROWS[number].concern is Concern.NODE)
     nobody = "|".join(str(number) for number in sorted(ROWS) if ROWS[number].concern is Concern.NOBODY)
     numbers = f"(?:{fatal})" if concern is Concern.NODE else f"(?!(?:{nobody}|{fatal})\\b)[0-9]{{1,3}}"
-    return rf"NVRM: Xid \((?:PCI:)?[0-9A-Fa-f:.]{{4,20}}(?: [^()\n]{{0,40}})?\): {numbers}\b"
+    echo = rf"|NVRM: Xid [^\n]{{1,160}}caused by previous Xid {numbers}\b" if concern is Concern.NODE else ""
+    return rf"NVRM: Xid \([^()\n]{{3,40}}(?: \([^()\n]{{0,40}}\))?\): {numbers}\b{echo}"
 
 
 CATALOG = "NVIDIA's Xid catalog; Azure/azurehpc-health-checks azure_gpu_xid.nhc"
@@ -160,7 +161,8 @@ CATALOG = "NVIDIA's Xid catalog; Azure/azurehpc-health-checks azure_gpu_xid.nhc"
 XIDS = (
     FailureRule(
         "xid-fatal",
-        _message(Concern.NODE),
+        _message(Concern.NODE)
+        + r"|RPC (?:event )?history \(CPU (?:->|<-) GSP\)|waiting for RPC (?:response )?from (?:GPU[0-9]{1,2} )?GSP",
         "a GPU reported an error (Xid) after which it should get no work until it is repaired",
         "Drain the host and do what stands beside each Xid, which is NVIDIA's own advice; a reboot, or loading the"
         " module again, ends this report, and a card that reports the same again is to be replaced",

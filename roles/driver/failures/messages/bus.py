@@ -7,7 +7,8 @@ from hostwright.audit.failures import FailureRule
 BUS = (
     FailureRule(
         "gpu-bar-invalid",
-        r"PCI I/O region assigned to your\s{1,9}NVIDIA device is invalid|NVRM: BAR ?[0-5] is 0M"
+        r"No address space to allocate resized BAR1|Failed to re-allocate BAR1"
+        r"|PCI I/O region assigned to your\s{1,9}NVIDIA device is invalid|NVRM: BAR ?[0-5] is 0M"
         r"|system BIOS may have\s{1,9}misconfigured your GPU|64-bit BAR mapped above"
         r"|BAR [0-9]{1,2}: (?:no space for|failed to assign) \[mem size 0x[1-9a-f][0-9a-f]{7,10} 64bit pref"
         r"|BAR [0-9]{1,2} \[mem size 0x[1-9a-f][0-9a-f]{7,10} 64bit pref\]: (?:can't assign|failed to assign)"

@@ -19,7 +19,9 @@ _ERROR = r"(?:error|Error|ERROR|Fehler|erreur|Erreur|errore|Errore|erro|Erro|О�
 INSTALLING = (
     FailureRule(
         "nouveau-in-use",
-        r"Nouveau kernel driver is currently in\s{1,9}use|is already bound to (?:nouveau|nova)",
+        r"Nouveau kernel driver is currently in\s{1,9}use|is already bound to (?:nouveau|nova)"
+        r"|probe routine was not called for(?:.|\n){1,160}?such as:?(?:.|\n){1,40}?nouveau"
+        r"|configuration files to disable\s{1,9}Nouveau are already|Unable to alter the nouveau",
         "the nouveau driver has the GPU",
         "Blacklist nouveau, rebuild the initramfs and reboot (the driver role does all three), then provision again",
         "nvidia-installer misc.c",
@@ -27,7 +29,8 @@ INSTALLING = (
     ),
     FailureRule(
         "x-server",
-        r"You appear to be running an\s{1,9}X server",
+        r"You appear to be running an\s{1,9}X server"
+        r"|appears to contain the\s{1,9}process ID '[0-9]{1,9}' of a running\s{1,9}X server",
         "an X server is running",
         "Stop the display manager (systemctl isolate multi-user.target) and provision again",
         "nvidia-installer misc.c",
@@ -36,7 +39,8 @@ INSTALLING = (
     ),
     FailureRule(
         "module-in-use",
-        r"kernel module '[^']{0,40}' appears to\s{1,9}already\s{1,9}be loaded|Module '?nvidia[\w-]{0,20}'? is in use"
+        r"kernel module '[^']{0,40}' appears to\s{1,9}(?:already\s{1,9}be|be\s{1,9}already)\s{1,9}loaded"
+        r"|Module '?nvidia[\w-]{0,20}'? is in use"
         r"|(?:remove|unload) [^\n]{0,20}nvidia[\w-]{0,20}'?: (?:Resource temporarily|Device or resource busy)"
         r"|hostwright: the kernel module nvidia\w* is in use"
         r"|Unable to unload the '?nvidia|Kernel module load error: Device or resource busy"
@@ -55,7 +59,12 @@ INSTALLING = (
         r"|(?:No package|No match for argument:|Unable to find a match:) kernel-(?:devel|headers)"
         r"|Missing \S{1,80} kernel headers for module|skipped since the\s{1,9}kernel (?:headers|source)"
         r"|Module\.symvers file is missing|use the --kernelsourcedir option|autoconf\.h: No such file"
-        r"|auto\.conf are missing"
+        r"|auto\.conf are missing|(?:autoconf|auto\.conf|kconfig|generated/utsrelease"
+        r"|generated/uapi/linux/version)\.?h?'? file not found"
+        r"|(?:linux/(?:version|module|kernel|kconfig)|generated/\S{1,40}|asm/\w{1,30})\.h: No such file"
+        r"|scripts/module\.lds: No such file"
+        r"|lib/modules/[^'\n]{1,120}/build['»](?:\n[^\n]{0,200}){1,3}?No rule to make target ['`]modules"
+        r"|headers for \S{1,80} (?:were )?not found|skipped because[^\n]{0,40}headers"
         r"|/lib/modules/\S{1,80}/(?:build|source): No such file"
         r"|hostwright: no headers of the running kernel"
         r"|kernel source path '[^'\n]{1,200}'\s{1,9}(?:does not exist|is invalid)"
@@ -75,7 +84,8 @@ INSTALLING = (
         r"|(?:command|execute|directory:) '(?:\S{1,40}-)?(?:gcc|g\+\+|cc|c\+\+|make)(?:-[0-9.]{1,5})?'"
         r"(?: failed: No such file|: No such file|$)"
         r"|\b(?:gcc|g\+\+|cc|make)(?:-[0-9.]{1,5})?: (?:command not found|not found|No such file or directory)"
-        r"|no acceptable C compiler found|No CMAKE_C(?:XX)?_COMPILER could be found|cannot execute .?cc1"
+        r"|error trying to exec '(?:cc1(?:plus|obj)?|as|collect2|ld)'|no acceptable C compiler found"
+        r"|No CMAKE_C(?:XX)?_COMPILER could be found|cannot execute .?cc1"
         r"|(?:gcc|cc|make)\"?: executable file not found in \$PATH"
         r"|hostwright: no C compiler"
         r"|Failed to find C compiler|Cannot find (?:a )?C compiler|(?:stdio|features|sys/cdefs)\.h: No such file",
@@ -98,7 +108,9 @@ INSTALLING = (
     ),
     FailureRule(
         "compiler-mismatch",
-        r"(?:Compiler|CC) version check failed|Failed CC version check|incompatible gcc/plugin versions"
+        r"(?:Compiler|CC|gcc)[- ]version[- ]check failed|does not (?:exactly )?match the (?:current\s{1,9}compiler"
+        r"|compiler used here)"
+        r"|Failed CC version check|incompatible gcc/plugin versions"
         r"|Ignoring CC version mismatch(?:.|\n){1,1500}?Unable to load the kernel module"
         r"|unrecognized command[- ]line option .?-(?:mretpoline-external-thunk|mllvm|fsplit-lto-unit|flto=thin"
         r"|fsanitize=kcfi|mstack-alignment=|no-integrated-as)|You are building kernel with non-retpoline compiler",
@@ -136,7 +148,9 @@ INSTALLING = (
         r"|unsigned module loading is restricted"
         r"|(?:could not insert|error inserting|insert module)[^\n]{1,160}: (?:-1 )?Operation not permitted"
         r"|Invalid module signature"
-        r"|kernel does not trust any key|signature not signed with a trusted key",
+        r"|kernel does not trust any key|signature not signed with a trusted key"
+        r"|signed kernel module failed to\s{1,9}load|module failed to load[. ]{1,3}Secure boot is\s{1,9}enabled"
+        r"|module is not signed with (?:a )?recognized key",
         "Secure Boot (or kernel lockdown) is on and the module is not signed by a key that the firmware trusts",
         "Switch Secure Boot off in the firmware, or enrol DKMS's key with mokutil --import and confirm it at the"
         " console during the next boot",
@@ -146,7 +160,9 @@ INSTALLING = (
     ),
     FailureRule(
         "stale-dkms",
-        r"DKMS tree already contains",
+        r"DKMS tree already contains"
+        r"|Failed to run [^\n]{1,160}dkms[^\n]{0,200}(?:\n[^\n]{0,200}){0,6}?\n[^\n]{0,80}already found in\s{1,9}kernel"
+        r"|Error! Module version [^\n]{1,160}\s{1,9}(?:exactly matches|is not newer than) what is already",
         "an earlier run left this driver version in the DKMS tree",
         "Run dkms remove -m nvidia -v VERSION --all (the driver role does), then provision again",
         "negativo17/nvidia-driver#56",
@@ -183,6 +199,19 @@ INSTALLING = (
         rf"|(?:\bnv|\bnv-[\w-]{{1,60}}|\bnvidia[\w-]{{0,60}}|\buvm[\w-]{{0,60}}|\bos-[\w-]{{1,40}})\.[ch]"
         rf":[0-9]{{1,6}}:[0-9]{{1,4}}: ?(?:fatal )?{_ERROR}"
         rf"|\*\*\* \[[^\]\n]{{0,300}}[/ ]nv[\w-]{{0,60}}\.o\] {_ERROR} [1-9]"
+        rf"|\*\*\* \[[^\]\n]{{0,300}}(?:kernel(?:-open)?/nvidia|scripts/Makefile\.(?:build|modpost"
+        rf"|modfinal))[^\]\n]{{0,200}}\]"
+        rf" {_ERROR} [1-9]"
+        r"|\.c:[0-9]{1,6}:[0-9]{1,4}: (?:fatal )?error: [^\n]{0,80}struct (?:drm|mm|vm|pci|dma|file|proc|task|timer"
+        r"|net)_\w{1,30}"
+        r"|Errors were encountered while processing:(?:\n[^\n]{0,120}){0,4}?\n[^\n]{0,60} nvidia-(?:kernel-)?dkms"
+        r"|Error! {1,2}Build of \S{1,80}\.ko failed for: |Unable to open 'kernel/dkms\.conf' for copying"
+        r"|\bnvidia[\w-]{0,20}/[\w/-]{1,80}\.[ch]:[0-9]{1,6}:[0-9]{1,4}: (?:fatal )?error: "
+        r"|implicit declaration of function [‘'`](?:crypto|drm|pci|dma|vm|mm|kthread|ioremap|get_user_pages|pin_user"
+        r"|do_gettimeofday"
+        r"|del_timer|timer|pde|proc|efi|acpi|follow_pfn|screen_info|register_|unregister_|set_memory|follow_|vfs|i2c"
+        r"|ktime)\w{0,40}[’']"
+        r"|nvidia[\w-]{0,20}dkms\S{0,20} package post-installation script [^\n]{0,60}exit status 10\b"
         r"|/dkms/\S{1,200}\.[ch]:[0-9]{1,6}:[0-9]{1,4}: ?(?:fatal )?error|\bnvidia\S{0,20}\.ko failed to build"
         r"|\*\*\* \[[^\]\n]{0,200}/var/lib/dkms/[^\]\n]{1,200}\] \w{3,12} [1-9]"
         r"|(?:nvlink|nvswitch|ibmnpu|nvkms|vgpu)[\w-]{0,40}\.[ch]:[0-9]{1,6}:[0-9]{1,4}: ?(?:fatal )?error"

@@ -35,7 +35,10 @@ FABRIC_LINKS = (
         r"mlx[45]_[^\n]{0,160}(?:TX timeout detected|timeout\. Will cause a leak|health compromised"
         r"|Health issue observed|internal error|unrecoverable hardware|Fatal error [0-9]|High temperature"
         r"|initialization timeout|failed with error -110|FW (?:fatal|in ill state))"
-        r"|mlx[45]_[^\n]{0,160}(?:health monitor disabled|device's health|assert_var)",
+        r"|mlx[45]_[^\n]{0,160}(?:health monitor disabled|device's health|assert_var)"
+        r"|mlx[45]_core[^\n]{0,80}probe (?:of \S{1,20} )?(?:with driver \w{1,20} )?failed with error"
+        r"|mlx[45]_(?:load_one|init_one|function_setup|probe_one)[^\n]{0,60}failed with error code"
+        r"|handle_hca_cap failed",
         "a Mellanox network card, or its firmware, does not answer its driver, or reports a fault of its own",
         "Bring the card's firmware up to date (mlxfwmanager) and the driver with it; look at its temperature and seat;"
         " cycle the host's power, and have the card replaced when it recurs",

@@ -13,6 +13,21 @@ from hostwright.standard.roles.driver.failures.load import GPU_UNSUPPORTED_SIGN,
 
 RUNNING = (
     FailureRule(
+        "libcuda-not-found",
+        r"\blibcuda\.so[.0-9]{0,12}: cannot open shared object\s{1,40}file|UNKNOWN ERROR \(303\)"
+        r"|(?:Could not load dynamic|dlopen) library '?libcuda\.so|(?:could not|cannot|unable to|failed to) (?:find"
+        r"|load|open|locate)"
+        r" (?:the )?(?:library )?[\"'`]?libcuda(?:\.so|\b)|libcuda\.so[.0-9]{0,4} (?:was |could )?not (?:be )?found"
+        r"|CUDA driver library [^\n]{0,40}not be found|CUDA_ERROR_SHARED_OBJECT_INIT_FAILED"
+        r"|cudaErrorSharedObjectInitFailed",
+        "the program finds no driver library (libcuda.so.1): the host has no NVIDIA driver, the container was started"
+        " without GPUs, or the loader does not know the library's directory",
+        "Look for it (ldconfig -p | grep libcuda) and run nvidia-smi. Where both fail, provision the driver, or start"
+        " the container with --gpus all; where a program asks for libcuda.so without a number, name the driver's"
+        " directory to it (WSL: /usr/lib/wsl/lib)",
+        "CUDA driver API; TensorFlow dso_loader.cc; tensorflow/tensorflow#42761",
+    ),
+    FailureRule(
         "gpu-unsupported",
         r"installed in this (?:vGPU host )?system\s{1,9}(?:NVRM: )?(?:is not supported by|requires use of)"
         r"|does not include the required GPU|NVIDIA GPU supported by the(?:\s|#012|NVRM: ){1,20}proprietary"
@@ -68,9 +83,10 @@ RUNNING = (
     ),
     FailureRule(
         "module-missing",
-        r"couldn.t communicate with\s{1,9}the NVIDIA driver|Module nvidia[\w-]{0,20} not found"
+        r"couldn.t communicate with\s{1,9}the NVIDIA driver|Module nvidia(?![-_]uvm)[\w-]{0,20} not found"
         r"|Failed to find module 'nvidia[\w-]{0,20}'"
-        r"|NVIDIA driver is not (?:loaded|running)|DRIVER_NOT_LOADED|Failed to initialize NVML: Driver Not Loaded",
+        r"|kernel driver does not appear to be running on this host|NVIDIA driver is not (?:loaded|running)"
+        r"|DRIVER_NOT_LOADED|Failed to initialize NVML: Driver Not Loaded",
         "no NVIDIA module is loaded: the running kernel has none, often after a kernel upgrade, or it was not loaded",
         "Provision again: the driver role builds it with DKMS and loads it, or says why it cannot",
         "GoogleCloudPlatform/compute-gpu-installation#18",

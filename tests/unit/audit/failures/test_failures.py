@@ -189,6 +189,30 @@ SAMPLES = {
     "package-script-failed": " installed make package post-installation script subprocess returned error exit status 1",
     "apt-sources-unreadable": "E: Type 'debb' is not known on line 3 in source list /etc/apt/sources.list.d/cuda.list",
     "container-without-gpu": "The NVIDIA Driver was not detected.  GPU functionality will not be available.",
+    "protobuf-too-old": "ImportError: cannot import name 'runtime_version' from 'google.protobuf'",
+    "tensorflow-gpu-gone": "  Downloading tensorflow-gpu-2.12.0.tar.gz (2.6 kB)",
+    "pip-conflict": "ERROR: ResolutionImpossible: for help visit https://pip.pypa.io/en/latest/topics/",
+    "python-without-ssl": "SSLError: Can't connect to HTTPS URL because the SSL module is not available.",
+    "build-header-missing": "src/_portaudiomodule.c:29:10: fatal error: portaudio.h: No such file or directory",
+    "ptxas-too-old": "You are using ptxas 8.x, but TF requires ptxas 9.x (and strongly prefers >= 9.2.88).",
+    "nvcc-not-found": "OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root.",
+    "nvcc-compiler-unsupported": "#error -- unsupported GNU version! gcc versions later than 10 are not supported!",
+    "cuda-no-device": "failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected",
+    "libcuda-not-found": "ImportError: libcuda.so.1: cannot open shared object file: No such file or directory",
+    "uvm-not-loaded": "modprobe: FATAL: Module nvidia-uvm not found.",
+    "device-files-missing": "ls: cannot access '/dev/nvidiactl': No such file or directory",
+    "ecc-uncorrected": "RuntimeError: CUDA error: uncorrectable ECC error encountered",
+    "row-remap-pending": "        Remapping Pending                     : Yes",
+    "page-retirement-pending": "        Pending Page Blacklist            : Yes",
+    "registry-rate-limit": "toomanyrequests: You have reached your pull rate limit.",
+    "cgroup-not-mounted": "docker: Error response from daemon: cgroups: cgroup mountpoint does not exist: unknown.",
+    "driver-files-mounted": (
+        " unable to make backup link of './usr/bin/nvidia-smi' before installing new version: Invalid cross-device link"
+    ),
+    "container-gpu-unknown": "nvidia-container-cli: device error: unknown device id: 1",
+    "toolkit-fails": "nvidia-container-cli: initialization error: change root failed: no such file or directory",
+    "filesystem-features": "EXT4-fs (sdb1): couldn't mount RDWR because of unsupported optional features (400)",
+    "download-refused": "E: Failed to fetch https://mirror.example/jammy/InRelease  403  Forbidden [IP: 192.0.2.1",
 }
 
 

@@ -76,6 +76,11 @@ TEXTS = {
         "nvme nvme0: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0xffff",
         "md/raid1:md0: Disk failure on sda1, disabling device.",
         "smartd[1]: Device: /dev/sda [SAT], 8 Currently unreadable (pending) sectors",
+        "  40 51 00 ff ff ff 0f  Error: UNC at LBA = 0x0fffffff = 268435455",
+        "Device: /dev/sg1 [cciss_disk_02] [SCSI], SMART Failure: HARDWARE IMPENDING FAILURE GENERAL HARD DRIVE FAILURE",
+        "             State : active, degraded",
+        "md1 : active raid1 sdb3[1] sda3[0](F)\n      41909248 blocks super 1.2 [2/1] [_U]",
+        "Critical Warning:                   0x04",
     ),
     "filesystem-error": (
         "EXT4-fs error (device sda3): ext4_lookup:1701: inode #2: comm find: casefold flag without casefold feature",
@@ -85,6 +90,7 @@ TEXTS = {
         "BTRFS: error (device dm-0) in btrfs_commit_transaction:2234: errno=-5 IO failure",
         "BTRFS info (device dm-0): forced readonly",
         "ls: cannot access 'x': Structure needs cleaning",
+        'XFS (vda4): metadata I/O error in "xfs_dquot_disk_read+0x14a/0x220 [xfs]" at daddr 0x1478 len 8 error 74',
     ),
     "mounted-read-only": ("OSError: [Errno 30] Read-only file system: '/opt/x'",),
     "pcie-error": ("pcieport 0000:00:02.0: PCIe Bus Error: severity=Uncorrectable (Fatal), type=Transaction Layer",),
@@ -142,11 +148,15 @@ TEXTS = {
     "repository-without-release": (
         "E: The repository 'http://apt.example jammy Release' no longer has a Release file.\n  404  Not Found",
         "W: Unable to find expected entry 'main/binary-i386/Packages' in Release file (Wrong sources.list entry)",
+        "W: Skipping acquire of configured file 'stable/binary-amd64/Packages' as repository 'https://apt.example jammy"
+        " InRelease' doesn't have the component 'stable' (component misspelt in sources.list?)",
     ),
     "no-public-key": ("Missing key 871920D1991BC93C0000, which is needed to verify signature.",),
     "package-file-conflict": (
         "dpkg: error processing archive /var/cache/x.deb (--unpack):\n trying to overwrite shared '/usr/share/doc/x', "
         "which is different from other instances of package x",
+        " tentando sobrescrever '/usr/share/doc/x/changelog.Debian.gz' compartilhado, que é diferente de outras",
+        " tentative de remplacement de « /usr/bin/x », qui appartient aussi au paquet y 1.0",
     ),
     "held-packages": (
         "E: Unmet dependencies. Try 'apt --fix-broken install' with no packages (or specify a solution).",
@@ -156,6 +166,11 @@ TEXTS = {
         "dpkg: dependency problems:\n x depends on y; however:\n  Package y is not installed.",
     ),
     "package-unknown": ("E: Couldn't find any package by regex 'python3.99'",),
+    "filesystem-features": ("XFS (sda1): Superblock has unknown read-only compatible features (0x8) enabled.",),
+    "download-refused": (
+        "Error response from daemon: pull access denied for x, repository does not exist or may require 'docker login'",
+        "curl: (22) The requested URL returned error: 403 Forbidden",
+    ),
     "apt-lock": (
         "dpkg: error: dpkg frontend lock was locked by another process with pid 5",
         "E: Unable to lock directory /var/lib/apt/lists/, is another process using it?",
@@ -183,6 +198,12 @@ OTHERS = (
     "docker.errors.ImageNotFound: 404 Client Error: Not Found for url: http+docker://localhost/v1.41/images/create",
     "pci 0000:17:00.0: BAR 1: no space for [mem size 0x1000000000 64bit pref]",
     "Package 'cuda-drivers' is not installed, so not removed",
+    "W: Skipping acquire of configured file 'main/source/Sources' as repository 'https://apt.example x InRelease' does"
+    " not seem to provide it (sources.list entry misspelt?)",
+    "      41909248 blocks super 1.2 [2/2] [UU]",
+    "Critical Warning:                   0x00",
+    "SMART Health Status: OK",
+    "WARNING: No oom kill disable support",
     "W: http://apt.example/InRelease: Key is stored in legacy trusted.gpg keyring (/etc/apt/trusted.gpg)",
 )
 

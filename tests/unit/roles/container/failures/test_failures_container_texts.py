@@ -53,6 +53,25 @@ NETWORK = "failed to start daemon: Error initializing network controller: "
         ("runtime-unknown", "docker: Error response from daemon: Unknown runtime specified nvidia."),
         ("runtime-unknown", 'no runtime for "nvidia" is configured'),
         ("no-gpu-in-docker", "failed to discover GPU vendor from CDI: no known GPU vendor found"),
+        ("no-gpu-in-docker", 'docker: Error response from daemon: could not select device driver "nvidia" with'),
+        ("no-gpu-in-docker", "Error: setting up CDI devices: unresolvable CDI devices runtime.nvidia.com/gpu=all"),
+        ("no-gpu-in-docker", 'exec: "nvidia-container-runtime-hook": executable file not found in $PATH: unknown'),
+        ("runtime-unknown", "If this is a GPU node, did you configure the NVIDIA Container Toolkit?"),
+        ("runtime-unknown", "level=fatal msg=\"specified default runtime 'nvidia' does not exist\""),
+        ("container-without-driver", "pynvml.NVMLError_LibraryNotFound: NVML Shared Library Not Found"),
+        ("image-needs-newer-driver", f"{CLI}requirement error: unsatisfied condi\ntion: cuda >= 9.0"),
+        ("toolkit-fails", f"{CLI}initialization error: change root failed: no such file or directory"),
+        ("toolkit-fails", f"{CLI}ldcache error: process /sbin/ldconfig.real failed with error code: 1"),
+        ("container-gpu-unknown", f"{CLI}device error: unknown device id: 1"),
+        ("device-files-missing", f"{CLI}mount error: stat failed: /dev/nvidia-modeset: no such file or directory"),
+        ("uvm-not-loaded", f"{CLI}mount error: stat failed: /dev/nvidia-uvm: no such file or directory"),
+        ("driver-files-mounted", "rm: cannot remove '/usr/bin/nvidia-smi': Device or resource busy"),
+        (
+            "cgroup-not-mounted",
+            'applying cgroup configuration for process caused \\"mountpoint for devices not found\\"',
+        ),
+        ("registry-rate-limit", "toomanyrequests: You have reached your unauthenticated pull rate limit."),
+        ("docker-state-damaged", "failed to prepare extraction snapshot: parent snapshot sha256:ab does not exist"),
         ("start-limit", "systemd[1]: docker.socket: Failed with result 'service-start-limit-hit'."),
     ],
 )
@@ -63,7 +82,13 @@ def test_each_wording_leads_to_its_cause(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["WARNING: bridge-nf-call-iptables is disabled", " Cgroup Driver: cgroupfs\nWARNING: No swap limit support"]
+    "text",
+    [
+        "WARNING: bridge-nf-call-iptables is disabled",
+        " Cgroup Driver: cgroupfs\nWARNING: No swap limit support",
+        "WARN[0002] mountpoint for pids not found",
+        f"{CLI}mount error: stat failed: /GeForce: no such file or directory",  # a fault of the toolkit's own
+    ],
 )
 def test_what_docker_says_without_harm_is_not_blamed(text: str) -> None:
     assert KNOWN.classify(text) is None

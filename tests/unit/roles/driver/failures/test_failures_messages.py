@@ -75,6 +75,39 @@ WORDINGS = (
         "mlx5-fault",
         "mlx5_core 0000:5e:00.0: wait_func:1101:(pid 12): ACCESS_REG(0x805) timeout. Will cause a leak of a",
     ),
+    ("no-compiler", "gcc: fatal error: cannot execute 'cc1plus': execvp: No such file or directory"),
+    ("no-compiler", "gcc: error trying to exec 'cc1plus': execvp: No such file or directory"),
+    ("no-headers", "././include/linux/kconfig.h:5:10: fatal error: 'generated/autoconf.h' file not found"),
+    (
+        "no-headers",
+        "make[1]: Entering directory '/usr/lib/modules/4.19.113-1/build'\n"
+        "make[1]: *** No rule to make target 'modules'.  Stop.",
+    ),
+    ("compiler-mismatch", "gcc-version-check failed:\n\nThe compiler used to compile the kernel (gcc 4.9)"),
+    ("module-in-use", "WARNING: An NVIDIA kernel module 'nvidia-drm' appears to be already loaded in your kernel."),
+    (
+        "nouveau-in-use",
+        "NVRM: The NVIDIA probe routine was not called for 3 device(s).\nNVRM: This can occur when a driver such as:\n"
+        "NVRM: nouveau, rivafb, nvidiafb or rivatv",
+    ),
+    ("stale-dkms", "Error! Module version 1.0 for nvidia.ko\nexactly matches what is already found in kernel 5.15."),
+    ("dkms-build", "fl2000_drm.c:120:10: error: ‘const struct drm_driver’ has no member named ‘lastclose’"),
+    ("dkms-build", "nvidia/libspdm_rsa.c:93:15: error: implicit declaration of function ‘crypto_akcipher_verify’"),
+    (
+        "dkms-build",
+        "make[2]: *** [/usr/src/kernel-headers-6.12.7_1/Makefile:1937: /var/lib/dkms/nvidia/470/build] Chyba 2",
+    ),
+    ("dkms-build", "Error! Build of nct6687.ko failed for: 6.15.2-arch1-1 (x86_64)"),
+    ("dkms-build", "Errors were encountered while processing:\n nvidia-dkms-575-open\n nvidia-headless-575-open"),
+    ("module-not-signed", "Error: The kernel module failed to load. Secure boot is enabled on this system."),
+    ("uvm-not-loaded", "systemd-modules-load[1054]: Failed to insert module 'nvidia_uvm': Cannot allocate memory"),
+    ("module-missing", "modprobe: FATAL: Module nvidia not found in directory /lib/modules/5.15.0-91-generic"),
+    ("row-remap-failed", "NVRM: Xid (PCI:0000:65:00): 64, pid='N/A', Row Remapper: Failed to remap row"),
+    ("xid-fatal", "NVRM: Xid (PCI:...): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 11"),
+    ("xid-fatal", "NVRM: Xid (PCI:0000:dc:00): 45, pid=18, name=python3, Ch 00000001 caused by previous Xid 149"),
+    ("xid-fatal", "NVRM: GPU6 RPC event history (CPU <- GSP):"),
+    ("mlx5-fault", "mlx5_core: probe of 0000:01:00.0 failed with error -22"),
+    ("libcuda-not-found", "ImportError: libcuda.so.1: cannot open shared object file: No such file or directory"),
     ("xid-application", "NVRM: Xid (0000:03:00): 14, Channel 00000001"),
     ("xid-application", "NVRM: Xid (PCI:0000:01:00): 32, Channel ID 00000000 intr 00004000"),
 )
@@ -89,6 +122,9 @@ HARMLESS = (
     "NVRM: Xid (PCI:0000:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)",
     "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  358.16  Mon Nov 16 19:25:55 PST 2015",
     "vfio-pci 0000:01:00.0: resetting",
+    "Good news! Module version 470.57 for nvidia.ko\nexactly matches what is already found in kernel 5.10.0.",
+    "host:1:1 [0] misc/cudawrap.cc:179 NCCL WARN Failed to find CUDA library libcuda.so (NCCL_CUDA_PATH='') : ",
+    "mlx5_core 0000:01:00.0: firmware version: 14.32.1010",
     "conftest.c:12:9: error: too few arguments",
 )
 
