@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import subprocess
 import threading
@@ -29,6 +30,7 @@ RULES = {
     "hwtest-free": "{user} ALL=(ALL:ALL) NOPASSWD: ALL",
     "hwtest-asked": "{user} ALL=(ALL:ALL) ALL",
     "hwtest-terminal": "Defaults:{user} use_pty\n{user} ALL=(ALL:ALL) ALL",
+    "hwtest-strict": 'Defaults:{user} secure_path="/usr/bin:/bin"\n{user} ALL=(ALL:ALL) NOPASSWD: ALL',
     "hwtest-nobody": "",
     "hwtest-little": "{user} ALL=(ALL:ALL) NOPASSWD: /bin/true",
 }
@@ -71,6 +73,15 @@ def run(server: Sshd, user: str, password: str | None, root: str = "id -un", own
 def test_both_parts_run_in_one_exec(server: Sshd, user: str, password: str | None) -> None:
     output = run(server, user, password, root="id -un; cat; pwd >/dev/null; exit 4")
     assert (output.status, output.stdout, output.stderr) == (4, f"{user}\nroot\n".encode(), b"")
+
+
+@pytest.mark.parametrize("user", ["root", "hwtest-free", "hwtest-strict"])
+def test_root_finds_its_programs_whatever_sudo_makes_of_the_path(server: Sshd, user: str) -> None:
+    look = "command -v visudo; echo $LC_ALL"
+    assert run(server, user, None, root=look).stdout.decode().split()[1:] == ["/usr/sbin/visudo", "C"]
+    with connect(server.target(user=user), options()) as session:
+        streamed = RootShell(session).stream(look, stdin=io.BytesIO(), timeout_s=30)
+    assert streamed.stdout.decode().split() == ["/usr/sbin/visudo", "C"]
 
 
 @pytest.mark.parametrize(

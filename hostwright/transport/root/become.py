@@ -15,6 +15,7 @@ from hostwright.common.secret import Secret
 
 BECOME_FAILED_STATUS = 77  #: exit status of a wrapped program whose root part did not start
 _ANSWER_BYTES = 300  #: of sudo's own message, shown to the operator
+#: On both sides of sudo, which clears the environment and may have a ``secure_path`` without ``sbin``.
 _ENVIRONMENT = (
     "LC_ALL=C; PATH=${PATH:-/bin}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; export LC_ALL PATH\n"
 )
@@ -64,7 +65,7 @@ def wrap(user_program: str, root_program: str, *, password: Secret | None) -> by
             __file__,
             "become.sh",
             program=f"{{\n:\n{root_program}\n}} </dev/null",
-            start=_DROP + "exec /bin/sh",
+            start=_DROP + _ENVIRONMENT + "exec /bin/sh",
             use_password="" if password is None else "yes",
             password="" if password is None else _line(password),
         )
@@ -94,7 +95,7 @@ def root_command(script: str, *arguments: object, password: Secret | None) -> tu
     """
     sudo = "sudo -n" if password is None else "sudo -k -S -p ''"
     become = f'if [ "$(id -u)" = 0 ]; then exec /bin/sh -c "$@"; else exec {sudo} /bin/sh -c "$@"; fi'
-    words = "".join(sh(" %s", argument) for argument in ("/bin/sh", _DROP + script, "hostwright", *arguments))
+    words = "".join(sh(" %s", argument) for argument in ("/bin/sh", _DROP + _ENVIRONMENT + script, "hostwright", *arguments))
     opening = f"{_BEGIN}\n" if password is None else f"{_line(password)}\n{_BEGIN}\n"
     return sh("/bin/sh -c %s", f"{_ENVIRONMENT.strip()}; {become}") + words, opening.encode("utf-8", "surrogateescape")
 
