@@ -95,7 +95,8 @@ def root_command(script: str, *arguments: object, password: Secret | None) -> tu
     """
     sudo = "sudo -n" if password is None else "sudo -k -S -p ''"
     become = f'if [ "$(id -u)" = 0 ]; then exec /bin/sh -c "$@"; else exec {sudo} /bin/sh -c "$@"; fi'
-    words = "".join(sh(" %s", argument) for argument in ("/bin/sh", _DROP + _ENVIRONMENT + script, "hostwright", *arguments))
+    program = _DROP + _ENVIRONMENT + script
+    words = "".join(sh(" %s", argument) for argument in ("/bin/sh", program, "hostwright", *arguments))
     opening = f"{_BEGIN}\n" if password is None else f"{_line(password)}\n{_BEGIN}\n"
     return sh("/bin/sh -c %s", f"{_ENVIRONMENT.strip()}; {become}") + words, opening.encode("utf-8", "surrogateescape")
 

@@ -224,6 +224,14 @@ def test_a_dead_proxy_is_called_one(apt: AptRoot, monkeypatch: pytest.MonkeyPatc
     assert "hunter2" not in error
 
 
+def test_sources_that_fail_for_one_cause_are_one_error(apt: AptRoot) -> None:
+    apt.configure(f'Acquire::http::Proxy "http://127.0.0.1:{free_port()}";\n')
+    path = apt.source("".join(f"deb http://mirror.example/{name} stable main\n" for name in ("a", "b", "c")))
+    error = refused(install(apt), r"the proxy 127\.0\.0\.1 does not answer: ")
+    names = ", ".join(f"http://mirror.example/{name} stable ({path}:{line})" for line, name in enumerate("abc", 1))
+    assert f"could not fetch {names}: the proxy" in error
+
+
 def test_a_proxy_that_wants_a_password_is_named(apt: AptRoot, tmp_path: Path) -> None:
     with served(tmp_path, 407) as server:
         apt.configure(f'Acquire::http::Proxy "{server.url}";\n')

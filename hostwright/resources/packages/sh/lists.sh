@@ -1,7 +1,8 @@
 # fetch_lists [OPTION...]: fetches apt's lists. It does not fail: a repository that nobody needs may be broken. $failed
 # then has a line `REPOSITORY SUITE (FILE:LINE): MESSAGE` for each source that could not be fetched, and $printed all
 # that apt printed.
-# not_fetched PACKAGES: prints an error for each source that could not be fetched, for who needed PACKAGES of them.
+# not_fetched PACKAGES: prints an error for each cause for which sources could not be fetched, for who needed PACKAGES of
+# them.
 # notes: prints a note for each source that could not be fetched, for who needed none of them.
 # $patiently: a program for `sh -c` that runs its arguments, and again while another process has the lock.
 # shellcheck disable=SC2016,SC2034,SC2086  # awk's and apt's own expressions; $printed is for others; $apt_options are words
@@ -84,7 +85,21 @@ fetch_lists() {
     }' | sed 's|://[^/@ ]*@|://|g')
 }
 not_fetched() {
-  [ -z "$failed" ] || printf '%s\n' "$failed" | sed "s|^|hostwright: error: apt has no list with $1, and could not fetch |"
+  [ -z "$failed" ] || printf '%s\n' "$failed" | needed=$1 awk '
+    {
+      at = index($0, "): ")
+      name = substr($0, 1, at); message = substr($0, at + 3)
+      cause = message; sub(/ does not answer: .*/, "", cause)  # a proxy that is gone is so for all of them
+      if (cause in names) { names[cause] = names[cause] ", " name; next }
+      causes[++count] = cause; names[cause] = name; messages[cause] = message
+    }
+    END {
+      for (n = 1; n <= count; n++) {
+        cause = causes[n]
+        printf "hostwright: error: apt has no list with %s, and could not fetch %s: %s\n",
+          ENVIRON["needed"], names[cause], messages[cause]
+      }
+    }'
 }
 notes() {
   [ -z "$failed" ] || printf '%s\n' "$failed" | sed 's/^/hostwright: note: nothing here needs what apt could not fetch: /'

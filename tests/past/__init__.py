@@ -1,0 +1,1 @@
+"""Hosts with a past, each through every verb; opt-in (`make past`), half an hour on two cores."""
