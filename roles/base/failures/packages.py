@@ -71,6 +71,25 @@ PACKAGES = (
         sign=INTERRUPTED,
     ),
     FailureRule(
+        "dpkg-database-damaged",
+        r"files list file for package [^\n]{1,120} (?:is missing final newline|contains empty filename)"
+        r"|reading files list for package [^\n]{1,120}: (?:Is a directory|Input/output error)"
+        r"|files list file for package [^\n]{1,120} is truncated",
+        "dpkg's own records are damaged, as after a power failure or a full disk",
+        "Look at the disk first (dmesg). Move the package's /var/lib/dpkg/info/NAME.list aside and install it again;"
+        " for the status file, compare with /var/backups/dpkg.status.0",
+        "dpkg lib/dpkg/db-fsys-files.c",
+    ),
+    FailureRule(
+        "apt-method-missing",
+        r"The method driver \S{1,80} could not be found|Unable to find expected method"
+        r"|the package apt-transport-\w{1,12} installed",
+        "an apt repository is reached in a way (https, tor, s3) for which this apt has no program",
+        "Install the package that brings it (apt-transport-https before apt 1.5, ca-certificates with it), or name the"
+        " repository by http or file",
+        "apt acquire-worker.cc",
+    ),
+    FailureRule(
         "signed-by-conflict",
         r"Conflicting values set for option Signed-By",
         "the same repository is configured twice with different keys",

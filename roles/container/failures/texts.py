@@ -81,6 +81,28 @@ DAEMON_RULES = (
         " are made anew), else move /var/lib/docker aside, start Docker, and pull the images again",
         "moby/moby#18984",
     ),
+    FailureRule(
+        "docker-runs-twice",
+        r"opening volume store metadata database: timeout|pid file found, ensure docker is not running"
+        r"|process with PID [0-9]{1,9} is still running|unable to lock [^\n]{0,80}docker",
+        "another dockerd runs already and holds Docker's data directory, or one that was killed left its pid file",
+        "Look for it (pgrep -a dockerd, also the snap's and a rootless one) and end it; where none runs, remove"
+        " /var/run/docker.pid, then start Docker",
+        "moby pkg/pidfile; docker/for-linux#162",
+    ),
+    FailureRule(
+        "containerd-not-running",
+        r"[Ff]ailed to (?:start|dial) [\"\\]{0,3}\S{0,40}containerd|timeout waiting for containerd to start"
+        r"|exec: [\"\\]{0,3}containerd[\"\\]{0,3}: executable file not found"
+        r"|containerd\.service: (?:[Cc]ontrol|Main) process exited, code=(?:exited|killed|dumped)"
+        r"|containerd did not exit successfully|dial unix \S{0,40}containerd\.sock: connect: (?:connection refused"
+        r"|no such file)",
+        "containerd, which Docker runs its containers with, does not start or is not installed",
+        "Read its journal (journalctl -u containerd) and its configuration (/etc/containerd/config.toml); install"
+        " containerd.io of the release that this Docker asks for, start it, then Docker",
+        "moby libcontainerd/supervisor; docker-library/docker#250",
+        weight="consequence",
+    ),
 )
 
 HOOK_RULES = (

@@ -34,6 +34,17 @@ PROGRAM_RULES = (
         weight="consequence",
     ),
     FailureRule(
+        "mps-not-reachable",
+        r"CUDA_ERROR_MPS_(?:CONNECTION_FAILED|SERVER_NOT_READY|RPC_FAILURE)|cudaErrorMps(?:ConnectionFailed"
+        r"|ServerNotReady|RpcFailure)"
+        r"|MPS client failed to connect to the MPS|the remote procedural call between the MPS server",
+        "the program is told to use NVIDIA's MPS (a pipe directory is set or there), and its control daemon or server"
+        " does not answer, or belongs to another user",
+        "Start the daemon (nvidia-cuda-mps-control -d) as that user, or take CUDA_MPS_PIPE_DIRECTORY away and remove"
+        " /tmp/nvidia-mps; in a container, mount the directory and use --ipc=host",
+        "NVIDIA's Multi-Process Service documentation",
+    ),
+    FailureRule(
         "cuda-no-device",
         _NO_DEVICE,
         "CUDA sees no GPU: a variable or the container hides them all, this user may not open /dev/nvidia*, or the"

@@ -25,8 +25,8 @@ TEXT_RULES = (
         "pip-conflict",
         r"\bResolutionImpossible\b|because these package versions have conflicting dependencies"
         r"|The conflict is caused by:"
-        r"|No solution found when resolving dependencies",
-        "the packages asked for want versions of others that exclude each other, so that pip installs nothing",
+        r"|No solution found when resolving dependencies|\b(?:LibMamba)?UnsatisfiableError\b",
+        "the packages asked for want versions of others that exclude each other, so that nothing is installed",
         "Read who wants what below the message; leave out the version that need not be exact, or put what clashes into"
         " an"
         " environment of its own",
@@ -42,7 +42,8 @@ TEXT_RULES = (
     ),
     FailureRule(
         "gpu-out-of-memory",
-        r"CUDA(?: driver)?(?: error:)? out of memory|Failed to allocate memory for requested buffer of size"
+        r"CUDA(?: driver)?(?: error:)? out of memory|Cuda failure (?:[0-9]{1,4} )?'out of memory'"
+        r"|Failed to allocate memory for requested buffer of size"
         r"|cuMemAlloc\w{0,8} failed: out of memory"
         r"|Requested amount of GPU memory|Failed to allocate request for [0-9.]{1,8}[KMGT]iB"
         r"|No available memory for the cache blocks"

@@ -84,6 +84,7 @@ INSTALLING = (
         r"|(?:command|execute|directory:) '(?:\S{1,40}-)?(?:gcc|g\+\+|cc|c\+\+|make)(?:-[0-9.]{1,5})?'"
         r"(?: failed: No such file|: No such file|$)"
         r"|\b(?:gcc|g\+\+|cc|make)(?:-[0-9.]{1,5})?: (?:command not found|not found|No such file or directory)"
+        r"|No such file or directory: '(?:\S{1,40}-)?(?:gcc|g\+\+|cc|c\+\+|make)(?:-[0-9.]{1,5})?'"
         r"|error trying to exec '(?:cc1(?:plus|obj)?|as|collect2|ld)'|no acceptable C compiler found"
         r"|No CMAKE_C(?:XX)?_COMPILER could be found|cannot execute .?cc1"
         r"|(?:gcc|cc|make)\"?: executable file not found in \$PATH"

@@ -42,11 +42,29 @@ RUNNING = (
         treatment=ForPeople(),
     ),
     FailureRule(
+        "gsp-firmware-missing",
+        r"RmFetchGspRmImages: No firmware image found|Direct firmware load for nvidia/[0-9.]{3,12}/gsp\S{0,20} failed",
+        "the driver's own firmware for the card's system processor (GSP) is not where the kernel looks for it, or is of"
+        " another version",
+        "Look into /lib/firmware/nvidia for a directory of the driver's version; install that version's files again"
+        " (provision does), and rebuild the initramfs where it holds the module",
+        "NVIDIA's open kernel modules, kernel-open/nvidia/nv.c; NVIDIA's driver README, GSP firmware",
+    ),
+    FailureRule(
+        "gpu-permission",
+        r"/dev/nvidia\S{0,12} ?[^\n]{0,20}permission denied|Failed to initialize NVML: Insufficient Permissions"
+        r"|permission denied[^\n]{0,20} ['\"`]?/dev/nvidia",
+        "this user may not open the driver's device files",
+        "Look at ls -l /dev/nvidia*: unless NVreg_DeviceFileMode or NVreg_DeviceFileGID says otherwise in"
+        " /etc/modprobe.d, all may read and write them; in a job or container, look at what it lets through",
+        "NVIDIA's driver README, NVreg_DeviceFileMode",
+    ),
+    FailureRule(
         "gpu-lost",
         r"has\s{1,40}(?:NVRM: )?fallen off\s{1,9}the\s{1,9}bus|GPU is lost|GPU_IS_LOST|NVRM: Xid [^\n]{1,60}\): 79\b"
         r"|Unable to determine the device handle for [^\n]{1,60}(?:Unknown Error|Not Found)"
         r"|XID ?79\b|NVIDIA[^\n]{1,120}\(rev ff\)|nvidia [0-9a-f:.]{7,12}: (?:can't"
-        r"|Unable to) change power state from D3cold to D0 \(config space inaccess",
+        r"|Unable to) change power state from D3(?:cold|hot) to D0[ ,(]{1,3}(?:config space|device) inaccess",
         "a GPU stopped answering on PCIe: power, heat or hardware",
         "Drain the host and cycle its power; if it recurs, have the card replaced",
         "NVIDIA Xid catalog, Xid 79",

@@ -213,6 +213,15 @@ SAMPLES = {
     "toolkit-fails": "nvidia-container-cli: initialization error: change root failed: no such file or directory",
     "filesystem-features": "EXT4-fs (sdb1): couldn't mount RDWR because of unsupported optional features (400)",
     "download-refused": "E: Failed to fetch https://mirror.example/jammy/InRelease  403  Forbidden [IP: 192.0.2.1",
+    "docker-runs-twice": "Error starting daemon: error while opening volume store metadata database: timeout",
+    "containerd-not-running": "failed to start containerd: timeout waiting for containerd to start",
+    "gsp-firmware-missing": "NVRM: RmFetchGspRmImages: No firmware image found",
+    "gpu-permission": "Failed to initialize NVML: Insufficient Permissions",
+    "mps-not-reachable": "RuntimeError: MPS client failed to connect to the MPS control daemon or the MPS server",
+    "dpkg-database-damaged": (
+        "dpkg: unrecoverable fatal error, aborting: files list file for package 'x' is missing final newline"
+    ),
+    "apt-method-missing": "E: The method driver /usr/lib/apt/methods/https could not be found.",
 }
 
 

@@ -70,6 +70,11 @@ NETWORK = "failed to start daemon: Error initializing network controller: "
             "cgroup-not-mounted",
             'applying cgroup configuration for process caused \\"mountpoint for devices not found\\"',
         ),
+        ("docker-runs-twice", "failed to start daemon: pid file found, ensure docker is not running or delete"),
+        (
+            "containerd-not-running",
+            'Failed to start containerd: exec: "containerd": executable file not found in $PATH',
+        ),
         ("registry-rate-limit", "toomanyrequests: You have reached your unauthenticated pull rate limit."),
         ("docker-state-damaged", "failed to prepare extraction snapshot: parent snapshot sha256:ab does not exist"),
         ("start-limit", "systemd[1]: docker.socket: Failed with result 'service-start-limit-hit'."),

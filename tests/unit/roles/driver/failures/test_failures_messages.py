@@ -106,6 +106,12 @@ WORDINGS = (
     ("xid-fatal", "NVRM: Xid (PCI:...): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 11"),
     ("xid-fatal", "NVRM: Xid (PCI:0000:dc:00): 45, pid=18, name=python3, Ch 00000001 caused by previous Xid 149"),
     ("xid-fatal", "NVRM: GPU6 RPC event history (CPU <- GSP):"),
+    ("gpu-lost", "nvidia 0000:01:00.0: Unable to change power state from D3cold to D0, device inaccessible"),
+    ("gpu-permission", "open(/dev/nvidiactl) failed: Permission denied"),
+    (
+        "gsp-firmware-missing",
+        "nvidia 0000:01:00.0: Direct firmware load for nvidia/525.60.11/gsp_ad10x.bin failed with -2",
+    ),
     ("mlx5-fault", "mlx5_core: probe of 0000:01:00.0 failed with error -22"),
     ("libcuda-not-found", "ImportError: libcuda.so.1: cannot open shared object file: No such file or directory"),
     ("xid-application", "NVRM: Xid (0000:03:00): 14, Channel 00000001"),

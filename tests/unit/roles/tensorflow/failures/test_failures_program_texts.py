@@ -85,6 +85,12 @@ NEW_SYMBOL = (
             "#error -- unsupported GNU version! gcc versions later than 10 are not",
         ),
         ("nvcc-not-found", "/bin/sh: 1: nvcc: not found"),
+        ("gpu-out-of-memory", "NCCL WARN Cuda failure 'out of memory'"),
+        (
+            "pip-conflict",
+            "UnsatisfiableError: The following specifications were found to be incompatible with each other",
+        ),
+        ("mps-not-reachable", "cuInit: CUDA_ERROR_MPS_CONNECTION_FAILED: MPS client failed to connect"),
         ("numpy-too-new", "downgrade to 'numpy<2' or try to upgrade the affected module."),
         (
             "numpy-too-old",
