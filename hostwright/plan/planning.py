@@ -68,8 +68,8 @@ class HostPlan:
     """The plan of a host, and what an operator should know besides: it may change without making the plan stale.
 
     ``busy`` names the running work that a change of the plan would disturb. ``notes`` say who has locked or drained the
-    host, what its login shell prints, which roles are on it that its list no longer names, and what its desired states
-    see that nothing is planned for (``HasNotes``).
+    host, what its login shell prints, which roles are on it that its list no longer names, what its desired states see
+    that nothing is planned for (``HasNotes``), and what a reboot ends that is started again afterwards.
     """
 
     plan: Plan
@@ -89,8 +89,11 @@ class HostPlan:
 def plan_host(desired: Desired, facts: Facts, now: datetime | None = None) -> HostPlan:
     """The plan of a host, who is at work there, and its locks. Locks that have expired by ``now`` are left out."""
     plan = make_plan(desired, facts)
-    busy = at_work(desired, disturbing(desired, facts), facts).everyone if plan.disturbs else ()
-    return HostPlan(plan, busy, (*notes_on(facts, now), *off_roles(desired, facts), *_notes_of_states(desired, facts)))
+    states, reboots = disturbing(desired, facts), bool(plan.reboot)
+    busy = at_work(desired, states, facts, reboots=reboots).everyone if plan.disturbs else ()
+    returning = desired.occupancy.returning(facts) if reboots else ()
+    notes = (*notes_on(facts, now), *off_roles(desired, facts), *_notes_of_states(desired, facts), *returning)
+    return HostPlan(plan, busy, notes)
 
 
 def make_plan(desired: Desired, facts: Facts) -> Plan:
@@ -130,12 +133,11 @@ def disturbing(desired: Desired, facts: Facts) -> tuple[Resource, ...]:
     return tuple(resource for resource in resources if _hit(resource, facts))
 
 
-def at_work(desired: Desired, resources: Iterable[Resource], facts: Facts) -> AtWork:
-    """Who uses a GPU, and who would be disturbed by a change of these states."""
-    return AtWork(
-        desired.occupancy.users(facts),
-        tuple(dict.fromkeys(name for resource in resources for name in _hit(resource, facts))),
-    )
+def at_work(desired: Desired, resources: Iterable[Resource], facts: Facts, *, reboots: bool) -> AtWork:
+    """Who uses a GPU, and who would be disturbed by a change of these states, or ended by a reboot if there is one."""
+    hit = [name for resource in resources for name in _hit(resource, facts)]
+    ended = desired.occupancy.ended(facts) if reboots else ()
+    return AtWork(desired.occupancy.users(facts), tuple(dict.fromkeys([*hit, *ended])))
 
 
 def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:

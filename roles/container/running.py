@@ -1,4 +1,4 @@
-"""Who is hit when Docker stops: its containers, whether they use a GPU or not."""
+"""Who is hit when Docker stops or the host reboots: its containers, whether they use a GPU or not."""
 
 from __future__ import annotations
 
@@ -10,16 +10,35 @@ from hostwright.resources.system.services import Running
 
 DOCKER = "docker.service"
 
-#: First whether a restart spares the containers (``live-restore`` of the daemon that runs), then one line each: its
-#: first process, its id, its name. Nothing where Docker does not answer.
+#: First whether a restart spares the containers (``live-restore`` of the daemon that runs), and whether Docker starts
+#: at boot; then one line each: its first process, its id, its name, its restart policy. Nothing where Docker does not
+#: answer.
 CONTAINERS = Probe(
     "timeout 10 docker info --format 'spared {{.LiveRestoreEnabled}}' || exit 0\n"
-    "timeout 10 docker ps -q --no-trunc |\n"
-    "  xargs -r timeout 10 docker inspect --format '{{.State.Pid}} {{.Id}} {{.Name}}'\n"
+    "! systemctl -q is-enabled docker.service || echo boots\n"
+    "timeout 10 docker ps -q --no-trunc | xargs -r timeout 10 docker inspect --format"
+    " '{{.State.Pid}} {{.Id}} {{.Name}} {{.HostConfig.RestartPolicy.Name}}'\n"
     "exit 0",
     root=True,
 )
-_CONTAINER = re.compile(r"(\d+) ([0-9a-f]{12})[0-9a-f]{52} /(\S+)")
+_CONTAINER = re.compile(r"(\d+) ([0-9a-f]{12})[0-9a-f]{52} /(\S+)(?: ([a-z-]*))?")
+#: Docker starts these again when it starts. ``on-failure`` depends on how the host went down (moby/moby#47846), and
+#: nothing starts a container again where Docker itself waits for somebody who calls it.
+_COMES_BACK = {"always", "unless-stopped"}
+
+
+def ended_by_reboot(facts: Facts) -> tuple[tuple[str, str], ...]:
+    """The running containers, each with what starts it again after a reboot; empty where nothing does."""
+    lines = facts[CONTAINERS].text.splitlines()
+    again = "Docker starts it again (restart policy %s)"
+    boots = "boots" in lines
+    rows = (_CONTAINER.fullmatch(line) for line in lines)
+    return tuple((_named(row), again % row[4] if boots and row[4] in _COMES_BACK else "") for row in rows if row)
+
+
+def _named(row: re.Match[str]) -> str:
+    """A container in the words with which the driver's role names those on a GPU, and by its name."""
+    return f"container {row[2]} (pid {row[1]}) {row[3]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +60,5 @@ class DockerRuns:
         return Running(DOCKER).holds(facts) and not spared
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """The containers, in the words with which the driver's role names those on a GPU, and by their names."""
-        rows = (_CONTAINER.fullmatch(line) for line in facts[CONTAINERS].text.splitlines()) if self.holds(facts) else ()
-        return tuple(f"container {row[2]} (pid {row[1]}) {row[3]}" for row in rows if row)
+        """The containers."""
+        return tuple(name for name, _ in ended_by_reboot(facts)) if self.holds(facts) else ()

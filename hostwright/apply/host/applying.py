@@ -204,7 +204,7 @@ class HostApply:
     def _decide(self, plan: Plan) -> draining.DrainDecision:
         settings = self._settings
         due = plan if settings.allow_reboot else plan.without_reboots()
-        hit = at_work(self._desired, disturbing(self._desired, self._facts), self._facts)
+        hit = at_work(self._desired, disturbing(self._desired, self._facts), self._facts, reboots=bool(due.reboot))
         return draining.decide(due.disturbs, hit, hooks=settings.hooks, drain=settings.drain, force=settings.force)
 
     def _drain(self, plan: Plan) -> None:
@@ -223,7 +223,9 @@ class HostApply:
         self._go_on(plan)
         states = disturbing(self._desired, self._facts)
         probes = ordered([*self._desired.occupancy.probes, *(probe for state in states for probe in state.probes())])
-        return at_work(self._desired, states, self._connection.use(lambda shell: ask(shell, probes))).everyone
+        facts = self._connection.use(lambda shell: ask(shell, probes))
+        reboots = bool(plan.reboot) and self._settings.allow_reboot
+        return at_work(self._desired, states, facts, reboots=reboots).everyone
 
     def _undrain(self) -> None:
         hooks = self._settings.hooks

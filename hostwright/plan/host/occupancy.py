@@ -20,11 +20,13 @@ PART = "occupancy"  #: the module of a role's folder that has one, as ``OCCUPANC
 @dataclass(frozen=True, slots=True)
 class Occupancy:
     """How the users of one kind of accelerator are known: ``users`` names them in the words of a sentence, such as
-    ``python3 (4711)``, from the answers to ``probes``.
+    ``python3 (4711)``, from the answers to ``probes``. ``ended`` names those whom a reboot ends, whether they use an
+    accelerator or not, each with what starts it again afterwards (empty where nothing does).
     """
 
     probes: tuple[Probe, ...]
     users: Callable[[Facts], tuple[str, ...]]
+    ended: Callable[[Facts], tuple[tuple[str, str], ...]] = lambda _facts: ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,15 @@ class Occupancies:
     def users(self, facts: Facts) -> tuple[str, ...]:
         """Who uses an accelerator, each once. Reads ``probes``."""
         return tuple(dict.fromkeys(name for kind in self.each for name in kind.users(facts)))
+
+    def ended(self, facts: Facts) -> tuple[str, ...]:
+        """Whom a reboot ends for good, whether they use an accelerator or not. Reads ``probes``."""
+        return tuple(name for kind in self.each for name, again in kind.ended(facts) if not again)
+
+    def returning(self, facts: Facts) -> tuple[str, ...]:
+        """A sentence for each one that a reboot ends, and that something starts again. Reads ``probes``."""
+        ended = (pair for kind in self.each for pair in kind.ended(facts))
+        return tuple(f"the reboot ends {name}; {again}" for name, again in ended if again)
 
 
 def occupancies_of(roles: Iterable[Role]) -> Occupancies:

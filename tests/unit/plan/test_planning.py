@@ -152,4 +152,4 @@ def test_disturbed_users_come_from_gpus_and_changes():
     states = disturbing(one, facts_now)
     assert states == (Used("venv"),)
     later = facts(one, {"venv", "idle", "plain"}, {Probe("cat venv.users"): "python3"})
-    assert at_work(one, states, later).everyone == ("python3",)
+    assert at_work(one, states, later, reboots=False).everyone == ("python3",)

@@ -1,18 +1,23 @@
 """Containers that a change of Docker ends are named before, with a GPU or without one.
 
 Public reports: a restart of Docker that ended what ran (kinvolk/lokomotive#1220), ``live-restore``, which spares a
-restart (awslabs/amazon-eks-ami#157), and packages that end containers all the same (docker/compose#5865).
+restart (awslabs/amazon-eks-ami#157), and packages that end containers all the same (docker/compose#5865). What comes
+back after a reboot: ``always`` and ``unless-stopped`` of those that run (docker/docs#6933, docker/docs#21071), while
+``on-failure`` depends on how the host went down (moby/moby#47846, #35166, docker/docs#18228).
 """
 
 from __future__ import annotations
 
 import pytest
 
+from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host.atwork import AtWork
-from hostwright.plan.model import Change, Step
+from hostwright.plan.model import Answer, Change, Facts, Reboot, Step
+from hostwright.plan.planning import HostPlan, plan_host
 from hostwright.resources.system.services import Disturbing
-from hostwright.standard.roles.container.running import DockerRuns
+from hostwright.standard.roles.container.running import CONTAINERS, DockerRuns
 from tests.unit.support.facts import facts_for
+from tests.unit.support.stacks import load_stack
 
 WEB = "812 " + "3f2a1b2c3d4e" + "0" * 52 + " /web\n"
 NAMED = "container 3f2a1b2c3d4e (pid 812) web"
@@ -62,3 +67,48 @@ def test_a_container_that_both_know_is_named_once_with_its_name() -> None:
 @pytest.mark.parametrize("line", ["812 short /web", "x\n", "812 " + "g" * 64 + " /web"])
 def test_what_is_no_container_is_nobody(line: str) -> None:
     assert looked(True, f"spared false\n{line}\n")[1] == ()
+
+
+class AnotherKernel:
+    """A state that only a reboot brings about."""
+
+    def probes(self):
+        return ()
+
+    def plan(self, facts):
+        return Reboot("kernel", "old", "new", "a newer one is installed")
+
+    def removal(self):
+        return ()
+
+
+def before_a_reboot(answer: str) -> HostPlan:
+    """The plan of a host that needs a reboot, and whose Docker answers so."""
+    state = DesiredRole("kernel", (), (AnotherKernel(),))
+    desired = Desired("gpu01", load_stack("tensorflow-2.9"), (state,), removes=True)
+    answers = {probe: Answer(1, "") for probe in desired.probes()}
+    return plan_host(desired, Facts({**answers, CONTAINERS: Answer(0, answer)}))
+
+
+@pytest.mark.parametrize("spared", ["true", "false"])  # live-restore outlives Docker, and no reboot
+@pytest.mark.parametrize("policy", ["", " ", " no", " on-failure"])
+def test_a_reboot_waits_for_containers_that_it_ends_for_good(spared: str, policy: str) -> None:
+    planned = before_a_reboot(f"spared {spared}\nboots\n{WEB.rstrip()}{policy}\n")
+    assert planned.busy == (NAMED,)
+    assert not [note for note in planned.notes if "container" in note]
+
+
+@pytest.mark.parametrize("policy", ["always", "unless-stopped"])
+def test_containers_that_come_back_after_a_reboot_are_named_with_the_reason(policy: str) -> None:
+    planned = before_a_reboot(f"spared false\nboots\n{WEB.rstrip()} {policy}\n")
+    assert planned.busy == ()
+    assert planned.notes == (f"the reboot ends {NAMED}; Docker starts it again (restart policy {policy})",)
+
+
+def test_a_docker_that_does_not_start_at_boot_brings_no_container_back() -> None:
+    assert before_a_reboot(f"spared false\n{WEB.rstrip()} always\n").busy == (NAMED,)
+
+
+def test_a_host_without_docker_has_nobody_to_end() -> None:
+    planned = before_a_reboot("")
+    assert (planned.busy, planned.notes) == ((), ())

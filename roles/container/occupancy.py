@@ -1,0 +1,8 @@
+"""Whom a reboot ends: Docker's containers, whether they have a GPU (which the driver's role knows) or not."""
+
+from __future__ import annotations
+
+from hostwright.plan.host.occupancy import Occupancy
+from hostwright.standard.roles.container.running import CONTAINERS, ended_by_reboot
+
+OCCUPANCY = Occupancy((CONTAINERS,), lambda _facts: (), ended_by_reboot)
