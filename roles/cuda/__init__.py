@@ -45,9 +45,9 @@ def cuda(v: Cuda, host: Wanted) -> Iterator[Resource]:
     libraries = (f"{wanted.prefix}/targets/x86_64-linux/lib", f"{wanted.prefix}/extras/CUPTI/lib64")
     toolkit = (
         # the meta package `cuda-11-2` is never named: it brings cuda-drivers
-        Debs((f"{wanted.package}={wanted.package_version}", *exact), True, DRIVER, repository.list_file),
+        Debs((f"{wanted.package}={wanted.package_version}", *exact), True, DRIVER, repository.list_file, wanted.prefix),
         PackagedTree(wanted.prefix, libraries, repository.list_file),
-        CommandReports(f"{wanted.prefix}/bin/nvcc", "-V", wanted.nvcc, exact, repository.list_file),
+        CommandReports(f"{wanted.prefix}/bin/nvcc", "-V", wanted.nvcc, exact, repository.list_file, wanted.prefix),
     )
     source = (
         LocalRepo(repository.package, stack.artifact(repository.artifact), repository.key_file, repository.list_file),

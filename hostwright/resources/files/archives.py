@@ -7,6 +7,7 @@ is ever hashed, and no list of thousands of files is sent, to see that nothing c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import ClassVar
@@ -14,40 +15,24 @@ from typing import ClassVar
 from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
-from hostwright.resources.files.archives_gone import LDCONFIG, RECORDS, SET_ASIDE, ArchiveGone, SetBack
+from hostwright.resources.files.archives_gone import (
+    LDCONFIG,
+    LINE,
+    RECORDS,
+    SET_ASIDE,
+    ArchiveGone,
+    Entry,
+    SetBack,
+    entries,
+    keep_aside,
+)
+from hostwright.resources.files.aside import KEEP_ASIDE, kept_aside
 from hostwright.resources.files.paths import ABSENT, COMPILED_REMOVED, few, stat_probe
 from hostwright.resources.files.paths_gone import Original
 from hostwright.resources.originals import keep_original, made_directory
 from hostwright.resources.packages.packages import DPKG_LOCK
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import host_path
-
-
-def _line(path: str) -> str:
-    """``find``'s format of one line of a record; ``path`` is the format of the path in it."""
-    return f"%y\\t%s\\t%T@\\t{path}\\t%l\\n"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One file or link, as recorded or as it is."""
-
-    kind: str
-    size: str
-    time: str
-    path: str
-    target: str
-
-    @property
-    def is_link(self) -> bool:
-        """Whether it is a symbolic link."""
-        return self.kind == "l"
-
-
-def entries(text: str, sign: str) -> dict[str, Entry]:
-    """The entries of ``unpacked.sh`` after ``sign``, by path; lines that are none are passed over."""
-    rows = (line[1:].split("\t") for line in text.splitlines() if line.startswith(sign))
-    return {row[3]: Entry(*row) for row in rows if len(row) == 5}
 
 
 def _describe(entry: Entry | None) -> str:
@@ -80,7 +65,8 @@ class ArchiveUnpacked:
     earlier version that this one does not have are removed. A file of others in the place of one of these is kept in
     ``/var/lib/hostwright/set-aside``. What was placed is recorded on the host (kind, size, time, path, target of a
     link), so that a look hashes nothing; a damaged file or link is replaced alone, and without a record all are placed
-    anew. When the role is removed, the recorded files go and what was set aside comes back.
+    anew. What somebody put in the place of one since is kept in ``/opt/hostwright/set-aside`` unless it has the same
+    bytes. When the role is removed, the recorded files go and what was set aside for the first comes back.
 
     >>> from hostwright.plan.testing import plan_text
     >>> tool = Artifact(name="tool", file="tool-1.2.tar.xz")
@@ -107,24 +93,29 @@ class ArchiveUnpacked:
         return f"{self.version} {host_path(self.artifact)}"
 
     def probes(self) -> tuple[Probe, ...]:
-        return (Probe(sh_file(__file__, "sh/unpacked.sh", record=self.record, line=_line("%p"))),)
+        return (Probe(sh_file(__file__, "sh/unpacked.sh", record=self.record, line=LINE)),)
 
     def plan(self, facts: Facts) -> Change | None:
         answer = facts[self.probes()[0]]
         seal = answer.text.partition("\n")[0]
-        if not answer.ok or answer.truncated or seal != self._seal:
+        known = answer.ok and not answer.truncated
+        wrong, present = (entries(answer.text, sign) if known else {} for sign in "<>")
+        theirs = [path for path, entry in present.items() if entry.has_content]
+        if not known or seal != self._seal:
             have = seal.partition(" ")[0] if answer.ok and seal else "no record of its files"
             if have == self.version:  # only the archive is another one, or its list of files cannot be read whole
                 have = f"{have} of another archive" if seal != self._seal else f"{have}, its record unreadable"
-            return self._change(have, self.version, self._unpack(self._place_all()))
-        wrong, present = entries(answer.text, "<"), entries(answer.text, ">")
+            keep = [sh("keep_aside %s %s", path, self._unpacked(PurePosixPath(path))) for path in theirs]
+            return self._change(have, self.version, self._unpack([*keep, *self._place_all()]), theirs=theirs)
         if not wrong:
             return None
         files = [entry for entry in wrong.values() if not entry.is_link]
         have = few([f"{path}: {_differs(wrong[path], present.get(path))}" for path in wrong])
-        script = [self._unpack(self._place(files))] if files else []
+        script = [keep_aside(wrong[path]) for path in theirs if wrong[path].is_link]
+        script += [self._unpack(self._place(files, theirs))] if files else []
         script += [_relink(entry) for entry in wrong.values() if entry.is_link]
-        return self._change(have, few([*map(_describe, wrong.values())]), "\n".join(script), fetch=bool(files))
+        want = few([*map(_describe, wrong.values())])
+        return self._change(have, want, "\n".join(script), fetch=bool(files), theirs=theirs)
 
     def removal(self) -> tuple[Resource, ...]:
         directories = tuple(part.into for part in self.parts)
@@ -132,9 +123,11 @@ class ArchiveUnpacked:
         shared = (part.into for part in self.parts if not part.deep)
         return (ArchiveGone(self.name, directories, self.scratch, trees), *map(SetBack, shared))
 
-    def _change(self, have: str, want: str, script: str, *, fetch: bool = True) -> Change:
-        artifacts = (self.artifact.name,) if fetch else ()
-        return Change(f"files of {self.name} {self.version}", have, want, (Step(script),), artifacts=artifacts)
+    def _change(self, have: str, want: str, script: str, *, fetch: bool = True, theirs: Sequence[str] = ()) -> Change:
+        artifacts, warnings = (self.artifact.name,) if fetch else (), kept_aside(self.name, theirs)
+        what = f"files of {self.name} {self.version}"
+        script = (KEEP_ASIDE if theirs else "") + script
+        return Change(what, have, want, (Step(script),), artifacts=artifacts, warnings=warnings)
 
     def _unpack(self, place: list[str]) -> str:
         return "\n".join(
@@ -155,7 +148,7 @@ class ArchiveUnpacked:
         moves = []
         for part in self.parts:
             inside = f"{self.scratch}/{part.inside}"
-            line = _line(f"{part.into.replace('%', '%%')}/%P")
+            line = LINE.replace("%p", f"{part.into.replace('%', '%%')}/%P")
             depth = "" if part.deep else "-maxdepth 1 "
             lines.append(sh(f"find %s -mindepth 1 {depth}! -type d -printf %s >> %s", inside, line, new))
             moves.append(sh("mkdir -p -- %s", part.into))
@@ -174,11 +167,13 @@ class ArchiveUnpacked:
         gone += sh("; rm -f -- %s.had; fi", new)
         return [*lines, *moves, gone, "sync", sh("mv -fT -- %s %s", new, self.record)]
 
-    def _place(self, files: list[Entry]) -> list[str]:
+    def _place(self, files: list[Entry], theirs: list[str]) -> list[str]:
         lines = []
         for entry in files:
             path = PurePosixPath(entry.path)
-            lines += [sh("mkdir -p -- %s", path.parent), sh("mv -fT -- %s %s", self._unpacked(path), path)]
+            new = self._unpacked(path)
+            lines += [sh("keep_aside %s %s", path, new)] if entry.path in theirs else []
+            lines += [sh("mkdir -p -- %s", path.parent), sh("mv -fT -- %s %s", new, path)]
         return lines
 
     def _unpacked(self, path: PurePosixPath) -> str:

@@ -6,11 +6,12 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from hostwright.common.quoting import sh
+from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.resources import originals
+from hostwright.resources.files.aside import KEEP_ASIDE, kept_aside
 from hostwright.resources.files.paths import ABSENT, COMPILED_REMOVED, few
-from hostwright.resources.packages.packages import DPKG_LOCK
+from hostwright.resources.packages.dpkg import DPKG_LOCK
 
 LDCONFIG = "/sbin/ldconfig"  #: forgets the removed libraries; run under dpkg's lock, because dpkg's triggers run it too
 RECORDS = "/var/lib/hostwright/unpacked"  #: one record per archive, by name
@@ -19,14 +20,49 @@ SET_ASIDE = "/var/lib/hostwright/set-aside"  #: foreign files that had to be mov
 #: The suffix that ``mv --backup=numbered`` and ``cp`` give to an existing file: 1 is the oldest.
 _NUMBERED = re.compile(r"(?P<path>.+)\.~(?P<number>[0-9]+)~", re.ASCII)
 
+#: ``find``'s format of a line of a record
+LINE = "%y\\t%s\\t%T@\\t%p\\t%l\\n"
+
 _FILE_NAME = re.compile(r"(?!\.{1,2}$)[^/\0]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file or link, as recorded or as it is."""
+
+    kind: str
+    size: str
+    time: str
+    path: str
+    target: str
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a symbolic link."""
+        return self.kind == "l"
+
+    @property
+    def has_content(self) -> bool:
+        """Whether it is a file that is not empty."""
+        return self.kind == "f" and self.size != "0"
+
+
+def entries(text: str, sign: str) -> dict[str, Entry]:
+    """The entries of ``unpacked.sh`` after ``sign``, by path; lines that are none are passed over."""
+    rows = (line[1:].split("\t") for line in text.splitlines() if line.startswith(sign))
+    return {row[3]: Entry(*row) for row in rows if len(row) == 5}
+
+
+def keep_aside(entry: Entry) -> str:
+    """The command that keeps what is in the place of a recorded file or link, unless it has the same bytes."""
+    return sh("keep_aside %s %s", entry.path, PurePosixPath(entry.path).parent / entry.target)
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveGone:
     """The files and links that the record of an archive names are gone, with the record and anything half unpacked.
 
-    A record that was only partly written counts too.
+    A record that was only partly written counts too. What somebody put in the place of such a file is kept aside.
     """
 
     name: str  #: of the archive, as ``ArchiveUnpacked`` names it
@@ -51,15 +87,21 @@ class ArchiveGone:
             '  if [ -e "$path" ] || [ -L "$path" ]; then echo "file=$path"; fi',
             "done; exit 0",
         ]
-        return (Probe("\n".join(lines), root=True, cap_bytes=256 * 1024),)
+        changed = Probe(sh_file(__file__, "sh/unpacked.sh", record=self._records[0], line=LINE))
+        return (Probe("\n".join(lines), root=True, cap_bytes=256 * 1024), changed)
 
     def plan(self, facts: Facts) -> Change | None:
-        rows = [line.partition("=")[::2] for line in facts[self.probes()[0]].text.splitlines()]
+        named, compared = (facts[probe] for probe in self.probes())
+        rows = [line.partition("=")[::2] for line in named.text.splitlines()]
         files = [path for kind, path in rows if kind == "file"]
         marks = [path for kind, path in rows if kind == "mark"]
         if not files and not marks:
             return None
+        wrong, present = entries(compared.text, "<"), entries(compared.text, ">")
+        theirs = [path for path, entry in present.items() if entry.has_content]
         script = [
+            KEEP_ASIDE,
+            *(keep_aside(wrong[path]) for path in theirs if path in wrong),
             f"{self._named} | xargs -r -d '\\n' rm -f --",
             sh("rm -rf -- %s", self.scratch),
             *(_emptied(tree) for tree in self.trees),
@@ -68,7 +110,9 @@ class ArchiveGone:
             LDCONFIG,
             sh("rm -f -- %s %s %s", *self._records, f"{self._records[1]}.had"),
         ]
-        return Change(f"files of {self.name}", few(files or marks), ABSENT, (Step("\n".join(script), DPKG_LOCK),))
+        step = Step("\n".join(script), DPKG_LOCK)
+        have = few(files or marks)
+        return Change(f"files of {self.name}", have, ABSENT, (step,), warnings=kept_aside(self.name, theirs))
 
     def removal(self) -> tuple[Resource, ...]:
         return ()

@@ -8,7 +8,7 @@ package of the host merely recommends.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from hostwright.common.quoting import sh, sh_file, words
@@ -36,6 +36,7 @@ from hostwright.resources.packages.dpkg import (
     mend_cut_script,
     mend_script,
 )
+from hostwright.resources.packages.others import Others, others_below
 
 #: Name, dependencies, recommendations, what it provides; versions are left out.
 DEPENDS = Probe(
@@ -184,9 +185,12 @@ class DebsGone:
     #: the name under which the packages that they brought are recorded while these cannot be removed yet, because
     #: others need them or a purge was cut short; else the first package's name
     label: str = ""
+    #: the directory of these packages alone: what others put there stays, and is named
+    tree: str = ""
 
     def probes(self) -> tuple[Probe, ...]:
-        return (DPKG, DEPENDS, MANUAL, WERE_BROUGHT, INSTALLED_BY_US, PACKAGES_BEFORE, MANUAL_BEFORE)
+        asked = (DPKG, DEPENDS, MANUAL, WERE_BROUGHT, INSTALLED_BY_US, PACKAGES_BEFORE, MANUAL_BEFORE)
+        return (*asked, others_below(self.tree)) if self.tree else asked
 
     def plan(self, facts: Facts) -> Change | None:
         db = Database(facts)
@@ -207,8 +211,10 @@ class DebsGone:
         if not going and not unheld and not unwanted:
             return None
         came = tuple(f"{label} {name}" for name in sorted(brought))
-        step = Step(_script(db, going, came, unheld, unwanted), DPKG_LOCK, 3600, MIRROR_TRIES)
-        return _change(self.packages, going, unheld, unwanted, step)
+        others = Others.of(facts, self.tree).within(row.name for row in going)
+        script = others.keeping + _script(db, going, came, unheld, unwanted)
+        change = _change(self.packages, going, unheld, unwanted, Step(script, DPKG_LOCK, 3600, MIRROR_TRIES))
+        return replace(change, warnings=(*others.kept, *(others.stays if going else ())))
 
     def removal(self) -> tuple[Resource, ...]:
         return ()

@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import ClassVar
 
 from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import few
+from hostwright.resources.packages.others import Others, others_below
 from hostwright.resources.packages.packages import (
     DPKG,
     DPKG_LOCK,
@@ -70,7 +72,7 @@ class PackagedTree:
 
     def probes(self) -> tuple[Probe, ...]:
         script = sh_file(__file__, "sh/packaged_files.sh", root=self.root, libraries="\n".join(self.libraries))
-        return (DPKG, Probe(script, cap_bytes=CAP_BYTES))
+        return (DPKG, Probe(script, cap_bytes=CAP_BYTES), others_below(self.root))
 
     def plan(self, facts: Facts) -> Change | None:
         owners: dict[str, str] = {}
@@ -93,11 +95,14 @@ class PackagedTree:
         rows = tuple(table[name] for name in sorted(wrong) if name in table and table[name].present)
         if not rows:
             return None
+        others = Others.of(facts, self.root).within(row.name for row in rows)
+        script = others.keeping + reinstall_script(rows, self.source)
         return Change(
             f"packaged files below {self.root}",
             few([fault for row in rows for fault in wrong[row.name]]),
             f"as packaged ({few([row.name for row in rows])} installed again)",
-            (Step(reinstall_script(rows, self.source), DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES),),
+            (Step(script, DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES),),
+            warnings=others.kept,
         )
 
     def removal(self) -> tuple[Resource, ...]:
@@ -145,9 +150,12 @@ class CommandReports:
     expect: str  #: a word of its answer, with white space or nothing before and after it
     packages: tuple[str, ...]  #: what the program consists of, as ``name=version``
     source: str  #: the source list that carries the packages; empty for all of the host's
+    #: the directory of these packages alone: what people changed there is kept
+    tree: str = field(default="", metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (DPKG, Probe(sh("timeout 10 %s %s", self.program, self.argument)))
+        asked = (DPKG, Probe(sh("timeout 10 %s %s", self.program, self.argument)))
+        return (*asked, others_below(self.tree)) if self.tree else asked
 
     def plan(self, facts: Facts) -> Change | None:
         table = dpkg_table(facts)
@@ -158,11 +166,14 @@ class CommandReports:
         if gone or len(rows) < len(wanted) or re.search(rf"(?<!\S){re.escape(self.expect)}(?!\S)", answer.text):
             return None
         versions = [line for line in answer.strip().splitlines() if re.search(r"V?\d+\.\d+", line)]
+        others = Others.of(facts, self.tree).within(wanted)
+        script = others.keeping + reinstall_script(rows, self.source)
         return Change(
             f"{self.program} {self.argument}",
             versions[0].strip() if versions else f"no version (status {answer.status})",
             self.expect,
-            (Step(reinstall_script(rows, self.source), DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES),),
+            (Step(script, DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES),),
+            warnings=others.kept,
         )
 
     def removal(self) -> tuple[Resource, ...]:

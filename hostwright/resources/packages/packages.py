@@ -31,6 +31,7 @@ from hostwright.resources.packages.dpkg import (
     mend_script,
     parse_dpkg,
 )
+from hostwright.resources.packages.others import Others, others_below
 
 __all__ = [
     "APT_GET", "DPKG", "DPKG_LOCK", "MIRROR_TRIES", "PATIENTLY", "Debs", "DebsAbsent", "DpkgInOrder", "Installed",
@@ -106,9 +107,11 @@ class Debs:
     guard: str = ""
     #: the source list that carries them: its lists are fetched first, and alone
     source: str = ""
+    #: the directory of these packages alone: what people have there is named before packages go, and kept
+    tree: str = field(default="", metadata=NO_IDENTITY)
 
     def probes(self) -> tuple[Probe, ...]:
-        return (DPKG,)
+        return (DPKG, others_below(self.tree)) if self.tree else (DPKG,)
 
     def plan(self, facts: Facts) -> Change | None:
         table = dpkg_table(facts)
@@ -127,18 +130,19 @@ class Debs:
         if not missing and not unheld:
             return None
         names = tuple(word.partition("=")[0] for word in self.packages)
-        script = []
+        others = Others.of(facts, self.tree).within(word.partition("=")[0] for word in missing)
+        script = [others.keeping] if others.keeping else []
         if missing:
             script.append(install_script(tuple(missing), downgrade=True, guard=self.guard, source=self.source))
         if self.hold:
             script.append(hold_script(names))
         want = ", ".join([*missing, *(f"{name} held" for name in unheld)])
         step = Step("\n".join(script), lock=DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES)
-        return Change(f"packages {' '.join(names)}", ", ".join(have), want, (step,))
+        return Change(f"packages {' '.join(names)}", ", ".join(have), want, (step,), warnings=others.kept)
 
     def removal(self) -> tuple[Resource, ...]:
         names = tuple(word.partition("=")[0] for word in self.packages)
-        return (DebsGone(names, common=not self.hold),)
+        return (DebsGone(names, common=not self.hold, tree=self.tree),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from hostwright.common.quoting import sh_file
+from hostwright.resources.files.aside import ASIDE, NAMED
 from hostwright.resources.files.paths import few
 
 HOMES = "/opt/hostwright/venvs"
 MARKER = ".hostwright-complete"  #: written last: a venv without it does not count
-ASIDE = "/opt/hostwright/set-aside"  #: on the filesystem of the venvs; a directory a day, and one a venv in it
 
 #: ``users_files HOME`` prints them; ``set_aside HOME`` moves them to ``ASIDE``
 USERS_FILES = sh_file(__file__, "sh/users_files.sh", marker=MARKER)
-
-_NAMED = 8  #: of their paths, in a plan
 
 
 def put_aside(home: str, paths: Sequence[str]) -> str:
@@ -36,7 +34,7 @@ def _listed(paths: Sequence[str]) -> str:
     files = [path for path in paths if not (_in_site(path) and (path.endswith(".dist-info") or _stem(path) in stems))]
     if "." in files:
         return "all of it"
-    return few([*files, *(f"package {name}" for name in packages)], _NAMED)
+    return few([*files, *(f"package {name}" for name in packages)], NAMED)
 
 
 def _in_site(path: str) -> bool:

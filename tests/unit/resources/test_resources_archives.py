@@ -14,6 +14,7 @@ import pytest
 from hostwright.plan.model import Answer, Change, Facts, Resource
 from hostwright.resources.files import archives
 from hostwright.resources.files.archives import ArchiveUnpacked, Delivered, NoStrayFiles, Part
+from hostwright.resources.files.aside import ASIDE, KEEP_ASIDE
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store import hostcache
 from tests.unit.support.facts import changes_of
@@ -40,6 +41,7 @@ def spread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArchiveUnpacked:
     """An archive that lies where the engine would have put it, and the directories that it goes to."""
     monkeypatch.setattr(archives, "RECORDS", str(tmp_path / "records"))
     monkeypatch.setattr(archives, "SET_ASIDE", str(tmp_path / "aside"))
+    monkeypatch.setattr(archives, "KEEP_ASIDE", KEEP_ASIDE.replace(ASIDE, str(tmp_path / "kept")))
     monkeypatch.setattr(archives, "host_path", lambda one: hostcache.host_path(one, str(tmp_path / "cache")))
     return version(tmp_path, "8.1", FILES, LINKS)
 
@@ -120,11 +122,45 @@ def test_a_damaged_file_is_mended_alone(spread: ArchiveUnpacked, tmp_path: Path,
     assert (tmp_path / "inc/a.h").stat() == other
 
 
-def test_bytes_of_the_same_number_written_later_are_found(spread: ArchiveUnpacked, tmp_path: Path) -> None:
+def test_bytes_of_the_same_number_written_later_are_found_and_kept(spread: ArchiveUnpacked, tmp_path: Path) -> None:
     apply(spread)
     (tmp_path / "lib/libx.so.8.1").write_text("wrong")
-    apply(spread)
+    change = apply(spread)
     assert (tmp_path / "lib/libx.so.8.1").read_text() == "eight"
+    path = tmp_path / "lib/libx.so.8.1"
+    assert change.warnings == (f"what people put in the place of files of x is kept in {ASIDE}/DATE: {path}",)
+    assert kept(tmp_path) == {"lib/libx.so.8.1": "wrong"}
+
+
+def kept(folder: Path) -> dict[str, str]:
+    """What was kept aside of the files below a folder."""
+    days = list((folder / "kept").iterdir()) if (folder / "kept").exists() else []
+    return {path: text for day in days for path, text in tree(day / str(folder)[1:]).items()}
+
+
+@pytest.mark.parametrize("flat", [False, True])  # cp without -P makes files of links (easybuild-easyconfigs#13771)
+def test_a_hand_copy_of_the_same_bytes_is_recorded_anew_and_not_kept_twice(
+    spread: ArchiveUnpacked, tmp_path: Path, *, flat: bool
+) -> None:
+    apply(spread)
+    for name in ("libx.so.8", "libx.so.8.1") if flat else ("libx.so.8.1",):
+        (tmp_path / "lib" / name).unlink()
+        (tmp_path / "lib" / name).write_text("eight")
+    apply(spread)
+    assert tree(tmp_path / "lib") == {"libx.so": "libx.so.8", "libx.so.8": "libx.so.8.1", "libx.so.8.1": "eight"}
+    assert kept(tmp_path) == {}
+
+
+def test_what_people_changed_of_one_version_is_kept_when_the_next_replaces_it(
+    spread: ArchiveUnpacked, tmp_path: Path
+) -> None:
+    apply(spread)
+    (tmp_path / "inc/a.h").write_text("patched")
+    (tmp_path / "lib/libx.so.8.1").write_text("built by hand")
+    (tmp_path / "inc/a b$(id).h").write_text("")
+    change = apply(version(tmp_path, "8.2", {"include/a.h": "2", "lib64/libx.so.8.2": "newer"}, {}))
+    assert "inc/a.h" in change.warnings[0]
+    assert kept(tmp_path) == {"inc/a.h": "patched", "lib/libx.so.8.1": "built by hand"}
 
 
 def test_another_version_takes_the_files_of_the_one_before_with_it(spread: ArchiveUnpacked, tmp_path: Path) -> None:

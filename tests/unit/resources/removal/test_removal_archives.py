@@ -15,6 +15,7 @@ from hostwright.plan.model import Answer, Change, Facts, Resource
 from hostwright.resources.files import archives, archives_gone
 from hostwright.resources.files.archives import Delivered, NoStrayFiles
 from hostwright.resources.files.archives_gone import ArchiveGone, SetBack
+from hostwright.resources.files.aside import ASIDE, KEEP_ASIDE
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store import hostcache
 from tests.unit.resources.test_resources_archives import FILES, LINKS, interpreter, version
@@ -32,6 +33,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(module, "RECORDS", str(tmp_path / "records"))
         monkeypatch.setattr(module, "SET_ASIDE", str(tmp_path / "aside"))
         monkeypatch.setattr(module, "LDCONFIG", "true")
+        monkeypatch.setattr(module, "KEEP_ASIDE", KEEP_ASIDE.replace(ASIDE, str(tmp_path / "kept")))
     monkeypatch.setattr(archives, "host_path", lambda one: hostcache.host_path(one, str(tmp_path / "cache")))
     programs = tmp_path / "bin"
     program(programs, "dpkg-query", "exit 1")
@@ -61,7 +63,7 @@ def remove(resource: Resource, host: Path) -> None:
 
 def tree(host: Path) -> Tree:
     """What lies in the directories that others use too, and beside them."""
-    ours = {"records", "aside", "cache", "bin", "origin"}
+    ours = {"records", "aside", "cache", "bin", "origin", "kept"}
     return {
         str(path.relative_to(host)): str(path.readlink()) if path.is_symlink() else path.read_text()
         for path in sorted(host.rglob("*"))
@@ -79,6 +81,22 @@ def test_only_recorded_files_and_their_new_directories_go(host: Path) -> None:
     assert tree(host) == {"inc/cuda.h": "another's", "inc/a.h.mine": "came later"}
     assert not (host / "lib").exists()
     assert not (host / "records/x").exists()
+
+
+def test_what_somebody_put_in_the_place_of_a_recorded_file_is_named_and_kept(host: Path) -> None:
+    spread = version(host, "8.1", FILES, LINKS)
+    apply(spread, host)
+    (host / "inc/a.h").write_text("patched")
+    (host / "lib/libx.so.8").unlink()
+    (host / "lib/libx.so.8").write_text("eight")  # the link's own bytes
+    gone = spread.removal()[0]
+    change = apply(gone, host)
+    assert change is not None
+    (warning,) = change.warnings
+    assert f"{host}/inc/a.h" in warning
+    (day,) = (host / "kept").iterdir()
+    assert tree(day / str(host)[1:]) == {"inc/a.h": "patched"}
+    assert tree(host) == {}
 
 
 def test_a_tree_goes_with_its_directories_and_what_others_put_there_stays(host: Path) -> None:

@@ -1,0 +1,67 @@
+"""What people have in a directory of packages: files that they added, which stay, and packaged ones that they changed,
+which are kept before dpkg deletes or replaces them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from hostwright.common.quoting import sh, sh_file, words
+from hostwright.plan.model import Facts, Probe
+from hostwright.resources import originals
+from hostwright.resources.files.archives_gone import RECORDS
+from hostwright.resources.files.aside import KEEP_ASIDE, kept_aside, stays
+
+INFO = "/var/lib/dpkg/info"  #: what each package has unpacked
+
+#: ``keep_changed TREE PACKAGE...`` and ``others TREE``
+_OTHERS = sh_file(__file__, "sh/others.sh", info=INFO, records=RECORDS, files=originals.FILES)
+
+
+def others_below(tree: str) -> Probe:
+    """The question what people have below a directory, for ``Others``."""
+    return Probe(_OTHERS + sh("others %s", tree), root=True, cap_bytes=256 * 1024)
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """What people have below a directory of packages."""
+
+    tree: str
+    added: tuple[str, ...] = ()
+    changed: tuple[tuple[str, str], ...] = ()  #: package and path
+
+    @classmethod
+    def of(cls, facts: Facts, tree: str) -> Others:
+        """From the answer to ``others_below``; nothing where ``tree`` is empty."""
+        if not tree:
+            return cls(tree)
+        rows = [line.split("\t") for line in facts[others_below(tree)].text.splitlines()]
+        added = tuple(row[1] for row in rows if row[0] == "added" and len(row) == 2)
+        return cls(tree, added, tuple((row[1], row[2]) for row in rows if row[0] == "changed" and len(row) == 3))
+
+    def within(self, packages: Iterable[str]) -> Others:
+        """The same, of the changed files those of these packages."""
+        names = set(packages)
+        return replace(self, changed=tuple(row for row in self.changed if row[0] in names))
+
+    @property
+    def keeping(self) -> str:
+        """Commands that keep the changed files, to run before these go; empty where there is none."""
+        names = tuple(dict.fromkeys(package for package, _ in self.changed))
+        if not names:
+            return ""
+        return KEEP_ASIDE + _OTHERS + sh("keep_changed %s ", self.tree) + words(names) + "\n"
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The sentence for a plan in which the changed files go."""
+        return kept_aside(
+            ", ".join(dict.fromkeys(name for name, _ in self.changed)), [path for _, path in self.changed]
+        )
+
+    @property
+    def stays(self) -> tuple[str, ...]:
+        """The sentence for a plan in which the packages go."""
+        return stays(self.tree, self.added)

@@ -1,0 +1,47 @@
+# others TREE: what people have below the directory TREE of packages, a line each, with tabs: `added PATH` for what no package
+# and no archive of ours put there (of a directory in which nothing is theirs, the directory), `changed PACKAGE PATH` for a
+# file of a package that was written after the package was unpacked.
+# keep_changed TREE PACKAGE...: keeps the files of these packages that were changed. Needs keep_aside.
+# Names with a line break are passed over: they stay where they are.
+# shellcheck disable=SC2016  # the program is awk's
+: "${info:?}"
+: "${records:?}"
+: "${files:?}"
+whose='
+  function parent(path) { return match(path, /\/[^\/]*$/) ? substr(path, 1, RSTART - 1) : "" }
+  function own(path, by) { owner[path] = by; while ((path = parent(path)) != "") folder[path] }
+  BEGIN { folder[tree] }
+  $1 == "list" { unpacked[$3] = $2; next }
+  $1 == "packaged" { at = index($2, ".list:"); own(substr($2, at + 6), substr($2, 1, at + 4)); next }
+  $1 == "ours" { own($2, ""); next }
+  { path = $6 }
+  path in owner {
+    by = owner[path]; since = unpacked[by]
+    sub(/.*\//, "", by); sub(/(:[^:]*)?[.]list$/, "", by)
+    if (by != "" && $5 == "f" && $4 > 0 && $2 > since && $3 > since) print "changed" FS by FS path
+    next
+  }
+  path ~ /[.]hostwright-|[.]before-hostwright[.]/ { next }
+  { while (!(parent(path) in folder)) path = parent(path) }
+  !seen[path]++ { print "added" FS path }
+'
+others() {
+  [ -d "$1" ] || return 0
+  {
+    find "$info" -name '*.list' -printf 'list\t%T@\t%p\n'
+    grep -rsF --include='*.list' -e "$1/" "$info" | sed 's/^/packaged\t/'
+    {
+      find "$records" -type f -exec sed -s 1d {} + 2>/dev/null | cut -f4
+      find "$files$1" -name '*.written' -printf '%p\n' 2>/dev/null | sed "s|^$files||; s|[.]written\$||"
+    } | sed 's/^/ours\t/'
+    find "$1" -xdev -name '*
+*' -prune -o -name __pycache__ -prune -o ! -type d -printf 'there\t%T@\t%C@\t%s\t%y\t%p\n'
+  } | LC_ALL=C awk -F '\t' -v tree="$1" "$whose"
+}
+keep_changed() {
+  tree=$1; shift
+  tab=$(printf '\t')
+  others "$tree" | while IFS=$tab read -r kind package path; do
+    case "$kind/ $* " in changed/*" $package "*) keep_aside "$path" ;; esac
+  done
+}
