@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 
 from hostwright.plan.model import Answer, Change, Facts, Resource
+from hostwright.resources.files.archives_gone import RECORDS
 from hostwright.resources.files.aside import ASIDE
 from hostwright.resources.packages.debs_gone import DebsGone
-from hostwright.resources.packages.others import INFO, RECORDS, Others, others_below
+from hostwright.resources.packages.others import INFO, Others, others_below
 from hostwright.resources.packages.packaged import CommandReports, PackagedTree
 from hostwright.resources.packages.packages import Debs
 from tests.unit.support.facts import facts_for
