@@ -25,6 +25,7 @@ from hostwright.resources.files.archives_gone import (
     SetBack,
     entries,
     keep_aside,
+    placed_before,
 )
 from hostwright.resources.files.aside import KEEP_ASIDE, kept_aside
 from hostwright.resources.files.paths import ABSENT, COMPILED_REMOVED, few, stat_probe
@@ -143,7 +144,7 @@ class ArchiveUnpacked:
         )
 
     def _place_all(self) -> list[str]:
-        new = f"{self.record}.new"
+        new, mark = f"{self.record}.new", placed_before(self.name)
         lines = [sh("printf '%%s\\n' %s > %s", self._seal, new)]
         moves = []
         for part in self.parts:
@@ -157,7 +158,7 @@ class ArchiveUnpacked:
                 moves.append(sh(COMPILED_REMOVED, part.into))
                 moves.append(sh("cp -al --remove-destination -T -- %s %s", inside, part.into))
                 continue
-            values = {"inside": inside, "into": part.into, "record": self.record, "aside": SET_ASIDE}
+            values = {"inside": inside, "into": part.into, "record": self.record, "aside": SET_ASIDE, "mark": mark}
             lines.append(sh_file(__file__, "sh/keep_foreign.sh", **values).rstrip("\n"))
             # Files before the links that name them: a reader never follows a link into nothing.
             move = "find %s -maxdepth 1 -type %s -exec mv -f -t %s -- {} +"
@@ -165,6 +166,7 @@ class ArchiveUnpacked:
         gone = sh("if [ -e %s ]; then sed 1d %s | cut -f4 | sort > %s.had", self.record, self.record, new)
         gone += sh("; sed 1d %s | cut -f4 | sort | comm -23 %s.had - | xargs -r -d '\\n' rm -f --", new, new)
         gone += sh("; rm -f -- %s.had; fi", new)
+        lines.append(sh("mkdir -p -m 700 -- %s %s", *PurePosixPath(mark).parents[1::-1]) + sh("; : >%s", mark))
         return [*lines, *moves, gone, "sync", sh("mv -fT -- %s %s", new, self.record)]
 
     def _place(self, files: list[Entry], theirs: list[str]) -> list[str]:

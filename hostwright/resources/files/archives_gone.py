@@ -53,6 +53,11 @@ def entries(text: str, sign: str) -> dict[str, Entry]:
     return {row[3]: Entry(*row) for row in rows if len(row) == 5}
 
 
+def placed_before(name: str) -> str:
+    """What marks that an archive of this name was unpacked here before: what has its bytes is ours since."""
+    return f"{originals.ORIGIN}/unpacked/{name}"
+
+
 def keep_aside(entry: Entry) -> str:
     """The command that keeps what is in the place of a recorded file or link, unless it has the same bytes."""
     return sh("keep_aside %s %s", entry.path, PurePosixPath(entry.path).parent / entry.target)
@@ -108,7 +113,7 @@ class ArchiveGone:
             originals.FORGET,
             *(sh("tidy %s", directory) for directory in self.directories),
             LDCONFIG,
-            sh("rm -f -- %s %s %s", *self._records, f"{self._records[1]}.had"),
+            sh("rm -f -- %s %s %s %s", *self._records, f"{self._records[1]}.had", placed_before(self.name)),
         ]
         step = Step("\n".join(script), DPKG_LOCK)
         have = few(files or marks)

@@ -14,6 +14,9 @@ NAMED = 8  #: of their paths, in a plan
 #: ``keep_aside PATH [NEW]``: what lies in the place of a file of ours, before ``NEW`` replaces it
 KEEP_ASIDE = sh_file(__file__, "sh/keep_aside.sh", aside=ASIDE)
 
+#: ``oldest_back PATH``: moves the oldest ``PATH.before-hostwright.*`` back to ``PATH`` if that is free
+OLDEST_BACK = sh_file(__file__, "sh/oldest_back.sh")
+
 
 def kept_aside(what: str, paths: Sequence[str]) -> tuple[str, ...]:
     """The sentence for a plan that replaces or removes files of ``what`` in whose places something else is by now."""

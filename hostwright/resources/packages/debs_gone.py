@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.resources.files.aside import OLDEST_BACK
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.originals import (
     BROUGHT,
@@ -208,16 +209,23 @@ class DebsGone:
         stays = [row.name for row in here if row.name in db.present and row not in going]
         unheld = tuple(name for name in stays if db.became_held(name))
         unwanted = tuple(name for name in stays if db.became_manual(name))
+        others = Others.of(facts, self.tree)
         if not going and not unheld and not unwanted:
-            return None
+            return _back(self.tree) if others.waiting else None
         came = tuple(f"{label} {name}" for name in sorted(brought))
-        others = Others.of(facts, self.tree).within(row.name for row in going)
+        others = others.within(row.name for row in going)
         script = others.keeping + _script(db, going, came, unheld, unwanted)
         change = _change(self.packages, going, unheld, unwanted, Step(script, DPKG_LOCK, 3600, MIRROR_TRIES))
         return replace(change, warnings=(*others.kept, *(others.stays if going else ())))
 
     def removal(self) -> tuple[Resource, ...]:
         return ()
+
+
+def _back(tree: str) -> Change:
+    """What was moved aside for the packages returns to its place."""
+    step = Step(OLDEST_BACK + sh("oldest_back %s", tree))
+    return Change(f"directory {tree}", ABSENT, "as before: what was moved aside is back", (step,))
 
 
 def _change(

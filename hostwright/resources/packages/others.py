@@ -12,6 +12,7 @@ from hostwright.plan.model import Facts, Probe
 from hostwright.resources import originals
 from hostwright.resources.files.archives_gone import RECORDS
 from hostwright.resources.files.aside import KEEP_ASIDE, kept_aside, stays
+from hostwright.resources.files.paths import MOVED_ASIDE, moved_aside
 
 INFO = "/var/lib/dpkg/info"  #: what each package has unpacked
 
@@ -31,6 +32,8 @@ class Others:
     tree: str
     added: tuple[str, ...] = ()
     changed: tuple[tuple[str, str], ...] = ()  #: package and path
+    by_hand: bool = False  #: programs are there, and nothing is a package's
+    waiting: bool = False  #: what somebody had there was moved aside, and its place is free again
 
     @classmethod
     def of(cls, facts: Facts, tree: str) -> Others:
@@ -39,7 +42,8 @@ class Others:
             return cls(tree)
         rows = [line.split("\t") for line in facts[others_below(tree)].text.splitlines()]
         added = tuple(row[1] for row in rows if row[0] == "added" and len(row) == 2)
-        return cls(tree, added, tuple((row[1], row[2]) for row in rows if row[0] == "changed" and len(row) == 3))
+        changed = tuple((row[1], row[2]) for row in rows if row[0] == "changed" and len(row) == 3)
+        return cls(tree, added, changed, ["by hand"] in rows, ["back"] in rows)
 
     def within(self, packages: Iterable[str]) -> Others:
         """The same, of the changed files those of these packages."""
@@ -48,15 +52,19 @@ class Others:
 
     @property
     def keeping(self) -> str:
-        """Commands that keep the changed files, to run before these go; empty where there is none."""
+        """Commands that keep the changed files, or all that somebody put there by hand, to run before these go."""
         names = tuple(dict.fromkeys(package for package, _ in self.changed))
+        if self.by_hand:
+            return sh(MOVED_ASIDE, *[self.tree] * 4) + "\n"
         if not names:
             return ""
         return KEEP_ASIDE + _OTHERS + sh("keep_changed %s ", self.tree) + words(names) + "\n"
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """The sentence for a plan in which the changed files go."""
+        """The sentence for a plan in which these go."""
+        if self.by_hand:
+            return (moved_aside("what somebody installed there by hand", self.tree),)
         return kept_aside(
             ", ".join(dict.fromkeys(name for name, _ in self.changed)), [path for _, path in self.changed]
         )

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.resources import originals
+from hostwright.resources.files.aside import OLDEST_BACK
 from hostwright.resources.files.paths import ABSENT, few
 from hostwright.resources.python.users_files import USERS_FILES, put_aside
 
 #: What the removal disturbs.
 TAKES = "removes the environment that jobs run from"
-
-#: ``oldest_back PATH``: moves the oldest ``PATH.before-hostwright.*`` back to ``PATH`` if that is free
-OLDEST_BACK = sh_file(__file__, "sh/oldest_back.sh")
 
 
 @dataclass(frozen=True, slots=True)

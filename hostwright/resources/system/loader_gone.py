@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.resources import originals
+from hostwright.resources.files.aside import OLDEST_BACK
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.packages.dpkg import DPKG_LOCK
-from hostwright.resources.python.venv_gone import OLDEST_BACK
 
 
 def settings_of(name: str) -> tuple[str, str]:

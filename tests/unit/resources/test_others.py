@@ -9,6 +9,7 @@ NCCL) unpacked over it.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,3 +168,38 @@ def test_each_change_that_takes_packaged_files_says_and_keeps_what_was_changed(
     assert isinstance(change, Change)
     assert change.warnings == said
     assert f"keep_changed {HOME} tool\n" in change.steps[0].script
+
+
+def test_a_toolkit_that_somebody_installed_by_hand_is_moved_aside_whole_and_comes_back(tmp_path: Path) -> None:
+    """NVIDIA's runfile puts the same files there as the packages, which would overwrite and later delete them."""
+    by_hand = Toolkit(tmp_path)
+    for folder in ("info", "records", "origin"):
+        shutil.rmtree(tmp_path / folder)
+        (tmp_path / folder).mkdir()
+    before = sorted(by_hand.tree.rglob("*"))
+    found = by_hand.others()
+    assert found.by_hand
+    state = Debs(("tool",), tree=str(by_hand.tree))
+    dpkg = {state.probes()[0]: Answer(0, "")}
+    change = state.plan(Facts({**by_hand.facts(), **dpkg}))
+    assert change is not None
+    (warning,) = change.warnings
+    assert warning.startswith("what somebody installed there by hand is moved aside to ")
+    assert found.keeping in change.steps[0].script
+    assert run(found.keeping).returncode == 0
+    assert not by_hand.tree.exists()
+    gone = DebsGone(("tool",), tree=str(by_hand.tree))
+    facts = Facts({probe: Answer(1, "") for probe in gone.probes()} | dict(by_hand.facts()))
+    back = gone.plan(facts)
+    assert back is not None
+    assert run(back.steps[0].script).returncode == 0
+    assert sorted(by_hand.tree.rglob("*")) == before
+    assert gone.plan(Facts({**facts, **by_hand.facts()})) is None
+
+
+def test_what_is_left_of_a_toolkit_that_was_removed_is_no_installation_by_hand(tmp_path: Path) -> None:
+    left = Toolkit(tmp_path)
+    shutil.rmtree(left.root / "info")
+    shutil.rmtree(left.tree)
+    left.put("theirs")
+    assert not left.others().by_hand

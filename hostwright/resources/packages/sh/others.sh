@@ -1,6 +1,7 @@
 # others TREE: what people have below the directory TREE of packages, a line each, with tabs: `added PATH` for what no package
 # and no archive of ours put there (of a directory in which nothing is theirs, the directory), `changed PACKAGE PATH` for a
-# file of a package that was written after the package was unpacked.
+# file of a package that was written after the package was unpacked; `by hand` where nothing there is a package's or ours
+# and programs are in its bin; `back` where it is not there, and what somebody had there was moved aside.
 # keep_changed TREE PACKAGE...: keeps the files of these packages that were changed. Needs keep_aside.
 # Names with a line break are passed over: they stay where they are.
 # shellcheck disable=SC2016  # the program is awk's
@@ -12,6 +13,7 @@ whose='
   function own(path, by) { owner[path] = by; while ((path = parent(path)) != "") folder[path] }
   BEGIN { folder[tree] }
   $1 == "list" { unpacked[$3] = $2; next }
+  $1 == "packaged" || $1 == "ours" { known++ }
   $1 == "packaged" { at = index($2, ".list:"); own(substr($2, at + 6), substr($2, 1, at + 4)); next }
   $1 == "ours" { own($2, ""); next }
   { path = $6 }
@@ -23,10 +25,17 @@ whose='
   }
   path ~ /[.]hostwright-|[.]before-hostwright[.]/ { next }
   { while (!(parent(path) in folder)) path = parent(path) }
+  index($6, tree "/bin/") == 1 { programs++ }
   !seen[path]++ { print "added" FS path }
+  END { if (programs && !known) print "by hand" }
 '
 others() {
-  [ -d "$1" ] || return 0
+  if [ ! -d "$1" ] || [ -L "$1" ] || mountpoint -q -- "$1"; then
+    for old in "$1".before-hostwright.*; do
+      if [ -d "$old" ] && [ ! -e "$1" ] && [ ! -L "$1" ]; then echo back; break; fi
+    done
+    return 0
+  fi
   {
     find "$info" -name '*.list' -printf 'list\t%T@\t%p\n'
     grep -rsF --include='*.list' -e "$1/" "$info" | sed 's/^/packaged\t/'

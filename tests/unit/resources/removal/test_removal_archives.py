@@ -132,6 +132,27 @@ def test_what_was_in_the_way_comes_back_as_it_was(host: Path) -> None:
     assert (host / "inc/a.h").stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.parametrize("flat", [False, True])
+def test_a_copy_that_somebody_made_by_hand_comes_back_though_it_has_the_same_bytes(host: Path, *, flat: bool) -> None:
+    """``cp cuda/lib64/libcudnn* …``, with -P or without, as articles say."""
+    for folder in ("inc", "lib"):
+        (host / folder).mkdir()
+    (host / "inc/a.h").write_text("1")
+    (host / "lib/libx.so.8.1").write_text("eight")
+    for link, target in (("lib/libx.so.8", "libx.so.8.1"), ("lib/libx.so", "libx.so.8")):
+        (host / link).write_text("eight") if flat else (host / link).symlink_to(target)
+    os.utime(host / "inc/a.h", (1, 1))
+    before = tree(host)
+    spread = version(host, "8.1", FILES, LINKS)
+    apply(spread, host)
+    (host / "records/x").unlink()
+    apply(spread, host)  # our own now, and not somebody's
+    remove(spread, host)
+    assert tree(host) == before
+    assert (host / "inc/a.h").stat().st_mtime == 1
+    assert not [path for path in (host / "aside").rglob("*") if not path.is_dir()]
+
+
 def test_files_of_ours_without_a_record_are_not_taken_for_somebody_elses(host: Path) -> None:
     spread = version(host, "8.1", FILES, LINKS)
     apply(spread, host)
