@@ -22,7 +22,8 @@ class HostFacts:
 
     ``distribution`` and ``version`` are os-release's ID and VERSION_ID, ``kernel`` and ``machine`` what ``uname -r``
     and ``-m`` print, ``gpus`` the PCI ids (vendor, device) of display controllers, ``pythons`` the installed minor
-    versions (``3.9``); sizes are in bytes, and ``free_bytes`` is the least of ``/``, ``/var`` and ``/tmp``.
+    versions (``3.9``), ``interpreters`` the same with their paths, for sentences; sizes are in bytes, and
+    ``free_bytes`` is the least of ``/``, ``/var`` and ``/tmp``.
     """
 
     distribution: str
@@ -32,6 +33,7 @@ class HostFacts:
     gpus: tuple[tuple[int, int], ...] = ()
     avx: bool | None = None
     pythons: tuple[str, ...] = ()
+    interpreters: tuple[str, ...] = ()
     memory_bytes: int | None = None
     free_bytes: int | None = None
 

@@ -148,13 +148,15 @@ def processor_has_avx(avx: bool, stack: Stack) -> Misfit | None:
     return Misfit("avx", sentence, "TensorFlow's documentation, since 1.6", "a processor with AVX")
 
 
-def host_has_a_python(pythons: tuple[str, ...], tensorflow_section: TensorflowSection) -> Misfit | None:
+def host_has_a_python(
+    pythons: tuple[str, ...], tensorflow_section: TensorflowSection, interpreters: tuple[str, ...] = ()
+) -> Misfit | None:
     """The host has a Python that the stack supports, or the stack brings one. On a host without any Python, the role
     installs it."""
     usable = sorted(tensorflow_section.pythons, key=Version)
     if tensorflow_section.interpreter or set(usable) & set(pythons):
         return None
-    have = f"the host has Python {', '.join(pythons)} only"
+    have = f"the host has Python {', '.join(interpreters or pythons)} only"
     return Misfit(
         "host-python",
         f"{have}, and TensorFlow {tensorflow_section.version} has wheels for {', '.join(usable)}",

@@ -20,10 +20,12 @@ PCI = Probe(
     'case $c in 0x03*|0x0680*) read -r i <"$d/device"; echo "$v $c $i" ;; esac; done; exit 0'
 )
 AVX = Probe("grep -qw avx /proc/cpuinfo")
-#: ``path version`` of each interpreter that a venv could be made of; deadsnakes and source builds are found by name
+#: ``path version`` of each interpreter that a venv could be made of; deadsnakes and source builds are found by name.
+#: All directories are looked through: what comes first on a user's PATH (pyenv, conda) hides no other.
 PYTHONS = Probe(
-    "for p in python3 python3.7 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14; do "
-    'f=$(command -v "$p") && t=$(readlink -f "$f") && echo "$f ${t##*/python}"; done; exit 0'
+    "IFS=:; for p in python3 python3.7 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14; do "
+    'for d in $PATH /usr/local/bin /usr/bin; do f=$(command -v "$d/$p") && t=$(readlink -f "$f") && '
+    'echo "$f ${t##*/python}"; done; done; exit 0'
 )
 MEMORY = Probe("sed -n 's/^MemTotal: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo")
 _PCI_ROW = re.compile(r"^(0x[0-9a-f]{1,4}) (0x[0-9a-f]{1,6}) (0x[0-9a-f]{1,4})$", re.MULTILINE)
@@ -79,6 +81,17 @@ def pythons(facts: Facts) -> dict[str, str]:
     return versions
 
 
+def interpreters(facts: Facts) -> tuple[str, ...]:
+    r"""The same in the words of a sentence, the oldest first.
+
+    >>> from hostwright.plan.model import Answer
+    >>> interpreters(Facts({PYTHONS: Answer(0, "/usr/local/bin/python3.11 3.11\n/usr/bin/python3.9 3.9\n")}))
+    ('3.9 (/usr/bin/python3.9)', '3.11 (/usr/local/bin/python3.11)')
+    """
+    by_age = sorted(pythons(facts).items(), key=lambda item: (len(item[0]), item[0]))
+    return tuple(f"{version} ({path})" for version, path in by_age)
+
+
 def memory_bytes(facts: Facts) -> int | None:
     """The host's memory in bytes; ``None`` if it could not be read."""
     text = facts[MEMORY].strip()
@@ -97,5 +110,6 @@ def read_host(facts: Facts) -> HostFacts:
         gpus=tuple((card.vendor, card.device) for card in display_controllers(facts)),
         avx=facts[AVX].ok,
         pythons=tuple(sorted(pythons(facts))),
+        interpreters=interpreters(facts),
         memory_bytes=memory_bytes(facts),
     )

@@ -22,11 +22,24 @@ def system_interpreter(facts: Facts, wanted: tuple[str, ...]) -> tuple[str, str]
     Only one below ``/usr`` counts: root runs it, and a user may have put another first on their own PATH. It is named
     with its version: a venv of plain ``python3`` would become another Python's when the distribution moves on.
     """
-    rows = [line.split(" ") for line in facts[PYTHONS].text.splitlines()]
-    paths = {
-        row[1]: row[0] for row in rows if len(row) == 2 and re.fullmatch(rf"/usr/.*/python{re.escape(row[1])}", row[0])
-    }
+    paths: dict[str, str] = {}
+    for path, version in _rows(facts):
+        if re.fullmatch(rf"/usr/.*/python{re.escape(version)}", path):
+            paths.setdefault(version, path)
     return next(((version, paths[version]) for version in wanted if version in paths), None)
+
+
+def why_not(facts: Facts, wanted: tuple[str, ...]) -> str:
+    """Which interpreters of these versions a host has that are not taken, and why; empty where it has none."""
+    theirs = [(version, path) for path, version in dict.fromkeys(_rows(facts)) if version in wanted]
+    named = " and ".join(f"{path} (Python {version})" for version, path in theirs)
+    reason = "is not below /usr, or whose name lacks its version and may lead to another one's tomorrow"
+    return f"root runs no interpreter that {reason}: of these the host has {named}" if named else ""
+
+
+def _rows(facts: Facts) -> list[tuple[str, str]]:
+    rows = [line.split(" ") for line in facts[PYTHONS].text.splitlines()]
+    return [(row[0], row[1]) for row in rows if len(row) == 2]
 
 
 @dataclass(frozen=True, slots=True)

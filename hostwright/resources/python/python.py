@@ -22,7 +22,7 @@ from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refus
 from hostwright.resources.files.paths import ABSENT, MOVED_ASIDE, few, moved_aside, write_script
 from hostwright.resources.originals import keep_original
 from hostwright.resources.packages.packages import MIRROR_TRIES
-from hostwright.resources.python.interpreters import system_interpreter
+from hostwright.resources.python.interpreters import system_interpreter, why_not
 from hostwright.resources.python.users_files import HOMES, MARKER, USERS_FILES, left_behind, put_aside
 from hostwright.resources.python.venv_audit import Drift, FoundVenv, Venvs, audit_probe, find_drifts, parse_audit
 from hostwright.resources.python.venv_gone import VenvGone
@@ -140,12 +140,9 @@ class Venv:
         """No Python yet, or only others (the rules refuse such a host), or only one that root must not run."""
         wanted = tuple(recipe.python for recipe in self.recipes)
         theirs = next((path for version, path in pythons(facts).items() if version in wanted), "")
-        sentence = (
-            f"the only Python that fits is {theirs}, which root does not run because it is not below /usr: "
-            f"install one of Python {', '.join(wanted)} for all users"
-        )
         have, want = theirs or "no Python to build it with", f"Python {' or '.join(wanted)}"
         if theirs:
+            sentence = f"{why_not(facts, wanted)}; install one of Python {', '.join(wanted)} for all users"
             return Refusal(f"venv {self.path}", have, want, "python-below-usr", sentence)
         return Deferred(f"venv {self.path}", have, want, "python3")
 
@@ -204,7 +201,7 @@ def create_script(recipe: Recipe, interpreter: str) -> str:
         [
             "umask 022",  # root's own may keep everybody else out of the venv
             sh("mkdir -p -- %s", HOMES),
-            *_must_run(recipe),
+            *_must_run(recipe, interpreter),
             USERS_FILES + sh("if [ -e %s ]; then set_aside %s; fi", f"{recipe.home}/{MARKER}", recipe.home),
             sh("rm -f -- %s", f"{recipe.home}/{MARKER}"),
             sh("%s -I -m venv --clear %s", interpreter, recipe.home),
@@ -214,14 +211,19 @@ def create_script(recipe: Recipe, interpreter: str) -> str:
     )
 
 
-def _must_run(recipe: Recipe) -> list[str]:
-    """A Python of another series, processor or C library was brought: the shell alone would say "not found"."""
-    sentence = (
-        f"{recipe.interpreter} does not run here: the stack's interpreter must hold bin/python{recipe.python} of "
+def _must_run(recipe: Recipe, interpreter: str) -> list[str]:
+    """A Python of another series, processor or C library was brought: the shell alone would say "not found". One that
+    was built without what a venv needs says that in a traceback, or names a package of another Python.
+    """
+    brought = (
+        f"{interpreter} does not run here: the stack's interpreter must hold bin/python{recipe.python} of "
         f"CPython {recipe.python}, built for this processor and glibc"
     )
-    run = sh("%s -I -c %s || { echo %s >&2; exit 1; }", recipe.interpreter, "import venv, ensurepip", sentence)
-    return [run] if recipe.interpreter else []
+    installed = f"{interpreter} (Python {recipe.python}) makes no venvs that pip can fill: it was built without them"
+    run = "%s -I -c %s || { echo %s >&2; exit 1; }"
+    if recipe.interpreter:
+        return [sh(run, interpreter, "import venv, ensurepip", brought)]
+    return [sh(run, interpreter, "import ensurepip, ssl, venv, zlib", installed)]
 
 
 def restore_script(recipe: Recipe, interpreter: str, lost: tuple[str, ...]) -> str:

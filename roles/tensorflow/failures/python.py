@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, Sign, Tangled
-from hostwright.plan.host.hostfacts import AVX, PYTHONS, pythons
+from hostwright.plan.host.hostfacts import AVX, PYTHONS, interpreters, pythons
 from hostwright.resources.python.python import Recipe
 from hostwright.resources.python.venv_audit import Drift
 from hostwright.standard.roles.tensorflow.failures.state import OUTSIDE, VENVS, Used, major, outside, used
@@ -95,7 +95,7 @@ def no_python(look: Look) -> Iterator[str]:
     look.answer(PYTHONS)
     versions, section = pythons(look.facts), look.section(TensorflowSection)
     if versions and not section.interpreter and not set(versions) & set(section.pythons):
-        yield f"the host has Python {', '.join(versions)}"
+        yield f"the host has Python {', '.join(interpreters(look.facts))}"
 
 
 def no_avx(look: Look) -> Iterator[str]:

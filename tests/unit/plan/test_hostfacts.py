@@ -1,4 +1,14 @@
-"""What a host says of itself, read strictly: cards from the PCI bus, Pythons by their names."""
+"""What a host says of itself, read strictly: cards from the PCI bus, Pythons by their names.
+
+Hosts with several Pythons, as people report them: one of a PPA beside the distribution's (deadsnakes/issues#150, #200),
+pyenv's and conda's first on the user's PATH, and ``python3`` turned to another by update-alternatives.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
 
 from hostwright.plan.host.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME, os_release, pythons, read_host
 from hostwright.plan.model import Answer, Facts
@@ -33,6 +43,36 @@ def test_an_hgx_host_is_read_as_it_is():
 
 def test_the_first_interpreter_of_a_version_on_the_path_is_taken():
     assert pythons(facts()) == {"3.8": "/usr/bin/python3", "3.10": "/usr/local/bin/python3.10"}
+
+
+def interpreter(path: Path, leads_to: Path | None = None) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if leads_to:
+        path.symlink_to(leads_to)
+    else:
+        path.write_text("#!/bin/sh\n")
+        path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize("first", ["root/.pyenv/shims", "opt/conda/bin", "home/ada/.local/bin"])
+def test_what_comes_first_on_a_users_path_hides_no_other_interpreter(tmp_path: Path, first: str) -> None:
+    usual, local = tmp_path / "usr/bin", tmp_path / "usr/local/bin"
+    newest = interpreter(usual / "python3.12")
+    interpreter(usual / "python3", Path("python3.12"))
+    ppa, built = interpreter(usual / "python3.9"), interpreter(local / "python3.9")
+    theirs = interpreter(tmp_path / first / "python3.9")
+    script = PYTHONS.script.replace("/usr/", f"{tmp_path}/usr/")
+    env = {**os.environ, "PATH": f"{tmp_path / first}:/nowhere::{usual}:/bin"}
+    done = subprocess.run(["/bin/sh", "-c", script], env=env, capture_output=True, text=True, check=True)
+    rows = [line.split(" ") for line in done.stdout.splitlines() if line.startswith(str(tmp_path))]
+    assert {tuple(row) for row in rows} == {
+        (f"{usual}/python3", "3.12"), (newest, "3.12"), (theirs, "3.9"), (ppa, "3.9"), (built, "3.9"),
+    }  # fmt: skip
+
+
+def test_a_sentence_names_each_interpreter_with_its_path():
+    assert read_host(facts()).interpreters == ("3.8 (/usr/bin/python3)", "3.10 (/usr/local/bin/python3.10)")
 
 
 def test_lines_without_a_sign_are_passed_over():

@@ -13,14 +13,14 @@ import pytest
 from hostwright.plan.model import Answer, Change, Deferred, Refusal, Resource
 from hostwright.plan.roles.role import Wanted
 from hostwright.resources.files.archives import ArchiveUnpacked, Part
-from hostwright.resources.python.interpreters import VenvPackage
+from hostwright.resources.python.interpreters import VenvPackage, system_interpreter
 from hostwright.resources.python.python import CONSTRAINTS, HOMES, MARKER, Recipe, Venv, create_script
 from hostwright.resources.python.venv_audit import audit_probe, parse_audit
 from hostwright.stack.stack import Artifact
 from hostwright.standard.roles.tensorflow import Tensorflow, tensorflow
 from hostwright.standard.roles.tensorflow.section import Interpreter, TensorflowSection
-from tests.unit.support.facts import Replies, changes_of
-from tests.unit.support.shell import OWNER, ask, run
+from tests.unit.support.facts import Replies, changes_of, facts_for
+from tests.unit.support.shell import OWNER, ask, program, run
 from tests.unit.support.stacks import load_stack, with_values
 
 STACK = load_stack("tensorflow-2.9")
@@ -168,6 +168,41 @@ def test_an_interpreter_that_does_not_run_is_named(tmp_path: Path, answer: str) 
     assert done.returncode == 1
     last = done.stderr.decode().splitlines()[-1]
     assert last.startswith(f"{python} does not run here: the stack's interpreter must hold bin/python3.9"), last
+
+
+@pytest.mark.parametrize("missing", ["ensurepip", "ssl", "zlib", "venv"])
+def test_an_interpreter_that_was_built_without_venvs_is_named_with_its_path(tmp_path: Path, missing: str) -> None:
+    """``./configure --without-ensurepip``, and a Python built without OpenSSL's headers (pyenv/pyenv#993)."""
+    answer = f"case $3 in *{missing}*) echo \"No module named '{missing}'\" >&2; exit 1 ;; esac"
+    python = program(tmp_path / "bin", "python3.9", answer)
+    done = run(create_script(recipe(), str(python)).replace(HOMES, str(tmp_path / "venvs")))
+    assert done.returncode == 1
+    lines = done.stderr.decode().splitlines()
+    assert lines == [
+        f"No module named '{missing}'",
+        f"{python} (Python 3.9) makes no venvs that pip can fill: it was built without them",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "named"),
+    [
+        ("/root/.pyenv/shims/python3.9 3.9\n/usr/bin/python3.12 3.12\n", "/root/.pyenv/shims/python3.9 (Python 3.9)"),
+        ("/usr/local/bin/python3 3.9\n", "/usr/local/bin/python3 (Python 3.9)"),  # a link into /opt/conda
+        ("/opt/conda/bin/python3 3.9\n/opt/conda/bin/python3.9 3.9\n",
+         "/opt/conda/bin/python3 (Python 3.9) and /opt/conda/bin/python3.9 (Python 3.9)"),
+    ],
+)  # fmt: skip
+def test_each_interpreter_that_root_does_not_run_is_named_with_path_and_version(answer: str, named: str) -> None:
+    (refusal,) = changes_of(Venv("/opt/tf", (recipe(),)), {"command -v": answer, AUDIT: "link\t\n"})
+    assert isinstance(refusal, Refusal)
+    assert refusal.sentence.endswith(f": of these the host has {named}; install one of Python 3.9 for all users")
+
+
+def test_a_python_of_a_users_own_does_not_hide_the_hosts() -> None:
+    answer = "/root/.pyenv/shims/python3.9 3.9\n/usr/local/bin/python3.9 3.9\n/usr/bin/python3.9 3.9\n"
+    facts = facts_for(RESOURCES[0], {"command -v": answer})
+    assert system_interpreter(facts, ("3.9",)) == ("3.9", "/usr/local/bin/python3.9")
 
 
 def test_a_real_interpreter_elsewhere_makes_the_venv(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -117,6 +118,53 @@ def test_what_could_not_be_asked_has_neither_passed_nor_failed(site: Site) -> No
     asked, unasked = Verdict(planned, checks), Verdict(planned, checks[:3])
     assert (asked.failed_roles, asked.unchecked_roles) == (("motd",), ("motd",))
     assert (unasked.failed_roles, unasked.unchecked_roles, unasked.passed) == ((), ("motd",), False)
+
+
+TIMED = """\
+import time
+from pathlib import Path
+
+import pytest
+
+
+def passed(name, least_s):
+    began = time.monotonic()
+    while time.monotonic() - began < least_s:
+        pass
+    with Path({log!r}).open("a") as log:
+        log.write(f"{{name}} {{time.monotonic() - began}}\\n")
+
+
+@pytest.fixture
+def asked():
+    passed("first", 0.02)
+    yield
+    passed("first", 0.03)
+
+
+def test_it_asks(asked):
+    passed("first", 0.04)
+
+
+def test_it_looks():
+    passed("second", 0.01)
+"""
+
+
+def test_the_seconds_of_a_check_are_what_it_took_with_its_fixtures(site: Site, tmp_path: Path) -> None:
+    """By the checks' own clock: no less than what passed in them, all together no more than what passed outside."""
+    log = tmp_path / "log"
+    (site.checks / "test_motd.py").write_text(TIMED.format(log=str(log)))
+    began = time.monotonic()
+    first, second = check_layers(*loaded(site), None)
+    whole_s = time.monotonic() - began
+    rows = [line.split() for line in log.read_text().splitlines()]
+    inside = {name: sum(float(seconds) for other, seconds in rows if other == name) for name in ("first", "second")}
+    assert len(rows) == 4
+    rounding_s = 0.001
+    assert inside["first"] - rounding_s <= first.duration_s
+    assert inside["second"] - rounding_s <= second.duration_s
+    assert first.duration_s + second.duration_s <= whole_s + rounding_s
 
 
 @pytest.mark.parametrize(

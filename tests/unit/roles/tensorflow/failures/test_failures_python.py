@@ -184,7 +184,7 @@ def test_a_stack_that_pins_the_newer_ones_wants_them() -> None:
 
 def test_a_host_without_a_python_that_fits_is_told() -> None:
     assert found("no-wheel", {PYTHONS: "/usr/bin/python3 3.12\n/usr/bin/python3.12 3.12\n"}) == [
-        "the host has Python 3.12"
+        "the host has Python 3.12 (/usr/bin/python3)"
     ]
     assert found("no-wheel", {PYTHONS: "/usr/bin/python3 3.12\n/usr/local/bin/python3.10 3.10\n"}) == []
 
