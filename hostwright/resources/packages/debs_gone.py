@@ -114,11 +114,12 @@ class Database:
         self._brought = [line.split(" ") for line in facts[WERE_BROUGHT].text.splitlines()]
         self._providers: dict[str, set[str]] = {}
         for name in self.present:
-            for provided in (name, *self._row(name).provides):
+            # What is of another architecture needs others, and nothing of ours needs it.
+            for provided in () if ":" in name else (name, *self._row(name).provides):
                 self._providers.setdefault(provided, set()).add(name)
 
     def _row(self, name: str) -> Row:
-        return self._rows.get(name, Row((), (), ()))
+        return self._rows.get(name.partition(":")[0], Row((), (), ()))  # the rows of all architectures are joined
 
     def was_there(self, name: str) -> bool:
         """Whether the package was installed before the first change."""

@@ -16,8 +16,9 @@ DPKG_LOCK = "dpkg"
 #: restarts.
 MIRROR_TRIES = 5
 
-#: name, version, state ("ii " installed, "hi " installed and held, "rc " removed, "iF " half-configured …)
-DPKG = Probe("dpkg-query -W -f='${Package}\\t${Version}\\t${db:Status-Abbrev}\\n'", cap_bytes=1024 * 1024)
+#: name, version, state ("ii " installed, "hi " installed and held, "rc " removed, "iF " half-configured …). One of
+#: another architecture than the host's own has that in its name (``libc6:i386``): it is another package.
+DPKG = Probe(sh_file(__file__, "sh/dpkg.sh"), cap_bytes=1024 * 1024)
 
 #: 600 s is what unattended-upgrades may take on a slow disk (Azure/aks-engine#1538, #3068).
 APT_OPTIONS = (
@@ -65,6 +66,11 @@ class Installed:
     name: str
     version: str
     state: str
+
+    @property
+    def base(self) -> str:
+        """Its name without an architecture."""
+        return self.name.partition(":")[0]
 
     @property
     def present(self) -> bool:

@@ -149,7 +149,8 @@ class Debs:
 class DebsAbsent:
     r"""No package is installed whose name matches one of these patterns.
 
-    What depends on such a package goes with it, held or not. They do not come back when the role is removed.
+    Those of other architectures go as well (``NAME:i386``). What depends on such a package goes with it, held or not.
+    They do not come back when the role is removed.
 
     >>> from hostwright.plan.testing import plan_text
     >>> others = DebsAbsent(("chrony", "ntp*"), "two would set the clock", keep=("ntpdate",))
@@ -168,8 +169,10 @@ class DebsAbsent:
     def plan(self, facts: Facts) -> Change | None:
         unwanted = [
             row
-            for name, row in sorted(dpkg_table(facts).items())
-            if (row.present or row.broken) and named_like(name, self.patterns) and not named_like(name, self.keep)
+            for _, row in sorted(dpkg_table(facts).items())
+            if (row.present or row.broken)
+            and named_like(row.base, self.patterns)
+            and not named_like(row.base, self.keep)
         ]
         if not unwanted:
             return None

@@ -20,7 +20,14 @@ from hostwright.resources.files.paths_gone import Original
 from hostwright.resources.originals import keep_original, note_installed
 from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, dpkg_table
-from hostwright.resources.packages.sources_gone import DISABLED, ListsGone, SourcesRead, basic_regex
+from hostwright.resources.packages.sources_gone import (
+    DISABLED,
+    ListsGone,
+    SourcesRead,
+    basic_regex,
+    deb822,
+    in_place,
+)
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import host_path
 
@@ -209,8 +216,9 @@ class AptSource:
 class SourcesDisabled:
     r"""apt reads no source whose line holds one of these texts, but for the file ``keep``.
 
-    A line of a ``.list`` becomes a comment; a ``.sources`` file gets the ending ``.disabled``, which apt passes over.
-    When the role is removed, the sources are read again.
+    A line of a ``.list`` becomes a comment. In a ``.sources`` file the stanza gets ``Enabled: no``; where it names
+    other repositories as well, only these addresses go. All other lines stay. When the role is removed, the sources are
+    read again.
 
     >>> from hostwright.plan.testing import plan_text
     >>> source = "/etc/apt/sources.list.d/tool.list"
@@ -225,8 +233,9 @@ class SourcesDisabled:
     keep: str = ""  #: the path of the source list that stays
 
     def probes(self) -> tuple[Probe, ...]:
-        texts = " ".join(sh("-e %s", text) for text in self.texts)
-        return (Probe("grep -rHsF " + texts + " /etc/apt/sources.list /etc/apt/sources.list.d", root=True),)
+        patterns = tuple(word for text in self.texts for word in ("-e", text))
+        script = deb822(self.texts) + sh_file(__file__, "sh/sources_read.sh", patterns=patterns)
+        return (Probe(script, root=True),)
 
     def plan(self, facts: Facts) -> Change | None:
         sources: dict[str, str] = {}
@@ -246,7 +255,7 @@ class SourcesDisabled:
 
     def _disable(self, path: str) -> str:
         if path.endswith(".sources"):
-            return keep_original(path) + "\n" + sh("mv -fT -- %s %s", path, f"{path}.disabled")
+            return deb822(self.texts) + in_place("off", path)
         edits = [f"\\|^[[:space:]]*deb.*{basic_regex(text)}|s|^|{DISABLED}|" for text in self.texts]
         return sh("sed -i %s %s", "\n".join(edits), path)
 

@@ -22,6 +22,18 @@ def basic_regex(text: str) -> str:
     return re.sub(r"([][\\.*^$|])", r"\\\1", text)
 
 
+def deb822(texts: tuple[str, ...]) -> str:
+    """The shell function ``stanzas HOW FILE...``, for sources in deb822 that hold one of the texts."""
+    return sh_file(__file__, "sh/deb822.sh", texts=texts, mark=DISABLED)
+
+
+def in_place(how: str, path: str) -> str:
+    """Commands that replace a file by what ``stanzas`` makes of it, with its owner and mode."""
+    new = f"{path}.hostwright-new"
+    make = sh("cp -pT -- %s %s; stanzas %s %s >%s", path, new, how, path, new)
+    return make + sh("; sync -- %s; mv -fT -- %s %s", new, new, path)
+
+
 @dataclass(frozen=True, slots=True)
 class SourcesRead:
     """apt sources with one of these texts that we disabled (``SourcesDisabled``) are read again."""
@@ -31,11 +43,11 @@ class SourcesRead:
     def probes(self) -> tuple[Probe, ...]:
         patterns = tuple(word for text in self.texts for word in ("-e", text))
         script = sh_file(__file__, "sh/sources_look.sh", patterns=patterns, disabled=DISABLED, files=FILES)
-        return (Probe(script, root=True),)
+        return (Probe(deb822(self.texts) + script, root=True),)
 
     def plan(self, facts: Facts) -> Change | None:
         rows = [line.partition(":")[::2] for line in facts[self.probes()[0]].text.splitlines()]
-        lists = {path for path, line in rows if path.endswith(".list") and line.startswith(DISABLED)}
+        lists = {path for path, line in rows if path.endswith((".list", ".sources")) and line.startswith(DISABLED)}
         files = {path for path, _ in rows if path.endswith(".sources.disabled")}
         sources = sorted(path for path in lists | files if path.startswith("/etc/apt/sources.list"))
         if not sources:
@@ -49,6 +61,8 @@ class SourcesRead:
         if path.endswith(".disabled"):
             before = path.removesuffix(".disabled")
             return sh("[ -e %s ] || mv -T -- %s %s\nforget %s", before, path, before, before)
+        if path.endswith(".sources"):
+            return deb822(self.texts) + in_place("on", path)
         edits = [f"\\|^{DISABLED}.*{basic_regex(text)}|s|^{DISABLED}||" for text in self.texts]
         return sh("sed -i %s %s", "\n".join(edits), path)
 

@@ -7,7 +7,9 @@ umask 077
 # The login user reads locks in the directory above: closed to it, the host would count as locked.
 install -d -m 755 "${origin%/*}"
 install -d -m 700 "$origin"
-dpkg-query -W -f='${Package}\t${Version}\t${db:Status-Abbrev}\n' >"$origin/packages.new"
+native=$(dpkg --print-architecture)
+dpkg-query -W -f='${Package}:${Architecture}\t${Version}\t${db:Status-Abbrev}\n' >"$origin/packages.new"
+sed -i "s/^\([^:]*\):\($native\|all\|\)\t/\1\t/" "$origin/packages.new"
 apt-mark showmanual >"$origin/manual"
 getent passwd >"$origin/passwd"
 getent group >"$origin/group"

@@ -215,10 +215,10 @@ def test_only_lines_that_apt_reads_count() -> None:
     assert one(OTHERS, {"grep": f"/etc/apt/sources.list:deb https://{NETWORK}/x /"}).want == "not read (one source)"
 
 
-def test_lines_become_comments_and_deb822_files_are_passed_over(tmp_path: Path) -> None:
+def test_lines_become_comments_and_stanzas_are_not_enabled(tmp_path: Path) -> None:
     line = f"deb [arch=amd64] https://{NETWORK}/ubuntu2004/x86_64 /"
     (tmp_path / "a.list").write_text(f"deb http://archive.example/debian bullseye main\n{line}\n")
-    (tmp_path / "b.sources").write_text(f"URIs: https://{NETWORK}/x\n")
+    (tmp_path / "b.sources").write_text(f"Types: deb\nURIs: https://{NETWORK}/x\n")
     found = f"{tmp_path}/a.list:{line}\n{tmp_path}/b.sources:URIs: https://{NETWORK}/x\n"
     script = one(OTHERS, {"grep": found}).steps[0].script
     assert run(script).returncode == 0
@@ -226,4 +226,9 @@ def test_lines_become_comments_and_deb822_files_are_passed_over(tmp_path: Path) 
         "deb http://archive.example/debian bullseye main",
         f"# disabled by hostwright: {line}",
     ]
-    assert [path.name for path in tmp_path.glob("b*")] == ["b.sources.disabled"]
+    assert (tmp_path / "b.sources").read_text().splitlines() == [
+        "Types: deb",
+        f"URIs: https://{NETWORK}/x",
+        "# disabled by hostwright: ",
+        "Enabled: no",
+    ]

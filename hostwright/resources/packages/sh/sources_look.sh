@@ -1,10 +1,14 @@
-# FILE:LINE for each line that we disabled in an apt source, of those that hold one of the texts; and for each line of a
-# .sources file with one of them that we gave the ending .disabled. $patterns: grep's options that name the texts.
+# FILE:LINE for each line that we disabled in an apt source, of those that hold one of the texts, or in the stanza of one; and
+# for each line of a .sources file with one of them that an earlier Hostwright gave the ending .disabled. $patterns:
+# grep's options that name the texts. Needs stanzas.
 : "${patterns:?}"
 : "${disabled:?}"
 : "${files:?}"
 eval "set -- $patterns"
-grep -rHsF "$@" /etc/apt/sources.list /etc/apt/sources.list.d | grep -F ":$disabled"
+grep -rHsF --exclude='*.sources' "$@" /etc/apt/sources.list /etc/apt/sources.list.d | grep -F ":$disabled"
+for path in /etc/apt/sources.list.d/*.sources; do
+  if [ -f "$path" ]; then stanzas ours "$path"; fi
+done
 for path in /etc/apt/sources.list.d/*.sources.disabled; do
   if [ -e "$files${path%.disabled}.written" ]; then grep -HsF "$@" "$path"; fi
 done
