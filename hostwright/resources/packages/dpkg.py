@@ -18,7 +18,12 @@ MIRROR_TRIES = 5
 
 #: name, version, state ("ii " installed, "hi " installed and held, "rc " removed, "iF " half-configured …). One of
 #: another architecture than the host's own has that in its name (``libc6:i386``): it is another package.
-DPKG = Probe(sh_file(__file__, "sh/dpkg.sh"), cap_bytes=1024 * 1024)
+DPKG = Probe(
+    "native=$(dpkg --print-architecture)\n"
+    "rows=$(dpkg-query -W -f='${Package}:${Architecture}\\t${Version}\\t${db:Status-Abbrev}\\n') || exit\n"
+    'printf \'%s\\n\' "$rows" | sed "s/^\\([^:]*\\):\\($native\\|all\\|\\)\\t/\\1\\t/"',
+    cap_bytes=1024 * 1024,
+)
 
 #: 600 s is what unattended-upgrades may take on a slow disk (Azure/aks-engine#1538, #3068).
 APT_OPTIONS = (
