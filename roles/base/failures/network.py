@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hostwright.audit.failures import FailureRule
+from hostwright.standard.roles.base.failures.trust import PROXY_REFUSES
 
 _AWAY = "(?:408|429|5[0-9]{2})"  #: too slow, too many requests, or the server's own trouble (RFC 9110, RFC 6585)
 _ERRNO = r"(?:Network is unreachable|No route to host|[Cc]onnection (?:refused|timed out|reset))"
@@ -50,6 +51,7 @@ NETWORK = (
         " /etc/apt/apt.conf.d; Docker's unit), or except the server in no_proxy",
         "urllib3 connectionpool.py; curl http_proxy.c; apt http.cc; Go net/http",
         transient=False,
+        sign=PROXY_REFUSES,
     ),
     FailureRule(
         "name-resolution",

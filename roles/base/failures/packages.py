@@ -9,7 +9,7 @@ from hostwright.standard.roles.base.failures.hardware import HARDWARE
 from hostwright.standard.roles.base.failures.host import HOST_RULES
 from hostwright.standard.roles.base.failures.kernel import BUILD_KILLED, KERNEL, KERNEL_FAULTS, KILLED
 from hostwright.standard.roles.base.failures.network import NETWORK
-from hostwright.standard.roles.base.failures.signatures import SIGNATURES
+from hostwright.standard.roles.base.failures.trust.signatures import SIGNATURES
 
 #: The limit of watches, a small /dev/shm and the limits of control groups are also reported as a full device.
 _FULL = (

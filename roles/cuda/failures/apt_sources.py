@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from hostwright.audit.judging.look import Unread
 from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.repositories import DEARMOR
+from hostwright.standard.roles.base.failures.trust.sources import Source, parsed
 
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
@@ -24,41 +23,7 @@ TRUSTED = "/etc/apt/trusted.gpg"  #: apt-key's keyring, used with those in TRUST
 #: ``source FILE NUMBER LINE`` of each list that mentions CUDA, and ``key FILE old|new|ID`` of keyrings.
 SOURCES = Probe(f"{DEARMOR}\n" + sh_file(__file__, "apt_sources.sh"), root=True)
 
-_LIST_LINE = re.compile(r"\s*deb(?:-src)?\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)")
-_CREDENTIALS = re.compile(r"//[^/@\s]+@")
 _KEY_ID = re.compile(r"[0-9A-F]{16}")
-_FIELD = re.compile(r"([A-Za-z-]+)\s*:\s*(.*)")
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A repository that apt reads, and its line. ``signed_by`` are keyrings, or whatever else it names."""
-
-    file: str
-    line: int
-    uri: str
-    suite: str
-    signed_by: tuple[str, ...]
-    text: str
-
-    @property
-    def local(self) -> bool:
-        """Whether it is a directory on the host."""
-        return self.uri.startswith(("file:", "copy:"))
-
-    @property
-    def path(self) -> str:
-        """The path in its address."""
-        return _path(self.uri).rstrip("/")
-
-    @property
-    def place(self) -> tuple[str, str]:
-        """Its identity: apt takes sources for the same repository if this is equal."""
-        address = f"file:{self.path}" if self.local else self.uri.rstrip("/").lower()
-        return address, self.suite.strip("/")
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {_CREDENTIALS.sub('//', self.text.strip())}"
 
 
 def sources(look: Look) -> tuple[Source, ...]:
@@ -66,8 +31,7 @@ def sources(look: Look) -> tuple[Source, ...]:
     rows = [row for row in _rows(look, "source", 4) if row[2].isascii() and row[2].isdigit() and len(row[2]) < 9]
     repositories: list[Source] = []
     for file, lines in groupby(rows, key=lambda row: row[1]):
-        numbered = [(int(row[2]), row[3]) for row in lines]
-        repositories += _stanzas(file, numbered) if file.endswith(".sources") else _lines(file, numbered)
+        repositories += parsed(file, [(int(row[2]), row[3]) for row in lines])
     return tuple(repositories)
 
 
@@ -95,52 +59,3 @@ def _rows(look: Look, kind: str, length: int) -> list[list[str]]:
         raise Unread("apt's sources could not be read whole")
     rows = (line.split("\t", length - 1) for line in answer.text.split("\n"))
     return [row for row in rows if len(row) == length and row[0] == kind]
-
-
-def _lines(file: str, numbered: Iterable[tuple[int, str]]) -> Iterator[Source]:
-    """The sources of a list in one-line style (sources.list(5))."""
-    for number, text in numbered:
-        if match := _LIST_LINE.match(text):
-            options = dict(word.lower().partition("=")[::2] for word in (match[1] or "").split())
-            exact = dict(zip(options, (word.partition("=")[2] for word in (match[1] or "").split()), strict=False))
-            yield Source(file, number, match[2], match[3], _names(exact.get("signed-by", "")), text)
-
-
-def _stanzas(file: str, numbered: Iterable[tuple[int, str]]) -> Iterator[Source]:
-    """The sources of a file in deb822 style (sources.list(5))."""
-    stanza: dict[str, str] = {}
-    first, field = 0, ""
-    for number, text in [*numbered, (0, "")]:
-        if not text.strip():
-            yield from _stanza(file, first, stanza)
-            stanza, field = {}, ""
-        elif text.startswith("#"):
-            continue
-        elif text[0] in " \t":
-            stanza[field] = f"{stanza.get(field, '')} {text.strip()}"
-        elif match := _FIELD.match(text):
-            field = match[1].lower()
-            stanza[field] = match[2].strip()
-            first = number if field == "uris" else first
-
-
-def _stanza(file: str, line: int, fields: Mapping[str, str]) -> Iterator[Source]:
-    if fields.get("enabled", "yes").lower() in {"no", "false", "off", "0", "without", "disable"}:
-        return
-    for uri in fields.get("uris", "").split():
-        for suite in fields.get("suites", "/").split():
-            text = f"URIs: {uri}" + (" Trusted=yes" if fields.get("trusted", "").lower() == "yes" else "")
-            yield Source(file, line, uri, suite, _names(fields.get("signed-by", "")), text)
-
-
-def _names(signed_by: str) -> tuple[str, ...]:
-    if "BEGIN PGP" in signed_by:
-        return ("BEGIN PGP",)
-    return tuple(sorted(word for word in re.split(r"[,\s]+", signed_by) if word))
-
-
-def _path(uri: str) -> str:
-    try:
-        return urlsplit(uri).path
-    except ValueError:  # a [ in a host's name
-        return ""

@@ -67,6 +67,13 @@ cp -a "$last" "$last-planted"; cd "$last-planted"; touch .; rm {UNATTENDED}
 FAILED_JOB = f"{JOB}\necho 100 >status; echo 'E: Failed to fetch http://mirror.example/gcc.deb' >>log"
 CUT_OFF_JOB = f"{JOB}\nrm status pid"
 
+#: A key that expired long ago, in a home of its own.
+EXPIRED = (
+    'home=$(mktemp -d); gpg="gpg --homedir $home --batch -q --faked-system-time 20200101T000000!"; '
+    "$gpg --passphrase '' --quick-generate-key 'Theirs <a@b.example>' ed25519 sign 1d"
+)
+STOP = "gpgconf --homedir $home --kill all; rm -rf $home"
+
 BASE = (
     plant(
         "build tools removed", "base", "dpkg --purge --force-depends build-essential",
@@ -109,6 +116,31 @@ BASE = (
     plant(
         "source list that apt does not understand", "base", f"echo 'dbe http://mirror.example ./' >{LISTS}/own.list",
         rules="apt-sources-unreadable", cure=f"rm {LISTS}/own.list",
+    ),
+    plant(
+        "a stranger's repository whose key expired", "base",
+        f"{EXPIRED}; $gpg --export >/usr/share/keyrings/theirs.gpg; {STOP}; "
+        f"echo 'deb [signed-by=/usr/share/keyrings/theirs.gpg] http://theirs.example ./' >{LISTS}/theirs.list",
+        rules="foreign-keyring", cure=f"rm {LISTS}/theirs.list /usr/share/keyrings/theirs.gpg",
+    ),
+    plant(
+        "the distribution's list names a keyring with an expired key", "base",
+        f"{EXPIRED}; $gpg --export >/usr/share/keyrings/debian-archive-planted.gpg; {STOP}; "
+        "echo 'deb [signed-by=/usr/share/keyrings/debian-archive-planted.gpg] http://archive.example bullseye main' "
+        f">{LISTS}/planted.list",
+        rules="repository-key-expired",
+        cure=f"rm {LISTS}/planted.list /usr/share/keyrings/debian-archive-planted.gpg",
+    ),
+    plant(
+        "the distribution's list names a keyring that is not there", "base",
+        "echo 'deb [signed-by=/usr/share/keyrings/debian-archive-gone.gpg] http://archive.example bullseye main' "
+        f">{LISTS}/planted.list",
+        rules="keyring-unreadable", cure=f"rm {LISTS}/planted.list", quick=True,
+    ),
+    plant(
+        "a proxy for apt that is dead", "base",
+        "echo 'Acquire::http::Proxy \"http://127.0.0.1:9\";' >/etc/apt/apt.conf.d/95planted",
+        rules="proxy-refuses", cure="rm /etc/apt/apt.conf.d/95planted",
     ),
     plant(
         "distribution's repository in two lists", "base", f"cp /etc/apt/sources.list {LISTS}/debian.list",

@@ -73,7 +73,7 @@ def read(place: Place) -> list[str]:
     if shutil.which("apt-get") is None:
         pytest.skip("this machine has no apt")
     options = ["-o", f"Dir::Etc={place.root}", "-o", "Dir::Etc::Parts=/nowhere", "-o", f"Dir::State={place.root}"]
-    command = ["apt-get", *options, "indextargets", "--no-release-info", "--format", "$(REPO_URI) $(SUITE)"]
+    command = ["apt-get", *options, "indextargets", "--no-release-info", "--format", "$(REPO_URI) $(RELEASE)"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return sorted(set(done.stdout.splitlines()))
 

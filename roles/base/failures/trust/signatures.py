@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hostwright.audit.failures import FailureRule
+from hostwright.standard.roles.base.failures.trust import FOREIGN, KEY_EXPIRED, KEYRING_UNREADABLE
 
 #: The causes come before "is not signed", which apt adds to each of them.
 SIGNATURES = (
@@ -14,6 +15,7 @@ SIGNATURES = (
         "Make it readable (chmod 644 the file in the message, 755 its directories); if its type is wrong, name an"
         " armored key .asc and a binary one .gpg; then run apt-get update",
         "apt apt-key and methods/gpgv.cc",
+        sign=KEYRING_UNREADABLE,
     ),
     FailureRule(
         "repository-key-expired",
@@ -22,7 +24,9 @@ SIGNATURES = (
         "Fetch the repository's renewed key into the keyring that its source names with signed-by, or remove the"
         " repository; look at the date on the host too",
         "apt methods/gpgv.cc and methods/sqv.cc; GnuPG doc/DETAILS",
+        sign=KEY_EXPIRED,
     ),
+    FOREIGN,
     FailureRule(
         "repository-signature-invalid",
         r"\bBADSIG\b|\bREVKEYSIG\b|[Aa]t least one invalid signature was encountered|Clearsigned file isn't valid"

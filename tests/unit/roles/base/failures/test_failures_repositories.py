@@ -1,0 +1,270 @@
+"""Keyrings that expired, lack or cannot be read, and proxies, are seen before apt fails for them.
+
+Reports: openSUSE/snapper#1019, aptly-dev/aptly#916, keybase/client#9626, swift/swift#120 and jstkdng/ueberzugpp#285
+(expired keys), kpcyrd/acme-redirect#36 (one expired and one renewed key), Debian/apt#103 (a proxy that wants a login),
+Debian/apt#42, element-hq/element-web#3573 (a proxy that refuses to tunnel). Keys are made by the real gpg, and read by
+our own reader; apt is the real one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostwright.plan.model import Answer
+from hostwright.standard.roles.base.failures.trust import KEYRINGS, PROXIES
+from hostwright.standard.roles.base.failures.trust.openpgp import expired_on
+from tests.unit.support.hostlooks import NOW, evidence
+
+OURS = "/etc/apt/sources.list.d/nvidia-container-toolkit.list"
+LIST = "/etc/apt/sources.list.d/theirs.list"
+
+
+class Gpg:
+    """The real gpg in a home of its own, with a clock that stands where it is set."""
+
+    def __init__(self, home: Path):
+        self.home = home
+        home.mkdir(mode=0o700)
+
+    def __call__(self, *words: str, at: str = "20200101T000000") -> bytes:
+        command = ["gpg", "--homedir", str(self.home), "--batch", "-q", "--pinentry-mode", "loopback"]
+        command += ["--passphrase", "", "--faked-system-time", f"{at}!", *words]
+        return subprocess.run(command, check=True, capture_output=True).stdout
+
+    def key(self, name: str, kind: str = "ed25519", lasts: str = "1y") -> str:
+        self("--quick-generate-key", name, kind, "sign", lasts)
+        rows = self("--with-colons", "--list-keys", name).decode().splitlines()
+        return next(row.split(":")[9] for row in rows if row.startswith("fpr"))
+
+
+@pytest.fixture(scope="module")
+def gpg(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gpg]:
+    if shutil.which("gpg") is None:
+        pytest.skip("this machine has no gpg")
+    run = Gpg(tmp_path_factory.mktemp("gpg") / "home")
+    yield run
+    subprocess.run(["gpgconf", "--homedir", str(run.home), "--kill", "all"], check=False, capture_output=True)
+
+
+@pytest.mark.parametrize("kind", ["ed25519", "rsa2048"])
+def test_the_day_on_which_a_key_expired_is_read_from_its_bytes(gpg: Gpg, kind: str) -> None:
+    gpg.key(f"Expired {kind}", kind)
+    ring = gpg("--export", f"Expired {kind}")
+    assert expired_on(ring, NOW) == datetime(2020, 12, 31, tzinfo=UTC)
+    assert expired_on(ring, datetime(2020, 6, 1, tzinfo=UTC)) is None
+
+
+def test_a_key_that_was_renewed_counts_though_its_first_signature_says_otherwise(gpg: Gpg) -> None:
+    fingerprint = gpg.key("Renewed")
+    gpg("--quick-set-expire", fingerprint, "20y", at="20200601T000000")
+    assert expired_on(gpg("--export", fingerprint), NOW) is None
+
+
+def test_a_key_without_an_end_and_a_ring_with_one_that_counts_are_good(gpg: Gpg) -> None:
+    gpg.key("For ever", lasts="0")
+    gpg.key("Long gone")
+    assert expired_on(gpg("--export", "For ever"), NOW) is None
+    assert expired_on(gpg("--export", "Long gone", "For ever"), NOW) is None
+    assert expired_on(gpg("--export", "Long gone"), NOW) is not None
+
+
+def test_a_signing_subkey_that_expired_does_not_take_its_key_along(gpg: Gpg) -> None:
+    fingerprint = gpg.key("With subkeys", lasts="20y")
+    gpg("--quick-add-key", fingerprint, "ed25519", "sign", "1y")
+    assert expired_on(gpg("--export", fingerprint), NOW) is None
+
+
+@given(ring=st.binary(max_size=200))
+def test_garbage_is_no_expired_key(ring: bytes) -> None:
+    with suppress(ValueError):
+        assert expired_on(ring, NOW) is None or ring
+
+
+def answer(file: str, ring: str, state: str) -> str:
+    lines = [f"deb [signed-by={ring}] https://theirs.example/apt ./"]
+    if file.endswith(".sources"):
+        lines = ["Types: deb", "URIs: https://theirs.example/apt", "Suites: ./", f"Signed-By: {ring}"]
+    rows = (f"source\t{file}\t{number}\t{line}\n" for number, line in enumerate(lines, 1))
+    return f"{''.join(rows)}ring\t{ring}\t{state}\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "ring", "needed"),
+    [
+        (OURS, "/usr/share/keyrings/nvidia-container-toolkit-keyring.gpg", True),
+        ("/etc/apt/sources.list.d/debian.sources", "/usr/share/keyrings/debian-archive-keyring.gpg", True),
+        ("/etc/apt/sources.list", "/usr/share/keyrings/ubuntu-archive-keyring.gpg", True),
+        (LIST, "/etc/apt/keyrings/theirs.gpg", False),
+    ],
+)
+@pytest.mark.parametrize("state", ["missing", "unreadable", "expired"])
+def test_only_lists_that_are_needed_are_failures(gpg: Gpg, file: str, ring: str, state: str, *, needed: bool) -> None:
+    name = "Expired key of a list"
+    if state == "expired" and name.encode() not in gpg("--list-keys", "--with-colons"):
+        gpg.key(name)
+    shown = gpg("--export", name).hex() if state == "expired" else state
+    rule = ("repository-key-expired" if state == "expired" else "keyring-unreadable") if needed else "foreign-keyring"
+    seen = {KEYRINGS: answer(file, ring, shown)}
+    if file == OURS and state != "expired":
+        assert evidence(rule, seen) == [], "a state of the role, which the plan shows and provision mends"
+        return
+    (line,) = evidence(rule, seen)
+    assert re.match(rf"{file}:[12]: .*https://theirs.example/apt.*: {ring} ", line)
+    others = {"repository-key-expired", "keyring-unreadable", "foreign-keyring"} - {rule}
+    assert [evidence(other, seen) for other in others] == [[], []]
+
+
+def test_one_good_keyring_of_two_is_enough() -> None:
+    seen = answer(LIST, "/a.gpg,/b.gpg", "").partition("ring")[0] + "ring\t/a.gpg\tmissing\nring\t/b.gpg\t99\n"
+    assert evidence("foreign-keyring", {KEYRINGS: seen}) == []
+
+
+@pytest.fixture
+def etc(tmp_path: Path) -> Path:
+    """What stands for /etc/apt, which the real apt reads."""
+    if shutil.which("apt-get") is None:
+        pytest.skip("this machine has no apt")
+    for folder in ("etc/sources.list.d", "etc/apt.conf.d", "state/lists/partial", "cache/archives/partial"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "apt.conf").write_text(
+        f'Dir::Etc "{tmp_path}/etc"; Dir::State "{tmp_path}/state"; Dir::Cache "{tmp_path}/cache";'
+        'Dir::Etc::parts "apt.conf.d"; Dir::Etc::sourcelist "sources.list"; APT::Sandbox::User "root";'
+        "#clear Acquire::http::Proxy; #clear Acquire::https::Proxy;"
+    )
+    return tmp_path
+
+
+def ask(etc: Path, script: str, **more: str) -> str:
+    env = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    env |= {"APT_CONFIG": str(etc / "apt.conf"), **more}
+    done = subprocess.run(["/bin/sh"], input=script, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_sources_in_both_styles_name_their_keyrings(gpg: Gpg, etc: Path) -> None:
+    gpg.key("Of a list")
+    (etc / "armored.asc").write_bytes(gpg("--armor", "--export", "Of a list"))
+    (etc / "etc/sources.list").write_text(
+        f"# deb [signed-by=/x.gpg] http://x.example/ ./\n"
+        f"deb [signed-by={etc}/armored.asc] http://ada:hunter2@one.example/apt ./\ndeb http://none.example/ ./\n"
+    )
+    (etc / "etc/sources.list.d/a.sources").write_text(
+        f"Types: deb\nURIs: http://off.example/\nSuites: ./\nSigned-By: {etc}/no.gpg\nEnabled: no\n\n"
+        f"Types: deb\nURIs: http://two.example/\nSuites: stable\nComponents: main\nSigned-By: {etc}/gone.gpg\n"
+    )
+    script = KEYRINGS.script.replace("setpriv --reuid=_apt --clear-groups", "")  # nobody else reads pytest's files
+    said = ask(etc, script.replace("/etc/apt/", f"{etc}/etc/"))
+    lines = evidence("foreign-keyring", {KEYRINGS: said})
+    assert "hunter2" not in "".join(lines)
+    ring = f"{etc}/armored.asc"
+    assert lines == [
+        f"{etc}/etc/sources.list:2: deb [signed-by={ring}] http://one.example/apt ./: {ring} holds only keys that"
+        " expired, the last on 2020-12-31",
+        f"{etc}/etc/sources.list.d/a.sources:8: URIs: http://two.example/: {etc}/gone.gpg is missing",
+    ]
+
+
+@pytest.mark.parametrize(("mode", "fault"), [(0o600, "unreadable"), (0o644, "99")])
+def test_a_keyring_that_apts_user_cannot_read_is_found(etc: Path, mode: int, fault: str) -> None:
+    if os.getuid() != 0 or subprocess.run(["id", "_apt"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("nobody to try it as")
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        ring = Path(place) / "theirs.gpg"
+        ring.write_bytes(b"\x99")
+        ring.chmod(mode)
+        (etc / "etc/sources.list").write_text(f"deb [arch=amd64 signed-by={ring}] http://one.example/apt ./\n")
+        said = ask(etc, KEYRINGS.script.replace("/etc/apt/", f"{etc}/etc/"))
+    assert said.splitlines()[-1] == f"ring\t{ring}\t{fault}"
+
+
+class Proxy(BaseHTTPRequestHandler):
+    """One that wants a login, or has none of its own; what it is told is kept."""
+
+    status, told = 407, []  # type: ignore[var-annotated]
+
+    def do_GET(self) -> None:
+        self.told.append((self.path, self.headers.get("Proxy-Authorization")))
+        self.send_response(self.status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_CONNECT = do_GET  # noqa: N815 - as http.server wants it
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def proxy() -> Iterator[HTTPServer]:
+    server = HTTPServer(("127.0.0.1", 0), Proxy)
+    Proxy.told.clear()
+    Proxy.status = 407
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def source(etc: Path, scheme: str = "http") -> None:
+    (etc / "etc/sources.list").write_text(f"deb {scheme}://mirror.example/apt ./\n")
+
+
+@pytest.mark.parametrize("where", ["configured", "environment"])
+def test_a_proxy_that_wants_a_login_is_named_without_the_one_that_it_got(
+    etc: Path, proxy: HTTPServer, where: str
+) -> None:
+    source(etc)
+    address = f"http://ada:hunter2@127.0.0.1:{proxy.server_port}"
+    more = {}
+    if where == "configured":
+        (etc / "etc/apt.conf.d/95proxy").write_text(f'Acquire::http::Proxy "{address}";\n')
+    else:
+        more["http_proxy"] = address
+    said = ask(etc, PROXIES.script, **more)
+    assert "hunter2" not in said
+    (line,) = evidence("proxy-refuses", {PROXIES: said})
+    assert line.startswith(f"the proxy http://127.0.0.1:{proxy.server_port} refuses: ")
+    assert "407" in line
+    assert {path for path, _ in Proxy.told} == {"http://mirror.example/apt/./InRelease"}, "nobody else is asked"
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_dead_proxy_is_named(etc: Path, scheme: str) -> None:
+    source(etc, scheme)
+    (etc / "etc/apt.conf.d/95proxy").write_text(f'Acquire::{scheme}::Proxy "http://ada:hunter2@127.0.0.1:9";\n')
+    said = ask(etc, PROXIES.script)
+    assert "hunter2" not in said
+    (line,) = evidence("proxy-refuses", {PROXIES: said})
+    assert line.startswith("the proxy http://127.0.0.1:9 does not answer: ")
+
+
+def test_a_proxy_that_passes_a_servers_answer_on_is_none_of_the_problem(etc: Path, proxy: HTTPServer) -> None:
+    source(etc)
+    Proxy.status = 404
+    said = ask(etc, PROXIES.script, http_proxy=f"http://127.0.0.1:{proxy.server_port}")
+    assert said.startswith("proxy http ")
+    assert evidence("proxy-refuses", {PROXIES: said}) == []
+
+
+@pytest.mark.parametrize("setting", ["", 'Acquire::http::Proxy "DIRECT";\n'])
+def test_a_host_without_a_proxy_asks_nobody(etc: Path, setting: str) -> None:
+    source(etc)
+    (etc / "etc/apt.conf.d/95proxy").write_text(setting)
+    assert ask(etc, PROXIES.script, **({"http_proxy": "http://127.0.0.1:9"} if setting else {})) == ""
+    assert evidence("proxy-refuses", {PROXIES: Answer(0, "")}) == []
