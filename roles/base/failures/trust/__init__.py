@@ -29,7 +29,7 @@ _DEAD = re.compile(
 _REFUSED = re.compile(r"\b407 |Invalid response from proxy|HTTP code \d{3} from proxy|[Pp]roxy [Aa]uthentication")
 
 
-class Broken(NamedTuple):
+class Distrusted(NamedTuple):
     """A keyring of a repository with which apt cannot check it; ``expired`` is the key's last day, if that is why."""
 
     needed: bool
@@ -38,7 +38,7 @@ class Broken(NamedTuple):
     expired: bool
 
 
-def broken(look: Look) -> Iterator[Broken]:
+def broken(look: Look) -> Iterator[Distrusted]:
     """The repositories whose keyring is missing, cannot be read by apt's user, or holds keys that expired alone."""
     rows = [line.split("\t", 3) for line in look.text(KEYRINGS).split("\n")]
     states = {row[1]: row[2] for row in rows if row[0] == "ring" and len(row) == 3}
@@ -52,7 +52,7 @@ def broken(look: Look) -> Iterator[Broken]:
                 needed = file in ours or any(_OF_DISTRIBUTION.fullmatch(path) for path in paths)
                 named = ", ".join(f"{path} {fault}" for path, fault in zip(paths, faults, strict=True))
                 expired = all("expired" in fault for fault in faults)
-                yield Broken(needed, file in ours, f"{source}: {named}", expired)
+                yield Distrusted(needed, file in ours, f"{source}: {named}", expired)
 
 
 def _fault(state: str, now: datetime) -> str:
