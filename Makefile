@@ -6,13 +6,14 @@ INVOKE := $(VENV)/bin/invoke
 # The lab makes network namespaces and boots hosts: root's work. Everything else runs as you.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 
-.PHONY: help setup demo test unit lint lab-test lab-test-shared lab-test-own faults vm clean
+.PHONY: help setup demo test unit lint lab-test lab-test-shared lab-test-own faults vm real clean
 
 help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
 	@echo "make test      lint, types, unit tests, lab tests"
 	@echo "make faults    hosts disturbed in 210 ways at random moments, an hour; writes the table of docs/reliability.md"
 	@echo "make vm        one whole virtual machine: real modules, reboots, Secure Boot; half an hour on two idle cores"
+	@echo "make real      NVIDIA's own driver and cuDNN on lab hosts: a quarter of an hour, 0.8 GB to fetch the first time"
 	@echo "make unit      lint, types and unit tests only: two minutes, no root"
 	@echo "make clean     remove the lab's hosts and the virtual environment; the built vendor files are kept"
 
@@ -59,6 +60,10 @@ faults: setup
 # The tests come one after the other on one machine, and show what it prints; its lab is gone afterwards.
 vm: setup
 	$(SUDO) $(VENV)/bin/python -m pytest -s tests/vm
+
+# NVIDIA's own files, from Debian's archive and PyPI; the module is compiled twice, for minutes.
+real: setup
+	$(SUDO) $(VENV)/bin/python -m pytest -s tests/real
 
 clean:
 	@if [ -x $(INVOKE) ]; then $(INVOKE) lab.down; fi

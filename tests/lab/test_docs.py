@@ -36,6 +36,7 @@ ELSEWHERE = {
     "invoke lab.up --hosts gpu01,gpu02 --bmc": "likewise; tests/lab/test_bmc.py does it",
     "invoke lab.console --hosts gpu01": "likewise",
     "invoke lab.up --hosts vm01 --kind vm --profile small": "it takes minutes to boot; `make vm` boots one",
+    "invoke lab.up --hosts real01 --profile small --distro bookworm --real driver": "`make real` does it",
     "invoke power status --hosts gpu01": "the hosts of this test have no BMC; tests/lab/rebuild/test_bmcs.py runs it",
     "invoke power cycle --hosts gpu01": "likewise",
     "invoke power cycle --hosts gpu01 --boot media --image https://images.example.org/rescue.iso": "likewise",
