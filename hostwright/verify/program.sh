@@ -1,10 +1,12 @@
-# Runs $program with its $arguments in a directory of its own ($TMPDIR) in which programs may be run, and removes that;
-# exits with $nowhere where there is none. It needs `work` of hostwright.apply.jobs.
+# Runs $program with its $arguments in a directory of its own ($TMPDIR) in which programs may be run, and removes that.
+# It is their home, too: what they keep there (the driver's cache of compiled code) goes with it.
+# Exits with $nowhere where there is none. It needs `work` of hostwright.apply.jobs.
 : "${program:?}"
 : "${arguments?}"
 : "${nowhere:?}"
 TMPDIR=$(work "check.$$") || { echo 'no directory was found in which programs may be run' >&2; exit "$nowhere"; }
-export TMPDIR
+HOME=$TMPDIR
+export TMPDIR HOME
 eval "set -- $arguments"
 /bin/sh -c "$program" sh "$@" </dev/null; status=$?
 rm -rf -- "$TMPDIR"; rmdir -- "${TMPDIR%/*}" 2>/dev/null

@@ -18,14 +18,17 @@ from hostwright.fleet import Fleet, Member
 from hostwright.plan.host.release import Run
 from hostwright.plan.observing import observe
 from hostwright.plan.planning import make_plan
-from lab.config import HostOptions, Lab, Machine
+from lab.config import USER, HostOptions, Lab, Machine
 from tests.lab.conftest import FrontDoor, Guest, on
 
 LAYERS = {"base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container"}
 
 
-def test_every_layer_of_both_hosts_is_verified(provisioned: FrontDoor):
+def test_every_layer_of_both_hosts_is_verified(provisioned: FrontDoor, gpu01: Machine):
+    files = f"find /home/{USER} ! -name .sudo_as_admin_successful -printf '%p %s\\n' | sort"
+    before = on(gpu01, files)
     hosts = provisioned.json("verify", "--hosts", "gpu01,gpu02", status=0)["hosts"]
+    assert on(gpu01, files) == before, "the checks left something with the login user"
     assert [host["host"] for host in hosts] == ["gpu01", "gpu02"]
     for host in hosts:
         assert host["passed"]

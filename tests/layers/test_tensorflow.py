@@ -14,7 +14,9 @@ from hostwright.standard.roles.tensorflow.section import TensorflowSection
 
 #: One process, since each import of TensorFlow takes seconds. It runs as the login user without any variables set.
 LOOK = r"""
-import ctypes, json, os, platform, sys
+import ctypes, json, os, platform, sys, tempfile
+home = tempfile.TemporaryDirectory()
+os.environ["HOME"] = home.name  # Keras writes its settings there, and the driver what it compiled
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "1"  # its warnings name the library that is missing
 
 class LinkMap(ctypes.Structure):
