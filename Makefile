@@ -6,7 +6,7 @@ INVOKE := $(VENV)/bin/invoke
 # The lab makes network namespaces and boots hosts: root's work. Everything else runs as you.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 
-.PHONY: help setup demo test unit lint lab-test lab-test-shared lab-test-own faults vm real clean
+.PHONY: help setup demo test unit lint lab-test lab-test-shared lab-test-own faults vm real past clean
 
 help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
@@ -14,6 +14,7 @@ help:
 	@echo "make faults    hosts disturbed in 210 ways at random moments, an hour; writes the table of docs/reliability.md"
 	@echo "make vm        one whole virtual machine: real modules, reboots, Secure Boot; half an hour on two idle cores"
 	@echo "make real      NVIDIA's own driver and cuDNN on lab hosts: a quarter of an hour, 0.8 GB to fetch the first time"
+	@echo "make past      hosts as people leave them (by hand, another driver, a dead proxy, fish and noexec), every verb on each"
 	@echo "make unit      lint, types and unit tests only: two minutes, no root"
 	@echo "make clean     remove the lab's hosts and the virtual environment; the built vendor files are kept"
 
@@ -64,6 +65,10 @@ vm: setup
 # NVIDIA's own files, from Debian's archive and PyPI; the module is compiled twice, for minutes.
 real: setup
 	$(SUDO) $(VENV)/bin/python -m pytest -s tests/real
+
+# Each host is left as its user left it, brought to the stack, verified, and compared file by file after a removal.
+past: setup
+	$(SUDO) $(VENV)/bin/python -m pytest tests/past
 
 clean:
 	@if [ -x $(INVOKE) ]; then $(INVOKE) lab.down; fi

@@ -28,6 +28,8 @@ def smi(look: Look) -> GpuReport:
 @once
 def kernel_log(look: Look) -> tuple[KernelLine, ...]:
     """The kernel's messages about GPUs in the last days. Raises ``Unread``."""
+    if look.answer(KERNEL_LOG).status == 1:  # its script says so
+        raise Unread("no line of the kernel is in the journal, in /var/log/kern.log or in the file before that")
     return kernel_lines(look.text(KERNEL_LOG), look.now)
 
 

@@ -15,7 +15,7 @@ import yaml
 
 from hostwright.fleet import Fleet
 from lab import fleet as lab_fleet
-from lab.config import Lab, Machine
+from lab.config import USER, Lab, Machine
 from lab.programs import run
 from lab.records import find_machine
 from tests.lab.audit.by_hand import download, type_all
@@ -83,6 +83,7 @@ def story(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Story]:
     if past.typed:
         download(machine, Fleet.load(lab.inventory.parent).members(past.host)[0].stack)
         type_all(machine, past.typed)
+    on(machine, f"runuser --login {USER} --command true")  # what a login alone leaves there
     inventory = over_ipv6(lab, machine) if past.ipv6 else lab.inventory.parent
     yield Story(past, machine, invoke, inventory, Tree.of(machine))
     lab_fleet.remove(lab, [past.host])
@@ -97,7 +98,7 @@ def over_ipv6(lab: Lab, machine: Machine) -> Path:
     folder.mkdir(exist_ok=True)
     if not (folder / "stacks").exists():
         (folder / "stacks").symlink_to(lab.inventory.parent / "stacks")
-    known = folder / "known_hosts"
+    known = lab.state / "known_hosts-ipv6"
     former = lab.known_hosts.read_text()
     known.write_text(former.replace(f"{machine.address},", f"{machine.address},{address},"))
     hosts = yaml.safe_load(lab.inventory.read_text())

@@ -24,7 +24,7 @@ STACK = (
     r"/usr/local/cuda.*|/usr/local/lib/libcudnn.*|/var/cuda-repo.*|/etc/alternatives/.*(cuda|nvidia|gl).*|"
     r"/etc/apt/(sources\.list\.d|preferences\.d)/(cuda|nvidia).*|/usr/share/keyrings/.*|/etc/apt/trusted\.gpg.*|"
     r"/(usr/|etc/|var/lib/|var/cache/|lib/)?(.*/)?[^/]*(nvidia|NVIDIA|cuda|Xorg|glvnd|egl|EGL|vulkan|OpenCL|dkms|modules)"
-    r".*|/usr/lib/(x86_64-linux-gnu|xorg).*|/etc/ld\.so\.(cache|conf\.d/.*)|/boot/initrd.*|/var/lib/hostwright/.*"
+    r".*|/usr/(lib|share)/(.*/)?(mesa-diverted|glx|X11)[^/]*(/.*)?|/usr/lib/(x86_64-linux-gnu|xorg).*|/etc/ld\.so\.(cache|conf\.d/.*)|/boot/initrd.*|/var/lib/hostwright/.*"
 )
 
 
@@ -57,7 +57,7 @@ class Past:
         """Whether a difference is one of what the stack took the place of."""
         if line.startswith("/"):
             return bool(re.fullmatch(self.taken, line.partition(": ")[0]))
-        return self.taken != NOTHING and bool(re.search(r"nvidia|cuda|libcu|libnv|glvnd|dkms", line))
+        return self.taken != NOTHING and bool(re.search(r"nvidia|cuda|libcu|libnv|glvnd|glx|dkms|diversions", line))
 
 
 #: What a user has beside a stack: notebooks, a configuration of Docker, a repository, a mount's directory, an account.
@@ -68,6 +68,7 @@ echo '{"cells": []}' >/home/ada/work/notebook.ipynb
 echo 'alias ll="ls -l"' >>/home/ada/.bashrc
 chown -R ada:ada /home/ada
 mkdir -p /srv/data && echo 1,2,3 >/srv/data/train.csv && chmod 640 /srv/data/train.csv
+chmod 710 /var/lib/docker  # dockerd's own mode, of a disk that is mounted there
 """
 
 #: A repository of somebody's whose key expired, as vendors' do: an InRelease that is signed, and a key of one day.
@@ -133,7 +134,7 @@ PASTS = (
     Past(
         host="debian01",
         script=PEOPLE + DRIVER,
-        finds=frozenset({"other-installer"}),
+        finds=frozenset({"other-installer", "no-headers"}),  # the second was not foreseen: a module without headers
         says=("libnvidia-tesla-470-cuda1",),
         taken=STACK,
         options=HostOptions(profile="small", hardware=Hardware(loaded="470.256.02")),
@@ -141,7 +142,6 @@ PASTS = (
     Past(
         host="apt01",
         script=PEOPLE + EXPIRED,
-        says=("file:/srv/theirs",),
     ),
     Past(
         host="fish01",
