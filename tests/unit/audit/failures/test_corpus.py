@@ -35,6 +35,13 @@ def test_there_are_enough_texts() -> None:
     assert len(ALL) - len(FAILING) >= 150, "harmless texts"
 
 
+def test_the_unseen_half_is_large_enough_to_measure_with() -> None:
+    failing = [entry for entry in ENTRIES["unseen"] if entry["expect"]]
+    assert len(failing) >= 250
+    assert 3 * sum(entry["kind"] == "log" for entry in failing) >= len(failing)
+    assert len(ENTRIES["unseen"]) - len(failing) >= 80, "harmless texts"
+
+
 @pytest.mark.parametrize("half", HALVES)
 def test_all_texts_of_a_thread_are_in_one_half(half: str) -> None:
     others = {entry["source"] for name in HALVES if name != half for entry in ENTRIES[name]}

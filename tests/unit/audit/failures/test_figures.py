@@ -47,14 +47,14 @@ def counted(half: str) -> Counter[str]:
     return figures
 
 
-#: at least so many are right, and at most so many wrong: the figures of the document
-FLOORS = {"known": (770, 0), "unseen": (0, 0)}
+#: at least so many are right, at most so many wrong, and at most so many harmless ones blamed: the document's figures
+FLOORS = {"known": (994, 18, 1), "unseen": (234, 12, 4)}
 
 
 @pytest.mark.parametrize("half", FLOORS)
 def test_the_rules_name_as_many_texts_as_the_document_says(half: str) -> None:
     figures = counted(half)
-    least, most = FLOORS[half]
+    least, most, blamed = FLOORS[half]
     assert figures["right"] >= least, dict(figures)
     assert figures["wrong"] <= most, dict(figures)
-    assert figures["harmless, blamed"] == 0, dict(figures)
+    assert figures["harmless, blamed"] <= blamed, dict(figures)
