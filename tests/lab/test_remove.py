@@ -10,7 +10,7 @@ import pytest
 
 from lab.config import HostOptions, Machine
 from tests.lab.conftest import FrontDoor, Guest, on
-from tests.lab.trees import JOBS, Tree
+from tests.lab.trees import JOBS, KERNEL_INDEX, Tree
 
 HOST = "remove01"
 
@@ -36,11 +36,6 @@ echo 'deb [trusted=yes] https://developer.download.nvidia.com/compute/cuda/repos
 chmod 600 /etc/apt/sources.list.d/site-cuda.list
 chmod 710 /var/lib/docker  # dockerd's own mode, of a disk that is mounted there
 ldconfig
-index="/lib/modules/$(uname -r)"
-mkdir -p "$index"
-touch "$index/modules.order" "$index/modules.builtin"
-depmod
-rm "$index/modules.order" "$index/modules.builtin"  # the lab's headers bring these two, and take them along
 """
 
 #: What may differ when CUDA and cuDNN went and everything else stayed.
@@ -81,7 +76,7 @@ class Story:
 def story(invoke: FrontDoor, guest: Guest) -> Story:
     """A host of a site: provisioned, its layers removed, provisioned once more, CUDA and cuDNN removed."""
     machine = guest(HOST, HostOptions(profile="small"))
-    on(machine, SITE)
+    on(machine, SITE + KERNEL_INDEX)
     before = Tree.of(machine)
     change(invoke, "provision")
     provisioned = Tree.of(machine)

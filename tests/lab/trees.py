@@ -35,6 +35,15 @@ MAY_COME = {
     r"/usr/lib/python3/dist-packages/__pycache__(/lsb_release\..*)?": "Python's, of a program that its package forgets",
 }
 
+#: Makes the index that a kernel's package leaves: the kernel of lab hosts comes with no package.
+KERNEL_INDEX = """
+index="/lib/modules/$(uname -r)"
+mkdir -p "$index"
+touch "$index/modules.order" "$index/modules.builtin"
+depmod
+rm "$index/modules.order" "$index/modules.builtin"  # the lab's headers bring these two, and take them along
+"""
+
 #: There on both sides, but with other bytes.
 OTHER_BYTES = {
     r"/var/lib/apt/extended_states": "compared as what apt-mark says",
