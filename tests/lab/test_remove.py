@@ -13,6 +13,7 @@ from tests.lab.conftest import FrontDoor, Guest, on
 from tests.lab.trees import JOBS, KERNEL_INDEX, Tree
 
 HOST = "remove01"
+CUDA = "/usr/local/cuda-11.2"
 
 #: A host that is not empty: files in the places of ours, links, a package on hold, an apt source that is switched off
 #: while CUDA is there, and the index that a kernel's package leaves.
@@ -57,6 +58,11 @@ docker volume create theirs
 jq '.["log-level"] = "warn"' /etc/docker/daemon.json >/tmp/new && cat /tmp/new >/etc/docker/daemon.json
 mkdir /opt/hostwright/venvs/theirs
 echo theirs >/usr/local/cuda-11.2/theirs
+header=$(ls /usr/local/cuda-11.2/targets/x86_64-linux/include/cudnn*.h | head -n 1)
+echo patched >"$header"
+packaged=$(grep -h ^/usr/local/cuda-11.2/ /var/lib/dpkg/info/libcublas-11-2*.list | while read -r f; do
+  [ ! -f "$f" ] || [ -L "$f" ] || echo "$f"; done | head -n 1)
+echo patched >"$packaged"
 """
 
 
@@ -123,7 +129,16 @@ def test_removal_keeps_others_files_and_finishes_a_half_removed_driver(story: St
     machine = story.machine
     change(invoke, "provision", "--roles", "cuda,cudnn")
     on(machine, OTHERS + HALF_REMOVED)
+    (plan,) = invoke.json("remove", "--hosts", HOST, "--check", status=3)["plans"]
+    said = [warning for role in plan["roles"] for change in role["changes"] for warning in change.get("warnings", ())]
+    assert f"what people put below {CUDA} stays there: {CUDA}/theirs" in said
+    changed = [warning for warning in said if "/opt/hostwright/set-aside" in warning]
+    assert len([warning for warning in changed if " of libcublas-11-2 " in warning or " of cudnn " in warning]) == 2
     change(invoke, "remove")
+    kept = on(machine, "find /opt/hostwright/set-aside -type f").split()
+    assert len(kept) == 2
+    assert {on(machine, f"cat {path}").strip() for path in kept} == {"patched"}
+    on(machine, "rm -r /opt/hostwright/set-aside")
     settings = json.loads(on(machine, "cat /etc/docker/daemon.json"))
     assert settings == {
         "log-driver": "journald",
