@@ -16,6 +16,8 @@ from tests.lab.audit.test_article import LEFT, MENDED
 from tests.lab.conftest import SMALL
 from tests.lab.site.conftest import DRIVER
 
+#: What Docker writes of its own, once a container has run.
+DOCKERS = r"/var/lib/containerd/.*|/var/lib/docker/(buildkit|image|volumes/metadata\.db).*"
 NOTHING = r"(?!)"  #: matches no path
 IPV6 = "fd48:5700:{slot:x}::{index:x}"  #: of a host; the prefix is ours (RFC 4193)
 
@@ -129,7 +131,7 @@ PASTS = (
         typed=ARTICLE,
         finds=frozenset({*MENDED, *LEFT}),
         keeps=frozenset(LEFT),
-        taken=STACK,
+        taken=f"{STACK}|{DOCKERS}",
     ),
     Past(
         host="debian01",
