@@ -31,10 +31,10 @@ DOCUMENT = PROJECT / "docs" / "lab.md"
 BEGIN, END = "<!-- distributions: begin -->", "<!-- distributions: end -->"
 #: the distributions that a stack of the lab fits, with that stack
 STACKS: dict[Distro, str] = {"bullseye": "lab", "bookworm": "lab-debian12"}
-#: what others' programs leave: Keras's settings of who has imported it, sudo's mark of who has used it, the key with
+#: what others' programs leave: sudo's mark of who has used it, the key with
 #: which dkms 3 signs modules (its package leaves it: firmware may know it), an index that depmod 30 writes once more
 LEAVES = (
-    r"/home/ops/\.keras(/keras\.json)?|/(root|home/ops)/\.sudo_as_admin_successful|/var/lib/dkms(/mok\.(key|pub))?"
+    r"/(root|home/ops)/\.sudo_as_admin_successful|/var/lib/dkms(/mok\.(key|pub))?"
     r"|/usr/lib/modules/[^/]*/modules\.builtin\.alias\.bin"
 )
 #: before the host is looked at: dockerd's own mode, of a disk that is mounted there
