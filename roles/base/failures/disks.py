@@ -182,7 +182,8 @@ DISK_RULES = (
     ),
     FailureRule(
         "inodes-exhausted",
-        "",
+        r"^Filesystem {1,40}Inodes [^\n]{0,80}(?:\n[^\n]{0,120}){0,20}?"
+        r"\n/dev/(?!loop|sr)\S{1,60} {1,40}\S{1,15} {1,15}\S{1,15} {1,15}0 {1,9}100% ",
         "a filesystem has no room for another file, however many bytes are free: millions of small files fill it",
         "Find the directory that holds them (du --inodes -xd2 / | sort -n | tail) and remove them",
         "df(1); LBNL nhc check_fs_ifree",

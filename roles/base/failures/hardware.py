@@ -36,6 +36,16 @@ HARDWARE = (
         transient=False,
     ),
     FailureRule(
+        "pcie-error",
+        r"severity=Uncorrect(?:ed|able) \((?:Non-)?Fatal\)|AER: (?:Multiple )?Uncorrect(?:ed|able) \((?:Non-)?Fatal\)"
+        r"|DPC: containment event|AER: device recovery failed"
+        r"|PCIe Bus Error: severity=Uncorrected|can't recover \(no error_detected callback\)",
+        "a PCIe device or its slot had an error that the link could not correct",
+        "Find the device (lspci -s with the address in the message); power-cycle the host, reseat the card or riser,"
+        " update the firmware, and replace it when the error comes again",
+        "Linux drivers/pci/pcie/aer.c, dpc.c",
+    ),
+    FailureRule(
         "disk-error",
         rf"I/O error, {_DEV}|Buffer I/O error on {_DEV}|critical (?:medium|target|nexus) error, {_DEV}"
         r"|lost (?:async )?page write|I/O error -?[0-9]{1,4} (?:reading from|writing to) inode"
@@ -96,15 +106,5 @@ HARDWARE = (
         " (tune2fs -O ^FEATURE); make it anew with this host's own mkfs where nothing on it is needed",
         "Linux fs/ext4/super.c and fs/xfs/xfs_sb.c; e2fsprogs e2fsck",
         transient=False,
-    ),
-    FailureRule(
-        "pcie-error",
-        r"severity=Uncorrect(?:ed|able) \((?:Non-)?Fatal\)|AER: (?:Multiple )?Uncorrect(?:ed|able) \((?:Non-)?Fatal\)"
-        r"|DPC: containment event|AER: device recovery failed"
-        r"|PCIe Bus Error: severity=Uncorrected|can't recover \(no error_detected callback\)",
-        "a PCIe device or its slot had an error that the link could not correct",
-        "Find the device (lspci -s with the address in the message); power-cycle the host, reseat the card or riser,"
-        " update the firmware, and replace it when the error comes again",
-        "Linux drivers/pci/pcie/aer.c, dpc.c",
     ),
 )

@@ -51,6 +51,7 @@ HOST_RULES = (
     FailureRule(
         "clock-off",
         r"[Cc]ertificate is not yet valid|not yet valid: current time \S{1,40} is before|uses not yet valid certificate"
+        r"|Superblock last (?:mount|write) time [^\n]{1,120}(?:\n[^\n]{0,80})?is in the future"
         r"|certificate is not yet activated|time stamp .{1,60} is [0-9.]{1,20} s in the future",
         "the host's clock, or this machine's, is wrong: certificates and apt's Release files are then not valid",
         "Let the host keep time (timedatectl set-ntp true, or chrony) and look at timedatectl on both machines",

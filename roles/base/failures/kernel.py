@@ -37,7 +37,7 @@ KERNEL = (
     ),
     FailureRule(
         "processor-stuck",
-        r"soft lockup - CPU|[Ss]oftlockup: hung tasks|[Hh]ard LOCKUP"
+        r"soft lockup\.? - CPU|[Ss]oftlockup: hung tasks|[Hh]ard LOCKUP"
         r"|(?:rcu_[a-z_]{1,30}|rcu:? INFO:.{0,40}) (?:self-)?detected (?:expedited )?stalls?"
         r"|rcu_[a-z_]{1,30} kthread (?:timer wakeup didn't happen|starved) for"
         r"|BUG: workqueue lockup|stalls? on CPU",

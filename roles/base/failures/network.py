@@ -8,11 +8,19 @@ from hostwright.standard.roles.base.failures.trust import PROXY_REFUSES
 _AWAY = "(?:408|429|5[0-9]{2})"  #: too slow, too many requests, or the server's own trouble (RFC 9110, RFC 6585)
 _ERRNO = r"(?:Network is unreachable|No route to host|[Cc]onnection (?:refused|timed out|reset))"
 
-#: A certificate, a proxy and a name come first: after them every tool also says that it got no answer.
-NETWORK = (
+#: pip names each failed try, and goes on: a try after which it got the file is none of the failures below.
+_TRIED = (
+    r"(?![^\n]{0,400}Retrying \(Retry\([^\n]{0,1000}(?:\n[^\n]{0,400}){0,12}?"
+    r"\n[^\n]{0,120}?\b(?:Downloading |Using cached |Installing collected|Successfully installed))"
+)
+
+#: A certificate, a proxy and a name come first: after them every tool also says that it got no answer, and apt that a
+#: repository has no Release file.
+WAY = (
     FailureRule(
         "tls-certificate",
-        r"CERTIFICATE_VERIFY_FAILED|[Cc]ertificate verif(?:y|ication) failed|SSLCertVerificationError"
+        rf"^{_TRIED}[^\n]{{0,20000}}?CERTIFICATE_VERIFY_FAILED"
+        r"|[Cc]ertificate verif(?:y|ication) failed|SSLCertVerificationError"
         r"|problem confirming the ssl certificate|x509: |failed to verify certificate|SSL certificate problem"
         r"|curl: \((?:51|58|60|77)\) |unable to get (?:local )?issuer certificate|certificate is NOT trusted"
         r"|[Ee]rror in the certificate verification|cannot verify .{1,200}'s certificate|error setting certificate"
@@ -36,12 +44,14 @@ NETWORK = (
     ),
     FailureRule(
         "proxy-refuses",
-        r"Tunnel connection failed: [0-9]{3}|ProxyError\(|[Pp]roxy [Aa]uthentication [Rr]equired"
+        rf"^{_TRIED}[^\n]{{0,20000}}?(?:Tunnel connection failed: [0-9]{{3}}|ProxyError\("
+        r"|(?:[Uu]nable to|[Cc]annot|[Cc]ould not) connect to (?:the )?proxy)"
+        r"|[Pp]roxy [Aa]uthentication [Rr]equired"
         r"|CONNECT tunnel failed|HTTP code [0-9]{3} from proxy|[Ii]nvalid response from proxy|proxyconnect tcp"
-        r"|(?:[Uu]nable|[Cc]annot) (?:to )?connect to proxy|[Pp]roxy tunneling failed|Could not resolve proxy"
+        r"|[Pp]roxy tunneling failed|Could not resolve proxy"
         r"|Couldn't resolve proxy|Missing dependencies for SOCKS support|WRONG_VERSION_NUMBER"
         r"|Failed to fetch .{1,400}  407 "
-        r"|(?:cannot|unable to|could not) connect to (?:the )?proxy|HTTP/1\.[01] 407|\b407 (?:Proxy"
+        r"|HTTP/1\.[01] 407|\b407 (?:Proxy"
         r"|authenticationrequired)"
         r"|Proxy request sent, awaiting response\.\.\. (?:40[37]|50[0-9])|proxy CONNECT aborted|Proxy URL had no scheme"
         r"|unsupported proxy|unknown proxy scheme|invalid proxy URL|Unable to determine SOCKS version|X-Squid-Error"
@@ -55,13 +65,15 @@ NETWORK = (
     ),
     FailureRule(
         "name-resolution",
-        r"^(?!(?:[^\n]{0,80} )?sudo: )[^\n]{0,2000}?temporary failure (?:in name resolution|resolving)"
+        rf"^{_TRIED}(?!(?:[^\n]{{0,80}} )?sudo: )[^\n]{{0,20000}}?"
+        r"(?:temporary failure (?:in name resolution|resolving)"
+        r"|NameResolutionError|Failed to resolve '|\[Errno -[235]\])"
         r"|Could(?: not|n't) resolve (?:host|')"
-        r"|\[Errno -[235]\]|unable to resolve host address"
+        r"|unable to resolve host address"
         r"|(?:ping|ssh|wget|curl|failed): .{0,200}Name or service not known|failed: Name or service not known"
-        r"|NameResolutionError|[Nn]ame does not resolve|getaddrinfo (?:EAI_AGAIN|ENOTFOUND|failed)"
+        r"|[Nn]ame does not resolve|getaddrinfo (?:EAI_AGAIN|ENOTFOUND|failed)"
         r"|lookup \S{1,255}(?: on \S{1,80}:)? (?:no such host|server misbehaving|Temporary failure)"
-        r"|lookup \S{1,255} on .{0,120}(?:i/o timeout|connection refused)|Failed to resolve '"
+        r"|lookup \S{1,255} on .{0,120}(?:i/o timeout|connection refused)"
         r"|Something wicked happened resolving|System error resolving|failed to lookup address information"
         r"|\b(?:EAI_AGAIN|EAI_NONAME|ENOTFOUND)\b|Resolving timed out|no address associated with (?:host)?name"
         r"|UnknownHostException"
@@ -72,13 +84,17 @@ NETWORK = (
         "apt, pip, curl",
         transient=True,
     ),
+)
+
+NETWORK = (
     FailureRule(
         "download-interrupted",
         r"Could not connect to .{0,300}[Cc]onnection (?:refused|timed out)"
-        r"|^(?![^\n]{0,400}(?:NCCL|c10d|socket\.cpp|TCPStore))[^\n]{0,2000}?connection reset by peer"
-        r"|Error reading from server|Failed to connect to \S{1,255} port [0-9]|NewConnectionError"
-        r"|(?:Read|Connect)TimeoutError"
-        r"|IncompleteRead|[Rr]ead timed out|The read operation timed out|RemoteDisconnected|[Cc]onnection broken: "
+        rf"|^{_TRIED}(?![^\n]{{0,400}}(?:NCCL|c10d|socket\.cpp|TCPStore))[^\n]{{0,20000}}?"
+        r"(?:connection reset by peer"
+        r"|NewConnectionError|(?:Read|Connect)TimeoutError|[Rr]ead timed out|RemoteDisconnected|[Cc]onnection broken: )"
+        r"|Error reading from server|Failed to connect to \S{1,255} port [0-9]"
+        r"|IncompleteRead|The read operation timed out"
         rf"|connect \([0-9]{{1,3}}: {_ERRNO}|Connection failed \[IP|[Cc]onnection timed out \[IP"
         r"|Unable to connect to \S{1,255}:(?:https?|[0-9]{1,5}):"
         r"|Could not handshake: |curl: \((?:7|18|28|35|52|55|56|92)\) |transfer closed with"
@@ -87,7 +103,7 @@ NETWORK = (
         rf"|(?:Failed to|could not) fetch .{{1,400}}[ :] {_AWAY}\s{{1,3}}|The requested URL returned error: {_AWAY}"
         rf"|ERROR {_AWAY}: "
         rf"|HTTP error {_AWAY}|\b{_AWAY} (?:Client|Server) Error: |too many {_AWAY} error responses"
-        rf"|unexpected HTTP status: {_AWAY}|toomanyrequests: |\.\.\. failed: Connection refused"
+        rf"|unexpected HTTP status: {_AWAY}|toomanyrequests: "
         r"|requests\.exceptions\.(?:ConnectionError|ChunkedEncodingError)"
         r"|Max retries exceeded with url|SSLEOFError|UNEXPECTED_EOF_WHILE_READING|EOF occurred in violation of protocol"
         r"|TLS connection was non-properly terminated|\bearly EOF\b|RPC failed; (?:curl|HTTP)"
@@ -96,7 +112,9 @@ NETWORK = (
         r"|Cannot initiate the connection to"
         r"|(?:HTTP error|returned error:|Server Error:) 5[0-9]{2}\b|ERROR 5[0-9]{2}: |\b50[234]\s{1,3}(?:Bad Gateway"
         r"|Service Unavailable|Gateway Time-?out)"
-        r"|Connecting to [^\n]{1,160}\.\.\. failed: (?:Connection|Network|No route)|Read error at byte"
+        r"|Connecting to [^\n]{1,160}\.\.\. failed: (?:Connection|Network|No route)"
+        r"(?![^\n]{0,80}(?:\n[^\n]{0,200}){1,6}? connected\.)"
+        r"|Read error at byte"
         r"|curl: \((?:16|95|97)\) |Connection timed out after|Operation timed out after",
         "a mirror or a package index did not answer, or broke off, at every attempt",
         "See from the host whether it answers (curl -I the address above); take another mirror, or provision later",

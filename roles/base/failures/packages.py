@@ -8,7 +8,7 @@ from hostwright.standard.roles.base.failures.disks import DISK_RULES, FULL
 from hostwright.standard.roles.base.failures.hardware import HARDWARE
 from hostwright.standard.roles.base.failures.host import HOST_RULES
 from hostwright.standard.roles.base.failures.kernel import BUILD_KILLED, KERNEL, KERNEL_FAULTS, KILLED
-from hostwright.standard.roles.base.failures.network import NETWORK
+from hostwright.standard.roles.base.failures.network import NETWORK, WAY
 from hostwright.standard.roles.base.failures.trust.signatures import SIGNATURES
 
 #: The limit of watches, a small /dev/shm and the limits of control groups are also reported as a full device.
@@ -38,6 +38,7 @@ DISK = (
         weight="root cause",
     ),
     BUILD_KILLED,
+    *HOST_RULES,
     *HARDWARE,
     *KERNEL,
     *DISK_RULES,
@@ -98,6 +99,7 @@ PACKAGES = (
         sign=CONFLICTING,
         treatment=ForPeople(),
     ),
+    *WAY,
     *SIGNATURES,
     FailureRule(
         "package-file-conflict",
@@ -119,7 +121,9 @@ PACKAGES = (
         r"|No se ha podido localizar el paquete"
         r"|Impossibile trovare il pacchetto|(?:possível|posible) (?:encontrar|localizar) o pacote"
         r"|Не удалось найти пакет|无法定位软件包"
-        r"|is not available, but is referred to by another|Couldn't find package|No match for argument|nothing provides"
+        r"|is not available, but is referred to by another|Couldn't find package"
+        r"|Can't select [a-z ]{0,20}version from package"
+        r"|No match for argument|nothing provides"
         r"|Unable to find a match:|PackagesNotFoundError|ResolvePackageNotFound",
         "no repository of the host has this package at this version",
         "Look at apt-cache policy PACKAGE on the host: a repository is missing, or a pin forbids it",
@@ -130,7 +134,8 @@ PACKAGES = (
         "held-packages",
         r"you have held broken packages|packages have unmet dependencies|[Uu]nmet dependencies\. Try"
         r"|may be caused by held packages|Held packages were changed and|Packages were downgraded and"
-        r"|Unsatisfied dependencies:|Unable to satisfy dependencies|\bPackage \S{1,100} is not installed\.?$"
+        r"|Unsatisfied dependencies:|Unable to satisfy dependencies"
+        r"|\bPackage \S{1,100} is not installed\.?$(?!\n[^\n]{0,120}which provides)"
         r"|[Dd]epends: \S{1,120} .{0,120}but it is not (?:installable|going to be installed)"
         r"|[Dd]epends: \S{1,120} .{0,120}but \S{1,80} is (?:to be )?installed|has unmet dependencies"
         r"|Resolve generated breaks|conflicting requests|haben unerfüllte Abhängigkeiten|dépendances non satisfaites"
@@ -142,7 +147,6 @@ PACKAGES = (
         "NVIDIA/ansible-role-nvidia-driver#33",
     ),
     *APT_RULES,
-    *HOST_RULES,
     *NETWORK,
     FailureRule(
         "no-root",
@@ -156,6 +160,26 @@ PACKAGES = (
     ),
     KILLED,
     *KERNEL_FAULTS,
+    FailureRule(
+        "chroot-without-mounts",
+        r"grub-probe: error: cannot find a device for / \(is /dev mounted",
+        "a package's script runs in a chroot or a container without /dev, /proc and /sys, and cannot see the host's"
+        " disks",
+        "Mount them first (mount --rbind /dev, /proc and /sys below the chroot, and /dev/pts), then run"
+        " dpkg --configure -a there",
+        "GNU GRUB util/grub-probe.c",
+        weight="consequence",
+    ),
+    FailureRule(
+        "initramfs-build-failed",
+        r"update-initramfs: failed for |Failed to create initrd image|mkinitramfs: [^\n]{0,80}: not found"
+        r"|mkinitramfs failure|dracut(?:\[[0-9]{1,9}\])?: FAILED",
+        "the initramfs of a kernel could not be made, so that this kernel may not boot, or boots without its modules",
+        "The lines above it say what failed (a program or file that is missing, a hook in /etc/initramfs-tools/hooks):"
+        " mend that, then run update-initramfs -u -k all and dpkg --configure -a",
+        "initramfs-tools, update-initramfs; dracut",
+        weight="consequence",
+    ),
     FailureRule(
         "package-script-failed",
         r"(?:pre|post)-(?:installation|removal) script (?:subprocess )?returned error exit status"

@@ -25,7 +25,8 @@ FAILURES = (
         r"|failed to discover GPU vendor from CDI"
         r"|unresolvable CDI devices? [\w.]{0,20}nvidia"
         r"|nvidia-container-(?:runtime-hook|toolkit|cli)\W{1,6}(?:executable file not found|no such file)"
-        r"|find binary nvidia-container-cli in PATH",
+        r"|find binary nvidia-container-cli in PATH"
+        r"|Command not found: nvidia-container-cli",
         "Docker does not know the NVIDIA container toolkit, or is the snap package, which cannot use it",
         "Provision again; when Docker is the snap, remove it first (snap remove docker)",
         "NVIDIA/nvidia-docker#1034, #1243",

@@ -8,7 +8,8 @@ DAEMON_RULES = (
     FailureRule(
         "docker-bridge",
         r"docker0 has no IPv4 address|creating default .{0,3}bridge.{0,3} network: (?:package not installed"
-        r"|operation not supported|cannot create network|failed to (?:setup ip tables, cannot|allocate gateway))",
+        r"|operation not supported|cannot create network(?![^\n]{0,300}same bridge name)"
+        r"|failed to (?:setup ip tables, cannot|allocate gateway))",
         "Docker cannot make or take its bridge: an old docker0 is in the way, or the kernel has no module for it",
         "Stop Docker, remove the interface (ip link delete docker0) and /var/lib/docker/network, then start it; where"
         " modprobe bridge finds no module, reboot into the installed kernel",
@@ -37,7 +38,7 @@ DAEMON_RULES = (
         r"|prior storage driver \S{1,40} failed|contains several valid graphdrivers"
         r"|rename /var/lib/docker/\S{1,80} [^\n]{1,120}invalid cross-device link"
         r"|graphdriver[^\n]{1,160}(?:driver not supported|no such driver|backing file system is unsupported)"
-        r"|overlay2?: the backing \S{1,20} filesystem is formatted without d_type"
+        r"|overlay2?: the backing \S{1,20} filesystem is formatted without d_type|does not support d_type"
         r"|configured driver \S{1,40} not available|prerequisites for driver not satisfied"
         r"|unknown filesystem type 'overlay'"
         r"|overlayfs: [^\n]{0,80}not supported",
@@ -50,7 +51,7 @@ DAEMON_RULES = (
         "docker-address-pool",
         r"could not find an available, non-overlapping IPv[46] address pool"
         r"|all predefined address pools have been fully subnetted|Pool overlaps with other one on this address space"
-        r"|networks have (?:overlapping|same) (?:IPv4|bridge)|no available (?:IPv4 )?(?:network|address pool)",
+        r"|networks have overlapping IPv4|no available (?:IPv4 )?(?:network|address pool)",
         "Docker finds no free address range for a network: a VPN's or another route, or its many networks, cover all",
         "Look at ip route and docker network ls; remove networks that nobody uses (docker network prune), or name free"
         " ranges in daemon.json (default-address-pools, bip) and provision again",
@@ -74,7 +75,8 @@ DAEMON_RULES = (
         r"|file integrity checksum failed)"
         r"|readlink /var/lib/docker/[^\n]{0,160}invalid argument"
         r"|rename /var/lib/docker/image[^\n]{0,300}(?:directory not empty|file exists)"
-        r"|could not verify layer data for",
+        r"|could not verify layer data for|networks have same bridge name"
+        r"|/docker/libcontainerd/containerd/[^\n]{1,160}/process\.json:\s",
         "Docker's own records in /var/lib/docker are damaged or do not fit each other, as after a power failure, a full"
         " disk or a change of its version",
         "Keep volumes elsewhere first; remove the one file that the message names (local-kv.db and container records"
@@ -89,6 +91,23 @@ DAEMON_RULES = (
         "Look for it (pgrep -a dockerd, also the snap's and a rootless one) and end it; where none runs, remove"
         " /var/run/docker.pid, then start Docker",
         "moby pkg/pidfile; docker/for-linux#162",
+    ),
+    FailureRule(
+        "containerd-config-invalid",
+        r"invalid plugin config: |containerd: failed to load TOML|failed to load TOML(?: from)?[^\n]{0,80}containerd",
+        "/etc/containerd/config.toml is not valid, or names a runtime as the default that it does not define, as after"
+        " an edit by hand or by a tool that does not know its version",
+        "Correct what the message names (containerd config dump shows what it reads), or write it anew (containerd"
+        " config default, then nvidia-ctk runtime configure --runtime=containerd), and restart containerd",
+        "containerd plugins/cri/config; NVIDIA/nvidia-container-toolkit#433",
+    ),
+    FailureRule(
+        "kubelet-cgroup-driver",
+        r"kubelet cgroup driver: \S{1,40} is different from docker cgroup driver",
+        "the kubelet and Docker use different cgroup drivers (cgroupfs, systemd), and the kubelet then does not start",
+        "Give both the same, with systemd as init that one (native.cgroupdriver=systemd in daemon.json's exec-opts,"
+        " cgroupDriver in the kubelet's configuration), and restart both",
+        "Kubernetes pkg/kubelet/dockershim; kubernetes/minikube#2381",
     ),
     FailureRule(
         "containerd-not-running",
@@ -118,7 +137,8 @@ HOOK_RULES = (
     FailureRule(
         "cgroup-not-mounted",
         r"mountpoint for (?:devices|cgroup) not found|cgroup mountpoint does not exist|[Dd]evices cgroup isn't mounted"
-        r"|no cgroup mount found in mountinfo|cgroups: cannot find(?: cgroup)? mount|cgroup[^\n]{0,40} is not mounted",
+        r"|no cgroup mount found in mountinfo|cgroups: cannot find(?: cgroup)? mount|cgroup[^\n]{0,40} is not mounted"
+        r"|failed to mount cgroup: cgroup1 not found",
         "the kernel's control groups, or the one for devices, are not mounted as Docker expects them: Docker is older"
         " than cgroup v2, or runs where nobody mounted them (a chroot, a container, a minimal system)",
         "Where systemd runs (/sys/fs/cgroup/cgroup.controllers tells v2), bring Docker and its runtime up to date; else"

@@ -99,7 +99,7 @@ PROGRAM_RULES = (
         "cuinit-unknown",
         r"CUDA_ERROR_UNKNOWN\b|cudaErrorUnknown\b|CUDA error: unknown error|\bError 999: unknown error"
         r"|code 999, ERROR_UNKNOWN|CUDA unknown error - this may be due to"
-        r"|cuInit\b[^\n]{0,80}(?:\b999\b|unknown error(?! \(303\)))"
+        r"|cuInit\b[^\n]{0,80}(?:\b999\b|UNKNOWN_CUDA_ERROR|unknown error(?! \(303\)))"
         r"|CUDA_ERROR_OPERATING_SYSTEM\b|cudaErrorOperatingSystem\b|\bError 304: OS call failed",
         "CUDA cannot be initialised: nvidia-uvm or its device files are not ready for this user, often after suspend or"
         " an upgrade of the driver",

@@ -40,8 +40,10 @@ TEXT_RULES = (
         r"\bnvcc[\"'`]?: (?:command )?not found|No CMAKE_CUDA_COMPILER could be found"
         r"|Failed to find (?:a working CUDA compiler|nvcc)"
         r"|CUDA_HOME environment variable is not set|directory: '[^'\n]{0,160}bin/nvcc'|nvcc (?:was |is )?not (?:found"
-        r"|installed)"
-        r"|(?:Could not|cannot|unable to) (?:find|locate) (?:the )?nvcc|Could NOT find CUDA(?:Toolkit)?\b"
+        r"|installed)(?![^\n]{0,80}(?:skipping|without CUDA|CUDA support (?:is )?disabled))"
+        r"|(?:Could not|cannot|unable to) (?:find|locate) (?:the )?nvcc"
+        r"|^(?!-- )[^\n]{0,200}?Could NOT find CUDA(?:Toolkit)?\b|nvcc binary could not be"
+        r"|/bin/nvcc\"[^\n]{0,80}\n\s{0,8}TypeError: unsupported operand type"
         r"|CUDA_TOOLKIT_ROOT_DIR not found"
         r"|Specify CUDA_TOOLKIT_ROOT_DIR",
         "a build finds no CUDA compiler (nvcc): the toolkit is not installed, or its bin directory is not on PATH",

@@ -27,7 +27,7 @@ FAILURES = (
     ),
     FailureRule(
         "numpy-too-new",
-        r"downgrade to 'numpy<2'|need time to support NumPy 2|compiled using NumPy 1\.x cannot be run in"
+        r"downgrade to 'numpy<2'|need time to support NumPy 2|compiled using NumPy 1\.(?:x cannot be run in|$)"
         r"|Unable to convert function return value to a Python type"
         r"|_ARRAY_API not found|was removed in the NumPy 2\.0 release|version of numpy is 0x2[0-9a-f]{6}\b"
         r"|ValueError: numpy\.dtype size changed"

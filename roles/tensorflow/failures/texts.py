@@ -41,6 +41,22 @@ TEXT_RULES = (
         "pip, pip._internal.utils.compat; CPython Modules/_ssl.c",
     ),
     FailureRule(
+        "python-distutils-missing",
+        r"No module named '?distutils\b",
+        "this Python has no distutils, which Python 3.12 dropped and Debian keeps in a package of its own before it",
+        "Install setuptools into the environment (below Python 3.12: the package python3-distutils), or take a version"
+        " of the program for this Python",
+        "PEP 632; Debian python3-distutils",
+    ),
+    FailureRule(
+        "venv-interpreter-gone",
+        r"(?:bad interpreter|\bsh): \S{1,200}/bin/python[0-9.]{0,5}: [Nn]o such file",
+        "a virtual environment leads to a Python that was removed or upgraded away, so that nothing in it starts",
+        "Make the environment anew with a Python that is there (python3 -m venv --clear PATH), and install its packages"
+        " again; the stack's own comes back when you provision",
+        "Python's venv; pypa/pipx#146",
+    ),
+    FailureRule(
         "gpu-out-of-memory",
         r"CUDA(?: driver)?(?: error:)? out of memory|Cuda failure (?:[0-9]{1,4} )?'out of memory'"
         r"|Failed to allocate memory for requested buffer of size"

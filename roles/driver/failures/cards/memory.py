@@ -161,7 +161,7 @@ MEMORY = (
     ),
     FailureRule(
         "ecc-uncorrected",
-        r"uncorrectable (?:ECC|NVLink) error (?:was )?(?:encountered|detected)|CUDA_ERROR_ECC_UNCORRECTABLE"
+        r"uncorrectable ECC error (?:was )?(?:encountered|detected)|CUDA_ERROR_ECC_UNCORRECTABLE"
         r"|cudaErrorECCUncorrectable",
         "a card's memory met errors that ECC could not correct: what ran then failed, or computed with wrong data",
         f"Drain the host and {RESET}; then run dcgmi diag -r 3, and have the card replaced if it recurs",

@@ -161,8 +161,8 @@ CATALOG = "NVIDIA's Xid catalog; Azure/azurehpc-health-checks azure_gpu_xid.nhc"
 XIDS = (
     FailureRule(
         "xid-fatal",
-        _message(Concern.NODE)
-        + r"|RPC (?:event )?history \(CPU (?:->|<-) GSP\)|waiting for RPC (?:response )?from (?:GPU[0-9]{1,2} )?GSP",
+        _message(Concern.NODE) + r"|uncorrectable NVLink error (?:was )?(?:encountered|detected)"
+        r"|RPC (?:event )?history \(CPU (?:->|<-) GSP\)|waiting for RPC (?:response )?from (?:GPU[0-9]{1,2} )?GSP",
         "a GPU reported an error (Xid) after which it should get no work until it is repaired",
         "Drain the host and do what stands beside each Xid, which is NVIDIA's own advice; a reboot, or loading the"
         " module again, ends this report, and a card that reports the same again is to be replaced",

@@ -21,6 +21,7 @@ INSTALLING = (
         "nouveau-in-use",
         r"Nouveau kernel driver is currently in\s{1,9}use|is already bound to (?:nouveau|nova)"
         r"|probe routine was not called for(?:.|\n){1,160}?such as:?(?:.|\n){1,40}?nouveau"
+        r"|\bnouveau [0-9a-f:.]{7,12}: [^\n]{0,200}(?=(?:\n[^\n]{0,200}){1,30}?probe routine was not called)"
         r"|configuration files to disable\s{1,9}Nouveau are already|Unable to alter the nouveau",
         "the nouveau driver has the GPU",
         "Blacklist nouveau, rebuild the initramfs and reboot (the driver role does all three), then provision again",
@@ -71,7 +72,9 @@ INSTALLING = (
         r"|Neither the '[^\n]{1,300}kernel\s{1,9}header\s{1,9}file exists"
         r"|kernel headers for kernel \S{1,80} cannot be found|(?:kernel|linux)[- ]headers (?:are )?(?:not (?:found"
         r"|installed)|missing)"
-        r"|Could not resolve Linux kernel version|modules/\S{1,80}/build: No such file",
+        r"|Could not resolve Linux kernel version|modules/\S{1,80}/build: No such file"
+        r"|(?:/lib/modules/|for kernel )2\.[^\n]{1,120}\n(?:[^\n]{0,200}\n){0,4}?"
+        r"[^\n]{0,20}If you are using a Linux 2\.4 kernel",
         "the headers of the running kernel are missing, often because the kernel was upgraded and not booted",
         "Install linux-headers-$(uname -r); where the archive no longer has it, install a new kernel with its headers"
         " and reboot",
@@ -89,6 +92,7 @@ INSTALLING = (
         r"|No CMAKE_C(?:XX)?_COMPILER could be found|cannot execute .?cc1"
         r"|(?:gcc|cc|make)\"?: executable file not found in \$PATH"
         r"|hostwright: no C compiler"
+        r"|Failed CC sanity check|does not appear to be able to\s{1,9}create executables"
         r"|Failed to find C compiler|Cannot find (?:a )?C compiler|(?:stdio|features|sys/cdefs)\.h: No such file",
         "a compiler, make or the C library's headers are missing",
         "Install build-essential and dkms (the base role does), then provision again",

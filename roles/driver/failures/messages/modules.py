@@ -37,6 +37,7 @@ MODULES = (
     FailureRule(
         "driver-older-than-kernel",
         r"Kernel memory exposure attempt detected from SLUB object 'nvidia"
+        r"|for kernel [3-9]\.[^\n]{1,120}\n(?:[^\n]{0,200}\n){0,4}?[^\n]{0,20}If you are using a Linux 2\.4 kernel"
         r"|Missing ENDBR: \w{1,80}\+?\S{0,40} \[nvidia",
         "the driver loads on this kernel, but is older than a check that the kernel makes, which stops it",
         "Name a newer driver release in the stack, or boot an older kernel; until then ibt=off on the kernel's command"

@@ -31,7 +31,8 @@ RUNNING = (
         "gpu-unsupported",
         r"installed in this (?:vGPU host )?system\s{1,9}(?:NVRM: )?(?:is not supported by|requires use of)"
         r"|does not include the required GPU|NVIDIA GPU supported by the(?:\s|#012|NVRM: ){1,20}proprietary"
-        r"|is supported(?:\s|NVRM: ){1,9}through the|supported through (?:the )?NVIDIA\s{1,9}legacy"
+        r"|is supported(?:\s|NVRM: ){1,9}through the|supported through (?:the )?NVIDIA\s{1,9}"
+        r"(?:[0-9.x]{1,12}\s{1,9})?legacy"
         r"|ignoring the legacy GPU"
         r"|kernel modules are incompatible with the\s{1,9}GPU",
         "the GPU is newer (Ada, Hopper, Blackwell) or older than this driver branch supports, or than the kind of its"
@@ -102,6 +103,7 @@ RUNNING = (
     FailureRule(
         "module-missing",
         r"couldn.t communicate with\s{1,9}the NVIDIA driver|Module nvidia(?![-_]uvm)[\w-]{0,20} not found"
+        r"|could not find module by name '?nvidia|FATAL: nvidia[\w-]{0,20} not found in directory"
         r"|Failed to find module 'nvidia[\w-]{0,20}'"
         r"|kernel driver does not appear to be running on this host|NVIDIA driver is not (?:loaded|running)"
         r"|DRIVER_NOT_LOADED|Failed to initialize NVML: Driver Not Loaded",

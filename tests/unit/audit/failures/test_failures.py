@@ -221,6 +221,23 @@ SAMPLES = {
     "dpkg-database-damaged": (
         "dpkg: unrecoverable fatal error, aborting: files list file for package 'x' is missing final newline"
     ),
+    "chroot-without-mounts": "/usr/sbin/grub-probe: error: cannot find a device for / (is /dev mounted?).",
+    "initramfs-build-failed": "update-initramfs: failed for /boot/initrd.img-5.4.0-77-generic with 1.",
+    "inodes-exhausted": (
+        "Filesystem     Inodes IUsed IFree IUse% Mounted on\n/dev/vda1        640K  640K     0  100% /"
+    ),
+    "containerd-config-invalid": (
+        'level=warning msg="failed to load plugin io.containerd.grpc.v1.cri" error="invalid plugin config: no'
+        ' corresponding runtime configured in `containerd.runtimes`"'
+    ),
+    "kubelet-cgroup-driver": (
+        'misconfiguration: kubelet cgroup driver: "cgroupfs" is different from docker cgroup driver: "systemd"'
+    ),
+    "python-distutils-missing": "ModuleNotFoundError: No module named 'distutils'",
+    "venv-interpreter-gone": (
+        "zsh: /home/x/.local/bin/poetry: bad interpreter: /home/x/.local/pipx/venvs/poetry/bin/python: no such file or"
+        " directory"
+    ),
     "apt-method-missing": "E: The method driver /usr/lib/apt/methods/https could not be found.",
 }
 

@@ -15,6 +15,9 @@ from tests.unit.support.known import BY_NAME, KNOWN
 CORPUS = Path(__file__).parents[4] / "fixtures" / "failures"
 CLASSES = json.loads((CORPUS / "classes.json").read_text())
 
+RETRIED = "WARNING: Retrying (Retry(total=4, connect=None)) after connection broken by"
+GOT_IT = "Collecting x\n  Downloading https://pypi.example/x-1.0-py3-none-any.whl (10.1 MB)"
+
 TEXTS = {
     "no-space": (
         "failed to register layer: ApplyLayer exit status 1 stdout:  stderr: mkdir /x: no space left on device",
@@ -175,7 +178,40 @@ TEXTS = {
         "dpkg: error: dpkg frontend lock was locked by another process with pid 5",
         "E: Unable to lock directory /var/lib/apt/lists/, is another process using it?",
     ),
-    "clock-off": ("tar: x: time stamp 2026-01-01 00:00:00 is 12345.6 s in the future",),
+    "clock-off": (
+        "IMAGE2: Superblock last mount time (Tue Jan 16  1 17:32:48 2015,\n\tnow = Thu Jan 24 17:34:29 2015) is in the"
+        " future.\n\nIMAGE2: UNEXPECTED INCONSISTENCY; RUN fsck MANUALLY.",
+        "tar: x: time stamp 2026-01-01 00:00:00 is 12345.6 s in the future",
+    ),
+}
+
+#: A cause, and what follows from it in the same text.
+CAUSES = {
+    "tls-certificate": (
+        "Err:6 https://apt.example focal/ Release\n  Certificate verification failed: The certificate is NOT trusted.\n"
+        "E: The repository 'https://apt.example focal/ Release' does not have a Release file.",
+    ),
+    "proxy-refuses": (
+        "W: The repository 'https://apt.example xenial Release' does not have a Release file.\n"
+        "E: Failed to fetch https://apt.example/Packages  Received HTTP code 403 from proxy after CONNECT",
+    ),
+    "package-script-failed": (
+        " installed dbus package post-installation script subprocess returned error exit status 2\n"
+        " policykit-1 depends on default-logind | logind; however:\n  Package default-logind is not installed.\n"
+        "  Package libpam-systemd:armhf which provides default-logind is not configured yet.",
+    ),
+    "initramfs-build-failed": (
+        "update-initramfs: failed for /boot/initrd.img-2.6.32-12-generic\n"
+        "dpkg: subprocess installed post-installation script returned error exit status 1",
+    ),
+    "pcie-error": (
+        "pcieport 0000:00:1b.0: DPC: containment event, status:0x1f01 source:0x0000\n"
+        "nvme nvme0: frozen state error detected, reset controller",
+    ),
+    "download-interrupted": (
+        f"{RETRIED} 'ReadTimeoutError(\"Read timed out. (read timeout=15)\")': /simple/x/",
+        "Connecting to apt.example|192.0.2.1|:443... failed: Connection refused.",
+    ),
 }
 
 #: Harmless, or of another cause.
@@ -202,13 +238,20 @@ OTHERS = (
     " not seem to provide it (sources.list entry misspelt?)",
     "      41909248 blocks super 1.2 [2/2] [UU]",
     "Critical Warning:                   0x00",
+    f"{RETRIED} 'ReadTimeoutError(\"Read timed out. (read timeout=15)\")': /simple/x/\n{GOT_IT}",
+    f"{RETRIED} 'NewConnectionError: [Errno -3] Temporary failure in name resolution': /simple/x/\n{GOT_IT}",
+    f"{RETRIED} 'ProxyError('Cannot connect to proxy.', timeout('timed out'))': /simple/x/\n{GOT_IT}",
+    "Connecting to apt.example|2001:db8::1|:443... failed: Connection refused.\n"
+    "Connecting to apt.example|192.0.2.1|:443... connected.",
     "SMART Health Status: OK",
     "WARNING: No oom kill disable support",
     "W: http://apt.example/InRelease: Key is stored in legacy trusted.gpg keyring (/etc/apt/trusted.gpg)",
 )
 
 
-@pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in TEXTS.items() for text in texts])
+@pytest.mark.parametrize(
+    ("name", "text"), [(name, text) for texts in (TEXTS, CAUSES) for name in texts for text in texts[name]]
+)
 def test_a_text_names_its_cause(name: str, text: str) -> None:
     failure = KNOWN.classify(f"before\n{text}\nafter\n")
     assert failure is not None
