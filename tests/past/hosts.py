@@ -42,7 +42,8 @@ class Past:
         keeps: those of them whose cure is the user's: ``provision`` leaves them.
         says: what the plan of ``provision`` must say, in these words.
         taken: an expression for paths that the stack takes the place of; all others must be as before in the end.
-        variables: of the host in the inventory.
+        ipv6: whether the inventory has an IPv6 address of it.
+        options: what the lab makes it of.
     """
 
     host: str
