@@ -63,7 +63,7 @@ class Past:
         return self.taken != NOTHING and bool(re.search(r"nvidia|cuda|libcu|libnv|glvnd|glx|dkms|diversions", line))
 
 
-#: What a user has beside a stack: notebooks, a configuration of Docker, a repository, a mount's directory, an account.
+#: What people have beside a stack: an account with a notebook and a start file, and data that not everybody may read.
 PEOPLE = """
 useradd -m -s /bin/bash ada
 install -d -o ada -g ada -m 700 /home/ada/work
