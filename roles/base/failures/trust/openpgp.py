@@ -13,12 +13,15 @@ _SIGNS = 0x02  #: the flag of a key that signs data (5.2.3.21)
 
 def expired_on(ring: bytes, now: datetime) -> datetime | None:
     """When the last of a keyring's signing keys expired; ``None`` where one counts still. Raises ``ValueError`` where
-    that cannot be read.
+    that cannot be read: a keyring is whatever lies at a path that somebody wrote into a source.
     """
-    ends = list(_ends(ring))
-    if not ends or None in ends:
-        return None
-    last = datetime.fromtimestamp(max(end for end in ends if end is not None), UTC)
+    try:
+        ends = list(_ends(ring))
+        if not ends or None in ends:
+            return None
+        last = datetime.fromtimestamp(max(end for end in ends if end is not None), UTC)
+    except (IndexError, OverflowError) as error:  # a field ends early, or is no time
+        raise ValueError("a damaged packet") from error
     return last if last <= now else None
 
 

@@ -31,6 +31,7 @@ from tests.unit.support.hostlooks import NOW, evidence
 
 OURS = "/etc/apt/sources.list.d/nvidia-container-toolkit.list"
 LIST = "/etc/apt/sources.list.d/theirs.list"
+FIRST = b"\x98\x06\x04\x00\x00\x00\x01\x01"  #: the packet of a key, as RFC 4880 has it (5.5.2)
 
 
 class Gpg:
@@ -88,10 +89,28 @@ def test_a_signing_subkey_that_expired_does_not_take_its_key_along(gpg: Gpg) -> 
     assert expired_on(gpg("--export", fingerprint), NOW) is None
 
 
-@given(ring=st.binary(max_size=200))
-def test_garbage_is_no_expired_key(ring: bytes) -> None:
+@given(body=st.binary(max_size=40), ring=st.binary(max_size=200))
+def test_garbage_raises_nothing_but_a_value_error(body: bytes, ring: bytes) -> None:
+    for signature in (body, b"\x04" + body, b"\x04\x13\x01\x08" + body):
+        with suppress(ValueError):
+            expired_on(FIRST + bytes((0x88, len(signature))) + signature, NOW)
     with suppress(ValueError):
-        assert expired_on(ring, NOW) is None or ring
+        expired_on(ring, NOW)
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        b"\x04",  # without a type
+        b"\x04\x13\x01\x08\x00\x01\x05",  # a subpacket that ends after its length
+        b"\x04\x13\x01\x08\x00\x0b\x0a\x09" + b"\xff" * 9,  # it counts for longer than there are years
+    ],
+)
+def test_a_damaged_signature_says_nothing_of_its_key(signature: bytes) -> None:
+    ring = FIRST + bytes((0x88, len(signature))) + signature
+    with pytest.raises(ValueError, match="damaged"):
+        expired_on(ring, NOW)
+    assert evidence("foreign-keyring", {KEYRINGS: answer(LIST, "/a.gpg", ring.hex())}) == []
 
 
 def answer(file: str, ring: str, state: str) -> str:
