@@ -170,7 +170,7 @@ def etc(tmp_path: Path) -> Path:
 def ask(etc: Path, script: str, **more: str) -> str:
     env = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     env |= {"APT_CONFIG": str(etc / "apt.conf"), **more}
-    done = subprocess.run(["/bin/sh"], input=script, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(["/bin/sh"], input=script, env=env, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -186,7 +186,8 @@ def test_sources_in_both_styles_name_their_keyrings(gpg: Gpg, etc: Path) -> None
         f"Types: deb\nURIs: http://off.example/\nSuites: ./\nSigned-By: {etc}/no.gpg\nEnabled: no\n\n"
         f"Types: deb\nURIs: http://two.example/\nSuites: stable\nComponents: main\nSigned-By: {etc}/gone.gpg\n"
     )
-    script = KEYRINGS.script.replace("setpriv --reuid=_apt --clear-groups", "")  # nobody else reads pytest's files
+    # nobody else reads pytest's files
+    script = KEYRINGS.script.replace('setpriv --reuid=_apt --regid="$group" --clear-groups', "")
     said = ask(etc, script.replace("/etc/apt/", f"{etc}/etc/"))
     lines = evidence("foreign-keyring", {KEYRINGS: said})
     assert "hunter2" not in "".join(lines)
@@ -198,7 +199,23 @@ def test_sources_in_both_styles_name_their_keyrings(gpg: Gpg, etc: Path) -> None
     ]
 
 
-@pytest.mark.parametrize(("mode", "fault"), [(0o600, "unreadable"), (0o644, "99")])
+@pytest.mark.parametrize("kind", ["pipe", "device", "endless", "kernel's"])
+def test_what_is_no_keyring_is_not_read_to_its_end(etc: Path, kind: str) -> None:
+    ring = etc / "theirs.gpg"
+    if kind == "pipe":
+        os.mkfifo(ring)
+    elif kind == "endless":
+        ring.touch()
+        os.truncate(ring, 2**40)
+    else:
+        ring.symlink_to("/dev/zero" if kind == "device" else "/proc/kmsg")
+    (etc / "etc/sources.list").write_text(f"deb [signed-by={ring}] http://one.example/apt ./\n")
+    script = KEYRINGS.script.replace("command -v setpriv", "false")  # nobody else reads pytest's files
+    said = ask(etc, script.replace("/etc/apt/", f"{etc}/etc/"))
+    assert said.splitlines()[-1] == f"ring\t{ring}\t"
+
+
+@pytest.mark.parametrize(("mode", "fault"), [(0o600, "unreadable"), (0o640, "unreadable"), (0o644, "99")])
 def test_a_keyring_that_apts_user_cannot_read_is_found(etc: Path, mode: int, fault: str) -> None:
     if os.getuid() != 0 or subprocess.run(["id", "_apt"], capture_output=True, check=False).returncode != 0:
         pytest.skip("nobody to try it as")
@@ -209,7 +226,9 @@ def test_a_keyring_that_apts_user_cannot_read_is_found(etc: Path, mode: int, fau
         ring.chmod(mode)
         (etc / "etc/sources.list").write_text(f"deb [arch=amd64 signed-by={ring}] http://one.example/apt ./\n")
         said = ask(etc, KEYRINGS.script.replace("/etc/apt/", f"{etc}/etc/"))
+        bare = ask(etc, KEYRINGS.script.replace("/etc/apt/", f"{etc}/etc/").replace("command -v setpriv", "false"))
     assert said.splitlines()[-1] == f"ring\t{ring}\t{fault}"
+    assert bare.splitlines()[-1] == f"ring\t{ring}\t99", "a host without setpriv does not tell"
 
 
 class Proxy(BaseHTTPRequestHandler):
