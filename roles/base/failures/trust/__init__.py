@@ -24,7 +24,8 @@ PROXIES = Probe(sh_file(__file__, "proxies.sh"), root=True)
 #: the distributions' own keyrings: what lists name these is needed by every role
 _OF_DISTRIBUTION = re.compile(r"/usr/share/keyrings/(debian|ubuntu)-archive-[\w-]+\.(gpg|pgp|asc)")
 _DEAD = re.compile(
-    r"(?:[Cc]ould not connect to|[Uu]nable to connect to|[Ff]ailed to connect to|[Rr]esolving) '?([^'\s]+)"
+    r"(?:[Cc]ould not connect to|[Uu]nable to connect to|[Ff]ailed to connect to|[Rr]esolv(?:e|ing)"
+    r"|initiate the connection to) '?([^'\s]+)"
 )
 _REFUSED = re.compile(r"\b407 |Invalid response from proxy|HTTP code \d{3} from proxy|[Pp]roxy [Aa]uthentication")
 

@@ -2,6 +2,7 @@
 # file through it. It is apt that asks, with the login that it would use; without a proxy nothing is asked.
 # shellcheck disable=SC2016  # apt's own expressions
 export LC_ALL=C
+# A user's name is often an address of mail: a login ends at the last @.
 config=$(apt-config dump --format '%f=%v%n' Acquire 2>/dev/null)
 for scheme in http https; do
   # apt.conf(5): what is set there counts before the environment; DIRECT is none.
@@ -16,8 +17,8 @@ for scheme in http https; do
   [ -n "$address" ] || continue
   suite=${address##* } address=${address%% *}
   case $suite in */) address=$address$suite ;; '') ;; *) address=${address}dists/$suite/ ;; esac
-  printf 'proxy %s %s\n' "$scheme" "$(printf '%s\n' "$proxy" | sed 's|://[^/@]*@|://|')"
+  printf 'proxy %s %s\n' "$scheme" "$(printf '%s\n' "$proxy" | sed 's|://.*@|://|')"
   timeout -k 1 8 /usr/lib/apt/apt-helper -o Acquire::Retries=0 -o Acquire::http::Timeout=4 -o Acquire::https::Timeout=4 \
-    download-file "${address}InRelease" /dev/null 2>&1 | sed 's|://[^/@ ]*@|://|g'
+    download-file "${address}InRelease" /dev/null 2>&1 | sed 's|://[^/ ]*@|://|g'
 done
 exit 0

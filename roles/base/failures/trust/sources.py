@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 _LIST_LINE = re.compile(r"\s*deb(?:-src)?\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)")
-_CREDENTIALS = re.compile(r"//[^/@\s]+@")
+_CREDENTIALS = re.compile(r"//[^/\s]+@")
 _FIELD = re.compile(r"([A-Za-z-]+)\s*:\s*(.*)")
 
 

@@ -292,6 +292,35 @@ def test_a_dead_proxy_is_named(etc: Path, scheme: str) -> None:
     assert line.startswith("the proxy http://127.0.0.1:9 does not answer: ")
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Could not resolve 'proxy.example'",  # its name is in no DNS; the next is of a DNS that does not answer
+        "Temporary failure resolving 'proxy.example'",
+        "Cannot initiate the connection to proxy.example:3128 (192.0.2.1). - connect (101: Network is unreachable)",
+        "Could not connect to proxy.example:3128 (192.0.2.1), connection timed out",
+    ],
+)
+def test_every_way_in_which_apt_says_that_a_proxy_is_not_to_be_had_is_known(message: str) -> None:
+    said = f"proxy http http://proxy.example:3128\nErr:1 http://mirror.example/apt ./ InRelease\n  {message}\n"
+    assert evidence("proxy-refuses", {PROXIES: said}) == [
+        f"the proxy http://proxy.example:3128 does not answer: {message}"
+    ]
+
+
+@pytest.mark.parametrize("login", ["ada@example.org:hunter2", "ada:x@hunter2", "ada:x/hunter2"])
+def test_a_login_with_signs_that_should_have_been_encoded_is_not_shown(etc: Path, login: str) -> None:
+    source(etc)
+    said = ask(etc, PROXIES.script, http_proxy=f"http://{login}@127.0.0.1:9")
+    assert said.startswith("proxy http http://127.0.0.1:9\n")
+    assert "hunter2" not in said
+    (etc / "etc/sources.list").write_text(
+        f"deb [signed-by={etc}/gone.gpg] http://{login.replace('/', '@')}@one.example/apt ./\n"
+    )
+    (line,) = evidence("foreign-keyring", {KEYRINGS: ask(etc, KEYRINGS.script.replace("/etc/apt/", f"{etc}/etc/"))})
+    assert line.startswith(f"{etc}/etc/sources.list:1: deb [signed-by={etc}/gone.gpg] http://one.example/apt ./: ")
+
+
 def test_a_proxy_that_passes_a_servers_answer_on_is_none_of_the_problem(etc: Path, proxy: HTTPServer) -> None:
     source(etc)
     Proxy.status = 404
