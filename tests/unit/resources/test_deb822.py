@@ -120,6 +120,25 @@ def test_the_conflicting_stanza_alone_is_disabled_and_comes_back(
     assert [path.name for path in place.file.parent.iterdir()] == [place.file.name]
 
 
+@pytest.mark.parametrize("uris", ["URIs: {0} {1} {2}", "URIs:\n {0}\n# and\n {1}\n {2}", "URIs:\n {2}\n {1}\n {0}"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_stanza_from_which_two_states_took_addresses_comes_back_whole(place: Place, uris: str, first: int) -> None:
+    former = "developer.download.nvidia.com/compute/machine-learning/repos"
+    addresses = (f"https://{OURS}/a", f"https://{former}/b", "https://other.example/c")
+    text = f"Types: deb\n{uris.format(*addresses)}\nSuites: /\n"
+    place.file.write_text(text)
+    states = (STATE, SourcesDisabled((former,), "side by side"))
+    for state in (states[first], states[1 - first]):
+        place.apply(state)
+    fields = [line for line in place.file.read_text().splitlines() if not line.startswith("#")]
+    assert fields == ["Types: deb", "URIs: https://other.example/c", "Suites: /"]
+    for state in states:
+        (back,) = state.removal()
+        if place.plan(back) is not None:
+            place.apply(back)
+    assert place.file.read_text() == text
+
+
 def test_apt_reads_strangers_stanzas_of_the_file_on(place: Place) -> None:
     theirs = "Types: deb\nURIs: http://archive.example/debian\nSuites: bookworm\nComponents: main\nTrusted: yes\n"
     mixed = f"Types: deb\nURIs: https://{OURS}/a https://other.example/b\nSuites: ./\nTrusted: yes\n"

@@ -13,7 +13,11 @@ program='
   function out(line) { if (how == "off" || how == "on") print line }
   function restored(  i, skip, was) {
     for (i = 1; i <= n; i++) {
-      if (index(l[i], mark) == 1) { was = substr(l[i], length(mark) + 1); if (was != "") print was; skip = 1 }
+      if (index(l[i], mark) == 1) {
+        was = substr(l[i], length(mark) + 1)
+        if (was != "" && !(skip && was ~ /^URIs: /)) print was  # not what stood there between two sets of texts
+        skip = 1
+      }
       else if (skip && l[i] ~ /^(Enabled: no|URIs: )/) skip = 0
       else { print l[i]; skip = 0 }
     }
