@@ -28,10 +28,9 @@ def deb822(texts: tuple[str, ...]) -> str:
 
 
 def in_place(how: str, path: str) -> str:
-    """Commands that replace a file by what ``stanzas`` makes of it, with its owner and mode."""
-    new = f"{path}.hostwright-new"
-    make = sh("cp -pT -- %s %s; stanzas %s %s >%s", path, new, how, path, new)
-    return make + sh("; sync -- %s; mv -fT -- %s %s", new, new, path)
+    """Commands that replace a file by what ``stanzas`` makes of it, with its owner and mode; a link to it stays one."""
+    make = sh('path=$(readlink -e -- %s); new=$path.hostwright-new; cp -pT -- "$path" "$new"', path)
+    return make + sh('; stanzas %s "$path" >"$new"; sync -- "$new"; mv -fT -- "$new" "$path"', how)
 
 
 @dataclass(frozen=True, slots=True)

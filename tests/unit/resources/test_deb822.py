@@ -139,6 +139,18 @@ def test_a_stanza_from_which_two_states_took_addresses_comes_back_whole(place: P
     assert place.file.read_text() == text
 
 
+def test_a_link_to_a_file_elsewhere_stays_a_link(place: Place) -> None:
+    real = place.root / "theirs.sources"
+    real.write_text(STANZA)
+    place.file.symlink_to(real)
+    place.apply(STATE)
+    assert place.file.readlink() == real
+    assert "Enabled: no" in real.read_text()
+    (back,) = STATE.removal()
+    place.apply(back)
+    assert (place.file.readlink(), real.read_text()) == (real, STANZA)
+
+
 def test_apt_reads_strangers_stanzas_of_the_file_on(place: Place) -> None:
     theirs = "Types: deb\nURIs: http://archive.example/debian\nSuites: bookworm\nComponents: main\nTrusted: yes\n"
     mixed = f"Types: deb\nURIs: https://{OURS}/a https://other.example/b\nSuites: ./\nTrusted: yes\n"
