@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tarfile
 from dataclasses import replace
 from io import BytesIO
@@ -142,6 +143,21 @@ def kept(folder: Path) -> dict[str, str]:
     """What was kept aside of the files below a folder."""
     days = list((folder / "kept").iterdir()) if (folder / "kept").exists() else []
     return {path: text for day in days for path, text in tree(day / str(folder)[1:]).items()}
+
+
+def test_a_file_in_the_place_of_a_link_is_kept_though_a_pipe_is_where_the_link_led(
+    spread: ArchiveUnpacked, tmp_path: Path
+) -> None:
+    apply(spread)
+    for name in ("libx.so.8", "libx.so.8.1"):
+        (tmp_path / "lib" / name).unlink()
+    (tmp_path / "lib/libx.so.8").write_text("theirs")
+    os.mkfifo(tmp_path / "lib/libx.so.8.1")
+    change = plan(spread)
+    assert change is not None
+    done = subprocess.run(["timeout", "20", "/bin/sh", "-euc", change.steps[0].script], check=False)
+    assert done.returncode == 0
+    assert kept(tmp_path) == {"lib/libx.so.8": "theirs"}
 
 
 @pytest.mark.parametrize("flat", [False, True])  # cp without -P makes files of links (easybuild-easyconfigs#13771)
