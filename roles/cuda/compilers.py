@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Facts, Probe, Resource
 
-#: what can be done where another gcc is there, or is to be had
-_OTHERS = {
-    "installed": "with `compiler: g++` in the stack's `cuda`, which is installed here, nvcc uses that",
-    "offered": "with `compiler: g++` in the stack's `cuda` it is installed, and nvcc uses it",
+#: what can be done where an older g++ is there, or is to be had
+_OLDER = {
+    "installed": "{0} is installed here, and nvcc uses it once the stack's `cuda` has `compiler: {0}`",
+    "offered": "apt offers {0}, which is installed, and which nvcc uses, once the stack's `cuda` has `compiler: {0}`",
 }
 
 REFUSED = 80  #: our choice of an exit status: nvcc takes none of the host's compilers
@@ -46,12 +46,14 @@ class HostCompiler:
         rows = (line.partition(" ")[::2] for line in facts[self.probes()[0]].text.splitlines())
         versions = {key: int(value) for key, value in rows if value.isdecimal()}
         if "missing" in versions:
-            return (f"the stack gives nvcc {self.compiler}, which is not installed here, and apt offers none so far",)
+            return (
+                f"the stack names {self.compiler} for nvcc: it is not installed here, nor does apt offer it so far",
+            )
         have = versions.get("gcc", 0)
         if have <= self.newest:
             return ()
         sentence = f"nvcc of CUDA {self.cuda} compiles with gcc up to {self.newest}, and this host's is {have}"
-        for key, ends in _OTHERS.items():
+        for key, remedy in _OLDER.items():
             if key in versions:
-                return (f"{sentence}; {ends.replace('g++', f'g++-{versions[key]}')}",)
-        return (f"{sentence}; apt offers no such one, and until it does, nvcc compiles nothing here",)
+                return (f"{sentence}; {remedy.format(f'g++-{versions[key]}')}",)
+        return (f"{sentence}; as long as apt offers no older one, nvcc compiles nothing here",)

@@ -30,11 +30,11 @@ def system_interpreter(facts: Facts, wanted: tuple[str, ...]) -> tuple[str, str]
 
 
 def why_not(facts: Facts, wanted: tuple[str, ...]) -> str:
-    """Which interpreters of these versions a host has that are not taken, and why; empty where it has none."""
+    """Which interpreters of these versions a host has, none of which is taken, and why; empty where it has none."""
     theirs = [(version, path) for path, version in dict.fromkeys(_rows(facts)) if version in wanted]
     named = " and ".join(f"{path} (Python {version})" for version, path in theirs)
-    reason = "is not below /usr, or whose name lacks its version and may lead to another one's tomorrow"
-    return f"root runs no interpreter that {reason}: of these the host has {named}" if named else ""
+    reason = "root only runs an interpreter below /usr with its version in its name, which stays the same Python"
+    return f"the host has {named}, but {reason}" if named else ""
 
 
 def _rows(facts: Facts) -> list[tuple[str, str]]:

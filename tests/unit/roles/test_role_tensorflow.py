@@ -196,7 +196,8 @@ def test_an_interpreter_that_was_built_without_venvs_is_named_with_its_path(tmp_
 def test_each_interpreter_that_root_does_not_run_is_named_with_path_and_version(answer: str, named: str) -> None:
     (refusal,) = changes_of(Venv("/opt/tf", (recipe(),)), {"command -v": answer, AUDIT: "link\t\n"})
     assert isinstance(refusal, Refusal)
-    assert refusal.sentence.endswith(f": of these the host has {named}; install one of Python 3.9 for all users")
+    assert refusal.sentence.startswith(f"the host has {named}, but root only runs an interpreter below /usr ")
+    assert refusal.sentence.endswith("; install one of Python 3.9 for all users")
 
 
 def test_a_python_of_a_users_own_does_not_hide_the_hosts() -> None:

@@ -133,9 +133,18 @@ SAID = "nvcc of CUDA 11.2.2 compiles with gcc up to 10, and this host's is 12; "
 @pytest.mark.parametrize(
     ("there", "offered", "end"),
     [
-        ((), "none", "apt offers no such one, and until it does, nvcc compiles nothing here"),
-        ((), "g++-10", "with `compiler: g++-10` in the stack's `cuda` it is installed, and nvcc uses it"),
-        (("g++-9",), "none", "with `compiler: g++-9` in the stack's `cuda`, which is installed here, nvcc uses that"),
+        ((), "none", "as long as apt offers no older one, nvcc compiles nothing here"),
+        (
+            (),
+            "g++-10",
+            "apt offers g++-10, which is installed, and which nvcc uses, once the stack's `cuda` has"
+            " `compiler: g++-10`",
+        ),
+        (
+            ("g++-9",),
+            "none",
+            "g++-9 is installed here, and nvcc uses it once the stack's `cuda` has `compiler: g++-9`",
+        ),
     ],
 )
 @pytest.mark.parametrize("bare", [True, False])
@@ -154,7 +163,7 @@ def test_of_the_stacks_compiler_is_said_where_it_is_not_to_be_had(host: Path) ->
     """Before a run ends there; it is no refusal, since lists that know it may not have been fetched yet."""
     program(host / "bin", "apt-cache", APT.replace("OFFERED", "g++-10"))
     assert note(host / "bin", "g++-10") == ()
-    missing = "the stack gives nvcc g++-8, which is not installed here, and apt offers none so far"
+    missing = "the stack names g++-8 for nvcc: it is not installed here, nor does apt offer it so far"
     assert note(host / "bin", "g++-8") == (missing,)
     program(host / "bin", "g++-8", "exit 0")
     assert note(host / "bin", "g++-8") == ()
