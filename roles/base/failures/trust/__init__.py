@@ -1,4 +1,4 @@
-"""Signs of what apt would fail for when it fetches its lists: keys that expired, keyrings that lack, a dead proxy."""
+"""Signs of why apt will not fetch its lists: keys that expired, keyrings that are missing, a proxy that is dead."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ _REFUSED = re.compile(r"\b407 |Invalid response from proxy|HTTP code \d{3} from 
 
 
 class Distrusted(NamedTuple):
-    """A keyring of a repository with which apt cannot check it; ``expired`` is the key's last day, if that is why."""
+    """A repository that apt cannot check with the keyrings that its source names, and ``line``, the evidence.
+
+    ``needed`` says whether the stack or the distribution needs it, ``ours`` whether its source is one of the stack's,
+    ``expired`` whether the keys are there and have all expired.
+    """
 
     needed: bool
     ours: bool
@@ -40,7 +44,7 @@ class Distrusted(NamedTuple):
 
 
 def broken(look: Look) -> Iterator[Distrusted]:
-    """The repositories whose keyring is missing, cannot be read by apt's user, or holds keys that expired alone."""
+    """The repositories whose keyring is missing, cannot be read by apt's user, or holds only expired keys."""
     rows = [line.split("\t", 3) for line in look.text(KEYRINGS).split("\n")]
     states = {row[1]: row[2] for row in rows if row[0] == "ring" and len(row) == 3}
     lines = [row for row in rows if row[0] == "source" and len(row) == 4 and row[2].isdecimal() and len(row[2]) < 9]
@@ -49,7 +53,7 @@ def broken(look: Look) -> Iterator[Distrusted]:
         for source in parsed(file, [(int(row[2]), row[3]) for row in numbered]):
             paths = [path for path in source.signed_by if path.startswith("/")]
             faults = [_fault(states.get(path, ""), look.now) for path in paths]
-            if faults and all(faults) and len(paths) == len(source.signed_by):  # one key that is good is enough for apt
+            if faults and all(faults) and len(paths) == len(source.signed_by):  # one good keyring is enough for apt
                 needed = file in ours or any(_OF_DISTRIBUTION.fullmatch(path) for path in paths)
                 named = ", ".join(f"{path} {fault}" for path, fault in zip(paths, faults, strict=True))
                 expired = all("expired" in fault for fault in faults)
@@ -80,7 +84,7 @@ def keyring_unreadable(look: Look) -> Iterator[str]:
 
 
 def foreign_keyring(look: Look) -> Iterator[str]:
-    """The keyring of a repository of others is missing, cannot be read by apt's user, or holds expired keys alone."""
+    """The keyring of a repository of others is missing, cannot be read by apt's user, or holds only expired keys."""
     yield from (ring.line for ring in broken(look) if not ring.needed)
 
 
