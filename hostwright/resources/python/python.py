@@ -219,7 +219,7 @@ def _must_run(recipe: Recipe, interpreter: str) -> list[str]:
         f"{interpreter} does not run here: the stack's interpreter must hold bin/python{recipe.python} of "
         f"CPython {recipe.python}, built for this processor and glibc"
     )
-    installed = f"{interpreter} (Python {recipe.python}) makes no venvs that pip can fill: it was built without them"
+    installed = f"{interpreter} (Python {recipe.python}) makes no venvs that pip can fill: it lacks that module"
     run = "%s -I -c %s || { echo %s >&2; exit 1; }"
     if recipe.interpreter:
         return [sh(run, interpreter, "import venv, ensurepip", brought)]

@@ -180,7 +180,7 @@ def test_an_interpreter_that_was_built_without_venvs_is_named_with_its_path(tmp_
     lines = done.stderr.decode().splitlines()
     assert lines == [
         f"No module named '{missing}'",
-        f"{python} (Python 3.9) makes no venvs that pip can fill: it was built without them",
+        f"{python} (Python 3.9) makes no venvs that pip can fill: it lacks that module",
     ]
 
 
