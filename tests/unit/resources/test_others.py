@@ -110,6 +110,12 @@ def test_what_people_added_is_named_by_the_highest_directory_that_is_theirs(tool
     assert found.stays[0].startswith(f"what people put below {toolkit.tree} stays there: ")
 
 
+@pytest.mark.parametrize("name", ["bin/nvcc\tof mine", "bin/nvcc\nof mine"])
+def test_a_name_that_begins_like_a_packaged_one_is_not_taken_for_it(toolkit: Toolkit, name: str) -> None:
+    toolkit.put(name)
+    assert toolkit.others() == Others(str(toolkit.tree))
+
+
 def test_a_header_that_somebody_patched_is_kept_before_its_package_goes(toolkit: Toolkit) -> None:
     toolkit.put("include/crt/math_functions.h", text="patched")
     toolkit.put("include/cublas.h", text="patched as well")

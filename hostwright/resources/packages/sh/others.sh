@@ -3,7 +3,7 @@
 # file of a package that was written after the package was unpacked; `by hand` where nothing there is a package's or ours
 # and programs are in its bin; `back` where it is not there, and what somebody had there was moved aside.
 # keep_changed TREE PACKAGE...: keeps the files of these packages that were changed. Needs keep_aside.
-# Names with a line break are passed over: they stay where they are.
+# Names with a line break or a tab are passed over: they stay where they are.
 # shellcheck disable=SC2016  # the program is awk's
 : "${info:?}"
 : "${records:?}"
@@ -16,6 +16,7 @@ whose='
   $1 == "packaged" || $1 == "ours" { known++ }
   $1 == "packaged" { at = index($2, ".list:"); own(substr($2, at + 6), substr($2, 1, at + 4)); next }
   $1 == "ours" { own($2, ""); next }
+  NF > 6 { next }
   { path = $6 }
   path in owner {
     by = owner[path]; since = unpacked[by]
