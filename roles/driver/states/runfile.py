@@ -242,7 +242,7 @@ def driver_packages(facts: Facts) -> tuple[str, ...]:
     return tuple(
         name
         for name, row in sorted(dpkg_table(facts).items())
-        if row.present and named_like(name, DRIVER_PACKAGES) and not named_like(name, NOT_DRIVER)
+        if row.present and named_like(row.base, DRIVER_PACKAGES) and not named_like(row.base, NOT_DRIVER)
     )
 
 

@@ -16,6 +16,7 @@ from hostwright.plan.model import Answer, Change, Facts
 from hostwright.resources.packages.debs_gone import Database, DebsGone
 from hostwright.resources.packages.dpkg import DPKG, parse_dpkg
 from hostwright.resources.packages.packages import Debs, DebsAbsent
+from hostwright.standard.roles.driver.states.runfile import driver_packages
 from tests.unit.support.facts import facts_for
 
 PACKAGE = """\
@@ -77,6 +78,11 @@ def test_packages_of_other_architectures_are_removed_by_their_whole_names(answer
     names = "libnvidia-decode-470:i386 libnvidia-gl-470 libnvidia-gl-470:i386"
     assert change.steps[0].script.endswith(f" purge {names}")
     assert DebsAbsent(("libnvidia-*",), "x", keep=("libnvidia-*-470",)).plan(Facts({DPKG: Answer(0, answer)})) is None
+
+
+def test_a_drivers_32_bit_package_that_a_whole_name_names_is_a_drivers() -> None:
+    rows = "libnvcuvid1:i386\t470.57.02-0\tii \nlibnvidia-container1:i386\t1.0\tii \nlibnvoptix1\t470.57.02-0\tii \n"
+    assert driver_packages(Facts({DPKG: Answer(0, rows)})) == ("libnvcuvid1:i386", "libnvoptix1")
 
 
 def test_the_hosts_own_package_counts_for_what_is_wanted(answer: str) -> None:
