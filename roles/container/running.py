@@ -11,16 +11,18 @@ from hostwright.resources.system.services import Running
 DOCKER = "docker.service"
 
 #: First whether a restart spares the containers (``live-restore`` of the daemon that runs), and whether Docker starts
-#: at boot; then one line each: its first process, its id, its name, its restart policy. Nothing where Docker does not
-#: answer.
+#: at boot; then one line each: its first process, its id, its name, its restart policy; ``unlisted`` where Docker did
+#: not name them in time (one that has just ended is no longer known: status 1). Nothing where no Docker answers.
 CONTAINERS = Probe(
-    "timeout 10 docker info --format 'spared {{.LiveRestoreEnabled}}' || exit 0\n"
+    "timeout 10 docker info --format 'spared {{.LiveRestoreEnabled}}' || { [ $? -ne 124 ] || echo unlisted; exit 0; }\n"
     "! systemctl -q is-enabled docker.service || echo boots\n"
-    "timeout 10 docker ps -q --no-trunc | xargs -r timeout 10 docker inspect --format"
-    " '{{.State.Pid}} {{.Id}} {{.Name}} {{.HostConfig.RestartPolicy.Name}}'\n"
+    "ids=$(timeout 10 docker ps -q --no-trunc) || echo unlisted\n"
+    '[ -z "$ids" ] || timeout 10 docker inspect --format'
+    " '{{.State.Pid}} {{.Id}} {{.Name}} {{.HostConfig.RestartPolicy.Name}}' $ids || [ $? -eq 1 ] || echo unlisted\n"
     "exit 0",
     root=True,
 )
+UNLISTED = "containers that Docker did not name in time"  #: who they are is not known, and nobody may be taken for idle
 _CONTAINER = re.compile(r"(\d+) ([0-9a-f]{12})[0-9a-f]{52} /(\S+)(?: ([a-z-]*))?")
 #: Docker starts these again when it starts. ``on-failure`` depends on how the host went down (moby/moby#47846), and
 #: nothing starts a container again where Docker itself waits for somebody who calls it.
@@ -33,6 +35,8 @@ def ended_by_reboot(facts: Facts) -> tuple[tuple[str, str], ...]:
     again = "Docker starts it again (restart policy %s)"
     boots = "boots" in lines
     rows = (_CONTAINER.fullmatch(line) for line in lines)
+    if "unlisted" in lines or facts[CONTAINERS].truncated:
+        return ((UNLISTED, ""),)
     return tuple((_named(row), again % row[4] if boots and row[4] in _COMES_BACK else "") for row in rows if row)
 
 

@@ -8,6 +8,9 @@ back after a reboot: ``always`` and ``unless-stopped`` of those that run (docker
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from hostwright.plan.desired import Desired, DesiredRole
@@ -15,7 +18,7 @@ from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.model import Answer, Change, Facts, Reboot, Step
 from hostwright.plan.planning import HostPlan, plan_host
 from hostwright.resources.system.services import Disturbing
-from hostwright.standard.roles.container.running import CONTAINERS, DockerRuns
+from hostwright.standard.roles.container.running import CONTAINERS, UNLISTED, DockerRuns
 from tests.unit.support.facts import facts_for
 from tests.unit.support.stacks import load_stack
 
@@ -107,6 +110,36 @@ def test_containers_that_come_back_after_a_reboot_are_named_with_the_reason(poli
 
 def test_a_docker_that_does_not_start_at_boot_brings_no_container_back() -> None:
     assert before_a_reboot(f"spared false\n{WEB.rstrip()} always\n").busy == (NAMED,)
+
+
+def test_a_docker_that_does_not_name_its_containers_in_time_is_no_idle_host() -> None:
+    assert before_a_reboot("spared false\nboots\nunlisted\n").busy == (UNLISTED,)
+    assert looked(True, "spared false\nunlisted\n") == ("ends containers", (UNLISTED,))
+
+
+@pytest.mark.parametrize(
+    ("answers", "lines"),
+    [
+        (("exit 1", "exit 9", "exit 9"), []),
+        (("exit 124", "exit 9", "exit 9"), ["unlisted"]),
+        (("echo spared false", "echo one", "echo 1 one /web no"), ["spared false", "1 one /web no"]),
+        (("echo spared false", "exit 124", "exit 9"), ["spared false", "unlisted"]),
+        (("echo spared false", "echo one", "exit 124"), ["spared false", "unlisted"]),
+        (("echo spared false", "echo one two", "echo 1 one /web no; exit 1"), ["spared false", "1 one /web no"]),
+        (("echo spared false", "true", "exit 9"), ["spared false"]),
+    ],
+)
+def test_the_probe_tells_what_was_not_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: tuple[str, str, str], lines: list[str]
+) -> None:
+    docker = tmp_path / "docker"
+    info, ps, inspect = answers
+    docker.write_text(f"#!/bin/sh\ncase $1 in info) {info} ;; ps) {ps} ;; inspect) {inspect} ;; esac\n")
+    docker.chmod(0o755)
+    (tmp_path / "systemctl").symlink_to("/bin/false")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    done = subprocess.run(["/bin/sh", "-c", CONTAINERS.script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == lines
 
 
 def test_a_host_without_docker_has_nobody_to_end() -> None:
