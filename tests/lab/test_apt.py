@@ -6,15 +6,11 @@ What doctor sees before a run is what the run then names.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
-from lab import fleet as lab_fleet
 from lab.config import Machine
-from lab.records import find_machine
-from tests.lab.conftest import SMALL, FrontDoor, on
-from tests.lab.ownlab import own_lab
+from tests.lab.conftest import SMALL, FrontDoor, Guest, on
 
 EXPIRED = """
 home=$(mktemp -d); gpg="gpg --homedir $home --batch -q --faked-system-time 20200101T000000!"
@@ -50,24 +46,24 @@ for name in theirs-tool theirs-odd; do dpkg-deb -b /tmp/$name >/dev/null; dpkg -
 """
 
 
+HOST = "apt01"
+
+
 @pytest.fixture
-def host() -> Iterator[tuple[Machine, FrontDoor]]:
-    with own_lab("apt") as opened:
-        lab_fleet.supply(opened, SMALL)
-        lab_fleet.up(opened, ("gpu01",), options=SMALL)
-        yield find_machine(opened, "gpu01"), FrontDoor(opened)
+def machine(guest: Guest) -> Machine:
+    """A bare host."""
+    return guest(HOST, SMALL)
 
 
 def examined(invoke: FrontDoor) -> dict[str, list[str]]:
     """The known problems that doctor sees in the role base, each with its evidence."""
-    done = invoke("doctor", "--hosts", "gpu01", "--roles", "base", "--json")
+    done = invoke("doctor", "--hosts", HOST, "--roles", "base", "--json")
     (host,) = json.loads(done.stdout)["hosts"]
     return {found["rule"]: found["evidence"] for found in host["findings"]}
 
 
-def test_only_repositories_that_are_needed_decide(host: tuple[Machine, FrontDoor]) -> None:
-    machine, invoke = host
-    base = ("--hosts", "gpu01", "--roles", "base")
+def test_only_repositories_that_are_needed_decide(machine: Machine, invoke: FrontDoor) -> None:
+    base = ("--hosts", HOST, "--roles", "base")
     on(machine, EXPIRED + NO_RELEASE)
     found = examined(invoke)
     assert found.keys() == {"foreign-keyring"}
