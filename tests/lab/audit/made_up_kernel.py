@@ -133,7 +133,7 @@ KERNEL = (
     made_up("a module that a container may not load",
             together(UNLOADED, says(LAST_JOBS, failed_job("driver", "hostwright: no kernel module can be loaded on this"
                                                           " host: root lacks CAP_SYS_MODULE, as in a container"))),
-            "module-loading-off", REPORT),
+            "module-loading-off job-failed", REPORT),
     made_up("Secure Boot, and the module is loaded", says(SECURE_BOOT, "on\n")),
     made_up("a module that is there and not loaded", UNLOADED, "module-not-loaded", REPORT),
     made_up("a screen on a host whose driver is due",
