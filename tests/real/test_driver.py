@@ -9,19 +9,18 @@ import subprocess
 
 import pytest
 
-from hostwright.common.quoting import sh
 from lab.config import HostOptions, Machine
 from lab.machine import exec_in
-from lab.surroundings import debian_mirrors
 from lab.vendor.real_driver import VERSION
 from tests.lab.conftest import FrontDoor, on
 from tests.real.conftest import Guest
 
 HOST = "real01"
 OPTIONS = HostOptions(profile="small", distro="bookworm", real="driver")
-MIRROR = (debian_mirrors() or ("http://deb.debian.org/debian",))[0]
 #: Unpacks the headers of the kernel that Debian's backports have today; as packages they bring the kernel itself.
 NEWER = """
+mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Release: bookworm' | head -n 1)
+echo "deb $mirror bookworm-backports main" >/etc/apt/sources.list.d/newer.list
 apt-get update -q
 headers=$(apt-cache depends linux-headers-amd64/bookworm-backports | sed -n 's/^ *Depends: //p')
 needed=$(apt-cache depends "$headers" | sed -n 's/^ *Depends: \\(linux-\\(headers\\|kbuild\\)-.*\\)/\\1/p')
@@ -44,7 +43,6 @@ def host(guest: Guest) -> tuple[Machine, FrontDoor]:
     machine, door = guest(HOST, "lab-debian12-real-driver", OPTIONS)
     done = door("provision", "--hosts", HOST, "--roles", "base")
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-    on(machine, sh("echo %s >/etc/apt/sources.list.d/newer.list", f"deb {MIRROR} bookworm-backports main"))
     on(machine, NEWER)
     return machine, door
 
