@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hostwright.audit.failures import FailureRule
+from hostwright.audit.failures import FailureRule, ForPeople
 from hostwright.standard.roles.base.failures.trust import FOREIGN, KEY_EXPIRED, KEYRING_UNREADABLE
 
 #: The causes come before "is not signed", which apt adds to each of them.
@@ -16,6 +16,7 @@ SIGNATURES = (
         " armored key .asc and a binary one .gpg; then run apt-get update",
         "apt apt-key and methods/gpgv.cc",
         sign=KEYRING_UNREADABLE,
+        treatment=ForPeople(),
     ),
     FailureRule(
         "repository-key-expired",
@@ -25,6 +26,7 @@ SIGNATURES = (
         " repository; look at the date on the host too",
         "apt methods/gpgv.cc and methods/sqv.cc; GnuPG doc/DETAILS",
         sign=KEY_EXPIRED,
+        treatment=ForPeople(),
     ),
     FOREIGN,
     FailureRule(
