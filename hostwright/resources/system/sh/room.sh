@@ -7,7 +7,7 @@
 eval "set -- $directories"
 for directory; do
   there=$directory
-  until [ -e "$there" ] || [ -L "$there" ]; do there=$(dirname -- "$there"); done
+  until [ -e "$there" ] || [ -L "$there" ]; do there=${there%/*}; there=${there:-/}; done
   kind=$(stat -L -c %F -- "$there") || kind='broken link'
   # shellcheck disable=SC2046  # findmnt -r and df print words without blanks
   set -- $(findmnt -n -r -o MAJ:MIN,TARGET,OPTIONS -T "$(readlink -m -- "$there")" | tail -n 1)
