@@ -201,9 +201,13 @@ class HostApply:
             left = ", ".join(role.role for role in plan.roles)
             raise Stopped(self.name, f"stopped by the operator; left to do: {left}")
 
+    def _due(self, plan: Plan) -> Plan:
+        """The plan without its reboots where none is allowed."""
+        return plan if self._settings.allow_reboot else plan.without_reboots()
+
     def _decide(self, plan: Plan) -> draining.DrainDecision:
         settings = self._settings
-        due = plan if settings.allow_reboot else plan.without_reboots()
+        due = self._due(plan)
         hit = at_work(self._desired, disturbing(self._desired, self._facts), self._facts, reboots=bool(due.reboot))
         return draining.decide(due.disturbs, hit, hooks=settings.hooks, drain=settings.drain, force=settings.force)
 
@@ -224,8 +228,7 @@ class HostApply:
         states = disturbing(self._desired, self._facts)
         probes = ordered([*self._desired.occupancy.probes, *(probe for state in states for probe in state.probes())])
         facts = self._connection.use(lambda shell: ask(shell, probes))
-        reboots = bool(plan.reboot) and self._settings.allow_reboot
-        return at_work(self._desired, states, facts, reboots=reboots).everyone
+        return at_work(self._desired, states, facts, reboots=bool(self._due(plan).reboot)).everyone
 
     def _undrain(self) -> None:
         hooks = self._settings.hooks
