@@ -149,9 +149,10 @@ def test_a_strangers_deb822_source_is_named_by_file_and_line(apt: AptRoot, good:
     assert [f"{apt.etc}/sources.list.d/two.sources, entry 2)" in note for note in lines(done, NOTE)] == [True]
 
 
-def test_a_password_in_an_address_is_not_repeated(apt: AptRoot, good: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("login", ["ada:hunter2", "ada@example.org:hunter2"])
+def test_a_password_in_an_address_is_not_repeated(apt: AptRoot, good: Path, tmp_path: Path, login: str) -> None:
     with served(tmp_path, 403) as server:
-        stranger(apt, server.url.replace("//", "//ada:hunter2@"))
+        stranger(apt, server.url.replace("//", f"//{login}@"))
         done = install(apt)
     assert lines(done, NOTE)
     assert b"hunter2" not in done.stdout + done.stderr

@@ -1,6 +1,6 @@
-# keep_aside PATH [NEW]: keeps what somebody put in the place PATH of a file of ours, before it goes, at $aside/DATE/PATH, as a
-# hard link where it can be one. An empty file, a link, and what has the bytes of the file NEW are not kept; nothing is
-# kept twice.
+# keep_aside PATH [NEW]: keeps what somebody put in the place PATH of a file of ours, before it goes, at
+# $aside/DATE/PATH, as a hard link where it can be one. An empty file, a link, and what has the bytes of the file NEW
+# are not kept; nothing is kept twice.
 : "${aside:?}"
 keep_aside() {
   if [ -L "$1" ] || [ ! -s "$1" ] || [ ! -f "$1" ]; then return 0; fi

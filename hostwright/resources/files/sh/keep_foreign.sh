@@ -1,6 +1,6 @@
-# In $inside, unpacked: what lies in the place of one of these files or links in $into, and is not named by the record before
-# ($record). A copy of that goes below $aside, a hard link where it can be one; of what has the same bytes only before
-# the first time ($mark says that there was one), when it is a copy that somebody made by hand.
+# In $inside, unpacked: what lies in the place of one of these files or links in $into, and is not named by the record
+# before ($record). A copy of that goes below $aside, a hard link where it can be one; of what has the same bytes only
+# before the first time ($mark says that there was one), when it is a copy that somebody made by hand.
 : "${inside:?}"
 : "${into:?}"
 : "${record:?}"

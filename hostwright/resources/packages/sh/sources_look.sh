@@ -1,6 +1,6 @@
-# FILE:LINE for each line that we disabled in an apt source, of those that hold one of the texts, or in the stanza of one; and
-# for each line of a .sources file with one of them that an earlier Hostwright gave the ending .disabled. $patterns:
-# grep's options that name the texts. Needs stanzas.
+# FILE:LINE for each line that we disabled in an apt source, of those that hold one of the texts, or in the stanza of
+# one; and for each line of a .sources file with one of them that an earlier Hostwright gave the ending .disabled.
+# $patterns: grep's options that name the texts. Needs stanzas.
 : "${patterns:?}"
 : "${disabled:?}"
 : "${files:?}"

@@ -1,6 +1,7 @@
-# `source FILE NUMBER LINE` of each line of an apt source that names keyrings, or is in deb822, with tabs; then `ring PATH
-# STATE` for each keyring named: missing, unreadable (for apt's user _apt), or its bytes in hexadecimal digits; no digits
-# of what is no file, or too large for a keyring: a pipe, or a disk's worth of zeros, would never end. Needs dearmor.
+# `source FILE NUMBER LINE` of each line of an apt source that names keyrings, or is in deb822, with tabs; then `ring
+# PATH STATE` for each keyring named: missing, unreadable (for apt's user _apt), or its bytes in hexadecimal digits; no
+# digits of what is no file, or too large for a keyring: a pipe, or a disk's worth of zeros, would never end. Needs
+# dearmor.
 export LC_ALL=C
 set --
 for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do [ ! -f "$file" ] || set -- "$@" "$file"; done

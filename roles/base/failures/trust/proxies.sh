@@ -1,5 +1,6 @@
-# `proxy SCHEME ADDRESS` for each proxy that apt uses, without a login, and what apt says when it fetches a repository's first
-# file through it. It is apt that asks, with the login that it would use; without a proxy nothing is asked.
+# `proxy SCHEME ADDRESS` for each proxy that apt uses, without a login, and what apt says when it fetches a
+# repository's first file through it. It is apt that asks, with the login that it would use; without a proxy nothing is
+# asked.
 # shellcheck disable=SC2016  # apt's own expressions
 export LC_ALL=C
 # A user's name is often an address of mail: a login ends at the last @.
