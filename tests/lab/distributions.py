@@ -24,21 +24,19 @@ from tests.lab import recording
 from tests.lab.audit.bench import SETTLE
 from tests.lab.conftest import FrontDoor, on
 from tests.lab.ownlab import own_lab
-from tests.lab.trees import KERNEL_INDEX, Tree
+from tests.lab.trees import DISK, KERNEL_INDEX, Tree
 from tests.places import PROJECT
 
 DOCUMENT = PROJECT / "docs" / "lab.md"
 BEGIN, END = "<!-- distributions: begin -->", "<!-- distributions: end -->"
 #: the distributions that a stack of the lab fits, with that stack
 STACKS: dict[Distro, str] = {"bullseye": "lab", "bookworm": "lab-debian12"}
-#: what others' programs leave: sudo's mark of who has used it, the key with
-#: which dkms 3 signs modules (its package leaves it: firmware may know it), an index that depmod 30 writes once more
+#: what others' programs leave: sudo's mark of who has used it, the key with which dkms 3 signs modules (its package
+#: leaves it: firmware may know it), an index that depmod 30 writes once more
 LEAVES = (
     r"/(root|home/ops)/\.sudo_as_admin_successful|/var/lib/dkms(/mok\.(key|pub))?"
     r"|/usr/lib/modules/[^/]*/modules\.builtin\.alias\.bin"
 )
-#: before the host is looked at: dockerd's own mode, of a disk that is mounted there
-DISK = "chmod 710 /var/lib/docker"
 TITLES = {"bullseye": "Debian 11", "bookworm": "Debian 12"}
 VENV = "/opt/tensorflow-2.9"
 ABOUT = {

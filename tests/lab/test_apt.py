@@ -11,30 +11,15 @@ import pytest
 
 from lab.config import Machine
 from tests.lab.conftest import SMALL, FrontDoor, Guest, on
+from tests.lab.strangers import DEAD_PROXY, EXPIRED, PROXY
 
-EXPIRED = """
-home=$(mktemp -d); gpg="gpg --homedir $home --batch -q --faked-system-time 20200101T000000!"
-$gpg --passphrase '' --quick-generate-key 'Theirs <a@b.example>' ed25519 sign 1d
-$gpg --export >/usr/share/keyrings/theirs.gpg
-mkdir -p /srv/theirs; cd /srv/theirs; : >Packages
-sum=$(sha256sum Packages | cut -d' ' -f1)
-printf 'Origin: T\\nDate: %s\\nSHA256:\\n %s 0 Packages\\n' "$(date -Ru)" "$sum" >Release
-$gpg --clearsign -o InRelease Release
-gpgconf --homedir "$home" --kill all
-echo 'deb [signed-by=/usr/share/keyrings/theirs.gpg] file:/srv/theirs ./' >/etc/apt/sources.list.d/theirs.list
-rm -rf /var/lib/apt/lists/*
-"""
 #: an address without a Release file; with the other's, half of an update fails
 NO_RELEASE = """
 mkdir -p /srv/none; echo 'deb file:/srv/none ./' >/etc/apt/sources.list.d/none.list
 """
-DEAD_PROXY = """
-rm -rf /var/lib/apt/lists/*; apt-get -qq -y remove pciutils >/dev/null 2>&1
-echo 'Acquire::http::Proxy "http://ada:hunter2@127.0.0.1:9"; Acquire::https::Proxy "http://127.0.0.1:9";' \
->/etc/apt/apt.conf.d/95theirs
-"""
+WITHOUT_A_TOOL = "apt-get -qq -y remove pciutils >/dev/null 2>&1"
 UNPACKED = """
-rm -f /etc/apt/apt.conf.d/95theirs; apt-get -q update >/dev/null 2>&1
+apt-get -q update >/dev/null 2>&1
 for name in theirs-tool theirs-odd; do
   mkdir -p /tmp/$name/DEBIAN
   printf '%s\\n' "Package: $name" 'Version: 1' 'Architecture: all' 'Maintainer: L <a@b.example>' \
@@ -79,7 +64,7 @@ def test_only_repositories_that_are_needed_decide(machine: Machine, invoke: Fron
     on(machine, "rm /etc/apt/sources.list.d/theirs.list /etc/apt/sources.list.d/none.list")
     assert examined(invoke) == {}
 
-    on(machine, DEAD_PROXY)
+    on(machine, WITHOUT_A_TOOL + DEAD_PROXY)
     (line,) = examined(invoke)["proxy-refuses"]
     assert line.startswith("the proxy http://127.0.0.1:9 does not answer: ")
     assert "hunter2" not in line
@@ -90,7 +75,7 @@ def test_only_repositories_that_are_needed_decide(machine: Machine, invoke: Fron
     assert "the proxy 127.0.0.1 does not answer: " in text
     assert "hunter2" not in done.stdout + done.stderr
 
-    on(machine, UNPACKED)
+    on(machine, f"rm -f {PROXY}{UNPACKED}")
     plan = " ".join(invoke("plan", *base).stdout.split())
     assert "dpkg: interrupted (theirs-odd, theirs-tool) → in order (" in plan
     assert "theirs-odd removed" in plan and " jq" in plan and "nano" not in plan

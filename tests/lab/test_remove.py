@@ -10,7 +10,7 @@ import pytest
 
 from lab.config import HostOptions, Machine
 from tests.lab.conftest import FrontDoor, Guest, on
-from tests.lab.trees import JOBS, KERNEL_INDEX, Tree
+from tests.lab.trees import DISK, JOBS, KERNEL_INDEX, Tree
 
 HOST = "remove01"
 CUDA = "/usr/local/cuda-11.2"
@@ -35,7 +35,6 @@ echo 'blacklist nouveau' >/etc/modprobe.d/site.conf
 echo 'deb [trusted=yes] https://developer.download.nvidia.com/compute/cuda/repos/debian11/x86_64 /' \
   >/etc/apt/sources.list.d/site-cuda.list
 chmod 600 /etc/apt/sources.list.d/site-cuda.list
-chmod 710 /var/lib/docker  # dockerd's own mode, of a disk that is mounted there
 ldconfig
 """
 
@@ -82,7 +81,7 @@ class Story:
 def story(invoke: FrontDoor, guest: Guest) -> Story:
     """A host of a site: provisioned, its layers removed, provisioned once more, CUDA and cuDNN removed."""
     machine = guest(HOST, HostOptions(profile="small"))
-    on(machine, SITE + KERNEL_INDEX)
+    on(machine, SITE + DISK + KERNEL_INDEX)
     before = Tree.of(machine)
     change(invoke, "provision")
     provisioned = Tree.of(machine)

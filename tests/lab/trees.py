@@ -44,6 +44,9 @@ depmod
 rm "$index/modules.order" "$index/modules.builtin"  # the lab's headers bring these two, and take them along
 """
 
+#: dockerd's own mode, of a disk that is mounted there
+DISK = "chmod 710 /var/lib/docker\n"
+
 #: There on both sides, but with other bytes.
 OTHER_BYTES = {
     r"/var/lib/apt/extended_states": "compared as what apt-mark says",

@@ -15,6 +15,8 @@ from tests.lab.audit.by_hand import ARTICLE, Typed
 from tests.lab.audit.test_article import LEFT, MENDED
 from tests.lab.conftest import SMALL
 from tests.lab.site.conftest import DRIVER
+from tests.lab.strangers import EXPIRED
+from tests.lab.trees import DISK, KERNEL_INDEX
 
 #: What Docker writes of its own, once a container has run.
 DOCKERS = r"/var/lib/containerd/.*|/var/lib/docker/(buildkit|image|volumes/metadata\.db).*"
@@ -25,8 +27,9 @@ IPV6 = "fd48:5700:{slot:x}::{index:x}"  #: of a host; the prefix is ours (RFC 41
 STACK = (
     r"/usr/local/cuda.*|/usr/local/lib/libcudnn.*|/var/cuda-repo.*|/etc/alternatives/.*(cuda|nvidia|gl).*|"
     r"/etc/apt/(sources\.list\.d|preferences\.d)/(cuda|nvidia).*|/usr/share/keyrings/.*|/etc/apt/trusted\.gpg.*|"
-    r"/(usr/|etc/|var/lib/|var/cache/|lib/)?(.*/)?[^/]*(nvidia|NVIDIA|cuda|Xorg|glvnd|egl|EGL|vulkan|OpenCL|dkms|modules)"
-    r".*|/usr/(lib|share)/(.*/)?(mesa-diverted|glx|X11)[^/]*(/.*)?|/usr/lib/(x86_64-linux-gnu|xorg).*|/etc/ld\.so\.(cache|conf\.d/.*)|/boot/initrd.*|/var/lib/hostwright/.*"
+    r"/.*(nvidia|NVIDIA|cuda|Xorg|glvnd|egl|EGL|vulkan|OpenCL|dkms|modules).*|"
+    r"/usr/(lib|share)/(.*/)?(mesa-diverted|glx|X11)[^/]*(/.*)?|/usr/lib/(x86_64-linux-gnu|xorg).*|"
+    r"/etc/ld\.so\.(cache|conf\.d/.*)|/boot/initrd.*|/var/lib/hostwright/.*"
 )
 
 
@@ -64,47 +67,18 @@ class Past:
 
 
 #: What people have beside a stack: an account with a notebook and a start file, and data that not everybody may read.
-PEOPLE = """
+PEOPLE = (
+    DISK
+    + KERNEL_INDEX
+    + """
 useradd -m -s /bin/bash ada
 install -d -o ada -g ada -m 700 /home/ada/work
 echo '{"cells": []}' >/home/ada/work/notebook.ipynb
 echo 'alias ll="ls -l"' >>/home/ada/.bashrc
 chown -R ada:ada /home/ada
 mkdir -p /srv/data && echo 1,2,3 >/srv/data/train.csv && chmod 640 /srv/data/train.csv
-chmod 710 /var/lib/docker  # dockerd's own mode, of a disk that is mounted there
-index="/lib/modules/$(uname -r)"  # a kernel's package leaves it; a lab host's kernel has no package
-mkdir -p "$index"
-touch "$index/modules.order" "$index/modules.builtin"
-depmod
-rm "$index/modules.order" "$index/modules.builtin"
 """
-
-#: A repository of somebody's whose key expired, as vendors' do: an InRelease that is signed, and a key of one day.
-EXPIRED = """
-export DEBIAN_FRONTEND=noninteractive
-apt-get -qq update >/dev/null
-apt-get -qq install -y --no-install-recommends gnupg >/dev/null 2>&1
-home=$(mktemp -d)
-gpg="gpg --homedir $home --batch -q --faked-system-time 20200101T000000!"
-$gpg --passphrase '' --quick-generate-key 'Theirs <theirs@example.org>' ed25519 sign 1d
-mkdir -p /srv/theirs
-$gpg --export >/usr/share/keyrings/theirs.gpg
-cd /srv/theirs
-: >Packages
-sum=$(sha256sum Packages | cut -d' ' -f1)
-printf 'Origin: T\\nDate: %s\\nSHA256:\\n %s 0 Packages\\n' "$(date -Ru)" "$sum" >Release
-$gpg --clearsign -o InRelease Release
-gpgconf --homedir "$home" --kill all
-rm -r "$home"
-echo 'deb [signed-by=/usr/share/keyrings/theirs.gpg] file:/srv/theirs ./' >/etc/apt/sources.list.d/theirs.list
-"""
-#: A proxy that is gone, with somebody's password in its address.
-PROXY = "/etc/apt/apt.conf.d/95theirs"
-DEAD_PROXY = f"""
-echo 'Acquire::http::Proxy "http://ada:hunter2@127.0.0.1:9";' >{PROXY}
-chmod 600 {PROXY}
-rm -rf /var/lib/apt/lists/*
-"""
+)
 
 #: fish as login shell that greets, noexec directories, root's umask 077, a secure_path without sbin, German.
 UNUSUAL = """

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.lab.conftest import on
+from tests.lab.strangers import DEAD_PROXY, PROXY
 from tests.lab.trees import Tree
 from tests.past.conftest import Story
-from tests.past.hosts import DEAD_PROXY, PROXY
 
 OURS = r"/var/lib/hostwright(/.*)?"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.lab.audit.planting import plant
+from tests.lab.strangers import EXPIRED_KEY
 
 LISTS = "/etc/apt/sources.list.d"
 UNATTENDED = "/etc/apt/apt.conf.d/52hostwright"
@@ -67,11 +68,6 @@ cp -a "$last" "$last-planted"; cd "$last-planted"; touch .; rm {UNATTENDED}
 FAILED_JOB = f"{JOB}\necho 100 >status; echo 'E: Failed to fetch http://mirror.example/gcc.deb' >>log"
 CUT_OFF_JOB = f"{JOB}\nrm status pid"
 
-#: A key that expired long ago, in a home of its own.
-EXPIRED = (
-    'home=$(mktemp -d); gpg="gpg --homedir $home --batch -q --faked-system-time 20200101T000000!"; '
-    "$gpg --passphrase '' --quick-generate-key 'Theirs <a@b.example>' ed25519 sign 1d"
-)
 STOP = "gpgconf --homedir $home --kill all; rm -rf $home"
 
 BASE = (
@@ -119,13 +115,13 @@ BASE = (
     ),
     plant(
         "a stranger's repository whose key expired", "base",
-        f"{EXPIRED}; $gpg --export >/usr/share/keyrings/theirs.gpg; {STOP}; "
+        f"{EXPIRED_KEY}; $gpg --export >/usr/share/keyrings/theirs.gpg; {STOP}; "
         f"echo 'deb [signed-by=/usr/share/keyrings/theirs.gpg] http://theirs.example ./' >{LISTS}/theirs.list",
         rules="foreign-keyring", cure=f"rm {LISTS}/theirs.list /usr/share/keyrings/theirs.gpg",
     ),
     plant(
         "the distribution's list names a keyring with an expired key", "base",
-        f"{EXPIRED}; $gpg --export >/usr/share/keyrings/debian-archive-planted.gpg; {STOP}; "
+        f"{EXPIRED_KEY}; $gpg --export >/usr/share/keyrings/debian-archive-planted.gpg; {STOP}; "
         "echo 'deb [signed-by=/usr/share/keyrings/debian-archive-planted.gpg] http://archive.example bullseye main' "
         f">{LISTS}/planted.list",
         rules="repository-key-expired",
