@@ -15,7 +15,9 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from hostwright.apply.journal.redaction import Redactor
 from hostwright.common.errors import InputError
+from hostwright.common.places import write_whole
 from hostwright.common.untrusted import json_object
 from hostwright.plan.model import Plan
 
@@ -36,11 +38,11 @@ def _file_adapter() -> TypeAdapter[_SavedPlans]:
     return TypeAdapter(_SavedPlans)
 
 
-def save(path: Path, plans: Iterable[Plan]) -> None:
-    """Write plans to a file. Raises ``InputError`` where it cannot be written."""
-    document = {"schema": SCHEMA, "plans": {plan.host: plan.to_json() for plan in plans}}
+def save(path: Path, plans: Iterable[Plan], redactor: Redactor) -> None:
+    """Write plans without secrets to a file for its owner only. Raises ``InputError`` where it cannot be written."""
+    document = {"schema": SCHEMA, "plans": {plan.host: redactor.plan(plan).to_json() for plan in plans}}
     try:
-        path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        write_whole(path, f"{json.dumps(document, indent=2)}\n".encode())
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", str(path)) from error
 

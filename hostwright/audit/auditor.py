@@ -52,7 +52,7 @@ class Auditor:
         password: Secret | None,
         audience: Audience,
     ):
-        self.memory = AuditStore(roster, (password,) if password else (), audience.warn)
+        self.memory = AuditStore(roster, members, (password,) if password else (), audience.warn)
         self.members = members
         self._roster, self._options = roster, options
         self._password, self._audience = password, audience

@@ -16,7 +16,7 @@ from hostwright.audit.reports.trend import TrendPoint
 from hostwright.common.errors import HostwrightError
 from hostwright.common.places import state_root
 from hostwright.common.secret import Secret
-from hostwright.plan.member import Roster
+from hostwright.plan.member import Members, Roster
 from hostwright.plan.model import Facts
 
 T = TypeVar("T")
@@ -27,9 +27,9 @@ TREND_DAYS = 90  #: in the charts of the HTML report
 class AuditStore:
     """The history and the stored facts of one inventory. ``warn`` is called once if they cannot be used."""
 
-    def __init__(self, roster: Roster, secrets: Sequence[Secret], warn: Callable[[str], None]):
+    def __init__(self, roster: Roster, members: Members, secrets: Sequence[Secret], warn: Callable[[str], None]):
         self._inventory = str(roster.path)
-        self._redactor = Redactor({*secrets_in(roster.inventory.hosts.values()), *secrets})
+        self._redactor = Redactor({*secrets_in(roster.inventory.hosts.values(), members), *secrets})
         self._warn = warn
         self._warned = False
 

@@ -1,10 +1,11 @@
-"""Where runs are kept on this machine, and their file names."""
+"""Where runs are kept on this machine, their file names, and how a file is written there."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import re
+import tempfile
 from pathlib import Path
 
 from hostwright.common.errors import InputError
@@ -47,6 +48,38 @@ def place_of(inventory: str | Path) -> str:
 def facts_file(host: str, when: str) -> str:
     """The name of a host's facts file within the run's directory. A host's name may be any text of the inventory."""
     return f"{FACTS}/{_safe(host)}.{when}.json.gz"
+
+
+def write_whole(path: Path, content: bytes, mode: int = PRIVATE_FILE) -> None:
+    """Write a file whole or not at all: beside its place, then renamed. Its folder must exist. Raises ``OSError``.
+
+    ``mode`` is exact whatever the umask is. What is no ordinary file (``/dev/stdout``, a pipe, a link) stays and is
+    written to.
+    """
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        path.write_bytes(content)
+        return
+    handle, beside = tempfile.mkstemp(prefix=".", suffix=".new", dir=path.absolute().parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            os.fchmod(handle, mode)
+            file.flush()
+            os.fsync(handle)
+        Path(beside).replace(path)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
+    sync(path.absolute().parent)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk. Raises ``OSError``."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _safe(name: str) -> str:

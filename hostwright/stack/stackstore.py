@@ -6,9 +6,7 @@ compromised host can at most choose among verified stacks, and never an address 
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from hostwright.common.errors import InputError
-from hostwright.common.places import PRIVATE_DIR, state_root
+from hostwright.common.places import PRIVATE_DIR, state_root, write_whole
 from hostwright.common.untrusted import json_object
 from hostwright.stack.stack import Stack
 from hostwright.stack.stackdata import digest_of, plain
@@ -53,7 +51,7 @@ def keep(stack: Stack, root: Path | None = None) -> str:
         return ""
     try:
         path.parent.mkdir(mode=PRIVATE_DIR, parents=True, exist_ok=True)
-        _write(path, _kept_adapter().dump_json(_Kept(stack=plain(stack)), by_alias=True).decode())
+        write_whole(path, _kept_adapter().dump_json(_Kept(stack=plain(stack)), by_alias=True))
     except OSError as error:
         return (
             f"the stack {stack.name} cannot be kept in {path.parent} ({error.strerror}): `invoke rollback` will not "
@@ -122,17 +120,3 @@ def _has(digest: str, stack: Stack, root: Path | None) -> bool:
 
 def _path(digest: str, root: Path | None) -> Path:
     return (root or state_root()) / FOLDER / f"{digest}.json"
-
-
-def _write(path: Path, text: str) -> None:
-    """Write the file whole or not at all, for its owner only: ``mkstemp`` makes files of mode 0600."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

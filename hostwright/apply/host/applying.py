@@ -133,13 +133,13 @@ class HostApply:
 
     def _whole(self, expected: Plan | None) -> Outcome:
         plan = self.plan()
-        _refuse_stale(plan, expected)
+        self._refuse_stale(plan, expected)
         if plan.empty and not self._desired.removes:
             return self._done(plan, plan)
         self._check(plan)
         self._lock_host()
         plan = self.plan()  # whoever had the lock before may have changed the host
-        _refuse_stale(plan, expected)
+        self._refuse_stale(plan, expected)
         return self._rounds(plan)
 
     def _rounds(self, first: Plan) -> Outcome:
@@ -297,6 +297,11 @@ class HostApply:
         except JobLost as lost:
             self._emit(events.Note(self.name, lost.sentence))
 
+    def _refuse_stale(self, plan: Plan, expected: Plan | None) -> None:
+        as_saved = self._settings.as_saved
+        if expected is not None and as_saved(plan) != as_saved(expected):
+            raise Refused(plan.host, "the host changed since this plan was saved; run `plan` again")
+
     def _reboot(self, plan: Plan) -> Plan:
         """Reboot once for all states that want it; return the plan after it, in which the reason must be gone."""
         self._check(plan)
@@ -317,11 +322,6 @@ class HostApply:
         if after.reboot == reason:
             raise NotConverged(self.name, f"it was rebooted, and the reason for the reboot remains: {reason}")
         return after
-
-
-def _refuse_stale(plan: Plan, expected: Plan | None) -> None:
-    if expected is not None and plan != expected:
-        raise Refused(plan.host, "the host changed since this plan was saved; run `plan` again")
 
 
 def _names(plan: Plan) -> str:

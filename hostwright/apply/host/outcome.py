@@ -48,6 +48,8 @@ class Settings:
     examine: Callable[[RootShell], Examination | None] | None = None
     #: which failures of a step are retried, and which are not whatever else its output says; read when a job needs it
     retry_rules: Callable[[], tuple[RetryRule, ...]] = tuple
+    #: a plan as a file of ``plan --out`` holds it, to compare with that
+    as_saved: Callable[[Plan], Plan] = lambda plan: plan
     stopping: Callable[[], bool] = lambda: False  #: whether no further job is to be started
     patience: Patience = field(default_factory=Patience)
 

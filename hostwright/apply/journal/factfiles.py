@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import tempfile
 import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +14,7 @@ from pydantic import TypeAdapter
 
 from hostwright.apply.journal.redaction import Redactor
 from hostwright.common.errors import InputError
+from hostwright.common.places import write_whole
 from hostwright.plan.model import Answer, Facts, Probe
 
 SCHEMA = 1
@@ -60,14 +59,7 @@ def write_facts(path: Path, host: str, at: str, facts: Facts, redactor: Redactor
     ]
     document = json.dumps({"schema": SCHEMA, "host": host, "at": at, "facts": rows}).encode("ascii")
     data = gzip.compress(document, _LEVEL, mtime=0)
-    handle, beside = tempfile.mkstemp(prefix=".", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(beside).replace(path)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise
+    write_whole(path, data)
     return len(data)
 
 

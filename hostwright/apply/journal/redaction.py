@@ -5,9 +5,11 @@ base64, quoted for a shell, escaped as in JSON or Python. In a secret of several
 masked on its own. An unknown secret is masked where its place gives it away: ``user:password`` in a URL, and the value
 of a variable whose name looks like a password's.
 
-A very short secret makes texts hard to read, but is masked all the same. Only our own words and the names by which runs
-and hosts are found again (``records.IDENTIFIERS``) cannot be masked: a password that is also a host's name, the word
-``failed`` or a number such as a duration appears there, and nobody can tell that it is a password.
+A mask in the middle of a known sentence shows what it hides: ``f***iled`` is the secret ``a``. So every line that
+contains a secret of fewer than ``MIN_INLINE`` characters is hidden whole, which leaves little to read. Only our own
+words and the names by which runs and hosts are found again (``records.IDENTIFIERS``) cannot be masked: a password that
+is also a host's name, the word ``failed`` or a number such as a duration appears there, and nobody can tell that it is
+a password.
 """
 
 from __future__ import annotations
@@ -16,14 +18,18 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
 from urllib.parse import quote, quote_plus
 
 from hostwright.common.secret import MASK, Secret
 from hostwright.inventory.draft import concealed
 from hostwright.inventory.model import Host
+from hostwright.plan.member import Member
+from hostwright.plan.model import Plan
 
 MASKS = (MASK, "(hidden)", "…", "")  #: the first one that contains no secret is used
+MIN_INLINE = 6  #: characters; our choice. A shorter secret stands in too many ordinary words
 MIN_DERIVED = 4  #: characters; a shorter derived form, such as the base64 of one letter, occurs everywhere by chance
 MIN_LINE = 8  #: characters of a line that is hidden on its own
 MIN_BASE64 = 8  #: characters of the part of a base64 text that does not depend on what is around it
@@ -36,12 +42,17 @@ class Redactor:
     """Masks these secrets in texts and JSON values. Usable from any thread."""
 
     def __init__(self, secrets: Iterable[Secret]):
-        forms = {form for secret in secrets if secret for form in _forms(secret.reveal())}
+        known = {secret.reveal() for secret in secrets if secret}
+        forms = {form for text in known for form in _forms(text)}
         self._pattern = re.compile(_alternatives(forms)) if forms else None
+        short = {form for text in known if len(text) < MIN_INLINE for form in _forms(text)}
+        self._short = re.compile(_alternatives(short)) if short else None
         self._mask = next(mask for mask in MASKS if not any(form in mask for form in forms))
 
     def text(self, text: str) -> str:
         """A text without the secrets, and without the credentials in URLs."""
+        if self._short is not None and self._short.search(text):
+            text = "\n".join(self._mask if self._short.search(line) else line for line in text.split("\n"))
         if self._pattern is not None:
             text = self._masked(self._pattern, text)
         if "://" not in text or "@" not in text:
@@ -71,6 +82,10 @@ class Redactor:
     def record(self, record: Mapping[str, Any], identifiers: frozenset[str]) -> dict[str, Any]:
         """A record of ours: its keys are kept, and so are the values of those that are ``identifiers``."""
         return {key: inner if key in identifiers else self._own(inner, identifiers) for key, inner in record.items()}
+
+    def plan(self, plan: Plan) -> Plan:
+        """A plan without secrets, for a file: the files of a host that its changes show may hold some."""
+        return Plan.from_json(self.record(plan.to_json(), frozenset({"kind", "host"})))
 
     def _own(self, value: Any, identifiers: frozenset[str]) -> Any:
         if isinstance(value, str):
@@ -105,10 +120,16 @@ class Redactor:
         return self._mask if pattern.search(shown) else shown
 
 
-def secrets_in(hosts: Iterable[Host]) -> set[Secret]:
-    """Every secret in the inventory's data on these hosts: passwords, and variables that are named like one."""
+def secrets_in(hosts: Iterable[Host], members: Iterable[Member] = ()) -> set[Secret]:
+    """Every secret in the inventory's data on these hosts, and in the roles' variables of these members.
+
+    A secret is what is encrypted, declared (``hostwright_secrets``, a variable of the type ``Secret``) or named like a
+    password.
+    """
     secrets: set[Secret] = set()
     seen: set[int] = set()  # hosts share the values of their groups
+    for member in members:
+        secrets.update(_secrets(member.variables))
     for host in hosts:
         secrets |= {secret for secret in (host.password, host.become_password) if secret}
         for values in (*(layer.values for layer in host.layers), host.vars):
@@ -126,6 +147,9 @@ def _secrets(value: Any) -> Iterator[Secret]:
     elif isinstance(value, Mapping):
         for inner in value.values():
             yield from _secrets(inner)
+    elif is_dataclass(value):
+        for part in fields(value):
+            yield from _secrets(getattr(value, part.name))
     elif isinstance(value, (list, tuple)):
         for inner in value:
             yield from _secrets(inner)

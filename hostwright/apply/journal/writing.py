@@ -53,7 +53,7 @@ class Journal:
 
     def __init__(self, header: RunHeader, redactor: Redactor, on_trouble: Callable[[str], None]):
         self.header = header
-        self._redactor = redactor
+        self.redactor = redactor
         self._on_trouble = on_trouble
         self._folder = Path()
         self._began_s = time.monotonic()
@@ -86,7 +86,7 @@ class Journal:
             journal._open(root)
         except OSError as error:
             journal._trouble(error, runs_dir(root))
-        journal._put(record_of_header(journal.header, journal._redactor), sync=True, cleaned=True)
+        journal._put(record_of_header(journal.header, journal.redactor), sync=True, cleaned=True)
         return journal
 
     @property
@@ -116,7 +116,7 @@ class Journal:
                 "kind": RUN_ENDED,
                 "status": status,
                 "how": how,
-                "sentence": self._redactor.text(sentence)[:KEPT_SENTENCE],
+                "sentence": self.redactor.text(sentence)[:KEPT_SENTENCE],
                 "results": dict(Counter(results.values())),
                 "bytes": self._bytes + sum(self._facts.values()),
             }
@@ -168,7 +168,7 @@ class Journal:
             first = facts_file(host, BEFORE)
             name = facts_file(host, AFTER) if first in self._facts else first
         try:
-            size = write_facts(self._folder / name, host, _now(), facts, self._redactor)
+            size = write_facts(self._folder / name, host, _now(), facts, self.redactor)
         except OSError as error:
             self._trouble(error, self._folder / name)
             return ""
@@ -180,7 +180,7 @@ class Journal:
         """Append a record as a line, in one write."""
         if self._fd is None:
             return
-        shown = record if cleaned else self._redactor.record(record, IDENTIFIERS)
+        shown = record if cleaned else self.redactor.record(record, IDENTIFIERS)
         head = {key: shown[key] for key in ("kind", "host") if key in shown}  # first: readers find them without parsing
         times = {"t": round(time.monotonic() - self._began_s, 3), "at": _now()}
         line = json.dumps({**head, **times, **shown}).encode("ascii") + b"\n"

@@ -7,8 +7,6 @@ not at all. It says what an operator's lock on a host says (``locks.OperatorLock
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -16,9 +14,9 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from hostwright.common.errors import HostwrightError, InputError, Locked
-from hostwright.common.places import PRIVATE_DIR, place_of
+from hostwright.common.places import PRIVATE_DIR, place_of, write_whole
 from hostwright.plan.host.locks import OperatorLock, forbids
-from hostwright.stack.store.artifacts import locked, settle
+from hostwright.stack.store.artifacts import locked
 
 FOLDER = "set-aside"
 CAP_BYTES = 8 * 1024  #: ten times what our own files hold
@@ -43,7 +41,7 @@ def put(root: Path, inventory: str | Path, lock: OperatorLock, *, now: datetime,
             why_not = "" if force else forbids(_read(path), lock.owner, now)
             if why_not:
                 raise Locked(lock.host, why_not)
-            _write(path, lock.to_json())
+            write_whole(path, f"{lock.to_json()}\n".encode())
     except OSError as error:
         raise HostwrightError(f"{path}: cannot be written: {error.strerror or error}") from error
 
@@ -121,14 +119,3 @@ def _known(path: Path) -> OperatorLock | None:
         return _read(path)
     except InputError:
         return None
-
-
-def _write(path: Path, text: str) -> None:
-    handle, beside = tempfile.mkstemp(prefix=".", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(f"{text}\n")
-        settle(Path(beside), path)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise

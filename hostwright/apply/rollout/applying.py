@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -47,6 +47,7 @@ class Work:
     change: ChangeOptions = UNBOUNDED
     goal: Goal = AS_WANTED
     saved: Mapping[str, Plan] = field(default_factory=dict)
+    as_saved: Callable[[Plan], Plan] = lambda plan: plan  #: a plan as the file with ``saved`` would hold it
 
     def __call__(self, name: str) -> Outcome:
         """One host, from its connection to its end. Raises ``Locked`` for one that is set aside on this machine."""
@@ -81,6 +82,7 @@ class Work:
             explain=self.roster.explain,
             examine=lambda shell: self.roster.examine(member, shell),
             retry_rules=self.roster.retry_rules,
+            as_saved=self.as_saved,
             stopping=self.stopping.is_set,
         )
 
@@ -109,7 +111,16 @@ def apply_goal(
     with recorded(verb, roster, members, connections, audience=audience, options=given) as recording:
         stopping = threading.Event()
         work = Work(
-            roster, members.by_name, connections, recording.run, recording.emit, stopping, change, goal, saved or {}
+            roster,
+            members.by_name,
+            connections,
+            recording.run,
+            recording.emit,
+            stopping,
+            change,
+            goal,
+            saved or {},
+            recording.journal.redactor.plan,
         )
         results = roll_out(
             tuple(members.by_name),

@@ -93,7 +93,7 @@ def recorded(
     from hostwright.apply.journal.writing import Journal
 
     header = RunHeader.now(verb, [member.name for member in members], roster.path, options, site=roster.site.root)
-    secrets = {*secrets_in(roster.inventory.hosts.values()), *connections.secrets}
+    secrets = {*secrets_in(roster.inventory.hosts.values(), members), *connections.secrets}
     listeners: list[Emit] = []
 
     @contextmanager

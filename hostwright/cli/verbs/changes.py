@@ -63,8 +63,10 @@ def _plan(
     results = fleet.plan(members, goal=goal, password=ask_password(connection))
     if out:
         from hostwright.apply import savedplans  # what a plan needs no other way is imported where it is used
+        from hostwright.apply.journal.redaction import Redactor, secrets_in
 
-        savedplans.save(Path(out), [looked_at.plan for looked_at in results.values])
+        redactor = Redactor(secrets_in(fleet.inventory.hosts.values(), members))
+        savedplans.save(Path(out), [looked_at.plan for looked_at in results.values], redactor)
     show_plans(members, results, as_json=as_json)
     if results.errors:
         return FAILED

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
-import tempfile
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
@@ -13,9 +13,9 @@ from hostwright.audit.auditstore import AuditStore
 from hostwright.audit.fleetaudit import FleetAudit
 from hostwright.audit.reports.ages import Ages
 from hostwright.common.errors import InputError
+from hostwright.common.places import PRIVATE_FILE, write_whole
 
 STDOUT = "-"
-READABLE = 0o644  #: a report is for others to read: node_exporter, a web server
 
 #: option → the function that renders it, imported only then
 RENDERERS = {
@@ -84,16 +84,8 @@ def _render(name: str, audit: FleetAudit, ages: Ages, memory: AuditStore) -> str
 
 
 def _replace(path: Path, text: str, name: str) -> None:
-    """Write beside and rename: node_exporter and browsers read the former file or this one."""
+    """Write it whole, for you alone; a file that is there keeps its mode, so that node_exporter can be let in."""
     try:
-        handle, beside = tempfile.mkstemp(prefix=".", suffix=path.suffix + ".new", dir=path.absolute().parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-                file.write(text)
-            Path(beside).chmod(READABLE)
-            Path(beside).replace(path)
-        except BaseException:
-            Path(beside).unlink(missing_ok=True)
-            raise
+        write_whole(path, text.encode(), stat.S_IMODE(path.stat().st_mode) if path.exists() else PRIVATE_FILE)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror or error}", f"--{name} {path}") from error

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
@@ -19,6 +18,7 @@ import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
 from hostwright.common.errors import ArtifactError, InputError
+from hostwright.common.places import sync, write_whole
 from hostwright.common.userpaths import expanded
 
 if TYPE_CHECKING:
@@ -162,37 +162,17 @@ def write_pin(path: Path, name: str, pin: Pin) -> None:
             pins = {**read_pins(path), name: pin}
             rows = {key: asdict(entry) for key, entry in sorted(pins.items())}
             text = _LOCK_HEADER + yaml.safe_dump({"artifacts": rows}, sort_keys=False, allow_unicode=True)
-            _replace(path, text.encode())
+            write_whole(path, text.encode(), 0o644)
     except OSError as error:
         raise ArtifactError(f"the checksum of {pin.file} cannot be pinned in {path}: {error.strerror}") from error
-
-
-def _replace(path: Path, content: bytes) -> None:
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        Path(name).chmod(0o644)
-        settle(Path(name), path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def settle(temporary: Path, final: Path) -> None:
     """Give a finished file its final name; after a crash, it is complete or absent."""
     final.parent.mkdir(parents=True, exist_ok=True)
-    _sync(temporary)
+    sync(temporary)
     temporary.replace(final)
-    _sync(final.parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync(final.parent)
 
 
 @contextmanager

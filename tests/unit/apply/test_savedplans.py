@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hostwright.apply import savedplans
+from hostwright.apply.journal.redaction import Redactor
 from hostwright.common.errors import InputError
+from hostwright.common.secret import Secret
 from hostwright.plan.model import Change, Deferred, Plan, Reboot, RolePlan, Step
 
 #: Written by the version in which one class stood for all four kinds.
@@ -53,14 +57,14 @@ def test_a_plan_saved_with_who_was_at_work_is_that_plan(tmp_path: Path):
 
 def test_what_plan_saves_is_what_provision_reads(tmp_path: Path):
     other = replace(PLAN, host="gpu02", roles=())
-    savedplans.save(tmp_path / "plan.json", (PLAN, other))
+    savedplans.save(tmp_path / "plan.json", (PLAN, other), Redactor([]))
     assert json.loads((tmp_path / "plan.json").read_text()) == json.loads(text_of(PLAN, other))
     assert read(tmp_path / "plan.json", "gpu01", "gpu02") == {"gpu01": PLAN, "gpu02": other}
 
 
 def test_a_file_that_cannot_be_written_or_read_is_named(tmp_path: Path):
     with pytest.raises(InputError, match=r"none/plan\.json: cannot be written: No such file"):
-        savedplans.save(tmp_path / "none" / "plan.json", (PLAN,))
+        savedplans.save(tmp_path / "none" / "plan.json", (PLAN,), Redactor([]))
     with pytest.raises(InputError, match=r"none/plan\.json: cannot be read: No such file"):
         read(tmp_path / "none" / "plan.json")
 
@@ -106,3 +110,28 @@ def test_a_plan_of_a_newer_version_is_refused(tmp_path: Path):
 def test_a_plan_of_the_version_before_the_four_kinds_is_refused():
     with pytest.raises(InputError, match=r"was saved by an earlier Hostwright: run `invoke plan --out FILE` again$"):
         read(BEFORE_KINDS)
+
+
+def test_a_saved_plan_is_the_operators_alone_and_holds_no_secret(tmp_path: Path):
+    """A changed file's old contents are in the plan: a proxy with its password, for instance."""
+    change = Change("file /etc/x", "other", "same", (STEP,), "-proxy=http://ann:hunter22@proxy/\n-key=s3cretkey\n")
+    shown = replace(PLAN, roles=(RolePlan("base", (), (change,)),))
+    path = tmp_path / "plan.json"
+    path.write_text("")
+    path.chmod(0o644)
+    redactor = Redactor([Secret("s3cretkey"), Secret("host")])
+    savedplans.save(path, [shown], redactor)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert "hunter22" not in path.read_text() and "s3cretkey" not in path.read_text()
+    (saved,) = read(path).values()
+    assert redactor.plan(shown) == redactor.plan(saved) != redactor.plan(PLAN)
+
+
+def test_standard_output_is_written_to_and_not_replaced(tmp_path: Path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    savedplans.save(pipe, (PLAN,), Redactor([]))
+    assert json.loads(os.read(reader, 65536)) == json.loads(text_of(PLAN))
+    os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)

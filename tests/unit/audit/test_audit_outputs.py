@@ -34,13 +34,16 @@ def check(*, as_json: bool = False, watched: bool = False, **files: str) -> None
     Outputs(**files).check(as_json=as_json, watched=watched)
 
 
-def test_each_file_is_written_and_readable_by_all(tmp_path: Path):
+def test_a_new_file_is_the_operators_alone_and_one_that_is_there_keeps_its_mode(tmp_path: Path):
     names = {name: str(tmp_path / name) for name in ("csv", "junit", "prometheus", "html")}
     write(names)
     assert {path.name for path in tmp_path.iterdir()} == set(names), "nothing is left beside them"
     for path in names.values():
-        assert Path(path).stat().st_mode & 0o777 == 0o644
+        assert Path(path).stat().st_mode & 0o777 == 0o600
         assert "gpu07" in Path(path).read_text("utf-8")
+    (tmp_path / "prometheus").chmod(0o644)
+    write(names)
+    assert (tmp_path / "prometheus").stat().st_mode & 0o777 == 0o644, "node_exporter reads it as another user"
 
 
 def test_a_dash_is_standard_output(capsys: pytest.CaptureFixture[str]):

@@ -116,7 +116,7 @@ def test_a_write_that_is_cut_leaves_what_was_there(tmp_path: Path, monkeypatch: 
     def cut(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(locallocks, "settle", cut)
+    monkeypatch.setattr(Path, "replace", cut)
     with pytest.raises(HostwrightError, match="No space left"):
         put(tmp_path, lock(hours=1))
     assert locallocks.get(tmp_path, INVENTORY, "gpu07") == lock()
