@@ -18,8 +18,8 @@ PROBE_CAP_BYTES = 64 * 1024  #: an answer's default cap, so that a small text fi
 @dataclass(frozen=True, slots=True)
 class Probe:
     """One read-only question to a host, in POSIX sh. Probes that are equal are asked once per host. ``script`` runs in
-    a subshell without standard input; its standard error is discarded, and at most ``cap_bytes`` of its output are
-    returned. ``root`` runs it as root.
+    a subshell without standard input; what it starts ends before it does. Its standard error is discarded, and at most
+    ``cap_bytes`` of its output are kept. ``root`` runs it as root.
     """
 
     script: str

@@ -19,12 +19,22 @@ def observe(shell: RootShell, desired: Desired) -> Facts:
 
 
 def ask(shell: RootShell, probes: Sequence[Probe], *, timeout_s: float = probing.OBSERVE_TIMEOUT_S) -> Facts:
-    """The answers of a host to these questions, over one exec channel; root only where one of them needs it."""
+    """The answers of a host to these questions, over one exec channel; root only where one of them needs it.
+
+    A probe that prints without end takes the others with it: those are asked again, over a channel each time.
+    """
+    answers: dict[Probe, Answer] = {}
+    while left := [probe for probe in probes if probe not in answers]:
+        answers.update(_ask(shell, left, timeout_s))
+    if note := noise_note(shell.session):
+        answers[LOGIN_SHELL] = Answer(0, note)
+    return Facts(answers)
+
+
+def _ask(shell: RootShell, probes: Sequence[Probe], timeout_s: float) -> Facts:
     nonce = probing.new_nonce()
     user, root = probing.programs(probes, nonce)
     output = shell.attempt(root, as_user=user, timeout_s=timeout_s, cap_bytes=probing.cap_bytes(probes))
     if output.truncated:
         raise ProtocolError(shell.host, "it sent far more output than expected; its answers were discarded")
-    facts = probing.parse(probes, nonce, output.stdout, shell.host)
-    note = noise_note(shell.session)
-    return Facts({**facts, LOGIN_SHELL: Answer(0, note)}) if note else facts
+    return probing.parse(probes, nonce, output.stdout, shell.host)

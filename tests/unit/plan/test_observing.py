@@ -40,6 +40,15 @@ def test_a_quiet_shell_is_not_asked() -> None:
     assert len(session.programs) == 1
 
 
+def test_the_probes_after_one_that_prints_without_end_are_asked_again() -> None:
+    session, endless, after = Talking(), Probe("yes", cap_bytes=1000), Probe("echo $((1 + 1))")
+    facts = ask(RootShell(session), [HELLO, endless, Probe("yes n", cap_bytes=2000), after])  # type: ignore[arg-type]
+    assert [(answer.status, len(answer.text), answer.truncated) for answer in facts.values()] == [
+        (0, 6, False), (141, 1000, True), (141, 2000, True), (0, 2, False),
+    ]  # fmt: skip
+    assert len(session.programs) == 3
+
+
 def test_noise_is_a_note_that_names_the_start_file() -> None:
     session = Talking(b"\033[?25hWelcome\n")
     facts = [ask(RootShell(session), [HELLO]) for _ in range(2)][1]  # type: ignore[arg-type]

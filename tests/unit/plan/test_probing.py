@@ -1,5 +1,6 @@
 """Observation: real programs through the real /bin/sh, and answers of hosts that lie."""
 
+import os
 import subprocess
 
 import pytest
@@ -11,6 +12,7 @@ from hostwright.common.quoting import sh
 from hostwright.plan.model import Answer, Probe
 from hostwright.plan.probing import cap_bytes, new_nonce, ordered, parse, programs
 from hostwright.transport.root.become import wrap
+from tests.unit.support.forks import forks
 
 
 def observe(*probes: Probe):
@@ -47,6 +49,52 @@ def test_an_answer_is_cut_at_its_cap_and_says_so():
     assert len(answer.text) == 1000
 
 
+def test_of_an_answer_that_takes_the_place_of_others_only_its_cap_is_kept():
+    """More than all caps together: the program ends there, and says so by what is missing."""
+    before, endless, after = Probe("echo before"), Probe("yes", cap_bytes=1000), Probe("echo after")
+    root = Probe("echo root", root=True)
+    facts = observe(before, endless, after)
+    assert facts == {before: Answer(0, "before\n"), endless: Answer(141, "y\n" * 500, truncated=True)}
+    asked, nonce = (endless, root), new_nonce()
+    user, as_root = (
+        subprocess.run(["/bin/sh"], input=program.encode(), capture_output=True, check=False).stdout
+        for program in programs(asked, nonce)
+    )
+    assert parse(asked, nonce, user + as_root, "gpu01") == {
+        endless: Answer(141, "y\n" * 500, truncated=True),
+        root: Answer(0, "root\n"),
+    }
+
+
+def test_a_connection_that_ends_within_an_answer_gives_no_answer():
+    with pytest.raises(ProtocolError, match=r"0 of 1 probes.*echo first"):
+        parse((Probe("echo first"),), "N", b"\nN  0\nfir", "gpu01")
+
+
+def test_a_probe_costs_one_fork():
+    """What a shell does itself is free of processes but for its subshell; a last command takes the subshell's place."""
+    quick, outside = (
+        [Probe(f"echo {number}") for number in range(50)],
+        [Probe(f"cat /{number}") for number in range(50)],
+    )
+    assert forks("") == 0
+    assert forks("cat /1; cat /2") == 2
+    assert forks(programs(quick, new_nonce())[0]) == 50 + 2
+    assert forks(programs(outside, new_nonce())[0]) == 50 + 2
+
+
+def test_what_probes_print_comes_in_whole_blocks():
+    """A write of the host is a packet, and each costs the controller 0.2 ms."""
+    probes, nonce = [Probe(f"printf {number:04}; printf '%01000d' {number}") for number in range(100)], new_nonce()
+    with subprocess.Popen(["/bin/sh"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
+        assert shell.stdin is not None and shell.stdout is not None
+        shell.stdin.write(programs(probes, nonce)[0].encode())
+        shell.stdin.close()
+        blocks = list(iter(lambda: os.read(shell.stdout.fileno(), 1 << 20), b""))
+    assert len(parse(probes, nonce, b"".join(blocks), "gpu01")) == 100
+    assert len(blocks) <= 30, "100 kB in blocks of 4 kB"
+
+
 def test_standard_error_and_standard_input_are_not_the_hosts():
     probe = Probe("echo noise >&2; cat; echo said")
     assert observe(probe)[probe].text == "said\n"
@@ -73,13 +121,13 @@ def test_bytes_that_are_no_text_become_replacement_characters():
 
 def test_a_missing_answer_names_the_probe():
     probes = (Probe("echo first"), Probe("echo second"))
-    output = b"banner\nN 0 begin\nfirst\n\nN 0 end 0\n"
+    output = b"banner\nN  0\nfirst\n\nN 0 \n"
     with pytest.raises(ProtocolError, match=r"1 of 2 probes.*echo second"):
         parse(probes, "N", output, "gpu01")
 
 
 def test_doubled_and_unasked_answers_are_refused():
-    output = b"N 0 begin\na\nN 0 end 0\n"
+    output = b"N  0\na\nN 0 \n"
     with pytest.raises(ProtocolError, match="out of order"):
         parse((Probe("echo a"),), "N", output * 2, "gpu01")
     with pytest.raises(ProtocolError, match="out of order"):
