@@ -14,7 +14,6 @@ import threading
 from collections.abc import Mapping
 from queue import Empty, SimpleQueue
 from typing import Any
-from urllib.parse import urljoin
 
 import requests
 
@@ -23,7 +22,7 @@ from hostwright.common.secret import MASK, Secret
 from hostwright.rebuild.bmc.errors import BmcDenied, BmcError, BmcUnreachable, bmc_text
 from hostwright.rebuild.bmc.failures import other_name, silent, unreachable
 from hostwright.rebuild.bmc.settings import PASSWORD, PASSWORD_COMMAND, USER, Bmc
-from hostwright.rebuild.bmc.trust import Http, Pinned, authorities, only_certificate, origin, path_of
+from hostwright.rebuild.bmc.trust import Pinned, authorities, only_certificate, path_on
 
 ROOT = "/redfish/v1/"
 CONNECT_S = 10.0  #: the network of BMCs is near; who has not answered by then is off, or not there
@@ -35,6 +34,8 @@ PAUSE_S = 2.0
 _BUSY = (429, 500, 502, 503, 504)  #: iDRAC says 500 (SYS518), others 503, while they work off an order
 _BAD, _DENIED, _FORBIDDEN = 400, 401, 403
 _CHUNK_BYTES = 64 * 1024
+_REDIRECTIONS = 5
+_SAME_METHOD = (301, 307, 308)  #: redirections that older BMCs of Supermicro answer a login with, too
 
 
 class BmcLink:
@@ -49,9 +50,8 @@ class BmcLink:
         self._session_path = ""
         self._basic = False
         self._verify = authorities(bmc)
-        self._http = Http()
+        self._http = requests.Session()
         self._http.trust_env = False  # neither proxies, nor ~/.netrc, nor another bundle of authorities
-        self._http.max_redirects = 5
         self._http.headers["Connection"] = "close"  # some BMCs choke on connections that stay, sushy's authors found
 
     @property
@@ -68,7 +68,7 @@ class BmcLink:
         sessions = self._sessions_path()
         if sessions:
             body = {"UserName": self._bmc.user, "Password": self._password.reveal()}
-            answer = self._bounded("POST", urljoin(self._bmc.url, sessions), body, {})
+            answer = self._bounded("POST", sessions, body, {})
             if answer.status_code in (_DENIED, _FORBIDDEN):
                 raise self._denied()
             if answer.status_code == _BAD:  # what some say of a wrong password; to send it again might be one too many
@@ -76,9 +76,20 @@ class BmcLink:
             token = answer.headers.get("X-Auth-Token", "")
             if answer.ok and token.isascii() and token.isprintable() and token:
                 self._token = Secret(token)
-                self._session_path = path_of(answer.headers.get("Location", ""))
+                self._session_path = path_on(self._bmc.url, answer.headers.get("Location"), any_name=True)
                 return
         self._basic = True
+
+    def url_of(self, link: object) -> str:
+        """The URL of a link that the BMC gave: its own address, and nothing but the path of the link.
+
+        Raises ``BmcError`` for a link that is anything else.
+        """
+        path = path_on(self._bmc.url, link)
+        if not path:
+            where = bmc_text(link) or "an empty link"
+            raise BmcError(self._bmc.host, f"the BMC at {self._bmc.url} leads to another server or place, {where}")
+        return self._bmc.url + path
 
     def request(
         self, method: str, url: str, *, json: Any = None, headers: Mapping[str, str] | None = None, **_: object
@@ -103,8 +114,8 @@ class BmcLink:
         self.deadline_s = self._clock.now_s() + LOGOUT_S
         try:
             if self._token and self._session_path:
-                self._bounded("DELETE", urljoin(self._bmc.url, self._session_path), None, {})
-        except (BmcError, ValueError):  # the address of the session is the BMC's word
+                self._bounded("DELETE", self._session_path, None, {})
+        except BmcError:
             pass  # it ends the session by itself after a while
         finally:
             self._token, self._session_path = None, ""
@@ -113,7 +124,7 @@ class BmcLink:
     def _sessions_path(self) -> str:
         """Where sessions are made, as the service's root says; empty where it does not, or is not shown without a
         login."""
-        answer = self._patiently("GET", urljoin(self._bmc.url, ROOT), None, {})
+        answer = self._patiently("GET", ROOT, None, {})
         if answer.status_code in (_DENIED, _FORBIDDEN):
             return ""
         try:
@@ -122,12 +133,12 @@ class BmcLink:
             return ""
         return path if isinstance(path, str) else ""
 
-    def _patiently(self, method: str, url: str, body: Any, headers: Mapping[str, str]) -> requests.Response:
+    def _patiently(self, method: str, link: str, body: Any, headers: Mapping[str, str]) -> requests.Response:
         """One request; a question that found the BMC busy is asked again, within the deadline."""
         for left in reversed(range(TRIES)):
             again = left > 0 and method == "GET" and self._left_s() > PAUSE_S
             try:
-                answer = self._bounded(method, url, body, headers)
+                answer = self._bounded(method, link, body, headers)
             except BmcUnreachable as error:
                 if not (again and error.passing):
                     raise
@@ -137,11 +148,10 @@ class BmcLink:
             self._clock.sleep(PAUSE_S)
         raise silent(self._bmc)
 
-    def _bounded(self, method: str, url: str, body: Any, headers: Mapping[str, str]) -> requests.Response:
+    def _bounded(self, method: str, link: str, body: Any, headers: Mapping[str, str]) -> requests.Response:
         """One request in a thread of its own, which is left behind when its time is over: a resolver and a server
         that sends a byte now and then know no timeout."""
-        if origin(url) != origin(self._bmc.url):
-            raise BmcError(self._bmc.host, f"the BMC at {self._bmc.url} leads to another server, {bmc_text(url)}")
+        url = self.url_of(link)
         limit_s = min(self._left_s(), CONNECT_S + ANSWER_S)
         if limit_s <= 0:
             raise silent(self._bmc)
@@ -180,9 +190,31 @@ class BmcLink:
         raise unreachable(self._bmc, failed)
 
     def _once(self, method: str, url: str, body: Any, headers: Mapping[str, str], limit_s: float) -> requests.Response:
-        timeout = (min(CONNECT_S, limit_s), min(ANSWER_S, limit_s))
+        """One request, and those to which the BMC redirects it on itself. The answer's content has been read."""
+        for _ in range(_REDIRECTIONS + 1):
+            answer = self._asked(method, url, body, headers, limit_s)
+            if not answer.is_redirect:
+                return answer
+            target = answer.headers.get("Location")
+            path = path_on(self._bmc.url, target) if method == "GET" or answer.status_code in _SAME_METHOD else ""
+            if not path:
+                raise BmcError(
+                    self._bmc.host,
+                    f"the BMC at {self._bmc.url} redirects to {bmc_text(target)}: if that is its address, set it",
+                )
+            url = self._bmc.url + path
+        raise requests.TooManyRedirects
+
+    def _asked(self, method: str, url: str, body: Any, headers: Mapping[str, str], limit_s: float) -> requests.Response:
         answer = self._http.request(
-            method, url, json=body, headers=dict(headers), verify=self._verify, timeout=timeout, stream=True
+            method,
+            url,
+            json=body,
+            headers=dict(headers),
+            verify=self._verify,
+            timeout=(min(CONNECT_S, limit_s), min(ANSWER_S, limit_s)),
+            stream=True,
+            allow_redirects=False,  # requests would read the address in its own way
         )
         with answer:
             content = bytearray()
@@ -196,12 +228,6 @@ class BmcLink:
                     )
         # sushy reads the content from here, as without ``stream``; it logs the text of errors, so secrets are removed
         answer._content = bytes(content) if answer.ok else self._scrubbed(bytes(content))
-        if answer.is_redirect:
-            target = bmc_text(answer.headers.get("Location", ""))
-            raise BmcError(
-                self._bmc.host,
-                f"the BMC at {self._bmc.url} redirects to {target}: if that is its address, set it",
-            )
         return answer
 
     def _scrubbed(self, content: bytes) -> bytes:

@@ -23,7 +23,7 @@ def open_bmc(bmc: Bmc, clock: Clock | None = None) -> Controller:
     try:
         with explained(bmc, link, "show its systems"):
             link.log_in()
-            connector = sushy.connector.Connector(bmc.url)
+            connector = _Connector(bmc.url)
             connector._session = link  # the one place where all of sushy's requests pass
             root = sushy.Sushy(bmc.url, auth=_LoggedIn(), connector=connector, server_side_retries=0)
             system = _system(bmc, root)
@@ -49,6 +49,13 @@ class Opener:
         except BmcDenied as error:
             self._denied = error
             raise
+
+
+class _Connector(sushy.connector.Connector):
+    """Takes the path of a link before sushy resolves it, by which some text would become another server's."""
+
+    def _op(self, method: str, path: str = "", *args: Any, **options: Any) -> Any:
+        return super()._op(method, self._session.url_of(path), *args, **options)
 
 
 class _LoggedIn:

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import ssl
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urljoin, urlsplit
 
-import requests
 from requests.adapters import HTTPAdapter
 
 from hostwright.common.userpaths import expanded
 from hostwright.rebuild.bmc.errors import BmcError
 from hostwright.rebuild.bmc.settings import CA, Bmc
 
-
-class Http(requests.Session):
-    """Follows a redirection on the server itself only: another one would be shown the token."""
-
-    def get_redirect_target(self, resp: requests.Response) -> str | None:
-        """See ``requests.Session``."""
-        target: str | None = super().get_redirect_target(resp)
-        same = target is not None and origin(urljoin(resp.url, target)) == origin(resp.url)
-        return target if same else None
+LONGEST_LINK = 2048  #: characters; the longest path of a resource that is asked for here has some 100
+#: No encoded slash, backslash or control character: what decodes them might find another path
+_ENCODED = "%(?!2[Ff]|5[Cc]|[01]|7[Ff])[0-9A-Fa-f]{2}"
+_CHARACTER = f"[A-Za-z0-9_~!$&'()*+,;=:@./-]|{_ENCODED}"  #: RFC 3986, section 3.3
+_LINK = re.compile(
+    r"(?P<place>(?i:https?)://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?=/|\Z))?"
+    rf"(?P<path>/(?!/)(?:{_CHARACTER})*)?(?P<query>\?(?:{_CHARACTER}|\?)*)?(?:#[!-~]*)?"
+)
+_DOTS = (".", "..")
 
 
 class Pinned(HTTPAdapter):
@@ -38,22 +37,31 @@ class Pinned(HTTPAdapter):
         super().init_poolmanager(*args, **options, assert_fingerprint=self._fingerprint)
 
 
-def origin(url: str) -> tuple[str, str, int]:
-    """Scheme, name and port of a URL; a URL that has none is nobody's."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        return ("", "", 0)
-    return parts.scheme, (parts.hostname or "").lower(), port or (443 if parts.scheme == "https" else 80)
+def path_on(url: str, link: object, *, any_name: bool = False) -> str:
+    """The path (with its query) that a BMC's link names on the BMC at ``url``; empty for whatever else it may be.
 
-
-def path_of(url: str) -> str:
-    """A URL's path alone: many a BMC gives its own name in a URL, which nobody else can resolve."""
-    try:
-        return urlsplit(url).path
-    except ValueError:
+    A link is never joined or resolved: it is a path, or the BMC's own address before one, letter by letter, because
+    every parser of URLs finds another server in some text. ``any_name``: whatever name stands before the path, for
+    many a BMC calls itself by one that nobody else can resolve.
+    """
+    if not isinstance(link, str) or len(link) > LONGEST_LINK:
         return ""
+    match = _LINK.fullmatch(link)
+    if match is None or not (match["place"] or match["path"]):
+        return ""
+    path = match["path"] or "/"
+    if any(segment in _DOTS for segment in re.split("[/;]", re.sub("%2[Ee]", ".", path))):
+        return ""
+    if match["place"] and not any_name and _place(match["place"]) != _place(url):
+        return ""
+    return path + (match["query"] or "")
+
+
+def _place(url: str) -> str:
+    """Scheme, name and port of a URL of ours, or of a link that has their form."""
+    url = url.lower()
+    default = ":443" if url.startswith("https:") else ":80"
+    return url if re.search(r":\d+$", url) else url + default
 
 
 def authorities(bmc: Bmc) -> str | bool:
