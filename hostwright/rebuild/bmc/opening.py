@@ -51,7 +51,7 @@ class Opener:
             raise
 
 
-class _Connector(sushy.connector.Connector):
+class _Connector(sushy.connector.Connector):  # type: ignore[misc]  # sushy has no types
     """Takes the path of a link before sushy resolves it, by which some text would become another server's."""
 
     def _op(self, method: str, path: str = "", *args: Any, **options: Any) -> Any:
