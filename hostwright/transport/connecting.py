@@ -32,6 +32,8 @@ FAILURES = (OSError, EOFError, paramiko.SSHException)
 #: The cheapest of the ciphers that every sshd of the last ten years has: 448 MB/s were measured through one exec
 #: channel on loopback, against 290 MB/s with fabric.put's defaults.
 _FAST_CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")
+_PACKET_BYTES = 256 * 1024 + 64  #: OpenSSH's own bound, with a checksum: it sends none that is longer
+_GREETING_BYTES = 32 * 1024  #: our choice: RFC 4253, 4.2, allows lines before the version; OpenSSH reads 1024 of 8 KiB
 
 
 class _Packetizer(Packetizer):
@@ -43,6 +45,21 @@ class _Packetizer(Packetizer):
 
     REKEY_BYTES = 32 * 1024**3
     REKEY_PACKETS = 2**31
+    _greeting_bytes = 0
+
+    def read_all(self, n: int, check_rekey: bool = False) -> bytes:
+        """paramiko would believe any length that a server sends and collect up to 4 GiB before it looks at them."""
+        if n > _PACKET_BYTES:
+            raise paramiko.SSHException("it announces a packet that is far too long")
+        return super().read_all(n, check_rekey)
+
+    def _read_timeout(self, timeout: float) -> bytes:
+        """A piece of what a server sends before its version line; paramiko would take it without end."""
+        data: bytes = super()._read_timeout(timeout)  # type: ignore[misc]  # its only way to read a line
+        self._greeting_bytes += len(data)
+        if self._greeting_bytes > _GREETING_BYTES:
+            raise paramiko.SSHException("it sends a greeting that does not end")
+        return data
 
 
 # We turn failures into sentences; paramiko would also print a traceback for each if logging is not configured.

@@ -30,6 +30,9 @@ _LINE = (
 NOISE_KEPT_BYTES = 4096  #: of what a login shell prints; it is shown in a note
 NOISE_CAP_BYTES = 1 << 20  #: our choice: a login shell that prints more than this does not come to an end
 
+UNREADABLE = 255  #: the status of a command whose end names none: only a host that makes up a frame writes that
+_STATUS, _DIGITS = re.compile(rb"([0-9]{1,3})\."), re.compile(rb"[0-9]{0,3}")
+
 
 class Stream:
     """Standard output or error of a framed command. ``feed`` gives back what is the command's own."""
@@ -37,16 +40,17 @@ class Stream:
     def __init__(self, nonce: str):
         self._begin = f"hwbegin-{nonce}".encode()
         self._end = f"hwend-{nonce} ".encode()
-        self._status = re.compile(re.escape(self._end) + rb"(\d{1,3})\.")
         self._held = b""
         self.noise = b""  #: the beginning of what came before the command
         self.noise_bytes = 0
+        self.after_bytes = 0  #: what came after the end
         self.begun = False
         self.status: int | None = None  #: of the command, once this stream has ended
 
     def feed(self, data: bytes) -> bytes:
         """What of the next piece is the command's. The beginning of a mark is kept until it is known to be none."""
         if self.status is not None:
+            self.after_bytes += len(data)
             return b""
         data = self._held + data
         if not self.begun:
@@ -57,11 +61,13 @@ class Stream:
                 return b""
             self._keep(before)
             self.begun = True
-        own, mark, _ = data.partition(self._end)
+        own, mark, after = data.partition(self._end)
         if mark:
-            match = self._status.match(data, len(own))
-            self.status = int(match[1]) if match else None
-            self._held = b"" if match else data[len(own) :]
+            whole = _STATUS.match(after)
+            if not whole and _DIGITS.fullmatch(after):
+                self._held = mark + after
+            else:
+                self.status, self._held = int(whole[1]) if whole else UNREADABLE, b""
             return own
         held = next((size for size in range(len(self._end) - 1, 0, -1) if data.endswith(self._end[:size])), 0)
         self._held = data[len(data) - held :]
@@ -99,6 +105,11 @@ class Frame:
     def noise(self) -> bytes:
         """The beginning of what the login shell printed before the command, on either stream."""
         return self.stdout.noise + self.stderr.noise
+
+    @property
+    def noise_bytes(self) -> int:
+        """How much came that is not the command's, on both streams, before it and after its end."""
+        return sum(stream.noise_bytes + stream.after_bytes for stream in (self.stdout, self.stderr))
 
     def rest(self) -> tuple[bytes, bytes]:
         """What is the command's of what either stream still keeps, when nothing comes any more."""

@@ -91,6 +91,8 @@ class Session:
         frame.rest()
         self.noise = self.noise or frame.noise
         if not in_time and (frame.stdout.begun or (deadline.passed() and not frame.noise)):
+            if frame.noise_bytes > NOISE_CAP_BYTES:
+                raise self._failure(f"it sends more and more that is no output of {_short(command)}")
             waited = f"{timeout_s:g} s" if deadline.passed() else f"{idle_s:g} s without a sign of life"
             raise self._failure(f"{_short(command)} did not end within {waited}: the host hangs, or it needs longer")
         if not frame.stdout.begun:
@@ -111,7 +113,7 @@ class Session:
         """The error for a command that the login shell did not run."""
         text = " ".join(printable(frame.noise.decode("utf-8", errors="replace")).split())[:_SHOWN]
         printed = f'it printed "{text}"' if text else "it printed nothing"
-        if frame.stdout.noise_bytes > NOISE_CAP_BYTES:
+        if frame.noise_bytes > NOISE_CAP_BYTES:
             sentence = f"its login shell prints without end instead of running a command; {printed}"
         elif not in_time:
             hint = "does a start file, such as ~/.bashrc, wait for input or start another shell?"

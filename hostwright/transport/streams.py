@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 START_S = 60.0  #: our choice: start files that load conda or nvm from a network's disk may take many seconds
 _RECV_BYTES = 2 * 1024 * 1024  #: paramiko's receive window: take all available data at once
 _PACKET_ROOM = 64  #: reserved by paramiko in a packet for its headers
+_STDERR_CAP_BYTES = 16 * 1024 * 1024  #: kept in memory also where standard output is passed on as it comes
 _FREED_S = 0.25  #: our choice: how long a command that has ended may take to free its channel on the host
 
 
@@ -70,7 +71,7 @@ class Exchange:
                 self._begin_sending()
             if self._stdin_error is not None:
                 raise self._stdin_error
-            if self._wait_s(deadline, start, idle_s) == 0 or self._frame.stdout.noise_bytes > NOISE_CAP_BYTES:
+            if self._wait_s(deadline, start, idle_s) == 0 or self._frame.noise_bytes > NOISE_CAP_BYTES:
                 return False
         if self._frame.ended:
             self._channel.status_event.wait(min(deadline.left_s(), _FREED_S))  # the host frees the channel
@@ -116,6 +117,7 @@ class Exchange:
         self._room -= len(kept)
         if kept:
             sink(kept)
+        self.truncated = self.truncated or len(self.stderr) > _STDERR_CAP_BYTES
 
     def _send(self) -> None:
         """Send standard input. If the command or the connection ends first, ``_receive`` notices, and this returns."""

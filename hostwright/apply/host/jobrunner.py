@@ -30,9 +30,7 @@ JOB_TIMEOUT_S = 6 * 3600.0  #: our choice, for one watch; the steps have their o
 WATCH_IDLE_S = 8.0  #: a watch gives a sign of life every 2 s (watch.sh): after four that are missing it is dead
 START_TIMEOUT_S = 120.0
 FETCH_TIMEOUT_S = 2 * 3600.0  #: a 2.5 GB file at 3 Mbit/s
-WATCH_CAP_BYTES = (
-    1 << 30
-)  #: the log is read as a stream and not kept; this only bounds a host that never stops printing
+WATCH_CAP_BYTES = 128 << 20  #: of a log, which ends at 8 MiB and 128 KiB a try: bounds a host that never stops printing
 
 
 class JobLost(HostError):

@@ -12,6 +12,7 @@ stays bounded. The pipe is always read to its end: a step neither waits nor dies
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -23,10 +24,14 @@ from hostwright.plan.model import RetryRule, RolePlan, RoleResult, StepResult
 LOCK_DIR = "/run/hostwright"
 LOCK_WAIT_S = 3600  #: our estimate: another role of this host may hold dpkg while it installs a whole toolkit
 OUTPUT_CAP_BYTES = 256 * 1024  #: of one step's output, kept by the controller: bounds its memory
+_HALF = OUTPUT_CAP_BYTES // 2  #: for the first lines
 FIRST_LINES = 200  #: of a longer output that are kept with its end: the first error often stands there
 STEP_CAP_BYTES = 4 << 20  #: of one step's output in the log: ten times what installing 60 packages prints
 JOB_CAP_BYTES = 8 << 20  #: of the log from which on each step keeps the beginning and the end of its output only
 END_BYTES = transient.TAIL_BYTES  #: of a longer output its end is kept: it says what a failure was for
+MOST_STEPS = 1000  #: of a role whose steps are not known
+MOST_TRIES = 100  #: of a step; ten times what any role asks for
+LINE_CHARACTERS = 1000  #: of the line that shows where a step stands
 RESERVE_BYTES = 64 * 1024  #: of the disk, kept for the log before each step: a full disk shall be able to say so
 
 
@@ -120,65 +125,107 @@ class LogReader:
         self._reason = reason
         self._steps = tuple(steps)
         self._marker = re.compile(
-            rf"{re.escape(nonce)} (?:(begin) ([0-9]{{1,6}})|(end) ([0-9]{{1,6}}) ([0-9]{{1,3}}) (-?[0-9]{{1,12}})"
-            r"|(retry) ([0-9]{1,6}) ([0-9]{1,6}) ([0-9]{1,6}\.[0-9]{3}))"
+            rb"^" + re.escape(nonce.encode()) + rb" (?:(begin) ([0-9]{1,6})|(end) ([0-9]{1,6}) ([0-9]{1,3}) "
+            rb"(-?[0-9]{1,12})|(retry) ([0-9]{1,6}) ([0-9]{1,6}) ([0-9]{1,6}\.[0-9]{3}))$",
+            re.MULTILINE,
         )
-        self._rest = b""
+        self._rest = bytearray()
         self._running: int | None = None
-        self._output: list[str] = []
-        self._size = 0
+        self._next = 0  #: the first step that may still begin: one that began does not begin again
+        self._output = _Output()
         self._last = ""
         self._retry: Retry | None = None
         self.bytes = 0
         self.results: list[StepResult] = []
 
     def feed(self, data: bytes) -> Progress:
-        """Take the next piece of the log; say where the role stands."""
+        """Take the next piece of the log; say where the role stands. Only what is new is looked at."""
         self.bytes += len(data)
-        *lines, self._rest = (self._rest + data).split(b"\n")
+        lines, newline, rest = data.rpartition(b"\n")
+        if newline:
+            whole, self._rest = bytes(self._rest + lines), bytearray(rest)
+            self._read(whole)
+        else:
+            self._rest += rest
         if len(self._rest) > OUTPUT_CAP_BYTES:  # a line without an end is a progress bar or an attack: keep its tail
-            self._rest = self._rest[-4096:]
-        for raw in lines:
-            self._line(raw.decode("utf-8", errors="replace"))
+            del self._rest[:-4096]
         return Progress(self._running, self._what(self._running), self._last, self._retry)
 
     def _what(self, number: int | None) -> str:
         return self._steps[number] if number is not None and number < len(self._steps) else ""
 
-    def _line(self, line: str) -> None:
-        match = self._marker.fullmatch(line)
-        words = [word for word in match.groups() if word is not None] if match else []
-        match words:
-            case ["begin", number]:
-                self._running, self._output, self._size, self._retry = int(number), [], 0, None
-            case ["retry", number, _, wait_s] if self._running is not None:
-                self._retry = Retry(int(number), float(wait_s), self._reason("\n".join(self._output)))
-                self._keep(f"hostwright: transient failure, retrying in {float(wait_s):.0f} s")
-            case ["end", number, status, duration_ms] if self._running is not None:
+    def _read(self, lines: bytes) -> None:
+        """Whole lines, without the last line break: what stands between markers is a step's output."""
+        start = 0
+        for match in self._marker.finditer(lines):
+            if match.start() > start:
+                self._keep(lines[start : match.start() - 1])
+            self._mark(match)
+            start = match.end() + 1
+        if start <= len(lines):
+            self._keep(lines[start:])
+
+    def _mark(self, match: re.Match[bytes]) -> None:
+        """A marker; one that the program cannot have written at this place is output."""
+        match [word.decode() for word in match.groups() if word is not None]:
+            case ["begin", number] if self._next <= int(number) < (len(self._steps) or MOST_STEPS):
+                self._running, self._output, self._retry = int(number), _Output(), None
+                self._next = int(number) + 1
+            case ["retry", number, step, wait_s] if int(step) == self._running and self._tries() <= int(number):
+                self._announce(int(number), float(wait_s))
+            case ["end", number, status, duration_ms] if int(number) == self._running:
                 self._end(int(number), int(status), int(duration_ms) / 1000)
-            case []:
-                self._keep(line)
+            case _:
+                self._keep(match[0])
+
+    def _announce(self, number: int, wait_s: float) -> None:
+        """The step is tried again. Why is looked for only as often as a step may be tried."""
+        reason = self._reason(self._output.text()[-transient.TAIL_BYTES :]) if number <= MOST_TRIES else ""
+        self._retry = Retry(number, wait_s, reason)
+        self._keep(f"hostwright: transient failure, retrying in {wait_s:.0f} s".encode())
 
     def _end(self, number: int, status: int, duration_s: float) -> None:
-        text = "\n".join(self._output).rstrip("\n")
+        text = self._output.text().rstrip("\n")
         self.results.append(StepResult(number, self._what(number), status, duration_s, text, self._tries()))
         self._running = self._retry = None
 
     def _tries(self) -> int:
         return 1 + (self._retry.number if self._retry else 0)
 
-    def _keep(self, line: str) -> None:
-        visible = line.rsplit("\r", 1)[-1].strip()
-        self._last = visible or self._last
-        self._size += len(line) + 1
-        self._output.append(line)
-        while self._size > OUTPUT_CAP_BYTES and len(self._output) > 1:
-            self._size -= len(self._output.pop(min(FIRST_LINES, len(self._output) - 2))) + 1
+    def _keep(self, lines: bytes) -> None:
+        end = lines[-LINE_CHARACTERS:].decode("utf-8", errors="replace").rstrip()
+        self._last = re.split(r"[\r\n]", end)[-1].strip() or self._last
+        self._output.add(lines.decode("utf-8", errors="replace").split("\n"))
 
     def result(self, status: int) -> RoleResult:
         """The role's result, given its exit status. The status of a step that began and never ended is ``None``."""
         steps = list(self.results)
         if self._running is not None:
-            text = "\n".join([*self._output, self._rest.decode("utf-8", errors="replace")]).rstrip("\n")
+            text = f"{self._output.text()}\n{self._rest.decode('utf-8', errors='replace')}".strip("\n")
             steps.append(StepResult(self._running, self._what(self._running), None, 0.0, text, self._tries()))
         return RoleResult(self._role, status, sum(step.duration_s for step in steps), tuple(steps))
+
+
+class _Output:
+    """What a step printed: its first lines and its end. What stands between is dropped once it is too much."""
+
+    def __init__(self) -> None:
+        self._first: list[str] = []
+        self._end: deque[str] = deque()
+        self._room = OUTPUT_CAP_BYTES
+
+    def add(self, lines: list[str]) -> None:
+        """Lines in their order. Each is put in once and taken out once at most."""
+        for line in lines:
+            kept = line[-OUTPUT_CAP_BYTES:]
+            self._room -= len(kept) + 1
+            if not self._end and len(self._first) < FIRST_LINES and self._room >= _HALF:
+                self._first.append(kept)
+            else:
+                self._end.append(kept)
+        while self._room < 0 and len(self._end) > 1:
+            self._room += len(self._end.popleft()) + 1
+
+    def text(self) -> str:
+        """All that is kept."""
+        return "\n".join([*self._first, *self._end])

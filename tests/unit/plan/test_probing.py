@@ -139,3 +139,30 @@ def test_doubled_and_unasked_answers_are_refused():
 def test_garbage_from_a_host_is_an_error_never_a_crash(garbage):
     with pytest.raises(ProtocolError):
         parse((Probe("echo a"),), "a nonce that is not in it", garbage, "gpu01")
+
+
+LIES = {
+    "the first answer again and again": b"\nN 0 0\n",
+    "answers that nobody asked for": b"".join(b"\nN 0 %d\n" % number for number in range(2, 999_000, 997)),
+    "huge numbers": b"\nN 0 " + b"9" * 5000 + b"\n",
+    "huge statuses": b"\nN " + b"9" * 5000 + b" 1\n",
+    "digits that are not ASCII": "\nN \u0660 \u0661\n".encode(),
+    "newlines": b"\n",
+    "nothing but the nonce": b"N ",
+    "ends": b"\nN 0 \n",
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_a_lie_of_eight_mebibytes_is_read_in_one_pass(lie):
+    """A search for the end of each answer that was begun takes hours here, in one call that hears no Ctrl-C."""
+    probes = tuple(Probe(f"echo {number}", cap_bytes=2**24) for number in range(1000))
+    with pytest.raises(ProtocolError):
+        parse(probes, "N", b"\nN  0\nfirst" + lie * (8 * 2**20 // len(lie)), "gpu01")
+
+
+def test_a_host_that_does_not_keep_to_the_cap_gets_no_more_than_that():
+    probe = Probe("cat /etc/motd", cap_bytes=100)
+    answer = parse((probe,), "N", b"\nN  0\n" + b"x" * 100_000 + b"\nN 0 \n", "gpu01")[probe]
+    assert (len(answer.text), answer.truncated) == (100, True)

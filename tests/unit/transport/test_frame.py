@@ -73,3 +73,34 @@ def test_a_program_that_does_not_come_whole_is_not_run(missing: int) -> None:
     assert frame.stdout.feed(done.stdout) == b""
     assert frame.stdout.begun
     assert (done.returncode, frame.ended) == (1, False)
+
+
+# What a host that lies sends
+
+
+def test_an_end_without_a_status_ends_the_command_and_keeps_nothing() -> None:
+    stream = Stream(NONCE)
+    assert stream.feed(BEGIN + b"own" + END) == b"own"
+    for _ in range(100):
+        stream.feed(b"x" * 10_000)
+    assert (stream.status, stream.rest()) == (255, b"")
+
+
+def test_what_comes_outside_of_the_frame_is_counted_on_both_streams() -> None:
+    frame = Frame("true")
+    nonce = frame.program[-24:]
+    frame.stdout.feed(b"noise" + b"hwbegin-" + nonce + b"hwend-" + nonce + b" 0.after")
+    frame.stdout.feed(b"x" * 1000)
+    frame.stderr.feed(b"y" * 1000)
+    assert 2005 <= frame.noise_bytes + len(frame.rest()[1]) + 31 <= 2050
+
+
+@pytest.mark.parametrize("piece", [BEGIN, BEGIN[:-1], END, END[:-1], b"h", b"\n"])
+def test_a_stream_never_holds_more_than_a_mark(piece: bytes) -> None:
+    for beginning in (b"", BEGIN):
+        stream = Stream(NONCE)
+        stream.feed(beginning)
+        for _ in range(2000):
+            stream.feed(piece)
+        assert len(stream.rest()) <= len(END) + 4
+        assert len(stream.noise) <= 4096

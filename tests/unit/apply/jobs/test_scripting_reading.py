@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from types import FrameType
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostwright.apply.jobs import scripting
+from hostwright.apply.jobs import scripting, transient
 from hostwright.apply.jobs.scripting import LogReader
 from hostwright.apply.jobs.transient import reason
 from hostwright.plan.model import RoleResult
@@ -109,3 +113,80 @@ def test_of_a_long_output_the_first_error_and_the_last_lines_are_kept():
 def test_only_a_whole_line_is_a_marker(text):
     reader = LogReader("cuda", ["a"], "NONCE")
     assert reader.feed(text.encode() + b"\n").number is None
+
+
+# What a host that lies writes into its log
+
+
+def calls(work: Callable[[], object]) -> int:
+    """How many functions are called, Python's own and those of C: a measure of work that no clock disturbs."""
+    count = 0
+
+    def called(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in {"call", "c_call"}
+
+    sys.setprofile(called)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+LIES = {
+    "newlines": b"\n",
+    "no newline": b"x",
+    "carriage returns": b"\r",
+    "begins": b"NONCE begin 0\n",
+    "ends": b"NONCE end 0 0 1\n",
+    "retries": b"NONCE retry 1 0 5.125\n",
+    "halves of marks": b"NONCE begin ",
+    "no text": b"\xff\xfe\n",
+    "escapes": b"\x1b[2J\x1b]0;x\x07\n",
+}
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_four_mebibytes_of_anything_are_read_in_one_pass(lie):
+    """A list that loses its lines from the middle, or a line that is joined again for each piece, takes hours here."""
+    reader = LogReader("cuda", ["a"], "NONCE", lambda _: "the mirror is away")
+    log = b"NONCE begin 0\n" + lie * (4 * 2**20 // len(lie))
+    for start in range(0, len(log), 2**20):
+        reader.feed(log[start : start + 2**20])
+    kept = reader.result(1).steps
+    assert reader.bytes == len(log)
+    assert len(kept) == 1
+    assert len(kept[0].output) <= 2 * scripting.OUTPUT_CAP_BYTES
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_the_work_grows_with_the_log_and_not_faster(lie):
+    def read_in_drops(size: int) -> int:
+        reader = LogReader("cuda", ["a"], "NONCE")
+        log = lie * (size // len(lie))
+        return calls(lambda: [reader.feed(log[start : start + 7]) for start in range(0, len(log), 7)])
+
+    assert read_in_drops(40_000) < 4.2 * read_in_drops(10_000)
+
+
+def test_why_a_step_is_tried_again_is_looked_for_only_as_often_as_it_may_be_tried():
+    texts: list[str] = []
+    reader = LogReader("cuda", ["a"], "NONCE", lambda text: texts.append(text) or "")
+    reader.feed(b"NONCE begin 0\n" + b"y\n" * 100_000)
+    reader.feed(b"".join(b"NONCE retry %d 0 1.000\n" % number for number in range(1, 5000)))
+    reader.feed(b"NONCE retry 1 0 1.000\n" * 5000)
+    assert len(texts) == scripting.MOST_TRIES
+    assert max(map(len, texts)) <= transient.TAIL_BYTES
+
+
+def test_a_step_begins_and_ends_once_and_only_where_there_is_one():
+    reader = LogReader("cuda", ["a", "b"], "NONCE")
+    reader.feed(b"NONCE begin 0\nfirst\n\nNONCE end 0 0 1\nNONCE begin 0\nNONCE end 0 9 1\nNONCE begin 2\n")
+    assert reader.feed(b"NONCE begin 1\nsecond\nNONCE end 0 0 1\n").number == 1
+    reader.feed(b"NONCE end 1 3 2\nNONCE begin 1\nNONCE end 1 0 1\n")
+    assert [(step.number, step.status, step.output) for step in reader.results] == [
+        (0, 0, "first"),
+        (1, 3, "second\nNONCE end 0 0 1"),
+    ]
