@@ -9,8 +9,11 @@ from hostwright.plan import probing
 from hostwright.plan.desired import Desired
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.plan.planning import LOGIN_SHELL
+from hostwright.transport.exchange import Deadline
 from hostwright.transport.login.startfiles import noise_note
 from hostwright.transport.root.rootshell import RootShell
+
+MOST_ROUNDS = 8  #: our choice: a host on which so many probes print without end does it on purpose
 
 
 def observe(shell: RootShell, desired: Desired) -> Facts:
@@ -24,8 +27,12 @@ def ask(shell: RootShell, probes: Sequence[Probe], *, timeout_s: float = probing
     A probe that prints without end takes the others with it: those are asked again, over a channel each time.
     """
     answers: dict[Probe, Answer] = {}
+    deadline, rounds = Deadline(timeout_s), 0
     while left := [probe for probe in probes if probe not in answers]:
-        answers.update(_ask(shell, left, timeout_s))
+        if rounds == MOST_ROUNDS:
+            raise ProtocolError(shell.host, f"more than {rounds} of its answers are too long; they were discarded")
+        answers.update(_ask(shell, left, deadline.left_s()))
+        rounds += 1
     if note := noise_note(shell.session):
         answers[LOGIN_SHELL] = Answer(0, note)
     return Facts(answers)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import subprocess
 from dataclasses import dataclass, field
 
+import pytest
+
+from hostwright.common.errors import ProtocolError
 from hostwright.inventory import Host
 from hostwright.plan.host import drained, locks
 from hostwright.plan.model import Probe
@@ -47,6 +50,13 @@ def test_the_probes_after_one_that_prints_without_end_are_asked_again() -> None:
         (0, 6, False), (141, 1000, True), (141, 2000, True), (0, 2, False),
     ]  # fmt: skip
     assert len(session.programs) == 3
+
+
+def test_a_host_of_which_every_answer_is_endless_is_left_after_some_rounds() -> None:
+    session = Talking()
+    with pytest.raises(ProtocolError, match="more than 8 of its answers are too long"):
+        ask(RootShell(session), [Probe(f"yes {number}", cap_bytes=1000) for number in range(50)])  # type: ignore[arg-type]
+    assert len(session.programs) == 8
 
 
 def test_noise_is_a_note_that_names_the_start_file() -> None:
