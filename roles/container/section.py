@@ -47,4 +47,4 @@ class ContainerSection(Section):
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
         """The packages' share, with what apt fetches; images come on top and cannot be foreseen."""
-        return taken("Docker", "/usr/bin/dockerd", {"/usr": 2, "/var/cache/apt": 1})
+        return taken("Docker", "/lib/systemd/system/docker.service", {"/usr": 2, "/var/cache/apt": 1})

@@ -258,3 +258,10 @@ def test_default_runtime_and_cgroup_driver_are_set_where_they_are_wanted() -> No
         "default-runtime": "nvidia",
         "exec-opts": ["native.cgroupdriver=cgroupfs"],
     }
+
+
+def test_docker_is_known_to_be_installed_by_what_all_its_packages_have() -> None:
+    """Debian's docker.io has dockerd in /usr/sbin, Ubuntu's and docker-ce in /usr/bin; their unit is in one place."""
+    for docker in ("docker.io", "docker-ce"):
+        section = with_values(STACK, container={"docker": docker}).section(ContainerSection)
+        assert {share.unless for share in section.shares(STACK)} == {"/lib/systemd/system/docker.service"}
