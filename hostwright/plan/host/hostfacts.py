@@ -23,9 +23,10 @@ AVX = Probe("grep -qw avx /proc/cpuinfo")
 #: ``path version`` of each interpreter that a venv could be made of; deadsnakes and source builds are found by name.
 #: All directories are looked through: what comes first on a user's PATH (pyenv, conda) hides no other.
 PYTHONS = Probe(
-    "IFS=:; for p in python3 python3.7 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14; do "
-    'for d in $PATH /usr/local/bin /usr/bin; do f=$(command -v "$d/$p") && t=$(readlink -f "$f") && '
-    'echo "$f ${t##*/python}"; done; done; exit 0'
+    "IFS=:; set --; for p in python3 python3.7 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 "
+    'python3.14; do for d in $PATH /usr/local/bin /usr/bin; do [ ! -x "$d/$p" ] || [ -d "$d/$p" ] || '
+    'set -- "$@" "$d/$p"; done; done; [ $# -eq 0 ] || readlink -f -- "$@" | while IFS= read -r t; do '
+    'echo "$1 ${t##*/python}"; shift; done; exit 0'
 )
 MEMORY = Probe("sed -n 's/^MemTotal: *\\([0-9]*\\) kB/\\1/p' /proc/meminfo")
 _PCI_ROW = re.compile(r"^(0x[0-9a-f]{1,4}) (0x[0-9a-f]{1,6}) (0x[0-9a-f]{1,4})$", re.MULTILINE)

@@ -13,6 +13,7 @@ import pytest
 from hostwright.plan.host.hostfacts import AVX, MEMORY, OS_RELEASE, PCI, PYTHONS, UNAME, os_release, pythons, read_host
 from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.driver.states.gpu_use import gpu_ids, nvswitches
+from tests.unit.support.forks import forks
 
 HGX = "0x10de 0x030200 0x20b2\n" * 8 + "0x10de 0x068000 0x1af1\n" * 6 + "0x10de 0x040300 0x1aef\n"
 
@@ -53,6 +54,10 @@ def interpreter(path: Path, leads_to: Path | None = None) -> str:
         path.write_text("#!/bin/sh\n")
         path.chmod(0o755)
     return str(path)
+
+
+def test_interpreters_are_looked_for_without_a_process_for_each_name() -> None:
+    assert forks(PYTHONS.script) <= 3
 
 
 @pytest.mark.parametrize("first", ["root/.pyenv/shims", "opt/conda/bin", "home/ada/.local/bin"])

@@ -12,6 +12,7 @@ from hostwright.plan.testing import facts_for
 from hostwright.resources.system import room as module
 from hostwright.resources.system.room import FreeSpace
 from hostwright.stack.stack import BOOT, WORK, Share
+from tests.unit.support.forks import forks
 from tests.unit.support.mounts import in_namespace
 
 MB = 1_000_000
@@ -112,6 +113,12 @@ def test_a_noexec_var_is_refused_because_packages_scripts_run_there(host):
         "/var is mounted noexec, and packages' scripts run from /var/lib/dpkg/info: mount -o remount,exec /var (and in"
         " /etc/fstab)"
     )
+
+
+def test_a_host_that_has_everything_starts_no_process_to_say_so(tmp_path):
+    (tmp_path / "tool").touch()
+    whole = Share("the tool", str(tmp_path / "tool"), "/opt", 100)
+    assert forks(FreeSpace(MB, (whole,)).probes()[0].script) == 0
 
 
 def test_a_noexec_var_of_a_host_that_has_everything_is_its_own_affair(host):

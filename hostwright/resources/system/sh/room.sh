@@ -1,9 +1,13 @@
-# A line for each of $directories, its words between tabs: the directory; the nearest path to it that is there; that
-# path's kind ("directory", or another of stat's; "broken link"); number, mount point and options of the filesystem on
-# which it really lies; free KiB; inodes, and how many of them are free ("-": unknown). Then "initramfs" and the bytes of
-# the largest. Then "there" and the path for each of $paths that exist.
+# "there" and the path for each of $paths that exist, their words between tabs; and unless that is each of them, a line for
+# each of $directories: the directory; the nearest path to it that is there; that path's kind ("directory", or another of
+# stat's; "broken link"); number, mount point and options of the filesystem on which it really lies; free KiB; inodes, and
+# how many of them are free ("-": unknown). Last "initramfs" and the bytes of the largest.
 : "${directories:?}"
 : "${paths?}"
+eval "set -- $paths"
+complete=yes
+for path; do if [ -e "$path" ]; then printf 'there\t%s\n' "$path"; else complete=; fi; done
+[ -z "$complete" ] || exit 0
 eval "set -- $directories"
 for directory; do
   there=$directory
@@ -18,6 +22,4 @@ for directory; do
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$directory" "$there" "$kind" "$@"
 done
 printf 'initramfs\t%s\n' "$(stat -L -c %s -- /boot/initrd.img-* | sort -n | tail -n 1)"
-eval "set -- $paths"
-for path; do if [ -e "$path" ]; then printf 'there\t%s\n' "$path"; fi; done
 exit 0
