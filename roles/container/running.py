@@ -13,8 +13,11 @@ DOCKER = "docker.service"
 #: First whether a restart spares the containers (``live-restore`` of the daemon that runs), and whether Docker starts
 #: at boot; then one line each: its first process, its id, its name, its restart policy; ``unlisted`` where Docker did
 #: not name them in time (one that has just ended is no longer known: status 1). Nothing where no Docker answers, and
-#: nothing where no container runs: ``docker info`` costs more than all else here.
+#: nothing where no container runs: curl learns that from Docker in a fifth of the time that its command takes, and
+#: whatever else curl says, the command is asked.
 CONTAINERS = Probe(
+    "all=$(curl -q -s -f -m 3 --noproxy '*' --unix-socket /var/run/docker.sock http://docker/containers/json)"
+    ' && [ "$all" = "[]" ] && exit 0\n'
     "ids=$(timeout 10 docker ps -q --no-trunc) || { [ $? -ne 124 ] || echo unlisted; exit 0; }\n"
     '[ -n "$ids" ] || exit 0\n'
     "timeout 10 docker info --format 'spared {{.LiveRestoreEnabled}}' || echo unlisted\n"

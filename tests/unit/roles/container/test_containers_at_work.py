@@ -20,6 +20,7 @@ from hostwright.plan.planning import HostPlan, plan_host
 from hostwright.resources.system.services import Disturbing
 from hostwright.standard.roles.container.running import CONTAINERS, UNLISTED, DockerRuns
 from tests.unit.support.facts import facts_for
+from tests.unit.support.shell import program
 from tests.unit.support.stacks import load_stack
 
 WEB = "812 " + "3f2a1b2c3d4e" + "0" * 52 + " /web\n"
@@ -132,14 +133,28 @@ def test_a_docker_that_does_not_name_its_containers_in_time_is_no_idle_host() ->
 def test_the_probe_tells_what_was_not_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: tuple[str, str, str], lines: list[str]
 ) -> None:
-    docker = tmp_path / "docker"
     info, ps, inspect = answers
-    docker.write_text(f"#!/bin/sh\ncase $1 in info) {info} ;; ps) {ps} ;; inspect) {inspect} ;; esac\n")
-    docker.chmod(0o755)
-    (tmp_path / "systemctl").symlink_to("/bin/false")
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    docker = f"case $1 in info) {info} ;; ps) {ps} ;; inspect) {inspect} ;; esac"
+    assert told(tmp_path, monkeypatch, docker=docker, curl="exit 7", systemctl="exit 1") == lines
+
+
+@pytest.mark.parametrize("curl", ["echo []; exit 28", "exit 22", 'echo \'[{"Id":"one"}]\'', "echo Not found", "true"])
+def test_docker_itself_is_asked_unless_curl_says_that_nothing_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, curl: str
+) -> None:
+    docker = "case $1 in info) echo spared false ;; ps) echo one ;; inspect) echo 1 one /web no ;; esac"
+    listed = ["spared false", "1 one /web no"]
+    assert told(tmp_path, monkeypatch, docker=docker, curl=curl, systemctl="exit 1") == listed
+    assert told(tmp_path, monkeypatch, docker=docker, curl="echo []", systemctl="exit 1") == []
+
+
+def told(folder: Path, monkeypatch: pytest.MonkeyPatch, **programs: str) -> list[str]:
+    """What the probe prints where these programs stand in for the host's."""
+    for name, script in programs.items():
+        program(folder, name, script)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
     done = subprocess.run(["/bin/sh", "-c", CONTAINERS.script], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == lines
+    return done.stdout.splitlines()
 
 
 def test_a_host_without_docker_has_nobody_to_end() -> None:
