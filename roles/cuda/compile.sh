@@ -1,6 +1,6 @@
 # Compiles a kernel and a program around it, which calls the runtime that is linked into it, and runs the program. The
 # host compiler is $compiler; where that is empty, nvcc's own choice, and where nvcc refuses this as too new for it, the
-# newest g++ that it takes. Where none is installed, it prints "NEWEST HAVE" and exits with $refused.
+# newest g++ that it takes. Where none is installed, it prints "NEWEST HAVE" and exits with $refused. Needs older_gcc.
 : "${toolkit:?}"
 : "${compiler?}"
 : "${refused:?}"
@@ -16,11 +16,7 @@ compile() { "$toolkit/bin/nvcc" "$@" -o "$work/probe" "$work/probe.cu" 2>"$work/
 compile ${compiler:+-ccbin "$compiler"}; status=$?
 newest=$(sed -n 's/.*gcc versions later than \([0-9]*\) are not supported.*/\1/p' "$work/errors" | head -n 1)
 if [ -z "$compiler" ] && [ "$status" -ne 0 ] && [ -n "$newest" ]; then
-    version=$newest
-    until command -v "g++-$version" >/dev/null; do
-        version=$((version - 1))
-        [ "$version" -ge 5 ] || { echo "$newest $(gcc -dumpversion)"; exit "$refused"; }
-    done
+    version=$(older_gcc "$newest") || { echo "$newest $(gcc -dumpversion)"; exit "$refused"; }
     compile -ccbin "g++-$version"; status=$?
 fi
 cat "$work/errors" >&2

@@ -13,12 +13,15 @@ _OLDER = {
     "offered": "apt offers {0}, which is installed, and which nvcc uses, once the stack's `cuda` has `compiler: {0}`",
 }
 
+#: ``older_gcc NEWEST``: the newest installed g++ that nvcc takes
+OLDER_GCC = sh_file(__file__, "older_gcc.sh")
 REFUSED = 80  #: our choice of an exit status: nvcc takes none of the host's compilers
 
 
 def compile_script(toolkit: str, compiler: str) -> str:
     """A script that compiles a CUDA program and runs it, which prints the version of the toolkit's headers."""
-    return sh_file(__file__, "compile.sh", toolkit=toolkit, compiler=compiler, refused=REFUSED)
+    values = {"toolkit": toolkit, "compiler": compiler, "refused": REFUSED}
+    return OLDER_GCC + sh_file(__file__, "compile.sh", **values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,8 @@ class HostCompiler:
     compiler: str = ""  #: the package that the stack names
 
     def probes(self) -> tuple[Probe, ...]:
-        return (Probe(sh_file(__file__, "compilers.sh", newest=self.newest, compiler=self.compiler)),)
+        script = sh_file(__file__, "compilers.sh", newest=self.newest, compiler=self.compiler)
+        return (Probe(OLDER_GCC + script),)
 
     def plan(self, _facts: Facts) -> None:
         return None

@@ -1,6 +1,7 @@
 # Prints "gcc N" for the host's own gcc: the one that is installed, else the one that apt offers. Where that is newer
 # than $newest, prints also "installed N" or "offered N" for the newest other g++ up to that, if there is one. Where the
-# stack names a $compiler, prints "missing N" if that is neither installed nor offered, and nothing else.
+# stack names a $compiler, prints "missing N" if that is neither installed nor offered, and nothing else. Needs
+# older_gcc.
 : "${newest:?}"
 : "${compiler?}"
 # Prints "NAME VERSION" of each of these packages that apt would install. It takes an unknown name for a pattern.
@@ -18,11 +19,7 @@ have=${have%%[!0-9]*}
 [ -n "$have" ] || exit 0
 echo "gcc $have"
 [ "$have" -gt "$newest" ] || exit 0
-version=$newest
-while [ "$version" -ge 5 ]; do
-    if command -v "g++-$version" >/dev/null; then echo "installed $version"; exit 0; fi
-    version=$((version - 1))
-done
+if version=$(older_gcc "$newest"); then echo "installed $version"; exit 0; fi
 # shellcheck disable=SC2046  # a name a word
 candidates $(LC_ALL=C apt-cache pkgnames g++- 2>/dev/null | grep -x 'g++-[0-9]\{1,2\}') |
     sed -n 's/^g++-\([0-9]*\) .*/\1/p' | sort -rn | while read -r version; do
