@@ -14,8 +14,7 @@ value=
 if [ -L /usr/local/cuda ] || [ -e /usr/local/cuda ]; then well_known "$(readlink -m -- /usr/local/cuda)"; fi
 say link "$value"
 value=
-# shellcheck disable=SC2013  # apt reads no list with a blank in its name
-for file in $(grep -lsE '^[[:space:]]*(deb|URIs:).*cuda' /etc/apt/sources.list /etc/apt/sources.list.d/*); do
-  value="$value ${file##*/}"
+for file in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
+  [ ! -f "$file" ] || ! grep -qsE '^[[:space:]]*(deb|URIs:).*cuda' "$file" || value="$value ${file##*/}"
 done
 say sources "${value# }"

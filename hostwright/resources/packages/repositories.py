@@ -22,6 +22,7 @@ from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, dpkg_table
 from hostwright.resources.packages.sources_gone import (
     DISABLED,
+    LIST_FILES,
     ListsGone,
     SourcesRead,
     basic_regex,
@@ -235,7 +236,7 @@ class SourcesDisabled:
     def probes(self) -> tuple[Probe, ...]:
         texts = " ".join(sh("-e %s", text) for text in self.texts)
         lines = (
-            f"grep -rHsF {texts} --exclude='*.sources' /etc/apt/sources.list /etc/apt/sources.list.d",
+            LIST_FILES + " -exec grep -HsF " + texts + " {} +",
             "for path in /etc/apt/sources.list.d/*.sources; do",
             '  [ ! -f "$path" ] || stanzas look "$path"',
             "done; exit 0",
@@ -262,7 +263,7 @@ class SourcesDisabled:
         if path.endswith(".sources"):
             return deb822(self.texts) + in_place("off", path)
         edits = [f"\\|^[[:space:]]*deb.*{basic_regex(text)}|s|^|{DISABLED}|" for text in self.texts]
-        return sh("sed -i %s %s", "\n".join(edits), path)
+        return sh("sed -i --follow-symlinks %s %s", "\n".join(edits), path)
 
     def removal(self) -> tuple[Resource, ...]:
         return (SourcesRead(self.texts),)

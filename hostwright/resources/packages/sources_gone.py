@@ -15,6 +15,8 @@ from hostwright.resources.packages.dpkg import DPKG_LOCK
 
 DISABLED = "# disabled by hostwright: "  #: the prefix of a line in an apt source that ``SourcesDisabled`` disabled
 LISTS = "/var/lib/apt/lists"
+#: Finds the one-line lists that apt reads: files, and links to files; a pipe in the place of one would never end.
+LIST_FILES = "find -L /etc/apt/sources.list /etc/apt/sources.list.d -maxdepth 1 -type f -name '*.list'"
 
 
 def basic_regex(text: str) -> str:
@@ -41,7 +43,8 @@ class SourcesRead:
 
     def probes(self) -> tuple[Probe, ...]:
         patterns = tuple(word for text in self.texts for word in ("-e", text))
-        script = sh_file(__file__, "sh/sources_look.sh", patterns=patterns, disabled=DISABLED, files=FILES)
+        values = {"patterns": patterns, "disabled": DISABLED, "files": FILES}
+        script = sh_file(__file__, "sh/sources_look.sh", **values)
         return (Probe(deb822(self.texts) + script, root=True),)
 
     def plan(self, facts: Facts) -> Change | None:
@@ -63,7 +66,7 @@ class SourcesRead:
         if path.endswith(".sources"):
             return deb822(self.texts) + in_place("on", path)
         edits = [f"\\|^{DISABLED}.*{basic_regex(text)}|s|^{DISABLED}||" for text in self.texts]
-        return sh("sed -i %s %s", "\n".join(edits), path)
+        return sh("sed -i --follow-symlinks %s %s", "\n".join(edits), path)
 
     def removal(self) -> tuple[Resource, ...]:
         return ()
@@ -80,8 +83,9 @@ class ListsGone:
     path: str  #: of our own source, which does not count
 
     def probes(self) -> tuple[Probe, ...]:
-        others = sh("grep -rhsE '^[[:space:]]*(deb|URIs:)' --exclude=%s", PurePosixPath(self.path).name)
-        sources = Probe(others + " /etc/apt/sources.list /etc/apt/sources.list.d")
+        ours = sh(" ! -name %s", PurePosixPath(self.path).name)
+        files = LIST_FILES.replace("-name '*.list'", r"\( -name '*.list' -o -name '*.sources' \)") + ours
+        sources = Probe(files + r" -exec grep -hsE '^[[:space:]]*(deb|URIs:)' {} +")
         return (OS_RELEASE, Probe(sh("ls -1 %s", LISTS)), sources)
 
     def plan(self, facts: Facts) -> Change | None:

@@ -6,7 +6,12 @@
 # shellcheck disable=SC2086  # $found and $named hold one path per line
 IFS='
 '
-found=$(grep -ls cuda /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources)
+set --
+for list in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
+  [ ! -f "$list" ] || set -- "$@" "$list"  # a pipe would never end
+done
+found=
+[ "$#" -eq 0 ] || found=$(grep -ls cuda "$@")
 named=
 if [ -n "$found" ]; then
   set -f

@@ -7,6 +7,7 @@ stanza disabled all of its repositories), ansible/ansible#84465 (several reposit
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 from hostwright.plan.model import Answer, Change, Facts, Resource
 from hostwright.resources.packages.repositories import SourcesDisabled
+from hostwright.resources.packages.sources_gone import ListsGone
 from tests.unit.support.shell import ask, run
 
 OURS = "developer.download.nvidia.com/compute/cuda/repos"
@@ -149,6 +151,29 @@ def test_a_link_to_a_file_elsewhere_stays_a_link(place: Place) -> None:
     (back,) = STATE.removal()
     place.apply(back)
     assert (place.file.readlink(), real.read_text()) == (real, STANZA)
+
+
+def test_a_list_that_is_a_link_is_disabled_where_it_lies_and_comes_back(place: Place) -> None:
+    """apt follows links; one to a host's configuration management, say, must not become a file of its own."""
+    real, line = place.root / "theirs.d/cuda.list", f"deb https://{OURS}/debian12/x86_64/ /\n"
+    real.parent.mkdir()
+    real.write_text(line)
+    linked = place.file.with_name("cuda.list")
+    linked.symlink_to(real)
+    place.apply(STATE)
+    assert (linked.readlink(), real.read_text()) == (real, f"# disabled by hostwright: {line}")
+    (back,) = STATE.removal()
+    place.apply(back)
+    assert (linked.readlink(), real.read_text()) == (real, line)
+
+
+def test_no_pipe_is_waited_for_in_the_place_of_a_list(place: Place) -> None:
+    for path in (place.root / "sources.list", place.file.with_name("a.list"), place.file):
+        os.mkfifo(path)
+    (back,) = STATE.removal()
+    gone = ListsGone(f"https://{OURS}", "/etc/apt/sources.list.d/ours.list")
+    for state in (STATE, back, gone):
+        assert place.plan(state) is None
 
 
 def test_apt_reads_strangers_stanzas_of_the_file_on(place: Place) -> None:

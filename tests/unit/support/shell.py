@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hostwright.resources.originals import ORIGIN
 
+ASK_S = 20  #: a probe that waits for ever fails its test
 #: stands for ``root:root`` where the tests do not run as root
 OWNER = f"{os.getuid()}:{os.getgid()}"
 
@@ -30,7 +31,7 @@ def run(script: str, *, path: Path | None = None, origin: Path | None = None) ->
 def ask(script: str, *, origin: Path | None = None) -> tuple[int, str]:
     """Run a probe's script; its exit status and output. ``origin`` as for ``run``."""
     text = script.replace(ORIGIN, str(origin)) if origin else script
-    done = subprocess.run(["/bin/sh"], input=text.encode(), capture_output=True, check=False)
+    done = subprocess.run(["/bin/sh"], input=text.encode(), capture_output=True, check=False, timeout=ASK_S)
     return done.returncode, done.stdout.decode(errors="replace")
 
 

@@ -5,11 +5,12 @@
 : "${disabled:?}"
 : "${files:?}"
 eval "set -- $patterns"
-grep -rHsF --exclude='*.sources' "$@" /etc/apt/sources.list /etc/apt/sources.list.d | grep -F ":$disabled"
+find -L /etc/apt/sources.list /etc/apt/sources.list.d -maxdepth 1 -type f -name '*.list' \
+  -exec grep -HsF "$@" {} + | grep -F ":$disabled"
 for path in /etc/apt/sources.list.d/*.sources; do
   if [ -f "$path" ]; then stanzas ours "$path"; fi
 done
 for path in /etc/apt/sources.list.d/*.sources.disabled; do
-  if [ -e "$files${path%.disabled}.written" ]; then grep -HsF "$@" "$path"; fi
+  if [ -f "$path" ] && [ -e "$files${path%.disabled}.written" ]; then grep -HsF "$@" "$path"; fi
 done
 exit 0

@@ -181,7 +181,7 @@ def lists(uri: str, names: str, sources: str = "") -> list[str]:
     replies = {
         "os-release": "ID=ubuntu\nVERSION_CODENAME=focal\n",
         "ls -1 /var/lib/apt/lists": names,
-        "grep -rhsE": sources,
+        "grep -hsE": sources,
     }
     changes = changes_of(ListsGone(uri, "/etc/apt/sources.list.d/ours.list"), replies)
     return changes[0].steps[0].script.splitlines() if changes else []

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import base64
+import os
 from pathlib import Path
 
 import pytest
 
-from hostwright.plan.model import Answer
+from hostwright.plan.model import Answer, Probe
 from hostwright.resources.packages.repositories import SourcesDisabled
 from hostwright.standard.roles.cuda import Cuda
+from hostwright.standard.roles.cuda.audit import TOOLKITS
 from hostwright.standard.roles.cuda.failures import sources as cuda_sources
 from hostwright.standard.roles.cuda.failures.apt_sources import NEW_KEY, OLD_KEY, SOURCES, TRUSTED, keys, sources
 from hostwright.standard.roles.cuda.failures.installed import CUDA as INSTALLED
@@ -200,6 +202,15 @@ def test_keys_are_found_in_keyrings_and_sources(tmp_path: Path) -> None:
     (one,) = sources(look)
     assert (one.file, one.line, one.uri) == ("/etc/apt/sources.list.d/c.list", 2, NETWORK)
     assert one.signed_by == ("/keys/a.gpg",)
+
+
+def test_no_pipe_is_waited_for_in_the_place_of_a_list(tmp_path: Path) -> None:
+    (tmp_path / "etc/apt/sources.list.d").mkdir(parents=True)
+    for name in ("sources.list", "sources.list.d/a.list", "sources.list.d/b.sources"):
+        os.mkfifo(tmp_path / "etc/apt" / name)
+    assert asked(SOURCES, tmp_path, "/etc/apt") == Answer(0, "")
+    helpers = 'say() { echo "$1=$2"; }; well_known() { value=; }\n'
+    assert "sources=\n" in asked(Probe(helpers + TOOLKITS.text), tmp_path, "/etc/apt", "/usr/local").text
 
 
 def test_a_host_without_any_of_it_answers_with_nothing(tmp_path: Path) -> None:
