@@ -16,8 +16,10 @@ from hostwright.resources.files.paths import MOVED_ASIDE, moved_aside
 
 INFO = "/var/lib/dpkg/info"  #: what each package has unpacked
 
+#: what is read at most of files that came later than their package but have old times: a quarter of a second
+LOOK_BYTES = 128 * 1024 * 1024
 #: ``keep_changed TREE PACKAGE...`` and ``others TREE``
-_OTHERS = sh_file(__file__, "sh/others.sh", info=INFO, records=RECORDS, files=originals.FILES)
+_OTHERS = sh_file(__file__, "sh/others.sh", info=INFO, records=RECORDS, files=originals.FILES, look_bytes=LOOK_BYTES)
 
 
 def others_below(tree: str) -> Probe:
@@ -52,10 +54,14 @@ class Others:
 
     @property
     def keeping(self) -> str:
-        """Commands that keep the changed files, or all that somebody put there by hand, to run before these go."""
+        """Commands that keep the changed files, or all that somebody put there by hand, to run before these go.
+
+        A step may be cut and repeated: what dpkg has unpacked by then is not somebody's.
+        """
         names = tuple(dict.fromkeys(package for package, _ in self.changed))
         if self.by_hand:
-            return sh(MOVED_ASIDE, *[self.tree] * 4) + "\n"
+            by_hand = sh("if others %s | grep -x 'by hand' >/dev/null; then ", self.tree)
+            return _OTHERS + by_hand + sh(MOVED_ASIDE, *[self.tree] * 4) + "; fi\n"
         if not names:
             return ""
         return KEEP_ASIDE + _OTHERS + sh("keep_changed %s ", self.tree) + words(names) + "\n"

@@ -12,6 +12,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import md5
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from hostwright.plan.model import Answer, Change, Facts, Resource
 from hostwright.resources.files.archives_gone import RECORDS
 from hostwright.resources.files.aside import ASIDE
 from hostwright.resources.packages.debs_gone import DebsGone
-from hostwright.resources.packages.others import INFO, Others, others_below
+from hostwright.resources.packages.others import INFO, LOOK_BYTES, Others, others_below
 from hostwright.resources.packages.packaged import CommandReports, PackagedTree
 from hostwright.resources.packages.packages import Debs
 from tests.unit.support.facts import facts_for
@@ -58,6 +59,11 @@ class Toolkit:
         place = self.root / f"info/{name}.list"
         place.parent.mkdir(exist_ok=True)
         place.write_text("/.\n/usr\n" + "".join(f"{self.tree}/{file}\n" for file in files))
+        sums = (
+            f"{md5((self.tree / file).read_bytes(), usedforsecurity=False).hexdigest()}  {self.tree}/{file}\n"
+            for file in files
+        )
+        place.with_suffix(".md5sums").write_text("".join(sums).replace("  /", "  "))
         os.utime(place)  # after its files, as dpkg does
 
     def put(self, file: str, time: int | None = LATER, text: str = "x") -> None:
@@ -127,6 +133,43 @@ def test_a_header_that_somebody_patched_is_kept_before_its_package_goes(toolkit:
     assert toolkit.kept() == {"include/crt/math_functions.h": "patched"}
 
 
+def test_a_file_that_somebody_replaced_with_its_times_counts_by_its_bytes(toolkit: Toolkit) -> None:
+    """``cp -p``, ``tar -x`` and ``rsync -a`` bring the time of another build."""
+    wait_for_the_clock(toolkit.root)
+    toolkit.put("include/crt/math_functions.h", LONG_AGO - 1, "patched")
+    toolkit.put("include/cublas.h", LONG_AGO - 1)  # the package's own bytes, from a backup
+    (toolkit.tree / "lib/libcublas.so.11").chmod(0o700)
+    found = toolkit.others()
+    assert found.changed == (("cuda-nvcc-11-2", f"{toolkit.tree}/include/crt/math_functions.h"),)
+    assert run(toolkit.script(found.keeping), origin=toolkit.root / "origin").returncode == 0
+    assert toolkit.kept() == {"include/crt/math_functions.h": "patched"}
+
+
+def test_of_a_disk_that_was_copied_only_so_much_is_read(toolkit: Toolkit, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait_for_the_clock(toolkit.root)
+    toolkit.put("include/cublas.h", LONG_AGO - 1, "patched" * 10)
+    toolkit.put("include/crt/math_functions.h", LONG_AGO - 1, "patched")
+    monkeypatch.setitem(toolkit.places, f"look_bytes={LOOK_BYTES}", "look_bytes=50")
+    assert [path for _, path in toolkit.others().changed] == [f"{toolkit.tree}/include/crt/math_functions.h"]
+
+
+def wait_for_the_clock(folder: Path) -> None:
+    """Until a file that is written now has a later time than those before: a kernel's clock ticks every 4 ms."""
+    mark = folder / "mark"
+    mark.touch()
+    before = mark.stat().st_ctime_ns
+    while mark.stat().st_ctime_ns == before:
+        mark.touch()
+
+
+def test_an_archive_of_ours_elsewhere_does_not_hide_what_somebody_installed_by_hand(toolkit: Toolkit) -> None:
+    shutil.rmtree(toolkit.root / "info")
+    shutil.rmtree(toolkit.root / "origin")
+    (toolkit.root / "records/cudnn").unlink()
+    (toolkit.root / "records/python").write_text("3.9 x\nf\t1\t1\t/opt/python/bin/python\t\n")
+    assert toolkit.others().by_hand
+
+
 def test_a_host_whose_clock_was_behind_when_it_was_provisioned_has_no_changed_files(toolkit: Toolkit) -> None:
     toolkit.package("cuda-cudart-11-2", "lib/libcudart.so.11.0")
     library = toolkit.tree / "lib/libcudart.so.11.0"
@@ -192,8 +235,14 @@ def test_a_toolkit_that_somebody_installed_by_hand_is_moved_aside_whole_and_come
     (warning,) = change.warnings
     assert warning.startswith("what somebody installed there by hand is moved aside to ")
     assert found.keeping in change.steps[0].script
-    assert run(found.keeping).returncode == 0
+    assert run(by_hand.script(found.keeping), origin=tmp_path / "origin").returncode == 0
     assert not by_hand.tree.exists()
+    by_hand.put("bin/nvcc.dpkg-new")  # dpkg is cut in the middle of it
+    assert by_hand.others() == Others(str(by_hand.tree))
+    by_hand.put("bin/ptxas")
+    assert not by_hand.others().by_hand
+    assert run(by_hand.script(found.keeping), origin=tmp_path / "origin").returncode == 0
+    shutil.rmtree(by_hand.tree)  # what the removal does that comes later
     gone = DebsGone(("tool",), tree=str(by_hand.tree))
     facts = Facts({probe: Answer(1, "") for probe in gone.probes()} | dict(by_hand.facts()))
     back = gone.plan(facts)
