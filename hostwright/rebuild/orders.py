@@ -18,6 +18,7 @@ from hostwright.common.errors import HostError, InputError, Locked, Mistakes, Re
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.operator import operator
 from hostwright.plan.host import locks
+from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.member import Member, Members, Roster
 from hostwright.plan.model import Facts
 from hostwright.rebuild.bmc import Bmc, Controller, Power, Status, open_bmc
@@ -191,8 +192,9 @@ def _allowed(connections: Connections, member: Member, order: str) -> tuple[str,
         raise _unseen(member, error, order) from error
     except HostError as error:
         raise _unseen(member, error, order) from error
-    refuse(member.name, facts, member.occupancy.users(facts), order, datetime.now(UTC))
-    return ()
+    boots = order == "cycle"
+    refuse(member.name, facts, member.occupancy.at_work(facts, boots=boots), order, datetime.now(UTC))
+    return member.occupancy.returning(facts) if boots else ()
 
 
 def _unseen(member: Member, error: HostError, order: str) -> Refused:
@@ -200,8 +202,8 @@ def _unseen(member: Member, error: HostError, order: str) -> Refused:
     return Refused(member.name, sentence)
 
 
-def refuse(host: str, facts: Facts, users: tuple[str, ...], order: str, now: datetime) -> None:
-    """Raise ``Locked`` or ``Refused`` where somebody's lock, a run or work on a GPU forbids an order for a host."""
+def refuse(host: str, facts: Facts, at_work: AtWork, order: str, now: datetime) -> None:
+    """Raise ``Locked`` or ``Refused`` where somebody's lock, a run or work there forbids an order for a host."""
     forbidden = locks.forbids(locks.operator_lock(facts), operator(), now)
     if forbidden:
         raise Locked(host, forbidden)
@@ -211,10 +213,12 @@ def refuse(host: str, facts: Facts, users: tuple[str, ...], order: str, now: dat
     left = usage.jobs_left(facts)
     if left:
         raise Refused(host, f"{left}: wait until that has ended, or give --force to {_words(order)} it")
+    users = at_work.everyone
     if users:
         named = ", ".join(users[:5]) + (f" and {len(users) - 5} more" if len(users) > 5 else "")
+        what = "the GPU" if not at_work.others else "the host"
         raise Refused(
-            host, f"the GPU is in use by {named}: wait until that has ended, or give --force to {_words(order)} it"
+            host, f"{what} is in use by {named}: wait until that has ended, or give --force to {_words(order)} it"
         )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 
+from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.model import Facts, Probe
 from hostwright.plan.probing import ordered
 from hostwright.plan.roles.role import Role, discover
@@ -47,6 +48,14 @@ class Occupancies:
     def ended(self, facts: Facts) -> tuple[str, ...]:
         """Whom a reboot ends for good, whether they use an accelerator or not. Reads ``probes``."""
         return tuple(name for kind in self.each for name, again in kind.ended(facts) if not again)
+
+    def at_work(self, facts: Facts, *, boots: bool) -> AtWork:
+        """Who uses an accelerator, and whom a cut of power ends for good: everybody, unless the host ``boots`` again.
+
+        Reads ``probes``.
+        """
+        ended = (pair for kind in self.each for pair in kind.ended(facts))
+        return AtWork(self.users(facts), tuple(name for name, again in ended if not (boots and again)))
 
     def returning(self, facts: Facts) -> tuple[str, ...]:
         """A sentence for each one that a reboot ends, and that something starts again. Reads ``probes``."""

@@ -130,7 +130,7 @@ class HostRebuild:
         if way in ("relayer", "reinstall"):
             self._require_files()
         if way in DISTURBS and looked is not None and looked.diagnosis.reach == "answers":
-            freeing.free(self._tools, self._phases, DISTURBS[way])
+            freeing.free(self._tools, self._phases, DISTURBS[way], boots=way != "reinstall")
 
     def _took(self, decision: Decision) -> bool:
         """Take one way; whether the host is in service now. Where it is not, it is to be looked at again."""

@@ -5,12 +5,12 @@ What the decision was made from may be hours old: hosts wait for their turn.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from hostwright.apply.disturb import draining, usage
 from hostwright.common.errors import Locked, Refused, Stopped
 from hostwright.plan.host import locks
-from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask
 from hostwright.rebuild.host.clock import Phases
@@ -34,34 +34,35 @@ def look_again(tools: Tools, phases: Phases) -> Facts:
     return facts
 
 
-def free(tools: Tools, phases: Phases, effect: str) -> None:
-    """Take work off a host that answers, where the inventory says how, and wait until nobody uses its GPUs.
+def free(tools: Tools, phases: Phases, effect: str, *, boots: bool) -> None:
+    """Take work off a host that answers, where the inventory says how, and wait until nobody is at work there.
 
-    ``effect`` is what is about to be done to it ("cuts its power"). Nothing was disturbed when this raises: ``Locked``,
-    ``Refused`` where GPUs are in use or a job of an earlier run goes on, else ``HostError``.
+    ``effect`` is what is about to be done to it ("cuts its power"), and ``boots`` whether the system that runs there
+    is started again. Nothing was disturbed when this raises: ``Locked``, ``Refused`` where somebody is at work or a job
+    of an earlier run goes on, else ``HostError``.
     """
     facts, settings, name = look_again(tools, phases), tools.settings, tools.member.name
     left = usage.jobs_left(facts)
     if left and not settings.force:
         raise Refused(name, f"{left}, and this rebuild {effect}: wait, or give --force")
-    hit = AtWork(gpus=tools.member.occupancy.users(facts))
+    hit = tools.member.occupancy.at_work(facts, boots=boots)
     decision = draining.decide(effect, hit, hooks=settings.hooks, drain=settings.drain, force=settings.force)
     if decision.refusal:
         raise Refused(name, decision.refusal)
     if decision.drain:
-        drain(tools, phases, effect, wait=True)
+        drain(tools, phases, effect, wait=lambda: _everyone(tools, boots=boots))
 
 
-def drain(tools: Tools, phases: Phases, reason: str, *, wait: bool = False) -> None:
-    """Run the site's command, where there is one, and ``wait`` until nobody uses the GPUs. Raises ``HostError``."""
+def drain(tools: Tools, phases: Phases, reason: str, *, wait: Callable[[], tuple[str, ...]] | None = None) -> None:
+    """Run the site's command, where there is one, and ``wait`` until that names nobody. Raises ``HostError``."""
     hooks = tools.settings.hooks
     if hooks is None:
         return
     with phases.phase("drain"):
         with tools.connect() as shell:
             draining.drain(shell, hooks, context(tools, reason), tools.settings.emit)
-        if wait:
-            draining.wait_until_idle(tools.member.name, lambda: _users(tools), hooks.timeout_s, tools.settings.emit)
+        if wait is not None:
+            draining.wait_until_idle(tools.member.name, wait, hooks.timeout_s, tools.settings.emit)
 
 
 def context(tools: Tools, reason: str) -> draining.Context:
@@ -70,9 +71,10 @@ def context(tools: Tools, reason: str) -> draining.Context:
     return draining.Context(tools.member.name, reason, run.id, run.operator)
 
 
-def _users(tools: Tools) -> tuple[str, ...]:
+def _everyone(tools: Tools, *, boots: bool) -> tuple[str, ...]:
     if tools.settings.stopping():
         raise Stopped(tools.member.name, "stopped by the operator while waiting for its work to end; it stays drained")
     occupancy = tools.member.occupancy
     with tools.connect() as shell:
-        return occupancy.users(ask(shell, occupancy.probes, timeout_s=usage.PROBE_TIMEOUT_S))
+        facts = ask(shell, occupancy.probes, timeout_s=usage.PROBE_TIMEOUT_S)
+    return occupancy.at_work(facts, boots=boots).everyone

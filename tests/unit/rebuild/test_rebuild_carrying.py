@@ -32,6 +32,7 @@ from hostwright.rebuild.host.tools import Tools
 from hostwright.rebuild.rebuild import Rebuild
 from hostwright.rebuild.ways.diagnosis import Diagnosis
 from hostwright.rebuild.ways.looking import Looked, Ways
+from hostwright.standard.roles.container.running import CONTAINERS
 from hostwright.standard.roles.driver.states.gpu_use import HOLDERS
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.verify.verdict import Check
@@ -316,14 +317,34 @@ BUSY = Facts({**FREE, HOLDERS: Answer(0, "4711 python\n")})
 CARD = finding("gpu-lost", "card at 0000:3b:00: GPU has fallen off the bus")
 
 
-@pytest.mark.parametrize(("looks", "begin"), [(answers(CARD), None), (answers(can_reinstall="redfish"), "reinstall")])
-def test_work_on_a_gpu_is_not_ended_unasked(start, looks: Diagnosis, begin, tmp_path: Path):
+def container(policy: str) -> Facts:
+    """A host whose only work is a container without a GPU."""
+    return Facts({**FREE, CONTAINERS: Answer(0, f"spared false\nboots\n900 {'d' * 64} /db {policy}\n")})
+
+
+@pytest.mark.parametrize(
+    ("way", "facts", "named"),
+    [
+        ("power cycle", BUSY, "python (4711)"),
+        ("reinstall", BUSY, "python (4711)"),
+        ("power cycle", container("no"), f"container {'d' * 12} (pid 900) db"),
+        ("reinstall", container("always"), f"container {'d' * 12} (pid 900) db"),
+    ],
+)
+def test_work_is_not_ended_unasked(start, way, facts: Facts, named: str, tmp_path: Path):
     """Nor is the host locked for it, or the refusal taken for a power cycle."""
-    world = World([looks], facts=BUSY)
-    record = start(world, begin)
+    installs = way == "reinstall"
+    world = World([answers(can_reinstall="redfish") if installs else answers(CARD)], facts=facts)
+    record = start(world, "reinstall" if installs else None)
     assert (record.outcome, record.ways, world.done) == ("failed", (), [])
-    assert "python (4711)" in record.sentence
+    assert named in record.sentence
     assert locallocks.get(tmp_path, INVENTORY, "gpu07") is None
+
+
+def test_a_container_that_docker_starts_again_holds_up_no_power_cycle(start):
+    world = World([answers(CARD), answers()], facts=container("always"))
+    assert start(world).outcome == "rebuilt"
+    assert world.done == ["power cycle", "verify"]
 
 
 def test_with_drain_work_is_awaited_before_the_power_is_cut(start, monkeypatch: pytest.MonkeyPatch):

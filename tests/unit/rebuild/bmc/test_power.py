@@ -26,10 +26,14 @@ from hostwright.plan.host.locks import LOCK, RUN_LOCK, Holder, OperatorLock
 from hostwright.plan.host.occupancy import standard_occupancies
 from hostwright.plan.model import Answer, Facts
 from hostwright.rebuild import orders
+from hostwright.standard.roles.container.running import CONTAINERS
 from hostwright.standard.roles.driver.states.gpu_use import GPU_CONTAINERS, HOLDERS
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from tests.unit.support.redfish import PASSWORD, RESET, USER, Machine, redfish, refusal
 
+#: a database without a GPU that nothing starts again, and a proxy that Docker starts
+DATABASE = f"spared false\nboots\n900 {'d' * 64} /db no\n"
+PROXY = f"spared false\nboots\n901 {'e' * 64} /proxy unless-stopped\n"
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
@@ -76,12 +80,19 @@ all:
 
 def answers(**changed: str) -> Facts:
     """A host that nobody has locked and nobody uses, unless a test says otherwise."""
-    probes = {"lock": LOCK, "run": RUN_LOCK, "jobs": RUNNING, "holders": HOLDERS, "containers": GPU_CONTAINERS}
+    probes = {
+        "lock": LOCK,
+        "run": RUN_LOCK,
+        "jobs": RUNNING,
+        "holders": HOLDERS,
+        "containers": GPU_CONTAINERS,
+        "docker": CONTAINERS,
+    }
     return Facts({probe: Answer(0, changed.get(name, "")) for name, probe in probes.items()})
 
 
 def refuse(facts: Facts, order: str) -> None:
-    orders.refuse("gpu01", facts, standard_occupancies().users(facts), order, NOW)
+    orders.refuse("gpu01", facts, standard_occupancies().at_work(facts, boots=order == "cycle"), order, NOW)
 
 
 def locked_by(owner: str) -> str:
@@ -181,11 +192,26 @@ def test_a_host_that_answers_and_cannot_be_asked_is_left_alone(
             r"python3 \(14\) and 2 more",
         ),
         ({"containers": "812 3f2a1b2c3d4e 812 train\n"}, Refused, "container 3f2a1b2c3d4e"),
+        ({"docker": DATABASE}, Refused, rf"the host is in use by container {'d' * 12} \(pid 900\) db: wait"),
+        ({"docker": "unlisted\n"}, Refused, "in use by containers that Docker did not name in time"),
     ],
 )
 def test_work_and_locks_of_others_are_not_disturbed(changed: dict[str, str], error: type, sentence: str) -> None:
     with pytest.raises(error, match=sentence):
         refuse(answers(**changed), "cycle")
+
+
+def test_a_container_that_docker_starts_again_is_noted_by_a_cycle_and_holds_up_what_stays_off(
+    site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Member, "connect", lambda *_: nullcontext(SimpleNamespace(close=lambda: None)))
+    monkeypatch.setattr(orders.usage, "probe_usage", lambda *_: answers(docker=PROXY))
+    assert site.power("off") == 1
+    capsys.readouterr()
+    assert site.power("cycle", as_json=True) == 0
+    document = json.loads(capsys.readouterr().out)
+    (note,) = [note for note in document["hosts"][0]["notes"] if "container" in note]
+    assert note.endswith("proxy; Docker starts it again (restart policy unless-stopped)")
 
 
 @pytest.mark.parametrize(
