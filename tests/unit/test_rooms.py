@@ -44,7 +44,6 @@ KNOW_GPUS = {
     "audit/reports/spreadsheet.py",
     "plan/host/atwork.py",
     "plan/host/hostfacts.py",
-    "rebuild/host/freeing.py",
     "rebuild/ways/diagnosis.py",
     "rebuild/ways/hardware.py",
     "rebuild/ways/looking.py",
