@@ -12,12 +12,12 @@ from pathlib import Path
 from hostwright.common.errors import InputError, InputErrors
 from hostwright.common.input.yamlfile import read_text
 from hostwright.inventory.draft import Draft
-from hostwright.inventory.dynamic import read_executable
-from hostwright.inventory.ini import read_ini
 from hostwright.inventory.merging import merge
 from hostwright.inventory.model import Inventory
-from hostwright.inventory.variablefiles import read_variable_files
-from hostwright.inventory.yaml_dialect import read_yaml
+from hostwright.inventory.reading.dynamic import read_executable
+from hostwright.inventory.reading.ini import read_ini
+from hostwright.inventory.reading.variablefiles import read_variable_files
+from hostwright.inventory.reading.yaml_dialect import read_yaml
 
 _YAML = (".yml", ".yaml", ".json")
 _INI = (".ini", "")

@@ -10,7 +10,7 @@ from hostwright.common.input.nearest import suggestion
 from hostwright.common.input.yamlfile import read_text
 from hostwright.inventory.draft import Draft, Values, group_level
 from hostwright.inventory.model import HOST_LEVEL
-from hostwright.inventory.yaml_dialect import read_variables
+from hostwright.inventory.reading.yaml_dialect import read_variables
 
 _SUFFIXES = ("", ".yml", ".yaml", ".json")
 _VAULT = "$ANSIBLE_VAULT;"

@@ -1,0 +1,1 @@
+"""Files and programs, each read into a draft of the inventory."""
