@@ -12,9 +12,9 @@ from hostwright.common.input.validation import describe
 from hostwright.common.input.yamlfile import Vaulted
 from hostwright.common.secret import Secret
 from hostwright.inventory.model import Value
+from hostwright.inventory.templates import CannotRender, World, render
 
 _JUMP = re.compile(r"[A-Za-z0-9\[][A-Za-z0-9._@:\[\]%-]*(,[A-Za-z0-9\[][A-Za-z0-9._@:\[\]%-]*)*")
-_JINJA = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _TRUE, _FALSE = {"true", "yes", "on", "1", "y", "t"}, {"false", "no", "off", "0", "n", "f", ""}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _MAX_PORT = 65535
@@ -36,9 +36,11 @@ class _Bad(Exception):
 class Connection:
     """Reads the connection variables of one host into the fields of ``Host``; collects mistakes and notes."""
 
-    def __init__(self, name: str, variables: Mapping[str, Value]):
+    def __init__(self, name: str, variables: Mapping[str, Value], world: World, groups: tuple[str, ...]):
         self._name = name
         self._vars = variables
+        self._world = world
+        self._groups = groups
         self.mistakes: list[InputError] = []
         self.notes: list[str] = []
 
@@ -46,6 +48,8 @@ class Connection:
         """The fields that the variables set. A dedicated variable wins over an ssh option."""
         fields: dict[str, Any] = {}
         present = self._vars.keys() & _ALL
+        if "@" in self._name:  # as ssh reads it
+            fields["user"], _, fields["address"] = self._name.rpartition("@")
         for name in _SSH_ARGUMENTS:
             if name in present:
                 fields |= self._read(name, self._ssh_arguments) or {}
@@ -80,25 +84,15 @@ class Connection:
             return None
 
     def _filled(self, value: Any) -> Any:
-        """The value with ``{{ name }}`` replaced by that variable; only Ansible can evaluate more than that."""
+        """The value with its templates evaluated."""
         if isinstance(value, Vaulted):
             raise _Bad("is encrypted with Ansible Vault, which is not read here; decrypt it, or give it at the prompt")
-        if not isinstance(value, str) or "{{" not in value:
+        if not isinstance(value, str) or ("{{" not in value and "{%" not in value):
             return value
-        filled = _JINJA.sub(self._variable, value)
-        if "{{" in filled or "{%" in filled:
-            raise _Bad(f"found {describe(value)}; of templates, only {{{{ name }}}} of a plain variable is understood")
-        return filled
-
-    def _variable(self, match: re.Match[str]) -> str:
-        if match[1] in ("inventory_hostname", "inventory_hostname_short"):
-            return self._name if match[1] == "inventory_hostname" else self._name.partition(".")[0]
-        variable = self._vars.get(match[1])
-        plain = variable.value if variable else None
-        plain = plain.reveal() if isinstance(plain, Secret) else plain
-        if not isinstance(plain, (str, int)):
-            raise _Bad(f"the template names {match[1]!r}, which is not a variable with text or a number")
-        return str(plain)
+        try:
+            return render(value, self._name, self._world, self._vars, self._groups)
+        except CannotRender as error:
+            raise _Bad(str(error)) from error
 
     def _ssh_arguments(self, text: Any) -> dict[str, Any]:
         try:

@@ -13,7 +13,7 @@ from hostwright.common.secret import Secret
 from hostwright.inventory.model import ALL, HOST_LEVEL, UNGROUPED, Value
 from hostwright.inventory.ranges import expand
 
-_GROUP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+_GROUP = re.compile(r"\w[\w.-]*")
 _SECRET = re.compile(r"(?:^|_)(?:password|passwd|pass|passphrase|secret|token|api_key|password_hash)$", re.IGNORECASE)
 
 Values = Mapping[str, Value]
@@ -21,22 +21,32 @@ Values = Mapping[str, Value]
 
 @dataclass(slots=True)
 class GroupDraft:
-    """What the files say about one group: hosts of its patterns, children, and a layer of variables for each place."""
+    """What the files say about one group: hosts of its patterns, children, and a layer of variables for each place.
+
+    ``files`` are the layers of ``group_vars/``.
+    """
 
     hosts: dict[str, None] = field(default_factory=dict)
     children: dict[str, Origin] = field(default_factory=dict)
     layers: list[Values] = field(default_factory=list)
+    files: list[Values] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Draft:
-    """What all files say so far. ``mentioned`` are groups that must be ``defined`` somewhere."""
+    """What all files say so far. ``mentioned`` are groups that must be ``defined`` somewhere.
+
+    ``errors`` are those of whole files, ``of_groups`` and ``of_hosts`` those that concern only the hosts named there.
+    """
 
     groups: dict[str, GroupDraft] = field(default_factory=lambda: {ALL: GroupDraft()})
     hosts: dict[str, list[Values]] = field(default_factory=dict)
     defined: set[str] = field(default_factory=lambda: {ALL, UNGROUPED})
     mentioned: dict[str, Origin] = field(default_factory=dict)
     errors: list[InputError] = field(default_factory=list)
+    of_groups: dict[str, list[InputError]] = field(default_factory=dict)
+    of_hosts: dict[str, list[InputError]] = field(default_factory=dict)
+    unusable: set[str] = field(default_factory=set)  #: names in an inventory that cannot be a host's
     notes: list[str] = field(default_factory=list)
 
     def fail(self, origin: Origin, message: str) -> None:
@@ -60,8 +70,9 @@ class Draft:
         try:
             names, port = expand(pattern)
         except ValueError as error:
-            self.fail(origin, str(error))
-            return
+            names, port = [pattern], None  # in the list, so that nobody misses it; it cannot be used
+            self.unusable.add(pattern)
+            self.of_hosts.setdefault(pattern, []).append(InputError(str(error), origin.exact))
         if port is not None:
             values = {"ansible_port": Value(port, origin, HOST_LEVEL), **values}
         for name in names:
@@ -69,6 +80,23 @@ class Draft:
             layers = self.hosts.setdefault(name, [])
             if values:
                 layers.append(values)
+
+    def absorb(self, other: Draft) -> None:
+        """Add what another file says, after all that is here."""
+        for name, group in other.groups.items():
+            mine = self.groups.setdefault(name, GroupDraft())
+            mine.hosts |= group.hosts
+            mine.children |= group.children
+            mine.layers += group.layers
+        for host, layers in other.hosts.items():
+            self.hosts.setdefault(host, []).extend(layers)
+        for name, errors in other.of_hosts.items():
+            self.of_hosts.setdefault(name, []).extend(errors)
+        self.unusable |= other.unusable
+        self.defined |= other.defined
+        self.mentioned = {**other.mentioned, **self.mentioned}
+        self.errors += other.errors
+        self.notes += other.notes
 
 
 def concealed(name: str, value: Any) -> Any:

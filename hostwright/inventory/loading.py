@@ -3,44 +3,97 @@
 from __future__ import annotations
 
 import gc
-import os
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from hostwright.common.errors import InputError, InputErrors
-from hostwright.common.input.yamlfile import read_text
+from hostwright.common.input.nearest import suggestion
 from hostwright.inventory.draft import Draft
 from hostwright.inventory.merging import merge
 from hostwright.inventory.model import Inventory
-from hostwright.inventory.reading.dynamic import read_executable
-from hostwright.inventory.reading.ini import read_ini
+from hostwright.inventory.reading.ansible import read_with_ansible
+from hostwright.inventory.reading.sources import files_of, read_file, read_list
 from hostwright.inventory.reading.variablefiles import read_variable_files
-from hostwright.inventory.reading.yaml_dialect import read_yaml
-
-_YAML = (".yml", ".yaml", ".json")
-_INI = (".ini", "")
-_LOOKS_LIKE_YAML = re.compile(r"^(---|\{|[^\s#;\[][^=\[]*:\s*(#.*)?$)")
 
 
-def load(path: Path, *, extra: Mapping[str, str] | None = None) -> Inventory:
-    """Read the inventory at ``path``; ``extra`` are the command line's variables, which win over all others.
+def load(
+    *sources: Path, extra: Mapping[str, str] | None = None, tell: Callable[[str], None] = lambda _: None
+) -> Inventory:
+    """Read an inventory; ``extra`` are the command line's variables, which win over all others.
 
-    In a directory, every ``*.yml``, ``*.yaml``, ``*.json`` and ``*.ini`` file, every file without an extension and
-    every program is read, in alphabetical order. Raises ``InputErrors`` with every mistake in every file.
+    Each source is a file, a directory, or a list of hosts with a comma (``gpu01,gpu02,``). In a directory, all files
+    are read that Ansible would read, in alphabetical order. A file that cannot be read is an ``InputError`` if it is
+    the only one, and otherwise a note of the inventory; a mistake in ``host_vars/`` or ``group_vars/`` belongs to the
+    hosts that it is for. ``tell`` is called with a sentence while a slow inventory program is waited for.
     """
     draft = Draft()
     with _collector_resting():
-        for file in _files(path):
-            try:
-                _read(file, draft)
-            except InputErrors as error:
-                draft.errors += error.errors
-            except InputError as error:
-                draft.errors.append(error)
-        read_variable_files(path if path.is_dir() else path.parent, draft)
+        files = [(source, file) for source in sources for file in _files(source)]
+        failed: list[InputError] = []
+        plugins: list[Path] = []
+        for source, file in files:
+            if _is_list(source):
+                read_list(str(source), draft)
+                continue
+            trial = Draft()
+            if not _read(file, trial, failed, tell):
+                plugins.append(file)
+            elif not trial.errors:
+                draft.absorb(trial)
+            failed += trial.errors
+        if plugins:
+            failed += _through_ansible(sources, plugins, draft, tell)
+        for place in dict.fromkeys(source if source.is_dir() else source.parent for source in sources):
+            read_variable_files(place, draft)
+        _settle(draft, failed, only=len(files) == 1)
         return merge(draft, extra or {})
+
+
+def _read(file: Path, trial: Draft, failed: list[InputError], tell: Callable[[str], None]) -> bool:
+    """Read one file into a draft of its own; ``False`` if only Ansible can read it."""
+    try:
+        return read_file(file, trial, tell)
+    except InputErrors as error:
+        failed += error.errors
+    except InputError as error:
+        failed.append(error)
+    return True
+
+
+def _through_ansible(
+    sources: Sequence[Path], plugins: list[Path], draft: Draft, tell: Callable[[str], None]
+) -> list[InputError]:
+    try:
+        read_with_ansible(sources, plugins, draft, tell)
+    except InputError as error:
+        return [error]
+    return []
+
+
+def _settle(draft: Draft, failed: list[InputError], *, only: bool) -> None:
+    """Files that cannot be read are an error where there is nothing beside them, else a note, as in Ansible."""
+    undefined = [
+        InputError(f"there is no group {name!r}; {suggestion(name, draft.defined)}", origin.exact)
+        for name, origin in draft.mentioned.items()
+        if name not in draft.defined
+    ]
+    if only or not draft.hosts.keys() - draft.unusable:
+        draft.errors += failed + undefined
+    else:
+        draft.notes += [f"{error}; the file is left out" for error in failed]
+        draft.notes += [f"{error}; it has no hosts" for error in undefined]
+    if draft.hosts and not draft.hosts.keys() - draft.unusable:
+        places = (*draft.of_hosts.values(), *draft.of_groups.values())
+        draft.errors += [error for errors in places for error in errors]
+
+
+def _is_list(source: Path) -> bool:
+    return "," in str(source) and not source.exists()
+
+
+def _files(source: Path) -> list[Path]:
+    return [source] if _is_list(source) else files_of(source)
 
 
 @contextmanager
@@ -54,39 +107,3 @@ def _collector_resting() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def _files(path: Path) -> list[Path]:
-    if not path.exists():
-        raise InputError(
-            "there is no such inventory; name one with --inventory, or create inventory/hosts.yml", str(path)
-        )
-    if not path.is_dir():
-        return [path]
-    files = [file for file in sorted(path.iterdir()) if file.is_file() and _is_inventory(file)]
-    if not files:
-        raise InputError("contains no inventory; create a hosts.yml there", str(path))
-    return files
-
-
-def _is_inventory(file: Path) -> bool:
-    if file.name.startswith(".") or file.name.endswith("~"):
-        return False
-    return file.suffix in (*_YAML, *_INI) or os.access(file, os.X_OK)
-
-
-def _read(file: Path, draft: Draft) -> None:
-    if file.suffix not in _YAML and os.access(file, os.X_OK):
-        read_executable(file, draft)
-        return
-    text = read_text(file)
-    if file.suffix in _YAML or (file.suffix == "" and _looks_like_yaml(text)):
-        read_yaml(text, str(file), draft)
-    else:
-        read_ini(text, str(file), draft)
-
-
-def _looks_like_yaml(text: str) -> bool:
-    """Whether the first meaningful line is YAML (``all:``), not INI (``[gpu]``, ``gpu01 key=value``)."""
-    first = next((line for line in text.splitlines() if line.strip() and line.strip()[0] not in "#;"), "")
-    return _LOOKS_LIKE_YAML.match(first) is not None

@@ -1,8 +1,8 @@
 """From the draft of all files to the inventory: the tree of groups, and each host's variables by precedence.
 
-Weakest to strongest: groups from ``all`` outwards (ties: ``ansible_group_priority``, then the alphabet), the host, the
-command line. Within one group or host, the definition read last wins: files in alphabetical order, then ``group_vars/``
-and ``host_vars/``.
+Weakest to strongest, as in Ansible: what the inventory's files say of groups, ``group_vars/all``, ``group_vars/`` of
+other groups, what the files say of the host, ``host_vars/``, the command line. Groups go from ``all`` outwards (ties:
+``ansible_group_priority``, then the alphabet); within one group or host, the definition read last wins.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from hostwright.common.errors import InputError, InputErrors
-from hostwright.common.input.nearest import suggestion
 from hostwright.common.input.yamlfile import Origin, parse_document
 from hostwright.inventory.connection import Connection
 from hostwright.inventory.draft import Draft, GroupDraft, concealed, group_level
@@ -27,6 +26,7 @@ from hostwright.inventory.model import (
     Value,
     VariableLayer,
 )
+from hostwright.inventory.templates import World
 
 _PRIORITY = "ansible_group_priority"
 
@@ -42,7 +42,6 @@ class _Ancestry:
 
 def merge(draft: Draft, extra: Mapping[str, str]) -> Inventory:
     """Build the inventory. Raises ``InputErrors`` with every mistake in the draft and between its files."""
-    _check_mentioned(draft)
     depths = _depths(draft) if not draft.errors else {}
     if draft.errors:
         raise InputErrors(draft.errors)
@@ -50,26 +49,39 @@ def merge(draft: Draft, extra: Mapping[str, str]) -> Inventory:
     tree = _Tree(draft, depths)
     strongest = _command_line(extra)
     notes = dict.fromkeys(draft.notes)
-    hosts = {}
-    for name, layers in draft.hosts.items():
-        hosts[name] = _host(name, tree.ancestry(direct[name]), layers, strongest, notes)
-    members: dict[str, list[str]] = {name: [] for name in draft.groups}
-    for host in hosts.values():
-        for group in host.groups:
-            members[group].append(host.name)
+    members = _members(draft)
+    merged = {name: _joined(tree.ancestry(direct[name]), layers, strongest) for name, layers in draft.hosts.items()}
+    world = World({name: ancestry.vars for name, ancestry in merged.items()}, members)
+    hosts = {name: _host(name, ancestry, world, draft, notes) for name, ancestry in merged.items()}
     groups = {
-        name: Group(name, tuple(members[name]), tuple(group.children), depths[name])
-        for name, group in draft.groups.items()
+        name: Group(name, members[name], tuple(group.children), depths[name]) for name, group in draft.groups.items()
     }
     both = sorted(set(hosts) & set(groups))
     notes |= dict.fromkeys(f"{name!r} is a host and a group; @{name} is the group" for name in both)
     return Inventory(hosts, groups, tuple(notes))
 
 
-def _check_mentioned(draft: Draft) -> None:
-    for name, origin in draft.mentioned.items():
-        if name not in draft.defined:
-            draft.fail(origin, f"there is no group {name!r}; {suggestion(name, draft.defined)}")
+def _members(draft: Draft) -> dict[str, tuple[str, ...]]:
+    """The hosts of each group in the order in which Ansible counts them: its own, then its children's, level by level.
+
+    ``GROUP[0]`` depends on it.
+    """
+    below = {child for group in draft.groups.values() for child in group.children}
+    children = {name: list(group.children) for name, group in draft.groups.items()}
+    tops = [name for name in draft.groups if name not in below and name not in (ALL, UNGROUPED)]
+    children[ALL] = list(dict.fromkeys([UNGROUPED, *children[ALL], *tops]))
+    members: dict[str, tuple[str, ...]] = {}
+    for name in draft.groups:
+        level, seen, hosts = [name], {name}, dict[str, None]()
+        while level:
+            for inner in level:
+                hosts |= draft.groups[inner].hosts if inner in draft.groups else {}
+            level = list(
+                dict.fromkeys(child for inner in level for child in children.get(inner, ()) if child not in seen)
+            )
+            seen.update(level)
+        members[name] = tuple(hosts)
+    return members
 
 
 def _depths(draft: Draft) -> dict[str, int]:
@@ -96,8 +108,11 @@ def _direct_groups(draft: Draft) -> dict[str, tuple[str, ...]]:
         if name not in (ALL, UNGROUPED):
             for host in group.hosts:
                 direct[host].append(name)
-    if not all(direct.values()):
+    lone = {host: None for host, groups in direct.items() if not groups}
+    if lone:
         draft.groups.setdefault(UNGROUPED, GroupDraft())
+    if UNGROUPED in draft.groups:
+        draft.groups[UNGROUPED].hosts = lone
     return {host: tuple(groups) or (UNGROUPED,) for host, groups in direct.items()}
 
 
@@ -128,13 +143,15 @@ class _Tree:
                 names.add(name)
                 waiting += self._parents.get(name, [])
         groups = tuple(sorted(names, key=self._order.__getitem__))
-        layers = tuple(
-            VariableLayer(group_level(name), values) for name in groups for values in self._draft.groups[name].layers
-        )
+        drafts = [(name, self._draft.groups[name]) for name in groups if name in self._draft.groups]
+        written = [(name, values) for name, group in drafts for values in group.layers]
+        written += [(name, values) for name, group in drafts for values in group.files]  # `all` is the first of them
+        layers = tuple(VariableLayer(group_level(name), values) for name, values in written)
         return _Ancestry(groups, layers, _merged(layers))
 
     def _priority(self, name: str) -> int:
-        given = [layer[_PRIORITY] for layer in self._draft.groups[name].layers if _PRIORITY in layer]
+        group = self._draft.groups[name]
+        given = [layer[_PRIORITY] for layer in (*group.layers, *group.files) if _PRIORITY in layer]
         try:
             return int(given[-1].value) if given else 1  # 1 is Ansible's default
         except (TypeError, ValueError) as error:
@@ -148,26 +165,26 @@ def _merged(layers: Iterable[VariableLayer]) -> dict[str, Value]:
     return merged
 
 
-def _host(
-    name: str,
-    ancestry: _Ancestry,
-    own: Iterable[Mapping[str, Value]],
-    strongest: VariableLayer | None,
-    notes: dict[str, None],
-) -> Host:
+def _joined(ancestry: _Ancestry, own: Iterable[Mapping[str, Value]], strongest: VariableLayer | None) -> _Ancestry:
+    """A host's groups, with its own layers after theirs, and what all come to."""
     layers = tuple(VariableLayer(HOST_LEVEL, values) for values in own)
     layers += (strongest,) if strongest else ()
-    variables = {**ancestry.vars, **_merged(layers)}
-    connection = Connection(name, variables)
+    return _Ancestry(ancestry.groups, ancestry.layers + layers, {**ancestry.vars, **_merged(layers)})
+
+
+def _host(name: str, ancestry: _Ancestry, world: World, draft: Draft, notes: dict[str, None]) -> Host:
+    connection = Connection(name, ancestry.vars, world, ancestry.groups)
     fields = connection.fields()
     notes |= dict.fromkeys(connection.notes)
+    mistakes = [*draft.of_hosts.get(name, ())]
+    mistakes += [error for group in ancestry.groups for error in draft.of_groups.get(group, ())]
     return Host(
         name,
         **fields,
         groups=ancestry.groups,
-        layers=ancestry.layers + layers,
-        vars=variables,
-        mistakes=tuple(connection.mistakes),
+        layers=ancestry.layers,
+        vars=ancestry.vars,
+        mistakes=(*mistakes, *connection.mistakes),
     )
 
 

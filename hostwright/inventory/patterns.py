@@ -1,41 +1,56 @@
-"""Choosing hosts: ``gpu01,gpu[03-09],@rack3,!gpu05,&dgx,~^dgx``.
+"""Choosing hosts: ``gpu01,gpu[03-09],@rack3,!gpu05,&dgx,~dgx``. Ansible's patterns mean here what they mean there.
 
 Terms are separated by commas (or, as in Ansible, by colons). Whatever their order, plain terms are united first, then
-``&`` terms intersect, then ``!`` terms exclude.
+``&`` terms intersect, then ``!`` terms exclude. A name, a wildcard and a regular expression stand for groups and
+hosts; ``web[0]``, ``web[-1]`` and ``web[0:2]`` take hosts of what ``web`` stands for, in Ansible's order. Beyond
+Ansible, ``@`` marks a group or a set of the last run, ``gpu[01-03,7]`` names hosts, and a term that matches nothing is
+an error, also behind ``!``: otherwise a slip there would choose more hosts than was meant.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from hostwright.common.errors import InputError, InputErrors
 from hostwright.common.input.nearest import suggestion
-from hostwright.inventory.model import Host, Inventory
+from hostwright.inventory.model import UNGROUPED, Host, Inventory
+from hostwright.inventory.ranges import is_ipv6
 
 MAX_NAMES = 100_000  #: that a single term may expand to
-_TERM = re.compile(r"[A-Za-z0-9._\-\[\],:/]+")
-_SPAN = re.compile(r"(\d+)[-:](\d+)")
+_MAX_DIGITS = 12  #: of a number in brackets
+_TERM = re.compile(r"[\w.@\-\[\],:/]+")
+_SPAN = re.compile(r"([0-9]+)[-:]([0-9]+)")
+_SUBSCRIPT = re.compile(r"(?P<base>.+)\[(?:(?P<index>-?[0-9]+)|(?P<first>[0-9]+)(?P<sign>[:-])(?P<last>[0-9]*))\]")
+_SPECIAL = frozenset(".?*[")  #: with one of these, a term also stands for hosts where it matches a group
+_FOLDABLE = re.compile(r"[\w.-]+")  #: names that mean nothing else in a folded list
 _OPTION = "--hosts"
 
 
-def select(inventory: Inventory, pattern: str, named_sets: Mapping[str, Iterable[str]] | None = None) -> list[Host]:
+def select(
+    inventory: Inventory,
+    pattern: str,
+    named_sets: Mapping[str, Iterable[str]] | None = None,
+    *,
+    usable: bool = True,
+) -> list[Host]:
     """The hosts that a pattern names, in the inventory's order.
 
     ``named_sets`` are sets of the last run for ``@`` terms, such as ``failed``; hosts in them that have left the
-    inventory are ignored. An unknown name, an empty selection, or a selected host whose connection variables are
-    invalid is an ``InputError``.
+    inventory are ignored. An unknown name, an empty selection, or (``usable``) a selected host with variables that
+    cannot be used is an ``InputError``.
     """
     sets = {name: set(hosts) for name, hosts in (named_sets or {}).items()}
-    chosen = _chosen(inventory, terms(pattern), sets)
+    names = inventory.hosts.keys() | inventory.groups.keys()
+    chosen = _chosen(inventory, terms(pattern, names), sets)
     if not inventory.hosts:
         raise InputError("the inventory has no hosts yet: name them in its hosts.yml")
     if not chosen:
         raise InputError(f"{pattern!r} matches no host; the inventory has {len(inventory.hosts)}", _OPTION)
     hosts = [host for name, host in inventory.hosts.items() if name in chosen]
     mistakes = {str(mistake): mistake for host in hosts for mistake in host.mistakes}
-    if mistakes:
+    if mistakes and usable:
         raise InputErrors(list(mistakes.values()))
     return hosts
 
@@ -44,20 +59,30 @@ def fold(names: Iterable[str]) -> str:
     """Names, abbreviated: ``gpu[01-03],login1``."""
     from ClusterShell.NodeSet import NodeSet
 
-    return str(NodeSet.fromlist(list(names)))
+    plain = {name: _FOLDABLE.fullmatch(name) is not None for name in names}
+    folded = str(NodeSet.fromlist([name for name, simple in plain.items() if simple]))
+    return ",".join(filter(None, [folded, *(name for name, simple in plain.items() if not simple)]))
 
 
-def terms(pattern: str) -> list[str]:
-    """The terms of a pattern; commas and colons inside brackets belong to their term, and so do colons after ``~``."""
+def terms(pattern: str, names: Iterable[str] = ()) -> list[str]:
+    """The terms of a pattern; commas and colons inside brackets belong to their term, and so do colons of names."""
+    known = set(names)
+    found: list[str] = []
+    for piece in _split(pattern, ","):
+        name = piece.lstrip("!& ")
+        found += [piece] if name in known or is_ipv6(name) else _split(piece, ":")
+    return found
+
+
+def _split(text: str, sign: str) -> list[str]:
     parts, depth = [""], 0
-    for character in pattern:
+    for character in text:
         depth += (character in "[({") - (character in "])}")
-        regular = parts[-1].lstrip("!& ").startswith("~")
-        if depth <= 0 and (character == "," or (character == ":" and not regular)):
+        if depth <= 0 and character == sign:
             parts.append("")
         else:
             parts[-1] += character
-    return [term.strip() for term in parts if term.strip()]
+    return [part.strip() for part in parts if part.strip()]
 
 
 def _chosen(inventory: Inventory, given: list[str], sets: Mapping[str, set[str]]) -> set[str]:
@@ -66,67 +91,109 @@ def _chosen(inventory: Inventory, given: list[str], sets: Mapping[str, set[str]]
         plain = ["all"]
     chosen: set[str] = set()
     for term in plain:
-        chosen |= _matches(inventory, term, sets, must_match=True)
+        chosen |= {term} if term in inventory.hosts else _matches(inventory, term, sets)
     for term in given:
         if term[0] == "&":
-            chosen &= _matches(inventory, term[1:].strip(), sets, must_match=True)
+            chosen &= _matches(inventory, term[1:].strip(), sets)
     for term in given:
         if term[0] == "!":
-            chosen -= _matches(inventory, term[1:].strip(), sets, must_match=False)
+            chosen -= _matches(inventory, term[1:].strip(), sets)
     return chosen
 
 
-def _matches(inventory: Inventory, term: str, sets: Mapping[str, set[str]], *, must_match: bool) -> set[str]:
+def _matches(inventory: Inventory, term: str, sets: Mapping[str, set[str]]) -> set[str]:
+    """The hosts that a term stands for, its sign taken off; an ``InputError`` if it stands for nothing at all."""
+    if term.startswith("@"):
+        return _group(inventory, term[1:], sets)
     if term.startswith("~"):
         hosts = _by_expression(inventory, term[1:])
-    elif "*" in term or "?" in term:
-        hosts = _by_wildcard(inventory, term)
-    elif term.startswith("@"):
-        return _set(inventory, term[1:], sets)
+    elif "[" in term:
+        hosts = _with_brackets(inventory, term)
     else:
-        return _by_name(inventory, term)
-    if must_match and not hosts:
-        raise InputError(f"{term!r} matches no host", _OPTION)
-    return hosts
+        hosts = _named(inventory, term)
+        if hosts is None and not _SPECIAL & (set(term) - {"."}):
+            raise _unknown(inventory, _names(term))
+    if hosts is None:
+        raise InputError(f"{term!r} matches no host and no group", _OPTION)
+    return set(hosts)
 
 
-def _by_expression(inventory: Inventory, expression: str) -> set[str]:
+def _named(inventory: Inventory, term: str) -> list[str] | None:
+    """The hosts of the groups that a name or wildcard matches, and the hosts that it matches; ``None`` for nothing."""
+    special = _SPECIAL & set(term)
+    groups = _alike(inventory.groups, term)
+    hosts = [host for group in groups for host in inventory.groups[group].hosts]
+    single = _alike(inventory.hosts, term) if not groups or special else []
+    if not groups and not single:
+        return [] if term == UNGROUPED else None
+    return hosts + single
+
+
+def _alike(names: Mapping[str, object], term: str) -> list[str]:
+    if not _SPECIAL & (set(term) - {"."}):
+        return [term] if term in names else []
+    return [name for name in names if fnmatchcase(name, term)]
+
+
+def _by_expression(inventory: Inventory, expression: str) -> list[str] | None:
     try:
         compiled = re.compile(expression)
-    except re.error as error:
+    except (re.error, RecursionError, OverflowError) as error:
         raise InputError(f"'~{expression}' is not a regular expression: {error}", _OPTION) from error
-    return {name for name in inventory.hosts if compiled.search(name)}
+    groups = [group for name, group in inventory.groups.items() if compiled.match(name)]
+    hosts = [name for name in inventory.hosts if compiled.match(name)]
+    return [host for group in groups for host in group.hosts] + hosts if groups or hosts else None
 
 
-def _by_wildcard(inventory: Inventory, term: str) -> set[str]:
-    if term.startswith("@"):
-        groups = [group for name, group in inventory.groups.items() if fnmatchcase(name, term[1:])]
-        return {host for group in groups for host in group.hosts}
-    return {name for name in inventory.hosts if fnmatchcase(name, term)}
+def _with_brackets(inventory: Inventory, term: str) -> list[str] | None:
+    """``web[0]`` of what ``web`` stands for; else the names ``gpu[01-03]``; else the wildcard ``web[ab]*``."""
+    match = _SUBSCRIPT.fullmatch(term)
+    within = _named(inventory, match["base"]) if match else None
+    if match and within is not None and match["sign"] != "-":
+        return _part(within, match, term)
+    if "*" in term or "?" in term or re.search(r"\[[^0-9\]]*\]", term):
+        return _named(inventory, term)
+    if match and match["index"] and match["index"].startswith("-"):
+        raise _unknown(inventory, [match["base"]])
+    names = _names(term)
+    missing = [name for name in names if name not in inventory.hosts]
+    if not missing:
+        return names
+    if match and within is not None:
+        return _part(within, match, term)
+    raise _unknown(inventory, missing)
 
 
-def _set(inventory: Inventory, name: str, sets: Mapping[str, set[str]]) -> set[str]:
+def _part(hosts: Sequence[str], match: re.Match[str], term: str) -> list[str]:
+    """Some of the hosts by their place, as Ansible counts: from 0, both ends included."""
+    numbers = [number for number in (match["index"], match["first"], match["last"]) if number]
+    if max(map(len, numbers)) > _MAX_DIGITS:
+        raise InputError(f"{term!r}: the number in brackets is too long", _OPTION)
+    last = int(match["last"] or -1) if match["first"] else 0
+    start = int(match["index"] or match["first"])
+    if match["first"] and last:
+        return list(hosts[start:] if last == -1 else hosts[start : last + 1])
+    if not -len(hosts) <= start < len(hosts):
+        raise InputError(f"{term!r}: {match['base']!r} has only {len(hosts)} hosts", _OPTION)
+    return [hosts[start]]
+
+
+def _group(inventory: Inventory, name: str, sets: Mapping[str, set[str]]) -> set[str]:
+    """What ``@name`` stands for: a set of the last run, a group, or groups by a wildcard."""
     if name in sets:
         return sets[name] & set(inventory.hosts)
-    if name in inventory.groups:
-        return set(inventory.groups[name].hosts)
-    raise InputError(f"there is no group {name!r}; {suggestion(name, [*inventory.groups, *sets])}", _OPTION)
+    groups = _alike(inventory.groups, name)
+    if not groups:
+        raise InputError(f"there is no group {name!r}; {suggestion(name, [*inventory.groups, *sets])}", _OPTION)
+    return {host for group in groups for host in inventory.groups[group].hosts}
 
 
-def _by_name(inventory: Inventory, term: str) -> set[str]:
-    if term in inventory.hosts:
-        return {term}
-    if term in inventory.groups:
-        return set(inventory.groups[term].hosts)
-    names = _unfold(term)
-    missing = [name for name in names if name not in inventory.hosts]
-    if missing:
-        known = [*inventory.hosts, *inventory.groups]
-        raise InputError(f"there is no host {fold(missing)} in the inventory; {suggestion(missing[0], known)}", _OPTION)
-    return set(names)
+def _unknown(inventory: Inventory, missing: Sequence[str]) -> InputError:
+    known = [*inventory.hosts, *inventory.groups]
+    return InputError(f"there is no host {fold(missing)} in the inventory; {suggestion(missing[0], known)}", _OPTION)
 
 
-def _unfold(term: str) -> list[str]:
+def _names(term: str) -> list[str]:
     """The names that ``gpu[01-03,7]`` expands to; without brackets, the term itself."""
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
@@ -138,10 +205,12 @@ def _unfold(term: str) -> list[str]:
         return [term]
     size = 1
     for first, last in _SPAN.findall(term):
+        if max(len(first), len(last)) > _MAX_DIGITS:
+            raise InputError(f"{term!r}: the number in brackets is too long", _OPTION)
         size *= max(1, int(last) - int(first) + 1)
     if size > MAX_NAMES:
         raise InputError(f"{term!r} expands to {size} names; at most {MAX_NAMES} are allowed", _OPTION)
     try:
         return list(NodeSet(_SPAN.sub(r"\1-\2", term), resolver=RESOLVER_NOGROUP))
-    except NodeSetException as error:
+    except (NodeSetException, ValueError) as error:
         raise InputError(f"{term!r} is not a range such as gpu[01-08,12]: {error}", _OPTION) from error

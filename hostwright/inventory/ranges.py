@@ -1,4 +1,4 @@
-"""Host names as inventories write them: ``gpu[01:64]``, ``rack[a:f]n[1:8:2]``, ``gpu01:2222``."""
+"""Host names as inventories write them: ``gpu[01:64]``, ``rack[a:f]n[1:8:2]``, ``gpu01:2222``, ``[2001:db8::1]:22``."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import itertools
 import re
 import string
 from collections.abc import Sequence
-from typing import TypeVar
-
-T = TypeVar("T")
+from ipaddress import AddressValueError, IPv6Address
 
 MAX_NAMES = 100_000  #: of one range; more is a typing mistake
-_RANGE = re.compile(r"\[([0-9]+|[A-Za-z]):([0-9]+|[A-Za-z])(?::([0-9]+))?\]")
-_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_PORT = re.compile(r"(?P<name>.*[^:]):(?P<port>[0-9]{1,5})")
+_RANGE = re.compile(r"\[([0-9]*|[A-Za-z]):([0-9]+|[A-Za-z])(?::([0-9]+))?\]")
+_HOST = re.compile(r"\w[\w.@-]*")
+_PORT = re.compile(r"(?P<name>[^:]*(?:\[[^\]]*\][^:]*)*):(?P<port>[0-9]{1,5})")
+_BRACKETED = re.compile(r"\[(?P<name>[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)\](?::(?P<port>[0-9]{1,5}))?")
+_MAX_DIGITS = 12  #: of an end of a range: a longer number is no host's
 
 
 def expand(pattern: str) -> tuple[list[str], int | None]:
@@ -21,29 +21,41 @@ def expand(pattern: str) -> tuple[list[str], int | None]:
 
     >>> expand("gpu[01:03]")
     (['gpu01', 'gpu02', 'gpu03'], None)
+    >>> expand("[2001:db8::1]:2222")
+    (['2001:db8::1'], 2222)
     """
-    if _HOST.fullmatch(pattern):
+    if _HOST.fullmatch(pattern) or is_ipv6(pattern):
         return [pattern], None
-    outside = _PORT.fullmatch(pattern)
-    port = int(outside["port"]) if outside else None
+    outside = _BRACKETED.fullmatch(pattern) or _PORT.fullmatch(pattern)
+    port = int(outside["port"]) if outside and outside["port"] else None
     stem = outside["name"] if outside else pattern
     parts = _RANGE.split(stem)
     texts, ranges = parts[::4], [parts[index : index + 3] for index in range(1, len(parts), 4)]
-    choices = [_choices(*bounds) for bounds in ranges]
+    choices: list[Sequence[str]] = []
     count = 1
-    for choice in choices:
-        count *= len(choice)
-    if count > MAX_NAMES:
-        raise ValueError(f"{pattern!r} stands for {count} hosts; the most is {MAX_NAMES}")
+    for bounds in ranges:
+        choices.append(_choices(*bounds))
+        count *= len(choices[-1])
+        if count > MAX_NAMES:
+            raise ValueError(f"{pattern!r} stands for {count} hosts; the most is {MAX_NAMES}")
     names = ["".join(_braid(texts, chosen)) for chosen in itertools.product(*choices)]
     for name in names[:1]:
         check_host_name(name)
     return names, port
 
 
+def is_ipv6(text: str) -> bool:
+    """Whether the text is an IPv6 address, without brackets."""
+    try:
+        return ":" in text and bool(IPv6Address(text))
+    except AddressValueError:
+        return False
+
+
 def check_host_name(name: str) -> None:
-    """Raise ``ValueError`` unless the name consists of letters, digits, ``.``, ``_`` and ``-``."""
-    if _HOST.fullmatch(name):
+    """Raise ``ValueError`` unless the name is an IPv6 address, or letters and digits of any script, ``.``, ``_``, ``-``
+    and ``@``."""
+    if _HOST.fullmatch(name) or is_ipv6(name):
         return
     hint = "; ranges are written gpu[01:64]" if "[" in name or "]" in name else ""
     hint = hint or ("; give the address with ansible_host" if ":" in name else "")
@@ -54,30 +66,30 @@ def _braid(texts: Sequence[str], chosen: Sequence[str]) -> list[str]:
     return [part for pair in itertools.zip_longest(texts, chosen, fillvalue="") for part in pair]
 
 
-def _choices(first: str, last: str, step: str | None) -> list[str]:
-    stride = int(step) if step else 1
+def _choices(first: str, last: str, step: str | None) -> Sequence[str]:
+    for number in (first, last, step or ""):
+        if len(number) > _MAX_DIGITS:
+            raise ValueError(f"{number[:_MAX_DIGITS]}… has {len(number)} digits; the most in a range is {_MAX_DIGITS}")
+    stride, first = int(step) if step else 1, first or "0"
     if stride == 0:
         raise ValueError(f"[{first}:{last}:0] never ends; the step is 1 or more")
     if first.isdigit() != last.isdigit():
         raise ValueError(f"[{first}:{last}] goes from a number to a letter")
     if first.isdigit():
-        return _numbers(first, last, stride)
-    letters = string.ascii_letters
-    chosen = letters[letters.index(first) : letters.index(last) + 1 : stride]
-    return list(_not_empty(chosen, first, last))
+        chosen = _numbers(first, last, stride)
+    else:
+        letters = string.ascii_letters
+        chosen = list(letters[letters.index(first) : letters.index(last) + 1 : stride])
+    if not chosen:
+        raise ValueError(f"[{first}:{last}] is empty: the first end comes after the last")
+    return chosen
 
 
 def _numbers(first: str, last: str, stride: int) -> list[str]:
-    width = len(first) if first.startswith("0") else 0
+    width = len(first) if first.startswith("0") and len(first) > 1 else 0
     if width and len(last) != width:
         raise ValueError(f"[{first}:{last}]: with leading zeros both ends have the same number of digits")
     numbers = range(int(first), int(last) + 1, stride)
     if len(numbers) > MAX_NAMES:
         raise ValueError(f"[{first}:{last}] stands for {len(numbers)} hosts; the most is {MAX_NAMES}")
-    return [str(number).zfill(width) for number in _not_empty(numbers, first, last)]
-
-
-def _not_empty(chosen: Sequence[T], first: str, last: str) -> Sequence[T]:
-    if not chosen:
-        raise ValueError(f"[{first}:{last}] is empty: the first end comes after the last")
-    return chosen
+    return [str(number).zfill(width) for number in numbers]

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
+import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from hostwright.common.errors import InputError
 from hostwright.common.input.validation import describe
@@ -14,40 +20,78 @@ from hostwright.inventory.draft import Draft, Values, concealed, group_level
 from hostwright.inventory.model import ALL, HOST_LEVEL, Value
 
 TIMEOUT_S = 120.0  #: the API of a cloud or of MAAS may be slow; if it takes longer, it is broken
+SIGN_OF_LIFE_S = 10.0  #: how often a program that is waited for is named
+MAX_ANSWER = 256 * 1024 * 1024  #: bytes; 100,000 hosts with 2 KiB each
+_POLL_S = 0.05
+
+Tell = Callable[[str], None]
 
 
-def read_executable(path: Path, draft: Draft) -> None:
+class CannotBeRun(InputError):
+    """A file with the mode of a program that is none."""
+
+
+def read_executable(path: Path, draft: Draft, tell: Tell) -> None:
     """Run an inventory program and add its answer to the draft. Raises ``InputError`` when it fails."""
-    answer = _ask(path, "--list")
+    answer = ask([str(path.resolve()), "--list"], str(path), tell)
     origin = Origin(str(path))
     meta = answer.pop("_meta", None)
     for name, body in answer.items():
         _group(name, {"hosts": body} if isinstance(body, list) else body, origin, draft)
     hostvars = meta.get("hostvars", {}) if isinstance(meta, dict) else None
     if hostvars is None:  # the old form: one call per host
-        hostvars = {host: _ask(path, "--host", host) for host in list(draft.hosts)}
-    for host, values in hostvars.items():
-        group = draft.group(ALL, origin)
-        draft.add_hosts(group, host, _values(values, HOST_LEVEL, origin, draft, f"_meta.hostvars.{host}"), origin)
+        hostvars = {host: ask([str(path.resolve()), "--host", host], str(path), tell) for host in list(draft.hosts)}
+    for host in [name for name in hostvars if name in draft.hosts]:
+        values = _values(hostvars[host], HOST_LEVEL, origin, draft, f"_meta.hostvars.{host}")
+        draft.add_hosts(draft.group(ALL, origin), host, values, origin)
 
 
-def _ask(path: Path, *arguments: str) -> dict[str, Any]:
-    command = f"`{path.name} {' '.join(arguments)}`"
+def ask(command: list[str], where: str, tell: Tell) -> dict[str, Any]:
+    """The JSON object that a command prints. It has no terminal, limited time, and limited room for its answer."""
+    shown = f"`{' '.join([Path(command[0]).name, *command[1:]])}`"
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+            )
+        except OSError as error:
+            sentence = f"cannot be run: {error.strerror}; an inventory program needs a #! line"
+            raise CannotBeRun(sentence, where) from error
+        try:
+            _wait(process, out, f"{where}: {shown}", tell)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        out.seek(0)
+        err.seek(0)
+        return _answer(process.returncode, out.read(), err.read(), shown, where)
+
+
+def _wait(process: subprocess.Popen[bytes], out: IO[bytes], what: str, tell: Tell) -> None:
+    began = said = time.monotonic()
+    while process.poll() is None:
+        time.sleep(_POLL_S)
+        now = time.monotonic()
+        if os.fstat(out.fileno()).st_size > MAX_ANSWER:
+            raise InputError(f"{what} printed more than {MAX_ANSWER // 1024**2} MiB")
+        if now - began > TIMEOUT_S:
+            raise InputError(f"{what} did not answer within {TIMEOUT_S:.0f} s")
+        if now - said >= SIGN_OF_LIFE_S:
+            said = now
+            tell(f"{what} has not answered yet ({now - began:.0f} s of at most {TIMEOUT_S:.0f} s)")
+
+
+def _answer(status: int, out: bytes, err: bytes, shown: str, where: str) -> dict[str, Any]:
+    if status != 0:
+        last = err.decode("utf-8", "replace").strip().splitlines()[-1:]
+        raise InputError(f"{shown} ended with status {status}: {(last or ['no message'])[0]!r}", where)
     try:
-        done = subprocess.run([path.resolve(), *arguments], capture_output=True, timeout=TIMEOUT_S, check=False)
-    except OSError as error:
-        raise InputError(f"cannot be run: {error.strerror}; an inventory program needs a #! line", str(path)) from error
-    except subprocess.TimeoutExpired as error:
-        raise InputError(f"{command} did not answer within {TIMEOUT_S:.0f} s", str(path)) from error
-    if done.returncode != 0:
-        last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
-        raise InputError(f"{command} ended with status {done.returncode}: {(last or ['no message'])[0]!r}", str(path))
-    try:
-        answer = json.loads(done.stdout)
+        answer = json.loads(out)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{command} did not print JSON: {error}", str(path)) from error
+        raise InputError(f"{shown} did not print JSON: {error}", where) from error
     if not isinstance(answer, dict):
-        raise InputError(f"{command} printed {describe(answer)}, expected a JSON object", str(path))
+        raise InputError(f"{shown} printed {describe(answer)}, expected a JSON object", where)
     return answer
 
 
@@ -55,6 +99,8 @@ def _group(name: str, body: Any, origin: Origin, draft: Draft) -> None:
     if not isinstance(body, dict):
         draft.fail(origin, f"the group {name}: found {describe(body)}, expected an object or a list of hosts")
         return
+    if not body.keys() & {"hosts", "vars", "children"}:  # as Ansible: a host of that name, with these variables
+        body = {"hosts": [name], "vars": body} if body else body
     group = draft.group(name, origin)
     for host in _names(body.get("hosts"), f"the hosts of {name}", origin, draft):
         draft.add_hosts(group, host, {}, origin)

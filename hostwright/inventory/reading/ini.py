@@ -16,6 +16,7 @@ from hostwright.inventory.draft import Draft, GroupDraft, concealed, group_level
 from hostwright.inventory.model import HOST_LEVEL, UNGROUPED, Value
 
 _SECTION = re.compile(r"\[(?P<name>[^:\]]+)(?::(?P<kind>\w+))?\]\s*(?:[#;].*)?")
+_UNFINISHED = re.compile(r"\[[^\]]*")  #: a section whose bracket is not closed
 _MAX_LITERAL = 10_000  #: characters; longer text is never a literal worth parsing
 
 
@@ -23,23 +24,37 @@ def read_ini(text: str, file: str, draft: Draft) -> None:
     """Add one INI inventory to the draft."""
     name, kind = UNGROUPED, "hosts"  # lines before the first section
     layer: dict[str, Value] = {}
+    later: dict[str, list[tuple[str, Origin]]] = {}  # children that are named before their own section
     for number, raw in enumerate(text.splitlines(), start=1):
         line, origin = raw.strip(), Origin(file, number)
         if not line or line[0] in "#;":
             continue
-        if line[0] == "[":
+        if line[0] == "[" and (_SECTION.fullmatch(line) or line.endswith("]") or _UNFINISHED.fullmatch(line)):
             name, kind = _section(line, origin, draft)
             if kind == "vars":
                 layer = {}
                 draft.groups[name].layers.append(layer)
+            else:
+                _join(name, later.pop(name, []), draft)
         elif kind == "vars":
             _variable(line, name, layer, origin, draft)
         elif kind == "children":
             child = line.split("#")[0].strip()
-            draft.groups[name].children[child] = origin
-            draft.mention(child, origin)
+            if child in draft.groups:
+                _join(child, [(name, origin)], draft)
+            else:
+                later.setdefault(child, []).append((name, origin))
         else:
             _host(line, draft.group(name, origin), origin, draft)
+    for child, parents in later.items():
+        _join(child, parents, draft)
+
+
+def _join(child: str, parents: list[tuple[str, Origin]], draft: Draft) -> None:
+    """Put a group into others. Ansible's order of children is that in which their own sections begin."""
+    for parent, origin in parents:
+        draft.groups[parent].children[child] = origin
+        draft.mention(child, origin)
 
 
 def _section(line: str, origin: Origin, draft: Draft) -> tuple[str, str]:

@@ -1,4 +1,8 @@
-"""``group_vars/`` and ``host_vars/``: a file or a directory of files for each group and host."""
+"""``group_vars/`` and ``host_vars/``: a file or a directory of files for each group and host.
+
+As in Ansible, of ``web``, ``web.yml``, ``web.yaml`` and ``web.json`` only the first that exists is read; a directory
+``web/`` stands for all files in it. A file that is passed over is said.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +16,19 @@ from hostwright.inventory.draft import Draft, Values, group_level
 from hostwright.inventory.model import HOST_LEVEL
 from hostwright.inventory.reading.yaml_dialect import read_variables
 
-_SUFFIXES = ("", ".yml", ".yaml", ".json")
+_ENDINGS = ("", ".yml", ".yaml", ".json")  #: in the order in which Ansible looks for them
 _VAULT = "$ANSIBLE_VAULT;"
+_NAMED = 10  #: so many files that are passed over are named; of more, the number is
 
 
 def read_variable_files(directory: Path, draft: Draft) -> None:
     """Add the variables beside the inventory in ``directory``; they win over those in the inventory's own files."""
     for name, files in _by_name(directory / "group_vars", draft.groups, "group", draft):
-        draft.groups[name].layers += _layers(files, group_level(name), draft)
+        for values in _layers(files, group_level(name), draft, draft.of_groups.setdefault(name, [])):
+            draft.groups[name].files.append(values)
     for name, files in _by_name(directory / "host_vars", draft.hosts, "host", draft):
-        draft.hosts[name] += _layers(files, HOST_LEVEL, draft)
+        for values in _layers(files, HOST_LEVEL, draft, draft.of_hosts.setdefault(name, [])):
+            draft.hosts[name].append(values)
 
 
 def _by_name(directory: Path, known: Iterable[str], kind: str, draft: Draft) -> Iterator[tuple[str, list[Path]]]:
@@ -30,32 +37,62 @@ def _by_name(directory: Path, known: Iterable[str], kind: str, draft: Draft) -> 
     if not directory.is_dir():
         return
     names = set(known)
-    for entry in sorted(directory.iterdir()):
-        name = entry.name if entry.is_dir() else _stem(entry)
-        if name is None or entry.name.startswith("."):
+    chosen: dict[str, list[Path]] = {}
+    strangers: list[tuple[Path, str]] = []
+    for entry in sorted(directory.iterdir(), key=lambda entry: entry.name):
+        if entry.name.startswith(".") or entry.name.endswith("~"):
             continue
+        name = _name(entry, names)
         if name in names:
-            yield name, sorted(_files(entry))
+            chosen.setdefault(name, []).append(entry)
         else:
-            draft.notes.append(f"{entry}: there is no {kind} {name!r}, so it is not read; {suggestion(name, names)}")
+            strangers.append((entry, name))
+    draft.notes += _passed_over(directory, strangers, kind, names)
+    for name, entries in chosen.items():
+        first, *rest = sorted(entries, key=lambda entry: _ENDINGS.index(entry.name.removeprefix(name)))
+        for entry in rest:
+            draft.notes.append(f"{entry}: is not read, because {first.name} is there (as in Ansible); join the two")
+        yield name, list(_files(first, draft))
 
 
-def _files(entry: Path) -> Iterator[Path]:
+def _name(entry: Path, names: set[str]) -> str:
+    """The host or group that an entry is for: with dots in its name, an ending may be part of it."""
+    if entry.name not in names and entry.suffix in _ENDINGS:
+        return entry.name.removesuffix(entry.suffix)
+    return entry.name
+
+
+def _passed_over(directory: Path, strangers: list[tuple[Path, str]], kind: str, names: set[str]) -> Iterator[str]:
+    if len(strangers) > _NAMED:
+        few = ", ".join(entry.name for entry, _ in strangers[:_NAMED])
+        yield f"{directory}: {len(strangers)} files are not read, there is no {kind} of their names: {few}, …"
+        return
+    for entry, name in strangers:
+        yield f"{entry}: there is no {kind} {name!r}, so it is not read; {suggestion(name, names)}"
+
+
+def _files(entry: Path, draft: Draft) -> Iterator[Path]:
+    """The files of an entry: itself, or in a directory those that Ansible would take, in its order."""
     if entry.is_file():
         yield entry
-    else:
-        for path in entry.rglob("*"):
-            if path.is_file() and _stem(path) is not None and not path.name.startswith("."):
+    elif entry.is_dir():
+        for path in sorted(entry.iterdir(), key=lambda path: path.name):
+            if path.name.startswith(".") or path.name.endswith("~"):
+                continue
+            if path.is_dir() and not path.suffix:
+                yield from _files(path, draft)
+            elif path.is_file() and path.suffix in _ENDINGS:
                 yield path
+            else:
+                draft.notes.append(f"{path}: is not read: its ending is none of .yml, .yaml, .json")
+    else:
+        draft.notes.append(f"{entry}: is not read: it is neither a file nor a directory")
 
 
-def _stem(path: Path) -> str | None:
-    return path.name.removesuffix(path.suffix) if path.suffix in _SUFFIXES else None
-
-
-def _layers(files: Iterable[Path], level: str, draft: Draft) -> list[Values]:
-    layers: list[Values] = []
+def _layers(files: Iterable[Path], level: str, draft: Draft, mistakes: list[InputError]) -> Iterator[Values]:
+    """The variables of each file; what is wrong with one concerns only the hosts that it is for."""
     for path in files:
+        trial = Draft()
         try:
             text = read_text(path)
             if text.startswith(_VAULT):
@@ -63,7 +100,7 @@ def _layers(files: Iterable[Path], level: str, draft: Draft) -> list[Values]:
                     f"{path}: is encrypted with Ansible Vault and not read; a sudo password can be given at the prompt"
                 )
             else:
-                layers.append(read_variables(text, str(path), level, draft))
+                yield read_variables(text, str(path), level, trial)
         except InputError as error:
-            draft.errors.append(error)
-    return layers
+            mistakes.append(error)
+        mistakes += trial.errors

@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import yaml
 
-from hostwright.common.input.nearest import suggestion
-from hostwright.common.input.yamlfile import Origin, Reader, Where, compose
+from hostwright.common.input.nearest import nearest, suggestion
+from hostwright.common.input.yamlfile import Origin, Reader, Where, compose, describe_node
 from hostwright.inventory.draft import Draft, GroupDraft, Values, concealed, group_level
 from hostwright.inventory.model import HOST_LEVEL, Value
 
 _SECTIONS = ("hosts", "vars", "children")
 
 
-def read_yaml(text: str, file: str, draft: Draft) -> None:
-    """Add one YAML inventory to the draft. Raises ``InputError`` when it is not YAML at all."""
+def read_yaml(text: str, file: str, draft: Draft) -> bool:
+    """Add one YAML inventory to the draft; ``False`` for a plugin's configuration, which only Ansible can read.
+
+    Raises ``InputError`` when it is not YAML at all.
+    """
     node = compose(text, file)
     if node is None:
-        return
+        return True
     reader = Reader(file)
     groups = reader.pairs(node, "an inventory of groups")
     if any(name == "plugin" for name, _, _ in groups):
-        draft.fail(
-            Origin(file),
-            "is the configuration of an Ansible inventory plugin; put beside it an executable that answers --list, "
-            "for instance a script with `exec ansible-inventory -i FILE --list`, and move this file away",
-        )
-    else:
-        for name, key, body in groups:
-            _group(name, key, body, reader, draft)
+        return False
+    for name, key, body in groups:
+        _group(name, key, body, reader, draft)
     draft.errors += reader.errors
+    return True
 
 
 def read_variables(text: str, file: str, level: str, draft: Draft) -> Values:
@@ -54,6 +53,10 @@ def variables(node: yaml.Node, level: str, reader: Reader) -> Values:
 
 
 def _group(name: str, key: yaml.Node, body: yaml.Node, reader: Reader, draft: Draft) -> None:
+    if not isinstance(body, yaml.MappingNode) and not _is_null(body):
+        sentence = f"{name!r} is not read: found {describe_node(body)}, expected a group with hosts, vars or children"
+        draft.notes.append(f"{reader.origin(key).exact}: {sentence}")
+        return
     group = draft.group(name, reader.origin(key))
     for section, section_key, node in reader.pairs(body, f"the group {name}"):
         if section == "vars":
@@ -61,12 +64,25 @@ def _group(name: str, key: yaml.Node, body: yaml.Node, reader: Reader, draft: Dr
         elif section == "hosts":
             _hosts(group, node, reader, draft)
         elif section == "children":
-            for child, child_key, child_body in reader.pairs(node, f"the children of {name}"):
+            for child, child_key, child_body in _children(name, node, reader):
                 group.children[child] = reader.origin(child_key)
                 _group(child, child_key, child_body, reader, draft)
-        else:
+        elif nearest(section, _SECTIONS):
             hint = suggestion(section, _SECTIONS)
             reader.fail(section_key, f"{section!r} is unknown in a group (hosts, vars and children are known); {hint}")
+        else:
+            sentence = f"{section!r} in the group {name!r} is not read: only hosts, vars and children are"
+            draft.notes.append(f"{reader.origin(section_key).exact}: {sentence}")
+
+
+def _children(name: str, node: yaml.Node, reader: Reader) -> list[tuple[str, yaml.Node, yaml.Node]]:
+    if isinstance(node, yaml.ScalarNode) and node.tag.endswith(":str"):
+        return [(node.value, node, yaml.ScalarNode("tag:yaml.org,2002:null", ""))]
+    return reader.pairs(node, f"the children of {name}")
+
+
+def _is_null(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null")
 
 
 def _hosts(group: GroupDraft, node: yaml.Node, reader: Reader, draft: Draft) -> None:

@@ -172,7 +172,7 @@ def test_variable_files_win_over_the_inventory_and_may_be_directories(tmp_path: 
         host_vars__gpu01_dot_yml="c: 2\n",
     )
     host = load(tmp_path).hosts["gpu01"]
-    assert [host.get(name) for name in "abcdz"] == [3, 1, 2, 1, 1]
+    assert [host.get(name) for name in "abcdz"] == [3, "from all", 2, 1, 1]  # group_vars/all wins, as in Ansible
     assert [str(one.origin).rpartition("/")[2] for one in host.explain_variable("a")] == [
         "hosts.yml:1",
         "a.yml:1",
@@ -250,7 +250,7 @@ def test_ranges(pattern: str, names: list[str]) -> None:
         ("gpu[1:999999999]", "the most is"),
         ("gpu[1:999]x[1:999]", "the most is"),
         ("gpu[01-03]", "ranges are written"),
-        ("2001:db8::1", "ansible_host"),
+        ("2001:db8::g", "ansible_host"),
         ("-oProxyCommand=x", "cannot be a host's name"),
         ("gpu 01", "cannot be a host's name"),
         ("gpu$(id)", "cannot be a host's name"),

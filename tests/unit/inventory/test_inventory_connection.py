@@ -108,7 +108,7 @@ def test_host_keys_stay_checked_and_that_is_said(tmp_path: Path) -> None:
         ("ansible_ssh_common_args", "-J -oProxyCommand=x", "expected a jump host"),
         ("ansible_ssh_common_args", "-J 'a b'", "expected a jump host"),
         ("ansible_ssh_common_args", "-o 'x", "no closing quotation"),
-        ("ansible_host", "{{ lookup('dig', 'x') }}", "only {{ name }} of a plain variable"),
+        ("ansible_host", "{{ lookup('dig', 'x') }}", "only Ansible itself can evaluate lookup('dig', …)"),
         ("ansible_host", "{{ nothing }}", "names 'nothing', which is not a variable"),
     ],
 )
@@ -122,6 +122,58 @@ def test_plain_templates_in_connection_variables(tmp_path: Path) -> None:
     host = host_of(tmp_path, ansible_host="{{ inventory_hostname_short }}.{{ domain }}", domain="example.org")
     assert host.address == "gpu01.example.org"
     assert host.get("ansible_host") == "{{ inventory_hostname_short }}.{{ domain }}"
+
+
+@pytest.mark.parametrize(
+    ("template", "address"),
+    [
+        ("{{ 'gpu%02d' | format(number) }}", "gpu07"),
+        ("{{ missing | default('10.0.0.1') }}", "10.0.0.1"),
+        ("{% if number > 5 %}high{% else %}low{% endif %}", "high"),
+        ("{{ outer }}", "gpu01.rack.example.org"),
+        ("{{ nets.storage.ip }}", "10.1.0.7"),
+        ("{{ hostvars['other'].ansible_host }}", "other.example.org"),
+        ("{{ hostvars[groups['jump'][0]]['ansible_host'] }}", "other.example.org"),
+        ("{{ group_names | join('-') }}", "gpu"),
+        ("{{ lookup('env', 'OF_A_TEST') }}", "from the environment"),
+    ],
+)
+def test_templates_are_rendered_with_the_hosts_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, template: str, address: str
+) -> None:
+    monkeypatch.setenv("OF_A_TEST", "from the environment")
+    own = {"ansible_host": template, "number": 7, "domain": "example.org"}
+    own |= {"outer": "{{ inventory_hostname }}.{{ domain }}", "nets": {"storage": {"ip": "10.1.0.{{ number }}"}}}
+    other = {"ansible_host": "other.{{ domain }}", "domain": "example.org"}
+    groups = {"gpu": {"hosts": {"gpu01.rack": own}}, "jump": {"hosts": {"other": other}}}
+    (tmp_path / "hosts.yml").write_text(json.dumps(groups))
+    host = load(tmp_path).hosts["gpu01.rack"]
+    assert (host.address, host.mistakes) == (address, ())
+
+
+@pytest.mark.parametrize(
+    ("template", "sentence"),
+    [
+        ("{{ a }}", "in a circle: a → b → a"),
+        ("{{ hostvars['gpu01.rack'].a }}", "in a circle: gpu01.rack's a → b → a → b"),
+        ("{{ 'a' * 10000000000 }}", "multiplies without bound"),
+        ("{{ 9 ** 9999999 }}", "multiplies without bound"),
+        ("{% for x in 'ab' %}{{ x }}{% endfor %}", "loops in templates"),
+        ("{{ ''.__class__.__mro__ }}", "unsafe"),
+        ("{{ a b }}", "cannot be understood here"),
+        ("{{ inventory_hostname | ipaddr }}", "No filter named 'ipaddr'"),
+        ("{{ hostvars['none'].x }}", "cannot be evaluated"),
+    ],
+)
+def test_templates_that_cannot_be_rendered_are_a_mistake(tmp_path: Path, template: str, sentence: str) -> None:
+    (mistake,) = host_of(tmp_path, ansible_host=template, a="{{ b }}", b="{{ a }}").mistakes
+    assert sentence in str(mistake)
+
+
+def test_a_user_in_a_hosts_name_is_read_as_ssh_does(tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("me@gpu01\nme@gpu02 ansible_user=you\n")
+    hosts = load(tmp_path).hosts.values()
+    assert [(host.user, host.address) for host in hosts] == [("me", "gpu01"), ("you", "gpu02")]
 
 
 def test_a_password_that_only_ansible_can_read_is_noted(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hostwright.inventory.patterns import terms
 HOSTS = """
 rack3: {hosts: {"gpu[01:04]": }}
 rack4: {hosts: {"gpu[05:08]": }}
-dgx: {hosts: {dgx-a1: , dgx-b1: , gpu04: }}
+dgx: {hosts: {gpu04: , dgx-a1: , dgx-b1: }}
 weird: {hosts: {winbox: {ansible_connection: winrm}}}
 """
 
@@ -36,14 +36,25 @@ def inventory(tmp_path: Path) -> Inventory:
         ("@rack3,&@dgx", "gpu04"),
         ("rack3:&dgx", "gpu04"),
         ("rack3:rack4:!gpu[02:07]", "gpu[01,08]"),
-        ("~^dgx", "dgx-a1,dgx-b1"),
+        ("~^dgx-", "dgx-a1,dgx-b1"),
+        ("~^dgx", "dgx-a1,dgx-b1,gpu04"),
+        ("rack3:~dgx$", "dgx-a1,dgx-b1,gpu[01-04]"),
+        ("dgx[0]", "gpu04"),
+        ("dgx[0:1]", "dgx-a1,gpu04"),
+        ("dgx[1:]", "dgx-a1,dgx-b1"),
+        ("dgx[-1]", "dgx-b1"),
+        ("rack*[-1]", "gpu08"),
+        ("rack3,!rack3[0]", "gpu[02-04]"),
+        ("rack3[0-1]", "gpu[01-02]"),
+        ("rack*", "gpu[01-08]"),
+        ("gpu0[13]*", "gpu[01,03]"),
         ("~gpu0(?:1|2)", "gpu[01-02]"),
         ("~gpu0[1,2]$, @dgx", "dgx-a1,dgx-b1,gpu[01-02,04]"),
-        ("gpu*,!~[5-8]$", "gpu[01-04]"),
+        ("gpu*,!~.*[5-8]$", "gpu[01-04]"),
         ("@rack*", "gpu[01-08]"),
         ("gpu?1", "gpu01"),
         ("@failed,!gpu02", "gpu01"),
-        ("all,!winbox,!@rack4,!@nothing*", "dgx-a1,dgx-b1,gpu[01-04]"),
+        ("all,!winbox,!@rack4", "dgx-a1,dgx-b1,gpu[01-04]"),
     ],
 )
 def test_patterns(inventory: Inventory, pattern: str, chosen: str) -> None:
@@ -67,6 +78,15 @@ def test_patterns(inventory: Inventory, pattern: str, chosen: str) -> None:
         (" , ,", "matches no host"),
         ("~^x", "'~\\^x' matches no host"),
         ("x*", "matches no host"),
+        ("all,!winbox,!@nothing*", r"no group 'nothing\*'"),
+        ("gpu*,!~[5-8]$", r"'~\[5-8\]\$' matches no host and no group"),
+        ("all,!gpu9*", r"'gpu9\*' matches no host and no group"),
+        ("dgx[7]", "'dgx' has only 3 hosts"),
+        ("dgx[-4]", "'dgx' has only 3 hosts"),
+        ("k3[-1]", "no host k3 in the inventory"),
+        ("k3[0]", "no host k30 in the inventory"),
+        ("dgx[99999999999999999999]", "too long"),
+        ("gpu[1:99999999999999999999]", "too long"),
         ("~(", "not a regular expression"),
         ("gpu[1-", "not a range"),
         ("gpu[1-99999999]", "at most 100000 are allowed"),
@@ -94,6 +114,20 @@ def test_a_name_that_is_both_is_noted_and_means_the_host(tmp_path: Path) -> None
     assert [host.name for host in select(inventory, "b")] == ["b"]
     assert [host.name for host in select(inventory, "@b")] == ["c"]
     assert inventory.notes == ("'b' is a host and a group; @b is the group",)
+
+
+def test_a_list_for_looking_at_takes_hosts_that_cannot_be_reached(inventory: Inventory) -> None:
+    assert [host.name for host in select(inventory, "weird", usable=False)] == ["winbox"]
+
+
+def test_names_with_colons_and_other_scripts_can_be_chosen(tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("[v6]\n2001:db8::1\n[2001:db8::2]:2222\n[здесь]\nгпу_[1:2]_\n")
+    inventory = load(tmp_path)
+    assert [host.name for host in select(inventory, "2001:db8::1")] == ["2001:db8::1"]
+    assert [host.name for host in select(inventory, "all,!2001:db8::1,!здесь")] == ["2001:db8::2"]
+    assert inventory.hosts["2001:db8::2"].port == 2222
+    assert [host.name for host in select(inventory, "здесь[0]")] == ["гпу_1_"]
+    assert fold(inventory.hosts) == "гпу_[1-2]_,2001:db8::1,2001:db8::2"
 
 
 def test_terms_are_split_outside_brackets() -> None:

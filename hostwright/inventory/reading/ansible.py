@@ -1,0 +1,61 @@
+"""What only Ansible's own plugins can read (a cloud's configuration, ``constructed``, TOML): asked of the operator's
+own ``ansible-inventory``, for all sources at once, since a plugin may see what the others say."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hostwright.common.errors import InputError
+from hostwright.common.input.yamlfile import Origin
+from hostwright.inventory.draft import Draft, concealed, group_level
+from hostwright.inventory.model import ALL, HOST_LEVEL, Value
+from hostwright.inventory.reading.dynamic import Tell, ask
+
+PROGRAM = "ansible-inventory"
+
+
+def read_with_ansible(sources: Sequence[Path], plugins: Sequence[Path], draft: Draft, tell: Tell) -> None:
+    """Add to the draft what ``ansible-inventory`` knows beyond it. Raises ``InputError`` where that is not possible."""
+    named = ", ".join(map(str, plugins))
+    program = shutil.which(PROGRAM)
+    if program is None:
+        raise InputError(
+            "is the configuration of an Ansible inventory plugin; put beside it an executable that answers --list, "
+            f"or install Ansible: there is no {PROGRAM} on this machine's PATH",
+            named,
+        )
+    given = [argument for source in sources for argument in ("-i", str(source))]
+    answer = ask([program, *given, "--list", "--export"], named, tell)
+    draft.notes.append(f"{named}: read by {program}, whose groups and variables are added to those of the other files")
+    hostvars = answer.pop("_meta", {}).get("hostvars", {})
+    origin = Origin(PROGRAM)
+    for name, body in answer.items():
+        _group(name, body, origin, draft)
+    for host, values in hostvars.items():
+        known = _known(draft.hosts.get(host, []))
+        draft.add_hosts(draft.group(ALL, origin), host, _new(values, known, HOST_LEVEL, origin), origin)
+
+
+def _group(name: str, body: Mapping[str, Any], origin: Origin, draft: Draft) -> None:
+    group = draft.group(name, origin)
+    for host in body.get("hosts", ()):
+        draft.add_hosts(group, host, {}, origin)
+    for child in body.get("children", ()):
+        if name != ALL:  # of `all` it names every group that has no other parent
+            draft.group(child, origin)
+            group.children.setdefault(child, origin)
+    values = _new(body.get("vars", {}), _known(group.layers), group_level(name), origin)
+    if values:
+        group.layers.append(values)
+
+
+def _known(layers: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
+    return {name: value for layer in layers for name, value in layer.items()}
+
+
+def _new(given: Mapping[str, Any], known: Mapping[str, Value], level: str, origin: Origin) -> dict[str, Value]:
+    """The variables that no file set: what one did keeps its file and line."""
+    return {name: Value(concealed(name, value), origin, level) for name, value in given.items() if name not in known}

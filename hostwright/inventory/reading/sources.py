@@ -1,0 +1,121 @@
+"""Which files of an inventory are read, and as what: the order and the ignore list are Ansible's."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from hostwright.common.errors import InputError, InputErrors
+from hostwright.common.input.yamlfile import Origin, read_text
+from hostwright.inventory.draft import Draft
+from hostwright.inventory.model import UNGROUPED
+from hostwright.inventory.reading.dynamic import CannotBeRun, read_executable
+from hostwright.inventory.reading.ini import read_ini
+from hostwright.inventory.reading.yaml_dialect import read_yaml
+
+_YAML = (".yml", ".yaml", ".json")
+_LOOKS_LIKE_YAML = re.compile(r"^(---|\{|[^\s#;\[][^=\[]*:\s*(#.*)?$)")
+_IGNORED_NAMES = ("group_vars", "host_vars", "vars_plugins")
+_IGNORED_ENDINGS = (
+    ".pyc", ".pyo", ".swp", ".bak", "~", ".rpm", ".md", ".txt", ".rst", ".orig", ".cfg", ".retry",
+)  # fmt: skip
+_STACKS = "stacks"  #: the folder of stack files in a site's inventory
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files of an inventory, in the order in which they are read. Raises ``InputError`` where there is none."""
+    if not path.exists():
+        raise InputError(
+            "there is no such inventory; name one with --inventory, or create inventory/hosts.yml", str(path)
+        )
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise InputError("is neither a file nor a directory, so it cannot be an inventory", str(path))
+    files = [file for entry in _entries(path) if entry.name != _STACKS for file in _below(entry, {path.resolve()})]
+    if not files:
+        raise InputError("contains no inventory; create a hosts.yml there", str(path))
+    return files
+
+
+def _entries(folder: Path) -> list[Path]:
+    entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
+    return [entry for entry in entries if not _is_ignored(entry.name)]
+
+
+def _is_ignored(name: str) -> bool:
+    return name.startswith(".") or name in _IGNORED_NAMES or name.endswith(_IGNORED_ENDINGS)
+
+
+def _below(entry: Path, above: set[Path]) -> list[Path]:
+    """The files of an entry: itself, or all below it. A link to a folder above is not followed."""
+    if not entry.is_dir():
+        return [entry] if entry.is_file() else []
+    here = entry.resolve()
+    if here in above:
+        return []
+    return [file for inner in _entries(entry) for file in _below(inner, above | {here})]
+
+
+def read_list(listed: str, draft: Draft) -> None:
+    """Hosts named in a list: ``gpu01,gpu02,``."""
+    group = draft.group(UNGROUPED, Origin("--inventory"))
+    for name in filter(None, map(str.strip, listed.split(","))):
+        draft.add_hosts(group, name, {}, Origin("--inventory"))
+
+
+def read_file(file: Path, draft: Draft, tell: Callable[[str], None]) -> bool:
+    """Add one file to the draft; ``False`` for what only Ansible's own plugins can read."""
+    cannot_run: InputError | None = None
+    if os.access(file, os.X_OK) and file.suffix not in _YAML:
+        try:
+            read_executable(file, draft, tell)
+            return True
+        except CannotBeRun as error:  # a text with the mode of a program
+            cannot_run = error
+    if file.suffix == ".toml":
+        return False
+    text = read_text(file)
+    if text.startswith("#!") and file.suffix not in _YAML:
+        raise cannot_run or InputError("is a program that may not be run; `chmod +x` it", str(file))
+    first = _read_text(text, file, draft)
+    if cannot_run and draft.errors:
+        raise cannot_run
+    return first
+
+
+def _read_text(text: str, file: Path, draft: Draft) -> bool:
+    """Read it as what it looks like, and if that fails as the other, as Ansible does."""
+    as_yaml = file.suffix in _YAML or (file.suffix == "" and _looks_like_yaml(text))
+    trial = Draft()
+    readable, errors = _attempt(text, file, trial, as_yaml=as_yaml)
+    if errors and file.suffix in ("", *_YAML):
+        other = Draft()
+        other_readable, other_errors = _attempt(text, file, other, as_yaml=not as_yaml)
+        if not other_errors and not other.of_hosts and other.hosts:
+            trial, readable, errors = other, other_readable, []
+    draft.absorb(trial)
+    draft.errors += [error for error in errors if error not in draft.errors]
+    return readable
+
+
+def _attempt(text: str, file: Path, draft: Draft, *, as_yaml: bool) -> tuple[bool, list[InputError]]:
+    readable = True
+    try:
+        if as_yaml:
+            readable = read_yaml(text, str(file), draft)
+        else:
+            read_ini(text, str(file), draft)
+    except InputErrors as error:
+        return True, list(error.errors)
+    except InputError as error:
+        return True, [error]
+    return readable, list(draft.errors)
+
+
+def _looks_like_yaml(text: str) -> bool:
+    """Whether the first meaningful line is YAML (``all:``), not INI (``[gpu]``, ``gpu01 key=value``)."""
+    first = next((line for line in text.splitlines() if line.strip() and line.strip()[0] not in "#;"), "")
+    return _LOOKS_LIKE_YAML.match(first) is not None

@@ -1,0 +1,157 @@
+"""Templates in connection variables (``{{ inventory_hostname }}.{{ domain }}``), rendered with the host's variables.
+
+Jinja2's sandbox evaluates them; Ansible's own filters and lookups are not known here, except ``lookup('env', NAME)``.
+A variable that is itself a template is rendered first; a circle of them is named.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import Any
+
+from jinja2 import StrictUndefined, Template, TemplateError, UndefinedError, nodes
+from jinja2.meta import find_undeclared_variables
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from hostwright.common.input.yamlfile import Vaulted
+from hostwright.common.secret import Secret
+from hostwright.inventory.model import ALL, Value
+
+_MAGIC = frozenset(["inventory_hostname", "inventory_hostname_short", "group_names", "groups", "hostvars"])
+_UNDEFINED = re.compile(r"'(\w+)' is undefined")
+_MOST = 100_000  #: characters of what a template comes to, and of what it multiplies
+
+
+class CannotRender(Exception):
+    """A sentence about a template, without its file and line."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What the templates of a host may name beside its own variables: other hosts' variables, and groups."""
+
+    variables: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class _Bounded(ImmutableSandboxedEnvironment):
+    """A sandbox in which nothing grows without end."""
+
+    intercepted_binops = frozenset(["*", "**"])
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        sizes = [len(side) if isinstance(side, (str, list, tuple)) else abs(side) for side in (left, right)]
+        if operator == "**" or sizes[0] * sizes[1] > _MOST:
+            raise CannotRender("its template multiplies without bound")
+        return super().call_binop(context, operator, left, right)
+
+
+@cache
+def _environment() -> _Bounded:
+    environment = _Bounded(undefined=StrictUndefined)
+    environment.filters["bool"] = lambda value: str(value).lower() in ("true", "yes", "on", "1")
+    environment.globals = {"lookup": _lookup}
+    return environment
+
+
+def render(text: str, host: str, world: World, own: Mapping[str, Value], groups: tuple[str, ...]) -> str:
+    """The text with its templates evaluated. Raises ``CannotRender`` with a sentence."""
+    return _Scope(host, world, own, groups).text(text, ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """The names that a host's templates may use."""
+
+    host: str
+    world: World
+    own: Mapping[str, Value]
+    groups: tuple[str, ...]
+
+    def text(self, text: str, circle: tuple[str, ...]) -> str:
+        """A text with its templates evaluated; ``circle`` are the variables that led to it."""
+        template, names = _compiled(text)
+        try:
+            rendered: str = template.render({name: self._named(name, circle) for name in names if self._has(name)})
+        except UndefinedError as error:
+            unknown = _UNDEFINED.fullmatch(error.message or "")
+            why = f"names {unknown[1]!r}, which is not a variable" if unknown else f"cannot be evaluated: {error}"
+            raise CannotRender(f"the template {why}") from error
+        except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+            raise CannotRender(f"the template {text!r} cannot be evaluated here: {error}") from error
+        if len(rendered) > _MOST:
+            raise CannotRender("its template comes to a text that is too long")
+        return rendered
+
+    def _has(self, name: str) -> bool:
+        return name in self.own or name in _MAGIC
+
+    def _named(self, name: str, circle: tuple[str, ...]) -> Any:
+        if name in circle:
+            raise CannotRender(f"variables refer to each other in a circle: {' → '.join((*circle, name))}")
+        if name in self.own:
+            return self._plain(self.own[name].value, (*circle, name))
+        return {
+            "inventory_hostname": self.host,
+            "inventory_hostname_short": self.host.partition(".")[0],
+            "group_names": [group for group in self.groups if group != ALL],
+            "groups": self.world.groups,
+            "hostvars": _Others(self.world, circle),
+        }[name]
+
+    def _plain(self, value: Any, circle: tuple[str, ...]) -> Any:
+        if isinstance(value, Vaulted):
+            raise CannotRender(f"the template names {circle[-1]!r}, which is encrypted with Ansible Vault")
+        value = value.reveal() if isinstance(value, Secret) else value
+        if isinstance(value, str):
+            return self.text(value, circle) if "{{" in value else value
+        if isinstance(value, dict):
+            return {key: self._plain(inner, circle) for key, inner in value.items()}
+        return [self._plain(inner, circle) for inner in value] if isinstance(value, list) else value
+
+
+@dataclass(frozen=True, slots=True)
+class _Others:
+    """``hostvars``: the variables of every host, each evaluated when it is asked for."""
+
+    world: World
+    circle: tuple[str, ...]
+
+    def __getitem__(self, host: str) -> _OneHost:
+        return _OneHost(_Scope(host, self.world, self.world.variables[host], ()), self.circle)
+
+
+@dataclass(frozen=True, slots=True)
+class _OneHost:
+    scope: _Scope
+    circle: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> Any:
+        label = f"{self.scope.host}'s {name}"
+        if label in self.circle:
+            raise CannotRender(f"variables refer to each other in a circle: {' → '.join((*self.circle, label))}")
+        if name in self.scope.own:
+            return self.scope._plain(self.scope.own[name].value, (*self.circle, label))
+        raise KeyError(name)
+
+
+@lru_cache(maxsize=1024)
+def _compiled(text: str) -> tuple[Template, frozenset[str]]:
+    """A template and the names in it: many hosts share one."""
+    try:
+        tree = _environment().parse(text)
+        if next(tree.find_all(nodes.For), None):
+            raise CannotRender("loops in templates are not understood here")
+        return _environment().from_string(tree), frozenset(find_undeclared_variables(tree))
+    except TemplateError as error:
+        raise CannotRender(f"the template {text!r} cannot be understood here: {error}") from error
+
+
+def _lookup(kind: str, name: str = "", *_: Any, **__: Any) -> str:
+    if kind != "env":
+        raise CannotRender(f"only Ansible itself can evaluate lookup({kind!r}, …) in its template")
+    return os.environ.get(name, "")

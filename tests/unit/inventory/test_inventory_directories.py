@@ -1,0 +1,219 @@
+"""What of a directory is read, in which order, and what one file's mistakes cost the others: as in Ansible."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from hostwright.common.errors import InputError, InputErrors
+from hostwright.inventory import load, select
+from hostwright.inventory.reading import dynamic
+
+
+def files(directory: Path, texts: dict[str, str]) -> Path:
+    for name, text in texts.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return directory
+
+
+def program(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_names_with_dots_have_variable_files_without_an_ending(tmp_path: Path) -> None:
+    files(
+        tmp_path,
+        {
+            "hosts": "[lab.a]\nweb1.example.org\nweb2.example.org\n",
+            "host_vars/web1.example.org": "n: 1\n",
+            "host_vars/web2.example.org.yml": "n: 2\n",
+            "group_vars/lab.a": "m: 3\n",
+        },
+    )
+    inventory = load(tmp_path)
+    assert [(host.get("n"), host.get("m")) for host in inventory.hosts.values()] == [(1, 3), (2, 3)]
+    assert inventory.notes == ()
+
+
+def test_a_variable_file_that_is_passed_over_is_said(tmp_path: Path) -> None:
+    files(
+        tmp_path,
+        {
+            "hosts": "[web]\nweb1\n",
+            "group_vars/all/a.yml": "a: 1\n",
+            "group_vars/all/b.conf": "a: 2\n",
+            "group_vars/all/.hidden.yml": "a: 2\n",
+            "group_vars/all.yml": "a: 3\n",
+            "group_vars/web.yaml": "b: 2\n",
+            "group_vars/web.yml": "b: 1\n",
+            "host_vars/web1.vars": "c: 1\n",
+        },
+    )
+    inventory = load(tmp_path)
+    assert [inventory.hosts["web1"].get(name) for name in "abc"] == [1, 1, None]
+    notes = "\n".join(inventory.notes)
+    assert "all.yml: is not read, because all is there (as in Ansible)" in notes
+    assert "web.yaml: is not read, because web.yml is there" in notes
+    assert "b.conf: is not read: its ending is none of" in notes
+    assert "web1.vars: there is no host 'web1.vars', so it is not read; did you mean 'web1'?" in notes
+
+
+def test_many_files_that_are_passed_over_are_one_note(tmp_path: Path) -> None:
+    files(tmp_path, {"hosts": "web1\n", **{f"host_vars/db{n}.yml": "a: 1\n" for n in range(361)}})
+    (note,) = load(tmp_path).notes
+    assert "361 files are not read, there is no host of their names: db0.yml, db1.yml" in note
+
+
+def test_directories_are_nested_and_any_name_is_read_but_the_ignored_ones(tmp_path: Path) -> None:
+    ignored = {f"x.{ending}": "bad=1 line\n" for ending in ("md", "txt", "rst", "cfg", "bak", "orig", "retry", "pyc")}
+    files(
+        tmp_path,
+        {
+            "10-a.lab": "[gpu]\ngpu01\n",
+            "20/b.inventory": "[gpu]\ngpu02\n",
+            "20/deep/hosts": "[gpu]\ngpu03\n",
+            "20/group_vars/gpu.yml": "a: 1\n",
+            "stacks/mine.yml": "name: no inventory\n",
+            "backup~": "gpu09\n",
+            ".hidden": "gpu09\n",
+            **ignored,
+        },
+    )
+    inventory = load(tmp_path)
+    assert inventory.groups["gpu"].hosts == ("gpu01", "gpu02", "gpu03")
+    assert inventory.hosts["gpu01"].get("a") is None  # only those at the top count, as in Ansible
+    assert inventory.notes == ()
+
+
+def test_a_bad_file_is_a_note_where_others_can_be_read(tmp_path: Path) -> None:
+    files(tmp_path, {"a.yml": "gpu: {hosts: {gpu01: }}", "b.yml": "gpu: [\n", "c.ini": "[x:chidren]\n"})
+    program(tmp_path / "d.sh", "echo no network >&2; exit 3")
+    inventory = load(tmp_path)
+    assert list(inventory.hosts) == ["gpu01"]
+    notes = "\n".join(inventory.notes)
+    assert "b.yml:2:1: is not valid YAML" in notes
+    assert "c.ini:1: found '[x:chidren]'" in notes
+    assert "ended with status 3: 'no network'; the file is left out" in notes
+
+
+def test_a_mistake_in_a_variable_file_concerns_the_hosts_that_it_is_for(tmp_path: Path) -> None:
+    files(
+        tmp_path,
+        {
+            "hosts": "[web]\nweb1\n[db]\ndb1\ndb2\n",
+            "group_vars/web.yml": "a: [\n",
+            "host_vars/db1.yml": "a: 1\na: 2\n",
+        },
+    )
+    inventory = load(tmp_path)
+    assert [host.name for host in select(inventory, "db2")] == ["db2"]
+    with pytest.raises(InputErrors, match=r"web.yml:2:1: is not valid YAML"):
+        select(inventory, "web")
+    with pytest.raises(InputErrors, match="'a' is given twice"):
+        select(inventory, "db")
+
+
+def test_a_name_that_cannot_be_a_hosts_concerns_who_chooses_it(tmp_path: Path) -> None:
+    files(tmp_path, {"hosts": "[gpu]\ngpu01\n<address>\n../gpu\n"})
+    inventory = load(tmp_path)
+    assert [host.name for host in select(inventory, "gpu01")] == ["gpu01"]
+    with pytest.raises(InputErrors, match=r"hosts:3: '<address>' cannot be a host's name"):
+        select(inventory, "gpu")
+
+
+def test_variables_rank_as_in_ansible(tmp_path: Path) -> None:
+    """The files' groups, group_vars/all, group_vars of others, the files' host, host_vars."""
+    layers = {
+        "hosts": "[all:vars]\na=1\n[web:vars]\na=2\nb=2\n[web]\nweb1 d=4 e=4\n",
+        "group_vars/all": "b: 3\nc: 3\n",
+        "group_vars/web": "c: 3.5\nd: 3.5\n",
+        "host_vars/web1": "e: 5\n",
+    }
+    host = load(files(tmp_path, layers)).hosts["web1"]
+    assert [host.get(name) for name in "abcde"] == [2, 3, 3.5, 4, 5]
+
+
+def test_groups_count_their_hosts_in_ansibles_order(tmp_path: Path) -> None:
+    text = "lone\n[top:children]\nb\na\n[a]\na1\n[top]\nt1\n[b]\nb1\na1\n"
+    inventory = load(files(tmp_path, {"hosts": text}))
+    assert inventory.groups["top"].hosts == ("t1", "a1", "b1")
+    assert inventory.groups["all"].hosts == ("lone", "t1", "a1", "b1")
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    files(tmp_path, {"hosts": "gpu01\n"})
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "host_vars").mkdir()
+    os.mkfifo(tmp_path / "host_vars" / "gpu01")
+    inventory = load(tmp_path)
+    assert list(inventory.hosts) == ["gpu01"]
+    assert "gpu01: is not read: it is neither a file nor a directory" in inventory.notes[0]
+    with pytest.raises(InputError, match="neither a file nor a directory"):
+        load(tmp_path / "pipe")
+
+
+def test_a_program_that_hangs_gives_a_sign_of_life_and_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dynamic, "TIMEOUT_S", 1.0)
+    monkeypatch.setattr(dynamic, "SIGN_OF_LIFE_S", 0.2)
+    signs: list[str] = []
+    began = time.monotonic()
+    with pytest.raises(InputErrors, match="did not answer within 1 s"):
+        load(program(tmp_path / "slow", "sleep 600 & sleep 600"), tell=signs.append)
+    assert time.monotonic() - began < 30
+    assert "`slow --list` has not answered yet" in signs[0]
+
+
+def test_a_program_that_never_stops_printing_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dynamic, "MAX_ANSWER", 1024 * 1024)
+    with pytest.raises(InputErrors, match="printed more than 1 MiB"):
+        load(program(tmp_path / "endless", "yes"))
+
+
+def test_a_text_with_the_mode_of_a_program_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "hosts"
+    path.write_text("[gpu]\ngpu01\n")
+    path.chmod(0o755)
+    assert list(load(path).hosts) == ["gpu01"]
+
+
+def test_hosts_of_a_list(tmp_path: Path) -> None:
+    assert list(load(Path("gpu01,gpu[02:03],")).hosts) == ["gpu01", "gpu02", "gpu03"]
+    files(tmp_path, {"a": "[x]\ngpu01\n", "b": "[x]\ngpu02\n", "group_vars/x": "n: 1\n"})
+    inventory = load(tmp_path / "a", tmp_path / "b")
+    assert inventory.groups["x"].hosts == ("gpu01", "gpu02")
+    assert inventory.hosts["gpu02"].get("n") == 1
+
+
+def test_what_only_ansible_can_read_is_asked_of_ansible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    answer = (
+        '{"_meta": {"hostvars": {"gpu01": {"n": 9, "m": 2}, "cloud1": {"n": 3}}}, "all": {"children": ["x"]},'
+        ' "x": {"hosts": ["gpu01", "cloud1"], "vars": {"o": 4}}}'
+    )
+    program(tools / "ansible-inventory", f"echo \"$@\" > {tmp_path}/asked\necho '{answer}'")
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    site = files(tmp_path / "inventory", {"hosts": "gpu01 n=1\n", "aws_ec2.yml": "plugin: amazon.aws.aws_ec2\n"})
+    inventory = load(site)
+    assert inventory.groups["x"].hosts == ("gpu01", "cloud1")
+    assert [inventory.hosts["gpu01"].get(name) for name in "nmo"] == [1, 2, 4]
+    assert inventory.hosts["gpu01"].vars["n"].origin.file.endswith("hosts")
+    assert (tmp_path / "asked").read_text() == f"-i {site} --list --export\n"
+    assert "aws_ec2.yml: read by" in inventory.notes[0]
+
+
+def test_without_ansible_a_plugins_configuration_is_left_out_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    site = files(tmp_path / "inventory", {"hosts": "gpu01\n", "all.toml": "[gpu]\n"})
+    assert "all.toml: is the configuration of an Ansible inventory plugin" in load(site).notes[0]
+    with pytest.raises(InputErrors, match="there is no ansible-inventory on this machine's PATH"):
+        load(site / "all.toml")
