@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,8 @@ from hostwright import __version__
 from hostwright.cli.program import program
 from hostwright.cli.tasks import namespace
 from hostwright.cli.verbs.init import init
+
+CHECKOUT = Path(__file__).parents[3]
 
 #: tasks.py of a site with a task of its own, as docs/operators.md shows it
 OWN_TASKS = '''
@@ -70,6 +75,18 @@ def test_it_has_the_verbs_of_invoke_and_init(made: Path, capfd: pytest.CaptureFi
     assert status == 0
     assert "provision" in out
     assert names() == {*namespace.task_names, "init"}
+
+
+@pytest.mark.parametrize("forbidden", [True, False])
+def test_invoke_compiles_our_modules_once_unless_the_user_forbids_it(tmp_path: Path, forbidden: bool) -> None:
+    """Without, each start compiles them all: 0.2 of 0.6 seconds of CPU."""
+    (tmp_path / "tasks.py").write_text("from hostwright.cli.tasks import namespace\n")
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    env |= {"PYTHONPYCACHEPREFIX": str(tmp_path / "compiled"), "PYTHONPATH": str(CHECKOUT)}
+    env |= {"PYTHONDONTWRITEBYTECODE": "1"} if forbidden else {}
+    command = [sys.executable, "-m", "invoke", "--list"]
+    subprocess.run(command, cwd=tmp_path, env=env, check=True, capture_output=True)
+    assert bool(list((tmp_path / "compiled").rglob("look.*.pyc"))) is not forbidden
 
 
 def test_a_site_may_have_tasks_of_its_own(made: Path, capfd: pytest.CaptureFixture[str]) -> None:
