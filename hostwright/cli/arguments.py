@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 
@@ -13,6 +14,18 @@ class Selection:
     inventory: str = ""  #: a path; empty: the default one
     var: tuple[str, ...] = ()  #: KEY=VALUE
     roles: str = ""  #: role names with commas between them; empty: all
+
+
+@dataclass(frozen=True, slots=True)
+class VaultOptions:
+    """Where the password of Ansible Vault is; ``ask``: from the operator."""
+
+    password_file: str = ""
+    ask: bool = False
+
+
+#: those of this call: every verb that reads an inventory takes them (``tasks.options.ends``)
+VAULT: ContextVar[VaultOptions] = ContextVar("VAULT")
 
 
 @dataclass(frozen=True, slots=True)

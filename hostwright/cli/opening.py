@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import getpass
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from hostwright import transport
-from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.arguments import VAULT, ConnectionOptions, Selection, VaultOptions
 from hostwright.cli.views.shared import warn
 from hostwright.common.errors import InputError
+from hostwright.common.input.vault import Vault, password_of
 from hostwright.common.secret import Secret
 from hostwright.fleet import Fleet, Members
 
@@ -19,7 +22,7 @@ def open_fleet(selection: Selection, connection: ConnectionOptions | None = None
     path = Path(selection.inventory) if selection.inventory else None
     accept_new = connection is not None and connection.accept_new
     policy = transport.Options(host_keys="accept-new" if accept_new else "strict")
-    fleet = Fleet.load(path, settings=_settings(selection), options=policy, force=force)
+    fleet = Fleet.load(path, settings=_settings(selection), options=policy, force=force, vault=Vault(_vault_passwords))
     for note in fleet.inventory.notes:
         warn(note)
     return fleet
@@ -38,6 +41,15 @@ def ask_password(connection: ConnectionOptions) -> Secret | None:
     if not connection.ask_become_pass:
         return None
     return Secret(getpass.getpass("sudo password: ", stream=sys.stderr))
+
+
+def _vault_passwords() -> Iterator[Secret]:
+    """Ansible Vault's, where the call or Ansible's environment variable names its place."""
+    given = VAULT.get(VaultOptions())
+    if file := given.password_file or os.environ.get("ANSIBLE_VAULT_PASSWORD_FILE", ""):
+        yield password_of(file)
+    if given.ask:
+        yield Secret(getpass.getpass("vault password: ", stream=sys.stderr))
 
 
 def _settings(selection: Selection) -> dict[str, str]:

@@ -140,8 +140,7 @@ def _unknown(cls: type, role: str, given: dict[str, Value]) -> list[InputError]:
                 message += f" (a variable of your own? add {f'{role}_{name}'!r} to {OWN_VARIABLES})"
             mistakes.append(InputError(message, value.origin.exact))
         elif isinstance(value.value, Vaulted):
-            sentence = f"{role}.{name}: is encrypted with Ansible Vault, which is not read here"
-            mistakes.append(InputError(sentence, value.origin.exact))
+            mistakes.append(InputError(f"{role}.{name}: {value.value.sentence}", value.origin.exact))
         else:
             mistakes += _unknown_inside(cls, role, value, (name,), value.value)
             continue

@@ -69,7 +69,8 @@ class Connection:
         try:
             return read(self._filled(value.value))
         except _Bad as error:
-            self.mistakes.append(InputError(f"{name}: {error}", value.origin.exact))
+            sentence = "is secret, and not what is expected here" if isinstance(value.value, Secret) else error
+            self.mistakes.append(InputError(f"{name}: {sentence}", value.origin.exact))
             return None
 
     def _password(self, name: str) -> Secret | None:
@@ -78,7 +79,7 @@ class Connection:
         if value.value is None:
             return None
         try:
-            return _password(self._filled(value.value.reveal() if isinstance(value.value, Secret) else value.value))
+            return _password(self._filled(value.value))
         except _Bad:
             self.notes.append(f"{value.origin}: {name} can be read by Ansible only; it is asked for when it is needed")
             return None
@@ -86,7 +87,9 @@ class Connection:
     def _filled(self, value: Any) -> Any:
         """The value with its templates evaluated."""
         if isinstance(value, Vaulted):
-            raise _Bad("is encrypted with Ansible Vault, which is not read here; decrypt it, or give it at the prompt")
+            raise _Bad(value.sentence)
+        if isinstance(value, Secret):  # encrypted, and here it is needed: an address, a user
+            value = value.reveal()
         if not isinstance(value, str) or ("{{" not in value and "{%" not in value):
             return value
         try:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from hostwright.common.errors import InputError
+from hostwright.common.input.vault import Vault
 from hostwright.common.input.yamlfile import Origin
 from hostwright.common.secret import Secret
 from hostwright.inventory.model import ALL, HOST_LEVEL, UNGROUPED, Value
@@ -37,6 +38,7 @@ class Draft:
     """What all files say so far. ``mentioned`` are groups that must be ``defined`` somewhere.
 
     ``errors`` are those of whole files, ``of_groups`` and ``of_hosts`` those that concern only the hosts named there.
+    ``vault`` opens what is encrypted.
     """
 
     groups: dict[str, GroupDraft] = field(default_factory=lambda: {ALL: GroupDraft()})
@@ -48,6 +50,11 @@ class Draft:
     of_hosts: dict[str, list[InputError]] = field(default_factory=dict)
     unusable: set[str] = field(default_factory=set)  #: names in an inventory that cannot be a host's
     notes: list[str] = field(default_factory=list)
+    vault: Vault = field(default_factory=Vault)
+
+    def trial(self) -> Draft:
+        """An empty draft for one more file."""
+        return Draft(vault=self.vault)
 
     def fail(self, origin: Origin, message: str) -> None:
         """Note a mistake."""
@@ -99,16 +106,22 @@ class Draft:
         self.notes += other.notes
 
 
-def concealed(name: str, value: Any) -> Any:
-    """The value with every part whose name marks it as secret wrapped in ``Secret``."""
+def named_like_a_secret(name: str) -> bool:
+    """Whether a variable's name says that it is a password: a guess, for what nobody declared."""
+    return _SECRET.search(name) is not None
+
+
+def concealed(name: str, value: Any, is_secret: Callable[[str], bool] = named_like_a_secret) -> Any:
+    """The value with every text and number in it whose name is a secret's wrapped in ``Secret``."""
     if isinstance(value, str):
-        return Secret(value) if _SECRET.search(name) else value
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and _SECRET.search(name):
+        return Secret(value) if is_secret(name) else value
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and is_secret(name):
         return Secret(str(value))
     if isinstance(value, dict):
-        return {key: concealed(key, inner) for key, inner in value.items()}
+        inside = (lambda _: True) if is_secret(name) else is_secret
+        return {key: concealed(key, inner, inside) for key, inner in value.items()}
     if isinstance(value, list):
-        return [concealed(name, inner) for inner in value]
+        return [concealed(name, inner, is_secret) for inner in value]
     return value
 
 

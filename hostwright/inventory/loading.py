@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hostwright.common.errors import InputError, InputErrors
 from hostwright.common.input.nearest import suggestion
+from hostwright.common.input.vault import Vault
 from hostwright.inventory.draft import Draft
 from hostwright.inventory.merging import merge
 from hostwright.inventory.model import Inventory
@@ -18,16 +19,20 @@ from hostwright.inventory.reading.variablefiles import read_variable_files
 
 
 def load(
-    *sources: Path, extra: Mapping[str, str] | None = None, tell: Callable[[str], None] = lambda _: None
+    *sources: Path,
+    extra: Mapping[str, str] | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+    vault: Vault | None = None,
 ) -> Inventory:
     """Read an inventory; ``extra`` are the command line's variables, which win over all others.
 
     Each source is a file, a directory, or a list of hosts with a comma (``gpu01,gpu02,``). In a directory, all files
     are read that Ansible would read, in alphabetical order. A file that cannot be read is an ``InputError`` if it is
     the only one, and otherwise a note of the inventory; a mistake in ``host_vars/`` or ``group_vars/`` belongs to the
-    hosts that it is for. ``tell`` is called with a sentence while a slow inventory program is waited for.
+    hosts that it is for. ``tell`` is called with a sentence while a slow inventory program is waited for. ``vault``
+    opens what is encrypted.
     """
-    draft = Draft()
+    draft = Draft(vault=vault or Vault())
     with _collector_resting():
         files = [(source, file) for source in sources for file in _files(source)]
         failed: list[InputError] = []
@@ -36,7 +41,7 @@ def load(
             if _is_list(source):
                 read_list(str(source), draft)
                 continue
-            trial = Draft()
+            trial = draft.trial()
             if not _read(file, trial, failed, tell):
                 plugins.append(file)
             elif not trial.errors:

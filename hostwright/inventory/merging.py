@@ -7,11 +7,12 @@ other groups, what the files say of the host, ``host_vars/``, the command line. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
 from hostwright.common.errors import InputError, InputErrors
+from hostwright.common.input.validation import describe
 from hostwright.common.input.yamlfile import Origin, parse_document
 from hostwright.inventory.connection import Connection
 from hostwright.inventory.draft import Draft, GroupDraft, concealed, group_level
@@ -29,6 +30,7 @@ from hostwright.inventory.model import (
 from hostwright.inventory.templates import World
 
 _PRIORITY = "ansible_group_priority"
+SECRETS = "hostwright_secrets"  #: names of variables that are secrets, whatever they are called
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +47,10 @@ def merge(draft: Draft, extra: Mapping[str, str]) -> Inventory:
     depths = _depths(draft) if not draft.errors else {}
     if draft.errors:
         raise InputErrors(draft.errors)
+    declared = _conceal_declared(draft)
     direct = _direct_groups(draft)
     tree = _Tree(draft, depths)
-    strongest = _command_line(extra)
+    strongest = _command_line(extra, declared)
     notes = dict.fromkeys(draft.notes)
     members = _members(draft)
     merged = {name: _joined(tree.ancestry(direct[name]), layers, strongest) for name, layers in draft.hosts.items()}
@@ -59,6 +62,28 @@ def merge(draft: Draft, extra: Mapping[str, str]) -> Inventory:
     both = sorted(set(hosts) & set(groups))
     notes |= dict.fromkeys(f"{name!r} is a host and a group; @{name} is the group" for name in both)
     return Inventory(hosts, groups, tuple(notes))
+
+
+def _conceal_declared(draft: Draft) -> Set[str]:
+    """Make the variables that any ``hostwright_secrets`` names secrets, wherever they are set; return the names."""
+    places = [place for group in draft.groups.values() for place in (group.layers, group.files)]
+    places += draft.hosts.values()
+    declared: set[str] = set()
+    for layer in (layer for place in places for layer in place if SECRETS in layer):
+        given = layer[SECRETS]
+        if isinstance(given.value, list) and all(isinstance(name, str) for name in given.value):
+            declared.update(given.value)
+        else:
+            draft.fail(given.origin, f"{SECRETS}: found {describe(given.value)}, expected a list of variables' names")
+    if draft.errors:
+        raise InputErrors(draft.errors)
+    for place in places if declared else ():
+        place[:] = [{name: _concealed(name, value, declared) for name, value in layer.items()} for layer in place]
+    return declared
+
+
+def _concealed(name: str, value: Value, secrets: Set[str]) -> Value:
+    return replace(value, value=concealed(name, value.value, secrets.__contains__))
 
 
 def _members(draft: Draft) -> dict[str, tuple[str, ...]]:
@@ -188,10 +213,11 @@ def _host(name: str, ancestry: _Ancestry, world: World, draft: Draft, notes: dic
     )
 
 
-def _command_line(extra: Mapping[str, str]) -> VariableLayer | None:
+def _command_line(extra: Mapping[str, str], declared: Set[str]) -> VariableLayer | None:
     """The strongest layer. Values are text; a value that begins like a list or mapping is read as YAML."""
     values = {}
     for name, text in extra.items():
         data = parse_document(text, f"{COMMAND_LINE}, {name}").data if text[:1] in ("[", "{") else text
-        values[name] = Value(concealed(name, data), Origin(COMMAND_LINE), COMMAND_LINE)
+        data = concealed(name, concealed(name, data), declared.__contains__)
+        values[name] = Value(data, Origin(COMMAND_LINE), COMMAND_LINE)
     return VariableLayer(COMMAND_LINE, values) if values else None

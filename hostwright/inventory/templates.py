@@ -105,7 +105,7 @@ class _Scope:
 
     def _plain(self, value: Any, circle: tuple[str, ...]) -> Any:
         if isinstance(value, Vaulted):
-            raise CannotRender(f"the template names {circle[-1]!r}, which is encrypted with Ansible Vault")
+            raise CannotRender(f"the template names {circle[-1]!r}, which {value.sentence}")
         value = value.reveal() if isinstance(value, Secret) else value
         if isinstance(value, str):
             return self.text(value, circle) if "{{" in value else value

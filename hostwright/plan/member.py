@@ -20,6 +20,7 @@ from hostwright import inventory as inventories
 from hostwright import transport
 from hostwright.common.errors import Examination, Finding, InputError, InputErrors, Mistakes
 from hostwright.common.input.nearest import suggestion
+from hostwright.common.input.vault import Vault
 from hostwright.common.secret import Secret
 from hostwright.common.templates import STANDARD
 from hostwright.inventory import Host, Inventory
@@ -140,8 +141,10 @@ class Roster:
         site: Site,
         settings: Mapping[str, str] | None = None,
         force: bool = False,
+        vault: Vault | None = None,
     ):
         self.site = site
+        self.vault = vault or Vault()
         self.path = path
         self.inventory = inventory
         self.roles = roles
@@ -159,18 +162,20 @@ class Roster:
         settings: Mapping[str, str] | None = None,
         options: transport.Options | None = None,
         force: bool = False,
+        vault: Vault | None = None,
     ) -> Self:
         """Read the inventory of a site, or the one at ``path``.
 
         Without ``site``, it is the one that the working directory is in (``Site.find``, ``Site.of``). ``settings`` are
         variables that win over all others (``--var``). ``force`` means that running work may be disturbed or ended.
-        Raises ``InputError`` with every mistake in every file.
+        ``vault`` opens what is encrypted with Ansible Vault. Raises ``InputError`` with every mistake in every file.
         """
         chosen = site or (Site.of(path) if path else Site.find())
         place = path or chosen.inventory
-        inventory = inventories.load(place, extra=settings or {})
+        vault = vault or Vault()
+        inventory = inventories.load(place, extra=settings or {}, vault=vault)
         roles, policy = discover(*chosen.role_packages), options or transport.Options()
-        return cls(place, inventory, roles, policy, site=chosen, settings=settings, force=force)
+        return cls(place, inventory, roles, policy, site=chosen, settings=settings, force=force, vault=vault)
 
     @cached_property
     def kinds(self) -> Kinds:

@@ -123,17 +123,21 @@ class Checks:
         os.close(orders)
         os.close(answers)
         self._orders: IO[str] = os.fdopen(self_orders, "w", encoding="utf-8")
+        passwords = [password.reveal() for password in self._roster.vault.known]
+        self._orders.write(json.dumps({"settings": dict(self._roster.settings), "vault": passwords}) + "\n")
+        self._orders.flush()
         self._reader = threading.Thread(target=self._read, args=(self_answers,), name="checks", daemon=True)
         self._reader.start()
 
     def _command(self, orders: int, answers: int) -> list[str]:
-        """Passwords come with the orders, through a pipe: they are in no argument, environment or file."""
+        """Variables and passwords come before and with the orders, through a pipe: no secret is in an argument,
+        environment or file."""
         command = [sys.executable, "-m", "pytest", *map(str, self._files), "-p", "hostwright.verify.layer_checks"]
         command += ["--rootdir", str(STANDARD_CHECKS), "-c", str(STANDARD_CHECKS / "pytest.ini")]
         command += ["-q", "-s", "-p", "no:cacheprovider", "--tb=short", "--import-mode=importlib"]
         command += ["--hw-site", str(self._roster.site.root), "--hw-inventory", str(self._roster.path)]
         command += ["--hw-orders", str(orders), "--hw-answers", str(answers), "--hw-limit", str(self._limit_s)]
-        return [*command, *(f"--hw-set={key}={value}" for key, value in self._roster.settings.items())]
+        return command
 
     def _read(self, answers: int) -> None:
         with os.fdopen(answers, encoding="utf-8") as lines:

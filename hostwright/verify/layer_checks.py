@@ -20,6 +20,7 @@ from testinfra.backend.base import CommandResult
 from testinfra.host import Host as TestinfraHost
 
 from hostwright.common.errors import HostError
+from hostwright.common.input.vault import Vault
 from hostwright.common.secret import Secret
 from hostwright.plan.member import Member, Roster
 from hostwright.plan.roles.role import described, place_of
@@ -28,7 +29,7 @@ from hostwright.stack.stack import Stack
 from hostwright.transport import Output
 from hostwright.transport.root.rootshell import RootShell
 from hostwright.verify.eyes import program_runner, testinfra_host
-from hostwright.verify.worker import UNREADABLE, Order, Worker
+from hostwright.verify.worker import UNREADABLE, Order, Worker, opening_of
 
 OUTPUT_CHARACTERS = 256 * 1024  #: of what a check's commands print, for the failure rules
 #: by which a check says that it could not be made: the host was not to be asked, or has not what it takes
@@ -112,8 +113,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("hostwright")
     group.addoption("--hw-site", help="directory of the site")
     group.addoption("--hw-inventory", help="path of the inventory")
-    group.addoption("--hw-set", action="append", default=[], help="key=value, as on the command line")
-    group.addoption("--hw-orders", type=int, help="descriptor from which hosts are read, a JSON line each")
+    group.addoption("--hw-orders", type=int, help="descriptor from which variables, then hosts are read, JSON lines")
     group.addoption("--hw-answers", type=int, help="descriptor to which is written which hosts are done")
     group.addoption("--hw-limit", type=float, help="seconds that all checks of a host may take")
 
@@ -122,8 +122,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_runtestloop(session: pytest.Session) -> bool:
     """Instead of running what was collected once: run it for each host, in a process of its own."""
     option = session.config.getoption
-    settings = dict(pair.partition("=")[::2] for pair in option("--hw-set"))
-    roster = Roster.load(Path(option("--hw-inventory")), site=Site(Path(option("--hw-site"))), settings=settings)
+    opening = opening_of(option("--hw-orders"))
+    vault = Vault(lambda: map(Secret, opening["vault"]))
+    site, settings = Site(Path(option("--hw-site"))), opening["settings"]
+    roster = Roster.load(Path(option("--hw-inventory")), site=site, settings=settings, vault=vault)
 
     def work(order: Order) -> int:
         unread = [sentence for role, sentence in session.config.stash[UNREAD] if role in order["roles"]]

@@ -22,6 +22,18 @@ LATE = -1  #: the status of a child that was ended at its limit
 UNREADABLE = 3  #: that of one whose checks cannot be imported; its output says why, a line each
 
 
+def opening_of(orders: int) -> Mapping[str, Any]:
+    """The first line: the variables of the call (``settings``), and the passwords of Ansible Vault (``vault``)."""
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = os.read(orders, 1)
+        if not byte:
+            raise EOFError("the process that ordered the checks is gone")
+        line += byte
+    opening: Mapping[str, Any] = json.loads(line)
+    return opening
+
+
 @dataclass
 class Child:
     """A host's process. ``alive`` is the reading end of a pipe that is closed when it ends."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from invoke import Context, task
 
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.tasks.options import REACHED, ends, helps
+from hostwright.cli.tasks.options import REACHED, READ, ends, helps
 
 
 @task(
     help=helps(
-        "inventory",
+        *READ,
         stack="download only the files of this stack (default: those of all hosts' stacks)",
         from_="copy files from this directory first, and download only the missing ones",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from invoke import Context, task
 
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.tasks.options import NAMED, WANTED, ends, helps
+from hostwright.cli.tasks.options import NAMED, READ, WANTED, ends, helps
 
 
 @task(
@@ -182,7 +182,7 @@ def hosts(c: Context, hosts: str = "all", inventory: str = "", json: bool = Fals
     return verb.hosts(Selection(hosts, inventory), as_json=json)
 
 
-@task(help=helps("inventory", "json"), auto_shortflags=False)
+@task(help=helps(*READ, "json"), auto_shortflags=False)
 @ends
 def stacks(c: Context, inventory: str = "", json: bool = False) -> int:
     """Show the available stacks: what each pins, for which distributions, and what was tried where."""

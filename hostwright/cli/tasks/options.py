@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import wraps
+from inspect import Parameter, signature
 from typing import ParamSpec
 
 from invoke import Exit
+
+from hostwright.cli.arguments import VAULT, VaultOptions
 
 P = ParamSpec("P")
 
@@ -14,6 +17,8 @@ P = ParamSpec("P")
 HELP: Mapping[str, str] = {
     "hosts": "which hosts: gpu01,gpu[03-09],@group,!gpu05,~regex or all",
     "inventory": "the inventory (default: inventory/): a directory, a file, or a program that answers --list",
+    "vault_password_file": "a file with the password of Ansible Vault, or a program that prints it",
+    "ask_vault_password": "prompt for the password of Ansible Vault",
     "var": "set a variable for this run, KEY=VALUE; repeatable",
     "roles": "only these roles, without those that they need: base,driver",
     "json": "print a single JSON document and nothing else",
@@ -29,7 +34,9 @@ HELP: Mapping[str, str] = {
     "no_sudo": "do not use sudo; root-only checks are reported as not read",
     "since": "how far back: 7d, 12w (default: all)",
 }
-NAMED = ("hosts", "inventory", "json")
+FILE, ASK = "vault_password_file", "ask_vault_password"
+READ = ("inventory", FILE, ASK)  #: of verbs that read an inventory
+NAMED = ("hosts", *READ, "json")
 REACHED = (*NAMED, "ask_become_pass", "accept_new")  #: of verbs that connect to hosts
 WANTED = (*REACHED, "var", "roles")  #: and know what is wanted of them
 CHANGING = (*WANTED, "drain", "force", "canary", "batch", "max_fail")  #: and change them
@@ -41,14 +48,23 @@ def helps(*common: str, **own: str) -> dict[str, str]:
 
 
 def ends(body: Callable[P, int]) -> Callable[P, None]:
-    """A task of a function that returns an exit status: errors are printed, and Invoke ends with the status."""
+    """A task of a function that returns an exit status: errors are printed, and Invoke ends with the status.
+
+    One that takes an inventory also takes the options of Ansible Vault, which are the same everywhere.
+    """
 
     @wraps(body)
     def task_body(*args: P.args, **kwargs: P.kwargs) -> None:
         from hostwright.cli.exits import run
 
+        VAULT.set(VaultOptions(str(kwargs.pop(FILE, "")), bool(kwargs.pop(ASK, False))))
         status = run(lambda: body(*args, **kwargs))
         if status:
             raise Exit(code=status)
 
+    asked = signature(body)
+    if "inventory" in asked.parameters:
+        more = [Parameter(name, Parameter.KEYWORD_ONLY, default=none) for name, none in ((FILE, ""), (ASK, False))]
+        whole = asked.replace(parameters=[*asked.parameters.values(), *more])
+        task_body.__signature__ = whole  # type: ignore[attr-defined]
     return task_body

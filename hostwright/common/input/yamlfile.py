@@ -15,6 +15,8 @@ import yaml
 from yaml.constructor import SafeConstructor
 
 from hostwright.common.errors import InputError, InputErrors
+from hostwright.common.input.vault import OPTION, Vault
+from hostwright.common.secret import Secret
 
 Where = tuple[str | int, ...]  #: keys and indices from the top of a document to a value
 
@@ -51,7 +53,9 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Vaulted:
-    """A value encrypted with Ansible Vault (``!vault``): known to exist, but not readable here."""
+    """A value encrypted with Ansible Vault (``!vault``) that could not be opened: it exists, and that is all."""
+
+    sentence: str = f"is encrypted with Ansible Vault: {OPTION} FILE opens it"
 
     def __str__(self) -> str:
         return "(encrypted with Ansible Vault)"
@@ -117,9 +121,15 @@ def parse_document(text: str, file: str) -> Document:
 
 @dataclass(slots=True)
 class Reader:
-    """Turns the nodes of one file into data, and collects every mistake instead of stopping at the first."""
+    """Turns the nodes of one file into data, and collects every mistake instead of stopping at the first.
+
+    ``vault`` opens encrypted values, which become ``Secret``; of a file that was encrypted as a whole (``sealed``)
+    every text is one.
+    """
 
     file: str
+    vault: Vault = field(default_factory=Vault)
+    sealed: bool = False
     errors: list[InputError] = field(default_factory=list)
     _open: set[int] = field(default_factory=set)
     _merging: set[int] = field(default_factory=set)
@@ -216,7 +226,7 @@ class Reader:
         kind = node.tag.removeprefix("tag:yaml.org,2002:")
         text: str = node.value
         if kind in ("str", "timestamp", "value", "!unsafe"):
-            return text
+            return Secret(text) if self.sealed else text
         try:
             return self._special(kind, node)
         except (ValueError, KeyError):
@@ -227,11 +237,18 @@ class Reader:
         if kind == "null":
             return None
         if kind in ("!vault", "!vault-encrypted"):
-            return Vaulted()
+            return self._opened(node)
         if kind in ("bool", "int", "float"):
             return getattr(self._scalars, f"construct_yaml_{kind}")(node)
         self._foreign(node)
         return None
+
+    def _opened(self, node: yaml.ScalarNode) -> Secret | Vaulted:
+        """An encrypted value. One that stays closed is a mistake only of who needs it, as in Ansible."""
+        try:
+            return Secret(self.vault.opened(node.value)) if self.vault.known else Vaulted()
+        except ValueError as error:
+            return Vaulted(str(error))
 
     def _foreign(self, node: yaml.Node) -> None:
         self.fail(node, f"the tag {node.tag} is not allowed; expected text, a number, true or false, a list, a mapping")

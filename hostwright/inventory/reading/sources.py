@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hostwright.common.errors import InputError, InputErrors
+from hostwright.common.input.vault import is_vault
 from hostwright.common.input.yamlfile import Origin, read_text
 from hostwright.inventory.draft import Draft
 from hostwright.inventory.model import UNGROUPED
@@ -78,6 +79,8 @@ def read_file(file: Path, draft: Draft, tell: Callable[[str], None]) -> bool:
     if file.suffix == ".toml":
         return False
     text = read_text(file)
+    if is_vault(text):
+        text = draft.vault.open(text, str(file))
     if text.startswith("#!") and file.suffix not in _YAML:
         raise cannot_run or InputError("is a program that may not be run; `chmod +x` it", str(file))
     first = _read_text(text, file, draft)
@@ -89,10 +92,10 @@ def read_file(file: Path, draft: Draft, tell: Callable[[str], None]) -> bool:
 def _read_text(text: str, file: Path, draft: Draft) -> bool:
     """Read it as what it looks like, and if that fails as the other, as Ansible does."""
     as_yaml = file.suffix in _YAML or (file.suffix == "" and _looks_like_yaml(text))
-    trial = Draft()
+    trial = draft.trial()
     readable, errors = _attempt(text, file, trial, as_yaml=as_yaml)
     if errors and file.suffix in ("", *_YAML):
-        other = Draft()
+        other = draft.trial()
         other_readable, other_errors = _attempt(text, file, other, as_yaml=not as_yaml)
         if not other_errors and not other.of_hosts and other.hosts:
             trial, readable, errors = other, other_readable, []

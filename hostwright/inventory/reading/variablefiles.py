@@ -11,13 +11,13 @@ from pathlib import Path
 
 from hostwright.common.errors import InputError
 from hostwright.common.input.nearest import suggestion
+from hostwright.common.input.vault import OPTION, is_vault
 from hostwright.common.input.yamlfile import read_text
 from hostwright.inventory.draft import Draft, Values, group_level
 from hostwright.inventory.model import HOST_LEVEL
 from hostwright.inventory.reading.yaml_dialect import read_variables
 
 _ENDINGS = ("", ".yml", ".yaml", ".json")  #: in the order in which Ansible looks for them
-_VAULT = "$ANSIBLE_VAULT;"
 _NAMED = 10  #: so many files that are passed over are named; of more, the number is
 
 
@@ -92,13 +92,11 @@ def _files(entry: Path, draft: Draft) -> Iterator[Path]:
 def _layers(files: Iterable[Path], level: str, draft: Draft, mistakes: list[InputError]) -> Iterator[Values]:
     """The variables of each file; what is wrong with one concerns only the hosts that it is for."""
     for path in files:
-        trial = Draft()
+        trial = draft.trial()
         try:
             text = read_text(path)
-            if text.startswith(_VAULT):
-                draft.notes.append(
-                    f"{path}: is encrypted with Ansible Vault and not read; a sudo password can be given at the prompt"
-                )
+            if is_vault(text) and not draft.vault.known:
+                draft.notes.append(f"{path}: is encrypted with Ansible Vault and not read: {OPTION} FILE opens it")
             else:
                 yield read_variables(text, str(path), level, trial)
         except InputError as error:

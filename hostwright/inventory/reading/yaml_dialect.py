@@ -5,6 +5,7 @@ from __future__ import annotations
 import yaml
 
 from hostwright.common.input.nearest import nearest, suggestion
+from hostwright.common.input.vault import is_vault
 from hostwright.common.input.yamlfile import Origin, Reader, Where, compose, describe_node
 from hostwright.inventory.draft import Draft, GroupDraft, Values, concealed, group_level
 from hostwright.inventory.model import HOST_LEVEL, Value
@@ -20,7 +21,7 @@ def read_yaml(text: str, file: str, draft: Draft) -> bool:
     node = compose(text, file)
     if node is None:
         return True
-    reader = Reader(file)
+    reader = Reader(file, draft.vault)
     groups = reader.pairs(node, "an inventory of groups")
     if any(name == "plugin" for name, _, _ in groups):
         return False
@@ -31,11 +32,13 @@ def read_yaml(text: str, file: str, draft: Draft) -> bool:
 
 
 def read_variables(text: str, file: str, level: str, draft: Draft) -> Values:
-    """The variables of one file of ``group_vars`` or ``host_vars``."""
+    """The variables of one file of ``group_vars`` or ``host_vars``. Raises ``InputError`` where it cannot be opened."""
+    if sealed := is_vault(text):
+        text = draft.vault.open(text, file)
     node = compose(text, file)
     if node is None:
         return {}
-    reader = Reader(file)
+    reader = Reader(file, draft.vault, sealed)
     values = variables(node, level, reader)
     draft.errors += reader.errors
     return values

@@ -102,9 +102,11 @@ class _Variables:
         try:
             if name not in NAMES:
                 raise _Bad(unknown_name(name, NAMES))
-            return _READERS[name](self._filled(value))
+            filled = self._filled(value)
+            return _READERS[name](filled.reveal() if isinstance(filled, Secret) and name != PASSWORD else filled)
         except _Bad as error:
-            self._fail(name, str(error))
+            secret = isinstance(value, Secret) and name != PASSWORD
+            self._fail(name, "is secret, and not what is expected here" if secret else str(error))
             return None
 
     def check_together(self, values: Mapping[str, Any]) -> None:
@@ -131,10 +133,7 @@ class _Variables:
     def _filled(self, value: Any) -> Any:
         """The value with templates filled in; a secret stays one."""
         if isinstance(value, Vaulted):
-            raise _Bad(
-                "is encrypted with Ansible Vault, which is not read here; "
-                f"{PASSWORD_COMMAND} can run ansible-vault or another password manager"
-            )
+            raise _Bad(f"{value.sentence}; {PASSWORD_COMMAND} can ask a password manager instead")
         if isinstance(value, Secret):
             return Secret(_TEMPLATE.sub(lambda match: self._variable(match, secret=True), value.reveal()))
         return _TEMPLATE.sub(self._variable, value) if isinstance(value, str) else value
