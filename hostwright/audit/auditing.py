@@ -12,6 +12,7 @@ from hostwright.audit.judging.judging import audit_probes, judge, rules_of, unre
 from hostwright.audit.judging.outliers import spreads
 from hostwright.common.errors import Examination, HostError, Stopped
 from hostwright.common.text import count
+from hostwright.common.untrusted import guarded
 from hostwright.plan.member import Member
 from hostwright.plan.model import Facts
 from hostwright.plan.observing import ask
@@ -50,7 +51,8 @@ def audit_host(member: Member, connect: Connect, *, sudo: bool = True) -> tuple[
 def examine(member: Member, shell: RootShell) -> Examination:
     """What ``invoke doctor`` would find on a host on which something has just failed. Asked once, within a bound."""
     try:
-        facts = ask(shell, audit_probes(member), timeout_s=EXAMINE_TIMEOUT_S)
+        with guarded(member.name):
+            facts = ask(shell, audit_probes(member), timeout_s=EXAMINE_TIMEOUT_S)
     except HostError as error:
         return Examination((), f"it could not be asked for the signs of known problems: {error.sentence}")
     audit = judged(member, facts, now())
@@ -66,12 +68,10 @@ def examine(member: Member, shell: RootShell) -> Examination:
 def judged(member: Member, facts: Facts, at: datetime) -> HostAudit:
     """What these facts say about a host; never an error, whatever the host put into them."""
     try:
-        return judge(member, facts, at)
-    except Exception as error:  # noqa: BLE001 - the answers of one host must not stop the audit of the others
-        sentence = (
-            f"its answers could not be evaluated ({type(error).__name__}: {error}); this is a bug, please report it"
-        )
-        return unread(member, sentence, at)
+        with guarded(member.name):
+            return judge(member, facts, at)
+    except HostError as error:
+        return unread(member, error.sentence, at)
 
 
 def fleet_audit(

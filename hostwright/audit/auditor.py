@@ -71,7 +71,7 @@ class Auditor:
     def _probed(self) -> tuple[list[HostAudit], bool]:
         connections = Connections(self._password)
         by_name = self.members.by_name
-        with self._audience.view(self.members) as emit:
+        with self._audience.shown(self.members) as emit:
 
             def audited(name: str) -> HostAudit:
                 return self._audit_one(by_name[name], connections, emit)

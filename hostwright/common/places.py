@@ -47,7 +47,7 @@ def place_of(inventory: str | Path) -> str:
 
 def facts_file(host: str, when: str) -> str:
     """The name of a host's facts file within the run's directory. A host's name may be any text of the inventory."""
-    return f"{FACTS}/{_safe(host)}.{when}.json.gz"
+    return f"{FACTS}/{plain_name(host)}.{when}.json.gz"
 
 
 def write_whole(path: Path, content: bytes, mode: int = PRIVATE_FILE) -> None:
@@ -82,7 +82,7 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _safe(name: str) -> str:
+def plain_name(name: str) -> str:
     """A file name for any text, different for different texts even on a case-insensitive file system."""
     if _PLAIN.fullmatch(name):
         return name

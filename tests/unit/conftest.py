@@ -2,6 +2,7 @@
 where jobs work: never in this machine's own directories. And what holds for every change that any unit test plans.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -35,3 +36,9 @@ def _says_something(change: model.Change) -> None:
 
 _checked = model.Change.__post_init__
 model.Change.__post_init__ = _says_something  # type: ignore[method-assign]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def state(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Where Hostwright keeps records on this machine, for all tests that say nothing about it."""
+    os.environ.setdefault("HOSTWRIGHT_STATE", str(tmp_path_factory.mktemp("state")))

@@ -26,6 +26,7 @@ from hostwright.common.errors import (
     HostError,
     Locked,
     NotConverged,
+    ProtocolError,
     Refused,
     SeveralFailed,
     StepFailed,
@@ -41,6 +42,7 @@ from hostwright.plan.probing import ordered
 from hostwright.transport.root.rootshell import RootShell
 
 MAX_ROUNDS = 6  #: blacklist, reboot, driver, reboot, what only then is known: four; more means it does not converge
+MAX_FOLLOWED = 8  #: our choice: how often jobs of earlier runs are followed to their end before one look at the host
 MAX_LOST = 3  #: our choice: a host that goes down in the middle of so many jobs goes down because of them
 
 
@@ -92,7 +94,11 @@ class HostApply:
         That needs no lock. Raises ``Locked``, with the name of the run, where the run of these jobs still lives.
         """
         self._facts = self.probe()
+        rounds = 0
         while running := {job.id: job for job in jobs.running(self._facts)}:
+            rounds += 1
+            if len(running) > jobs.MOST_RUNNING or rounds > MAX_FOLLOWED:
+                raise ProtocolError(self.name, "it names more running jobs than can be: look at what runs there")
             self._leave_to_its_run()
             for error in run_in_order(dict.fromkeys(running, ()), lambda name: self._attach(running[name])):
                 raise error

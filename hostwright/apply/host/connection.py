@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 FIRST_S = 6.0  #: our choice, for a first connection that fails at once: sshd restarts in a second
 LOST_S = 300.0  #: our choice, for a connection that was lost: a switch, a VPN or a host that boots comes back
+LONGEST_S = 8 * 3600.0  #: our choice, for one piece of work over however many connections: a watch has 6 h itself
 STEADY_S = 60.0  #: our choice: after a connection that lived so long, the time counts from zero again
 BACKOFF_S, MAX_BACKOFF_S = 0.5, 15.0
 
@@ -137,6 +138,8 @@ class HostConnection:
     def _spent(self, state: tenacity.RetryCallState) -> bool:
         """Whether the time for trying again is over. A first connection counts from its beginning, so that a host that
         hangs fails at its own timeout and not later."""
+        if (state.seconds_since_start or 0.0) >= LONGEST_S:
+            return True
         if not self._ever:
             return (state.seconds_since_start or 0.0) >= self._patience.first_s
         return time.monotonic() - (self._failing_since_s or 0.0) >= self._patience.lost_s

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hostwright.common.errors import HostError, Locked, Unreachable
+from hostwright.common.errors import HostError, HostwrightError, Locked, Unreachable
+from hostwright.common.untrusted import guarded
 from hostwright.plan import probing
 from hostwright.plan.host import locks
 from hostwright.plan.host.locks import LAPSES_S, Holder
@@ -185,10 +186,11 @@ class Keeper:
     def _run(self, shell: RootShell, about: tuple[object, ...]) -> None:
         error: HostError
         try:
-            output = shell.stream(_KEEP, *about, stdin=self, timeout_s=LONGEST_S, on_stdout=self._take)
+            with guarded(self.host):
+                output = shell.stream(_KEEP, *about, stdin=self, timeout_s=LONGEST_S, on_stdout=self._take)
         except HostError as caught:
             error = caught
-        except Exception as caught:  # noqa: BLE001 - nobody sees what a thread raises: it is told to whoever asks
+        except HostwrightError as caught:
             error = HostError(self.host, f"it cannot be locked: {caught}")
         else:
             error = shell.failed("it cannot be locked", output)

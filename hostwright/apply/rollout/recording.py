@@ -31,6 +31,14 @@ def _unseen(_: Sequence[Member]) -> Iterator[Emit]:
     yield _unheard
 
 
+class _ViewFailed(BaseException):
+    """A view raised ``error``, in the thread of a host or elsewhere. No guard around a host takes it for the host's."""
+
+    def __init__(self, error: Exception):
+        super().__init__(error)
+        self.error = error
+
+
 @dataclass(frozen=True, slots=True)
 class Audience:
     """Where a run is shown while it lasts.
@@ -41,6 +49,22 @@ class Audience:
 
     view: Callable[[Sequence[Member]], AbstractContextManager[Emit]] = _unseen
     warn: Callable[[str], None] = _unheard
+
+    @contextmanager
+    def shown(self, members: Sequence[Member]) -> Iterator[Emit]:
+        """The view while it lasts. An error of its own is no host's: it ends the run, and is raised here."""
+
+        def tell(event: Event) -> None:
+            try:
+                show(event)
+            except Exception as error:
+                raise _ViewFailed(error) from error
+
+        with self.view(members) as show:
+            try:
+                yield tell
+            except _ViewFailed as failed:
+                raise failed.error from failed
 
     @classmethod
     def of(cls, emit: Emit) -> Self:
@@ -98,7 +122,7 @@ def recorded(
 
     @contextmanager
     def view() -> Iterator[None]:
-        with audience.view(members) as show:
+        with audience.shown(members) as show:
             listeners.append(show)
             yield
             listeners.remove(show)

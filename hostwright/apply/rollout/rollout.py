@@ -20,6 +20,7 @@ from typing import Generic, TypeVar
 from hostwright.apply.events import Emit, HostEnded
 from hostwright.apply.rollout.limits import STOPPED_BY_OPERATOR, Course, Limits, window
 from hostwright.common.errors import HostError, HostwrightError, SeveralFailed, Stopped, Unreachable
+from hostwright.common.untrusted import guarded
 
 T = TypeVar("T")
 
@@ -67,7 +68,7 @@ def on_each(
     ``at_once`` bounds how many at a time, below what this machine can hold open (``window``); 0 is as many as that.
 
     On Ctrl-C no further host is started, and ``stop`` is called to cut the connections; the jobs on the hosts go on.
-    An error that is not ours (a bug) ends the run.
+    An error that nobody foresaw is ``Unforeseen``, and its host's.
     """
     most = window(len(names))
     limits = Limits(canary=0, batch=min(at_once or most, most), max_fail=len(names))
@@ -99,7 +100,7 @@ def roll_out(
 
     The first Ctrl-C or SIGTERM calls ``gently()``, which is to let ``work`` raise ``Stopped`` soon, and waits for the
     hosts in work. The second calls ``stop()`` to cut the connections and raises ``KeyboardInterrupt``, whether the
-    threads have ended or not. A bug in ``work`` does the same, and is raised.
+    threads have ended or not. An error that nobody foresaw is ``Unforeseen``, and its host's.
     """
     return _Run(names, work, limits, emit=emit, stop=stop, gently=gently, silent=silent, result=result).carry_out()
 
@@ -177,9 +178,11 @@ class _Run(Generic[T]):
                 self._take(message)
 
     def _visit(self, host: str) -> None:
-        """One host's work, in its own thread."""
+        """One host's work, in its own thread. What nobody foresaw is this host's error, and no other's."""
         try:
-            self._inbox.put(_Done(host, self._work(host)))
+            with guarded(host):
+                value = self._work(host)
+            self._inbox.put(_Done(host, value))
         except BaseException as error:  # noqa: BLE001 - judged, and raised again if need be, by the loop
             self._inbox.put(_Failed(host, error))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -23,6 +24,7 @@ WORK_DIRS = (
 WORK_BYTES = 4_000_000_000  #: our estimate of what is enough there for all roles at once: R470's driver unpacks 1 GB
 NOTE = "hostwright: note: "  #: a step's line about what an operator should know although nothing failed
 ERROR = "hostwright: error: "  #: a step's line about what it failed for, in more precise words than other programs'
+MOST_RUNNING = 64  #: our choice: a role has one at a time, and no host has so many roles
 _RECORD_CAP_BYTES = 64 * 1024  #: of one ``job.json``; that of a role with 200 steps has 12 KiB
 _RUNNING_CAP_BYTES = 512 * 1024
 
@@ -70,9 +72,10 @@ class RunningJob:
 
 
 def running(facts: Facts) -> tuple[RunningJob, ...]:
-    """The jobs of earlier runs that still run on the host."""
+    """The jobs of earlier runs that still run on the host; of more than ``MOST_RUNNING``, one more than that."""
     lines = (line.partition(" ") for line in facts[RUNNING].text.split("\n"))
-    return tuple(_running(name, record) for name, _, record in lines if is_job_id(name))
+    jobs = (_running(name, record) for name, _, record in lines if is_job_id(name))
+    return tuple(islice(jobs, MOST_RUNNING + 1))
 
 
 def _running(name: str, record: str) -> RunningJob:

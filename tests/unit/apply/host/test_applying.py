@@ -18,6 +18,7 @@ from hostwright.common.errors import (
     Examination,
     Locked,
     NotConverged,
+    ProtocolError,
     Refused,
     SeveralFailed,
     StepFailed,
@@ -402,3 +403,21 @@ def test_work_known_to_one_change_is_waited_for(place: Path):
     users.write_text("")
     assert one._users(plan) == ()
     assert host([], tensorflow=((), Used(str(place / "a"), sh("touch %s", place / "a")))).apply().changed
+
+
+# What a host that lies says
+
+
+@pytest.mark.parametrize(("jobs", "execs"), [(100_000, 1), (1, 1 + 8 * 2)])
+def test_a_host_that_always_names_running_jobs_is_left(place: Path, monkeypatch: pytest.MonkeyPatch, jobs, execs):
+    """Each job is followed in a thread of its own, and after the last one the host is asked again."""
+    lying = Probe(f"i=0; while [ $i -lt {jobs} ]; do i=$((i + 1)); echo run-base-$i; done", cap_bytes=2**22)
+    monkeypatch.setattr(
+        desired, "ENGINE_PROBES", tuple(lying if p is hostjobs.RUNNING else p for p in desired.ENGINE_PROBES)
+    )
+    monkeypatch.setattr(hostjobs, "RUNNING", lying)
+    session = LocalSession()
+    with pytest.raises(ProtocolError, match="more running jobs than can be"):
+        host([], session, base=((), touch(place / "a"))).apply()
+    assert session.execs == execs
+    assert not (place / "a").exists()

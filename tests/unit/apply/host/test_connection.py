@@ -181,3 +181,18 @@ def test_a_program_that_was_killed_with_its_host_is_run_again(clock: list[float]
 
     assert make(connect).run("true", timeout_s=10, failure="it failed").status == 0
     assert statuses == []
+
+
+def test_a_connection_that_is_lost_each_time_after_a_while_is_left_after_hours(clock: list[float]) -> None:
+    """Each loss alone is one of a connection that had been steady: without a bound it would go on for ever."""
+    attempts = 0
+
+    def work(shell: RootShell) -> None:
+        nonlocal attempts
+        attempts += 1
+        clock[0] += connection.STEADY_S + 1
+        raise Unreachable("gpu01", "the connection was lost", passing=True)
+
+    with pytest.raises(Unreachable):
+        make(Way()).use(work)
+    assert attempts < connection.LONGEST_S / connection.STEADY_S

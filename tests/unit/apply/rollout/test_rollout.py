@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import stat
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,10 +14,12 @@ from hostwright.apply import events
 from hostwright.apply.events import HostEnded
 from hostwright.apply.rollout import rollout
 from hostwright.apply.rollout.limits import Limits
+from hostwright.apply.rollout.recording import Audience
 from hostwright.apply.rollout.rollout import BROKEN_OFF, CUT_OFF, Results, on_each, result_of, roll_out
 from hostwright.apply.rollout.silence import Silence
 from hostwright.common.errors import ArtifactError, HostError, SeveralFailed, StepFailed, Stopped, Unreachable
 from hostwright.common.errors import FailedStep as Step
+from hostwright.common.untrusted import Unforeseen
 from tests.unit.support.gated import NAMES, WAIT_S, Aside, Hosts, nothing
 
 # ---------------------------------------------------------------- the reading verbs
@@ -45,15 +49,55 @@ def test_hosts_do_not_wait_for_each_other():
     assert not meeting.broken
 
 
-def test_a_bug_ends_the_run_and_cuts_the_connections():
+UNFORESEEN = [
+    ZeroDivisionError("gpu02"),
+    UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+    RecursionError("maximum recursion depth exceeded"),
+    OverflowError("int too large"),
+    MemoryError(),
+    KeyError("gpu02"),
+    BrokenPipeError(32, "Broken pipe"),
+    AssertionError(),
+    StopIteration(),
+]
+
+
+@pytest.mark.parametrize("error", UNFORESEEN, ids=lambda error: type(error).__name__)
+def test_what_nobody_foresaw_is_the_error_of_its_host_and_of_no_other(error):
+    def work(name: str) -> str:
+        if name == "gpu02":
+            raise error
+        return name
+
+    results = on_each(["gpu01", "gpu02", "gpu03"], work, stop=nothing)
+    assert results.values == ("gpu01", "gpu03")
+    (caught,) = results.errors
+    assert (type(caught), caught.host, caught.__cause__) == (Unforeseen, "gpu02", error)
+    assert type(error).__name__ in caught.sentence
+    assert "\n" not in caught.sentence
+    kept = Path(caught.sentence.rpartition("details in ")[2].rstrip(")"))
+    assert type(error).__name__ in kept.read_text().splitlines()[-1]
+    assert "in work" in kept.read_text()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+
+
+def test_what_is_no_error_of_a_host_ends_the_run_and_cuts_the_connections():
     stopped: list[bool] = []
 
     def work(name: str) -> None:
-        raise ZeroDivisionError(name)
+        raise SystemExit(name)
 
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(SystemExit):
         on_each(["gpu01"], work, stop=lambda: stopped.append(True))
     assert stopped == [True]
+
+
+def test_a_view_that_fails_in_a_hosts_thread_ends_the_run_and_is_no_error_of_the_host():
+    def unheard(event: events.Event) -> None:
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError), Audience.of(unheard).shown(()) as emit:
+        on_each(["gpu01", "gpu02"], lambda name: emit(HostEnded(name, "changed")), stop=nothing)
 
 
 def test_an_error_of_a_host_is_kept_as_it_is():
@@ -173,18 +217,18 @@ def test_what_an_error_makes_of_a_host(error, result):
     assert result in events.RESULTS
 
 
-def test_a_bug_stops_the_run_and_every_host_is_accounted_for(monkeypatch):
+def test_what_ends_the_run_stops_it_and_every_host_is_accounted_for(monkeypatch):
     monkeypatch.setattr(rollout, "CUT_S", 0.3)
     hosts = Hosts()
     run = Aside(hosts, Limits(0, 3, 12), NAMES[:6])
     hosts.next(3)
-    hosts.end("gpu01", ZeroDivisionError("oh"))
+    hosts.end("gpu01", SystemExit("oh"))
     run.thread.join(WAIT_S)
-    assert isinstance(run.error, ZeroDivisionError)
+    assert isinstance(run.error, SystemExit)
     assert run.stops == 1
     assert hosts.begun.empty()
     assert hosts.seen == [
-        HostEnded("gpu01", "failed", "an error of Hostwright itself: ZeroDivisionError('oh')"),
+        HostEnded("gpu01", "failed", "an error of Hostwright itself: SystemExit('oh')"),
         HostEnded("gpu00", "stopped", CUT_OFF),
         HostEnded("gpu02", "stopped", CUT_OFF),
         *(HostEnded(name, "untouched", BROKEN_OFF) for name in NAMES[3:6]),
@@ -193,13 +237,14 @@ def test_a_bug_stops_the_run_and_every_host_is_accounted_for(monkeypatch):
         hosts.end(name)
 
 
-def test_a_bug_is_not_taken_for_a_canary_that_failed():
+def test_a_canary_on_which_something_unforeseen_happens_has_failed():
     hosts = Hosts()
     run = Aside(hosts, Limits(1, 1, 0), NAMES[:2])
     hosts.end("gpu00", ZeroDivisionError("oh"))
     run.thread.join(WAIT_S)
-    assert isinstance(run.error, ZeroDivisionError)
-    assert hosts.seen[1:] == [HostEnded("gpu01", "untouched", BROKEN_OFF)]
+    assert run.error is None
+    assert "ZeroDivisionError: oh" in hosts.seen[0].sentence
+    assert [(event.host, event.result) for event in hosts.seen] == [("gpu00", "failed"), ("gpu01", "untouched")]
 
 
 def test_a_view_that_fails_ends_the_run_too():
