@@ -33,7 +33,10 @@ def members_of(fleet: Fleet, selection: Selection) -> Members:
     if not selection.hosts:
         raise InputError("name the hosts: --hosts gpu01,gpu02, --hosts @group or --hosts all", "--hosts")
     roles = [name.strip() for name in selection.roles.split(",") if name.strip()]
-    return fleet.members(selection.hosts, roles)
+    members = fleet.members(selection.hosts, roles)
+    for note in members.notes:
+        warn(note)
+    return members
 
 
 def ask_password(connection: ConnectionOptions) -> Secret | None:

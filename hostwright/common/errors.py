@@ -75,6 +75,11 @@ class Mistakes:
             self._found.setdefault(str(mistake), mistake)
         return True
 
+    @property
+    def found(self) -> tuple[InputError, ...]:
+        """All mistakes so far, each once."""
+        return tuple(self._found.values())
+
     def refuse(self) -> None:
         """Raise ``InputErrors`` with all mistakes, each once; do nothing if there are none."""
         if self._found:

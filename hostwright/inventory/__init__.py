@@ -1,6 +1,6 @@
 """The hosts, how to reach them, and what is wanted of them: Ansible's inventories, read as they are."""
 
-from hostwright.inventory.binding import bind, definitions, misspelt_variables
+from hostwright.inventory.binding import bind, definitions, strangers
 from hostwright.inventory.loading import load
 from hostwright.inventory.model import Definition, Group, Host, Inventory, Value, VariableLayer
 from hostwright.inventory.patterns import fold, select
@@ -16,6 +16,6 @@ __all__ = [
     "definitions",
     "fold",
     "load",
-    "misspelt_variables",
     "select",
+    "strangers",
 ]

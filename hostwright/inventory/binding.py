@@ -2,13 +2,16 @@
 
 The variables of a role ``chrony`` are written as a mapping (``chrony: {pool: …}``) or flat (``chrony_pool: …``). They
 are merged field by field over a host's layers: a host may change a single field without repeating the others.
+
+Inventories hold other people's variables too. A role's are those in its mapping, and flat names that are exactly one of
+its variables; what only looks like them (``container_manager``, ``environment: production``) is a ``stranger``.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +19,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from hostwright.common.errors import InputError, InputErrors
-from hostwright.common.input.nearest import nearest
+from hostwright.common.input.nearest import nearest, suggestion
 from hostwright.common.input.validation import describe, explain, names_at, unknown_name
 from hostwright.common.input.yamlfile import Origin, Vaulted, Where
 from hostwright.inventory.model import COMMAND_LINE, ROLE_DEFAULT, Definition, Host, Value, VariableLayer
@@ -24,17 +27,20 @@ from hostwright.inventory.model import COMMAND_LINE, ROLE_DEFAULT, Definition, H
 T = TypeVar("T")
 
 OWN_VARIABLES = "hostwright_own_variables"  #: names that look like a role's but are the user's own
+OURS = "hostwright_"  #: how names begin that are nobody else's
+_SLIP = 0.8  #: how similar a name in a mapping must be to one of the role's variables for the mapping to be its own
 _ALIKE = 0.9  #: how similar an unknown name must be to a role's variable to count as a misspelling
 
 
 def bind(cls: type[T], role: str, host: Host) -> T:
     """The variables of a role for a host, checked. Raises ``InputErrors`` with every mistake, each with file and line.
 
-    Fields that no layer sets keep their default. Unknown names under the role's name are mistakes.
+    Fields that no layer sets keep their default. Unknown names beside known ones in the role's mapping are mistakes,
+    and so are unknown names of the command line.
     """
     mistakes: list[InputError] = []
-    own = _own(host)
-    given = {name: value for layer in host.layers for name, value in _of_layer(role, layer, own, mistakes)}
+    own, valid = _own(host), names_at(cls, ())
+    given = {n: value for layer in host.layers for n, value in _of_layer(role, layer, own, mistakes, valid)}
     mistakes += _unknown(cls, role, given)
     hashable: Any = cls  # mypy does not know that classes are hashable
     try:
@@ -49,26 +55,63 @@ def bind(cls: type[T], role: str, host: Host) -> T:
 def definitions(host: Host, role: str, key: str, cls: type | None = None) -> tuple[Definition, ...]:
     """Every definition of ``role.key`` for a host, weakest first; with ``cls``, the role's default comes first."""
     values = [_default(cls, key)] if cls else []
+    valid = names_at(cls, ()) if cls else (key,)
     for layer in host.layers:
-        values += [value for name, value in _of_layer(role, layer, _own(host), []) if name == key]
+        values += [value for name, value in _of_layer(role, layer, _own(host), [], valid) if name == key]
     return tuple(Definition(value.value, value.origin, value.level, value is values[-1]) for value in values)
 
 
-def misspelt_variables(host: Host, roles: Mapping[str, type]) -> list[InputError]:
-    """Variables that belong to no role but whose names closely resemble a role's variable (``cdua_version``).
+def strangers(host: Host, roles: Mapping[str, type]) -> list[InputError]:
+    """Variables that look like a role's and are not: a role's name without its mapping, ``ROLE_`` before another name,
+    and names that closely resemble a variable (``cdua_version``).
 
-    ``roles`` maps each role's name to the class of its variables. The user's own variables are left alone.
+    ``roles`` maps each role's name to the class of its variables. What the user has declared as own is left alone.
     """
     flat = {f"{role}_{name}": role for role, cls in roles.items() for name in names_at(cls, ())}
-    mistakes = []
+    own, mistakes = _own(host), []
     for name, value in host.vars.items():
-        if name in roles or name in _own(host) or any(name.startswith(f"{role}_") for role in roles):
+        if name in flat or name in own or value.value is None or value.level == COMMAND_LINE:
             continue
-        meant = nearest(name, flat, _ALIKE) or _misspelt_role(name, value, roles)
-        if meant:
-            sentence = f"{name!r} is not a variable of any role; did you mean {meant!r}?"
+        why = _stranger(name, value, roles, flat)
+        if why:
+            sentence = f"{why} (a variable of your own? add {name!r} to {OWN_VARIABLES})"
             mistakes.append(InputError(sentence, value.origin.exact))
     return mistakes
+
+
+def _stranger(name: str, value: Value, roles: Mapping[str, type], flat: Iterable[str]) -> str | None:
+    """Why a variable is not read as a role's, though it looks like one."""
+    if name in roles:
+        valid = names_at(roles[name], ())
+        if not isinstance(value.value, dict):
+            return f"{name}: found {_kind(value.value)}, not read: the variables of the role {name} are a mapping"
+        if _is_mapping_of(valid, value.value):
+            return None
+        return f"{name}: not read: no name in it is a variable of the role {name} ({', '.join(valid)})"
+    meant = nearest(name, flat, _ALIKE) or _misspelt_role(name, value, roles)
+    role = next((role for role in sorted(roles, key=len, reverse=True) if name.startswith(f"{role}_")), None)
+    if role and not meant:
+        valid = names_at(roles[role], ())
+        return f"{name!r} is not read: it is no variable of the role {role}; {_nearest_of(name, role, valid)}"
+    return f"{name!r} is not read: it is no variable of any role; did you mean {meant!r}?" if meant else None
+
+
+def _nearest_of(name: str, role: str, valid: Collection[str]) -> str:
+    meant = nearest(name.removeprefix(f"{role}_"), valid)
+    return suggestion(f"{role}_{meant}" if meant else "", [f"{role}_{field}" for field in valid])
+
+
+def _kind(value: Any) -> str:
+    """What a value is, without the value: a stranger's may be secret."""
+    return {"str": "text", "int": "a number", "float": "a number", "list": "a list"}.get(
+        type(value).__name__, "a value"
+    )
+
+
+def _is_mapping_of(valid: Iterable[str], mapping: Mapping[str, Any]) -> bool:
+    """Whether a mapping under a role's name is meant for the role: a name in it is one of its variables, or almost."""
+    names = list(valid)
+    return not mapping or any(key in names or nearest(key, names, _SLIP) for key in mapping)
 
 
 def _misspelt_role(name: str, value: Value, roles: Mapping[str, type]) -> str | None:
@@ -90,23 +133,29 @@ def _own(host: Host) -> frozenset[str]:
 
 
 def _of_layer(
-    role: str, layer: VariableLayer, own: frozenset[str], mistakes: list[InputError]
+    role: str, layer: VariableLayer, own: frozenset[str], mistakes: list[InputError], valid: Collection[str]
 ) -> Iterator[tuple[str, Value]]:
     """What one layer sets for a role, by field: from the mapping, then from flat variables."""
     prefix = f"{role}_"
+    ours = role.startswith(OURS)
     seen: dict[str, Value] = {}
     for name, value in layer.values.items():
         if name in own or (name != role and not name.startswith(prefix)):
             continue
         if name != role:
-            parts = {name.removeprefix(prefix): value}
+            field = name.removeprefix(prefix)
+            parts = {field: value} if ours or field in valid or value.level == COMMAND_LINE else {}
         elif isinstance(value.value, dict):
-            parts = {key: _part(value, key) for key in value.value}
+            parts = (
+                {key: _part(value, key) for key in value.value} if ours or _is_mapping_of(valid, value.value) else {}
+            )
         elif value.value is None:
             parts = {}
-        else:
+        elif ours or value.level == COMMAND_LINE:
             mistakes.append(_not_a_mapping(role, value))
             continue
+        else:
+            parts = {}
         for key, part in parts.items():
             if key in seen:
                 where = part.origin.exact

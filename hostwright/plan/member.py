@@ -30,6 +30,7 @@ from hostwright.plan.model import RetryRule
 from hostwright.plan.planning import desire
 from hostwright.plan.roles.auditvalue import AuditValue
 from hostwright.plan.roles.hostroles import enabled_is_gone, host_roles
+from hostwright.plan.roles.listing import check_stack_variable, stack_variable, strangers, strangers_noted
 from hostwright.plan.roles.role import Role, Wanted, discover, in_order, rules_of, sections_of
 from hostwright.plan.roles.site import Site
 from hostwright.stack.rules import check_stack
@@ -108,6 +109,7 @@ class Members(Sequence[Member]):
     chosen: tuple[Member, ...]
     pattern: str = ""
     roles: tuple[str, ...] = ()  #: the roles to which they were narrowed (``--roles``); empty: all
+    notes: tuple[str, ...] = ()  #: variables of theirs that look like a role's and are not read
 
     @overload
     def __getitem__(self, index: int) -> Member: ...
@@ -151,6 +153,7 @@ class Roster:
         self.options = options
         self.settings = settings or {}
         self.force = force
+        self.strict = False  #: whether variables that only look like a role's are mistakes, not notes
         self._stacks: dict[str, Stack] = {}
 
     @classmethod
@@ -204,9 +207,8 @@ class Roster:
         return default_stack(self.stack_dirs)
 
     def stack_name(self, host: Host) -> str:
-        """The name of the stack of a host: that of its variable ``stack``, else the default."""
-        named = host.get("stack")
-        return self.default_stack if named is None else str(named)
+        """The name of the stack of a host: what its variables say, else the default."""
+        return stack_variable(host) or self.default_stack
 
     def stack(self, name: str) -> Stack:
         """The stack of that name with the pins of its lock file; refused when its parts do not fit each other."""
@@ -231,11 +233,16 @@ class Roster:
         chosen = self._chosen(roles)
         mistakes = Mistakes()
         members: list[Member] = []
-        for host in inventories.select(self.inventory, pattern, self._named_sets(pattern)):
+        hosts = self.select(pattern)
+        for host in hosts:
             with mistakes:
-                members.append(self._member(host, chosen))
+                members.append(self.member(host, chosen))
         mistakes.refuse()
-        return Members(tuple(members), pattern, tuple(roles))
+        return Members(tuple(members), pattern, tuple(roles), strangers_noted(hosts, self.roles))
+
+    def select(self, pattern: str, *, usable: bool = True) -> list[Host]:
+        """The selected hosts as the inventory has them; with ``usable=False``, also those that cannot be reached."""
+        return inventories.select(self.inventory, pattern, self._named_sets(pattern), usable=usable)
 
     def _chosen(self, names: Sequence[str]) -> frozenset[str]:
         known = [role.name for role in self.roles]
@@ -257,10 +264,15 @@ class Roster:
             variables={**member.variables, **bound},
         )
 
-    def _member(self, host: Host, chosen: frozenset[str]) -> Member:
-        stack = self.stack(self.stack_name(host))
-        slips = inventories.misspelt_variables(host, {role.name: role.variables for role in self.roles})
-        slips += enabled_is_gone(host, self.roles)
+    def member(self, host: Host, chosen: frozenset[str] | None = None) -> Member:
+        """A host with its stack and variables, narrowed to the ``chosen`` roles. Raises ``InputErrors``."""
+        name = self.stack_name(host)
+        if name not in self._stacks:
+            check_stack_variable(host, name, self.stack_dirs)
+        stack = self.stack(name)
+        slips = [*enabled_is_gone(host, self.roles)]
+        if self.strict:
+            slips += strangers(host, self.roles)
         if slips:
             raise InputErrors(slips)
         of_host = host_roles(host, stack, self.roles)
@@ -268,7 +280,7 @@ class Roster:
             self._fits(stack, [role.name for role in of_host])
         variables = {role.name: inventories.bind(role.variables, role.name, host) for role in of_host}
         self._check(host)
-        roles = tuple(role for role in of_host if role.name in chosen)
+        roles = tuple(role for role in of_host if chosen is None or role.name in chosen)
         every = in_order({role.name: role for role in self.roles}, stack.roles)
         templates = self.site.templates
         return Member(host, stack, roles, variables, self.options, self.force, every, templates, of_host)

@@ -173,13 +173,13 @@ def variables(
     return verb.variables(Selection(hosts, inventory, tuple(var or ()), roles), why=why, as_json=json)
 
 
-@task(help=helps(*NAMED), auto_shortflags=False)
+@task(help=helps(*NAMED, "strict"), auto_shortflags=False)
 @ends
-def hosts(c: Context, hosts: str = "all", inventory: str = "", json: bool = False) -> int:
-    """Show the hosts that a selection matches, with address, stack and groups."""
+def hosts(c: Context, hosts: str = "all", inventory: str = "", json: bool = False, strict: bool = False) -> int:
+    """Show the hosts that a selection matches, with address, stack and groups, and what keeps any from being used."""
     from hostwright.cli.verbs import inventory as verb
 
-    return verb.hosts(Selection(hosts, inventory), as_json=json)
+    return verb.hosts(Selection(hosts, inventory), strict=strict, as_json=json)
 
 
 @task(help=helps(*READ, "json"), auto_shortflags=False)

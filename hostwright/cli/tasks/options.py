@@ -16,7 +16,7 @@ P = ParamSpec("P")
 #: options that mean the same to every verb
 HELP: Mapping[str, str] = {
     "hosts": "which hosts: gpu01,gpu[03-09],@group,!gpu05,~regex or all",
-    "inventory": "the inventory (default: inventory/): a directory, a file, or a program that answers --list",
+    "inventory": "the inventory (default: inventory/): a directory, a file, a program that answers --list, or h1,h2,",
     "vault_password_file": "a file with the password of Ansible Vault, or a program that prints it",
     "ask_vault_password": "prompt for the password of Ansible Vault",
     "var": "set a variable for this run, KEY=VALUE; repeatable",
@@ -32,6 +32,7 @@ HELP: Mapping[str, str] = {
     "batch": "work on at most N (or N%) hosts at a time; start the next as soon as one is done",
     "max_fail": "stop starting hosts after more than N (or N%) have failed or were unreachable",
     "no_sudo": "do not use sudo; root-only checks are reported as not read",
+    "strict": "end with 2 if a host cannot be provisioned, or has a variable that only looks like a role's",
     "since": "how far back: 7d, 12w (default: all)",
 }
 FILE, ASK = "vault_password_file", "ask_vault_password"

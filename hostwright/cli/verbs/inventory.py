@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,10 +15,15 @@ from hostwright.cli import console
 from hostwright.cli.arguments import Selection
 from hostwright.cli.opening import members_of, open_fleet
 from hostwright.cli.transfer_view import make_progress, summary
-from hostwright.common.text import count
-from hostwright.fleet import Member
-from hostwright.inventory import definitions, fold
+from hostwright.cli.views.shared import warn
+from hostwright.common.errors import InputError, InputErrors, Mistakes
+from hostwright.common.text import count, printable
+from hostwright.fleet import Fleet, Member
+from hostwright.inventory import Host, definitions, fold
+from hostwright.plan.roles.listing import strangers_noted
 from hostwright.plan.roles.role import Role
+
+_REMARKS = 20  #: so many mistakes of hosts are shown
 
 
 def variables(selection: Selection, *, why: bool = False, as_json: bool = False) -> int:
@@ -47,23 +53,43 @@ def _show_variables(out: Console, member: Member, role: Role, *, why: bool) -> N
                 out.print(Text(f"      {definition}", style="dim"))
 
 
-def hosts(selection: Selection, *, as_json: bool = False) -> int:
-    """``invoke hosts``."""
-    members = members_of(open_fleet(selection), selection)
+def hosts(selection: Selection, *, strict: bool = False, as_json: bool = False) -> int:
+    """``invoke hosts``: what the inventory says, also of hosts that cannot be provisioned; ``strict`` refuses those."""
+    fleet = open_fleet(selection)
+    if not selection.hosts:
+        raise InputError("name the hosts: --hosts gpu01,gpu02, --hosts @group or --hosts all", "--hosts")
+    if strict:
+        fleet.strict = True
+        fleet.members(selection.hosts)
+    chosen = fleet.select(selection.hosts, usable=False)
+    rows = [(host, fleet.stack_name(host)) for host in chosen]
     if as_json:
-        rows = [
-            {"host": m.name, "address": m.host.address, "stack": m.stack.name, "groups": list(m.host.groups)}
-            for m in members
-        ]
-        print(json.dumps(rows))
-        return AS_DESIRED
-    out = console.make_console()
-    folded = fold([member.name for member in members])
-    out.print(Text(f"{count(len(members), 'host')}: {folded}", style="bold"))
-    for member in members:
-        groups = ", ".join(member.host.groups)
-        out.print(Text(f"  {member.name}  {member.host.address or member.name}  {member.stack.name}  {groups}"))
+        listed = [{"host": h.name, "address": h.address, "stack": s, "groups": list(h.groups)} for h, s in rows]
+        print(json.dumps(listed))
+    else:
+        out = console.make_console()
+        out.print(Text(f"{count(len(rows), 'host')}: {fold([host.name for host in chosen])}", style="bold"))
+        for host, stack in rows:
+            line = f"  {host.name}  {host.address or host.name}  {stack}  {', '.join(host.groups)}"
+            out.print(Text(printable(line)))
+    _remarks(fleet, chosen)
     return AS_DESIRED
+
+
+def _remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:
+    """What keeps hosts from being provisioned, and what is not read, each once; on standard error."""
+    mistakes = Mistakes()
+    for host in chosen:
+        with mistakes:
+            if host.mistakes:
+                raise InputErrors(list(host.mistakes))
+            fleet.member(host)
+    for mistake in mistakes.found[:_REMARKS]:
+        warn(f"cannot be provisioned: {mistake}")
+    if len(mistakes.found) > _REMARKS:
+        warn(f"and {len(mistakes.found) - _REMARKS} further mistakes; `invoke hosts --strict` shows all")
+    for note in strangers_noted(chosen, fleet.roles):
+        warn(note)
 
 
 def mirror(selection: Selection, *, stack: str, source: str = "") -> int:

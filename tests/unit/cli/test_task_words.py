@@ -41,7 +41,7 @@ CASES: list[tuple[Any, dict[str, Any], Any, str, tuple[Any, ...], dict[str, Any]
      (ALL, CONNECTION, AuditOptions(sudo=False)), {}),
     (look.variables, {**NAMED, **JSON, "var": ["a=1", "b=2"], "roles": "cuda", "why": True}, inventory, "variables",
      (ALL,), {"why": True}),
-    (look.hosts, JSON, inventory, "hosts", (Selection("all"),), {}),
+    (look.hosts, {**JSON, "strict": True}, inventory, "hosts", (Selection("all"),), {"strict": True}),
     (look.stacks, {"inventory": "site", **JSON}, stacks, "stacks", (Selection(inventory="site"),), {}),
     (
         change.provision,

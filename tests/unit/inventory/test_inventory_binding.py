@@ -7,7 +7,7 @@ import pytest
 
 from hostwright.common.errors import InputErrors
 from hostwright.common.secret import Secret
-from hostwright.inventory import Host, bind, definitions, load, misspelt_variables
+from hostwright.inventory import Host, bind, definitions, load, strangers
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,7 @@ def test_text_of_the_command_line_becomes_what_the_field_wants(tmp_path: Path) -
     ("variables", "sentence"),
     [
         ("cuda: {prefx: /opt}", "hosts.yml:1:21: cuda.prefx: 'prefx' is unknown here; did you mean 'prefix'?"),
-        ("cuda_prefx: /opt", "hosts.yml:1:14: cuda.prefx: 'prefx' is unknown here; did you mean 'prefix'?"),
-        ("cuda_colour: red", "'colour' is unknown here; valid: version, prefix, jobs"),
+        ("cuda: {jobs: 1, colour: red}", "'colour' is unknown here; valid: version, prefix, jobs"),
         ("cuda: {version: 11.2}", "hosts.yml:1:21: cuda.version: found number 11.2, expected text; put it in quotes"),
         ("cuda_jobs: many", "cuda.jobs: found 'many', expected a whole number"),
         ("cuda_keep: perhaps", "cuda.keep: found 'perhaps', expected true or false"),
@@ -78,7 +77,6 @@ def test_text_of_the_command_line_becomes_what_the_field_wants(tmp_path: Path) -
         ("cuda: {extras: [a, 7]}", "hosts.yml:1:33: cuda.extras.1: found number 7, expected text"),
         ("cuda: {mirror: {urk: x}}", "hosts.yml:1:30: cuda.mirror.urk: 'urk' is unknown here; did you mean 'url'"),
         ("cuda: {mirror: here}", "cuda.mirror: found 'here', expected a mapping"),
-        ("cuda: 11.2", "hosts.yml:1:14: cuda: found number 11.2, expected the variables of the role cuda as a mapping"),
         ("cuda: {jobs: 1}, cuda_jobs: 2", "hosts.yml:1:31: cuda.jobs is given twice: also at"),
         ("cuda_version: !vault x", "cuda.version: is encrypted with Ansible Vault"),
         ("cuda_jobs: 0", "jobs must be at least 1"),
@@ -107,7 +105,36 @@ def test_variables_of_the_users_own(tmp_path: Path) -> None:
     text = "gpu: {vars: {ntp: x, motd: y, cuda_home: z, hostwright_own_variables: [cuda_home]}, hosts: {gpu01: }}"
     host = host_of(tmp_path, text)
     assert bind(Cuda, "cuda", host) == Cuda()
-    assert misspelt_variables(host, ROLES) == []
+    assert strangers(host, ROLES) == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "sentence"),
+    [
+        ("cuda_prefx: /opt", "'cuda_prefx' is not read: it is no variable of any role; did you mean 'cuda_prefix'?"),
+        ("cuda_colour: red", "'cuda_colour' is not read: it is no variable of the role cuda; valid: cuda_version"),
+        ("cuda: production", "cuda: found text, not read: the variables of the role cuda are a mapping"),
+        ("cuda: {http_proxy: x}", "cuda: not read: no name in it is a variable of the role cuda (version, prefix"),
+        ("cuda: [a]", "cuda: found a list, not read"),
+    ],
+)
+def test_other_peoples_variables_are_not_read_and_said(tmp_path: Path, variables: str, sentence: str) -> None:
+    host = host_of(tmp_path, f"gpu: {{vars: {{{variables}}}, hosts: {{gpu01: }}}}")
+    assert bind(Cuda, "cuda", host) == Cuda()
+    (stranger,) = strangers(host, ROLES)
+    assert sentence in str(stranger)
+    assert "hosts.yml:1:14" in str(stranger)
+    assert "production" not in str(stranger)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [("cuda_prefx", "did you mean 'prefix'?"), ("cuda", "expected the variables of the role cuda")],
+)
+def test_what_the_command_line_gives_is_meant_for_a_role(tmp_path: Path, name: str, sentence: str) -> None:
+    with pytest.raises(InputErrors) as error:
+        bound(tmp_path, "gpu: {hosts: {gpu01: }}", **{name: "x"})
+    assert sentence in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -116,14 +143,14 @@ def test_variables_of_the_users_own(tmp_path: Path) -> None:
 )
 def test_slips_in_a_roles_name(tmp_path: Path, variables: str, meant: str) -> None:
     host = host_of(tmp_path, f"gpu: {{vars: {{{variables}}}, hosts: {{gpu01: }}}}")
-    (slip,) = misspelt_variables(host, ROLES)
+    (slip,) = strangers(host, ROLES)
     assert f"did you mean {meant!r}?" in str(slip)
     assert "hosts.yml:1:14" in str(slip)
 
 
 @pytest.mark.parametrize("variables", ["cudas: {other: 1}", "cudas: 7", "barracuda_prefix: x", "prefix: /x"])
 def test_names_that_are_no_slips(tmp_path: Path, variables: str) -> None:
-    assert misspelt_variables(host_of(tmp_path, f"gpu: {{vars: {{{variables}}}, hosts: {{gpu01: }}}}"), ROLES) == []
+    assert strangers(host_of(tmp_path, f"gpu: {{vars: {{{variables}}}, hosts: {{gpu01: }}}}"), ROLES) == []
 
 
 def test_explain_names_every_definition_and_the_winner(tmp_path: Path) -> None:
