@@ -12,7 +12,9 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+
+import re2
 
 from hostwright.common.errors import HostError, HostwrightError
 from hostwright.common.places import PRIVATE_DIR, plain_name, state_root, write_whole
@@ -21,6 +23,9 @@ from hostwright.common.text import short
 DIGITS = 18  #: of a whole number: what SQLite and every reader of our reports holds
 FOLDER = "unforeseen"  #: below the state directory: a file for each host, the last one counts
 _DETAIL_CHARACTERS = 64 * 1024  #: of a traceback; its message may be a whole answer
+
+#: of one pattern's compiled form and its cache of states: what a text may make all patterns together take is bounded
+MAX_PATTERN_BYTES = 1024 * 1024
 
 _log = logging.getLogger("hostwright")
 
@@ -68,6 +73,83 @@ def _keep(host: str, error: Exception) -> Path | None:
     except (OSError, HostwrightError, MemoryError):
         return None
     return path
+
+
+class Match(Protocol):
+    """Where a pattern was found: ``match[0]`` is the text, ``match[1]`` the first group or ``None``."""
+
+    def __getitem__(self, group: int | str) -> str: ...
+
+    def start(self) -> int:
+        """The place of its first character."""
+
+    def end(self) -> int:
+        """The place after its last character."""
+
+
+class Pattern:
+    """A regular expression for a text that others wrote. The engine (RE2) takes time in proportion to the text's
+    length, whatever stands there: it knows no look-around and no back-references, and counts to 1,000 at most.
+
+    ``\\d``, ``\\s``, ``\\w`` and ``\\b`` mean ASCII; flags stand at the beginning, as in ``(?im)``.
+
+    >>> Pattern("(?i)error [0-9]+").search("an ERROR 12")[0]
+    'ERROR 12'
+    """
+
+    __slots__ = ("_regexp", "pattern")
+
+    def __init__(self, pattern: str) -> None:
+        options = re2.Options()
+        options.max_mem = MAX_PATTERN_BYTES
+        options.log_errors = False
+        self.pattern = pattern
+        self._regexp = re2.compile(pattern, options)
+
+    def search(self, text: str) -> Match | None:
+        """The first place in the text."""
+        match: Match | None = self._regexp.search(_encodable(text))
+        return match
+
+    def lines(self, text: str, unless: Pattern | None = None) -> str | None:
+        """The whole lines of the first match; where ``unless`` is found in them, of the next one below them.
+
+        >>> Pattern("full").lines("disk full\\n/dev/shm is full", Pattern("disk"))
+        '/dev/shm is full'
+        """
+        raw, start = text.encode("utf-8", "replace"), 0
+        while start <= len(raw) and (match := self._regexp.search(raw, start)):
+            begin, end = raw.rfind(b"\n", 0, match.start()) + 1, raw.find(b"\n", match.end())
+            found = raw[begin : end if end >= 0 else len(raw)]
+            if unless is None or not unless._regexp.search(found):
+                return found.decode("utf-8", "replace")
+            start = begin + len(found) + 1
+        return None
+
+    def match(self, text: str) -> Match | None:
+        """The place at the beginning of the text."""
+        match: Match | None = self._regexp.match(_encodable(text))
+        return match
+
+    def fullmatch(self, text: str) -> Match | None:
+        """The whole text, where it matches."""
+        match: Match | None = self._regexp.fullmatch(_encodable(text))
+        return match
+
+    def finditer(self, text: str) -> Iterator[Match]:
+        """All places, one after another."""
+        matches: Iterator[Match] = self._regexp.finditer(_encodable(text))
+        return matches
+
+    def sub(self, replacement: str, text: str) -> str:
+        """The text with this literal text in place of each match."""
+        replaced: str = self._regexp.sub(lambda _: replacement, _encodable(text))
+        return replaced
+
+
+def _encodable(text: str) -> str:
+    """The text with ``?`` for each half of a surrogate pair that stands alone, which has no encoding."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def json_object(text: str) -> dict[str, Any] | None:
