@@ -80,12 +80,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class RetryRule:
-    """What a line of a failed step's output, found by a pattern that Python and ``grep -P`` read alike, says about
-    another try: what it names ``passes``, or no retry mends it.
+    """What a line of a failed step's output says about another try: what it names ``passes``, or no retry mends it.
+    ``untrusted.Pattern`` and ``grep -P`` read both patterns alike: a line with ``unless`` in it says nothing.
     """
 
     pattern: str
     passes: bool
+    unless: str = ""
 
 
 @dataclass(frozen=True, slots=True)

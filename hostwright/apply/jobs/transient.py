@@ -9,10 +9,11 @@ themselves; its rule comes before theirs.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
+from functools import cache
 from itertools import groupby
 
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import RetryRule
 
 BACKOFF_S = 5.0  #: our choice: before the first retry; twice as long before each further one
@@ -26,15 +27,31 @@ def table(rules: Iterable[RetryRule]) -> str:
     >>> print(table([RetryRule("disk full", False), RetryRule("busy", True), RetryRule("away", True)]))
     no (?:disk full)
     yes (?:busy)|(?:away)
+    >>> print(table([RetryRule("disk full", False, unless="quota of inodes")]))
+    no (?:^(?!.*(?:quota of inodes)).*(?:disk full))
     """
     return "\n".join(
-        f"{'yes' if passes else 'no'} {'|'.join(f'(?:{rule.pattern})' for rule in group)}"
+        f"{'yes' if passes else 'no'} {'|'.join(f'(?:{_expression(rule)})' for rule in group)}"
         for passes, group in groupby(rules, lambda rule: rule.passes)
     )
 
 
 def reason(rules: Iterable[RetryRule], text: str) -> str:
     """The last line that names a transient cause; empty when none does."""
-    patterns = [re.compile(rule.pattern, re.IGNORECASE) for rule in rules if rule.passes]
+    passing = [rule for rule in rules if rule.passes]
     lines = reversed(text.split("\n"))
-    return next((line.strip() for line in lines if any(pattern.search(line) for pattern in patterns)), "")
+    return next((line.strip() for line in lines if any(_named(rule, line) for rule in passing)), "")
+
+
+def _named(rule: RetryRule, line: str) -> bool:
+    return bool(_compiled(rule.pattern).search(line)) and not (rule.unless and _compiled(rule.unless).search(line))
+
+
+@cache
+def _compiled(pattern: str) -> Pattern:
+    return Pattern(f"(?i){pattern}")
+
+
+def _expression(rule: RetryRule) -> str:
+    """What ``grep -P`` tries on a line. It has no second pattern, but can look ahead."""
+    return f"^(?!.*(?:{rule.unless})).*(?:{rule.pattern})" if rule.unless else rule.pattern
