@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, Sign, Tangled
 from hostwright.audit.failures.wanted import wanted
+from hostwright.common.untrusted import Pattern
 from hostwright.resources.files.archives import NoStrayFiles
 from hostwright.resources.packages.packages import DPKG
 from hostwright.standard.roles.cuda.failures.toolkits import (
@@ -25,12 +25,12 @@ from hostwright.standard.roles.cudnn.section import CudnnSection
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
-_REAL = re.compile(r"libcudnn\w*\.so\.((\d+)\.\d+\.\d+)")
+_REAL = Pattern(r"libcudnn\w*\.so\.((\d+)\.\d+\.\d+)")
 
 
 def flat(look: Look) -> Iterator[str]:
     """A ``libcudnn*.so`` or ``libcudnn*.so.8`` in the toolkit is a file, where a link to the real one belongs."""
-    link = re.compile(rf"libcudnn\w*\.so(\.{_major(look)})?")
+    link = Pattern(rf"libcudnn\w*\.so(\.{_major(look)})?")
     for file in _ours(look):
         if file.kind == "f" and link.fullmatch(file.name):
             yield f"{file.path} is a file of {file.size_bytes} bytes, not a link"
@@ -115,7 +115,7 @@ FAILURES = (
     ),
     FailureRule(
         "cudnn-mixed",
-        r"libcudnn[^\n]{0,200}undefined symbol|undefined symbol: [^\n]{1,300} version libcudnn"
+        r"libcudnn[^\n]*undefined symbol|undefined symbol: [^\n]+ version libcudnn"
         r"|version libcudnn\w{0,40}\.so\.[0-9]{1,2} not defined|CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH"
         r"|CUDNN_STATUS_VERSION_MISMATCH",
         "two copies of cuDNN are mixed in one program, such as apt's libcudnn8 and the tarball",
@@ -127,7 +127,7 @@ FAILURES = (
     ),
     FailureRule(
         "cudnn-other-version",
-        r"but source was compiled (?:with|against):? [0-9]|Loaded (?:runtime )?CuDNN library: [^\n]{1,80}but source was"
+        r"but source was compiled (?:with|against):? [0-9]|Loaded (?:runtime )?CuDNN library: [^\n]+but source was"
         r"|cuDNN version (?:incompatibility|mismatch): PyTorch was compiled|cuDNN lib mismatch: linked-against",
         "cuDNN is not the version that this TensorFlow was built and tested with, which may fail at the first"
         " convolution only",

@@ -10,25 +10,24 @@ package, which it also prints when there is no network.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import get_args
 
+from hostwright.audit.failures.harmless import without_notes, without_tries
 from hostwright.audit.failures.rule import Covers, Failure, FailureRule, Weight
 from hostwright.audit.failures.treatment import Treatment
 from hostwright.audit.failures.unwrapped import unwrapped
 from hostwright.audit.judging.look import Look
 from hostwright.common.errors import Finding, InputError
-from hostwright.plan.host.jobs import NOTE
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import RetryRule
 from hostwright.plan.roles.role import Role, discover
 
 #: the module of a role's folder that holds them, as a tuple ``FAILURES``; ``COMMANDS`` are names of commands with which
 #: their sentences begin
 PART = "failures"
-_NOTES = re.compile(rf"^{NOTE}.*\n?", re.MULTILINE)
 _WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 
 
@@ -53,12 +52,12 @@ class Catalogue:
     def retry_rules(self) -> tuple[RetryRule, ...]:
         """What the rules say about another try of a failed step, in their order: the first that matches decides."""
         verdicts = ((rule, rule.transient) for rule in self.rules if rule.pattern)
-        return tuple(RetryRule(rule.pattern, passes) for rule, passes in verdicts if passes is not None)
+        return tuple(RetryRule(rule.pattern, passes, rule.unless) for rule, passes in verdicts if passes is not None)
 
     def classify(self, output: str) -> Failure | None:
-        """The first rule that ``output`` matches, or ``None`` for an unknown failure. Notes name no failure."""
-        output = _NOTES.sub("", output)
-        forms = tuple(dict.fromkeys((output, *unwrapped(output))))
+        """The first rule that ``output`` matches, or ``None`` for an unknown failure."""
+        output = without_notes(output)
+        forms = tuple(dict.fromkeys(without_tries(form) for form in (output, *unwrapped(output))))
         for rule in self.rules:
             if failure := next((found for form in forms if (found := _found(rule, form))), None):
                 return failure
@@ -128,15 +127,13 @@ def failures_of(role: Role) -> Sequence[FailureRule]:
 
 
 def _found(rule: FailureRule, output: str) -> Failure | None:
-    """The failure and the line of ``output`` that its rule matches."""
-    match = _compiled(rule.pattern).search(output) if rule.pattern else None
-    if match is None:
+    """The failure and the lines of ``output`` that its rule matches."""
+    if not rule.pattern:
         return None
-    start = output.rfind("\n", 0, match.start()) + 1
-    end = output.find("\n", match.end())
-    return Failure(rule, output[start : end if end >= 0 else len(output)].strip())
+    lines = _compiled(rule.pattern).lines(output, _compiled(rule.unless) if rule.unless else None)
+    return None if lines is None else Failure(rule, lines.strip())
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.MULTILINE | re.IGNORECASE)
+def _compiled(pattern: str) -> Pattern:
+    return Pattern(f"(?im){pattern}")

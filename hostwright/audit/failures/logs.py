@@ -6,13 +6,13 @@ decides. A role may have further logs (``Texts``), such as those of an installer
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from hostwright.audit.judging.look import Look, Unread
 from hostwright.common.quoting import sh
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.host import jobs
 from hostwright.plan.model import Probe
 
@@ -31,9 +31,9 @@ done; exit 0""",
     cap_bytes=JOBS_CAP_BYTES,
 )
 
-_STATUS = re.compile(r"([a-z0-9][a-z0-9_.-]*)/status:(\d{1,3})", re.ASCII)
-_ROLE = re.compile(r'([a-z0-9][a-z0-9_.-]*)/job\.json:\{"schema": 1, "role": "([a-z0-9_-]+)', re.ASCII)
-_MARK = re.compile(r"\w+ (begin|end|retry) [\d. ]+", re.ASCII)
+_STATUS = Pattern(r"([a-z0-9][a-z0-9_.-]*)/status:(\d{1,3})")
+_ROLE = Pattern(r'([a-z0-9][a-z0-9_.-]*)/job\.json:\{"schema": 1, "role": "([a-z0-9_-]+)')
+_MARK = Pattern(r"\w+ (begin|end|retry) [\d. ]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,13 +51,18 @@ class Covers:
 
 @dataclass(frozen=True, slots=True)
 class FailureRule:
-    """One known failure. ``pattern`` is a regular expression to search for in outputs; empty: no message tells it."""
+    """One known failure. ``pattern`` is a regular expression to search for in outputs; empty: no message tells it.
+
+    What it matches counts unless ``unless`` is also in the lines of the match. Both are read by
+    ``hostwright.common.untrusted.Pattern``, in upper and lower case, with ``^`` and ``$`` at each line's ends.
+    """
 
     name: str
     pattern: str
     cause: str  #: what went wrong, a sentence without a full stop
     cure: str  #: what to do now, likewise
     source: str  #: where message and fix come from: a file of the tool's source, or a public report
+    unless: str = ""  #: a regular expression: a match in whose lines it is found is none
     #: whether it may pass without a fix: such a step is retried (``apply.jobs.transient``); false: no retry mends it,
     #: whatever the output says after it; none: it does not tell
     transient: bool | None = None

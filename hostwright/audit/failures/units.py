@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from hostwright.audit.judging.look import Look, Unread
 from hostwright.common.quoting import words
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Probe
 from hostwright.resources.system.services import parse_show
 
@@ -24,8 +24,8 @@ done; exit 0"""
 _STATES = ("LoadState", "ActiveState", "SubState", "Result")
 
 #: systemd's own messages about a unit; everything else in its journal comes from the program.
-_SYSTEMD = re.compile(r"\S+\.service: |(Start|Stopp|Reload|Finish)(ed|ing) |Failed to start |Dependency failed ")
-_ENDED = re.compile(r"\S+\.service: (Failed at step |Main process exited, )")
+_SYSTEMD = Pattern(r"\S+\.service: |(Start|Stopp|Reload|Finish)(ed|ing) |Failed to start |Dependency failed ")
+_ENDED = Pattern(r"\S+\.service: (Failed at step |Main process exited, )")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, ForPeople, Sign
 from hostwright.audit.judging.look import Unread
 from hostwright.common.quoting import sh_file
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.host import jobs
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.packages import DpkgInOrder
@@ -35,8 +35,8 @@ SOURCES = Probe(
 
 _UNREAD = "E: The list of sources could not be read."  #: apt's last message after each error in a source list
 _CONFLICT = "Conflicting values set for option Signed-By"
-_TWICE = re.compile(r"W: Target .* is configured multiple times in (.*)")
-_HELD = re.compile(r"(/\S+) (\d{1,10}) (\d{1,10}) (.*)", re.ASCII)
+_TWICE = Pattern(r"W: Target .* is configured multiple times in (.*)")
+_HELD = Pattern(r"(/\S+) (\d{1,10}) (\d{1,10}) (.*)")
 
 
 def interrupted(look: Look) -> Iterator[str]:
@@ -99,7 +99,7 @@ APT_RULES = (
     FailureRule(
         "apt-sources-unreadable",
         r"The list of sources could not be read|Malformed (?:entry|line|stanza) [0-9]{1,6} in (?:source )?list"
-        r"|Type '[^'\n]{1,80}' is not known on (?:line|stanza)",
+        r"|Type '[^'\n]+' is not known on (?:line|stanza)",
         "a source list of apt's has a line that apt does not understand, so that apt refuses all of them",
         "Correct or remove the file that the evidence names (/etc/apt/sources.list.d), then provision again",
         "apt sourcelist.cc; sources.list(5)",

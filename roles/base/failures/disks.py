@@ -182,8 +182,8 @@ DISK_RULES = (
     ),
     FailureRule(
         "inodes-exhausted",
-        r"^Filesystem {1,40}Inodes [^\n]{0,80}(?:\n[^\n]{0,120}){0,20}?"
-        r"\n/dev/(?!loop|sr)\S{1,60} {1,40}\S{1,15} {1,15}\S{1,15} {1,15}0 {1,9}100% ",
+        r"^Filesystem {1,40}Inodes [^\n]*(?:\n[^\n]*){0,20}?"
+        r"\n/dev/(?:[a-km-rt-z]|s[a-qs-z])\S* {1,40}\S{1,15} {1,15}\S{1,15} {1,15}0 {1,9}100% ",
         "a filesystem has no room for another file, however many bytes are free: millions of small files fill it",
         "Find the directory that holds them (du --inodes -xd2 / | sort -n | tail) and remove them",
         "df(1); LBNL nhc check_fs_ifree",
@@ -192,10 +192,11 @@ DISK_RULES = (
     ),
     FailureRule(
         "mounted-read-only",
-        r"^(?![^\n]{0,1000}(?:nvidia-container-cli|/proc/|/sys/))[^\n]{0,4000}?read-only file system",
+        r"read-only file system",
         "the kernel met an error on a filesystem and has mounted it read-only since, or somebody did",
         "Read dmesg for the disk's errors, replace the disk if it has any, check the filesystem (fsck) and reboot",
         "ext4(5), errors=remount-ro",
+        unless=r"nvidia-container-cli|/proc/|/sys/",
         transient=False,
         sign=Sign("base", read_only, (READ_ONLY,)),
         treatment=Hardware(

@@ -5,23 +5,24 @@ from __future__ import annotations
 from hostwright.audit.failures import FailureRule
 
 #: Floppy, CD and loop devices answer with errors on healthy virtual machines.
-_DEV = r"dev(?:ice)? (?!fd[0-9]|sr[0-9]|loop)"
+_NO_DISK = r"dev(?:ice)? (?:fd[0-9]|sr[0-9]|loop)"
 
 HARDWARE = (
     FailureRule(
         "memory-errors",
         r"EDAC .{0,30}MC[0-9]{1,3}: [0-9]{1,9} [CU]E |HANDLING MCE MEMORY ERROR|MEMORY CONTROLLER [A-Z]{1,9}_CHANNEL"
-        r"|section_type: memory error|Memory failure: 0x[0-9a-fA-F]{1,16}: (?!recovery action for (?:free|already))"
-        r"|hardware memory (?:error|corruption)|[Cc]orrected (?:DIMM )?memory error(?!s:)"
+        r"|section_type: memory error|Memory failure: 0x[0-9a-fA-F]{1,16}: "
+        r"|hardware memory (?:error|corruption)|[Cc]orrected (?:DIMM )?memory error"
         r"|error_type: [0-9]{1,2}, (?:single|multi)-bit ECC"
-        r"|Unified Memory Controller.{0,40}Error|DRAM ECC error"
-        r"|Transaction: Memory (?:read|write|scrubbing) error|Memory [^|\n]{0,60}\| {0,3}(?:Unc|C)orrectable "
-        r"(?:memory )?ECC|(?:Unc|C)orrectable (?:memory|ECC|DIMM) (?:error )?.{0,40}DIMM"
+        r"|Unified Memory Controller.*Error|DRAM ECC error"
+        r"|Transaction: Memory (?:read|write|scrubbing) error|Memory [^|\n]*\| {0,3}(?:Unc|C)orrectable "
+        r"(?:memory )?ECC|(?:Unc|C)orrectable (?:memory|ECC|DIMM) (?:error )?.*DIMM"
         r"|EDAC MC[0-9]{1,3}: [CU]E (?:page|row|-)",
         "a memory module of the host has errors",
         "Errors that were corrected (CE): note the module (ras-mc-ctl --errors, the BMC's event log) and replace it at"
         " the next occasion; an uncorrected one (UE): drain the host now and replace it",
         "Linux drivers/edac, mm/memory-failure.c; mcelog; IPMI event log",
+        unless=r"recovery action for (?:free|already)|corrected (?:DIMM )?memory errors:",
         transient=False,
     ),
     FailureRule(
@@ -47,23 +48,23 @@ HARDWARE = (
     ),
     FailureRule(
         "disk-error",
-        rf"I/O error, {_DEV}|Buffer I/O error on {_DEV}|critical (?:medium|target|nexus) error, {_DEV}"
+        r"I/O error, dev(?:ice)? |Buffer I/O error on dev(?:ice)? |critical (?:medium|target|nexus) error, dev(?:ice)? "
         r"|lost (?:async )?page write|I/O error -?[0-9]{1,4} (?:reading from|writing to) inode"
         r"|\bata[0-9]{1,3}(?:\.[0-9]{2})?: (?:failed command:|exception Emask|error: \{ [A-Z]|COMRESET failed)"
-        r"|\[sd[a-z]{1,3}\] .{0,40}Sense Key : (?:Medium Error|Hardware Error|0x[34]\b)|Unrecovered read error"
+        r"|\[sd[a-z]{1,3}\] .*Sense Key : (?:Medium Error|Hardware Error|0x[34]\b)|Unrecovered read error"
         r"|rejecting I/O to (?:offline|dead) device"
         r"|FAILED Result: hostbyte=DID_(?:NO_CONNECT|BAD_TARGET|ERROR|TIME_OUT)"
-        r"|Device offlined - not ready|\bmd/raid.{0,40}: Disk failure|read error (?:not correctable|NOT corrected)"
+        r"|Device offlined - not ready|\bmd/raid.*: Disk failure|read error (?:not correctable|NOT corrected)"
         r"|Fail event had been detected on md|unreadable \(pending\) sectors|[Oo]ffline uncorrectable sectors"
         r"|FAILED SMART self-check|self-assessment test result: FAILED|SMART error \("
-        r"|\bnvme[0-9]{1,3}: .{0,100}(?:timeout, |controller is down|Device not ready|frozen state error)"
-        r"|\bnvme[0-9n]{1,9}: .{0,100}I/O Error \(sct|Removing after probe failure|after reset failure"
-        r"|Error: (?:UNC|WP|IDNF)\b[^\n]{0,40} at LBA|\bATA Error Count: [1-9]|Completed: read failure|\bFAILING_NOW\b"
-        r"|SMART Failure: |IMPENDING FAILURE|FAILURE PREDICTION THRESHOLD EXCEEDED|SMART Health Status: (?!OK)\w"
-        r"|Critical Warning: {1,40}0x(?!00)[0-9a-f]{2}|bdev /dev/\S{1,80} errs: "
+        r"|\bnvme[0-9]{1,3}: .*(?:timeout, |controller is down|Device not ready|frozen state error)"
+        r"|\bnvme[0-9n]{1,9}: .*I/O Error \(sct|Removing after probe failure|after reset failure"
+        r"|Error: (?:UNC|WP|IDNF)\b[^\n]* at LBA|\bATA Error Count: [1-9]|Completed: read failure|\bFAILING_NOW\b"
+        r"|SMART Failure: |IMPENDING FAILURE|FAILURE PREDICTION THRESHOLD EXCEEDED|SMART Health Status: "
+        r"(?:[A-NP-Z]|O[A-JL-Z])"
+        r"|Critical Warning: {1,40}0x(?:0[1-9a-f]|[1-9a-f][0-9a-f])|bdev /dev/\S+ errs: "
         r"|attempt to access beyond end of device|no available path - failing I/O|Disabling device after reset failure"
-        r"|OSError: \[Errno 5\]|^(?![^\n]{0,400}(?:nvidia|tty|stdin"
-        r"|stdout))[^\n]{0,2000}?: input/output error\b"
+        r"|OSError: \[Errno 5\]|: input/output error\b"
         r"|Operation continuing on [0-9]{1,3} devices|DegradedArray event|Failed Devices : [1-9]"
         r"|\bState : [\w, ]{0,40}degraded|\[(?:U{1,16}_|_{1,16}U)[U_]{0,16}\]|\bfaulty {1,8}(?:spare {1,8})?/dev/"
         r"|\bstate: (?:DEGRADED|FAULTED|SUSPENDED)\b|kicking non-fresh",
@@ -71,26 +72,28 @@ HARDWARE = (
         "Save the data; check the disk (smartctl -a, nvme smart-log, /proc/mdstat), its cable or network path and its"
         " firmware, and replace it",
         "Linux block/blk-core.c, drivers/ata, drivers/scsi, drivers/nvme, drivers/md; smartd",
+        unless=rf"{_NO_DISK}|(?:nvidia|tty|stdin|stdout)[^\n]*: input/output error",
         transient=False,
     ),
     FailureRule(
         "filesystem-error",
-        r"EXT[234]-fs error|EXT[234]-fs.{0,40}: (?:Remounting filesystem read-only|previous I/O error to superblock)"
-        r"|Aborting journal on device|JBD2: .{0,60}(?:I/O error|Error -[0-9])|RUN fsck MANUALLY"
-        r"|EXT[234]-fs.{0,40}: error count since last fsck|Failed to start File System Check on|xfs_log_force: error"
-        r"|Please u[mn]{1,2}ount the filesystem and rectify|BTRFS: Transaction aborted \(error -(?!28)"
-        r"|XFS \(\S{1,40}: metadata I/O error|XFS.{0,80}(?:[Cc]orruption (?:detected|warning)|CRC error detected"
+        r"EXT[234]-fs error|EXT[234]-fs.*: (?:Remounting filesystem read-only|previous I/O error to superblock)"
+        r"|Aborting journal on device|JBD2: .*(?:I/O error|Error -[0-9])|RUN fsck MANUALLY"
+        r"|EXT[234]-fs.*: error count since last fsck|Failed to start File System Check on|xfs_log_force: error"
+        r"|Please u[mn]{1,2}ount the filesystem and rectify|BTRFS: Transaction aborted \(error -[0-9]"
+        r"|XFS \(\S+: metadata I/O error|XFS.*(?:[Cc]orruption (?:detected|warning)|CRC error detected"
         r"|log mount failed|[Cc]orruption detected|Internal error|[Ss]hutting down filesystem|shut down due to"
         r"|log mount/recovery failed|run xfs_repair)|xfs_(?:do_)?force_shutdown"
-        r"|BTRFS.{0,10}(?:error|critical|: error) \((?:device|in)|BTRFS.{0,80}(?:forced readonly|csum failed)"
+        r"|BTRFS.{0,10}(?:error|critical|: error) \((?:device|in)|BTRFS.*(?:forced readonly|csum failed)"
         r"|[Ss]tructure needs cleaning|SQUASHFS error:|has encountered an uncorrectable I/O failure"
         r"|I/O error while writing superblock|no valid journal superblock"
-        r"|\bRemote I/O error|EXT[234]-fs \(\S{1,40}: error loading journal"
-        r"|JBD2: Detected IO errors|parent transid verify failed|FAT-fs \(\S{1,40}\): error",
+        r"|\bRemote I/O error|EXT[234]-fs \(\S+: error loading journal"
+        r"|JBD2: Detected IO errors|parent transid verify failed|FAT-fs \(\S+\): error",
         "a filesystem is damaged, or the disk below it failed; the kernel may have made it read-only",
         "Look at dmesg before this message for errors of the disk, and replace the disk if there are any; then unmount"
         " the filesystem and repair it (fsck, xfs_repair, btrfs check)",
         "Linux fs/ext4/super.c, fs/xfs/xfs_error.c, fs/btrfs/messages.c",
+        unless=r"aborted \(error -28",  # no space
         transient=False,
     ),
     FailureRule(
@@ -98,7 +101,7 @@ HARDWARE = (
         r"because of unsupported optional features|has unsupported feature\(s\): |unknown (?:read-only "
         r"|ro )?(?:in)?compat(?:ible)?"
         r" features? \(0x[0-9a-f]{1,16}\) (?:enabled|present)"
-        r"|cannot mount[^\n]{0,60}unsupported (?:optional )?features",
+        r"|cannot mount[^\n]*unsupported (?:optional )?features",
         "a filesystem has features that this kernel, or this fsck, is too old to know, so that it is not mounted, or"
         " only"
         " to be read: it was made on a newer system",

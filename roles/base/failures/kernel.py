@@ -9,18 +9,18 @@ _KERNEL_OOM = (
     r"invoked oom-killer|oom-kill:constraint=|oom_reaper: reaped process"
     r"|[Oo]ut of memory(?: \([a-z_]{1,40}\))?: (?:Kill|OOM victim)|[Oo]ut of memory and no killable processes"
     r"|System is deadlocked on memory|score [0-9]{1,5} or sacrifice child"
-    r"|Killed process [0-9]{1,10}[ ,].{0,80}total-vm:"
+    r"|Killed process [0-9]{1,10}[ ,].*total-vm:"
     r"|\b(?:out_of_memory|oom_kill_process)(?:\.[a-z0-9.]{1,20})?\+0x|\] {1,4}uid {1,3}tgid total_vm"
     r"|memory: usage [0-9]{1,15}kB, limit|Tasks state \(memory values in pages\)"
     r"|killed as a result of limit of|due to memory\.oom\.group"
 )
 _USER_OOM = (
     r"killed by the OOM killer|with result 'oom-kill'|systemd-oomd killed|oom-kill event|oom_kill event"
-    r"|OOMKilled(?!\\{0,8}\"?: ?false)|[Ee]xceeded (?:step|job) memory limit|exceeded memory limit \([0-9]"
+    r"|OOMKilled|[Ee]xceeded (?:step|job) memory limit|exceeded memory limit \([0-9]"
     r"|fatal error: runtime: (?:out of memory|cannot allocate memory)|insufficient memory for the Java Runtime"
-    r"|\[Errno 12\] Cannot allocate memory|fork(?:/exec)?\b.{0,120}[Cc]annot allocate memory"
-    r"|std::bad_alloc(?!: (?:out_of_memory|CUDA|RMM))|DefaultCPUAllocator: (?:can't allocate|not enough) memory"
-    r"|(?:^|[\s'\".])(?:_Array)?MemoryError(?:: (?!std::bad_alloc: (?:out_of_memory|CUDA))|$)"
+    r"|\[Errno 12\] Cannot allocate memory|fork(?:/exec)?\b.*[Cc]annot allocate memory"
+    r"|std::bad_alloc|DefaultCPUAllocator: (?:can't allocate|not enough) memory"
+    r"|(?:^|[\s'\".])(?:_Array)?MemoryError(?:: |$)"
 )
 
 KERNEL = (
@@ -33,12 +33,13 @@ KERNEL = (
         "See who used it (dmesg lists all processes before each kill; a line with memcg or cgroup names the limit that"
         " was reached), then run less at once, raise that limit, or give the host more memory or swap",
         "Linux mm/oom_kill.c and mm/memcontrol.c; systemd, slurmd, glibc",
+        unless=r"OOMKilled\\{0,8}\"?: ?false|bad_alloc: (?:out_of_memory|CUDA|RMM)",  # the latter: a GPU's
         transient=False,
     ),
     FailureRule(
         "processor-stuck",
         r"soft lockup\.? - CPU|[Ss]oftlockup: hung tasks|[Hh]ard LOCKUP"
-        r"|(?:rcu_[a-z_]{1,30}|rcu:? INFO:.{0,40}) (?:self-)?detected (?:expedited )?stalls?"
+        r"|(?:rcu_[a-z_]{1,30}|rcu:? INFO:.*) (?:self-)?detected (?:expedited )?stalls?"
         r"|rcu_[a-z_]{1,30} kthread (?:timer wakeup didn't happen|starved) for"
         r"|BUG: workqueue lockup|stalls? on CPU",
         "a processor did not leave one piece of kernel code for over twenty seconds: a fault of a driver or the kernel,"
@@ -49,16 +50,16 @@ KERNEL = (
     ),
     FailureRule(
         "nfs-server",
-        r"nfs: server \S{1,255} not responding|nfs4_reclaim_open_state: Lock reclaim failed|Stale (?:NFS )?file handle",
+        r"nfs: server \S+ not responding|nfs4_reclaim_open_state: Lock reclaim failed|Stale (?:NFS )?file handle",
         "a file server (NFS) does not answer, or no longer knows a file: whatever reads there waits",
         "Look at the file server and the way to it (ping, rpcinfo -t SERVER nfs); a stale handle goes with a new mount",
         "Linux fs/nfs and net/sunrpc/clnt.c; leptonai/gpud nfs",
     ),
     FailureRule(
         "hung-task",
-        r"\btask \S.{0,60}:[0-9]{1,10}(?: <\w{1,20}>)? blocked (?:in I/O wait )?for more than"
+        r"\btask \S.*:[0-9]{1,10}(?: <\w{1,20}>)? blocked (?:in I/O wait )?for more than"
         r"|hung_task: blocked tasks|kernel/hung_task_timeout_secs"
-        r"|INFO: task [^\n]{1,80} blocked for more than [0-9]{1,6} seconds",
+        r"|INFO: task [^\n]+ blocked for more than [0-9]{1,6} seconds",
         "a process has been waiting in the kernel for minutes: a disk, a file server or a driver does not answer it",
         "Read the call trace below the message for what it waits for, look at that disk, file server or card (dmesg"
         " before it), and reboot: the process cannot be killed",
@@ -71,7 +72,7 @@ KERNEL_FAULTS = (
     FailureRule(
         "kernel-panic",
         r"Kernel panic - not syncing|BUG: unable to handle|Unable to handle kernel (?:paging|NULL|access)"
-        r"|\bOops: [0-9a-f]{4} \[#|kernel BUG at \S|general protection fault[^\n]{0,60}: [0-9a-f]{4} \[#"
+        r"|\bOops: [0-9a-f]{4} \[#|kernel BUG at \S|general protection fault[^\n]*: [0-9a-f]{4} \[#"
         r"|divide error: 0000 \[#",
         "the kernel met a fault of its own or of a driver, and stopped, or ended the process that was in it",
         "Read the lines above it and the modules in its call trace; bring that driver or the kernel up to date; when"
@@ -93,7 +94,7 @@ KERNEL_FAULTS = (
 #: What a compiler prints when the kernel took its memory; DKMS and pip then only say that the build failed.
 BUILD_KILLED = FailureRule(
     "build-out-of-memory",
-    r"Killed signal terminated program|\*\*\* \[[^\]\n]{1,300}\] Killed|internal compiler error: Killed"
+    r"Killed signal terminated program|\*\*\* \[[^\]\n]+\] Killed|internal compiler error: Killed"
     r"|virtual memory exhausted"
     r"|\b(?:cc1(?:plus)?|ld|as|collect2|nvcc|cicc|ptxas): (?:error: |fatal error: )?"
     r"(?:out of memory allocating|[Cc]annot allocate memory|memory exhausted)|LLVM ERROR: out of memory"

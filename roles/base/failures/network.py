@@ -8,30 +8,24 @@ from hostwright.standard.roles.base.failures.trust import PROXY_REFUSES
 _AWAY = "(?:408|429|5[0-9]{2})"  #: too slow, too many requests, or the server's own trouble (RFC 9110, RFC 6585)
 _ERRNO = r"(?:Network is unreachable|No route to host|[Cc]onnection (?:refused|timed out|reset))"
 
-#: pip names each failed try, and goes on: a try after which it got the file is none of the failures below.
-_TRIED = (
-    r"(?![^\n]{0,400}Retrying \(Retry\([^\n]{0,1000}(?:\n[^\n]{0,400}){0,12}?"
-    r"\n[^\n]{0,120}?\b(?:Downloading |Using cached |Installing collected|Successfully installed))"
-)
-
 #: A certificate, a proxy and a name come first: after them every tool also says that it got no answer, and apt that a
 #: repository has no Release file.
 WAY = (
     FailureRule(
         "tls-certificate",
-        rf"^{_TRIED}[^\n]{{0,20000}}?CERTIFICATE_VERIFY_FAILED"
+        r"CERTIFICATE_VERIFY_FAILED"
         r"|[Cc]ertificate verif(?:y|ication) failed|SSLCertVerificationError"
         r"|problem confirming the ssl certificate|x509: |failed to verify certificate|SSL certificate problem"
         r"|curl: \((?:51|58|60|77)\) |unable to get (?:local )?issuer certificate|certificate is NOT trusted"
-        r"|[Ee]rror in the certificate verification|cannot verify .{1,200}'s certificate|error setting certificate"
+        r"|[Ee]rror in the certificate verification|cannot verify .+'s certificate|error setting certificate"
         r"|self[- ]signed certificate in certificate chain|DEPTH_ZERO_SELF_SIGNED_CERT"
         r"|unable to verify the first certificate"
         r"|PKIX path building failed|No system certificates available"
-        r"|certificate of .{1,200} is not trusted|(?:doesn't have|hasn't got) a known issuer"
-        r"|certificate (?:.{1,100} )?has expired"
+        r"|certificate of .+ is not trusted|(?:doesn't have|hasn't got) a known issuer"
+        r"|certificate (?:.+ )?has expired"
         r"|has expired certificate|uses expired certificate|locally verify the issuer|ERR_CERT_|UNABLE_TO_(?:VERIFY"
         r"|GET_ISSUER)"
-        r"|hostname .{1,200} doesn't match|certificate subject name|\bCertificateError\b"
+        r"|hostname .+ doesn't match|certificate subject name|\bCertificateError\b"
         r"|certificate issuer (?:is unknown|is not recognized)"
         r"|SEC_ERROR_UNKNOWN_ISSUER|tls: (?:unknown certificate|bad certificate)|legitimacy of the server"
         r"|cannot validate certificate",
@@ -44,18 +38,18 @@ WAY = (
     ),
     FailureRule(
         "proxy-refuses",
-        rf"^{_TRIED}[^\n]{{0,20000}}?(?:Tunnel connection failed: [0-9]{{3}}|ProxyError\("
+        r"(?:Tunnel connection failed: [0-9]{3}|ProxyError\("
         r"|(?:[Uu]nable to|[Cc]annot|[Cc]ould not) connect to (?:the )?proxy)"
         r"|[Pp]roxy [Aa]uthentication [Rr]equired"
         r"|CONNECT tunnel failed|HTTP code [0-9]{3} from proxy|[Ii]nvalid response from proxy|proxyconnect tcp"
         r"|[Pp]roxy tunneling failed|Could not resolve proxy"
         r"|Couldn't resolve proxy|Missing dependencies for SOCKS support|WRONG_VERSION_NUMBER"
-        r"|Failed to fetch .{1,400}  407 "
+        r"|Failed to fetch .+  407 "
         r"|HTTP/1\.[01] 407|\b407 (?:Proxy"
         r"|authenticationrequired)"
         r"|Proxy request sent, awaiting response\.\.\. (?:40[37]|50[0-9])|proxy CONNECT aborted|Proxy URL had no scheme"
         r"|unsupported proxy|unknown proxy scheme|invalid proxy URL|Unable to determine SOCKS version|X-Squid-Error"
-        r"|the proxy \S{1,255} does not answer: ",
+        r"|the proxy \S+ does not answer: ",
         "the proxy refuses the connection, wants a login, or is not there",
         "Correct the proxy's address and login for this tool (http_proxy and https_proxy, mostly both with http://;"
         " /etc/apt/apt.conf.d; Docker's unit), or except the server in no_proxy",
@@ -66,23 +60,23 @@ WAY = (
     ),
     FailureRule(
         "name-resolution",
-        rf"^{_TRIED}(?!(?:[^\n]{{0,80}} )?sudo: )[^\n]{{0,20000}}?"
         r"(?:temporary failure (?:in name resolution|resolving)"
         r"|NameResolutionError|Failed to resolve '|\[Errno -[235]\])"
         r"|Could(?: not|n't) resolve (?:host|')"
         r"|unable to resolve host address"
-        r"|(?:ping|ssh|wget|curl|failed): .{0,200}Name or service not known|failed: Name or service not known"
+        r"|(?:ping|ssh|wget|curl|failed): .*Name or service not known|failed: Name or service not known"
         r"|[Nn]ame does not resolve|getaddrinfo (?:EAI_AGAIN|ENOTFOUND|failed)"
-        r"|lookup \S{1,255}(?: on \S{1,80}:)? (?:no such host|server misbehaving|Temporary failure)"
-        r"|lookup \S{1,255} on .{0,120}(?:i/o timeout|connection refused)"
+        r"|lookup \S+(?: on \S+:)? (?:no such host|server misbehaving|Temporary failure)"
+        r"|lookup \S+ on .*(?:i/o timeout|connection refused)"
         r"|Something wicked happened resolving|System error resolving|failed to lookup address information"
         r"|\b(?:EAI_AGAIN|EAI_NONAME|ENOTFOUND)\b|Resolving timed out|no address associated with (?:host)?name"
         r"|UnknownHostException"
-        r"|nodename nor servname provided|bad address '[\w.-]{1,255}'|lookup \S{1,255}(?: on \S{1,80}:)? Try again"
+        r"|nodename nor servname provided|bad address '[\w.-]{1,255}'|lookup \S+(?: on \S+:)? Try again"
         r"|dns error: failed to lookup",
         "the host cannot resolve names",
         "Repair DNS on the host, or point apt and pip at a mirror that it reaches",
         "apt, pip, curl",
+        unless=r"(?:^| )sudo: ",  # it warns of its own host's name, and goes on
         transient=True,
     ),
 )
@@ -90,18 +84,17 @@ WAY = (
 NETWORK = (
     FailureRule(
         "download-interrupted",
-        r"Could not connect to .{0,300}[Cc]onnection (?:refused|timed out)"
-        rf"|^{_TRIED}(?![^\n]{{0,400}}(?:NCCL|c10d|socket\.cpp|TCPStore))[^\n]{{0,20000}}?"
-        r"(?:connection reset by peer"
+        r"Could not connect to .*[Cc]onnection (?:refused|timed out)"
+        r"|(?:connection reset by peer"
         r"|NewConnectionError|(?:Read|Connect)TimeoutError|[Rr]ead timed out|RemoteDisconnected|[Cc]onnection broken: )"
-        r"|Error reading from server|Failed to connect to \S{1,255} port [0-9]"
+        r"|Error reading from server|Failed to connect to \S+ port [0-9]"
         r"|IncompleteRead|The read operation timed out"
         rf"|connect \([0-9]{{1,3}}: {_ERRNO}|Connection failed \[IP|[Cc]onnection timed out \[IP"
-        r"|Unable to connect to \S{1,255}:(?:https?|[0-9]{1,5}):"
+        r"|Unable to connect to \S+:(?:https?|[0-9]{1,5}):"
         r"|Could not handshake: |curl: \((?:7|18|28|35|52|55|56|92)\) |transfer closed with"
-        r"|TLS handshake timeout|dial tcp .{1,200}(?:connection refused|i/o timeout|no route to host"
+        r"|TLS handshake timeout|dial tcp .+(?:connection refused|i/o timeout|no route to host"
         r"|network is unreachable)|Client\.Timeout exceeded"
-        rf"|(?:Failed to|could not) fetch .{{1,400}}[ :] {_AWAY}\s{{1,3}}|The requested URL returned error: {_AWAY}"
+        rf"|(?:Failed to|could not) fetch .+[ :] {_AWAY}\s{{1,3}}|The requested URL returned error: {_AWAY}"
         rf"|ERROR {_AWAY}: "
         rf"|HTTP error {_AWAY}|\b{_AWAY} (?:Client|Server) Error: |too many {_AWAY} error responses"
         rf"|unexpected HTTP status: {_AWAY}|toomanyrequests: "
@@ -113,29 +106,29 @@ NETWORK = (
         r"|Cannot initiate the connection to"
         r"|(?:HTTP error|returned error:|Server Error:) 5[0-9]{2}\b|ERROR 5[0-9]{2}: |\b50[234]\s{1,3}(?:Bad Gateway"
         r"|Service Unavailable|Gateway Time-?out)"
-        r"|Connecting to [^\n]{1,160}\.\.\. failed: (?:Connection|Network|No route)"
-        r"(?![^\n]{0,80}(?:\n[^\n]{0,200}){1,6}? connected\.)"
+        r"|Connecting to [^\n]+\.\.\. failed: (?:Connection|Network|No route)"
         r"|Read error at byte"
         r"|curl: \((?:16|95|97)\) |Connection timed out after|Operation timed out after",
         "a mirror or a package index did not answer, or broke off, at every attempt",
         "See from the host whether it answers (curl -I the address above); take another mirror, or provision later",
         "apt, pip, curl",
+        unless=r"NCCL|c10d|socket\.cpp|TCPStore",
         transient=True,
     ),
     FailureRule(
         "download-damaged",
         r"Hash Sum mismatch|DO NOT MATCH THE HASHES|File has unexpected size|Bad header line"
         r"|computed checksum did NOT match|layer verification failed for digest"
-        r"|is not a Debian format archive|dpkg-deb: error: .{0,200}unexpected end of file|corrupted filesystem tarfile"
+        r"|is not a Debian format archive|dpkg-deb: error: .*unexpected end of file|corrupted filesystem tarfile"
         r"|lzma error: compressed data is corrupt|Encountered a section with no Package: header"
         r"|Error in (?:check sums|(?:MD5|SHA256) checksums)|gzip: stdin: (?:unexpected end|invalid compressed)"
         r"|tar: Unexpected EOF in archive|BadZipFile"
-        r"|not a valid DEB archive|(?:archive|file) .{0,200}is truncated or corrupt|Corrupted archive"
+        r"|not a valid DEB archive|(?:archive|file) .*is truncated or corrupt|Corrupted archive"
         r"|Invalid archive (?:signature|member)"
         r"|Tar checksum failed|package cache file is corrupted|not in gzip format|File is not a zip file"
         r"|Error -3 while decompressing"
-        r"|failed to register layer: [^\n]{0,200}(?:unexpected EOF|invalid tar header|archive/tar)"
-        r"|ApplyLayer[^\n]{0,120}unexpected EOF"
+        r"|failed to register layer: [^\n]*(?:unexpected EOF|invalid tar header|archive/tar)"
+        r"|ApplyLayer[^\n]*unexpected EOF"
         r"|(?:checksum|sha256|md5|digest)(?:sum)?s? (?:mismatch|do(?:es)? not match|verification failed|check failed)"
         r"|sha256sum: WARNING: |layer verification failed|Writing more data than expected|sent an invalid (?:Content"
         r"|reply)",
@@ -146,11 +139,11 @@ NETWORK = (
     ),
     FailureRule(
         "download-refused",
-        r"Failed to fetch [^\n]{1,400}[ :] 40[13]\s{1,3}|The requested URL returned error: 40[13]\b|ERROR 40[13]: "
-        r"|40[13] Client Error: [^\n]{1,40} for url|HTTP error 40[13]\b|\b40[13]\s{1,3}(?:Forbidden|Unauthorized)\b"
+        r"Failed to fetch [^\n]+[ :] 40[13]\s{1,3}|The requested URL returned error: 40[13]\b|ERROR 40[13]: "
+        r"|40[13] Client Error: [^\n]+ for url|HTTP error 40[13]\b|\b40[13]\s{1,3}(?:Forbidden|Unauthorized)\b"
         r"|pull access denied for |requested access to the resource is denied|unauthorized: (?:authentication|incorrect"
         r"|access)"
-        r"|unexpected status(?: code)?[^\n]{0,200}: 40[13] |failed to authorize: ",
+        r"|unexpected status(?: code)?[^\n]*: 40[13] |failed to authorize: ",
         "the server does not give this file to this host: it wants a login or a subscription, or does not serve this"
         " address or country; registries say the same of an image that does not exist",
         "Look at the name first; log in (docker login, apt's auth.conf.d, pip's index with a token), or take a mirror"
@@ -160,10 +153,10 @@ NETWORK = (
     ),
     FailureRule(
         "download-missing",
-        r"Failed to fetch .{1,400} 404 |HTTP error 404|The requested URL returned error: 404|ERROR 404: Not Found"
-        r"|404 Client Error: .{1,40} for url: https?:|\b404  Not Found"
+        r"Failed to fetch .+ 404 |HTTP error 404|The requested URL returned error: 404|ERROR 404: Not Found"
+        r"|404 Client Error: .+ for url: https?:|\b404  Not Found"
         r"|HTTP(?: status(?: code)?)?:? ?404\b|404:? Not Found|status code:? 404|manifest (?:unknown"
-        r"|for \S{1,200} not found)",
+        r"|for \S+ not found)",
         "a file is no longer at its address, or the address is wrong",
         "Run apt-get update; for CUDA 11.2.2 the file's name ends in 11.2.2-460.32.03-1, not 460.27.04",
         "conda-forge/cudatoolkit-feedstock",

@@ -12,26 +12,24 @@ from hostwright.standard.roles.base.failures.network import NETWORK, WAY
 from hostwright.standard.roles.base.failures.trust.signatures import SIGNATURES
 
 #: The limit of watches, a small /dev/shm and the limits of control groups are also reported as a full device.
-_FULL = (
-    r"^(?![^\n]{0,1000}(?:directory watch|inotify|posix_fallocate failed|/dev/shm|</torch_|/sys/fs/cgroup))"
-    r"[^\n]{0,4000}?no space left on device"
-)
+_NOT_FULL = r"directory watch|inotify|posix_fallocate failed|/dev/shm|</torch_|/sys/fs/cgroup"
 
 #: A full disk makes every tool fail with a message of its own, so this rule comes before all others.
 DISK = (
     FailureRule(
         "no-space",
-        rf"{_FULL}|[Yy]ou (?:don't|do not) have enough free space|[Dd]isk quota exceeded"
+        r"no space left on device|[Yy]ou (?:don't|do not) have enough free space|[Dd]isk quota exceeded"
         r"|[Nn]ot enough (?:free )?(?:disk space|space (?:in temporary|in /|on (?:device|disk|pari?t?ition)))"
         r"|[Ii]nsufficient disk space|enough space in /tmp|kein Speicherplatz mehr verf"
         r"|Aucun espace disponible sur|No queda espacio en el dispositivo|Spazio esaurito sul|Não há (?:mais )?espaço"
         r"|на устройстве не осталось свободного места|Brak miejsca na urz|设备上没有空间|デバイスに空き領域がありません"
         r"|Geen ruimte meer over op|low on resource: ephemeral-storage|out of disk space"
-        r"|more space needed (?:in \S{1,200} )?than available|\[Errno 28\]|\bENOSPC\b"
+        r"|more space needed (?:in \S+ )?than available|\[Errno 28\]|\bENOSPC\b"
         r"|disk (?:is full|space is insufficient)|insufficient (?:free )?space|no (?:free )?disk space",
         "a filesystem is full",
         "Free space (df -h names the filesystem; apt-get clean is a start) and provision again",
         "dpkg, apt, pip",
+        unless=_NOT_FULL,
         transient=False,
         sign=FULL,
         treatment=NoRoom(),
@@ -47,11 +45,11 @@ DISK = (
 PACKAGES = (
     FailureRule(
         "apt-lock",
-        r"(?<!waiting for cache lock: )Could not get lock /var/(?:lib|cache)/(?:dpkg|apt)"
-        r"|(?:waiting for cache lock: [^\n]{1,120}[\r\n]{0,2}){2}"
-        r"|Unable to acquire the dpkg frontend lock.{0,80}is another process using it"
+        r"(?:^|[^ ]|[^:] |[^k]: )Could not get lock /var/(?:lib|cache)/(?:dpkg|apt)"
+        r"|(?:waiting for cache lock: [^\n]+[\r\n]{0,2}){2}"
+        r"|Unable to acquire the dpkg frontend lock.*is another process using it"
         r"|dpkg (?:frontend|(?:status )?database) (?:lock was|is) locked by another process"
-        r"|Unable to lock (?:the administration directory|directory /var/(?:lib|cache)/apt).{0,80}another process"
+        r"|Unable to lock (?:the administration directory|directory /var/(?:lib|cache)/apt).*another process"
         r"|Failed to lock apt for exclusive operation"
         r"|dpkg (?:frontend|(?:status )?database) (?:lock )?was locked by|is locked by process",
         "another process held apt's lock for longer than the ten minutes that a run waits",
@@ -64,7 +62,7 @@ PACKAGES = (
         "dpkg-interrupted",
         r"dpkg was interrupted|very bad inconsistent state"
         r"|must manually run '(?:sudo )?dpkg --configure|parsing file '/var/lib/dpkg/(?:status"
-        r"|updates)\S{0,60}' near line"
+        r"|updates)\S*' near line"
         r"|needs to be reinstalled, but I can't find an archive",
         "dpkg was killed in the middle of its work",
         "Provision again: the base role runs dpkg --configure -a first",
@@ -73,9 +71,9 @@ PACKAGES = (
     ),
     FailureRule(
         "dpkg-database-damaged",
-        r"files list file for package [^\n]{1,120} (?:is missing final newline|contains empty filename)"
-        r"|reading files list for package [^\n]{1,120}: (?:Is a directory|Input/output error)"
-        r"|files list file for package [^\n]{1,120} is truncated",
+        r"files list file for package [^\n]+ (?:is missing final newline|contains empty filename)"
+        r"|reading files list for package [^\n]+: (?:Is a directory|Input/output error)"
+        r"|files list file for package [^\n]+ is truncated",
         "dpkg's own records are damaged, as after a power failure or a full disk",
         "Look at the disk first (dmesg). Move the package's /var/lib/dpkg/info/NAME.list aside and install it again;"
         " for the status file, compare with /var/backups/dpkg.status.0",
@@ -83,7 +81,7 @@ PACKAGES = (
     ),
     FailureRule(
         "apt-method-missing",
-        r"The method driver \S{1,80} could not be found|Unable to find expected method"
+        r"The method driver \S+ could not be found|Unable to find expected method"
         r"|the package apt-transport-\w{1,12} installed",
         "an apt repository is reached in a way (https, tor, s3) for which this apt has no program",
         "Install the package that brings it (apt-transport-https before apt 1.5, ca-certificates with it), or name the"
@@ -103,11 +101,11 @@ PACKAGES = (
     *SIGNATURES,
     FailureRule(
         "package-file-conflict",
-        r"trying to overwrite (?:shared |directory )?'|Versuch, .{1,200} zu überschreiben, welches"
+        r"trying to overwrite (?:shared |directory )?'|Versuch, .+ zu überschreiben, welches"
         r"|tentative de remplacement de"
         r"|intentando sobre?escribir|tentata sovrascrittura|tenta(?:ndo|tiva de) sobre?escrever|попытка перезаписать"
         r"|próba nadpisania|正试图覆盖|poging tot overschrijven|(?:file"
-        r"|dosya) \S{1,200} from install of \S{1,120} conflicts with",
+        r"|dosya) \S+ from install of \S+ conflicts with",
         "two packages bring the same file, and dpkg does not let one overwrite the other's",
         "Remove the package that the message names last (often one of another repository or an older name), then run"
         " apt-get --fix-broken install",
@@ -115,9 +113,9 @@ PACKAGES = (
     ),
     FailureRule(
         "package-unknown",
-        r"Unable to locate package|has no installation candidate|E: Version '[^'\n]{1,200}' for '[^'\n]{1,200}' was not"
-        r" found|Couldn't find any package by (?:glob|regex)|No package matching '[^'\n]{1,200}' is available"
-        r"|Impossible de trouver le paquet|Paket \S{1,80} kann nicht gefunden werden"
+        r"Unable to locate package|has no installation candidate|E: Version '[^'\n]+' for '[^'\n]+' was not"
+        r" found|Couldn't find any package by (?:glob|regex)|No package matching '[^'\n]+' is available"
+        r"|Impossible de trouver le paquet|Paket \S+ kann nicht gefunden werden"
         r"|No se ha podido localizar el paquete"
         r"|Impossibile trovare il pacchetto|(?:possível|posible) (?:encontrar|localizar) o pacote"
         r"|Не удалось найти пакет|无法定位软件包"
@@ -135,9 +133,9 @@ PACKAGES = (
         r"you have held broken packages|packages have unmet dependencies|[Uu]nmet dependencies\. Try"
         r"|may be caused by held packages|Held packages were changed and|Packages were downgraded and"
         r"|Unsatisfied dependencies:|Unable to satisfy dependencies"
-        r"|\bPackage \S{1,100} is not installed\.?$(?!\n[^\n]{0,120}which provides)"
-        r"|[Dd]epends: \S{1,120} .{0,120}but it is not (?:installable|going to be installed)"
-        r"|[Dd]epends: \S{1,120} .{0,120}but \S{1,80} is (?:to be )?installed|has unmet dependencies"
+        r"|\bPackage \S+ is not installed\.?$"
+        r"|[Dd]epends: \S+ .*but it is not (?:installable|going to be installed)"
+        r"|[Dd]epends: \S+ .*but \S+ is (?:to be )?installed|has unmet dependencies"
         r"|Resolve generated breaks|conflicting requests|haben unerfüllte Abhängigkeiten|dépendances non satisfaites"
         r"|dependencias incumplidas|dipendenze non soddisfatte|dependências desencontradas"
         r"|неудовлетворённые зависимости"
@@ -172,7 +170,7 @@ PACKAGES = (
     ),
     FailureRule(
         "initramfs-build-failed",
-        r"update-initramfs: failed for |Failed to create initrd image|mkinitramfs: [^\n]{0,80}: not found"
+        r"update-initramfs: failed for |Failed to create initrd image|mkinitramfs: [^\n]*: not found"
         r"|mkinitramfs failure|dracut(?:\[[0-9]{1,9}\])?: FAILED",
         "the initramfs of a kernel could not be made, so that this kernel may not boot, or boots without its modules",
         "The lines above it say what failed (a program or file that is missing, a hook in /etc/initramfs-tools/hooks):"
@@ -183,7 +181,7 @@ PACKAGES = (
     FailureRule(
         "package-script-failed",
         r"(?:pre|post)-(?:installation|removal) script (?:subprocess )?returned error exit status"
-        r"|subprocess (?:new|installed|old) \S{1,40} script returned error exit status",
+        r"|subprocess (?:new|installed|old) \S+ script returned error exit status",
         "a script that a package brings failed, and dpkg left the package unfinished",
         "The lines above dpkg's error say what failed: mend that, then provision again, which runs dpkg --configure -a",
         "dpkg lib/dpkg/subproc.c",

@@ -21,7 +21,7 @@ COMMANDS = ("docker", "dockerd")  #: the first words of sentences
 FAILURES = (
     FailureRule(
         "no-gpu-in-docker",
-        r"could not select device driver(?! ..(?:amd|intel))"
+        r"could not select device driver"
         r"|failed to discover GPU vendor from CDI"
         r"|unresolvable CDI devices? [\w.]{0,20}nvidia"
         r"|nvidia-container-(?:runtime-hook|toolkit|cli)\W{1,6}(?:executable file not found|no such file)"
@@ -30,13 +30,14 @@ FAILURES = (
         "Docker does not know the NVIDIA container toolkit, or is the snap package, which cannot use it",
         "Provision again; when Docker is the snap, remove it first (snap remove docker)",
         "NVIDIA/nvidia-docker#1034, #1243",
+        unless="device driver ..(?:amd|intel)",
         sign=Sign("container", no_hook, (DPKG, HOOK_THERE), provision=True),
     ),
     FailureRule(
         "runtime-unknown",
         r"(?:unknown or invalid runtime name:|Unknown runtime specified|no runtime for) [\"\\]{0,3}nvidia"
         r"|nvidia-container-runtime\W{1,4} executable file not found"
-        r"|exec(?:/|: )[\"\\]{0,3}\S{0,40}nvidia-container-runtime[\"\\]{0,3}: (?:executable file not found"
+        r"|exec(?:/|: )[\"\\]{0,3}\S*nvidia-container-runtime[\"\\]{0,3}: (?:executable file not found"
         r"|no such file)|no runtime for \S{0,3}nvidia"
         r"|default (?:specified )?runtime [\"'\\]{0,3}nvidia[\"'\\]{0,3} (?:does not exist|not found)"
         r"|did you configure the NVIDIA Container Toolkit|did you set the docker default runtime to",
@@ -71,8 +72,8 @@ FAILURES = (
         r"unable to configure the Docker daemon with file"
         r"|the following directives (?:don't match any configuration option|are specified both as a flag and"
         r" in the configuration)"
-        r"|daemon\.json[^\n]{0,80}(?:invalid character|cannot unmarshal|unexpected end of JSON)"
-        r"|failed to load (?:daemon )?config(?:uration)?[^\n]{0,40}daemon\.json",
+        r"|daemon\.json[^\n]*(?:invalid character|cannot unmarshal|unexpected end of JSON)"
+        r"|failed to load (?:daemon )?config(?:uration)?[^\n]*daemon\.json",
         "/etc/docker/daemon.json is not valid, or says what a command line option says as well",
         "Provision again: the container role validates it first and keeps the old one as .hostwright-backup",
         "moby/moby#44905",

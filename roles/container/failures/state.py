@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hostwright.audit.judging.look import Unread
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Probe
 from hostwright.resources.files.files import JsonMerged
 from hostwright.standard.roles.container.engine import DAEMON_JSON
@@ -47,6 +47,9 @@ _KEYS = {
 
 #: moby merges these two, and refuses all others that are set twice (moby/moby#37871)
 _MERGED = {"runtimes"}
+
+_STARTED = Pattern(r"argv\[\]=(.*?) ; ignore_errors=")
+_ASSIGNED = Pattern(r"(?m)^DOCKER_OPTS=(.*)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +101,10 @@ def settings(look: Look) -> Mapping[str, Any]:
 def options(look: Look) -> frozenset[str]:
     """The keys of daemon.json that dockerd's command line sets as well. Raises ``Unread``."""
     text = look.text(COMMAND)
-    starts = re.findall(r"argv\[\]=(.*?) ; ignore_errors=", text)
-    assigned = re.findall(r"^DOCKER_OPTS=(.*)$", text, re.MULTILINE)
+    start = _STARTED.search(text)
+    assigned = [match[1] for match in _ASSIGNED.finditer(text)]
     more = _split(assigned[-1]) if assigned else ""
-    line = starts[0].replace("${DOCKER_OPTS}", more).replace("$DOCKER_OPTS", more) if starts else ""
+    line = start[1].replace("${DOCKER_OPTS}", more).replace("$DOCKER_OPTS", more) if start else ""
     return frozenset(filter(None, (_key(word) for word in line.split()[1:])))
 
 

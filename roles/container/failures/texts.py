@@ -8,23 +8,24 @@ DAEMON_RULES = (
     FailureRule(
         "docker-bridge",
         r"docker0 has no IPv4 address|creating default .{0,3}bridge.{0,3} network: (?:package not installed"
-        r"|operation not supported|cannot create network(?![^\n]{0,300}same bridge name)"
+        r"|operation not supported|cannot create network"
         r"|failed to (?:setup ip tables, cannot|allocate gateway))",
         "Docker cannot make or take its bridge: an old docker0 is in the way, or the kernel has no module for it",
         "Stop Docker, remove the interface (ip link delete docker0) and /var/lib/docker/network, then start it; where"
         " modprobe bridge finds no module, reboot into the installed kernel",
         "moby/moby#21175",
+        unless="same bridge name",
     ),
     FailureRule(
         "docker-iptables",
         r"iptables failed: |iptables: No chain/target/match by that name|[Ff]ailed to create NAT chain"
         r"|[Ff]ailed to program (?:NAT|FILTER) chain|Failed to inject docker in|can't initialize iptables table"
         r"|[Ff]ailed to find iptables|Extension addrtype revision [0-9]{1,3} not supported"
-        r"|[Ff]ailed to (?:create|setup|set up) [^\n]{0,60}DOCKER-ISOLATION|[Ff]ailed to initialize nft"
-        r"|failed to (?:add|append|insert|enable|restore|set ?up) [^\n]{0,80}(?:iptables|ip tables|nftables"
+        r"|[Ff]ailed to (?:create|setup|set up) [^\n]*DOCKER-ISOLATION|[Ff]ailed to initialize nft"
+        r"|failed to (?:add|append|insert|enable|restore|set ?up) [^\n]*(?:iptables|ip tables|nftables"
         r"|chain DOCKER)"
-        r"|controller: [^\n]{0,200}(?:iptables|nf_tables|NAT chain)|Module ip_tables not found|iptables(?:-nft"
-        r"|-legacy)? v[0-9.]{3,8}[^\n]{0,120}(?:can't initialize|Fatal)",
+        r"|controller: [^\n]*(?:iptables|nf_tables|NAT chain)|Module ip_tables not found|iptables(?:-nft"
+        r"|-legacy)? v[0-9.]{3,8}[^\n]*(?:can't initialize|Fatal)",
         "Docker cannot program the firewall: the kernel's modules for NAT are missing, iptables is of the other kind"
         " (legacy or nft), or somebody flushed Docker's chains",
         "Where modprobe finds no module, reboot into the installed kernel; else compare update-alternatives --display"
@@ -35,13 +36,13 @@ DAEMON_RULES = (
     FailureRule(
         "docker-storage-driver",
         r"error initializing graphdriver|not found as a supported filesystem on this host"
-        r"|prior storage driver \S{1,40} failed|contains several valid graphdrivers"
-        r"|rename /var/lib/docker/\S{1,80} [^\n]{1,120}invalid cross-device link"
-        r"|graphdriver[^\n]{1,160}(?:driver not supported|no such driver|backing file system is unsupported)"
+        r"|prior storage driver \S+ failed|contains several valid graphdrivers"
+        r"|rename /var/lib/docker/\S+ [^\n]+invalid cross-device link"
+        r"|graphdriver[^\n]+(?:driver not supported|no such driver|backing file system is unsupported)"
         r"|overlay2?: the backing \S{1,20} filesystem is formatted without d_type|does not support d_type"
-        r"|configured driver \S{1,40} not available|prerequisites for driver not satisfied"
+        r"|configured driver \S+ not available|prerequisites for driver not satisfied"
         r"|unknown filesystem type 'overlay'"
-        r"|overlayfs: [^\n]{0,80}not supported",
+        r"|overlayfs: [^\n]*not supported",
         "Docker's storage driver does not work with this kernel or with the filesystem of its data directory",
         "Read the line before it: load the module (modprobe overlay), put data-root on ext4 or on xfs with ftype=1, and"
         " not on an overlay; a storage-driver in daemon.json that is no longer there must be taken out",
@@ -60,23 +61,23 @@ DAEMON_RULES = (
     FailureRule(
         "docker-socket-permission",
         r"permission denied while trying to connect to the [Dd]ocker|docker\.sock: connect: permission denied"
-        r"|docker\.sock[^\n]{0,60}permission denied|fetching server API version: [^\n]{0,80}PermissionError",
+        r"|docker\.sock[^\n]*permission denied|fetching server API version: [^\n]*PermissionError",
         "the user may not use Docker's socket: they are not in the group docker, or have not logged in again since",
         "Add the user to the group docker (who is in it is root) and log in again",
         "NVIDIA/nvidia-docker#1138",
     ),
     FailureRule(
         "docker-state-damaged",
-        r"parent snapshot \S{1,160} does not exist|(?:Error starting"
-        r"|[Ff]ailed to start) daemon: [^\n]{0,200}(?:layer does not exist|invalid checksum digest"
+        r"parent snapshot \S+ does not exist|(?:Error starting"
+        r"|[Ff]ailed to start) daemon: [^\n]*(?:layer does not exist|invalid checksum digest"
         r"|local-kv\.db|invalid database|unexpected end of JSON|file integrity checksum failed"
         r"|structure needs cleaning)"
-        r"|/var/lib/(?:docker|containerd)/[^\n]{0,200}(?:unexpected end of JSON|invalid database"
+        r"|/var/lib/(?:docker|containerd)/[^\n]*(?:unexpected end of JSON|invalid database"
         r"|file integrity checksum failed)"
-        r"|readlink /var/lib/docker/[^\n]{0,160}invalid argument"
-        r"|rename /var/lib/docker/image[^\n]{0,300}(?:directory not empty|file exists)"
+        r"|readlink /var/lib/docker/[^\n]*invalid argument"
+        r"|rename /var/lib/docker/image[^\n]*(?:directory not empty|file exists)"
         r"|could not verify layer data for|networks have same bridge name"
-        r"|/docker/libcontainerd/containerd/[^\n]{1,160}/process\.json:\s",
+        r"|/docker/libcontainerd/containerd/[^\n]+/process\.json:\s",
         "Docker's own records in /var/lib/docker are damaged or do not fit each other, as after a power failure, a full"
         " disk or a change of its version",
         "Keep volumes elsewhere first; remove the one file that the message names (local-kv.db and container records"
@@ -86,7 +87,7 @@ DAEMON_RULES = (
     FailureRule(
         "docker-runs-twice",
         r"opening volume store metadata database: timeout|pid file found, ensure docker is not running"
-        r"|process with PID [0-9]{1,9} is still running|unable to lock [^\n]{0,80}docker",
+        r"|process with PID [0-9]{1,9} is still running|unable to lock [^\n]*docker",
         "another dockerd runs already and holds Docker's data directory, or one that was killed left its pid file",
         "Look for it (pgrep -a dockerd, also the snap's and a rootless one) and end it; where none runs, remove"
         " /var/run/docker.pid, then start Docker",
@@ -94,7 +95,7 @@ DAEMON_RULES = (
     ),
     FailureRule(
         "containerd-config-invalid",
-        r"invalid plugin config: |containerd: failed to load TOML|failed to load TOML(?: from)?[^\n]{0,80}containerd",
+        r"invalid plugin config: |containerd: failed to load TOML|failed to load TOML(?: from)?[^\n]*containerd",
         "/etc/containerd/config.toml is not valid, or names a runtime as the default that it does not define, as after"
         " an edit by hand or by a tool that does not know its version",
         "Correct what the message names (containerd config dump shows what it reads), or write it anew (containerd"
@@ -103,7 +104,7 @@ DAEMON_RULES = (
     ),
     FailureRule(
         "kubelet-cgroup-driver",
-        r"kubelet cgroup driver: \S{1,40} is different from docker cgroup driver",
+        r"kubelet cgroup driver: \S+ is different from docker cgroup driver",
         "the kubelet and Docker use different cgroup drivers (cgroupfs, systemd), and the kubelet then does not start",
         "Give both the same, with systemd as init that one (native.cgroupdriver=systemd in daemon.json's exec-opts,"
         " cgroupDriver in the kubelet's configuration), and restart both",
@@ -111,10 +112,10 @@ DAEMON_RULES = (
     ),
     FailureRule(
         "containerd-not-running",
-        r"[Ff]ailed to (?:start|dial) [\"\\]{0,3}\S{0,40}containerd|timeout waiting for containerd to start"
+        r"[Ff]ailed to (?:start|dial) [\"\\]{0,3}\S*containerd|timeout waiting for containerd to start"
         r"|exec: [\"\\]{0,3}containerd[\"\\]{0,3}: executable file not found"
         r"|containerd\.service: (?:[Cc]ontrol|Main) process exited, code=(?:exited|killed|dumped)"
-        r"|containerd did not exit successfully|dial unix \S{0,40}containerd\.sock: connect: (?:connection refused"
+        r"|containerd did not exit successfully|dial unix \S*containerd\.sock: connect: (?:connection refused"
         r"|no such file)",
         "containerd, which Docker runs its containers with, does not start or is not installed",
         "Read its journal (journalctl -u containerd) and its configuration (/etc/containerd/config.toml); install"
@@ -137,7 +138,7 @@ HOOK_RULES = (
     FailureRule(
         "cgroup-not-mounted",
         r"mountpoint for (?:devices|cgroup) not found|cgroup mountpoint does not exist|[Dd]evices cgroup isn't mounted"
-        r"|no cgroup mount found in mountinfo|cgroups: cannot find(?: cgroup)? mount|cgroup[^\n]{0,40} is not mounted"
+        r"|no cgroup mount found in mountinfo|cgroups: cannot find(?: cgroup)? mount|cgroup[^\n]* is not mounted"
         r"|failed to mount cgroup: cgroup1 not found",
         "the kernel's control groups, or the one for devices, are not mounted as Docker expects them: Docker is older"
         " than cgroup v2, or runs where nobody mounted them (a chroot, a container, a minimal system)",
@@ -147,7 +148,7 @@ HOOK_RULES = (
     ),
     FailureRule(
         "driver-files-mounted",
-        r"(?:unable to|cannot|could not) [^\n]{0,60}'?\.?/usr/[^\n]{0,200}(?:nvidia|libcuda|libnv)[^\n]{0,200}: "
+        r"(?:unable to|cannot|could not) [^\n]*'?\.?/usr/[^\n]*(?:nvidia|libcuda|libnv)[^\n]*: "
         r"(?:Invalid cross-device link|Device or resource busy)",
         "a container's own packages are to replace files of the driver that the container toolkit has mounted into it"
         " from the host",
@@ -157,7 +158,7 @@ HOOK_RULES = (
     ),
     FailureRule(
         "container-gpu-unknown",
-        r"device error: [^\n]{0,80}unknown device|nvidia-container-cli[.a-z]{0,8}: device error: "
+        r"device error: [^\n]*unknown device|nvidia-container-cli[.a-z]{0,8}: device error: "
         r"|unknown device id: [0-9]",
         "the container asks for a GPU, by number or UUID, that the host does not have",
         "Compare nvidia-smi -L with --gpus, device_ids or NVIDIA_VISIBLE_DEVICES of the container; a UUID changes with"
@@ -196,12 +197,13 @@ HOOK_RULES = (
     ),
     FailureRule(
         "container-mount",
-        r"nvidia-container-cli[.a-z]{0,8}:? mount error(?!: stat failed: /[A-Z])",
+        r"nvidia-container-cli[.a-z]{0,8}:? mount error",
         "the container toolkit cannot put the driver's files into the container: one of its own is in their place, or"
         " its filesystem refuses them",
         "Read the path in the message: take that file out of the image (images saved from a running container hold"
         " copies of the driver's), or mount that directory in another way",
         "NVIDIA/nvidia-docker#1690",
+        unless="mount error: stat failed: /[A-Z]",
         weight="consequence",
     ),
     FailureRule(

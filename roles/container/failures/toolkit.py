@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, Sign, Stuck
 from hostwright.audit.judging.look import Unread
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.host import release
 from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Answer, Probe
@@ -29,7 +29,8 @@ NO_PROGRAM, TIMED_OUT = 3, (124, 137)
 FORMER_SOURCES = SourcesDisabled(OLD_SOURCES, "").probes()[0]
 
 WITHOUT_DRIVER = r"nvml error: driver not loaded|load library failed: libnvidia-ml\.so"
-_SAYS = re.compile(r"nvidia-container-cli: .*")
+_WITHOUT_DRIVER = Pattern(WITHOUT_DRIVER)
+_SAYS = Pattern(r"nvidia-container-cli: .*")
 
 
 def _toolkit(look: Look) -> tuple[Installed, ...]:
@@ -74,7 +75,7 @@ def former_names(look: Look) -> Iterator[str]:
 def without_driver(look: Look) -> Iterator[str]:
     """The driver's layer is as desired, and nvidia-container-cli info does not get at the driver's library."""
     complaint = _complaint(look)
-    if re.search(WITHOUT_DRIVER, complaint):
+    if _WITHOUT_DRIVER.search(complaint):
         yield complaint
 
 
@@ -83,7 +84,7 @@ def fails(look: Look) -> Iterator[str]:
     if look.differs("container") or not look.answer(NVIDIA_SMI).ok:
         return
     complaint = _complaint(look)
-    if complaint and not re.search(WITHOUT_DRIVER, complaint):
+    if complaint and not _WITHOUT_DRIVER.search(complaint):
         yield complaint
 
 
@@ -134,13 +135,14 @@ TOOLKIT_RULES = (
         r"nvidia-container-cli[.a-z]{0,8}: (?:initialization error: (?:change root|capability change|privilege change"
         r"|namespace association|process fork)|ldcache error|detection error: (?:open|stat|path|process|mount)"
         r"|permission"
-        r" error|input error|container error: (?!cgroup|failed to))|Runtime Hook directly[^\n]{0,80}is not supported"
+        r" error|input error|container error: )|Runtime Hook directly[^\n]*is not supported"
         r"|failed to (?:generate|inject) CDI (?:spec|devices)|couldn't open required configuration file",
         "the container toolkit cannot reach the GPUs although the driver works, so no container gets one",
         "Read its message; /etc/nvidia-container-runtime/config.toml has usually been changed by hand: compare it with"
         " that of another host; or install the packages again (apt-get install --reinstall --allow-change-held-packages"
         " libnvidia-container1=VERSION, the one that dpkg -l says) and provision again, which holds them",
         "NVIDIA/libnvidia-container",
+        unless="container error: (?:cgroup|failed to)",
         sign=Sign("container", fails, (REACHES_DRIVER, NVIDIA_SMI)),
         treatment=Stuck("the container toolkit fails"),
         weight="consequence",

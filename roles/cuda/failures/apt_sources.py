@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from hostwright.audit.judging.look import Unread
 from hostwright.common.quoting import sh_file
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.repositories import DEARMOR
 from hostwright.standard.roles.base.failures.trust.sources import Source, parsed
@@ -23,7 +23,7 @@ TRUSTED = "/etc/apt/trusted.gpg"  #: apt-key's keyring, used with those in TRUST
 #: ``source FILE NUMBER LINE`` of each list that mentions CUDA, and ``key FILE old|new|ID`` of keyrings.
 SOURCES = Probe(f"{DEARMOR}\n" + sh_file(__file__, "apt_sources.sh"), root=True)
 
-_KEY_ID = re.compile(r"[0-9A-F]{16}")
+_KEY_ID = Pattern(r"[0-9A-F]{16}")
 
 
 def sources(look: Look) -> tuple[Source, ...]:

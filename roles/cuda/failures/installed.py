@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, Sign, Tangled
 from hostwright.audit.failures.wanted import wanted
 from hostwright.audit.judging.look import Unread
+from hostwright.common.untrusted import Pattern
 from hostwright.resources.packages.packaged import CommandReports
 from hostwright.resources.packages.packages import DPKG, Debs, Installed
 from hostwright.standard.roles.cuda.failures.toolkits import LINK, TOOLKITS, UNINSTALLER, Toolkit, own, toolkits
@@ -18,7 +18,7 @@ from hostwright.standard.roles.driver.failures.loader_cache import LOADER, cache
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
-META_PACKAGES = re.compile(r"cuda|cuda-\d+-\d+|cuda-(runtime|demo-suite)-\d+-\d+|cuda-drivers(-\d+)?")
+META_PACKAGES = Pattern(r"cuda|cuda-\d+-\d+|cuda-(runtime|demo-suite)-\d+-\d+|cuda-drivers(-\d+)?")
 #: nvcc's version number in each update of 11.2, which all say "release 11.2" (seen in public build logs)
 UPDATES = {"V11.2.67": "11.2.0", "V11.2.142": "11.2.1", "V11.2.152": "11.2.2"}
 
@@ -60,7 +60,7 @@ def other_update(look: Look) -> Iterator[str]:
     """The toolkit's nvcc calls itself another version than the stack's, such as V11.2.67 for V11.2.152."""
     cuda = look.section(CudaSection)
     answer = look.answer(wanted(look, "cuda", CommandReports).probes()[1])
-    match = re.search(r"release \d+\.\d+, (V[\d.]+)", answer.text)
+    match = Pattern(r"release \d+\.\d+, (V[\d.]+)").search(answer.text)
     if match and match[1] != cuda.nvcc:
         update = f" (CUDA {UPDATES[match[1]]})" if match[1] in UPDATES else ""
         yield f"{cuda.prefix}/bin/nvcc: {match[0]}{update}, and the stack says {cuda.nvcc}"

@@ -12,7 +12,7 @@ PROGRAM_RULES = (
         r"unsupported (?:GNU|clang|Microsoft Visual Studio) version|(?:gcc|clang) versions? (?:later"
         r"|newer) than [0-9.]{1,6} (?:are|is) not"
         r" supported|CUDA [0-9.]{1,6} requires (?:gcc|clang)"
-        r"|The current installed version of g\+\+ [^\n]{1,60}is (?:greater|less) than"
+        r"|The current installed version of g\+\+ [^\n]+is (?:greater|less) than"
         r"|parameter packs not expanded with|identifier \"(?:__builtin_ia32_\w{1,40}|_Float(?:32|64"
         r"|128)x?)\" is undefined",
         "the host's compiler is newer than this release of CUDA's nvcc works with",
@@ -24,8 +24,8 @@ PROGRAM_RULES = (
         "cuda-visible-devices",
         r"invalid device ordinal|CUDA_ERROR_INVALID_DEVICE\b|cudaErrorInvalidDevice\b"
         r"|listed an invalid GPU id|AssertionError: Invalid device id"
-        rf"|CUDA_VISIBLE_DEVICES(?:.|\n){{1,600}}?(?:{_NO_DEVICE})|(?:{_NO_DEVICE})(?:."
-        rf"|\n){{1,600}}?CUDA_VISIBLE_DEVICES",
+        rf"|CUDA_VISIBLE_DEVICES[^\n]*(?:\n[^\n]*){{0,8}}?(?:{_NO_DEVICE})"
+        rf"|(?:{_NO_DEVICE})[^\n]*(?:\n[^\n]*){{0,8}}?CUDA_VISIBLE_DEVICES",
         "the program sees no GPU, or fewer than it asks for: CUDA_VISIBLE_DEVICES, the job or the container hide them"
         " (it counts the rest from 0), or a GPU has gone missing",
         "Compare nvidia-smi -L with CUDA_VISIBLE_DEVICES in the program's own environment (and with docker's --gpus);"
@@ -88,7 +88,7 @@ PROGRAM_RULES = (
         r"|The NVIDIA driver on your system is too old|CUDA_ERROR_UNSUPPORTED_PTX_VERSION"
         r"|provided PTX was compiled with an unsupported toolchain"
         r"|Unsupported \.version [0-9.]{1,6}; current version is|CUDA driver is too old for"
-        r"|driver version \([^)\n]{1,40}\) is older than",
+        r"|driver version \([^)\n]+\) is older than",
         "the program brings a newer CUDA than the driver supports, or the driver is not loaded",
         "Compare the CUDA that nvidia-smi names with the program's; install a build for that one (the stack's), or"
         " provision a stack with a newer driver",
@@ -99,19 +99,20 @@ PROGRAM_RULES = (
         "cuinit-unknown",
         r"CUDA_ERROR_UNKNOWN\b|cudaErrorUnknown\b|CUDA error: unknown error|\bError 999: unknown error"
         r"|code 999, ERROR_UNKNOWN|CUDA unknown error - this may be due to"
-        r"|cuInit\b[^\n]{0,80}(?:\b999\b|UNKNOWN_CUDA_ERROR|unknown error(?! \(303\)))"
+        r"|cuInit\b[^\n]*(?:\b999\b|UNKNOWN_CUDA_ERROR|unknown error)"
         r"|CUDA_ERROR_OPERATING_SYSTEM\b|cudaErrorOperatingSystem\b|\bError 304: OS call failed",
         "CUDA cannot be initialised: nvidia-uvm or its device files are not ready for this user, often after suspend or"
         " an upgrade of the driver",
         "Look for /dev/nvidia-uvm and run nvidia-modprobe -u -c=0 as root; where that changes nothing, reload"
         " nvidia_uvm (rmmod, modprobe) while no program uses a GPU, or reboot",
         "tensorflow/tensorflow#32623, #41937",
+        unless=r"unknown error \(303\)",
         weight="consequence",
     ),
     FailureRule(
         "shm-too-small",
         r"(?:failed to extend|creating shared memory segment) /dev/shm/nccl|Unable to allocate shared memory \([0-9]"
-        r"|/dev/shm[^\n]{0,200}no space left on device|unable to write to file </torch_"
+        r"|/dev/shm[^\n]*no space left on device|unable to write to file </torch_"
         r"|insufficient shared memory \(shm\)|workers are out of shared memory|is killed by signal: Bus error"
         r"|posix_fallocate failed ?: No space left",
         "the shared memory of the container or host (/dev/shm) is too small for what the job's processes exchange",
@@ -121,7 +122,7 @@ PROGRAM_RULES = (
     ),
     FailureRule(
         "nccl-ranks-twice",
-        r"NCCL WARN [^\n]{0,60}rank [0-9]{1,6} of [0-9]{1,6} ranks has already checked in"
+        r"NCCL WARN [^\n]*rank [0-9]{1,6} of [0-9]{1,6} ranks has already checked in"
         r"|Duplicate GPU detected ?: rank",
         "two processes of the job have the same rank, or the same GPU",
         "Compare each process's RANK, LOCAL_RANK and CUDA_VISIBLE_DEVICES: every node needs its own node rank, every"
@@ -130,18 +131,18 @@ PROGRAM_RULES = (
     ),
     FailureRule(
         "nccl-network",
-        r"Got completion [^\n]{0,120}(?:error|status)|NCCL WARN (?:Call to )?ibv_[a-z_]{1,40} failed"
-        r"|NCCL WARN [^\n]{0,80}[Cc]onnect to [^\n]{1,120}(?:failed|returned)"
-        r"|NCCL WARN [^\n]{0,160}(?:Connection refused|Connection reset by peer|Connection timed out|No route to host"
+        r"Got completion [^\n]*(?:error|status)|NCCL WARN (?:Call to )?ibv_[a-z_]{1,40} failed"
+        r"|NCCL WARN [^\n]*[Cc]onnect to [^\n]+(?:failed|returned)"
+        r"|NCCL WARN [^\n]*(?:Connection refused|Connection reset by peer|Connection timed out|No route to host"
         r"|Network is unreachable|[Cc]onnection closed by remote peer)"
         r"|NCCL WARN Bootstrap ?: no socket interface|ncclSystemError|ncclRemoteError"
-        r"|NCCL error[^\n]{0,200}unhandled system error"
-        r"|NCCL WARN [^\n]{0,120}(?:socket|bootstrap|connect|ibv_|NET/|proxy|peer)[^\n]{0,200}(?:fail|error|time"
+        r"|NCCL error[^\n]*unhandled system error"
+        r"|NCCL WARN [^\n]*(?:socket|bootstrap|connect|ibv_|NET/|proxy|peer)[^\n]*(?:fail|error|time"
         r"|abort|unreach|clos)"
         r"|NCCL WARN Net : |Watchdog caught collective operation timeout|NCCL operations have failed or timed out"
         r"|remote process exited or there was a network"
-        r"|NCCL (?:failure|Error)[^\n]{0,200}(?:unhandled system|remote process|internal error)"
-        r"|NCCL WARN [^\n]{0,60}Call to \w{1,30} failed",
+        r"|NCCL (?:failure|Error)[^\n]*(?:unhandled system|remote process|internal error)"
+        r"|NCCL WARN [^\n]*Call to \w{1,30} failed",
         "the nodes of the job do not reach each other: wrong interface, firewall, InfiniBand or RoCE that is not"
         " configured, or a process that has already ended",
         "Run once with NCCL_DEBUG=INFO and read the first WARN of every rank; name the interface"

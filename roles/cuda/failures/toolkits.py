@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from hostwright.audit.failures.wanted import wanted
 from hostwright.audit.judging.look import Unread
 from hostwright.common.quoting import sh_file
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.packaged import PackagedTree
 from hostwright.standard.roles.cuda.section import CudaSection
@@ -67,7 +67,7 @@ def own(look: Look) -> Toolkit:
 
 
 def _version(text: str) -> str:
-    return text.strip() if re.fullmatch(r"\d{1,4}(\.\d{1,4}){0,3}\s*", text) else ""
+    return text.strip() if Pattern(r"\d{1,4}(\.\d{1,4}){0,3}\s*").fullmatch(text) else ""
 
 
 @dataclass(frozen=True, slots=True)

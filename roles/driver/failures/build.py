@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, ForPeople, Sign, Tangled, logs
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.host.hostfacts import HOST_PROBES, UNAME
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.packages import DPKG
@@ -45,10 +45,8 @@ REMOVED, UNSUPPORTED, NO_HEADERS, NO_COMPILER, MISSING = (
 BUILD_PROBES = (KERNEL_GONE, HEADERS, BUILD_TOOLS, DKMS_TREE, DPKG, UNAME, *HOST_PROBES)
 
 #: ``gcc-12 (Ubuntu 12.3.0-1ubuntu1~22.04) 12.3.0``, and ``gcc version 9.4.0 (Ubuntu 9.4.0-…)`` of kernels before 5.8
-_KERNELS_GCC = re.compile(
-    r"gcc(?:-[0-9.]{1,8})? (?:\([^()]{1,80}\)|version) ([0-9]{1,2}(?:\.[0-9]{1,2}){1,2})", re.ASCII
-)
-_HOSTS_GCC = re.compile(r"([0-9]{1,2})(?:\.[0-9]{1,3}){0,2}", re.ASCII)
+_KERNELS_GCC = Pattern(r"gcc(?:-[0-9.]{1,8})? (?:\([^()]+\)|version) ([0-9]{1,2}(?:\.[0-9]{1,2}){1,2})")
+_HOSTS_GCC = Pattern(r"([0-9]{1,2})(?:\.[0-9]{1,3}){0,2}")
 
 #: the rules for failures that a build, or the installer around it, reports in a log
 LOGGED = frozenset((

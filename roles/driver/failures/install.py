@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, Sign, Tangled
 from hostwright.audit.failures.wanted import wanted
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.host import jobs
 from hostwright.plan.model import Probe, Refusal
 from hostwright.resources.files.files import Absent
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 MARKER = "/usr/lib/nvidia/alternate-install-present"
 MARKED = Absent(MARKER).probes()[0]  #: the same probe as the role's
-_CLIENT = re.compile(r"NVRM: API mismatch: .{0,40}version ([0-9]{2,4}(?:\.[0-9]{1,3}){1,2})", re.ASCII)
+_CLIENT = Pattern(r"NVRM: API mismatch: .*version ([0-9]{2,4}(?:\.[0-9]{1,3}){1,2})")
 
 
 def x_server(look: Look) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from packaging.specifiers import SpecifierSet
 
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.failures.wanted import wanted
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.host.hostfacts import UNAME
 from hostwright.plan.model import Change, Probe
 from hostwright.resources.files.paths import content_probe, stat_probe
@@ -60,8 +60,8 @@ UNATTENDED = Probe(
 NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"  #: the role's own
 PREFERENCES = "/etc/apt/preferences.d/hostwright-no-other-driver"  #: the role's own
 
-_KERNEL = re.compile(r"kernel ([\w.+~-]{1,100}) (yes|no) ([\w.+~-]{0,60})", re.ASCII)
-_SETTING = re.compile(r'([\w:-]{1,100}) "([^"]{0,200})";', re.ASCII)
+_KERNEL = Pattern(r"kernel ([\w.+~-]{1,100}) (yes|no) ([\w.+~-]{0,60})")
+_SETTING = Pattern(r'([\w:-]{1,100}) "([^"]*)";')
 _BLACKLIST = "Unattended-Upgrade::Package-Blacklist::"
 
 
@@ -83,7 +83,7 @@ def next_without_driver(look: Look) -> Iterator[str]:
     newest = max(rows, key=lambda row: _numbers(row[1]), default=None)
     if state is None or newest is None or _numbers(newest[1]) <= _numbers(running):
         return
-    kernel, headers, module = newest.groups()
+    kernel, headers, module = newest[1], newest[2], newest[3]
     if module:
         if module not in library_versions(state):
             yield f"{kernel}, beside the running {running}: its module is {module}"
@@ -149,7 +149,7 @@ def not_pinned(look: Look) -> Iterator[str]:
 
 def _numbers(kernel: str) -> tuple[int, ...]:
     """The key by which a boot loader orders kernels: 5.15.0-91-generic is 5, 15, 0, 91."""
-    return tuple(int(number) for number in re.findall(r"[0-9]{1,9}", kernel))
+    return tuple(int(number[0]) for number in Pattern("[0-9]{1,9}").finditer(kernel))
 
 
 def _limit(look: Look, kernel: str) -> str:

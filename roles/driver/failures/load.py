@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, Hardware, Sign, Stuck
 from hostwright.audit.judging.look import Unread
 from hostwright.common.text import count
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.host.hostfacts import HOST_PROBES, PCI
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.packages import DPKG
@@ -44,7 +44,7 @@ if [ -u /usr/bin/nvidia-modprobe ]; then echo setuid; fi; exit 0"""
 
 CONTROL, UVM = "/dev/nvidiactl", "/dev/nvidia-uvm"
 NO_PROGRAM = 127  #: exit status of a probe whose program is not on the host
-_CARDS = re.compile(r"cards ([0-9]{1,4})")
+_CARDS = Pattern(r"cards ([0-9]{1,4})")
 
 #: the kernel's message about a module that no trusted key has signed (kernel/module/signing.c, security/lockdown)
 _REFUSED = (
@@ -57,9 +57,9 @@ _NO_DEVICE = (
     r" called)|NVRM: None of the NVIDIA (devices|graphics adapters) were"
 )
 _ADDRESS = r"([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)"
-_UNSUPPORTED_CARD = re.compile(f"NVRM: The NVIDIA GPU {_ADDRESS}")
+_UNSUPPORTED_CARD = Pattern(f"NVRM: The NVIDIA GPU {_ADDRESS}")
 _NO_DEVICES = "No devices were found"
-_INIT = re.compile(f"NVRM: GPU (?:at )?(?:PCI:)?{_ADDRESS}.{{0,60}}RmInitAdapter failed")
+_INIT = Pattern(f"NVRM: GPU (?:at )?(?:PCI:)?{_ADDRESS}.*RmInitAdapter failed")
 LOAD_PROBES = (NOUVEAU, SECURE_BOOT, NVIDIA_SMI, BOOTED, PCI, DPKG, KERNEL_GONE, *HOST_PROBES)
 
 
@@ -173,7 +173,7 @@ def _lost(look: Look) -> bool:
         return False
 
 
-def _of_silent_cards(look: Look, lines: tuple[str, ...], pattern: re.Pattern[str]) -> dict[str, str]:
+def _of_silent_cards(look: Look, lines: tuple[str, ...], pattern: Pattern) -> dict[str, str]:
     """The lines that name a card that nvidia-smi does not describe, by the card's slot."""
     try:
         here = {slot(gpu.bus) for gpu in smi(look).gpus if gpu.fault != LOST}

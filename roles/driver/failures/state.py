@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,6 +10,7 @@ from functools import lru_cache
 from hostwright.audit.failures.wanted import wanted
 from hostwright.audit.judging.look import Look, Unread, once
 from hostwright.common.quoting import sh_file
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.host.hostfacts import HOST_PROBES, UNAME
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.resources.packages.packages import DPKG
@@ -30,10 +30,10 @@ BOOTED = Probe("sed -n 's/^btime //p' /proc/stat")
 #: The log's times are those of its writing, and the boot time is computed from the present clock.
 BOOT_SLACK = timedelta(seconds=30)
 
-_TREE = re.compile(r"tree ([\w.+~-]{1,60})", re.ASCII)
-_BUILT = re.compile(r"built ([\w.+~-]{1,60}) (\S{1,100})", re.ASCII)
-_LOG = re.compile(r"log ([\w.+~-]{1,60}) .*for kernel (\S{1,100}) .*", re.ASCII)
-_ERROR = re.compile(r"error ([\w.+~-]{1,60}) (.*)", re.ASCII)
+_TREE = Pattern(r"tree ([\w.+~-]{1,60})")
+_BUILT = Pattern(r"built ([\w.+~-]{1,60}) (\S+)")
+_LOG = Pattern(r"log ([\w.+~-]{1,60}) .*for kernel (\S+) .*")
+_ERROR = Pattern(r"error ([\w.+~-]{1,60}) (.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def wanted_version(look: Look) -> str:
 def running_kernel(look: Look) -> str:
     """The kernel from ``uname -r``. Raises ``Unread`` if that is not a kernel version."""
     kernel = look.text(UNAME).strip().partition(" ")[0]
-    if not re.fullmatch(r"[0-9][\w.+~-]{0,99}", kernel, re.ASCII):
+    if not Pattern(r"[0-9][\w.+~-]{0,99}").fullmatch(kernel):
         raise Unread("uname does not say the kernel")
     return kernel
 
@@ -137,7 +137,8 @@ def since_boot(look: Look) -> Iterator[KernelLine]:
 
 def matching(look: Look, pattern: str) -> tuple[str, ...]:
     """The kernel's lines since then that match this regular expression, each once. Raises ``Unread``."""
-    return tuple(dict.fromkeys(line.text for line in since_boot(look) if re.search(pattern, line.text)))
+    sought = Pattern(pattern)
+    return tuple(dict.fromkeys(line.text for line in since_boot(look) if sought.search(line.text)))
 
 
 def said_since_boot(look: Look, pattern: str) -> tuple[str, ...]:
@@ -150,6 +151,6 @@ def said_since_boot(look: Look, pattern: str) -> tuple[str, ...]:
 
 def _booted(look: Look) -> datetime:
     text = look.text(BOOTED).strip()
-    if not re.fullmatch(r"[0-9]{1,10}", text):
+    if not Pattern(r"[0-9]{1,10}").fullmatch(text):
         raise Unread("/proc/stat does not say when the host booted")
     return datetime.fromtimestamp(int(text), UTC) - BOOT_SLACK

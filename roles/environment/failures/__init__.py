@@ -7,7 +7,7 @@ from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER
 from hostwright.standard.roles.environment.failures.loader import LOADER_RULES, no_ptxas, not_cached
 from hostwright.standard.roles.environment.failures.sonames import SONAME_RULES
-from hostwright.standard.roles.environment.failures.texts import NOT_FOUND, TEXT_RULES
+from hostwright.standard.roles.environment.failures.texts import NOT_FOUND, OPTIONAL, TEXT_RULES
 from hostwright.standard.roles.environment.failures.variables import VARIABLES_RULES
 
 FAILURES = (
@@ -20,6 +20,7 @@ FAILURES = (
         "Provision again: the environment role lists them in /etc/ld.so.conf.d, which needs no variable; where the"
         " message names another release, install a build for the stack's CUDA",
         "tensorflow/tensorflow#56413, #45930",
+        unless=OPTIONAL,
         sign=Sign("environment", not_cached, (LOADER,), provision=True),
         weight="general",
     ),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, Sign, Tangled
 from hostwright.audit.judging.look import Unread
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Probe
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ exit 0""",
     cap_bytes=256 * 1024,
 )
 
-_LIBRARY = re.compile(r"(lib[A-Za-z0-9_+-]+)\.so(?:\.([0-9]+)[0-9.]*)?")
+_LIBRARY = Pattern(r"(lib[A-Za-z0-9_+-]+)\.so(?:\.([0-9]+)[0-9.]*)?")
 #: the driver's libraries are named after interfaces (libcuda.so.1), not after the version of the file behind them
 _DRIVERS = {"libcuda", "libnvidia-ml"}
 

@@ -12,10 +12,12 @@ _CUDA: Final = (
     r"|nccl|nvJitLink|nvToolsExt|nvrtc|nvrtc-builtins)\.so"
 )
 
+#: Libraries that TensorFlow opens where they are: TensorRT's, and CUPTI in the words of its old releases
+OPTIONAL: Final = r"library '?libnvinfer|open CUDA library libcupti"
 #: Wordings of TensorFlow (dso_loader.cc, before 2.1 and since), of the loader, and of programs that open cuDNN 9
 NOT_FOUND: Final = (
-    r"Could not (?:load dynamic|dlopen) library '(?!libnvinfer)|Cannot dlopen some GPU libraries"
-    r"|Couldn't open CUDA library (?!libnvinfer|libcupti)"
+    r"Could not (?:load dynamic|dlopen) library '|Cannot dlopen some GPU libraries"
+    r"|Couldn't open CUDA library "
     rf"|\b{_CUDA}[0-9.]{{0,20}}: cannot open shared object\s{{1,40}}file"
     r"|Unable to load (?:CUDA|cuBLAS|cuFFT|cuSOLVER|cuSPARSE|cuDNN|CUPTI|NCCL|nvJitLink)\. Is it installed"
     r"|Require cuDNN [0-9.*]{1,6} and CUDA [0-9.*]{1,6}"
@@ -26,9 +28,9 @@ NOT_FOUND: Final = (
 TEXT_RULES = (
     FailureRule(
         "ptxas-too-old",
-        r"You are using ptxas [0-9.x]{1,12}, (?:but|which is)|ptxas[^\n]{0,200}Unsupported \.version"
+        r"You are using ptxas [0-9.x]{1,12}, (?:but|which is)|ptxas[^\n]*Unsupported \.version"
         r"|ptxas (?:version )?[0-9.]{1,9}"
-        r"[^\n]{0,60}(?:is )?too old|PTX assembler[^\n]{0,40}older than",
+        r"[^\n]*(?:is )?too old|PTX assembler[^\n]*older than",
         "the first ptxas on the path is of an older CUDA than the program, or the compiler in front of it, that calls"
         " it",
         "See which one it is (type -a ptxas; ptxas --version): put the newer toolkit's bin first on PATH, or remove the"
@@ -39,23 +41,25 @@ TEXT_RULES = (
         "nvcc-not-found",
         r"\bnvcc[\"'`]?: (?:command )?not found|No CMAKE_CUDA_COMPILER could be found"
         r"|Failed to find (?:a working CUDA compiler|nvcc)"
-        r"|CUDA_HOME environment variable is not set|directory: '[^'\n]{0,160}bin/nvcc'|nvcc (?:was |is )?not (?:found"
-        r"|installed)(?![^\n]{0,80}(?:skipping|without CUDA|CUDA support (?:is )?disabled))"
+        r"|CUDA_HOME environment variable is not set|directory: '[^'\n]*bin/nvcc'|nvcc (?:was |is )?not (?:found"
+        r"|installed)"
         r"|(?:Could not|cannot|unable to) (?:find|locate) (?:the )?nvcc"
-        r"|^(?!-- )[^\n]{0,200}?Could NOT find CUDA(?:Toolkit)?\b|nvcc binary could not be"
-        r"|/bin/nvcc\"[^\n]{0,80}\n\s{0,8}TypeError: unsupported operand type"
+        r"|Could NOT find CUDA(?:Toolkit)?\b|nvcc binary could not be"
+        r"|/bin/nvcc\"[^\n]*\n\s{0,8}TypeError: unsupported operand type"
         r"|CUDA_TOOLKIT_ROOT_DIR not found"
         r"|Specify CUDA_TOOLKIT_ROOT_DIR",
         "a build finds no CUDA compiler (nvcc): the toolkit is not installed, or its bin directory is not on PATH",
         "Provision again: the cuda role installs the toolkit, the environment role puts nvcc on PATH; where the build"
         " asks for CUDA_HOME, set it to /usr/local/cuda",
         "CMake's FindCUDAToolkit; PyTorch torch.utils.cpp_extension",
+        unless="^-- Could NOT find"
+        r"|nvcc (?:was |is )?not [^\n]*(?:skipping|without CUDA|CUDA support (?:is )?disabled)",
         weight="consequence",
     ),
     FailureRule(
         "nvrtc-not-found",
         r"\blibnvrtc(?:-builtins)?\.so[0-9.]{0,20}: cannot open shared object\s{1,40}file"
-        r"|(?:failed to load|unable to load|failure finding|cannot load)[^\n]{0,40}\b(?:lib)?nvrtc"
+        r"|(?:failed to load|unable to load|failure finding|cannot load)[^\n]*\b(?:lib)?nvrtc"
         r"|failed to open libnvrtc|Could not load (?:dynamic )?library '?libnvrtc|could not find (?:the )?libnvrtc",
         "a program compiles for the GPU while it runs, and the loader does not find CUDA's runtime compiler (NVRTC)"
         " under the name that it asks for",
@@ -81,7 +85,7 @@ TEXT_RULES = (
     ),
     FailureRule(
         "loader-mixed-cuda",
-        r"lib(?:cublas|cusparse|cusolver|nvrtc|nvJitLink|cudart|cufft|curand|cupti|nccl)[^\s:]{0,60}: undefined symbol"
+        r"lib(?:cublas|cusparse|cusolver|nvrtc|nvJitLink|cudart|cufft|curand|cupti|nccl)[^\s:]*: undefined symbol"
         r"|undefined symbol: (?:nvrtc|__nvJitLink|nccl|cusparse|cublas)\w{1,80}"
         r"|version lib(?:cublas|cublasLt|cusparse|cusolver|nvJitLink)\.so\.[0-9]{1,2} not (?:found|defined)",
         "the loader gives the program libraries of two CUDA releases at once",

@@ -5,7 +5,6 @@ Provisioning never edits users' files: these problems are reported, with file an
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from hostwright.audit.failures.homes import LOOK_S, homes_probe
 from hostwright.audit.failures.rule import FailureRule, Sign
 from hostwright.audit.judging.look import Unread
 from hostwright.common.quoting import sh_file
+from hostwright.common.untrusted import Pattern
 from hostwright.standard.roles.cuda.failures.toolkits import LINK, TOOLKITS, Toolkit, toolkits
 from hostwright.standard.roles.cuda.section import CudaSection
 
@@ -26,13 +26,14 @@ MAX_LINES = 400
 #: Assignments that mention CUDA, ``FILE:NUMBER:LINE``, those in system-wide files first.
 VARIABLES = homes_probe(sh_file(__file__, "variables.sh", most=MAX_LINES))
 
-_LINE = re.compile(r"(/[^:]*):(\d{1,9}):(.*)")
-_ASSIGNMENT = re.compile(r"""\b(\w*PATH|CUDA_[A-Z_]+|XLA_FLAGS)\+?=("[^"]*"?|'[^']*'?|(?:\\.?|[^\s;&|\\])*)""")
-_TOOLKIT = re.compile(r"(/[^\s:'\"${}]*cuda-?(\d{1,3}(?:\.\d{1,3})?))(?![\d.])")
-_UNVERSIONED = re.compile(r"/usr/local/cuda(?![\w.-])")
-_COMPAT = re.compile(r"/cuda[^:/\s]*/compat(?!\w)")
-_NO_64 = re.compile(r"/cuda(?:-\d+\.\d+)?/lib/?(?=[:\"'\s]|$)")
-_COMMENT = re.compile(r"\s#.*")
+_LINE = Pattern(r"(/[^:]*):(\d{1,9}):(.*)")
+_ASSIGNMENT = Pattern(r"""\b(\w*PATH|CUDA_[A-Z_]+|XLA_FLAGS)\+?=("[^"]*"?|'[^']*'?|(?:\\.?|[^\s;&|\\])*)""")
+_TOOLKIT = Pattern(r"(/[^\s:'\"${}]*cuda-?(\d{1,3}(?:\.\d{1,3})?))(?:[^\d.]|$)")
+_UNVERSIONED = Pattern(r"/usr/local/cuda(?:[^\w.-]|$)")
+_COMPAT = Pattern(r"/cuda[^:/\s]*/compat(?:\W|$)")
+_NO_64 = Pattern(r"/cuda(?:-\d+\.\d+)?/lib/?(?:[:\"'\s]|$)")
+_MISQUOTED = Pattern(r"cuda[^:'\"\s]*\\")
+_COMMENT = Pattern(r"\s#.*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def another_cuda(look: Look) -> Iterator[str]:
     series, installed = look.section(CudaSection).series, toolkits(look)
     own = {series, series.partition(".")[0]}
     for assignment in assignments(look):
-        others = (home for home, version in _TOOLKIT.findall(assignment.value) if version not in own)
+        others = (toolkit[1] for toolkit in _TOOLKIT.finditer(assignment.value) if toolkit[2] not in own)
         if _COMPAT.search(assignment.value) or any(_is_there(home, installed) for home in others):
             yield str(assignment)
 
@@ -82,7 +83,7 @@ def lib_not_lib64(look: Look) -> Iterator[str]:
 
 def misquoted(look: Look) -> Iterator[str]:
     r"""An assignment has a backslash after the toolkit's directory, as in ``lib64\${LD_LIBRARY_PATH…}``."""
-    yield from (str(assignment) for assignment in assignments(look) if re.search(r"cuda[^:'\"\s]*\\", assignment.value))
+    yield from (str(assignment) for assignment in assignments(look) if _MISQUOTED.search(assignment.value))
 
 
 def own_cuda(look: Look) -> Iterator[str]:
@@ -93,7 +94,7 @@ def own_cuda(look: Look) -> Iterator[str]:
     own = {series, series.partition(".")[0]}
     evidence = {line for rule in (another_cuda, lib_not_lib64, misquoted) for line in rule(look)}
     for assignment in assignments(look):
-        versions = {version for _, version in _TOOLKIT.findall(assignment.value)}
+        versions = {toolkit[2] for toolkit in _TOOLKIT.finditer(assignment.value)}
         ours = versions <= own and (versions or _UNVERSIONED.search(assignment.value))
         if ours and assignment.name.endswith("PATH") and str(assignment) not in evidence:
             yield str(assignment)

@@ -52,19 +52,20 @@ FAILURES = (
     FailureRule(
         "venv-missing",
         r"ensurepip is not\s{1,40}available|No module named '?(?:venv|ensurepip)"
-        r"|'-(?:Im|m)', 'ensurepip'[^\n]{0,200}returned non-zero",
+        r"|'-(?:Im|m)', 'ensurepip'[^\n]*returned non-zero",
         "the Python has no venv module; Debian and Ubuntu keep it in a package of its own",
         "Install python3-venv (the tensorflow role does)",
         "Debian python3-venv",
     ),
     FailureRule(
         "no-avx",
-        r"(?<!\): )illegal (?:hardware )?instruction(?! (?:parameter|encoding|was encountered))"
+        r"illegal (?:hardware )?instruction"
         r"|compiled to use (?:AVX|FMA|SSE)[\w.]{0,8}(?:[ ,]{1,2}[\w.]{2,8}){0,6} instructions"
         r"|traps: python[0-9.]{0,8}\[[0-9]{1,10}\] trap invalid opcode",
         "the processor, or the virtual machine's model of it, has no AVX",
         "Use a host with AVX, or let the hypervisor pass the host's processor through",
         "TensorFlow's install page",
+        unless=r"\): illegal |illegal (?:hardware )?instruction (?:parameter|encoding|was encountered)",
         sign=Sign("tensorflow", no_avx, (AVX,)),
         treatment=ForPeople(),
     ),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hostwright.audit.failures import FailureRule, Sign, Tangled
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.host.hostfacts import AVX, PYTHONS, interpreters, pythons
 from hostwright.resources.python.python import Recipe
 from hostwright.resources.python.venv_audit import Drift
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
 #: packages that install files over tensorflow's own (names as pip normalises them)
-SECOND = re.compile(r"tensorflow-(gpu|cpu|rocm|intel)|tf-nightly(-gpu|-cpu)?|intel-tensorflow(-avx512)?")
+SECOND = Pattern(r"tensorflow-(gpu|cpu|rocm|intel)|tf-nightly(-gpu|-cpu)?|intel-tensorflow(-avx512)?")
 #: NVIDIA's libraries as wheels; nvidia-ml-py and the like are not CUDA libraries
-WHEELS = re.compile(r"nvidia-(cuda-|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvjitlink|nvtx|tensorrt).*")
+WHEELS = Pattern(r"nvidia-(cuda-|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvjitlink|nvtx|tensorrt).*")
 TOO_NEW = {"numpy": 2, "protobuf": 4}  #: first major version with which TensorFlow 2.9 cannot be imported (measured)
 ABSENT = "absent"
 

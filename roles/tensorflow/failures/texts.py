@@ -50,7 +50,7 @@ TEXT_RULES = (
     ),
     FailureRule(
         "venv-interpreter-gone",
-        r"(?:bad interpreter|\bsh): \S{1,200}/bin/python[0-9.]{0,5}: [Nn]o such file",
+        r"(?:bad interpreter|\bsh): \S+/bin/python[0-9.]{0,5}: [Nn]o such file",
         "a virtual environment leads to a Python that was removed or upgraded away, so that nothing in it starts",
         "Make the environment anew with a Python that is there (python3 -m venv --clear PATH), and install its packages"
         " again; the stack's own comes back when you provision",
@@ -66,15 +66,16 @@ TEXT_RULES = (
         r"|is less than desired GPU memory utilization|OOM error encountered|CUDA_ERROR_OUT_OF_MEMORY"
         r"|cudaErrorMemoryAllocation|torch\.OutOfMemoryError"
         r"|cuda runtime error \(2\) ?: out of memory|OOM when allocating tensor"
-        r"|ran out of memory trying to allocate (?![^\n]{0,200}not a failure)"
-        r"|bfc_allocator\.cc:[0-9]{1,6}\][^\n]{0,80}(?:Chunks of size|in-use [Cc]hunks)|CUBLAS_STATUS_ALLOC_FAILED"
+        r"|ran out of memory trying to allocate "
+        r"|bfc_allocator\.cc:[0-9]{1,6}\][^\n]*(?:Chunks of size|in-use [Cc]hunks)|CUBLAS_STATUS_ALLOC_FAILED"
         r"|CUDNN_STATUS_ALLOC_FAILED|RESOURCE_EXHAUSTED: Out of memory|XlaRuntimeError: RESOURCE_EXHAUSTED"
         r"|cudaMalloc failed: out of memory|OutOfMemoryError: CUDA|std::bad_alloc: (?:out_of_memory: )?CUDA"
-        r"|failed to allocate [^\n]{1,80}from device: ",
+        r"|failed to allocate [^\n]+from device: ",
         "the program asks for more GPU memory than is free",
         "Look with nvidia-smi who uses the GPU, and end what nobody needs; else make the batch or the model smaller."
         " TensorFlow takes all memory at once unless TF_FORCE_GPU_ALLOW_GROWTH=true",
         "pytorch/pytorch#16417, tensorflow/tensorflow#8949",
+        unless="not a failure",
     ),
     FailureRule(
         "externally-managed",
@@ -86,7 +87,7 @@ TEXT_RULES = (
     FailureRule(
         "pip-permission",
         r"Could not install packages due to an? (?:OS|Environment)Error: \[Errno (?:1|13|30)\]"
-        r"|\[Errno 13\] Permission denied: '[^'\n]{0,200}(?:site|dist)-packages",
+        r"|\[Errno 13\] Permission denied: '[^'\n]*(?:site|dist)-packages",
         "pip may not write where this environment is, for it belongs to another user",
         "Install as the owner of the environment, or into a virtual environment of your own",
         "pip, pip._internal.commands.install",
@@ -103,15 +104,16 @@ TEXT_RULES = (
     ),
     FailureRule(
         "numpy-too-old",
-        r"compiled against (?:ABI|API) version 0x[0-9a-f]{1,8} but this version of numpy is 0x(?!2[0-9a-f]{6}\b)"
+        r"compiled against (?:ABI|API) version 0x[0-9a-f]{1,8} but this version of numpy is 0x"
         r"|numpy\.core\.(?:_?multiarray(?:_umath)?|umath) failed to import"
         r"|ValueError: numpy\.(?:ndarray|ufunc) size changed"
-        r"|numpy\.dtype size changed[^\n]{1,80}Expected 88 from C header, got 96",
+        r"|numpy\.dtype size changed[^\n]+Expected 88 from C header, got 96",
         "the NumPy that is imported is not the one that the program was built for: mostly an older copy elsewhere on"
         " the path comes first",
         "See which one it is (python -c 'import numpy; print(numpy.__file__, numpy.__version__)'), remove that copy, or"
         " use the stack's environment",
         "tensorflow/tensorflow#559",
+        unless=r"this version of numpy is 0x2[0-9a-f]{6}\b",
         weight="consequence",
     ),
 )

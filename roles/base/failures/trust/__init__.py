@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import groupby
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hostwright.audit.failures import FailureRule, Sign
 from hostwright.common.quoting import sh_file
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Probe
 from hostwright.resources.packages.repositories import DEARMOR, AptSource
 from hostwright.standard.roles.base.failures.trust.openpgp import expired_on
@@ -22,12 +22,12 @@ KEYRINGS = Probe(DEARMOR + "\n" + sh_file(__file__, "keyrings.sh"), root=True, c
 PROXIES = Probe(sh_file(__file__, "proxies.sh"), root=True)
 
 #: the distributions' own keyrings: what lists name these is needed by every role
-_OF_DISTRIBUTION = re.compile(r"/usr/share/keyrings/(debian|ubuntu)-archive-[\w-]+\.(gpg|pgp|asc)")
-_DEAD = re.compile(
+_OF_DISTRIBUTION = Pattern(r"/usr/share/keyrings/(debian|ubuntu)-archive-[\w-]+\.(gpg|pgp|asc)")
+_DEAD = Pattern(
     r"(?:[Cc]ould not connect to|[Uu]nable to connect to|[Ff]ailed to connect to|[Rr]esolv(?:e|ing)"
     r"|initiate the connection to) '?([^'\s]+)"
 )
-_REFUSED = re.compile(r"\b407 |Invalid response from proxy|HTTP code \d{3} from proxy|[Pp]roxy [Aa]uthentication")
+_REFUSED = Pattern(r"\b407 |Invalid response from proxy|HTTP code \d{3} from proxy|[Pp]roxy [Aa]uthentication")
 
 
 class Distrusted(NamedTuple):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-_LIST_LINE = re.compile(r"\s*deb(?:-src)?\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)")
-_CREDENTIALS = re.compile(r"//[^/\s]+@")
-_FIELD = re.compile(r"([A-Za-z-]+)\s*:\s*(.*)")
+from hostwright.common.untrusted import Pattern
+
+_LIST_LINE = Pattern(r"\s*deb(?:-src)?\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)")
+_CREDENTIALS = Pattern(r"//[^/\s]+@")
+_FIELD = Pattern(r"([A-Za-z-]+)\s*:\s*(.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def _stanza(file: str, line: int, fields: Mapping[str, str]) -> Iterator[Source]
 def _names(signed_by: str) -> tuple[str, ...]:
     if "BEGIN PGP" in signed_by:
         return ("BEGIN PGP",)
-    return tuple(sorted(word for word in re.split(r"[,\s]+", signed_by) if word))
+    return tuple(sorted(signed_by.replace(",", " ").split()))
 
 
 def _path(uri: str) -> str:

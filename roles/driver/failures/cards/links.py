@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 
 from hostwright.audit.failures import FailureRule, Hardware, Sign
 from hostwright.audit.hardware.gpu import Gpu
 from hostwright.audit.judging.look import Look, Unread
 from hostwright.common.quoting import sh_file
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.host.hostfacts import PCI, pci_devices
 from hostwright.plan.model import Probe
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
@@ -22,10 +22,10 @@ from hostwright.standard.roles.driver.states.gpu_use import gpu_ids, nvswitches
 ACS = Probe(sh_file(__file__, "acs.sh"), root=True)  # without root, lspci does not show ACS bits
 #: An H100 (H800) PCIe or NVL has more links than its bridges use: healthy cards with all three bridges show 6 of 18 as
 #: inactive (Azure/azurehpc-health-checks#162; some drivers list 17).
-_HOPPER_CARD = re.compile(r"\bH[18]00\b.*\b(?:PCIe|NVL)\b")
+_HOPPER_CARD = Pattern(r"\bH[18]00\b.*\b(?:PCIe|NVL)\b")
 BRIDGED_LINKS = 12  #: of such a card
 
-_DEVICE = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+_DEVICE = Pattern(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 
 def _width(look: Look) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _acs(look: Look) -> Iterator[str]:
         elif kind == "acs":
             checking.add(value)
     if len(paths) > 1:
-        above = {address for path in paths for address in _DEVICE.findall(path.lower())}
+        above = {address[0] for path in paths for address in _DEVICE.finditer(path.lower())}
         yield from (f"{address}: ACSCtl: SrcValid+, above an NVIDIA GPU" for address in sorted(above & checking))
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from hostwright.audit.failures.rule import Sign
 from hostwright.audit.judging.look import Look, Unread
+from hostwright.common.untrusted import Pattern
 from hostwright.standard.roles.driver.gpus import kernel_log, smi
 from hostwright.standard.roles.driver.nvsmi.fields import LOST
 from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI, GpuReport
@@ -15,12 +15,12 @@ from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
 EXIT_LOST = 15  #: nvidia-smi's manual: "GPU has fallen off the bus or has otherwise become inaccessible"
 
-_ADDRESS = re.compile(r"\b[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?(?![0-9A-Fa-f:])")
-_NAMED = re.compile(r"NVRM: The NVIDIA GPU ")  # names the card; one of the next lines says what is wrong
-_LOST = re.compile(
-    r"fallen off the bus|GPU is lost|Unable to determine the device handle for .{1,60}(?:Unknown Error|Not Found)"
+_ADDRESS = Pattern(r"\b([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?)(?:[^0-9A-Fa-f:]|$)")
+_NAMED = Pattern(r"NVRM: The NVIDIA GPU ")  # names the card; one of the next lines says what is wrong
+_LOST = Pattern(
+    r"fallen off the bus|GPU is lost|Unable to determine the device handle for .+(?:Unknown Error|Not Found)"
 )
-_STATUS = re.compile(r"nvidia-smi ended with status (\d{1,3})")
+_STATUS = Pattern(r"nvidia-smi ended with status (\d{1,3})")
 
 
 def smi_status(look: Look) -> int:
@@ -107,4 +107,4 @@ def _slots(lines: Iterable[str]) -> dict[str, str]:
 
 def _slot_in(line: str) -> str:
     match = _ADDRESS.search(line)
-    return slot(match[0]) if match else ""
+    return slot(match[1]) if match else ""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from hostwright.audit.failures import FailureRule, Hardware, Sign
 from hostwright.audit.hardware.gpu import EccCounts, Gpu
 from hostwright.audit.judging.look import Look
+from hostwright.common.untrusted import Pattern
 from hostwright.standard.roles.driver.failures.cards.thresholds import (
     CORRECTED,
     DRAM_CORRECTED,
@@ -19,7 +19,7 @@ from hostwright.standard.roles.driver.failures.cards.treatments import REBOOT, R
 from hostwright.standard.roles.driver.gpus import smi
 
 #: cards for games and workstations come with ECC off, if they have it; users switch it on if they want it
-_FOR_DESKS = re.compile(r"\b(?:GeForce|Quadro|RTX|TITAN)\b", re.IGNORECASE)
+_FOR_DESKS = Pattern(r"(?i)\b(?:GeForce|Quadro|RTX|TITAN)\b")
 
 
 def card(gpu: Gpu) -> str:

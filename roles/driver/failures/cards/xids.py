@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,6 +9,7 @@ from datetime import datetime, timedelta
 from hostwright.audit.failures import Case, FailureRule, Hardware, Sign
 from hostwright.audit.hardware.gpu import GpuEvent
 from hostwright.audit.judging.look import Look, Unread
+from hostwright.common.untrusted import Pattern
 from hostwright.standard.roles.driver.failures.cards.lost import lost_gpus
 from hostwright.standard.roles.driver.failures.cards.thresholds import RECENT
 from hostwright.standard.roles.driver.failures.cards.treatments import GPUD
@@ -20,7 +20,7 @@ from hostwright.standard.roles.driver.xids.events import loaded_at, slot, xid_ev
 
 TEXT_CHARACTERS = 80  #: of the line itself in the evidence
 ECHO = timedelta(minutes=10)  #: a minor Xid of a card this soon after a fatal one belongs to it
-_TOLD = re.compile(r"Xid (\d{1,3}) on ")  #: how the text of ``told`` begins; the host's own text follows
+_TOLD = Pattern(r"Xid (\d{1,3}) on ")  #: how the text of ``told`` begins; the host's own text follows
 CLEANED_UP = 45  #: work was removed because of a preceding error
 
 
@@ -147,21 +147,25 @@ REPLACE_TOGETHER = frozenset((48, 64))
 TOGETHER = Hardware("hand over", "NVIDIA's Xid catalog: WORKFLOW_XID_48, with 64 the card is replaced", tries=0)
 
 
-def _message(concern: Concern) -> str:
-    """The pattern of an Xid's line in the kernel's log; numbers that the catalog does not know concern a program."""
-    fatal = "|".join(str(number) for number in sorted(ROWS) if ROWS[number].concern is Concern.NODE)
-    nobody = "|".join(str(number) for number in sorted(ROWS) if ROWS[number].concern is Concern.NOBODY)
-    numbers = f"(?:{fatal})" if concern is Concern.NODE else f"(?!(?:{nobody}|{fatal})\\b)[0-9]{{1,3}}"
-    echo = rf"|NVRM: Xid [^\n]{{1,160}}caused by previous Xid {numbers}\b" if concern is Concern.NODE else ""
-    return rf"NVRM: Xid \([^()\n]{{3,40}}(?: \([^()\n]{{0,40}}\))?\): {numbers}\b{echo}"
+def _message(numbers: str) -> str:
+    """The pattern of an Xid's line in the kernel's log."""
+    return rf"NVRM: Xid \([^()\n]{{3,40}}(?: \([^()\n]*\))?\): {numbers}\b"
+
+
+def _numbers(*concerns: Concern) -> str:
+    """The pattern of the Xids that concern these; numbers that the catalog does not know concern a program."""
+    return f"(?:{'|'.join(str(number) for number in sorted(ROWS) if ROWS[number].concern in concerns)})"
 
 
 CATALOG = "NVIDIA's Xid catalog; Azure/azurehpc-health-checks azure_gpu_xid.nhc"
 
+_FATAL = _numbers(Concern.NODE)
+
 XIDS = (
     FailureRule(
         "xid-fatal",
-        _message(Concern.NODE) + r"|uncorrectable NVLink error (?:was )?(?:encountered|detected)"
+        _message(_FATAL) + rf"|NVRM: Xid [^\n]+caused by previous Xid {_FATAL}\b"
+        r"|uncorrectable NVLink error (?:was )?(?:encountered|detected)"
         r"|RPC (?:event )?history \(CPU (?:->|<-) GSP\)|waiting for RPC (?:response )?from (?:GPU[0-9]{1,2} )?GSP",
         "a GPU reported an error (Xid) after which it should get no work until it is repaired",
         "Drain the host and do what stands beside each Xid, which is NVIDIA's own advice; a reboot, or loading the"
@@ -181,12 +185,13 @@ XIDS = (
     ),
     FailureRule(
         "xid-application",
-        _message(Concern.PROGRAM),
+        _message("[0-9]{1,3}"),
         "a GPU reported an error (Xid) that ended a program's work or is only noted, and for which the host itself"
         " needs no repair",
         "Look at the program that ran then (compute-sanitizer finds accesses out of bounds); when several programs"
         " meet it on the same card, run dcgmi diag -r 3 on it",
         CATALOG,
+        unless=_message(_numbers(Concern.NODE, Concern.NOBODY)),
         sign=Sign("gpu", _program, grave=False),
     ),
 )

@@ -14,7 +14,7 @@ BUS = (
         r"|BAR [0-9]{1,2} \[mem size 0x[1-9a-f][0-9a-f]{7,10} 64bit pref\]: (?:can't assign|failed to assign)"
         r"|Region [0-9]: Memory at <(?:ignored|unassigned)>|BAR1 is 0M"
         r"|BAR [0-9]: (?:no space for|failed to assign) \[mem size 0x0[1-9a-f][0-9a-f]{6}\b"
-        r"|BAR [0-9]{1,2} \[mem [^\]\n]{1,60}\]:? not claimed; can't enable",
+        r"|BAR [0-9]{1,2} \[mem [^\]\n]+\]:? not claimed; can't enable",
         "firmware or hypervisor gave the card's memory regions (BARs) no address space, so that no driver can use it",
         'Switch on "Above 4G Decoding" (and a large MMIO window) in the firmware\'s settings, or give the virtual'
         " machine a larger window; where that is so, try pci=realloc on the kernel's command line, and newer firmware",
@@ -24,8 +24,8 @@ BUS = (
         "iommu-fault",
         r"DMAR:? ?\[(?:DMA (?:Read|Write)|fault reason|INTR-REMAP)|DMAR: DRHD: handling fault status"
         r"|DMAR: INTR-REMAP: Request device|AMD-Vi: Event logged \[|AMD-Vi: Completion-Wait loop timed out"
-        r"|arm-smmu\S{0,20} \S{1,40} (?:Unhandled context fault|event 0x[0-9a-f]{1,4} received)"
-        r"|memdescMapIommu[^\n]{1,120}not addressable by GPU|DMA address not in addressable range of device"
+        r"|arm-smmu\S{0,20} \S+ (?:Unhandled context fault|event 0x[0-9a-f]{1,4} received)"
+        r"|memdescMapIommu[^\n]+not addressable by GPU|DMA address not in addressable range of device"
         r"|\[?IO_PAGE_FAULT\b|PTE (?:Read|Write) access is not set",
         "the IOMMU refused a device's access to memory: transfers between cards under an IOMMU, addresses beyond what"
         " the card reaches, or a fault of the firmware's map or of a driver",
@@ -35,8 +35,8 @@ BUS = (
     ),
     FailureRule(
         "vgpu-driver",
-        r"VGPU message [0-9]{1,4} failed|vmiop_log: [^\n]{0,60}(?:error|failed)"
-        r"|nvidia-vgpu-(?:vfio|mgr)[^\n]{0,80}(?:error|failed|mismatch)",
+        r"VGPU message [0-9]{1,4} failed|vmiop_log: [^\n]*(?:error|failed)"
+        r"|nvidia-vgpu-(?:vfio|mgr)[^\n]*(?:error|failed|mismatch)",
         "the device is a vGPU, or hands out vGPUs, and the driver is not NVIDIA's vGPU driver of the fitting release",
         "Install NVIDIA's guest driver of the release that the hypervisor's vGPU manager is of (from NVIDIA's licensing"
         " portal), or pass the card through whole",

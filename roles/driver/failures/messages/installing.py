@@ -20,8 +20,8 @@ INSTALLING = (
     FailureRule(
         "nouveau-in-use",
         r"Nouveau kernel driver is currently in\s{1,9}use|is already bound to (?:nouveau|nova)"
-        r"|probe routine was not called for(?:.|\n){1,160}?such as:?(?:.|\n){1,40}?nouveau"
-        r"|\bnouveau [0-9a-f:.]{7,12}: [^\n]{0,200}(?=(?:\n[^\n]{0,200}){1,30}?probe routine was not called)"
+        r"|probe routine was not called for[^\n]*(?:\n[^\n]*){1,4}?such as:?[^\n]*(?:\n[^\n]*)?nouveau"
+        r"|\bnouveau [0-9a-f:.]{7,12}: [^\n]*(?:\n[^\n]*){1,30}?probe routine was not called"
         r"|configuration files to disable\s{1,9}Nouveau are already|Unable to alter the nouveau",
         "the nouveau driver has the GPU",
         "Blacklist nouveau, rebuild the initramfs and reboot (the driver role does all three), then provision again",
@@ -40,7 +40,7 @@ INSTALLING = (
     ),
     FailureRule(
         "module-in-use",
-        r"kernel module '[^']{0,40}' appears to\s{1,9}(?:already\s{1,9}be|be\s{1,9}already)\s{1,9}loaded"
+        r"kernel module '[^']*' appears to\s{1,9}(?:already\s{1,9}be|be\s{1,9}already)\s{1,9}loaded"
         r"|Module '?nvidia[\w-]{0,20}'? is in use"
         r"|(?:remove|unload) [^\n]{0,20}nvidia[\w-]{0,20}'?: (?:Resource temporarily|Device or resource busy)"
         r"|hostwright: the kernel module nvidia\w* is in use"
@@ -54,26 +54,26 @@ INSTALLING = (
     ),
     FailureRule(
         "no-headers",
-        r"Unable to find the\s{1,9}kernel source tree|The kernel header file [^\n]{1,200} does not exist"
-        r"|kernel (?:headers|source) for kernel \S{1,80} cannot be found|Unable to locate package linux-headers-"
-        r"|Package '?linux-headers-\S{1,80} (?:has no installation candidate|is not available)"
+        r"Unable to find the\s{1,9}kernel source tree|The kernel header file [^\n]+ does not exist"
+        r"|kernel (?:headers|source) for kernel \S+ cannot be found|Unable to locate package linux-headers-"
+        r"|Package '?linux-headers-\S+ (?:has no installation candidate|is not available)"
         r"|(?:No package|No match for argument:|Unable to find a match:) kernel-(?:devel|headers)"
-        r"|Missing \S{1,80} kernel headers for module|skipped since the\s{1,9}kernel (?:headers|source)"
+        r"|Missing \S+ kernel headers for module|skipped since the\s{1,9}kernel (?:headers|source)"
         r"|Module\.symvers file is missing|use the --kernelsourcedir option|autoconf\.h: No such file"
         r"|auto\.conf are missing|(?:autoconf|auto\.conf|kconfig|generated/utsrelease"
         r"|generated/uapi/linux/version)\.?h?'? file not found"
-        r"|(?:linux/(?:version|module|kernel|kconfig)|generated/\S{1,40}|asm/\w{1,30})\.h: No such file"
+        r"|(?:linux/(?:version|module|kernel|kconfig)|generated/\S+|asm/\w{1,30})\.h: No such file"
         r"|scripts/module\.lds: No such file"
-        r"|lib/modules/[^'\n]{1,120}/build['»](?:\n[^\n]{0,200}){1,3}?No rule to make target ['`]modules"
-        r"|headers for \S{1,80} (?:were )?not found|skipped because[^\n]{0,40}headers"
-        r"|/lib/modules/\S{1,80}/(?:build|source): No such file"
+        r"|lib/modules/[^'\n]+/build['»](?:\n[^\n]*){1,3}?No rule to make target ['`]modules"
+        r"|headers for \S+ (?:were )?not found|skipped because[^\n]*headers"
+        r"|/lib/modules/\S+/(?:build|source): No such file"
         r"|hostwright: no headers of the running kernel"
-        r"|kernel source path '[^'\n]{1,200}'\s{1,9}(?:does not exist|is invalid)"
-        r"|Neither the '[^\n]{1,300}kernel\s{1,9}header\s{1,9}file exists"
-        r"|kernel headers for kernel \S{1,80} cannot be found|(?:kernel|linux)[- ]headers (?:are )?(?:not (?:found"
+        r"|kernel source path '[^'\n]+'\s{1,9}(?:does not exist|is invalid)"
+        r"|Neither the '[^\n]+kernel\s{1,9}header\s{1,9}file exists"
+        r"|kernel headers for kernel \S+ cannot be found|(?:kernel|linux)[- ]headers (?:are )?(?:not (?:found"
         r"|installed)|missing)"
-        r"|Could not resolve Linux kernel version|modules/\S{1,80}/build: No such file"
-        r"|(?:/lib/modules/|for kernel )2\.[^\n]{1,120}\n(?:[^\n]{0,200}\n){0,4}?"
+        r"|Could not resolve Linux kernel version|modules/\S+/build: No such file"
+        r"|(?:/lib/modules/|for kernel )2\.[^\n]+\n(?:[^\n]*\n){0,4}?"
         r"[^\n]{0,20}If you are using a Linux 2\.4 kernel",
         "the headers of the running kernel are missing, often because the kernel was upgraded and not booted",
         "Install linux-headers-$(uname -r); where the archive no longer has it, install a new kernel with its headers"
@@ -84,10 +84,10 @@ INSTALLING = (
     FailureRule(
         "no-compiler",
         r"Unable to find the\s{1,9}development tool|You do not appear to have libc\s{1,9}header files"
-        r"|(?:command|execute|directory:) '(?:\S{1,40}-)?(?:gcc|g\+\+|cc|c\+\+|make)(?:-[0-9.]{1,5})?'"
+        r"|(?:command|execute|directory:) '(?:\S+-)?(?:gcc|g\+\+|cc|c\+\+|make)(?:-[0-9.]{1,5})?'"
         r"(?: failed: No such file|: No such file|$)"
         r"|\b(?:gcc|g\+\+|cc|make)(?:-[0-9.]{1,5})?: (?:command not found|not found|No such file or directory)"
-        r"|No such file or directory: '(?:\S{1,40}-)?(?:gcc|g\+\+|cc|c\+\+|make)(?:-[0-9.]{1,5})?'"
+        r"|No such file or directory: '(?:\S+-)?(?:gcc|g\+\+|cc|c\+\+|make)(?:-[0-9.]{1,5})?'"
         r"|error trying to exec '(?:cc1(?:plus|obj)?|as|collect2|ld)'|no acceptable C compiler found"
         r"|No CMAKE_C(?:XX)?_COMPILER could be found|cannot execute .?cc1"
         r"|(?:gcc|cc|make)\"?: executable file not found in \$PATH"
@@ -116,7 +116,7 @@ INSTALLING = (
         r"(?:Compiler|CC|gcc)[- ]version[- ]check failed|does not (?:exactly )?match the (?:current\s{1,9}compiler"
         r"|compiler used here)"
         r"|Failed CC version check|incompatible gcc/plugin versions"
-        r"|Ignoring CC version mismatch(?:.|\n){1,1500}?Unable to load the kernel module"
+        r"|Ignoring CC version mismatch[^\n]*(?:\n[^\n]*){1,25}?Unable to load the kernel module"
         r"|unrecognized command[- ]line option .?-(?:mretpoline-external-thunk|mllvm|fsplit-lto-unit|flto=thin"
         r"|fsanitize=kcfi|mstack-alignment=|no-integrated-as)|You are building kernel with non-retpoline compiler",
         "the compiler is not the one that the kernel was built with, in its version or, with clang, in its kind",
@@ -127,7 +127,7 @@ INSTALLING = (
     ),
     FailureRule(
         "gpl-only-symbol",
-        r"GPL-incompatible module \S{1,120} uses\s{1,9}GPL-only symbol|module using GPL-only symbols uses symbols",
+        r"GPL-incompatible module \S+ uses\s{1,9}GPL-only symbol|module using GPL-only symbols uses symbols",
         "a fix in this kernel's stable series made GPL-only a function that the module calls",
         "Boot an older kernel of the series, or name a newer R470 release in the stack",
         "void-linux/void-packages#48504",
@@ -147,11 +147,11 @@ INSTALLING = (
     ),
     FailureRule(
         "module-not-signed",
-        r"(?:insert|[Ll]oad|init_module|modul)[^\n]{0,160}: (?:Required key not available|Key was rejected by service)"
+        r"(?:insert|[Ll]oad|init_module|modul)[^\n]*: (?:Required key not available|Key was rejected by service)"
         r"|not\s{1,9}signed by a key that is\s{1,9}trusted|Loading of unsigned module is rejected"
         r"|Loading of module with (?:unavailable key|unsupported crypto) is rejected"
         r"|unsigned module loading is restricted"
-        r"|(?:could not insert|error inserting|insert module)[^\n]{1,160}: (?:-1 )?Operation not permitted"
+        r"|(?:could not insert|error inserting|insert module)[^\n]+: (?:-1 )?Operation not permitted"
         r"|Invalid module signature"
         r"|kernel does not trust any key|signature not signed with a trusted key"
         r"|signed kernel module failed to\s{1,9}load|module failed to load[. ]{1,3}Secure boot is\s{1,9}enabled"
@@ -166,8 +166,8 @@ INSTALLING = (
     FailureRule(
         "stale-dkms",
         r"DKMS tree already contains"
-        r"|Failed to run [^\n]{1,160}dkms[^\n]{0,200}(?:\n[^\n]{0,200}){0,6}?\n[^\n]{0,80}already found in\s{1,9}kernel"
-        r"|Error! Module version [^\n]{1,160}\s{1,9}(?:exactly matches|is not newer than) what is already",
+        r"|Failed to run [^\n]+dkms[^\n]*(?:\n[^\n]*){0,6}?\n[^\n]*already found in\s{1,9}kernel"
+        r"|Error! Module version [^\n]+\s{1,9}(?:exactly matches|is not newer than) what is already",
         "an earlier run left this driver version in the DKMS tree",
         "Run dkms remove -m nvidia -v VERSION --all (the driver role does), then provision again",
         "negativo17/nvidia-driver#56",
@@ -197,31 +197,31 @@ INSTALLING = (
         "dkms-build",
         r"Failed to install the kernel module through\s{1,9}DKMS|Bad return status for module build"
         r"|(?:Failed|Unable) to build the\s{1,9}NVIDIA kernel module|\(bad exit status: [1-9]"
-        r"|DKMS module '?nvidia\S{0,60} (?:failed to build|for \S{1,60} FAILED)|failed for nvidia\S{0,40}\([1-9]"
+        r"|DKMS module '?nvidia\S* (?:failed to build|for \S+ FAILED)|failed for nvidia\S*\([1-9]"
         r"|error occurred while performing the step: \"(?:Building kernel modules|Checking to see whether the nvidia)"
         r"|The (?:NVIDIA|nvidia)\S{0,20} kernel\s{1,9}module was not\s{1,9}(?:created|built)"
-        r"|\bmodpost: \S{1,80} \[[^\]\n]{0,160}nvidia[^\]\n]{0,40}\] undefined"
+        r"|\bmodpost: \S+ \[[^\]\n]*nvidia[^\]\n]*\] undefined"
         rf"|(?:\bnv|\bnv-[\w-]{{1,60}}|\bnvidia[\w-]{{0,60}}|\buvm[\w-]{{0,60}}|\bos-[\w-]{{1,40}})\.[ch]"
         rf":[0-9]{{1,6}}:[0-9]{{1,4}}: ?(?:fatal )?{_ERROR}"
-        rf"|\*\*\* \[[^\]\n]{{0,300}}[/ ]nv[\w-]{{0,60}}\.o\] {_ERROR} [1-9]"
-        rf"|\*\*\* \[[^\]\n]{{0,300}}(?:kernel(?:-open)?/nvidia|scripts/Makefile\.(?:build|modpost"
-        rf"|modfinal))[^\]\n]{{0,200}}\]"
+        rf"|\*\*\* \[[^\]\n]*[/ ]nv[\w-]{{0,60}}\.o\] {_ERROR} [1-9]"
+        rf"|\*\*\* \[[^\]\n]*(?:kernel(?:-open)?/nvidia|scripts/Makefile\.(?:build|modpost"
+        rf"|modfinal))[^\]\n]*\]"
         rf" {_ERROR} [1-9]"
-        r"|\.c:[0-9]{1,6}:[0-9]{1,4}: (?:fatal )?error: [^\n]{0,80}struct (?:drm|mm|vm|pci|dma|file|proc|task|timer"
+        r"|\.c:[0-9]{1,6}:[0-9]{1,4}: (?:fatal )?error: [^\n]*struct (?:drm|mm|vm|pci|dma|file|proc|task|timer"
         r"|net)_\w{1,30}"
-        r"|Errors were encountered while processing:(?:\n[^\n]{0,120}){0,4}?\n[^\n]{0,60} nvidia-(?:kernel-)?dkms"
-        r"|Error! {1,2}Build of \S{1,80}\.ko failed for: |Unable to open 'kernel/dkms\.conf' for copying"
+        r"|Errors were encountered while processing:(?:\n[^\n]*){0,4}?\n[^\n]* nvidia-(?:kernel-)?dkms"
+        r"|Error! {1,2}Build of \S+\.ko failed for: |Unable to open 'kernel/dkms\.conf' for copying"
         r"|\bnvidia[\w-]{0,20}/[\w/-]{1,80}\.[ch]:[0-9]{1,6}:[0-9]{1,4}: (?:fatal )?error: "
         r"|implicit declaration of function [‘'`](?:crypto|drm|pci|dma|vm|mm|kthread|ioremap|get_user_pages|pin_user"
         r"|do_gettimeofday"
         r"|del_timer|timer|pde|proc|efi|acpi|follow_pfn|screen_info|register_|unregister_|set_memory|follow_|vfs|i2c"
         r"|ktime)\w{0,40}[’']"
-        r"|nvidia[\w-]{0,20}dkms\S{0,20} package post-installation script [^\n]{0,60}exit status 10\b"
-        r"|/dkms/\S{1,200}\.[ch]:[0-9]{1,6}:[0-9]{1,4}: ?(?:fatal )?error|\bnvidia\S{0,20}\.ko failed to build"
-        r"|\*\*\* \[[^\]\n]{0,200}/var/lib/dkms/[^\]\n]{1,200}\] \w{3,12} [1-9]"
+        r"|nvidia[\w-]{0,20}dkms\S{0,20} package post-installation script [^\n]*exit status 10\b"
+        r"|/dkms/\S+\.[ch]:[0-9]{1,6}:[0-9]{1,4}: ?(?:fatal )?error|\bnvidia\S{0,20}\.ko failed to build"
+        r"|\*\*\* \[[^\]\n]*/var/lib/dkms/[^\]\n]+\] \w{3,12} [1-9]"
         r"|(?:nvlink|nvswitch|ibmnpu|nvkms|vgpu)[\w-]{0,40}\.[ch]:[0-9]{1,6}:[0-9]{1,4}: ?(?:fatal )?error"
-        r"|ERROR: .\w{1,80}. \[[^\]\n]{0,160}nvidia[^\]\n]{0,40}\] undefined"
-        r"|Failed to run .{1,80}dkms\s{1,9}(?:build|install)|is a PREEMPT_RT kernel",
+        r"|ERROR: .\w{1,80}. \[[^\]\n]*nvidia[^\]\n]*\] undefined"
+        r"|Failed to run .+dkms\s{1,9}(?:build|install)|is a PREEMPT_RT kernel",
         "the kernel module did not compile, usually because the kernel is newer than this driver release knows",
         "Read /var/lib/dkms/nvidia/VERSION/build/make.log; then boot an older kernel or name a newer R470 release",
         "nvidia-installer misc.c",

@@ -8,7 +8,7 @@ FABRIC_LINKS = (
     FailureRule(
         "sxid-fatal",
         r"\bSXid \([0-9A-Fa-f:.PCI]{4,24}\): [0-9]{5}, Fatal|NVSwitch fatal error [0-9]{5}"
-        r"|SXid[^\n]{1,60}\b[0-9]{5}, Fatal",
+        r"|SXid[^\n]+\b[0-9]{5}, Fatal",
         "an NVSwitch reported an error (SXid) after which its links carry nothing: CUDA programs on these cards end",
         "Drain the host and reset all its cards and NVSwitches together (nvidia-smi --gpu-reset), or cycle its power;"
         " when it recurs, have the board checked",
@@ -32,12 +32,12 @@ FABRIC_LINKS = (
     ),
     FailureRule(
         "mlx5-fault",
-        r"mlx[45]_[^\n]{0,160}(?:TX timeout detected|timeout\. Will cause a leak|health compromised"
+        r"mlx[45]_[^\n]*(?:TX timeout detected|timeout\. Will cause a leak|health compromised"
         r"|Health issue observed|internal error|unrecoverable hardware|Fatal error [0-9]|High temperature"
         r"|initialization timeout|failed with error -110|FW (?:fatal|in ill state))"
-        r"|mlx[45]_[^\n]{0,160}(?:health monitor disabled|device's health|assert_var)"
-        r"|mlx[45]_core[^\n]{0,80}probe (?:of \S{1,20} )?(?:with driver \w{1,20} )?failed with error"
-        r"|mlx[45]_(?:load_one|init_one|function_setup|probe_one)[^\n]{0,60}failed with error code"
+        r"|mlx[45]_[^\n]*(?:health monitor disabled|device's health|assert_var)"
+        r"|mlx[45]_core[^\n]*probe (?:of \S{1,20} )?(?:with driver \w{1,20} )?failed with error"
+        r"|mlx[45]_(?:load_one|init_one|function_setup|probe_one)[^\n]*failed with error code"
         r"|handle_hca_cap failed",
         "a Mellanox network card, or its firmware, does not answer its driver, or reports a fault of its own",
         "Bring the card's firmware up to date (mlxfwmanager) and the driver with it; look at its temperature and seat;"

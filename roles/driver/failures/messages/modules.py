@@ -7,8 +7,8 @@ from hostwright.audit.failures import FailureRule
 PEERMEM = (
     FailureRule(
         "peermem-unusable",
-        r"(?:nvidia[_-]peermem|nv_peer_mem)[^\n]{0,40}(?:disagrees about version of symbol|Unknown symbol)"
-        r"|(?:insert|modprobe|load)[^\n]{0,60}(?:nvidia[_-]peermem|nv_peer_mem)'?: (?:Unknown symbol|Invalid argument)"
+        r"(?:nvidia[_-]peermem|nv_peer_mem)[^\n]*(?:disagrees about version of symbol|Unknown symbol)"
+        r"|(?:insert|modprobe|load)[^\n]*(?:nvidia[_-]peermem|nv_peer_mem)'?: (?:Unknown symbol|Invalid argument)"
         r"|detected invalid context, skipping",
         "the module with which network cards reach GPU memory (nvidia-peermem, before it nv_peer_mem) does not fit the"
         " InfiniBand modules that are loaded, or was called for memory that is gone",
@@ -22,13 +22,13 @@ PEERMEM = (
 MODULES = (
     FailureRule(
         "module-of-another-kernel",
-        r"version magic '[^'\n]{1,200}' should be|disagrees about version of symbol|no symbol version for module_layout"
-        r"|(?:could not insert|[Ee]rror inserting|Failed to insert)[^\n]{1,160}: (?:-1 )?(?:Exec|Invalid module) format"
+        r"version magic '[^'\n]+' should be|disagrees about version of symbol|no symbol version for module_layout"
+        r"|(?:could not insert|[Ee]rror inserting|Failed to insert)[^\n]+: (?:-1 )?(?:Exec|Invalid module) format"
         r"|\.gnu\.linkonce\.this_module section size must match|Skipping invalid relocation target"
-        r"|insert (?:module )?\S{0,80}nvidia[\w-]{0,20}\S{0,4}: Unknown symbol"
+        r"|insert (?:module )?\S*nvidia[\w-]{0,20}\S{0,4}: Unknown symbol"
         r"|\bnvidia\w{0,20}: Unknown symbol \w{1,80} \(err"
-        r"|(?:insert module|insmod|modprobe|inserting)[^\n]{1,160}: (?:-1 )?(?:Exec|Invalid module) format"
-        r"|(?:could not insert|insmod|modprobe)[^\n]{1,160}: (?:-1 )?Unknown symbol in module",
+        r"|(?:insert module|insmod|modprobe|inserting)[^\n]+: (?:-1 )?(?:Exec|Invalid module) format"
+        r"|(?:could not insert|insmod|modprobe)[^\n]+: (?:-1 )?Unknown symbol in module",
         "the module was built for another kernel, or against headers of another configuration, than the one that runs",
         "Compare uname -r with modinfo -F vermagic MODULE; reboot where a newer kernel is installed, else build the"
         " module again for the running one (dkms build and dkms install with -k $(uname -r))",
@@ -37,8 +37,8 @@ MODULES = (
     FailureRule(
         "driver-older-than-kernel",
         r"Kernel memory exposure attempt detected from SLUB object 'nvidia"
-        r"|for kernel [3-9]\.[^\n]{1,120}\n(?:[^\n]{0,200}\n){0,4}?[^\n]{0,20}If you are using a Linux 2\.4 kernel"
-        r"|Missing ENDBR: \w{1,80}\+?\S{0,40} \[nvidia",
+        r"|for kernel [3-9]\.[^\n]+\n(?:[^\n]*\n){0,4}?[^\n]{0,20}If you are using a Linux 2\.4 kernel"
+        r"|Missing ENDBR: \w{1,80}\+?\S* \[nvidia",
         "the driver loads on this kernel, but is older than a check that the kernel makes, which stops it",
         "Name a newer driver release in the stack, or boot an older kernel; until then ibt=off on the kernel's command"
         " line passes by a Missing ENDBR",

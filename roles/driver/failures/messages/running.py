@@ -18,7 +18,7 @@ RUNNING = (
         r"|(?:Could not load dynamic|dlopen) library '?libcuda\.so|(?:could not|cannot|unable to|failed to) (?:find"
         r"|load|open|locate)"
         r" (?:the )?(?:library )?[\"'`]?libcuda(?:\.so|\b)|libcuda\.so[.0-9]{0,4} (?:was |could )?not (?:be )?found"
-        r"|CUDA driver library [^\n]{0,40}not be found|CUDA_ERROR_SHARED_OBJECT_INIT_FAILED"
+        r"|CUDA driver library [^\n]*not be found|CUDA_ERROR_SHARED_OBJECT_INIT_FAILED"
         r"|cudaErrorSharedObjectInitFailed",
         "the program finds no driver library (libcuda.so.1): the host has no NVIDIA driver, the container was started"
         " without GPUs, or the loader does not know the library's directory",
@@ -62,9 +62,9 @@ RUNNING = (
     ),
     FailureRule(
         "gpu-lost",
-        r"has\s{1,40}(?:NVRM: )?fallen off\s{1,9}the\s{1,9}bus|GPU is lost|GPU_IS_LOST|NVRM: Xid [^\n]{1,60}\): 79\b"
-        r"|Unable to determine the device handle for [^\n]{1,60}(?:Unknown Error|Not Found)"
-        r"|XID ?79\b|NVIDIA[^\n]{1,120}\(rev ff\)|nvidia [0-9a-f:.]{7,12}: (?:can't"
+        r"has\s{1,40}(?:NVRM: )?fallen off\s{1,9}the\s{1,9}bus|GPU is lost|GPU_IS_LOST|NVRM: Xid [^\n]+\): 79\b"
+        r"|Unable to determine the device handle for [^\n]+(?:Unknown Error|Not Found)"
+        r"|XID ?79\b|NVIDIA[^\n]+\(rev ff\)|nvidia [0-9a-f:.]{7,12}: (?:can't"
         r"|Unable to) change power state from D3(?:cold|hot) to D0[ ,(]{1,3}(?:config space|device) inaccess",
         "a GPU stopped answering on PCIe: power, heat or hardware",
         "Drain the host and cycle its power; if it recurs, have the card replaced",
@@ -76,7 +76,7 @@ RUNNING = (
     ),
     FailureRule(
         "no-device",
-        r"insert (?:module )?(?:\S{0,160}/|'?)nvidia[\w-]{0,20}(?:\.ko|'?): No such device|^No devices were found"
+        r"insert (?:module )?(?:\S*/|'?)nvidia[\w-]{0,20}(?:\.ko|'?): No such device|^No devices were found"
         r"|NVRM: No NVIDIA (?:graphics adapter|GPU|devices?) (?:found|probed)"
         r"|NVRM: request_mem_region failed|NVRM: The NVIDIA probe routine (?:failed|was not called)"
         r"|NVRM: None of the NVIDIA (?:devices|graphics adapters) were|do not appear to have an NVIDIA GPU supported"
@@ -102,7 +102,7 @@ RUNNING = (
     ),
     FailureRule(
         "module-missing",
-        r"couldn.t communicate with\s{1,9}the NVIDIA driver|Module nvidia(?![-_]uvm)[\w-]{0,20} not found"
+        r"couldn.t communicate with\s{1,9}the NVIDIA driver|Module nvidia[\w-]{0,20} not found"
         r"|could not find module by name '?nvidia|FATAL: nvidia[\w-]{0,20} not found in directory"
         r"|Failed to find module 'nvidia[\w-]{0,20}'"
         r"|kernel driver does not appear to be running on this host|NVIDIA driver is not (?:loaded|running)"
@@ -110,12 +110,13 @@ RUNNING = (
         "no NVIDIA module is loaded: the running kernel has none, often after a kernel upgrade, or it was not loaded",
         "Provision again: the driver role builds it with DKMS and loads it, or says why it cannot",
         "GoogleCloudPlatform/compute-gpu-installation#18",
+        unless="Module nvidia[-_]uvm",
         sign=MISSING_SIGN,
     ),
     FailureRule(
         "fabric-manager-version",
         r"driver interface version \S+ don't match with driver version"
-        r"|fabric ?manager[^\n]{0,120}version[^\n]{0,80}(?:mismatch|does not match)",
+        r"|fabric ?manager[^\n]*version[^\n]*(?:mismatch|does not match)",
         "Fabric Manager is not of exactly the driver's version",
         "Install nvidia-fabricmanager-470 of the driver's version and hold it (the driver role does)",
         "Azure/azhpc-images#86",

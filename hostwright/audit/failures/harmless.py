@@ -1,0 +1,51 @@
+"""Lines of an output that name no failure: our own notes, and tries that failed before one that did not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostwright.plan.host.jobs import NOTE
+
+
+@dataclass(frozen=True, slots=True)
+class _Try:
+    """A line with one of the texts ``failed`` is harmless where it, or one of the next ``lines``, has one of
+    ``worked``."""
+
+    failed: tuple[str, ...]
+    worked: tuple[str, ...]
+    lines: int
+
+
+_TRIES = (
+    # pip: how it got the file after all
+    _Try(("Retrying (Retry(",), ("Downloading ", "Using cached ", "Installing coll", "Successfully inst"), 12),
+    # wget: another address of the same server
+    _Try(("... failed: Connection", "... failed: Network", "... failed: No route"), ("... connected.",), 6),
+    # dpkg: another package stands in for the one that is not there
+    _Try((" is not installed",), (" which provides ",), 1),
+)
+
+
+def without_notes(output: str) -> str:
+    """``output`` without our own notes."""
+    return "\n".join(line for line in output.split("\n") if not line.startswith(NOTE))
+
+
+def without_tries(output: str) -> str:
+    """``output`` without tries that failed before one that did not."""
+    lines = output.split("\n")
+    for tried in _TRIES:
+        lines = _without(tried, lines)
+    return "\n".join(lines)
+
+
+def _without(tried: _Try, lines: list[str]) -> list[str]:
+    """From the end, so that each line is looked at once."""
+    kept: list[str] = []
+    since = tried.lines + 1  #: lines down to the next one that tells of success
+    for line in reversed(lines):
+        since = 0 if any(text in line for text in tried.worked) else since + 1
+        if since > tried.lines or not any(text in line for text in tried.failed):
+            kept.append(line)
+    return kept[::-1]
