@@ -55,7 +55,7 @@ def found(
 
 
 def plan(audit: str, pythons: str = PYTHON, dpkg: str = "python3.9-venv\t3.9.2-1\tii \n") -> tuple[Change, ...]:
-    replies: Replies = {"command -v": pythons, AUDIT: audit, "dpkg-query": dpkg}
+    replies: Replies = {"python3.14": pythons, AUDIT: audit, "dpkg-query": dpkg}
     return changes_of(RESOURCES, replies)
 
 
@@ -117,7 +117,7 @@ def test_a_host_without_any_python_gets_the_distributions_first() -> None:
 
 def test_a_python_of_the_administrators_own_needs_no_package() -> None:
     resource = VenvPackage(("3.9",))
-    assert changes_of(resource, {"command -v": "/usr/local/bin/python3.9 3.9\n", "dpkg-query": ""}) == ()
+    assert changes_of(resource, {"python3.14": "/usr/local/bin/python3.9 3.9\n", "dpkg-query": ""}) == ()
 
 
 BROUGHT = "/opt/hostwright/python3.9"
@@ -135,7 +135,7 @@ def bringing(series: str = "3.9", inside: str = "python") -> tuple[Resource, ...
 @pytest.mark.parametrize("pythons", ["/usr/bin/python3 3.11\n", PYTHON, "/home/admin/bin/python3.9 3.9\n", ""])
 def test_a_brought_interpreter_is_used_whatever_the_host_has(pythons: str) -> None:
     """Every host of the stack gets the same one, and neither the distribution's nor a user's is run."""
-    unpacked, venv = changes_of(bringing(), {"command -v": pythons, AUDIT: "link\t\n", "dpkg-query": "bash\t5\tii \n"})
+    unpacked, venv = changes_of(bringing(), {"python3.14": pythons, AUDIT: "link\t\n", "dpkg-query": "bash\t5\tii \n"})
     assert (unpacked.what, unpacked.artifacts) == ("files of python3.9 cpython-3.9.19-install_only.tar.gz", ("python",))
     create = venv.steps[0].script
     assert f"{BROUGHT}/bin/python3.9 -I -m venv --clear {HOMES}/tensorflow-2.9-py3.9-" in create
@@ -194,7 +194,7 @@ def test_an_interpreter_that_was_built_without_venvs_is_named_with_its_path(tmp_
     ],
 )  # fmt: skip
 def test_each_interpreter_that_root_does_not_run_is_named_with_path_and_version(answer: str, named: str) -> None:
-    (refusal,) = changes_of(Venv("/opt/tf", (recipe(),)), {"command -v": answer, AUDIT: "link\t\n"})
+    (refusal,) = changes_of(Venv("/opt/tf", (recipe(),)), {"python3.14": answer, AUDIT: "link\t\n"})
     assert isinstance(refusal, Refusal)
     assert refusal.sentence.startswith(f"the host has {named}, but root only runs an interpreter below /usr ")
     assert refusal.sentence.endswith("; install one of Python 3.9 for all users")
@@ -202,7 +202,7 @@ def test_each_interpreter_that_root_does_not_run_is_named_with_path_and_version(
 
 def test_a_python_of_a_users_own_does_not_hide_the_hosts() -> None:
     answer = "/root/.pyenv/shims/python3.9 3.9\n/usr/local/bin/python3.9 3.9\n/usr/bin/python3.9 3.9\n"
-    facts = facts_for(RESOURCES[0], {"command -v": answer})
+    facts = facts_for(RESOURCES[0], {"python3.14": answer})
     assert system_interpreter(facts, ("3.9",)) == ("3.9", "/usr/local/bin/python3.9")
 
 
@@ -346,7 +346,7 @@ def test_nothing_that_is_fetched_runs_as_root_while_it_is_installed() -> None:
 
 def test_a_wheelhouse_replaces_the_index() -> None:
     made = Recipe("tf", "3.9", "tensorflow==2.9.0", "numpy==1.26.4\n", WHEELS)
-    change = only(changes_of(Venv("/opt/tf", (made,)), {"command -v": PYTHON, AUDIT: "link\t\n"}))
+    change = only(changes_of(Venv("/opt/tf", (made,)), {"python3.14": PYTHON, AUDIT: "link\t\n"}))
     assert change.artifacts == ("wheels",)
     script = change.steps[1].script
     assert f"/var/cache/hostwright/artifacts/{'a' * 64}/wheels.tar" in script
@@ -445,4 +445,4 @@ def test_the_audit_passes_over_a_venv_that_was_not_finished(tmp_path: Path) -> N
 
 def test_an_answer_that_makes_no_sense_makes_no_venv() -> None:
     assert parse_audit("dist\tx\nhome\n\ngarbage\tonly").homes.keys() <= {""}
-    assert changes_of(RESOURCES, {"command -v": PYTHON, AUDIT: Answer(1, "\x00")})
+    assert changes_of(RESOURCES, {"python3.14": PYTHON, AUDIT: Answer(1, "\x00")})

@@ -205,7 +205,7 @@ def test_tensorflow_patch_gets_a_second_venv() -> None:
     (after,) = (one for one in tensorflow.resources(Tensorflow(), Wanted(other)) if isinstance(one, Venv))
     assert before.path == after.path == "/opt/tensorflow-2.9"
     homes = {recipe.python: recipe.home for recipe in before.recipes}
-    (change,) = changes_of(after, {"command -v": "/usr/bin/python3.9 3.9\n", "readlink -- ": f"link\t{homes['3.9']}\n"})
+    (change,) = changes_of(after, {"python3.14": "/usr/bin/python3.9 3.9\n", "readlink -- ": f"link\t{homes['3.9']}\n"})
     assert change.have == homes["3.9"]
     assert change.want.startswith("tensorflow==2.9.3 and")
     assert homes["3.9"] not in scripts([change]), "the venv before is neither built nor removed"

@@ -114,7 +114,7 @@ def healthy() -> dict[Probe, Answer]:
         test_role_cuda.GREEN,
         test_role_cudnn.GREEN,
         test_role_environment.GREEN,
-        {"command -v": test_role_tensorflow.PYTHON, "link\\t": test_role_tensorflow.found(), "dpkg-query": ""},
+        {"python3.14": test_role_tensorflow.PYTHON, "link\\t": test_role_tensorflow.found(), "dpkg-query": ""},
     )
     found: dict[Probe, Answer] = dict.fromkeys(HOST_PROBES, NOTHING)
     for role, green in zip(DESIRED.roles, greens, strict=True):
