@@ -86,7 +86,7 @@ class Alternative:
 
     def probes(self) -> tuple[Probe, ...]:
         # either may be reached through a link, such as a /usr/local that lies elsewhere
-        there = sh('[ "$(readlink -m -- %s)" != "$(readlink -m -- %s)" ] || to=%s', self.link, self.target, self.target)
+        there = sh('[ "$to" != "$(readlink -m -- %s)" ] || to=%s', self.target, self.target)
         script = sh("to=$(readlink -m -- %s); ", self.link) + there
         return (Probe(script + sh('; echo "$to"; [ -e %s ] || [ -L %s ]', self.link, self.link)),)
 

@@ -16,7 +16,7 @@ NVIDIA = 0x10DE  #: the vendor on the PCI bus
 #: value, after four bytes of attributes. MOK.der is Ubuntu's key, mok.pub that of dkms 3.
 SECURE_BOOT = Probe(
     "f=/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c\n"
-    'if [ "$(od -An -tu1 -j4 -N1 "$f" | tr -d " ")" != 1 ]; then echo off; exit 0; fi\n'
+    'if [ ! -e "$f" ] || [ "$(od -An -tu1 -j4 -N1 "$f" | tr -d " ")" != 1 ]; then echo off; exit 0; fi\n'
     "for k in /var/lib/shim-signed/mok/MOK.der /var/lib/dkms/mok.pub; do\n"
     '  if [ -e "$k" ] && mokutil --test-key "$k" | grep -q "already enrolled"; then echo enrolled; exit 0; fi\n'
     "done\necho on",

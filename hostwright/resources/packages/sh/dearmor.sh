@@ -1,7 +1,7 @@
 # dearmor FILE: the key's bytes, whether FILE is ASCII-armored or not; with base64 alone, so that asking is cheap.
 dearmor() {
   if grep -q -e '-----BEGIN PGP' "$1"; then
-    sed -n '/^-----BEGIN/,/^-----END/{/^\r*$/,/^-----END/p;}' "$1" | sed '/^-----/d; /^=/d' | base64 -di
+    sed -n '/^-----BEGIN/,/^-----END/{/^\r*$/,/^-----END/{/^-----/d;/^=/d;p;};}' "$1" | base64 -di
   else
     cat "$1"
   fi

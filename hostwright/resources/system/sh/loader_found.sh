@@ -2,14 +2,16 @@
 # name of its cache: the first entry of this architecture. What really lies below HOME is named by that, since HOME may
 # itself be reached through a link. Whether the file is there is the concern of who brought it.
 found() {
-  last=
-  home=$(cd -P -- "$2" && pwd || echo "$2")
   /sbin/ldconfig -p | sed -n 's/^[[:space:]]*\([^ ]*\) (libc6,x86-64[^)]*) => /\1 /p' |
-    grep -E "^($1) " | while read -r name path; do
-      [ "$name" != "$last" ] || continue
-      place=$(cd -P -- "${path%/*}" && pwd || echo "${path%/*}")
-      case $place/ in "$home"/*) place=$2${place#"$home"} ;; esac
-      echo "$name $place/${path##*/}"
-      last=$name
-    done
+    grep -E "^($1) " | {
+      if cd -P -- "$2"; then home=$PWD; else home=$2; fi
+      last=
+      while read -r name path; do
+        [ "$name" != "$last" ] || continue
+        if cd -P -- "${path%/*}"; then place=$PWD; else place=${path%/*}; fi
+        case $place/ in "$home"/*) place=$2${place#"$home"} ;; esac
+        echo "$name $place/${path##*/}"
+        last=$name
+      done
+    }
 }

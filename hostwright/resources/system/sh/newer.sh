@@ -7,9 +7,8 @@ newer() {
   bus=org.freedesktop.systemd1
   began=$(busctl get-property "$bus" "$object" "$bus.Service" MainPID ExecMainStartTimestamp) || return 0
   case $began in "u 0"*) return 0 ;; esac
-  now=$(date +%s%6N)
   stat -L -c '%.6Y %n' -- "$@" 2>/dev/null | while read -r changed path; do
     changed=${changed%.*}${changed#*.}
-    if [ "$changed" -gt "${began##* }" ] && [ "$changed" -le "$now" ]; then echo "$path"; fi
+    if [ "$changed" -gt "${began##* }" ] && [ "$changed" -le "$(date +%s%6N)" ]; then echo "$path"; fi
   done
 }

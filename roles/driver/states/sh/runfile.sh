@@ -5,20 +5,29 @@
 : "${record:?}"
 : "${libraries:?}"
 : "${programs:?}"
-kernel=$(uname -r)
+read -r kernel machine <<END
+$(uname -rm)
+END
 echo "module=$(modinfo -k "$kernel" -F version nvidia)"
-if [ -d /sys/module/nvidia ]; then echo "loaded=$(cat /sys/module/nvidia/version)"; fi
+loaded=
+if [ -d /sys/module/nvidia ]; then read -r loaded </sys/module/nvidia/version; echo "loaded=$loaded"; fi
 if [ -d /sys/module/nvidia_uvm ]; then echo uvm=yes; fi
-if [ -d "/var/lib/dkms/nvidia/$version/$kernel/$(uname -m)/module" ]; then echo dkms=yes; fi
+if [ -d "/var/lib/dkms/nvidia/$version/$kernel/$machine/module" ]; then echo dkms=yes; fi
 if [ -e "/usr/src/nvidia-$version/dkms.conf" ]; then echo source=yes; fi
 if [ -e "$installing" ]; then echo cut=yes; fi
-echo "ours=$(sed -n 's:.*/libcuda[.]so[.]\([0-9][0-9.]*\)|.*:\1:p' "$record" | head -n 1)"
+echo "ours=$(sed -n '\:.*/libcuda[.]so[.][0-9][0-9.]*|:{s:.*/libcuda[.]so[.]\([0-9][0-9.]*\)|.*:\1:p;q;}' "$record")"
 if [ -e "$record.theirs" ]; then echo theirs=yes; fi
-cache=$(ldconfig -p)
 eval "set -- $libraries"
+newline='
+'
+# the first entry of this architecture for each library
+# shellcheck disable=SC2016  # awk's
+first='/[(]libc6,x86-64/ && index(wanted, " " $1 " ") && !seen[$1]++'
+paths=$(ldconfig -p | awk -v wanted=" $* " "$first")
 for library; do
-  file=$(printf '%s\n' "$cache" | sed -n "s/^.*$library (libc6,x86-64.*=> //p" | head -n 1)
-  echo "$library=$(readlink -e "$file")"
+  path=
+  case $paths in *"$library "*) path=${paths#*"$library "} path=${path#*=> } path=${path%%"$newline"*} ;; esac
+  echo "$library=$(readlink -e "$path")"
 done
 eval "set -- $programs"
 for program; do [ -x "/usr/bin/$program" ] || echo "lost=/usr/bin/$program"; done
