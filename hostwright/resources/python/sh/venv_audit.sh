@@ -9,21 +9,19 @@
 printf 'link\t%s\n' "$(readlink -- "$link")"
 if [ -d "$link" ] && [ ! -L "$link" ]; then printf 'instead\ta directory\n'
 elif [ -e "$link" ] && [ ! -L "$link" ]; then printf 'instead\ta file\n'; fi
-# First the files that there are (path, size), then pip's RECORDs (path, hash, size): the first file of each package
-# that is missing or of another size. Files outside site-packages are looked at in bin/ only.
-compare='
-  NR == FNR { size[$1] = $2; next }
-  FNR == 1 { told = 0 }
-  told || $2 !~ /^sha256=/ || $1 ~ /(^|\/)(include|__pycache__)\// { next }
+# pip's RECORDs are rows of path, hash and size; headers, caches and files outside of site-packages and bin/ are left out.
+rows='
+  $2 !~ /^sha256=/ || $1 ~ /(^|\/)(include|__pycache__)\// { next }
   $1 ~ /^\.\.\// && $1 !~ /^\.\.\/\.\.\/\.\.\/bin\// { next }
-  {
-    path = ($1 ~ /^\.\.\//) ? $1 : "./" $1
-    if (!(path in size) || size[path] != $3 + 0) {
-      split(FILENAME, part, "/")
-      printf "damage\t%s\t%s\n", part[1], $1
-      told = 1
-    }
-  }
+'
+# First the files that there are (path, size, kind), then the RECORDs: the first file of each package that is missing or
+# of another size.
+compare='
+  now { if ($3 ~ /^regular/) size[$1] = $2; next }
+  FNR == 1 { told = 0 }
+  told { next }
+'$rows'
+  !($1 in size) || size[$1] != $3 + 0 { split(FILENAME, part, "/"); printf "damage\t%s\t%s\n", part[1], $1; told = 1 }
 '
 # What people put into the venvs $stem-pyX.Y-KEY that a new link leaves, or that are built anew; where the link leads to a
 # whole one that is wanted, that is neither.
@@ -52,6 +50,6 @@ for home in "$@"; do
       printf 'dist\t%s\tbare\n' "$dist"
     fi
   done
-  find . ../../../bin \( -name include -o -name __pycache__ \) -prune -o -type f -printf '%p\t%s\n' |
-    awk -F '[\t,]' "$compare" - "$@"
+  [ $# -eq 0 ] || LC_ALL=C awk -F '[\t,]' "$rows{ print \$1 }" "$@" | xargs -r -d '\n' stat -c '%n	%s	%F' -- |
+    LC_ALL=C awk -F '[\t,]' "$compare" now=1 - now= "$@"
 done
