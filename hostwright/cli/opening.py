@@ -22,7 +22,8 @@ def open_fleet(selection: Selection, connection: ConnectionOptions | None = None
     path = Path(selection.inventory) if selection.inventory else None
     accept_new = connection is not None and connection.accept_new
     policy = transport.Options(host_keys="accept-new" if accept_new else "strict")
-    fleet = Fleet.load(path, settings=_settings(selection), options=policy, force=force, vault=Vault(_vault_passwords))
+    vault = Vault(_vault_passwords)
+    fleet = Fleet.load(path, settings=_settings(selection), options=policy, force=force, vault=vault, tell=warn)
     for note in fleet.inventory.notes:
         warn(note)
     return fleet

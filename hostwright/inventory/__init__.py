@@ -1,7 +1,7 @@
 """The hosts, how to reach them, and what is wanted of them: Ansible's inventories, read as they are."""
 
 from hostwright.inventory.binding import bind, definitions, strangers
-from hostwright.inventory.loading import load
+from hostwright.inventory.loading import load, load_site
 from hostwright.inventory.model import Definition, Group, Host, Inventory, Value, VariableLayer
 from hostwright.inventory.patterns import fold, select
 
@@ -16,6 +16,7 @@ __all__ = [
     "definitions",
     "fold",
     "load",
+    "load_site",
     "select",
     "strangers",
 ]

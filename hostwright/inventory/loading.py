@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from hostwright.common.errors import InputError, InputErrors
@@ -13,8 +14,8 @@ from hostwright.common.input.vault import Vault
 from hostwright.inventory.draft import Draft
 from hostwright.inventory.merging import merge
 from hostwright.inventory.model import Inventory
-from hostwright.inventory.reading.ansible import read_with_ansible
-from hostwright.inventory.reading.sources import files_of, read_file, read_list
+from hostwright.inventory.reading.ansible import configured, read_with_ansible
+from hostwright.inventory.reading.sources import files_of, read_file, read_list, sources_of
 from hostwright.inventory.reading.variablefiles import read_variable_files
 
 
@@ -34,6 +35,7 @@ def load(
     """
     draft = Draft(vault=vault or Vault())
     with _collector_resting():
+        sources = tuple(source for named in sources for source in sources_of(named))
         files = [(source, file) for source in sources for file in _files(source)]
         failed: list[InputError] = []
         plugins: list[Path] = []
@@ -53,6 +55,35 @@ def load(
             read_variable_files(place, draft)
         _settle(draft, failed, only=len(files) == 1)
         return merge(draft, extra or {})
+
+
+def load_site(
+    folder: Path,
+    *,
+    extra: Mapping[str, str] | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+    vault: Vault | None = None,
+) -> Inventory:
+    """Read a site's inventory; where it has no hosts, that of the ``ansible.cfg`` beside it, which a note says."""
+    inventory: Inventory | None = None
+    if not folder.is_dir() or _has_files(folder):
+        inventory = load(folder, extra=extra, tell=tell, vault=vault)
+        if inventory.hosts:
+            return inventory
+    other = configured(folder.parent)
+    if other is None:
+        return inventory or load(folder, extra=extra, tell=tell, vault=vault)
+    file, sources = other
+    note = f"{folder} has no hosts, so the inventory of {file} is read: {', '.join(map(str, sources))}"
+    found = load(*sources, extra=extra, tell=tell, vault=vault)
+    return replace(found, notes=(note, *found.notes))
+
+
+def _has_files(folder: Path) -> bool:
+    try:
+        return bool(files_of(folder))
+    except InputError:
+        return False
 
 
 def _read(file: Path, trial: Draft, failed: list[InputError], tell: Callable[[str], None]) -> bool:

@@ -1,16 +1,12 @@
 """An inventory's hosts, each with the stack, roles and variables that are wanted of it.
 
-    for member in Roster.load().members("@rack3,!gpu05"):
-        with member.connect() as shell:
-            plan = make_plan(member.desired, observe(shell, member.desired))
-
 ``hostwright.fleet.Fleet`` is a ``Roster`` that can also change its hosts. Variables about draining, the BMC or the
 installation of a host are not read here but where they are used, from ``member.host``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -166,8 +162,9 @@ class Roster:
         options: transport.Options | None = None,
         force: bool = False,
         vault: Vault | None = None,
+        tell: Callable[[str], None] = lambda _: None,
     ) -> Self:
-        """Read the inventory of a site, or the one at ``path``.
+        """Read the inventory of a site, or the one at ``path``; ``tell`` hears of a program that is slow to answer.
 
         Without ``site``, it is the one that the working directory is in (``Site.find``, ``Site.of``). ``settings`` are
         variables that win over all others (``--var``). ``force`` means that running work may be disturbed or ended.
@@ -176,9 +173,10 @@ class Roster:
         chosen = site or (Site.of(path) if path else Site.find())
         place = path or chosen.inventory
         vault = vault or Vault()
-        inventory = inventories.load(place, extra=settings or {}, vault=vault)
-        roles, policy = discover(*chosen.role_packages), options or transport.Options()
-        return cls(place, inventory, roles, policy, site=chosen, settings=settings, force=force, vault=vault)
+        read = inventories.load if path else inventories.load_site
+        inventory = read(place, extra=settings or {}, vault=vault, tell=tell)
+        roles, ways = discover(*chosen.role_packages), options or transport.Options()
+        return cls(place, inventory, roles, ways, site=chosen, settings=settings, force=force, vault=vault)
 
     @cached_property
     def kinds(self) -> Kinds:
@@ -266,13 +264,9 @@ class Roster:
 
     def member(self, host: Host, chosen: frozenset[str] | None = None) -> Member:
         """A host with its stack and variables, narrowed to the ``chosen`` roles. Raises ``InputErrors``."""
-        name = self.stack_name(host)
-        if name not in self._stacks:
-            check_stack_variable(host, name, self.stack_dirs)
-        stack = self.stack(name)
-        slips = [*enabled_is_gone(host, self.roles)]
-        if self.strict:
-            slips += strangers(host, self.roles)
+        check_stack_variable(host, self._stacks, self.stack_dirs)
+        stack = self.stack(self.stack_name(host))
+        slips = [*enabled_is_gone(host, self.roles), *(strangers(host, self.roles) if self.strict else ())]
         if slips:
             raise InputErrors(slips)
         of_host = host_roles(host, stack, self.roles)

@@ -16,11 +16,11 @@ from yaml.constructor import SafeConstructor
 
 from hostwright.common.errors import InputError, InputErrors
 from hostwright.common.input.vault import OPTION, Vault
+from hostwright.common.input.yamlsize import MAX_VALUES, check_size
 from hostwright.common.secret import Secret
 
 Where = tuple[str | int, ...]  #: keys and indices from the top of a document to a value
 
-MAX_VALUES = 2_000_000  #: aliases multiply; a file that expands to more than this is a mistake or an attack
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml parses ten times faster
 _CONTAINERS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 _MERGE = "tag:yaml.org,2002:merge"
@@ -100,6 +100,8 @@ def compose(text: str, file: str) -> yaml.Node | None:
         raise InputError(f"cannot be parsed: {' '.join(str(error).split())}", file) from error
     except RecursionError as error:
         raise InputError("is nested too deeply", file) from error
+    if node is not None:
+        check_size(node, file)
     return node
 
 

@@ -3,6 +3,8 @@ own ``ansible-inventory``, for all sources at once, since a plugin may see what 
 
 from __future__ import annotations
 
+import configparser
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -37,6 +39,20 @@ def read_with_ansible(sources: Sequence[Path], plugins: Sequence[Path], draft: D
     for host, values in hostvars.items():
         known = _known(draft.hosts.get(host, []))
         draft.add_hosts(draft.group(ALL, origin), host, _new(values, known, HOST_LEVEL, origin), origin)
+
+
+def configured(root: Path) -> tuple[Path, list[Path]] | None:
+    """The ``ansible.cfg`` that counts in a directory, and the inventories that it names; ``None`` if it names none."""
+    named = os.environ.get("ANSIBLE_CONFIG", "")
+    file = Path(named).expanduser() if named else root / "ansible.cfg"
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read(file, "utf-8")
+    except (OSError, configparser.Error, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {' '.join(str(error).split())}", str(file)) from error
+    text = parser.get("defaults", "inventory", fallback="")
+    sources = [file.parent / Path(part.strip()).expanduser() for part in text.split(",") if part.strip()]
+    return (file, sources) if sources else None
 
 
 def _group(name: str, body: Mapping[str, Any], origin: Origin, draft: Draft) -> None:

@@ -25,6 +25,14 @@ _IGNORED_ENDINGS = (
 _STACKS = "stacks"  #: the folder of stack files in a site's inventory
 
 
+def sources_of(named: Path) -> list[Path]:
+    """What ``--inventory`` names: one place, several with commas between them, or a list of hosts."""
+    parts = [Path(part.strip()) for part in str(named).split(",") if part.strip()]
+    if len(parts) < 2 or named.exists() or not all(part.exists() for part in parts):
+        return [named]
+    return parts
+
+
 def files_of(path: Path) -> list[Path]:
     """The files of an inventory, in the order in which they are read. Raises ``InputError`` where there is none."""
     if not path.exists():

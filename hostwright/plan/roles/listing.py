@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from hostwright import inventory as inventories
@@ -24,10 +24,10 @@ def stack_variable(host: Host) -> str | None:
     return None if named is None else str(named)
 
 
-def check_stack_variable(host: Host, name: str, folders: Iterable[Path]) -> None:
+def check_stack_variable(host: Host, known: Collection[str], folders: Iterable[Path]) -> None:
     """Raise ``InputError`` where the variable ``stack`` names no stack file, which may mean that it is not ours."""
-    given = host.vars.get("stack")
-    if given is None or host.get("hostwright_stack") is not None or str(given.value) != name:
+    given, name = host.vars.get("stack"), stack_variable(host)
+    if given is None or name is None or name in known or host.get("hostwright_stack") is not None:
         return
     names = [file.stem for folder in folders for file in folder.glob("*.yml") if not file.stem.endswith(".lock")]
     if name not in names:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostwright.common.errors import InputError, InputErrors
-from hostwright.common.input.yamlfile import Origin, Vaulted, load_document, parse_document
+from hostwright.common.input.yamlfile import Origin, Reader, Vaulted, load_document, parse_document
 
 
 def test_data_with_the_place_of_each_value() -> None:
@@ -75,6 +75,22 @@ def test_aliases_do_not_multiply_without_bound() -> None:
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
     with pytest.raises(InputError, match="unfolds to more than"):
         parse_document("\n".join(lines), "f.yml")
+
+
+@pytest.mark.parametrize("merge", ["[{}]", "{{'<<': [{}]}}"])
+def test_aliases_are_counted_before_anything_is_expanded(monkeypatch: pytest.MonkeyPatch, merge: str) -> None:
+    """Merged mappings multiplied uncounted: 40 lines stopped the program."""
+    lines = ["a0: &a0 {x: 1}"]
+    lines += [f"a{n}: &a{n} {merge.format(', '.join([f'*a{n - 1}'] * 10))}" for n in range(1, 40)]
+    monkeypatch.setattr(Reader, "pairs", lambda *_: pytest.fail("something was expanded"))
+    with pytest.raises(InputError, match="unfolds to more than"):
+        parse_document("\n".join(lines), "f.yml")
+
+
+@pytest.mark.parametrize("text", ["[" * 300 + "]" * 300, "{a: " * 200 + "1" + "}" * 200])
+def test_what_is_nested_without_end_is_a_mistake(text: str) -> None:
+    with pytest.raises(InputError, match="nested too deeply"):
+        parse_document(text, "f.yml")
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

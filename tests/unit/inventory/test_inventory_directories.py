@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hostwright.common.errors import InputError, InputErrors
-from hostwright.inventory import load, select
+from hostwright.inventory import load, load_site, select
 from hostwright.inventory.reading import dynamic
 
 
@@ -189,6 +189,25 @@ def test_hosts_of_a_list(tmp_path: Path) -> None:
     inventory = load(tmp_path / "a", tmp_path / "b")
     assert inventory.groups["x"].hosts == ("gpu01", "gpu02")
     assert inventory.hosts["gpu02"].get("n") == 1
+
+
+def test_several_inventories_are_read_as_one(tmp_path: Path) -> None:
+    files(tmp_path, {"a": "[x]\ngpu01\n", "b": "[x]\ngpu02\n"})
+    assert load(Path(f"{tmp_path}/a,{tmp_path}/b")).groups["x"].hosts == ("gpu01", "gpu02")
+
+
+def test_the_inventory_of_ansible_cfg_is_read_where_the_site_has_no_hosts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANSIBLE_CONFIG", raising=False)
+    site = files(tmp_path, {"inventory/hosts.yml": "# later\n", "lab/hosts": "gpu01\n", "more": "gpu02\n"})
+    assert load_site(site / "inventory").hosts == {}
+    (site / "ansible.cfg").write_text("[defaults]\ninventory = lab, ./more\nroles_path = %(nothing)s\n")
+    inventory = load_site(site / "inventory")
+    assert list(inventory.hosts) == ["gpu01", "gpu02"]
+    assert "inventory has no hosts, so the inventory of" in inventory.notes[0]
+    files(site, {"inventory/hosts.yml": "all: {hosts: {own: }}\n"})
+    assert list(load_site(site / "inventory").hosts) == ["own"]
 
 
 def test_what_only_ansible_can_read_is_asked_of_ansible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
