@@ -52,7 +52,7 @@ class VenvPackage:
     where nobody wrote that down.
 
     >>> from hostwright.plan.testing import plan_text
-    >>> print(plan_text(VenvPackage(("3.9", "3.8")), {"command -v": "/usr/bin/python3.8 3.8\n"}))
+    >>> print(plan_text(VenvPackage(("3.9", "3.8")), {"python3.14": "/usr/bin/python3.8 3.8\n"}))
     ~ packages python3.8-venv: python3.8-venv absent → python3.8-venv
     """
 

@@ -95,7 +95,7 @@ class Venv:
     >>> from hostwright.plan.testing import plan_text
     >>> recipe = Recipe("science", "3.9", "science==2.9", "numpy==1.26.4\n")
     >>> venv = Venv("/opt/science", (recipe,))
-    >>> print(plan_text(venv, {"command -v": "/usr/bin/python3.9 3.9\n"}))
+    >>> print(plan_text(venv, {"python3.14": "/usr/bin/python3.9 3.9\n"}))
     ~ venv /opt/science: absent → science==2.9 and 1 more pinned package, Python 3.9
     >>> print(plan_text(venv))
     ? venv /opt/science: no Python to build it with → Python 3.9  (known after python3)
