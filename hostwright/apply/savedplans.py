@@ -1,13 +1,13 @@
 """Plans in a file: saved by ``plan --out``, read by ``provision --plan``, and refused where another version saved them.
 
 A plan is applied only where it is equal to one made of fresh facts, so nothing is gained by reading one of an earlier
-Hostwright: a new one is made in seconds.
+Hostwright: a new one is made in seconds. Where a site asks for it, the file has a signature beside it (``signing``).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,7 +15,9 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from hostwright.apply import signing
 from hostwright.apply.journal.redaction import Redactor
+from hostwright.apply.signing import Signing
 from hostwright.common.errors import InputError
 from hostwright.common.places import write_whole
 from hostwright.common.untrusted import json_object
@@ -23,6 +25,7 @@ from hostwright.plan.model import Plan
 
 SCHEMA: Literal[2] = 2  #: 1 was a mapping of hosts to plans and nothing else
 AGAIN = "run `invoke plan --out FILE` again"
+UNSIGNED = Signing()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +41,30 @@ def _file_adapter() -> TypeAdapter[_SavedPlans]:
     return TypeAdapter(_SavedPlans)
 
 
-def save(path: Path, plans: Iterable[Plan], redactor: Redactor) -> None:
-    """Write plans without secrets to a file for its owner only. Raises ``InputError`` where it cannot be written."""
+def save(path: Path, plans: Iterable[Plan], redactor: Redactor, signed: Signing = UNSIGNED) -> None:
+    """Write plans without secrets to a file for its owner only, and their signature beside it where there is a key.
+
+    Raises ``InputError`` where they cannot be written or signed, or would be refused here because of who signs."""
     document = {"schema": SCHEMA, "plans": {plan.host: redactor.plan(plan).to_json() for plan in plans}}
+    content = f"{json.dumps(document, indent=2)}\n".encode()
+    signature = signing.sign(content, signed.key) if signed.key else b""
     try:
-        write_whole(path, f"{json.dumps(document, indent=2)}\n".encode())
+        write_whole(path, content)
+        if signature:
+            write_whole(signing.signature_path(path), signature)
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", str(path)) from error
+    signing.verify(path, content, signed.signers)
 
 
-def load(path: Path) -> dict[str, Plan]:
-    """The plans in a file, by host. Raises ``InputError`` for one that cannot be read or that holds none of ours."""
+def load(path: Path, signers: Sequence[Path] = ()) -> dict[str, Plan]:
+    """The plans in a file, by host. Raises ``InputError`` for one that cannot be read or that holds none of ours, or
+    that has no signature by one of each file of ``signers``."""
     try:
         text = path.read_bytes()
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", str(path)) from error
+    signing.verify(path, text, signers)
     try:
         return _file_adapter().validate_json(text, strict=True).plans
     except ValidationError as error:
@@ -60,9 +72,9 @@ def load(path: Path) -> dict[str, Plan]:
         raise InputError(f"{fault}: {AGAIN}", str(path)) from error
 
 
-def load_for(hosts: Iterable[str], path: Path) -> dict[str, Plan]:
+def load_for(hosts: Iterable[str], path: Path, signers: Sequence[Path] = ()) -> dict[str, Plan]:
     """The plans in a file, of which each of these hosts must have one. Raises ``InputError`` as ``load`` does."""
-    plans = load(path)
+    plans = load(path, signers)
     missing = [host for host in hosts if host not in plans]
     if missing:
         raise InputError(f"contains no plan for {', '.join(missing)}", str(path))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hostwright.apply.disturb.draining import Hooks, read_hooks
 from hostwright.apply.disturb.rebooting import read_reboot_timeout
+from hostwright.apply.signing import read_signing
 from hostwright.common.errors import InputError, Mistakes
 from hostwright.inventory import Host
 
@@ -31,6 +32,8 @@ def read_apply_variables(host: Host) -> ApplyVariables:
         hooks = read_hooks(host)
     with mistakes:
         reboot_timeout_s = read_reboot_timeout(host)
+    with mistakes:
+        read_signing(host)
     mistakes.refuse()
     return ApplyVariables(direct, hooks, reboot_timeout_s)
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hostwright.apply.rollout.recording import Audience, RunResults
     from hostwright.apply.rollout.rollback import WayBack
     from hostwright.apply.rollout.rollout import Results
+    from hostwright.apply.signing import Signing
     from hostwright.plan.model import Plan
 
 YES = "yes"  #: what the operator must type, whole
@@ -60,13 +61,16 @@ def _plan(
     as_json: bool,
 ) -> int:
     """Probe hosts and show what differs from the goal; the exit status."""
-    results = fleet.plan(members, goal=goal, password=ask_password(connection))
     if out:
-        from hostwright.apply import savedplans  # what a plan needs no other way is imported where it is used
+        from hostwright.apply import savedplans, signing  # what a plan needs no other way is imported where it is used
         from hostwright.apply.journal.redaction import Redactor, secrets_in
 
+        signed = _signing(fleet, members)
+        signing.check_can_sign(signed, Path(out))
+    results = fleet.plan(members, goal=goal, password=ask_password(connection))
+    if out:
         redactor = Redactor(secrets_in(fleet.inventory.hosts.values(), members))
-        savedplans.save(Path(out), [looked_at.plan for looked_at in results.values], redactor)
+        savedplans.save(Path(out), [looked_at.plan for looked_at in results.values], redactor, signed)
     show_plans(members, results, as_json=as_json)
     if results.errors:
         return FAILED
@@ -96,7 +100,7 @@ def provision(
         connection, change = replace(connection, accept_new=options.accept_new), options.change
         fleet = open_fleet(selection, connection, force=options.force)
     members = members_of(fleet, selection)
-    plans = _saved_plans(members, saved) if saved else {}
+    plans = _saved_plans(fleet, members, saved) if saved else {}
     password = _password(connection, change, members)
     audience = _audience(as_json=as_json)
 
@@ -195,11 +199,18 @@ def _refuse(ways: Results[WayBack], *, as_json: bool) -> int:
     return FAILED
 
 
-def _saved_plans(members: Members, file: str) -> Mapping[str, Plan]:
-    """The plans of a file of ``plan --out``, by host."""
+def _saved_plans(fleet: Fleet, members: Members, file: str) -> Mapping[str, Plan]:
+    """The plans of a file of ``plan --out``, by host, signed where the site asks for that."""
     from hostwright.apply import savedplans
 
-    return savedplans.load_for(members.by_name, Path(file))
+    return savedplans.load_for(members.by_name, Path(file), _signing(fleet, members).signers)
+
+
+def _signing(fleet: Fleet, members: Members) -> Signing:
+    """Whether plans for these hosts are signed, and by whom."""
+    from hostwright.apply.signing import signing_of
+
+    return signing_of((member.host for member in members), fleet.site.root)
 
 
 def _audience(*, as_json: bool) -> Audience:
