@@ -29,7 +29,7 @@ DPKG = "docker.io\t20.10.5\tii \n" + "".join(f"{name}\t{TOOLKIT.version}\thi \n"
 UNIT_TEXT = next(one.content for one in RESOURCES if isinstance(one, File) and one.path.endswith(LINKS_UNIT))
 GREEN: dict[str, str | Answer] = {
     "dpkg-query": DPKG,
-    "grep -rHsF": Answer(1, ""),
+    "grep -HsF": Answer(1, ""),
     "/snap/docker": Answer(1, ""),
     "dearmor": "",
     "os-release": "ID=debian\nVERSION_CODENAME=bullseye\n",
@@ -107,13 +107,13 @@ def test_nvidia_docker2_goes_and_its_daemon_json_stays() -> None:
 
 def test_the_former_repositories_are_not_read() -> None:
     line = "/etc/apt/sources.list.d/nvidia-docker.list:deb https://nvidia.github.io/nvidia-docker/ubuntu20.04/amd64 /\n"
-    (change,) = plan({"grep -rHsF": line}).values()
+    (change,) = plan({"grep -HsF": line}).values()
     assert "nvidia-docker.list" in script(change)
 
 
 def test_todays_repository_is_no_former_one() -> None:
     line = f"{LIST}:deb https://nvidia.github.io/libnvidia-container/stable/deb/amd64 /\n"
-    assert plan({"grep -rHsF": line}) == {}
+    assert plan({"grep -HsF": line}) == {}
 
 
 def test_the_key_is_checked_and_apt_key_is_not_used() -> None:

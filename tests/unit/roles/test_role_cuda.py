@@ -33,7 +33,7 @@ BARE: Replies = {"dpkg-query -W": "bash\t5.1\tii \n", "os-release": "ID=debian\n
 GREEN = {
     "dpkg-query -W": TOOLKIT + REPOSITORY,
     "os-release": "ID=debian\n",
-    "grep -rHsF": "",
+    "grep -HsF": "",
     "sha256sum": f"{'a' * 64}  -\n",
     "stat -c '%F": "regular file|644|root:root\n",
     "test -s /var/cuda-repo": "",
@@ -178,7 +178,7 @@ def test_an_older_local_repository_is_replaced() -> None:
     assert changed("dpkg-query -W", table).have == "11.2.0-460.27.04-1"
 
 
-SOURCES = "grep -rHsF -e developer.download.nvidia.com"
+SOURCES = "grep -HsF -e developer.download.nvidia.com"
 NETWORK = "deb https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2004/x86_64 /"
 
 
@@ -199,7 +199,7 @@ def test_the_network_repository_stays_where_it_is_wanted() -> None:
     assert changes_of(resources, found) == ()
 
 
-FORMER = "grep -rHsF -e /usr/share/keyrings/cuda-repo-"
+FORMER = "grep -HsF -e /usr/share/keyrings/cuda-repo-"
 
 
 def test_former_toolkits_list_is_disabled_and_its_packages_stay() -> None:
