@@ -43,6 +43,19 @@ whose='
   !seen[path]++ { print "added" FS path }
   END { if (programs && !known && !unpacking) print "by hand" }
 '
+unpacked_there() (
+  tree=$1
+  IFS='
+'
+  set -f
+  # shellcheck disable=SC2046  # a name a word
+  set -- $(grep -lrsF --include='*.list' -e "$tree/" "$info")
+  [ $# -gt 0 ] || exit 0
+  find "$@" -maxdepth 0 -printf 'list\t%T@\t%p\n'
+  grep -HsF -e "$tree/" -- "$@" | sed 's/^/packaged\t/'
+  for list; do set -- "$@" "${list%.list}.md5sums"; shift; done
+  grep -HsF -e " ${tree#/}/" -- "$@" | sed 's/^/sum\t/'
+)
 others() {
   if [ ! -d "$1" ] || [ -L "$1" ] || mountpoint -q -- "$1"; then
     for old in "$1".before-hostwright.*; do
@@ -51,9 +64,7 @@ others() {
     return 0
   fi
   {
-    find "$info" -name '*.list' -printf 'list\t%T@\t%p\n'
-    grep -rsF --include='*.list' -e "$1/" "$info" | sed 's/^/packaged\t/'
-    grep -rsF --include='*.md5sums' -e " ${1#/}/" "$info" | sed 's/^/sum\t/'
+    unpacked_there "$1"
     {
       find "$records" -type f -exec sed -s 1d {} + 2>/dev/null | cut -f4
       find "$files$1" -name '*.written' -printf '%p\n' 2>/dev/null | sed "s|^$files||; s|[.]written\$||"
