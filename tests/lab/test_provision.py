@@ -14,12 +14,15 @@ import yaml
 from hostwright.apply.host.applying import HostApply
 from hostwright.apply.host.outcome import Settings
 from hostwright.common.errors import Refused
+from hostwright.common.quoting import sh
 from hostwright.fleet import Fleet, Member
 from hostwright.plan.host.release import Run
 from hostwright.plan.observing import observe
 from hostwright.plan.planning import make_plan
+from hostwright.plan.probing import new_nonce, programs
 from lab.config import USER, HostOptions, Lab, Machine
 from tests.lab.conftest import FrontDoor, Guest, on
+from tests.unit.support.forks import COUNT
 
 LAYERS = {"base", "driver", "cuda", "cudnn", "environment", "tensorflow", "container"}
 
@@ -48,6 +51,16 @@ def test_a_green_host_costs_one_exec_channel(provisioned: FrontDoor, member: Mem
         outcome = HostApply(lambda: shell, member.desired, settings).apply()
         assert not outcome.changed
         assert shell.session.execs == 1
+
+
+def test_a_green_host_starts_few_processes_to_answer(provisioned: FrontDoor, member: Member):
+    """763 before the probes shared one reader; most of the CPU that a plan costs a host goes into these."""
+    user, root = programs(member.desired.probes(), new_nonce())
+    with member.connect() as shell:
+        counted = shell.run(
+            sh("printf '%%s\\n' %s | ", f"{user}\n{root}") + COUNT, timeout_s=60, failure="no processes can be counted"
+        )
+    assert 100 < int(counted.stdout) < 240
 
 
 def test_equal_questions_of_all_roles_are_asked_once(provisioned: FrontDoor, member: Member):

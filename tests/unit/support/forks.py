@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 
-_UNSHARE = ["unshare", "--pid", "--fork"] if os.getuid() == 0 else ["unshare", "--map-root-user", "--pid", "--fork"]
-#: The last process number of the namespace, of which the shell's own ``read`` would see only the first digit.
-_COUNT = """
+#: A command that prints how many processes and subshells the program on its standard input starts; for root. What the
+#: program prints is thrown away. The shell's own ``read`` would see only the first digit of the last process number.
+COUNT = """unshare --pid --fork /bin/sh -c '
 before=$(cat /proc/sys/kernel/ns_last_pid); /bin/sh >/dev/null; after=$(cat /proc/sys/kernel/ns_last_pid)
 echo "$((after - before - 2))"
-"""
+'"""
 
 
 def forks(program: str) -> int:
-    """The processes and subshells that ``/bin/sh`` starts for this program. What they print is thrown away."""
-    command = [*_UNSHARE, "/bin/sh", "-c", _COUNT]
-    return int(subprocess.run(command, input=program, capture_output=True, check=True, text=True).stdout)
+    """The processes and subshells that ``/bin/sh`` starts for this program on this machine."""
+    command = COUNT if os.getuid() == 0 else COUNT.replace("unshare", "unshare --map-root-user", 1)
+    done = subprocess.run(["/bin/sh", "-c", command], input=program, capture_output=True, check=True, text=True)
+    return int(done.stdout)
