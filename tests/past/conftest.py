@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from tests.lab.audit.by_hand import download, type_all
 from tests.lab.conftest import SMALL, FrontDoor, on
 from tests.lab.ownlab import own_lab
 from tests.lab.trees import Tree
-from tests.past.hosts import IPV6, PASTS, Past
+from tests.past.hosts import DERIVED, IPV6, PASTS, Past
 
 SHOWN = 3000  #: characters of what a verb printed
 
@@ -31,6 +33,24 @@ def pytest_configure() -> None:
     """The lab makes network namespaces and boots hosts."""
     if os.geteuid() != 0:
         raise pytest.UsageError("hosts with a past need root: say `make past`, which uses sudo")
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What the stack takes the place of: what came with a driver, and the packages that go with it, by dpkg's lists."""
+
+    brought: frozenset[str] = frozenset()  #: paths that came or changed when the driver did
+    rows: frozenset[str] = frozenset()  #: likewise what dpkg and others said
+    lists: dict[str, frozenset[str]] = field(default_factory=dict)  #: package → its files, as dpkg has them
+
+    def has(self, line: str, past: Past) -> bool:
+        """Whether a difference is one of these, or follows from them."""
+        path, _, _ = line.partition(": ")
+        if path in {"gone", "come"}:
+            row = line.partition(": ")[2]
+            return row in self.rows or row.split(" ")[0].partition(":")[0] in past.goes
+        went = any(path in self.lists.get(name, ()) for name in past.goes)
+        return went or path in self.brought or bool(re.fullmatch(f"{DERIVED}|{past.taken}", path))
 
 
 @dataclass
@@ -42,6 +62,7 @@ class Story:
     invoke: FrontDoor
     inventory: Path
     before: Tree
+    taken: Taken
     done: dict[tuple[str, ...], subprocess.CompletedProcess[str]] = field(default_factory=dict)
 
     def run(self, verb: str, *words: str) -> subprocess.CompletedProcess[str]:
@@ -80,13 +101,36 @@ def story(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Story]:
     mirrored = invoke("mirror", "--stack", "lab")
     assert mirrored.returncode == 0, mirrored.stderr
     on(machine, past.script)
+    brought: list[str] = []
     if past.typed:
         download(machine, Fleet.load(lab.inventory.parent).members(past.host)[0].stack)
-        type_all(machine, past.typed)
+    if isinstance(past.driver, str):
+        brought = watched(machine, lambda: on(machine, str(past.driver)))
+    for line in past.typed:
+        step = partial(type_all, machine, (line,))
+        brought += watched(machine, step) if line in past.driver else step() or []
     on(machine, f"runuser --login {USER} --command true")  # what a login alone leaves there
     inventory = over_ipv6(lab, machine) if past.ipv6 else lab.inventory.parent
-    yield Story(past, machine, invoke, inventory, Tree.of(machine))
+    rows = frozenset(line.partition(": ")[2] for line in brought if not line.startswith("/"))
+    paths = frozenset(line.partition(": ")[0] for line in brought if line.startswith("/"))
+    yield Story(past, machine, invoke, inventory, Tree.of(machine), Taken(paths, rows, lists(machine)))
     lab_fleet.remove(lab, [past.host])
+
+
+def watched(machine: Machine, step: Callable[[], object]) -> list[str]:
+    """What a step changes on a host."""
+    before = Tree.of(machine)
+    step()
+    return before.differences(Tree.of(machine))
+
+
+def lists(machine: Machine) -> dict[str, frozenset[str]]:
+    """The files of each package, as dpkg lists them, in the real directories of a host with a merged /usr."""
+    files: dict[str, set[str]] = {}
+    for line in on(machine, "cd /var/lib/dpkg/info; grep -H ^/ *.list").splitlines():
+        name, _, path = line.partition(".list:")
+        files.setdefault(name.partition(":")[0], set()).add(re.sub(r"^/(bin|sbin|lib|lib64)/", r"/usr/\1/", path))
+    return {name: frozenset(paths) for name, paths in files.items()}
 
 
 def over_ipv6(lab: Lab, machine: Machine) -> Path:

@@ -6,12 +6,12 @@ plan must name, and what the stack takes the place of. All else on the host is i
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from lab.config import HostOptions
 from lab.hardware import Hardware
 from tests.lab.audit.by_hand import ARTICLE, Typed
+from tests.lab.audit.by_hand import DRIVER as BY_HAND
 from tests.lab.audit.test_article import LEFT, MENDED
 from tests.lab.conftest import SMALL
 from tests.lab.site.conftest import DRIVER
@@ -23,13 +23,9 @@ DOCKERS = r"/var/lib/containerd/.*|/var/lib/docker/(buildkit|image|volumes/metad
 NOTHING = r"(?!)"  #: matches no path
 IPV6 = "fd48:5700:{slot:x}::{index:x}"  #: of a host; the prefix is ours (RFC 4193)
 
-#: Files of a driver, a toolkit, cuDNN and the container toolkit that were there before: the stack's take their place.
-STACK = (
-    r"/usr/local/cuda.*|/usr/local/lib/libcudnn.*|/var/cuda-repo.*|/etc/alternatives/.*(cuda|nvidia|gl).*|"
-    r"/etc/apt/(sources\.list\.d|preferences\.d)/(cuda|nvidia).*|/usr/share/keyrings/.*|/etc/apt/trusted\.gpg.*|"
-    r"/.*(nvidia|NVIDIA|cuda|Xorg|glvnd|egl|EGL|vulkan|OpenCL|dkms|modules).*|"
-    r"/usr/(lib|share)/(.*/)?(mesa-diverted|glx|X11)[^/]*(/.*)?|/usr/lib/(x86_64-linux-gnu|xorg).*|"
-    r"/etc/ld\.so\.(cache|conf\.d/.*)|/boot/initrd.*|/var/lib/hostwright/.*"
+#: What follows from which driver is there: written anew by whoever changes it.
+DERIVED = (
+    r"/etc/ld\.so\.cache|/var/lib/hostwright(/.*)?|/boot/initrd\.img-[^/]*|/usr/lib/modules/[^/]*/modules\.[a-z.]*"
 )
 
 
@@ -40,30 +36,28 @@ class Past:
     Attributes:
         host: its name.
         script: shell that the console's root runs on the bare host.
+        driver: how a driver came to it that the stack takes the place of: shell of root's, or lines among ``typed``.
         typed: lines that its login user types afterwards, as an article says.
         finds: the rules of the failures and warnings that ``doctor`` finds, before anything is changed.
         keeps: those of them whose cure is the user's: ``provision`` leaves them.
         says: what the plan of ``provision`` must say, in these words.
-        taken: an expression for paths that the stack takes the place of; all others must be as before in the end.
+        goes: the packages of a driver that are gone in the end, beside those of ``driver``.
+        taken: an expression for paths of others that need not be as before in the end.
         ipv6: whether the inventory has an IPv6 address of it.
         options: what the lab makes it of.
     """
 
     host: str
     script: str = ""
+    driver: str | tuple[Typed, ...] = ()
     typed: tuple[Typed, ...] = ()
     finds: frozenset[str] = frozenset()
     keeps: frozenset[str] = frozenset()
     says: tuple[str, ...] = ()
+    goes: frozenset[str] = frozenset()
     taken: str = NOTHING
     ipv6: bool = False
     options: HostOptions = field(default=SMALL)
-
-    def is_taken(self, line: str) -> bool:
-        """Whether a difference is one of what the stack took the place of."""
-        if line.startswith("/"):
-            return bool(re.fullmatch(self.taken, line.partition(": ")[0]))
-        return self.taken != NOTHING and bool(re.search(r"nvidia|cuda|libcu|libnv|glvnd|glx|dkms|diversions", line))
 
 
 #: What people have beside a stack: an account with a notebook and a start file, and data that not everybody may read.
@@ -111,14 +105,16 @@ PASTS = (
         typed=ARTICLE,
         finds=frozenset({*MENDED, *LEFT}),
         keeps=frozenset(LEFT),
-        taken=f"{STACK}|{DOCKERS}",
+        driver=BY_HAND,
+        goes=frozenset(),
+        taken=DOCKERS,
     ),
     Past(
         host="debian01",
-        script=PEOPLE + DRIVER,
+        script=PEOPLE,
+        driver=DRIVER,
         finds=frozenset({"other-installer", "no-headers"}),  # the second was not foreseen: a module without headers
         says=("libnvidia-tesla-470-cuda1",),
-        taken=STACK,
         options=HostOptions(profile="small", hardware=Hardware(loaded="470.256.02")),
     ),
     Past(

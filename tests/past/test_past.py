@@ -84,7 +84,7 @@ def test_what_doctor_finds_then_is_the_users(story: Story) -> None:
 def test_after_removal_what_was_the_users_is_as_before(story: Story) -> None:
     assert story.once("remove", "--yes").returncode == 0
     lines = story.before.differences(Tree.of(story.machine))
-    none([line for line in lines if not story.past.is_taken(line)])
+    none([line for line in lines if not story.taken.has(line, story.past)])
     none(users(story))
 
 
