@@ -43,8 +43,8 @@ OLD_SOURCES = (
 #: (NVIDIA/nvidia-docker#1034, #1243).
 SNAP_DOCKER = Probe("test -e /snap/docker/current && readlink /snap/docker/current")
 
-#: Packages that bring a Docker daemon; a host has only one of them.
-ENGINES = ("docker.io", "docker-ce")
+#: Packages that bring a Docker daemon; a host has only one of them. The last is Microsoft's.
+ENGINES = ("docker.io", "docker-ce", "moby-engine")
 
 #: dockerd can check a configuration from version 23 on; ours is valid JSON in any case.
 VALIDATE = "{ ! dockerd --help | grep -q -e --validate || dockerd --validate --config-file=%s; }"

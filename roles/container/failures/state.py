@@ -12,15 +12,12 @@ from hostwright.audit.judging.look import Unread
 from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Probe
 from hostwright.resources.files.files import JsonMerged
-from hostwright.standard.roles.container.engine import DAEMON_JSON
+from hostwright.standard.roles.container.engine import DAEMON_JSON, ENGINES
 
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
 
 UNIT = "docker.service"
-
-#: packages that bring a Docker daemon; moby-engine is Microsoft's
-ENGINES = ("docker.io", "docker-ce", "moby-engine")
 
 #: Lines ``runtime NAME`` and ``cgroup DRIVER``. Only a running daemon is probed: its socket would start a stopped one.
 #: ``-H`` wins over root's context or DOCKER_HOST.

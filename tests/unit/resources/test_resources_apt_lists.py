@@ -94,6 +94,17 @@ def test_a_strangers_release_that_is_missing(apt: AptRoot, good: Path, tmp_path:
     noted(apt, install(apt), "does not have a Release file")
 
 
+@pytest.mark.parametrize("suite", ["/", "./", "x/"])
+def test_a_strangers_local_repository_that_is_gone(apt: AptRoot, good: Path, tmp_path: Path, suite: str) -> None:
+    """NVIDIA's packages of repositories leave the list when they are removed, with the suite ``/``."""
+    gone = tmp_path / "cuda-repo-10-1-local-10.1.105-418.39"
+    apt.source(f"deb file://{gone} {suite}\n", "cuda.list")
+    done = install(apt)
+    assert (done.returncode, apt.unpacked) == (0, ["tool"]), done.stdout.decode()
+    (note,) = lines(done, NOTE)
+    assert f"could not fetch: file:{gone} {suite} ({apt.etc}/sources.list.d/cuda.list:1): File not found" in note
+
+
 def test_a_strangers_release_of_tomorrow(apt: AptRoot, good: Path, tmp_path: Path) -> None:
     stranger(apt, f"file:{repository(tmp_path / 'theirs', Date=in_days(2))}", "[trusted=yes]")
     noted(apt, install(apt), "is not valid yet")

@@ -55,7 +55,8 @@ def test_the_repositories_that_failed_are_named_with_their_cause(
 ) -> None:
     monkeypatch.setenv("http_proxy", case.proxy)
     entries = (source.split(" ") for source in case.sources)
-    listed = "".join(f"{uri}/ {suite} /etc/apt/x.list:{n}\n" for n, (uri, suite) in enumerate(entries, 1))
+    rows = ((n, uri, "" if suite == "/" else suite) for n, (uri, suite) in enumerate(entries, 1))
+    listed = "".join(f"{uri}/ /etc/apt/x.list:{n} {suite}\n" for n, uri, suite in rows)
     (tmp_path / "sources").write_text(listed)
     (tmp_path / "output").write_text(case.output)
     answer = f'case "$*" in *indextargets*) cat {tmp_path}/sources ;; *) cat {tmp_path}/output ;; esac'

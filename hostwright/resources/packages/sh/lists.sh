@@ -15,7 +15,7 @@ fetch_lists() {
     status=$?
   proxies=$({ apt-config dump --format '%f=%v%n' Acquire; env; } 2>/dev/null | grep -i 'proxy.*=' || true)
   failed=$({
-    apt-get "$@" indextargets --no-release-info --format '$(REPO_URI) $(RELEASE) $(SOURCESENTRY)' 'Created-By: Packages' ||
+    apt-get "$@" indextargets --no-release-info --format '$(REPO_URI) $(SOURCESENTRY) $(RELEASE)' 'Created-By: Packages' ||
       true
     echo
     printf '%s\n' "$printed"
@@ -47,13 +47,14 @@ fetch_lists() {
     !lists && NF == 0 { lists = 1; next }
     !lists {
       sub(/\/$/, "", $1)
-      if (($1, $2) in seen) next
-      seen[$1, $2] = 1; count++
-      name[count] = $1 " " $2
-      entry[count] = $3
+      suite = $3 == "" ? "/" : $3  # of the suite `/`, as NVIDIA names it, apt says nothing
+      if (($1, suite) in seen) next
+      seen[$1, suite] = 1; count++
+      name[count] = $1 " " suite
+      entry[count] = $2
       sub(/\.sources:/, ".sources, entry ", entry[count])  # apt counts the entries of such a file, not its lines
-      spaced[count] = $1 " " ($2 == "/" ? "" : $2)
-      path[count] = $1 ($2 == "/" ? "/" : $2 ~ /\/$/ ? "/" $2 : "/dists/" $2)
+      spaced[count] = $1 " " (suite == "/" ? "" : suite)
+      path[count] = $1 (suite == "/" ? "/" : suite ~ /\/$/ ? "/" suite : "/dists/" suite)
       next
     }
     /^Err(:[0-9]+)? / { current = about($0 " "); rank = 4; next }
