@@ -47,7 +47,7 @@ fetch_lists() {
     !lists && NF == 0 { lists = 1; next }
     !lists {
       sub(/\/$/, "", $1)
-      suite = $3 == "" ? "/" : $3  # of the suite `/`, as NVIDIA names it, apt says nothing
+      suite = $3 == "" ? "/" : $3  # of a suite that is `/` apt says nothing
       if (($1, suite) in seen) next
       seen[$1, suite] = 1; count++
       name[count] = $1 " " suite
