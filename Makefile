@@ -6,7 +6,7 @@ INVOKE := $(VENV)/bin/invoke
 # The lab makes network namespaces and boots hosts: root's work. Everything else runs as you.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 
-.PHONY: help setup demo test unit lint lab-test lab-test-shared lab-test-own faults distributions vm real past clean
+.PHONY: help setup demo test unit lint lab-test lab-test-shared lab-test-own faults distributions vm real past beside clean
 
 help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
@@ -16,6 +16,7 @@ help:
 	@echo "make real      NVIDIA's own driver and cuDNN on lab hosts: a quarter of an hour, 0.8 GB to fetch the first time"
 	@echo "make past      hosts as people leave them (by hand, another driver, a dead proxy, fish and noexec), every verb on each"
 	@echo "make distributions   Debian 11 and Debian 12 from bare to bare, ten minutes; writes the table of docs/lab.md"
+	@echo "make beside    372 configurations of ssh_config and known_hosts beside the answer of ssh; a minute, no root"
 	@echo "make unit      lint, types and unit tests only: two minutes, no root"
 	@echo "make clean     remove the lab's hosts and the virtual environment; the built vendor files are kept"
 
@@ -70,6 +71,10 @@ real: setup
 # Each host is left as its user left it, brought to the stack, verified, and compared file by file after a removal.
 past: setup
 	$(SUDO) $(VENV)/bin/python -m pytest tests/past
+
+# A third of them is part of make unit.
+beside: setup
+	HOSTWRIGHT_BESIDE=all $(VENV)/bin/python -m pytest tests/unit/transport/beside
 
 distributions: setup
 	$(SUDO) $(VENV)/bin/python -m tests.lab.distributions

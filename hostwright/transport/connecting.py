@@ -16,9 +16,9 @@ from paramiko.ssh_exception import IncompatiblePeer
 from hostwright.common.errors import HostError, Unreachable
 from hostwright.common.userpaths import expanded
 from hostwright.transport.exchange import Deadline, Target
-from hostwright.transport.identity import hostkeys
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
-from hostwright.transport.identity.keys import HostKey
+from hostwright.transport.identity.negotiating import Transport, wanted
+from hostwright.transport.identity.policy import HostKeyCheck
 from hostwright.transport.login.auth import Login
 from hostwright.transport.options import Options
 from hostwright.transport.routing import route
@@ -164,13 +164,21 @@ class Opening:
             return dial_command(endpoint.proxy_command)
         return dial(endpoint.address, endpoint.port, self.deadline, self._options.keepalive_s)
 
-    def known(self, endpoint: Endpoint) -> hostkeys.Known:
-        """The known keys of a server. Raises ``OSError`` for a file that cannot be read."""
-        files = self._options.shared.known_hosts
-        return hostkeys.find(endpoint.host_key_name, endpoint.port, endpoint.known_hosts, files)
+    def check(self, endpoint: Endpoint, sock: socket.socket | paramiko.Channel, *, jump: bool) -> HostKeyCheck:
+        """What decides about the key of a server."""
+        return HostKeyCheck(
+            self._host.name,
+            endpoint,
+            self._options.shared.known_hosts,
+            self.deadline,
+            peer=_peer(sock),
+            accept_new=(self._host.host_keys or self._options.host_keys) == "accept-new",
+            jump=jump,
+        )
 
     def _prepare(self, endpoint: Endpoint, sock: socket.socket | paramiko.Channel, *, jump: bool) -> fabric.Connection:
-        known = self.known(endpoint)
+        check = self.check(endpoint, sock, jump=jump)
+        algorithms = wanted(endpoint.trust, check.known("ORDER"))
         connection = fabric.Connection(
             endpoint.address,
             user=endpoint.user,
@@ -179,14 +187,18 @@ class Opening:
             connect_kwargs={
                 "sock": sock,
                 "timeout": self.deadline.left_s(),
-                "transport_factory": functools.partial(make_transport, known, self.deadline),
+                "transport_factory": functools.partial(make_transport, algorithms, self.deadline),
                 "auth_strategy": self._login(endpoint, own=not jump),
             },
         )
-        accept_new = (self._host.host_keys or self._options.host_keys) == "accept-new"
-        check = _HostKeyCheck(self._host.name, endpoint, known, accept_new=accept_new, jump=jump)
         connection.client.set_missing_host_key_policy(check)
         return connection
+
+
+def _peer(sock: socket.socket | paramiko.Channel) -> str:
+    """The address of the server, if the connection goes straight to it."""
+    straight = isinstance(sock, socket.socket) and sock.family in (socket.AF_INET, socket.AF_INET6)
+    return str(sock.getpeername()[0]) if straight else ""
 
 
 @functools.cache
@@ -196,74 +208,28 @@ def _fabric_config() -> fabric.Config:
 
 
 def make_transport(
-    known: hostkeys.Known,
+    algorithms: Sequence[str],
     deadline: Deadline,
     sock: socket.socket | paramiko.Channel,
     disabled_algorithms: dict[str, list[str]] | None = None,
-) -> paramiko.Transport:
-    """A transport with our timeouts, the fast ciphers first, and the known types of host key before the others.
+) -> Transport:
+    """A transport with our timeouts, the fast ciphers first, and these algorithms for the host key.
 
     Key exchange keeps paramiko's order: ML-KEM with X25519 if the server supports it, else X25519; both are cheap.
     """
-    transport = paramiko.Transport(sock, disabled_algorithms=disabled_algorithms, packetizer_class=_Packetizer)
+    transport = Transport(sock, disabled_algorithms=disabled_algorithms, packetizer_class=_Packetizer)
     left_s = max(deadline.left_s(), 0.001)
     transport.banner_timeout = transport.handshake_timeout = transport.channel_timeout = left_s
+    transport.algorithms = algorithms
     security = transport.get_security_options()
     security.ciphers = _first(_FAST_CIPHERS, security.ciphers)
-    wanted: list[str] = []
-    for key_type in known.key_types:
-        wanted += ("rsa-sha2-512", "rsa-sha2-256") if key_type == "ssh-rsa" else (key_type,)
-    security.key_types = _first(wanted, security.key_types)
     return transport
 
 
-def _first(wanted: Sequence[str], offered: Sequence[str]) -> tuple[str, ...]:
-    """``offered`` with the wanted ones moved to the front."""
-    first = [name for name in wanted if name in offered]
-    return (*first, *(name for name in offered if name not in wanted))
-
-
-class _HostKeyCheck(paramiko.MissingHostKeyPolicy):
-    """Decides about the key that a server shows. paramiko is given no known keys, so it always calls this, after the
-    key exchange and before any credential is sent."""
-
-    def __init__(self, host: str, endpoint: Endpoint, known: hostkeys.Known, *, accept_new: bool, jump: bool):
-        self._host = host
-        self._endpoint = endpoint
-        self._known = known
-        self._accept_new = accept_new
-        self._jump = jump
-
-    def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:  # noqa: ARG002
-        """Return if the key is right; otherwise raise ``HostKeyMismatch`` or ``Unreachable``."""
-        shown = HostKey(key.get_name(), key.asbytes())
-        place = f"{self._endpoint.address}:{self._endpoint.port}"
-        if hostkeys.check(self._host, place, self._known, shown, jump=self._jump):
-            return
-        if not self._accept_new:
-            raise Unreachable(self._host, self._unknown(place, shown))
-        self._remember(shown)
-
-    def _unknown(self, place: str, shown: HostKey) -> str:
-        files = ", ".join(str(path) for path in self._endpoint.known_hosts)
-        authority = self._known.by_authority
-        hint = (
-            f" ({authority.where} trusts an authority for it, but host certificates cannot be checked)"
-            if authority
-            else ""
-        )
-        return (
-            f"the host key of {place} is not known: it shows {shown}, and none of {files} has a key for "
-            f"{self._known.name}{hint}. If the fingerprint is right, accept it with "
-            "--accept-new, or log in once with ssh"
-        )
-
-    def _remember(self, key: HostKey) -> None:
-        path = self._endpoint.known_hosts[0]
-        try:
-            hostkeys.remember(path, self._known.name, key.key_type, key.blob)
-        except OSError as error:
-            raise Unreachable(self._host, f"its new host key cannot be written to {path}: {error.strerror}") from error
+def _first(preferred: Sequence[str], offered: Sequence[str]) -> tuple[str, ...]:
+    """``offered`` with the preferred ones moved to the front."""
+    first = [name for name in preferred if name in offered]
+    return (*first, *(name for name in offered if name not in preferred))
 
 
 def _passes(error: Exception) -> bool:

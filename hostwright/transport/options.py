@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 from hostwright.transport.cache import FileCache
 from hostwright.transport.identity.hostkeys import KnownHosts
 from hostwright.transport.routing.jumps import Jumps
-from hostwright.transport.routing.sshconfig import SshConfig
 
 if TYPE_CHECKING:
     import paramiko
@@ -25,7 +24,6 @@ class Shared:
     """What the connections of a run share: files that are read once, and the connections to jump hosts."""
 
     def __init__(self) -> None:
-        self.ssh_config: FileCache[SshConfig] = FileCache(SshConfig.read)
         self.known_hosts: FileCache[KnownHosts] = FileCache(KnownHosts.read)
         self.keys: FileCache[paramiko.PKey] = FileCache(_load_key)
         self.jumps = Jumps()

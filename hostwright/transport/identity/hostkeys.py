@@ -13,20 +13,28 @@ import hmac
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from hostwright.common.errors import Unreachable
-from hostwright.common.quoting import sh
+from hostwright.transport.identity import certificates
 from hostwright.transport.identity.keys import HostKey, fingerprint
 
 if TYPE_CHECKING:
     from hostwright.transport.cache import FileCache
 
 SSH_PORT = 22
-_MARKERS = ("@revoked", "@cert-authority")
+REVOKED, AUTHORITY = _MARKERS = ("@revoked", "@cert-authority")
+_SALT_BYTES = 20  #: as in ssh-keygen -H
+_LONGEST_PATTERN = 1022  #: bytes; OpenSSH takes a list with a longer one for no match
+_IGNORED = dict.fromkeys(map(ord, "\r\v\f"))  #: in base64
+_PLAIN_TYPES = {"rsa-sha2-256": "ssh-rsa", "rsa-sha2-512": "ssh-rsa"}
+
+
+def _type_of(blob: bytes) -> str:
+    return blob[4 : 4 + int.from_bytes(blob[:4], "big")].decode("ascii", errors="replace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +57,19 @@ class KnownHost:
     def blob(self) -> bytes:
         """The key itself; empty if the line is damaged, so it equals no key."""
         try:
-            return base64.b64decode(self.encoded, validate=True)
-        except binascii.Error:
+            return base64.b64decode(self.encoded.translate(_IGNORED), validate=True)
+        except (binascii.Error, ValueError):
             return b""
+
+    def is_for(self, blob: bytes) -> bool:
+        """Whether the line has this key, under the name of its type; OpenSSH ignores a line with another type."""
+        return self.blob == blob and _type_of(blob) == _PLAIN_TYPES.get(self.key_type, self.key_type)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the line has a key of the type that it names."""
+        blob = self.blob
+        return bool(blob) and self.is_for(blob)
 
     @property
     def fingerprint(self) -> str:
@@ -108,6 +126,8 @@ class KnownHosts:
             salted = _salted(entry.names)
             if salted:
                 self.hashed.append((*salted, entry))
+        elif max(map(len, entry.names.encode().split(b","))) > _LONGEST_PATTERN:
+            return
         elif any(sign in entry.names for sign in "*?!"):
             self.patterns.append(entry)
         else:
@@ -125,8 +145,8 @@ class KnownHosts:
 
 
 def _entry(path: Path, number: int, line: str) -> KnownHost | None:
-    fields = line.split(None, 4)
-    marker = fields.pop(0) if fields and fields[0] in _MARKERS else ""
+    fields = re.split("[ \t]+", line.partition("\0")[0].strip(" \t"), maxsplit=4)
+    marker = fields.pop(0) if fields[0] in _MARKERS else ""
     if len(fields) < 3 or fields[0].startswith(("#", "@")):
         return None
     return KnownHost(path, number, marker, fields[0], fields[1], fields[2])
@@ -135,7 +155,8 @@ def _entry(path: Path, number: int, line: str) -> KnownHost | None:
 def _salted(names: str) -> tuple[bytes, bytes] | None:
     try:
         _, kind, salt, digest = names.split("|")
-        return (base64.b64decode(salt), base64.b64decode(digest)) if kind == "1" else None
+        decoded = base64.b64decode(salt, validate=True), base64.b64decode(digest, validate=True)
+        return decoded if kind == "1" else None
     except ValueError:
         return None
 
@@ -160,80 +181,78 @@ def entry_name(host: str, port: int) -> str:
 @dataclass(frozen=True, slots=True)
 class Known:
     """The lines about one server. ``portless`` are those for its name without the port: they suffice to accept a key
-    (as in OpenSSH), but not to call it changed."""
+    (as in OpenSSH), but not to call it changed. Of ``others`` only what they revoke counts."""
 
     name: str
     entries: tuple[KnownHost, ...] = ()
     portless: tuple[KnownHost, ...] = ()
+    others: tuple[KnownHost, ...] = ()
 
     @property
     def key_types(self) -> tuple[str, ...]:
         """The types of its known keys: request these first, or the server may show an unknown one."""
-        keys = [entry for entry in (*self.entries, *self.portless) if not entry.marker]
-        return tuple(dict.fromkeys(entry.key_type for entry in keys))
+        return tuple(dict.fromkeys(entry.key_type for entry in self.entries if not entry.marker and entry.whole))
 
     def accepts(self, blob: bytes) -> bool:
         """Whether this key is known for the server."""
-        return any(entry.blob == blob for entry in (*self.entries, *self.portless) if not entry.marker)
+        return has(self.entries, blob) or (not self.expected("") and has(self.portless, blob))
 
-    def revoked(self, blob: bytes) -> KnownHost | None:
-        """The line that revokes this key, if one does."""
-        marked = (entry for entry in (*self.entries, *self.portless) if entry.marker == "@revoked")
-        return next((entry for entry in marked if entry.blob == blob), None)
+    def revoked(self, *blobs: bytes) -> KnownHost | None:
+        """The line that revokes one of these keys, if one does. Lines without the port count only if no line with it
+        names a key."""
+        portless = () if self.expected("") else self.portless
+        marked = (entry for entry in (*self.entries, *portless, *self.others) if entry.marker == REVOKED)
+        return next((entry for entry in marked if revokes(entry, blobs)), None)
 
     def expected(self, key_type: str) -> KnownHost | None:
         """The line that a different key contradicts; a line with a key of the same type comes first."""
-        keys = [entry for entry in self.entries if not entry.marker]
-        return next((entry for entry in keys if entry.key_type == key_type), keys[0] if keys else None)
+        return contradicting(self.entries, key_type)
 
     @property
     def by_authority(self) -> KnownHost | None:
-        """A ``@cert-authority`` line for the server; paramiko cannot check host certificates."""
-        return next((entry for entry in self.entries if entry.marker == "@cert-authority"), None)
+        """A ``@cert-authority`` line for the server."""
+        return next((entry for entry in (*self.entries, *self.portless) if entry.marker == AUTHORITY), None)
+
+
+def has(entries: Iterable[KnownHost], blob: bytes, marker: str = "") -> bool:
+    """Whether one of the lines with this marker has a key."""
+    return any(entry.marker == marker and entry.is_for(blob) for entry in entries)
+
+
+def contradicting(entries: Iterable[KnownHost], key_type: str) -> KnownHost | None:
+    """A line that a key contradicts which none of the lines has; one with a key of its type comes first."""
+    keys = [entry for entry in entries if not entry.marker and entry.whole]
+    return next((entry for entry in keys if entry.key_type == key_type), keys[0] if keys else None)
+
+
+def revokes(entry: KnownHost, blobs: Iterable[bytes]) -> bool:
+    """Whether a ``@revoked`` line is about one of these keys; a certificate in it stands for its key."""
+    blob = certificates.plain(entry.blob) if "-cert-" in entry.key_type else entry.blob
+    return blob in blobs
 
 
 def find(host: str, port: int, paths: Iterable[Path], files: FileCache[KnownHosts]) -> Known:
-    """Look a server up in several files; missing files are ignored."""
-    name = entry_name(host, port)
-    entries: list[KnownHost] = []
-    portless: tuple[KnownHost, ...] = ()
-    parsed: list[KnownHosts] = []
-    for path in paths:
-        try:
-            known = files.get(path)
-        except FileNotFoundError:
-            continue
-        parsed.append(known)
-        entries += known.lookup(name)
-    if port != SSH_PORT and not entries:
-        portless = tuple(entry for known in parsed for entry in known.lookup(host.lower()))
-    return Known(name, tuple(entries), portless)
+    """Look a server up in several files by its address and port; missing files are ignored."""
+    return look_up(entry_name(host, port), "" if port == SSH_PORT else host.lower(), paths, files)
 
 
-def check(host: str, place: str, known: Known, key: HostKey, *, jump: bool) -> bool:
-    """Whether the key that a server shows is known. ``place`` is the server's ``address:port``.
-
-    Raises ``HostKeyMismatch`` for a revoked key, or one that differs from the recorded key.
-    """
-    shown = f"{key.key_type} {key.fingerprint}"
-    revoked = known.revoked(key.blob)
-    if revoked:
-        sentence = f"{place} shows the key {shown}, which {revoked.where} revokes"
-        raise HostKeyMismatch(host, sentence, offered=key, known=known.entries)
-    if known.accepts(key.blob):
-        return True
-    expected = known.expected(key.key_type)
-    if not expected:
-        return False
-    way = sh("ssh-keygen -R %s -f %s", known.name, expected.path) if jump else sh("invoke trust --hosts %s", host)
-    raise HostKeyMismatch(
-        host,
-        f"the host key of {place} changed: it shows {shown}, but {expected.where} has {expected.key_type} "
-        f"{expected.fingerprint}. If the host was reinstalled, compare the new fingerprint on its console, then: "
-        f"{way}; else someone may be between you and the host",
-        offered=key,
-        known=known.entries,
+def look_up(
+    name: str, portless: str, paths: Iterable[Path], files: FileCache[KnownHosts], others: Iterable[Path] = ()
+) -> Known:
+    """Look a server up by its names in the form of these files; missing files are ignored."""
+    read = list(_existing(paths, files))
+    return Known(
+        name,
+        tuple(entry for known in read for entry in known.lookup(name)),
+        tuple(entry for known in read for entry in known.lookup(portless)) if portless else (),
+        tuple(entry for known in _existing(others, files) for entry in known.lookup(name)),
     )
+
+
+def _existing(paths: Iterable[Path], files: FileCache[KnownHosts]) -> Iterator[KnownHosts]:
+    for path in paths:
+        with suppress(FileNotFoundError):
+            yield files.get(path)
 
 
 @contextmanager
@@ -258,16 +277,28 @@ def _is_still(path: Path, file: BinaryIO) -> bool:
         return False
 
 
-def remember(path: Path, name: str, key_type: str, blob: bytes) -> None:
+def remember(path: Path, name: str, key_type: str, blob: bytes, *, hashed: bool = False) -> KnownHost | None:
     """Append a key to a file (created with mode 0600 if missing) unless another process just did.
 
-    Raises ``OSError``.
+    Returns the line that another process wrote meanwhile with a different key: nothing is written then. Raises
+    ``OSError``.
     """
     with locked(path) as file:
         content = file.read()
-        line = f"{name} {key_type} {base64.b64encode(blob).decode()}\n".encode()
-        if line in content.splitlines(keepends=True):
-            return
-        file.write(line if not content or content.endswith(b"\n") else b"\n" + line)
-        file.flush()
+        entries = tuple(KnownHosts.parse(path, content).lookup(name))
+        if has(entries, blob):
+            return None
+        other = contradicting(entries, key_type)
+        if other:
+            return other
+        line = f"{hashed_name(name) if hashed else name} {key_type} {base64.b64encode(blob).decode()}\n".encode()
+        os.write(file.fileno(), line if not content or content.endswith(b"\n") else b"\n" + line)
         os.fsync(file.fileno())
+        return None
+
+
+def hashed_name(name: str) -> str:
+    """The name so that nobody reads it, as ``ssh-keygen -H`` writes it."""
+    salt = os.urandom(_SALT_BYTES)
+    digest = hmac.digest(salt, name.encode(), "sha1")
+    return f"|1|{base64.b64encode(salt).decode()}|{base64.b64encode(digest).decode()}"

@@ -37,6 +37,15 @@ class HostKey:
         """``SHA256:…``, as ``ssh-keygen -l`` prints it."""
         return fingerprint(self.blob)
 
+    @property
+    def rsa_bits(self) -> int:
+        """The length of an RSA key; 0 for other types."""
+        if self.key_type != "ssh-rsa":
+            return 0
+        from paramiko import RSAKey
+
+        return RSAKey(data=self.blob).get_bits()
+
     def __str__(self) -> str:
         return f"{self.key_type} {self.fingerprint}"
 

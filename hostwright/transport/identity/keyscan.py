@@ -6,7 +6,9 @@ import fabric
 
 from hostwright.transport.connecting import FAILURES, Opening, make_transport
 from hostwright.transport.exchange import Target
+from hostwright.transport.identity.certificates import SUFFIX
 from hostwright.transport.identity.keys import HostKey
+from hostwright.transport.identity.negotiating import wanted
 from hostwright.transport.options import Options
 
 
@@ -27,12 +29,14 @@ def scan_key(host: Target, options: Options) -> HostKey:
 def _ask(opening: Opening, via: fabric.Connection | None) -> HostKey:
     sock = opening.dial(opening.endpoint, via)
     try:
-        transport = make_transport(opening.known(opening.endpoint), opening.deadline, sock)
+        known = opening.check(opening.endpoint, sock, jump=False).known("ORDER")
+        algorithms = wanted(opening.endpoint.trust, known)
+        plain = [name for name in algorithms if not name.endswith(SUFFIX)]  # it is the key that is recorded
+        transport = make_transport(plain, opening.deadline, sock)
         try:
             transport.start_client(timeout=max(opening.deadline.left_s(), 0.001))
-            key = transport.get_remote_server_key()
+            return transport.shown
         finally:
             transport.close()
     finally:
         sock.close()
-    return HostKey(key.get_name(), key.asbytes())

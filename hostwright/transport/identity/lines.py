@@ -5,20 +5,16 @@ Only the lines of exactly this server change. Everything else in the file stays 
 
 from __future__ import annotations
 
-import base64
-import hmac
-import os
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hostwright.transport.identity.hostkeys import KnownHost, KnownHosts
+from hostwright.transport.identity.hostkeys import KnownHost, KnownHosts, hashed_name
 from hostwright.transport.identity.keys import HostKey
 
 _NAMES = re.compile(r"(\s*)(\S+)(.*)", re.DOTALL)
 _UNFIT = re.compile(r"[\s,*?!|#\"]|^@")  #: characters that would make several names, or none, in such a file
-_SALT_BYTES = 20  #: as in ssh-keygen -H
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +98,6 @@ def having(path: Path, edit: Edit, name: str, keys: Sequence[HostKey]) -> bytes:
     known = {entry.blob for entry in KnownHosts.parse(path, edit.content).lookup(name) if not entry.marker}
     hide = any(entry.names.startswith("|") for entry in edit.gone)
     fresh = [key for key in dict.fromkeys(keys) if key.blob not in known]
-    added = "".join(f"{_hashed(name) if hide else name} {key.line}\n" for key in fresh)
+    added = "".join(f"{hashed_name(name) if hide else name} {key.line}\n" for key in fresh)
     between = b"\n" if added and edit.content and not edit.content.endswith(b"\n") else b""
     return edit.content + between + added.encode()
-
-
-def _hashed(name: str) -> str:
-    salt = os.urandom(_SALT_BYTES)
-    digest = hmac.digest(salt, name.encode(), "sha1")
-    return f"|1|{base64.b64encode(salt).decode()}|{base64.b64encode(digest).decode()}"

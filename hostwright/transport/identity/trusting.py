@@ -42,10 +42,10 @@ class _Server:
 
     host: str
     name: str
-    address: str
-    port: int
+    portless: str  #: its name without the port, if that counts as well
     own: tuple[Path, ...]
     system: tuple[Path, ...]
+    revoking: tuple[Path, ...]
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -60,19 +60,21 @@ def known(host: Target, options: Options) -> tuple[KnownHost, ...]:
     """
     server = _server(host, options)
     with _told(server.host):
-        known_keys = hostkeys.find(server.address, server.port, server.files, options.shared.known_hosts)
-    return tuple(entry for entry in (*known_keys.entries, *known_keys.portless) if not entry.marker)
+        found = hostkeys.look_up(server.name, server.portless, server.files, options.shared.known_hosts)
+    with_port = tuple(entry for entry in found.entries if not entry.marker)
+    return with_port or tuple(entry for entry in found.portless if not entry.marker)
 
 
 def refuse_revoked(host: Target, options: Options, keys: Sequence[HostKey]) -> None:
     """Raise ``Refused`` if a line in any file revokes one of these keys for the host; otherwise raises like
     ``known``."""
     server = _server(host, options)
-    for path, content in _contents(server, server.files):
+    names = (server.name, *((server.portless,) if server.portless else ()))
+    for path, content in _contents(server, (*server.files, *server.revoking)):
         known_hosts = hostkeys.KnownHosts.parse(path, content)
-        for entry in (*known_hosts.lookup(server.name), *known_hosts.lookup(server.address)):
-            revoked = next((key for key in keys if key.blob == entry.blob), None)
-            if revoked and entry.marker == "@revoked":
+        for entry in (entry for name in names for entry in known_hosts.lookup(name)):
+            revoked = next((key for key in keys if hostkeys.revokes(entry, (key.blob,))), None)
+            if revoked and entry.marker == hostkeys.REVOKED:
                 raise Refused(
                     host.name,
                     f"the key {revoked} is revoked by {entry.where} and is never trusted; give the host another key "
@@ -103,14 +105,14 @@ def replace(host: Target, options: Options, keys: Sequence[HostKey]) -> Replaced
 
 def _server(host: Target, options: Options) -> _Server:
     endpoint = endpoint_of(host, options)
-    name = hostkeys.entry_name(endpoint.host_key_name, endpoint.port)
+    name = endpoint.host_key_name
     if not lines.fits(name):
         raise Refused(host.name, f"{name!r} cannot be a host's name in known_hosts; correct its address")
-    files = tuple(dict.fromkeys(endpoint.known_hosts))
+    files = tuple(dict.fromkeys((*endpoint.known_hosts, *endpoint.system_known_hosts)))
     with _told(host.name):
-        own = tuple(path for path in files if not _of_the_system(path))
+        own = tuple(path for path in files if path in endpoint.known_hosts and not _of_the_system(path))
     system = tuple(path for path in files if path not in own)
-    return _Server(host.name, name, endpoint.host_key_name.lower(), endpoint.port, own, system)
+    return _Server(host.name, name, endpoint.portless_name, own, system, endpoint.revoking)
 
 
 def _refuse_what_cannot_be_written(server: _Server) -> None:
@@ -135,7 +137,7 @@ def _refuse_what_would_stay(server: _Server, keys: Sequence[HostKey], portless: 
             raise _stays(server, stays, server.name, "the file is not yours alone; change that line there")
     for entry in portless:
         if not lines.is_for(entry, server.name):
-            raise _stays(server, entry, server.address, f"it also counts for {server.name}; take it out by hand")
+            raise _stays(server, entry, server.portless, f"it also counts for {server.name}; take it out by hand")
 
 
 def _stays(server: _Server, entry: KnownHost, whom: str, what: str) -> Refused:

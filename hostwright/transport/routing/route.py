@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from hostwright.common.errors import InputError, Unreachable
 from hostwright.common.userpaths import expanded
@@ -25,33 +26,45 @@ def endpoint_of(host: Target, options: Options) -> Endpoint:
 def _endpoint(host: Target, options: Options) -> Endpoint:
     """The host's own endpoint: the inventory wins over ``ssh_config``."""
     destination = Destination(host.address or host.name, host.user or "", host.port or 0)
-    endpoint = sshconfig.resolve(destination, options.shared.ssh_config, options.ssh_config)
+    endpoint = sshconfig.resolve(destination, _given(options))
     if host.known_hosts:
-        endpoint = replace(endpoint, known_hosts=(expanded(host.known_hosts),))
+        endpoint = _with_own_file(endpoint, expanded(host.known_hosts))
     if host.proxy_jump:
         endpoint = replace(endpoint, proxy_jump=sshconfig.hops(host.proxy_jump), proxy_command="")
     return endpoint
 
 
+def _given(options: Options) -> Path | None:
+    return expanded(options.ssh_config) if options.ssh_config else None
+
+
+def _with_own_file(endpoint: Endpoint, path: Path) -> Endpoint:
+    """The inventory's file is used instead of all others, except that what these revoke stays revoked."""
+    others = (*endpoint.known_hosts, *endpoint.system_known_hosts)
+    return replace(endpoint, known_hosts=(path,), system_known_hosts=(), revoking=others)
+
+
 def jumps_of(host: Target, endpoint: Endpoint, options: Options) -> list[Endpoint]:
     """The jump hosts on the way to the host's server, the nearest first. Raises ``Unreachable``, as above."""
     try:
-        return _chain(endpoint, options)
+        return _chain(endpoint, options, expanded(host.known_hosts) if host.known_hosts else None)
     except InputError as error:
         raise Unreachable(host.name, str(error)) from error
 
 
-def _chain(endpoint: Endpoint, options: Options, depth: int = 0) -> list[Endpoint]:
-    """All jump hosts on the way, the nearest first; the first one may have jump hosts of its own in ``ssh_config``."""
+def _chain(endpoint: Endpoint, options: Options, also: Path | None, depth: int = 0) -> list[Endpoint]:
+    """All jump hosts on the way, the nearest first; the first one may have jump hosts of its own in ``ssh_config``.
+    ``also`` is the inventory's file of host keys, which counts for jump hosts besides their own."""
     if depth > _MAX_HOPS:
         raise InputError(f"the jump hosts of {endpoint.address} lead in a circle")
     chain: list[Endpoint] = []
     for position, text in enumerate(endpoint.proxy_jump):
-        jump = sshconfig.resolve(sshconfig.hop(text), options.shared.ssh_config, options.ssh_config)
+        jump = sshconfig.resolve(sshconfig.hop(text), _given(options))
         if (jump.address, jump.port) == (endpoint.address, endpoint.port):
             continue  # a `Host *` stanza also applies to the jump host itself
-        jump = replace(jump, known_hosts=tuple(dict.fromkeys(endpoint.known_hosts + jump.known_hosts)))
+        if also:
+            jump = replace(jump, known_hosts=tuple(dict.fromkeys((also, *jump.known_hosts))))
         if position == 0:
-            chain += _chain(jump, options, depth + 1)
+            chain += _chain(jump, options, also, depth + 1)
         chain.append(jump)
     return chain

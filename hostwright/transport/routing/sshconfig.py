@@ -1,33 +1,44 @@
-"""Where and how a server is reached: inventory first, then ``ssh_config``, then OpenSSH's defaults.
+"""Where and how a server is reached, and what makes its key right: inventory first, then ``ssh_config``.
 
-paramiko interprets ``ssh_config``; this module adds ``Include`` and speed: 1,000 stanzas cost paramiko 16 ms per
-look-up, so it is given only those that can match.
+OpenSSH itself reads ``ssh_config``, with ``Include``, ``Match`` and canonical names: ``ssh -G`` prints what would hold.
 """
 
 from __future__ import annotations
 
-import fnmatch
+import functools
 import getpass
+import os
 import re
-import shlex
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from functools import cached_property
+import subprocess
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hostwright.common.errors import InputError
-from hostwright.common.userpaths import expanded
+from hostwright.transport.routing.tokens import Tokens
 
-if TYPE_CHECKING:
-    from hostwright.transport.cache import FileCache
-
-_SETTING = re.compile(r"\s*(\w+)(?:\s*=\s*|\s+)(.+?)\s*$")
-_MAX_INCLUDES = 16  #: the depth at which OpenSSH also stops
-USER_FILES = ("~/.ssh/config", "/etc/ssh/ssh_config")
+SSH_PORT = 22
+RSA_BITS = 1024  #: what every OpenSSH wants of an RSA key; before 9.1 it does not say so
+_READING_S = 30.0  #: for ``ssh -G``; a ``Match exec`` may ask a directory service
 _USER_KEYS = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
-_USER_KNOWN_HOSTS = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
-_SYSTEM_KNOWN_HOSTS = "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"
+#: Settings about host keys, and what becomes of them: see docs/trust.md
+_TRUST = re.compile("hostkey|knownhosts|revoked|casignature|checkhostip|nohostauth|rsasize")
+_UNDERSTOOD = (
+    "casignaturealgorithms",
+    "checkhostip",
+    "globalknownhostsfile",
+    "hashknownhosts",
+    "hostkeyalgorithms",
+    "hostkeyalias",
+    "knownhostscommand",
+    "nohostauthenticationforlocalhost",
+    "requiredrsasize",
+    "revokedhostkeys",
+    "stricthostkeychecking",
+    "updatehostkeys",
+    "userknownhostsfile",
+    "verifyhostkeydns",
+    "visualhostkey",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,196 +51,196 @@ class Destination:
 
 
 @dataclass(frozen=True, slots=True)
+class Trust:
+    """What ``ssh_config`` says of a server's host key."""
+
+    alias: str = ""  #: HostKeyAlias
+    algorithms: tuple[str, ...] = ()  #: HostKeyAlgorithms
+    own_order: bool = False  #: whether these are in an order that the user gave
+    ca_algorithms: tuple[str, ...] = ()  #: CASignatureAlgorithms
+    revoked: tuple[Path, ...] = ()  #: RevokedHostKeys
+    command: str = ""  #: KnownHostsCommand
+    rsa_bits: int = RSA_BITS  #: RequiredRSASize
+    address_too: bool = False  #: CheckHostIP
+    hashed: bool = False  #: HashKnownHosts
+    strict: bool = False  #: StrictHostKeyChecking yes
+    dns: bool = False  #: VerifyHostKeyDNS
+
+
+@dataclass(frozen=True, slots=True)
 class Endpoint:
     """One SSH server, fully resolved."""
 
     address: str
     port: int
     user: str
-    host_key_name: str
     identity_files: tuple[Path, ...]
     identities_only: bool
     default_identities: bool
-    known_hosts: tuple[Path, ...]
+    known_hosts: tuple[Path, ...]  #: the user's files; the first one is written
     proxy_jump: tuple[str, ...]
     proxy_command: str
     connect_timeout_s: float | None
+    system_known_hosts: tuple[Path, ...] = ()
+    revoking: tuple[Path, ...] = ()  #: files of which only the revoked keys count
+    trust: Trust = Trust()
+    asked: str = ""  #: the name before HostName
 
     def __str__(self) -> str:
         return f"{self.user}@{self.address}:{self.port}"
 
+    @property
+    def principal(self) -> str:
+        """The name that a host certificate must have."""
+        return self.trust.alias or self.address.lower()
 
-@dataclass(frozen=True)
-class Stanza:
-    """A ``Host`` or ``Match`` line and the settings below it."""
+    @property
+    def host_key_name(self) -> str:
+        """The server's name in a ``known_hosts`` file. An alias stands alone: it has no port."""
+        if self.trust.alias or self.port == SSH_PORT:
+            return self.principal.lower()
+        return f"[{self.principal}]:{self.port}"
 
-    header: str
-    settings: list[str] = field(default_factory=list)
+    @property
+    def portless_name(self) -> str:
+        """Its name without the port, if that may count as well; else empty."""
+        return "" if self.trust.alias or self.port == SSH_PORT else self.principal
 
-    @cached_property
-    def _patterns(self) -> tuple[re.Pattern[str], re.Pattern[str]] | None:
-        """The patterns that names must match, and those that they must not."""
-        keyword, value = _keyword(self.header)
-        if keyword != "host":
-            return None
-        words = shlex.split(value)
-        return (
-            _either(word for word in words if not word.startswith("!")),
-            _either(word[1:] for word in words if word.startswith("!")),
-        )
-
-    def can_match(self, alias: str) -> bool:
-        """Whether the settings may apply to this host; a ``Match`` line is left to paramiko."""
-        if self._patterns is None:
-            return True
-        wanted, refused = self._patterns
-        return bool(wanted.match(alias)) and not refused.match(alias)
-
-
-def _either(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns) or r"(?!)")
-
-
-@dataclass(frozen=True, slots=True)
-class SshConfig:
-    """One configuration file with everything that it includes."""
-
-    path: Path
-    stanzas: tuple[Stanza, ...] = ()
-
-    @classmethod
-    def read(cls, path: Path) -> SshConfig:
-        """Read a file and its includes. Raises ``InputError`` for a line that is not a setting."""
-        stanzas = [Stanza("Host *")]
-        _read_into(stanzas, path, depth=0)
-        return cls(path, tuple(stanza for stanza in stanzas if stanza.settings))
-
-    def text_for(self, alias: str) -> str:
-        """The stanzas that may apply to a host, as text."""
-        return "\n".join(
-            line for stanza in self.stanzas if stanza.can_match(alias) for line in (stanza.header, *stanza.settings)
+    @property
+    def tokens(self) -> Tokens:
+        """What the tokens of ``ssh_config`` stand for."""
+        return Tokens(
+            host=self.address,
+            port=self.port,
+            user=self.user,
+            asked=self.asked or self.address,
+            jump=",".join(self.proxy_jump),
+            alias=self.trust.alias,
         )
 
 
-def _keyword(line: str) -> tuple[str, str]:
-    match = _SETTING.match(line)
-    return (match[1].lower(), match[2]) if match else ("", "")
+class SshSettings:
+    """What ``ssh -G`` printed: keywords in lower case, each with its values."""
+
+    def __init__(self, printed: str):
+        self._values: dict[str, list[str]] = {}
+        for line in printed.splitlines():
+            keyword, _, value = line.partition(" ")
+            self._values.setdefault(keyword.lower(), []).append(value.strip())
+
+    def all(self, keyword: str) -> list[str]:
+        """Every value of a keyword that may be given often."""
+        return self._values.get(keyword, [])
+
+    def text(self, keyword: str) -> str:
+        """One value; empty where there is none."""
+        value = self.all(keyword)[:1]
+        return "" if not value or value[0].lower() == "none" else value[0]
+
+    def flag(self, keyword: str) -> bool:
+        """Whether it is on; ``ask`` counts as on."""
+        return self.text(keyword).lower() not in ("", "no", "false", "off")
+
+    def names(self, keyword: str) -> tuple[str, ...]:
+        """Values that are separated by commas."""
+        return tuple(name for name in self.text(keyword).split(",") if name)
+
+    def unknown(self) -> list[str]:
+        """Keywords about host keys that are not understood here: those of a later OpenSSH."""
+        return [word for word in self._values if _TRUST.search(word) and word not in _UNDERSTOOD]
 
 
-def _read_into(stanzas: list[Stanza], path: Path, depth: int) -> None:
-    """Append a file's stanzas; the last one in the list is open and takes settings."""
-    if depth > _MAX_INCLUDES:
-        raise InputError(f"files include each other more than {_MAX_INCLUDES} deep", str(path))
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
-        text = line.strip()
-        if not text or text.startswith("#"):
-            continue
-        keyword, value = _keyword(text)
-        if not keyword:
-            raise InputError(f"{text!r} is not a setting", f"{path}:{number}")
-        try:
-            if keyword == "include":
-                enclosing = stanzas[-1].header
-                for included in _included(value, path):
-                    stanzas.append(Stanza(enclosing))
-                    _read_into(stanzas, included, depth + 1)
-                stanzas.append(Stanza(enclosing))
-            elif keyword in ("host", "match"):
-                shlex.split(value)
-                stanzas.append(Stanza(text))
-            else:
-                stanzas[-1].settings.append(text)
-        except ValueError as error:
-            raise InputError(f"{error} in {text!r}", f"{path}:{number}") from error
-
-
-def _included(value: str, path: Path) -> list[Path]:
-    """The files that an ``Include`` names; relative paths are beside the user's or the system's configuration."""
-    base = Path("/etc/ssh") if path.is_relative_to("/etc/ssh") else expanded("~/.ssh")
-    paths: list[Path] = []
-    for pattern in shlex.split(value):
-        whole = base / expanded(pattern)
-        paths += sorted(file for file in Path("/").glob(str(whole.relative_to("/"))) if file.is_file())
-    return paths
-
-
-def resolve(destination: Destination, files: FileCache[SshConfig], ssh_config: Path | None) -> Endpoint:
+def resolve(destination: Destination, ssh_config: Path | None) -> Endpoint:
     """Resolve everything about one server. Raises ``InputError`` for an invalid configuration."""
-    text = [_explicit(destination)]
-    for path in [ssh_config] if ssh_config else [expanded(name) for name in USER_FILES]:
-        try:
-            text.append(files.get(expanded(path)).text_for(destination.alias))
-        except FileNotFoundError:
-            if ssh_config:
-                raise InputError("there is no such file; it was named as ssh_config", str(ssh_config)) from None
-    return _endpoint(destination, _lookup("\n".join(text), destination.alias))
-
-
-def _explicit(destination: Destination) -> str:
-    """The inventory's values as the first stanza: in ``ssh_config`` the first value wins."""
     for value in (destination.alias, destination.user):
         if not value.isprintable() or value.startswith("-") or re.search(r"[\s'\"`$\\;&<>|(){}]", value):
             raise InputError(f"{value!r} cannot be the name of a host or user for SSH")
-    lines = ["Host *"]
-    if destination.user:
-        lines.append(f"User {destination.user}")
-    if destination.port:
-        lines.append(f"Port {destination.port}")
-    return "\n".join(lines)
+    if "@" in destination.alias or "/" in destination.alias:  # which ssh would take apart
+        raise InputError(f"{destination.alias!r} cannot be the name of a host for SSH")
+    return _endpoint(destination, SshSettings(_printed(destination, ssh_config)))
 
 
-def _lookup(text: str, alias: str) -> dict[str, str | list[str] | None]:
-    """The text as paramiko interprets it. ``%l`` is left alone: it would ask DNS for this machine's name each time."""
-    from paramiko import ConfigParseError, SSHConfig
-
+def _printed(destination: Destination, ssh_config: Path | None) -> str:
+    """What OpenSSH says that it would do."""
+    if ssh_config and not os.access(ssh_config, os.R_OK):
+        raise InputError("there is no such file, or it cannot be read; it was named as ssh_config", str(ssh_config))
+    command = ["ssh", "-G", *(["-F", str(ssh_config)] if ssh_config else [])]
+    command += ["-l", destination.user] if destination.user else []
+    command += ["-p", str(destination.port)] if destination.port else []
     try:
-        config = SSHConfig.from_text(text)
-        tokens = ["~", "%d", "%h", "%u", "%r"]
-        config.TOKENS_BY_CONFIG_KEY = {
-            **config.TOKENS_BY_CONFIG_KEY,
-            "identityfile": tokens,
-            "userknownhostsfile": tokens,
-        }
-        return dict(config.lookup(alias))
-    except ConfigParseError as error:
-        raise InputError(f"ssh_config cannot be understood: {error}") from error
+        ran = subprocess.run(
+            [*command, "--", destination.alias],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="surrogateescape",
+            timeout=_READING_S,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise InputError(
+            "OpenSSH's client, which reads ssh_config, is not installed on this machine: install it "
+            "(apt install openssh-client)"
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise InputError(f"ssh -G {destination.alias} did not end within {_READING_S:g} s (Match exec?)") from None
+    if ran.returncode:
+        why = next((line for line in ran.stderr.splitlines() if not line.startswith("Pseudo-terminal")), "no reason")
+        raise InputError(f"ssh_config cannot be understood: {why.strip()}")
+    return ran.stdout
 
 
-def _endpoint(destination: Destination, settings: dict[str, str | list[str] | None]) -> Endpoint:
-    def text(key: str, default: str = "") -> str:
-        value = settings.get(key)
-        return value if isinstance(value, str) else default
+@functools.cache
+def _defaults() -> SshSettings:
+    """What holds without any configuration."""
+    return SshSettings(_printed(Destination("localhost"), Path(os.devnull)))
 
-    named = settings.get("identityfile") or []
-    via = next((key for key in settings if key in ("proxyjump", "proxycommand")), "")
-    jump = text("proxyjump") if via == "proxyjump" else ""
-    address = text("hostname", destination.alias)
+
+def _endpoint(destination: Destination, settings: SshSettings) -> Endpoint:
+    unknown = settings.unknown()
+    if unknown:
+        raise InputError(f"ssh_config says {unknown[0]}, a setting about host keys that is not understood here")
+    address, alias = settings.text("hostname") or destination.alias, settings.text("hostkeyalias")
+    user, port = settings.text("user") or getpass.getuser(), int(settings.text("port") or SSH_PORT)
+    tokens = Tokens(address, port, user, destination.alias, settings.text("proxyjump"), alias)
+    named = settings.all("identityfile")
+    default = named == _defaults().all("identityfile")
+    timeout = settings.text("connecttimeout")
     return Endpoint(
         address=address,
-        port=_number(text("port", "22"), "Port", destination.alias),
-        user=text("user") or getpass.getuser(),
-        host_key_name=text("hostkeyalias", address).lower(),
-        identity_files=tuple(_paths(named if isinstance(named, list) else [named]) or _paths(_USER_KEYS)),
-        identities_only=text("identitiesonly").lower() == "yes",
-        default_identities=not named,
-        known_hosts=tuple(
-            _paths(text("userknownhostsfile", _USER_KNOWN_HOSTS).split())
-            + _paths(text("globalknownhostsfile", _SYSTEM_KNOWN_HOSTS).split())
+        port=port,
+        user=user,
+        identity_files=tuple(
+            tokens.path(name) for name in (_USER_KEYS if default else named) if name.lower() != "none"
         ),
-        proxy_jump=hops(jump),
-        proxy_command=text("proxycommand") if via == "proxycommand" else "",
-        connect_timeout_s=_number(text("connecttimeout", "0"), "ConnectTimeout", destination.alias) or None,
+        identities_only=settings.flag("identitiesonly"),
+        default_identities=default,
+        known_hosts=tokens.paths("UserKnownHostsFile", settings.text("userknownhostsfile")),
+        system_known_hosts=tokens.paths("GlobalKnownHostsFile", settings.text("globalknownhostsfile")),
+        proxy_jump=hops(tokens.filled(settings.text("proxyjump"))),
+        proxy_command=tokens.filled(settings.text("proxycommand")),
+        connect_timeout_s=float(timeout) if timeout.isdigit() and int(timeout) else None,
+        trust=_trust(settings, tokens),
+        asked=destination.alias,
     )
 
 
-def _paths(names: list[str] | tuple[str, ...]) -> list[Path]:
-    return [expanded(name) for name in names if name.lower() != "none"]
-
-
-def _number(text: str, setting: str, alias: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise InputError(f"ssh_config gives {alias} the {setting} {text!r}, which is not a number")
-    return int(text)
+def _trust(settings: SshSettings, tokens: Tokens) -> Trust:
+    algorithms, default = settings.names("hostkeyalgorithms"), _defaults().names("hostkeyalgorithms")
+    bits = settings.text("requiredrsasize")
+    return Trust(
+        alias=settings.text("hostkeyalias"),
+        algorithms=algorithms,
+        own_order=algorithms[: len(default)] != default,  # unlike that, ``+`` adds to the default
+        ca_algorithms=settings.names("casignaturealgorithms"),
+        revoked=tokens.paths("RevokedHostKeys", settings.text("revokedhostkeys")),
+        command=settings.text("knownhostscommand"),
+        rsa_bits=int(bits) if bits.isdigit() else RSA_BITS,
+        address_too=settings.flag("checkhostip"),
+        hashed=settings.flag("hashknownhosts"),
+        strict=settings.text("stricthostkeychecking").lower() in ("yes", "true"),
+        dns=settings.flag("verifyhostkeydns"),
+    )
 
 
 def hops(proxy_jump: str) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from hostwright.transport.cache import FileCache
 from hostwright.transport.identity.hostkeys import Known, KnownHosts, entry_name, find, fingerprint, remember
 
 KEY, OTHER = b"\0\0\0\x0bssh-ed25519" + b"k" * 36, b"\0\0\0\x0bssh-ed25519" + b"o" * 36
+RSA = b"\0\0\0\x07ssh-rsa" + b"r" * 36
 
 
 def b64(data: bytes) -> str:
@@ -74,7 +75,7 @@ def test_a_line_without_the_port_accepts_but_never_contradicts(tmp_path: Path) -
 
 
 def test_changed_key_is_named_with_its_line(tmp_path: Path) -> None:
-    found = known(tmp_path, "# mine", f"gpu01 ssh-rsa {b64(OTHER)}", "", f"gpu01 ssh-ed25519 {b64(KEY)}")
+    found = known(tmp_path, "# mine", f"gpu01 ssh-rsa {b64(RSA)}", "", f"gpu01 ssh-ed25519 {b64(KEY)}")
     expected = found.expected("ssh-ed25519")
     assert expected is not None
     assert expected.where == f"{tmp_path}/known_hosts:4"

@@ -138,7 +138,7 @@ def test_the_key_is_shown_without_a_login(site: Site, server: Server, pair: KeyP
 
 
 def test_a_kind_that_is_known_is_asked_for_first(site: Site) -> None:
-    site.know(f"[127.0.0.1]:{site.port} ecdsa-sha2-nistp256 AAAA")
+    site.know(f"[127.0.0.1]:{site.port} ecdsa-sha2-nistp256 {paramiko.ECDSAKey.generate().get_base64()}")
     assert scan_key(site.host, OPTIONS).key_type == "ecdsa-sha2-nistp256"
 
 

@@ -1,0 +1,132 @@
+"""Host certificates of OpenSSH (its PROTOCOL.certkeys): read and verified by the cryptography library."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hostwright.transport.identity.keys import HostKey
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.serialization import SSHCertificate
+
+SUFFIX = "-cert-v01@openssh.com"
+_KEY_FIELDS = {"ssh-ed25519": 1, "ssh-rsa": 2}  #: strings of the key itself; those of ecdsa are a curve and a point
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """A certificate that a server showed, whose signature is right; ``key`` is the host's own."""
+
+    blob: bytes
+    key: HostKey
+    authority: HostKey
+    for_hosts: bool
+    principals: tuple[str, ...]
+    valid_after: int
+    valid_before: int
+    critical: tuple[str, ...]
+    signed_with: str  #: the algorithm of the authority's signature
+
+    @property
+    def line(self) -> str:
+        """As in a ``-cert.pub`` file."""
+        return f"{self.key.key_type}{SUFFIX} {base64.b64encode(self.blob).decode()}"
+
+    def unfit(self, principal: str, algorithms: Collection[str], now_s: float) -> str:
+        """Why the certificate does not make its key right for this host; empty if it does."""
+        return next(self._faults(principal, algorithms, now_s), "")
+
+    def _faults(self, principal: str, algorithms: Collection[str], now_s: float) -> Iterator[str]:
+        if not self.for_hosts:
+            yield "it is a user's certificate, not a host's"
+        if now_s < self.valid_after:
+            yield "it is not valid yet"
+        if now_s >= self.valid_before:
+            yield "it has expired"
+        if not self.principals:
+            yield "it names no host, which later versions of OpenSSH refuse"
+        if principal not in self.principals:
+            yield f"it is not for {principal}, but for {', '.join(self.principals[:4])}"
+        if self.critical:
+            yield f"it has the critical option {self.critical[0]!r}, which no host certificate may have"
+        if self.signed_with not in algorithms:
+            yield f"it is signed with {self.signed_with}, which CASignatureAlgorithms does not allow"
+
+
+def read(blob: bytes) -> Certificate:
+    """A certificate in the wire format. Raises ``ValueError`` if it is damaged, or its signature is wrong or of a kind
+    that cannot be verified here (an authority's key on a security token)."""
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import SSHCertificate, SSHCertificateType
+    from cryptography.hazmat.primitives.serialization import load_ssh_public_identity as load
+
+    try:
+        found = load(f"{_type(blob)} {base64.b64encode(blob).decode()}".encode())
+        if not isinstance(found, SSHCertificate):
+            raise ValueError("it is no certificate")
+        found.verify_cert_signature()
+        return Certificate(
+            blob,
+            _plain_key(found),
+            HostKey.parse(_line(found.signature_key())),
+            found.type is SSHCertificateType.HOST,
+            tuple(name.decode("utf-8", errors="replace") for name in found.valid_principals),
+            found.valid_after,
+            found.valid_before,
+            tuple(name.decode("utf-8", errors="replace") for name in found.critical_options),
+            _signed_with(blob),
+        )
+    except InvalidSignature as error:
+        raise ValueError("its signature is wrong") from error
+    except (UnsupportedAlgorithm, TypeError, IndexError) as error:
+        raise ValueError(f"it cannot be verified here: {error}") from error
+
+
+def plain(blob: bytes) -> bytes:
+    """The key in a certificate, in the wire format; empty if it is damaged."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import SSHCertificate
+    from cryptography.hazmat.primitives.serialization import load_ssh_public_identity as load
+
+    try:
+        found = load(f"{_type(blob)} {base64.b64encode(blob).decode()}".encode())
+        return _plain_key(found).blob if isinstance(found, SSHCertificate) else b""
+    except (ValueError, UnsupportedAlgorithm, TypeError):
+        return b""
+
+
+def _plain_key(certificate: SSHCertificate) -> HostKey:
+    return HostKey.parse(_line(certificate.public_key()))
+
+
+def _line(key: object) -> str:
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    return key.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()  # type: ignore[attr-defined,no-any-return]
+
+
+def _type(blob: bytes) -> str:
+    found = blob[4 : 4 + int.from_bytes(blob[:4], "big")].decode("ascii", errors="replace")
+    if not re.fullmatch(r"[a-z0-9@.-]+", found):
+        raise ValueError("it is no certificate")
+    return found
+
+
+def _signed_with(blob: bytes) -> str:
+    """The algorithm of the signature, which is the last of a certificate's fields."""
+    from paramiko.message import Message
+
+    message = Message(blob)
+    kind = message.get_text().removesuffix(SUFFIX)
+    for _ in range(1 + _KEY_FIELDS.get(kind, 2)):  # the nonce, the key
+        message.get_binary()
+    message.get_int64(), message.get_int()  # serial number, type
+    message.get_binary(), message.get_binary()  # its name, the principals
+    message.get_int64(), message.get_int64()
+    for _ in range(4):  # critical options, extensions, reserved, the authority's key
+        message.get_binary()
+    return Message(message.get_binary()).get_text()

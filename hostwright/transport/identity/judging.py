@@ -1,0 +1,138 @@
+"""Whether the key that a server shows is right: OpenSSH's own rules, in its order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hostwright.common.errors import Unreachable
+from hostwright.common.quoting import sh
+from hostwright.transport.identity.certificates import Certificate
+from hostwright.transport.identity.hostkeys import (
+    AUTHORITY,
+    REVOKED,
+    HostKeyMismatch,
+    Known,
+    KnownHost,
+    contradicting,
+    has,
+    revokes,
+)
+from hostwright.transport.identity.keys import HostKey
+from hostwright.transport.identity.negotiating import key_type
+from hostwright.transport.identity.revoked import revoking
+from hostwright.transport.routing.sshconfig import Endpoint
+
+
+@dataclass(slots=True)
+class Judgement:
+    """One key that one server shows. ``reasons`` say why its certificate did not count."""
+
+    host: str
+    endpoint: Endpoint
+    known: Known
+    key: HostKey
+    certificate: Certificate | None = None
+    jump: bool = False
+    reasons: list[str] = field(default_factory=list)
+
+    @property
+    def place(self) -> str:
+        """The server, for sentences."""
+        return f"{self.endpoint.address}:{self.endpoint.port}"
+
+    def accepted(self) -> bool:
+        """Whether the key is known or certified; ``False`` if it is new.
+
+        Raises ``HostKeyMismatch`` for a revoked key, or one that differs from the recorded key, and ``Unreachable`` if
+        nobody can tell.
+        """
+        self._refuse_listed()
+        self._refuse_short()
+        levels = [self.known.entries, *([self.known.portless] if self.known.portless else [])]
+        return self._judged(levels, self.certificate, top=True)
+
+    def _judged(
+        self, levels: Sequence[Sequence[KnownHost]], certificate: Certificate | None, *, top: bool = False
+    ) -> bool:
+        """The lines with the port, then those without it, if the first know nothing of the host."""
+        entries, *portless = levels
+        self._refuse_revoked((*entries, *(self.known.others if top else ())))
+        if certificate:
+            if self._certified(entries, certificate):
+                return True
+            other = not has(entries, certificate.authority.blob, AUTHORITY)
+            if other and portless and self._judged(portless, certificate):
+                return True
+            return self._judged(levels, None, top=top)
+        if not self._permitted():
+            return False
+        if has(entries, self.key.blob):
+            return True
+        expected = contradicting(entries, self.key.key_type)
+        if expected and top:
+            raise self._changed(expected)
+        return bool(not expected and portless and self._judged(portless, None))
+
+    def _certified(self, entries: Sequence[KnownHost], certificate: Certificate) -> bool:
+        if not has(entries, certificate.authority.blob, AUTHORITY):
+            if any(entry.marker == AUTHORITY for entry in entries):
+                self.reasons.append(f"its certificate is signed by another authority, {certificate.authority}")
+            return False
+        reason = certificate.unfit(self.endpoint.principal, self.endpoint.trust.ca_algorithms, time.time())
+        if reason:
+            self.reasons.append(f"its certificate does not count: {reason}")
+        return not reason
+
+    def _permitted(self) -> bool:
+        """Whether HostKeyAlgorithms allows the key's type, with or without a certificate."""
+        if any(key_type(name) == self.key.key_type for name in self.endpoint.trust.algorithms):
+            return True
+        self.reasons.append(f"HostKeyAlgorithms does not allow {self.key.key_type}")
+        return False
+
+    def _refuse_listed(self) -> None:
+        try:
+            path = revoking(self.endpoint.trust.revoked, self.key, self.certificate)
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            names = ", ".join(map(str, self.endpoint.trust.revoked))
+            raise Unreachable(
+                self.host, f"the list of revoked keys (RevokedHostKeys {names}) cannot be read: {why}"
+            ) from error
+        if path:
+            raise self._revoked(str(path))
+
+    def _refuse_revoked(self, entries: Sequence[KnownHost]) -> None:
+        blobs = (self.key.blob, *((self.certificate.authority.blob,) if self.certificate else ()))
+        for entry in entries:
+            if entry.marker == REVOKED and revokes(entry, blobs):
+                raise self._revoked(entry.where)
+
+    def _refuse_short(self) -> None:
+        bits = self.key.rsa_bits
+        if bits and bits < self.endpoint.trust.rsa_bits:
+            wanted = self.endpoint.trust.rsa_bits
+            raise Unreachable(
+                self.host, f"{self.place} shows an RSA key of {bits} bits; RequiredRSASize in ssh_config is {wanted}"
+            )
+
+    def _revoked(self, where: str) -> HostKeyMismatch:
+        signed = f" (or the authority that signed it, {self.certificate.authority})" if self.certificate else ""
+        sentence = f"{self.place} shows the key {self.key}, which {where} revokes{signed}"
+        return HostKeyMismatch(self.host, sentence, offered=self.key, known=self.known.entries)
+
+    def _changed(self, expected: KnownHost) -> HostKeyMismatch:
+        name = self.known.name
+        trust = sh("invoke trust --hosts %s", self.host)
+        way = sh("ssh-keygen -R %s -f %s", name, expected.path) if self.jump else trust
+        also = "".join(f"; {reason}" for reason in dict.fromkeys(self.reasons))
+        return HostKeyMismatch(
+            self.host,
+            f"the host key of {self.place} changed: it shows {self.key}, but {expected.where} has "
+            f"{expected.key_type} {expected.fingerprint}{also}. If the host was reinstalled, compare the new "
+            f"fingerprint on its console, then: {way}; else someone may be between you and the host",
+            offered=self.key,
+            known=self.known.entries,
+        )

@@ -1,0 +1,137 @@
+"""The decision about a server's key, where paramiko asks for it; and recording a new one."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import paramiko
+
+from hostwright.common.errors import InputError, Unreachable
+from hostwright.transport.exchange import Deadline
+from hostwright.transport.identity import hostkeys
+from hostwright.transport.identity.certificates import Certificate
+from hostwright.transport.identity.command import known_by_command
+from hostwright.transport.identity.hostkeys import HostKeyMismatch, Known, KnownHosts
+from hostwright.transport.identity.judging import Judgement
+from hostwright.transport.identity.keys import HostKey
+from hostwright.transport.identity.negotiating import Transport
+from hostwright.transport.routing.sshconfig import Endpoint
+
+if TYPE_CHECKING:
+    from hostwright.transport.cache import FileCache
+
+
+class HostKeyCheck(paramiko.MissingHostKeyPolicy):
+    """Decides about the key that a server shows. paramiko is given no known keys, so it always calls this, after the
+    key exchange and before any credential is sent."""
+
+    def __init__(
+        self,
+        host: str,
+        endpoint: Endpoint,
+        files: FileCache[KnownHosts],
+        deadline: Deadline,
+        *,
+        peer: str,
+        accept_new: bool,
+        jump: bool,
+    ):
+        self._host, self._endpoint, self._files, self._deadline = host, endpoint, files, deadline
+        self._peer, self._accept_new, self._jump = peer, accept_new, jump
+
+    def known(self, purpose: str, key: HostKey | None = None) -> Known:
+        """The lines about the server. Raises ``OSError`` for a file that cannot be read, ``Unreachable`` if the
+        user's command fails."""
+        endpoint = self._endpoint
+        paths = (*endpoint.known_hosts, *endpoint.system_known_hosts)
+        known = hostkeys.look_up(endpoint.host_key_name, endpoint.portless_name, paths, self._files, endpoint.revoking)
+        try:
+            printed = tuple(known_by_command(endpoint, purpose, known.name, key, self._deadline))
+        except (ValueError, InputError) as error:
+            raise Unreachable(self._host, str(error)) from error
+        return replace(known, entries=(*known.entries, *printed))
+
+    def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:  # noqa: ARG002
+        """Return if the key is right; otherwise raise ``HostKeyMismatch`` or ``Unreachable``."""
+        transport = client.get_transport()
+        if not isinstance(transport, Transport):
+            raise TypeError("the transport of this connection does not keep what the server showed")
+        shown, certificate, reasons = transport.shown, None, list[str]()
+        try:
+            certificate = transport.certificate()
+        except ValueError as error:
+            reasons.append(f"its certificate does not count: {error}")
+        known = self.known("HOSTNAME", shown)
+        judgement = Judgement(self._host, self._endpoint, known, shown, certificate, self._jump, reasons)
+        if judgement.accepted():
+            self._check_address(shown, certificate)
+        elif refusal := self._refusal(known):
+            raise Unreachable(self._host, self._unknown(judgement, refusal))
+        else:
+            self._remember(known, shown)
+
+    def _check_address(self, shown: HostKey, certificate: Certificate | None) -> None:
+        """CheckHostIP: the address must not be known by another key either."""
+        peer, trust = self._peer, self._endpoint.trust
+        if not (trust.address_too and peer) or certificate or peer == self._endpoint.address:
+            return
+        if ipaddress.ip_address(peer.partition("%")[0]).is_loopback:
+            return
+        paths = (*self._endpoint.known_hosts, *self._endpoint.system_known_hosts)
+        known = hostkeys.find(peer, self._endpoint.port, paths, self._files)
+        expected = known.expected(shown.key_type)
+        if expected and not hostkeys.has(known.entries, shown.blob):
+            raise HostKeyMismatch(
+                self._host,
+                f"the key of {self._endpoint.address} is known, but {expected.where} has another for its "
+                f"address {peer} (CheckHostIP): somebody may answer in its place, or that line is old",
+                offered=shown,
+                known=known.entries,
+            )
+
+    def _refusal(self, known: Known) -> str:
+        """Why a new key is not accepted; empty if it is."""
+        return next(self._refusals(known), "")
+
+    def _refusals(self, known: Known) -> Iterator[str]:
+        authority, files = known.by_authority, self._endpoint.known_hosts
+        if authority:
+            yield f"{authority.where} trusts an authority for it: only a certificate or a recorded key is accepted"
+        if not self._accept_new:
+            yield "If the fingerprint is right, accept it with --accept-new, or log in once with ssh"
+        if self._endpoint.trust.strict:
+            yield "ssh_config says StrictHostKeyChecking yes for it, so that --accept-new does not accept it"
+        if self._endpoint.trust.dns:
+            yield "ssh_config wants it compared with DNS (VerifyHostKeyDNS), which is not done here"
+        if not files:
+            yield "ssh_config names no file in which it could be recorded (UserKnownHostsFile none)"
+        elif files[0].exists() and not files[0].is_file():
+            yield f"{files[0]} is not a regular file and cannot record it"
+
+    def _unknown(self, judgement: Judgement, refusal: str) -> str:
+        paths = (*self._endpoint.known_hosts, *self._endpoint.system_known_hosts)
+        files = ", ".join(str(path) for path in paths) or "no file"
+        why = "".join(f"; {reason}" for reason in dict.fromkeys(judgement.reasons))
+        return (
+            f"the host key of {judgement.place} is not known: it shows {judgement.key}, and none of {files} has that "
+            f"key for {judgement.known.name}{why}. {refusal}"
+        )
+
+    def _remember(self, known: Known, key: HostKey) -> None:
+        path = self._endpoint.known_hosts[0]
+        try:
+            other = hostkeys.remember(path, known.name, key.key_type, key.blob, hashed=self._endpoint.trust.hashed)
+        except OSError as error:
+            raise Unreachable(self._host, f"its new host key cannot be written to {path}: {error.strerror}") from error
+        if other:
+            raise HostKeyMismatch(
+                self._host,
+                f"{self._endpoint.address}:{self._endpoint.port} shows the key {key}, but another connection recorded "
+                f"{other.key_type} {other.fingerprint} in {other.where} at the same time: compare both with its "
+                "console",
+                offered=key,
+                known=(other,),
+            )
