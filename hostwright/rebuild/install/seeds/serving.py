@@ -1,8 +1,9 @@
 """Seeds over HTTP for the time of an installation, to the hosts that they are for.
 
 The installers speak plain HTTP and cannot log in, so whoever sees the traffic sees the seed. What protects the private
-host key is: a path that cannot be guessed, or a fixed path with the addresses that may fetch it; that it is served no
-longer than the installation lasts; and the network on which hosts are installed.
+host key is: a path that cannot be guessed, or a fixed path with the addresses that may fetch it; that the first one
+that fetches it is the only one; that it is served no longer than the installation lasts; and the network on which hosts
+are installed. Peers are checked when they connect: strangers have a few places of their own.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import ipaddress
 import secrets
 import socket
 import threading
-from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,12 +21,16 @@ from types import TracebackType
 from typing import Any, Self
 
 from hostwright.common.errors import HostwrightError, InputError
+from hostwright.rebuild.install.seeds.places import Places, hang_up, peer_address, peer_name
 from hostwright.rebuild.install.seeds.rendering import Seed
 
 TOKEN_BYTES = 24  #: of chance in a path: 192 bits
 REQUESTS_AT_ONCE = 64  #: an installer fetches one file after the other; further connections are closed at once
+REQUESTS_BY_PEER = 8  #: of these; there may be several installers behind one address
+STRANGERS_AT_ONCE = 8  #: of peers that may fetch nothing here, who are told so
 REQUEST_TIMEOUT_S = 15.0  #: without a byte from or to an installer
 REQUEST_LONGEST_S = 60.0  #: for all of a request; the files have a few kilobytes
+REQUEST_BYTES = 8192  #: of one request with its headers; wget's has 150, cloud-init's 200
 STOP_POLL_S = 0.05  #: between two looks whether the server is to end
 REMEMBERED = 16  #: refused addresses for each host
 TYPE = "text/plain; charset=utf-8"
@@ -41,16 +45,13 @@ class _Published:
     only_from: ipaddress.IPv4Network | ipaddress.IPv6Network | None = None
     fetched: set[str] = field(default_factory=set)
     refused: set[str] = field(default_factory=set)
+    fetcher: str = ""  #: who fetched something first, and since then alone may
 
     def admits(self, peer: str) -> bool:
         """Whether this peer may fetch the seed."""
-        return self.only_from is None or _plain(peer) in self.only_from
-
-
-def _plain(peer: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """A peer's address; an IPv4 address that came in over an IPv6 socket is one."""
-    address = ipaddress.ip_address(peer.partition("%")[0])
-    return getattr(address, "ipv4_mapped", None) or address
+        if self.fetcher and peer_name(peer) != self.fetcher:
+            return False
+        return self.only_from is None or peer_address(peer) in self.only_from
 
 
 class SeedServer:
@@ -138,6 +139,11 @@ class SeedServer:
             self._changed.wait_for(lambda: self._settled(host, name), timeout_s)
             return host in self._hosts and self._settled(host, name)
 
+    def expects(self, peer: str) -> bool:
+        """Whether there is a seed that this peer may fetch."""
+        with self._changed:
+            return any(kept.admits(peer) for kept in self._hosts.values() if kept.seed)
+
     def answer(self, target: str, peer: str) -> tuple[HTTPStatus, str, str, bytes]:
         """What a request gets: status, and where it is 200 the host, the file's name and its content."""
         folder, _, name = target.removeprefix("/").rpartition("/")
@@ -147,17 +153,18 @@ class SeedServer:
                     continue
                 if not published.admits(peer):
                     if len(published.refused) < REMEMBERED:
-                        published.refused.add(str(_plain(peer)))
+                        published.refused.add(str(peer_address(peer)))
                     return HTTPStatus.FORBIDDEN, "", "", b""
                 content = published.seed.files.get(name) if published.seed else None
                 return (HTTPStatus.NOT_FOUND, "", "", b"") if content is None else (HTTPStatus.OK, host, name, content)
         return HTTPStatus.NOT_FOUND, "", "", b""
 
-    def sent(self, host: str, name: str) -> None:
-        """Note that a file was sent as a whole."""
+    def sent(self, host: str, name: str, peer: str) -> None:
+        """Note that a file was sent as a whole, and to whom."""
         with self._changed:
             if host in self._hosts:
                 self._hosts[host].fetched.add(name)
+                self._hosts[host].fetcher = self._hosts[host].fetcher or peer_name(peer)
                 self._changed.notify_all()
 
     def _settled(self, host: str, name: str) -> bool:
@@ -191,7 +198,7 @@ def _listen(address: str, port: int, seeds: SeedServer) -> _Server:
 
 
 class _Server(ThreadingHTTPServer):
-    """As many requests at once as are sensible, each in its own thread."""
+    """Each request in its own thread, as many as there are places."""
 
     daemon_threads = True
     block_on_close = False
@@ -200,7 +207,8 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, address: str, port: int, seeds: SeedServer):
         self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self.seeds = seeds
-        self._free = threading.BoundedSemaphore(REQUESTS_AT_ONCE)
+        self.expected = Places(REQUESTS_AT_ONCE, REQUESTS_BY_PEER)
+        self.strangers = Places(STRANGERS_AT_ONCE, STRANGERS_AT_ONCE)
         super().__init__((address, port), _Handler)
 
     def server_bind(self) -> None:
@@ -209,35 +217,49 @@ class _Server(ThreadingHTTPServer):
         self.server_name, self.server_port = "hostwright", self.server_address[1]
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread of its own; beyond the limit, close the connection."""
-        if not self._free.acquire(blocking=False):
+        """Answer in a thread of its own, where the peer gets a place; otherwise close the connection."""
+        places = self.expected if self.seeds.expects(client_address[0]) else self.strangers
+        if not places.take(request, client_address[0]):
             self.shutdown_request(request)
             return
         try:
             super().process_request(request, client_address)
         except BaseException:
-            self._free.release()
+            places.leave(request)
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Answer within the time that a request may take, and make room for another one."""
-        end = threading.Timer(REQUEST_LONGEST_S, _hang_up, (request,))
+        end = threading.Timer(REQUEST_LONGEST_S, hang_up, (request,))
         end.daemon = True
         end.start()
         try:
             super().process_request_thread(request, client_address)
         finally:
             end.cancel()
-            self._free.release()
+            for places in (self.expected, self.strangers):
+                places.leave(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print nothing: an installer that goes away in the middle asks again."""
 
 
-def _hang_up(connection: socket.socket) -> None:
-    """End a connection in the middle; one that has ended is left alone."""
-    with suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)
+class _Request:
+    """What a peer sends, up to the most that a request may have."""
+
+    def __init__(self, stream: Any):
+        self._stream, self._left = stream, REQUEST_BYTES
+
+    def readline(self, most: int) -> bytes:
+        """One line. Raises ``ConnectionError`` where the request becomes too long."""
+        line: bytes = self._stream.readline(min(most, self._left + 1))
+        self._left -= len(line)
+        if self._left < 0:
+            raise ConnectionError("the request is too long")
+        return line
+
+    def close(self) -> None:
+        self._stream.close()  # socketserver does
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -246,6 +268,11 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
     timeout = REQUEST_TIMEOUT_S
     server_version, sys_version = "hostwright", ""
+
+    def setup(self) -> None:
+        """Bound what is read."""
+        super().setup()
+        self.rfile: Any = _Request(self.rfile)
 
     def do_GET(self) -> None:
         """Send a file, and note that it was fetched."""
@@ -265,7 +292,7 @@ class _Handler(BaseHTTPRequestHandler):
         if body and status == HTTPStatus.OK:
             self.wfile.write(content)
             self.wfile.flush()
-            self.server.seeds.sent(host, name)
+            self.server.seeds.sent(host, name, self.client_address[0])
 
     def log_message(self, format: str, *arguments: Any) -> None:
         """Log nothing: a path that cannot be guessed is a secret while it is served."""
