@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from hostwright.plan.model import Resource
 from hostwright.plan.roles.role import Wanted, role
@@ -46,6 +48,11 @@ def tensorflow(v: Tensorflow, host: Wanted) -> Iterator[Resource]:
     yield Venv(path, tuple(_recipe(path, host, python) for python in wanted.usable))
 
 
+@cache
+def _known_wheels() -> str:
+    return Path(__file__).with_name("wheels.txt").read_text("utf-8")
+
+
 def _recipe(path: str, host: Wanted, python: str) -> Recipe:
     wanted = host.section(TensorflowSection)
     wheels = wanted.wheelhouses.get(python)
@@ -55,5 +62,6 @@ def _recipe(path: str, host: Wanted, python: str) -> Recipe:
         requirement=f"tensorflow=={wanted.version}",
         constraints=wanted.constraints.get(python, ""),  # the rules refuse a stack without any
         wheelhouse=host.stack.artifact(wheels) if wheels else None,
+        wheels=f"{_known_wheels()}\n{wanted.wheels}",
         interpreter=f"{interpreter_home(python)}/bin/python{python}" if wanted.interpreter else "",
     )

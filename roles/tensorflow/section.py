@@ -34,8 +34,10 @@ class TensorflowSection(Section):
     """TensorFlow in a venv of the first of ``pythons`` that the host has, or of the ``interpreter`` that it brings.
 
     ``constraints`` is the text of a pip constraints file by Python version (in YAML, the name of a file beside it);
-    ``wheelhouses`` names an archive of wheels by Python version, for hosts without an index. ``libraries`` are the
-    libraries that it opens at run time, with the layer that brings each.
+    ``wheelhouses`` names an archive of wheels by Python version, for hosts without an index. ``wheels`` is a list of
+    wheels with their sha256, in the form of ``sha256sum``, beside those that Hostwright knows: where all pinned ones
+    have one, pip takes no other. ``libraries`` are the libraries that it opens at run time, with the layer that brings
+    each.
     """
 
     version: ExactVersion
@@ -43,6 +45,7 @@ class TensorflowSection(Section):
     interpreter: Interpreter | None = None
     constraints: Annotated[Mapping[PythonVersion, Annotated[str, TextFile]], WithoutNulls] = {}
     wheelhouses: Mapping[PythonVersion, Annotated[str, ArtifactName]] = {}
+    wheels: Annotated[str, TextFile] = ""
     libraries: Mapping[str, Layer] = {}
 
     @property

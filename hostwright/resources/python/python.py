@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -19,9 +19,11 @@ from hostwright.common.quoting import sh, sh_file, words
 from hostwright.common.text import count
 from hostwright.plan.host.hostfacts import PYTHONS, pythons
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT, MOVED_ASIDE, few, moved_aside, write_script
 from hostwright.resources.originals import keep_original
 from hostwright.resources.packages.packages import MIRROR_TRIES
+from hostwright.resources.python.hashes import hashed
 from hostwright.resources.python.interpreters import system_interpreter, why_not
 from hostwright.resources.python.users_files import HOMES, MARKER, USERS_FILES, left_behind, put_aside
 from hostwright.resources.python.venv_audit import Drift, FoundVenv, Venvs, audit_probe, find_drifts, parse_audit
@@ -34,6 +36,9 @@ CONSTRAINTS = "constraints.txt"  #: in the venv, so that people can ``pip instal
 #: Older ones do not know the wheel names of today (PEP 600: pip 20.3); 24.0 is the last for Python 3.7.
 PIP_MINIMUM = (20, 3)
 PIP_VERSION = "24.0"
+PIP_HASHED = (
+    f"pip=={PIP_VERSION} --hash=sha256:ba0d021a166865d2265246961bec0152ff124de910c5cc39f1156ce3fa7c69dc\n"  # its wheel
+)
 #: Wheels only: nothing that is fetched runs as root while it is installed. No cache: it would keep 600 MB for nothing.
 _PIP_FLAGS = "--disable-pip-version-check --no-input --progress-bar off --no-cache-dir --only-binary :all:"
 
@@ -48,6 +53,9 @@ class Recipe:
     constraints: str  #: the text of pip's constraints file; every pin in it is installed
     wheelhouse: Artifact | None = None  #: a tar of wheels; without it pip uses the host's own index
     interpreter: str = ""  #: the path of a Python that another state brings; without it the host's own is used
+    wheels: str = field(
+        default="", repr=False, metadata=NO_IDENTITY
+    )  #: the hashes of wheels, as ``sha256sum`` writes them
 
     @property
     def home(self) -> str:
@@ -60,6 +68,11 @@ class Recipe:
     def pins(self) -> dict[str, str]:
         """Canonical package name → version, for every ``==`` whose marker holds on this Python."""
         return dict(_pins(f"{self.constraints}\n{self.requirement}", self.python))
+
+    def hashed(self, *names: str) -> str:
+        """These pins, or all, with the hashes of their wheels for pip; empty where a wheel's is not known."""
+        pins = self.pins
+        return hashed(((name, pins[name]) for name in names or pins), self.wheels, self.python)
 
 
 @lru_cache(maxsize=64)  # a fleet shares a handful of constraints, and to parse one takes a millisecond
@@ -239,7 +252,7 @@ def restore_script(recipe: Recipe, interpreter: str, lost: tuple[str, ...]) -> s
 
 def _recent_pip(recipe: Recipe) -> list[str]:
     old = f"import pip, sys; sys.exit(tuple(map(int, pip.__version__.split('.')[:2])) < {PIP_MINIMUM})"
-    install = _pip(recipe, sh("%s", f"pip=={PIP_VERSION}"))
+    install = _pip(recipe, "", PIP_HASHED)
     return [sh("%s -I -c %s || {", f"{recipe.home}/bin/python", old), *install, "}"]
 
 
@@ -250,10 +263,12 @@ def _site(recipe: Recipe) -> str:
 def install_script(recipe: Recipe) -> str:
     """Every pin and the requirement, resolved together, then checked against each other."""
     constraints = f"{recipe.home}/{CONSTRAINTS}"
+    known = recipe.hashed()
+    arguments = "" if known else sh("-c %s -r %s %s", constraints, constraints, recipe.requirement)
     return "\n".join(
         [
             "umask 022",
-            *_pip(recipe, sh("-c %s -r %s %s", constraints, constraints, recipe.requirement)),
+            *_pip(recipe, arguments, known),
             sh("%s -I -m pip --disable-pip-version-check check", f"{recipe.home}/bin/python"),
         ]
     )
@@ -262,20 +277,27 @@ def install_script(recipe: Recipe) -> str:
 def mend_script(recipe: Recipe, drifts: list[Drift]) -> str:
     """The packages that differ, alone, at their pins. What pip has no record of is removed by hand before."""
     stale = tuple(f"{_site(recipe)}/{directory}" for drift in drifts for directory in drift.stale)
-    pins = tuple(f"{drift.name}=={drift.version}" for drift in drifts)
+    known = recipe.hashed(*(drift.name for drift in drifts))
+    pins = () if known else tuple(f"{drift.name}=={drift.version}" for drift in drifts)
     return "\n".join(
         [
             "umask 022",
             sh("rm -rf -- %s/~*", _site(recipe))
             + "".join(sh(" %s", path) for path in stale),  # ~: what a cut pip left behind
-            *_pip(recipe, "--force-reinstall --no-deps " + words(pins)),
+            *_pip(recipe, f"--force-reinstall --no-deps {words(pins)}".rstrip(), known),
         ]
     )
 
 
-def _pip(recipe: Recipe, arguments: str) -> list[str]:
-    """Commands that run ``pip install`` in the venv, from the wheelhouse where there is one."""
+def _pip(recipe: Recipe, arguments: str, known: str) -> list[str]:
+    """Commands that run ``pip install`` in the venv, from the wheelhouse where there is one.
+
+    ``known`` are requirements with the hashes of their wheels: then pip takes nothing else.
+    """
     install = sh("%s -I -m pip install ", f"{recipe.home}/bin/python") + _PIP_FLAGS
+    if known:
+        install = sh("printf %s %s | ", "%s", known) + install
+        arguments = f"{arguments} --require-hashes -r /dev/stdin".lstrip()
     if recipe.wheelhouse is None:
         return [install + " " + arguments]
     wheels = f"{recipe.home}.wheels"

@@ -1,0 +1,50 @@
+"""Hashes of wheels: pip takes nothing but the bytes that were known when the pins were made (``--require-hashes``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from packaging.tags import Tag
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+
+
+def hashed(pins: Iterable[tuple[str, str]], wheels: str, python: str) -> str:
+    r"""The pins as requirements with the hashes of every wheel that this Python can take; empty where one has none.
+
+    ``wheels`` is text in the form of ``sha256sum``: a hash, two spaces, the name of a wheel.
+
+    >>> print(hashed([("science", "2.9")], f"{'5' * 64}  science-2.9-py3-none-any.whl\n", "3.9").replace("5" * 64, "…"))
+    science==2.9 --hash=sha256:…
+    <BLANKLINE>
+    >>> hashed([("science", "3.0")], f"{'5' * 64}  science-2.9-py3-none-any.whl\n", "3.9")
+    ''
+    """
+    known = _hashes(wheels, python)
+    pins = tuple(pins)
+    if not all(pin in known for pin in pins):
+        return ""
+    lines = (f"{name}=={version}{''.join(known[name, version])}" for name, version in pins)
+    return "".join(f"{line}\n" for line in lines)
+
+
+@lru_cache(maxsize=64)  # a fleet shares a handful of lists, and to parse one takes milliseconds
+def _hashes(wheels: str, python: str) -> Mapping[tuple[str, str], tuple[str, ...]]:
+    """Package and version → pip's options for the hashes of its wheels."""
+    known: dict[tuple[str, str], tuple[str, ...]] = {}
+    for line in wheels.splitlines():
+        digest, _, file = line.strip().partition("  ")
+        try:
+            name, version, _, tags = parse_wheel_filename(file)
+        except InvalidWheelFilename:  # a comment
+            continue
+        if any(_fits(tag, python) for tag in tags):
+            pin = canonicalize_name(name), str(version)
+            known[pin] = (*known.get(pin, ()), f" --hash=sha256:{digest}")
+    return known
+
+
+def _fits(tag: Tag, python: str) -> bool:
+    """Whether a wheel may be for this Python; pip knows exactly, and refuses what is not."""
+    series = python.replace(".", "")
+    return tag.interpreter in ("py3", f"py{series}", f"cp{series}") or tag.abi == "abi3"
