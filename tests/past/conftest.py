@@ -48,7 +48,7 @@ class Taken:
         path, _, _ = line.partition(": ")
         if path in {"gone", "come"}:
             row = line.partition(": ")[2]
-            return row in self.rows or row.split(" ")[0].partition(":")[0] in past.goes
+            return row in self.rows or row.removeprefix("manual ").split(" ")[0].partition(":")[0] in past.goes
         went = any(path in self.lists.get(name, ()) for name in past.goes)
         return went or path in self.brought or bool(re.fullmatch(f"{DERIVED}|{past.taken}", path))
 

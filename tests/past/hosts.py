@@ -98,6 +98,14 @@ echo 'umask 077' >>/root/.bashrc
 echo 'umask 077' >>/root/.profile
 """
 
+#: What `cuda-11-2` brings beside the toolkit: a driver, what depends on it, and itself.
+CUDAS_DRIVER = frozenset({
+    "cuda-11-2", "cuda-demo-suite-11-2", "cuda-drivers", "cuda-drivers-460", "cuda-runtime-11-2",
+    *(f"libnvidia-{part}-460" for part in ("cfg1", "common", "compute", "decode", "encode", "extra", "fbc1", "gl", "ifr1")),
+    *(f"nvidia-{part}-460" for part in ("compute-utils", "dkms", "driver", "kernel-common", "kernel-source", "utils")),
+    "xserver-xorg-video-nvidia-460",
+})  # fmt: skip
+
 PASTS = (
     Past(
         host="byhand01",
@@ -106,7 +114,7 @@ PASTS = (
         finds=frozenset({*MENDED, *LEFT}),
         keeps=frozenset(LEFT),
         driver=BY_HAND,
-        goes=frozenset(),
+        goes=CUDAS_DRIVER,
         taken=DOCKERS,
     ),
     Past(

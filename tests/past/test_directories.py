@@ -38,7 +38,12 @@ REFUSED = {
 }
 #: /opt on a bigger disk, with a link; and a directory of somebody's where CUDA's link goes
 LINKED = """
-mkdir -p /data && mv /opt /data/opt && ln -s /data/opt /opt
+mkdir -p /data /run/apt
+mount --bind /opt/hostwright-lab/apt /run/apt  # the lab's own mount goes along
+umount /opt/hostwright-lab/apt
+mv /opt /data/opt
+ln -s /data/opt /opt
+mount --bind /run/apt /data/opt/hostwright-lab/apt
 mkdir -p /usr/local/cuda/samples && echo theirs >/usr/local/cuda/samples/notes.txt
 """
 

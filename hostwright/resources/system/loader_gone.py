@@ -19,7 +19,7 @@ def settings_of(name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class AlternativeGone:
-    """A name of the system's alternatives does not have the choice ``target``.
+    """A name of the system's alternatives does not have the choice ``target``, unless it had it before Hostwright came.
 
     The name leads where it led before Hostwright's first change, if that is still a choice, else where the system
     chooses. A link of others that was not an alternative, and anything moved aside, comes back if its place is free.
@@ -40,6 +40,8 @@ class AlternativeGone:
                     target=self.target,
                     kept=originals.kept(self.link),
                     chosen=settings_of(self.name)[1],
+                    mark=originals.written(self.link),
+                    record=f"{originals.ORIGIN}/packages",
                 ),
                 root=True,
             ),

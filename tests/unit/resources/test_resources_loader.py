@@ -226,6 +226,19 @@ def test_the_choice_of_before_is_made_again(alternatives: Alternatives, by_hand:
     assert (alternatives.root / "admin/cuda").read_text() == settings
 
 
+def test_a_choice_that_was_right_before_stays(alternatives: Alternatives) -> None:
+    """Of a toolkit that somebody installed with the vendor's packages, and that stays when the role is removed."""
+    tool = [*alternatives.tool.split(), "--quiet"]
+    target = str(alternatives.target)
+    subprocess.run([*tool, "--install", str(alternatives.link), "cuda", target, "112"], check=True)
+    assert alternatives.plan(alternatives.alternative) is None
+    (gone,) = alternatives.alternative.removal()
+    assert alternatives.plan(gone) is None
+    alternatives.target.rmdir()  # what it led to has gone with its packages
+    alternatives.apply(gone)
+    assert not alternatives.link.is_symlink()
+
+
 def test_former_link_returns_even_if_a_package_takes_its_name(alternatives: Alternatives) -> None:
     alternatives.link.symlink_to("/opt/cuda-10.2")
     alternatives.apply(FormerName(alternatives.alternative))
