@@ -101,7 +101,8 @@ echo 'umask 077' >>/root/.profile
 #: What `cuda-11-2` brings beside the toolkit: a driver, what depends on it, and itself.
 CUDAS_DRIVER = frozenset({
     "cuda-11-2", "cuda-demo-suite-11-2", "cuda-drivers", "cuda-drivers-460", "cuda-runtime-11-2",
-    *(f"libnvidia-{part}-460" for part in ("cfg1", "common", "compute", "decode", "encode", "extra", "fbc1", "gl", "ifr1")),
+    *(f"libnvidia-{part}-460" for part in ("cfg1", "common", "compute", "decode", "encode", "extra", "fbc1", "gl")),
+    "libnvidia-ifr1-460",
     *(f"nvidia-{part}-460" for part in ("compute-utils", "dkms", "driver", "kernel-common", "kernel-source", "utils")),
     "xserver-xorg-video-nvidia-460",
 })  # fmt: skip

@@ -1,6 +1,6 @@
 # What there is of the choice $target for the name $name, a word a line: `registered`, `kept` (at $link was a link of
 # others, $kept, which was no alternative), `aside` (something at $link was moved aside). The last two where nothing is
-# at $link now. A choice that leads to something is another's where the host's original state is recorded ($record) and
+# at $link now. The choice is another's where the host's original state is recorded ($record) and
 # we never changed $link (then $mark were there): it was right when we came.
 : "${name:?}"
 : "${link:?}"
@@ -10,7 +10,7 @@
 : "${mark:?}"
 : "${record:?}"
 if update-alternatives --list "$name" | grep -qxF -e "$target"; then
-  if [ -e "$mark" ] || [ ! -e "$record" ] || [ ! -e "$target" ]; then echo registered; fi
+  if [ -e "$mark" ] || [ ! -e "$record" ]; then echo registered; fi
 fi
 if [ -e "$link" ] || [ -L "$link" ]; then exit 0; fi
 case $(readlink -- "$kept") in ''|"$chosen") ;; *) echo kept ;; esac
