@@ -15,7 +15,7 @@ import pytest
 
 from hostwright.resources.packages.packages import install_script
 from tests.unit.support.aptroot import AptRoot, Key, deb, in_days, installed, repository, served
-from tests.unit.support.shell import run
+from tests.unit.support.shell import program, run
 
 ERROR = "hostwright: error: "
 NOTE = "hostwright: note: "
@@ -224,11 +224,14 @@ def test_without_network_apt_ends_with_0_and_that_is_seen(apt: AptRoot) -> None:
     refused(install(apt), "Connection refused")
 
 
-@pytest.mark.parametrize("where", ["configuration", "environment"])
-def test_a_dead_proxy_is_called_one(apt: AptRoot, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+@pytest.mark.parametrize("where", ["configuration", "environment", "program"])
+def test_a_dead_proxy_is_called_one(apt: AptRoot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, where: str) -> None:
     proxy = f"http://ada:hunter2@127.0.0.1:{free_port()}"
     if where == "configuration":
         apt.configure(f'Acquire::http::Proxy "{proxy}";\n')
+    elif where == "program":
+        detect = program(tmp_path / "bin", "detect", f"echo {proxy}")
+        apt.configure(f'Acquire::http::Proxy-Auto-Detect "{detect}";\n')
     else:
         monkeypatch.setenv("http_proxy", proxy)
     apt.source("deb http://mirror.example/debian stable main\n")

@@ -14,6 +14,9 @@ fetch_lists() {
   printed=$(sh -c "$patiently" patiently env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get $apt_options "$@" update) ||
     status=$?
   proxies=$({ apt-config dump --format '%f=%v%n' Acquire; env; } 2>/dev/null | grep -i 'proxy.*=' || true)
+  case $proxies in *[Aa]uto-[Dd]etect=/* | *AutoDetect=/*)  # a program names it, which apt runs for each address
+    proxies="$proxies $(timeout -k 1 10 /usr/lib/apt/apt-helper auto-detect-proxy http://localhost/ 2>/dev/null || true)" ;;
+  esac
   failed=$({
     apt-get "$@" indextargets --no-release-info --format '$(REPO_URI) $(SOURCESENTRY) $(RELEASE)' 'Created-By: Packages' ||
       true
