@@ -21,6 +21,7 @@ from hostwright.plan.member import Member
 from hostwright.plan.observing import ask
 from hostwright.rebuild.bmc import Controller
 from hostwright.rebuild.host.clock import Phases
+from hostwright.rebuild.install.rotating import rotate
 from hostwright.rebuild.install.seeds.debian import FETCHED
 from hostwright.rebuild.install.seeds.rendering import Seed, render_keys, render_seed
 from hostwright.rebuild.install.seeds.settings import Install, Reinstall, reinstall_environment
@@ -38,6 +39,7 @@ CONSOLE_POLL_S = 10.0  #: between two questions to its console: a BMC takes as l
 FETCH_TIMEOUT_S = 1200.0
 LOOK_TIMEOUT_S = 30.0  #: for one short question
 SHOWN = 40  #: characters of what a host says it is
+PLAIN = "its seed goes over plain HTTP, because no installer can be told whom to trust: use a network of its own"
 SYSTEMS = {"ubuntu": "Ubuntu", "debian": "Debian"}
 
 
@@ -77,6 +79,7 @@ class Installer:
             seed = render_seed(install, host=name, keys=keys, url=place.url)
             place.publish(seed)
             self.emit(Note(name, f"start its installer with: {seed.command_line}"))
+            self.emit(Note(name, PLAIN))
             began_s = self._start_installer(install, place, seed, phases, begun)
             with phases.phase("install"):
                 stopped = partial(_going_on, install, place)
@@ -85,6 +88,7 @@ class Installer:
             with suppress(HostError), self._bmc() as bmc:  # the host is there: a BMC that fails now is no failure
                 bmc.boot_from_disk()
             with self._await_login(install.timeout_s) as shell:
+                self._rotate(shell, keys.public)
                 self._require_system(shell, install)
 
     def _start_installer(
@@ -129,7 +133,9 @@ class Installer:
                 self._run(reinstall, reason, keys, place.url if given else "")
                 wanted = [keys.public] if given else None
                 self._await_key(wanted, reinstall.timeout_s, before=before)
-            self._await_login(reinstall.timeout_s).close()
+            with self._await_login(reinstall.timeout_s) as shell:
+                if given:
+                    self._rotate(shell, keys.public)
         self.emit(Note(name, "it has a new operating system, and its new key is recorded"))
 
     def _run(self, reinstall: Reinstall, reason: str, keys: KeyPair, seed: str) -> None:
@@ -235,6 +241,19 @@ class Installer:
             self.member.host, self.connect, after="its installation", timeout_s=timeout_s, emit=self.emit,
             clock=self.clock,
         )  # fmt: skip
+
+    def _rotate(self, shell: RootShell, seeded: HostKey) -> None:
+        """Give the host a key that was in no seed: whoever read that on the wire has the other one. Where that
+        fails, what to do is said."""
+        name = self.member.name
+        try:
+            made = rotate(shell, self.member.host, self.member.options, seeded, self.clock)
+        except HostError as error:
+            self.emit(
+                Note(name, f"its host key is still the one of its seed, which went over plain HTTP: {error.sentence}")
+            )
+        else:
+            self.emit(Note(name, f"it made a host key of its own, {made}, which alone is recorded now"))
 
     def _require_system(self, shell: RootShell, install: Install) -> None:
         """Raise unless the system and release of the settings were installed: which ones, the site's PXE decides."""

@@ -44,6 +44,21 @@ def test_the_host_gets_a_key_that_is_known_before_it_answers(world):
     assert "PRIVATE" not in repr(installation.events)
 
 
+def test_the_key_of_the_seed_gives_way_at_the_first_login(world):
+    installation = world([None, SEEDED])
+    installation.install()
+    assert installation.rotated == [installation.seeded]
+    assert f"it made a host key of its own, {OTHER}" in installation.notes
+    assert "its seed goes over plain HTTP" in installation.notes
+
+
+def test_a_host_that_cannot_make_a_key_of_its_own_is_installed_and_said(world):
+    installation = world([None, SEEDED])
+    installation.cannot_rotate = "no space"
+    installation.install()
+    assert "its host key is still the one of its seed, which went over plain HTTP: no space" in installation.notes
+
+
 def test_the_installers_own_key_is_waited_out(world):
     installation = world([None, OTHER, OTHER, None, SEEDED])
     installation.install()
@@ -188,6 +203,7 @@ def test_a_sites_own_command_may_give_the_new_system_its_key(world, tmp_path: Pa
     installation = world([OLD, None, SEEDED], settings)
     installation.install(bmc=False)
     assert installation.written == [[installation.seeded]]
+    assert installation.rotated == [installation.seeded]
     assert (tmp_path / "said").read_text() == "gpu07 disk replaced\n"
 
 
@@ -204,6 +220,7 @@ def test_the_key_of_a_sites_own_system_comes_from_its_console(world, tmp_path: P
     installation = world([OLD, OLD, None, OTHER], settings)
     installation.install(bmc=False)
     assert installation.written == [[OTHER]]
+    assert installation.rotated == []  # it made that key itself
 
 
 def test_returning_old_system_is_not_taken_for_the_new_one(world, tmp_path: Path):

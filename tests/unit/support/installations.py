@@ -13,7 +13,7 @@ import requests
 
 from hostwright.apply.events import Event, Note
 from hostwright.common.durations import Clock
-from hostwright.common.errors import Unreachable
+from hostwright.common.errors import HostError, Unreachable
 from hostwright.fleet import Member
 from hostwright.plan.host.hostfacts import OS_RELEASE
 from hostwright.plan.model import Answer, Facts
@@ -70,6 +70,8 @@ class World:
         self.fetched: dict[str, bytes] = {}
         self.seeded: HostKey | None = None
         self.written: list[list[HostKey]] = []
+        self.rotated: list[HostKey] = []  #: the keys of seeds that gave way to keys of the host's own
+        self.cannot_rotate = ""
         self.now_s = 0.0
         self.port = 0
         self.servers: SeedServers | None = None  #: while an installation runs
@@ -108,6 +110,13 @@ class World:
         def ask(*_: object, **__: object) -> Facts:
             return Facts({OS_RELEASE: Answer(0, self.system)})
 
+        def rotate(_shell: object, _host: object, _options: object, seeded: HostKey, _clock: object) -> HostKey:
+            if self.cannot_rotate:
+                raise HostError("gpu07", self.cannot_rotate)
+            self.rotated.append(seeded)
+            return OTHER
+
+        monkeypatch.setattr(installing, "rotate", rotate)
         monkeypatch.setattr(installing, "generate", generate)
         monkeypatch.setattr(installing, "scan_key", self.offered)
         monkeypatch.setattr(installing, "known", lambda *_: (Entry(OLD.blob),))

@@ -1,0 +1,12 @@
+# Puts the next key in the place of the present one and lets sshd read it. Where no sshd keeps its number, each connection
+# has an sshd of its own (socket activation), which reads the key itself. Can be run again where it was interrupted.
+: "${key:?}"
+: "${pid:?}"
+set -eu
+if [ -e "$key.next" ]; then mv -f "$key.next" "$key"; fi
+if [ -e "$key.next.pub" ]; then
+  chmod 644 "$key.next.pub"
+  mv -f "$key.next.pub" "$key.pub"
+fi
+sync
+if [ -s "$pid" ]; then kill -HUP "$(cat "$pid")"; fi
