@@ -49,7 +49,7 @@ CASES = {
     "broken YAML": (dict(text="lab:\n  hosts:\n    gpu01: [\n"), ["--hosts", "gpu01"], 2, ["lab.yml:"]),
     "duplicate key": (dict(text="lab:\n  hosts:\n    a:\n  hosts:\n    b:\n"), ["--hosts", "a"], 2, ["lab.yml:4"]),
     "unknown variable": (
-        dict(cuda_keep_repositry=True), ["--hosts", "gpu01"], 2, ["keep_repositry", "keep_repository", "lab.yml:"]
+        dict(cuda={"keep_repositry": True}), ["--hosts", "gpu01"], 2, ["keep_repositry", "keep_repository", "lab.yml:"]
     ),
     "wrong type": (dict(driver_force="perhaps"), ["--hosts", "gpu01"], 2, ["driver", "true or false", "lab.yml:"]),
     "unknown stack": (dict(gpu01={"stack": "tensorflow-2.8"}), ["--hosts", "gpu01"], 2, ["tensorflow-2.8"]),

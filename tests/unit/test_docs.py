@@ -140,9 +140,9 @@ def test_sample_hooks_are_understood(tmp_path: Path):
 
 
 def test_the_variable_that_is_misspelt_on_purpose_is_refused(tmp_path: Path):
-    (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {cuda_keep_repositry: false}}}")
+    (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {}}}")
     with pytest.raises(InputError, match="keep_repository"):
-        Fleet.load(tmp_path).members("gpu01")
+        Fleet.load(tmp_path, settings={"cuda_keep_repositry": "false"}).members("gpu01")
 
 
 @pytest.mark.parametrize("folder", ["inventory", "hostwright/cli/skeleton/inventory"])

@@ -52,7 +52,7 @@ def test_a_wrong_variable_is_an_error_when_its_host_is_selected(tmp_path: Path, 
 def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     some = {name: WRONG[name] for name in WRONG if name != "hostwright_install"}  # excluded by the other
     with pytest.raises(InputErrors) as caught:
-        fleet(tmp_path, **some, cuda_keep_repositry=True).members("all")
+        fleet(tmp_path, **some, cuda={"keep_repositry": True}).members("all")
     with pytest.raises(InputErrors) as caught_of_rooms:
         fleet(tmp_path, **some).members("all")
     assert "keep_repository" in str(caught.value)
