@@ -6,12 +6,13 @@ INVOKE := $(VENV)/bin/invoke
 # The lab makes network namespaces and boots hosts: root's work. Everything else runs as you.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 
-.PHONY: help setup demo test unit lint lab-test lab-test-shared lab-test-own faults distributions vm real past beside clean
+.PHONY: help setup demo test unit lint lab-test lab-test-shared lab-test-own faults distributions vm real past beside fuzz clean
 
 help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
 	@echo "make test      lint, types, unit tests, lab tests"
 	@echo "make faults    hosts disturbed in 210 ways at random moments, an hour; writes the table of docs/reliability.md"
+	@echo "make fuzz      hosts that lie: 2000 examples of each property (FUZZ=…), every lie told to every verb; prints its seed"
 	@echo "make vm        one whole virtual machine: real modules, reboots, Secure Boot; half an hour on two idle cores"
 	@echo "make real      NVIDIA's own driver and cuDNN on lab hosts: a quarter of an hour, 0.8 GB to fetch the first time"
 	@echo "make past      hosts as people leave them (by hand, another driver, a dead proxy, fish and noexec), every verb on each"
@@ -59,6 +60,13 @@ test: unit lab-test
 FAULTS ?= --trials 210 --lanes 3 --seed 1
 faults: setup
 	$(SUDO) $(VENV)/bin/python -m tests.lab.faults $(FAULTS) --document
+
+FUZZ ?= 2000
+SEED := $(or $(SEED),$(shell date +%s))
+fuzz: setup
+	@echo "make fuzz FUZZ=$(FUZZ) SEED=$(SEED) repeats this"
+	HOSTWRIGHT_FUZZ=$(FUZZ) $(VENV)/bin/python -m pytest tests/unit/fuzz -n auto --timeout 0 --hypothesis-seed $(SEED)
+	HOSTWRIGHT_FUZZ=$(FUZZ) $(SUDO) $(VENV)/bin/python -m pytest tests/lab/test_liars.py
 
 # The tests come one after the other on one machine, and show what it prints; its lab is gone afterwards.
 vm: setup

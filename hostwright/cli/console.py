@@ -15,7 +15,7 @@ from rich.text import Text
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.rollout import result_of
 from hostwright.common.errors import HostError, HostwrightError, ScriptFailed, SeveralFailed, StepFailed
-from hostwright.common.text import count, printable
+from hostwright.common.text import count, one_line, printable
 from hostwright.inventory.patterns import fold
 from hostwright.plan.model import Change, Deferred, Planned, Refusal, RolePlan
 from hostwright.plan.planning import HostPlan
@@ -33,7 +33,7 @@ def make_console(*, stderr: bool = False) -> Console:
 def show_plan(host_plan: HostPlan) -> RenderableType:
     """A host's plan as text: one line per change (have → want), the diff of each file, what is only known later."""
     plan = host_plan.plan
-    notes = [Text(f"  {printable(note)}", style="yellow") for note in host_plan.notes]
+    notes = [Text(f"  {one_line(note)}", style="yellow") for note in host_plan.notes]
     if plan.empty:
         return Group(Text.assemble((plan.host, "bold"), "  as desired: nothing to do", style="green"), *notes)
     parts: list[RenderableType] = [
@@ -43,10 +43,10 @@ def show_plan(host_plan: HostPlan) -> RenderableType:
     for role in plan.roles:
         parts += _show_role(role)
     if host_plan.busy:
-        users = ", ".join(printable(user) for user in host_plan.busy)
+        users = ", ".join(one_line(user) for user in host_plan.busy)
         parts.append(Text(f"  in use by {users}: it needs --drain or --force ({plan.disturbs})", style="red"))
     if plan.reboot:
-        parts.append(Text(f"  then a reboot: {printable(plan.reboot)}", style="magenta"))
+        parts.append(Text(f"  then a reboot: {one_line(plan.reboot)}", style="magenta"))
     return Group(*parts)
 
 
@@ -55,25 +55,25 @@ def _show_role(role: RolePlan) -> Iterable[RenderableType]:
     for change in role.changes:
         yield _show_planned(change)
         for sentence in change.warnings if isinstance(change, Change) else ():
-            yield Text(f"      {printable(sentence)}", style="yellow")
+            yield Text(f"      {one_line(sentence)}", style="yellow")
         if isinstance(change, Change) and change.final:
-            sentence = f"takes away {printable(change.final)}; nothing brings that back (--yes, or an answer, agrees)"
+            sentence = f"takes away {one_line(change.final)}; nothing brings that back (--yes, or an answer, agrees)"
             yield Text(f"      {sentence}", style="red")
         for line in change.diff.splitlines() if isinstance(change, Change) else ():
-            yield Text(f"        {printable(line)}", style=_diff_style(line))
+            yield Text(f"        {one_line(line)}", style=_diff_style(line))
 
 
 def _show_planned(planned: Planned) -> Text:
     sign, style = _SIGNS[planned.kind]
-    text = Text(f"    {sign} {printable(planned.what)}: ", style=style)
-    text.append(f"{printable(planned.have)} → {printable(planned.want)}")
+    text = Text(f"    {sign} {one_line(planned.what)}: ", style=style)
+    text.append(f"{one_line(planned.have)} → {one_line(planned.want)}")
     match planned:
         case Deferred(until=until):
-            text.append(f"  (known after {printable(until)})", style="dim")
+            text.append(f"  (known after {one_line(until)})", style="dim")
         case Change(opaque=True):
             text.append("  (opaque: a script decides)", style="dim")
         case Refusal(sentence=sentence):
-            text.append(f"\n      refused: {printable(sentence)}", style="red")
+            text.append(f"\n      refused: {one_line(sentence)}", style="red")
     return text
 
 
@@ -85,7 +85,8 @@ def show_error(error: HostwrightError) -> RenderableType:
     """An error as the operator should read it: the sentence first, then the step and the end of its output."""
     if isinstance(error, SeveralFailed):
         return Group(*(show_error(part) for part in error.errors))
-    parts: list[RenderableType] = [Text(printable(str(error)), style="bold red")]
+    sentence = "\n    ".join(printable(str(error)).splitlines())  # what a host says never begins a line
+    parts: list[RenderableType] = [Text(sentence, style="bold red")]
     if isinstance(error, StepFailed):
         step = error.step
         parts.append(Text(f"  role {step.role}, {printable(step.what)}, exit status {step.status}; its last lines:"))

@@ -20,6 +20,11 @@ def printable(text: str) -> str:
     )
 
 
+def one_line(text: str) -> str:
+    """Text from a host on one line: what it says never begins a line, where it could pass for another host's."""
+    return " ".join(printable(text).splitlines())
+
+
 def short(text: str) -> str:
     """A host's text as a single line of bounded length."""
     line = " ".join(printable(text[: 4 * LINE_CHARACTERS]).split())

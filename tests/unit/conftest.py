@@ -12,8 +12,10 @@ from hypothesis import HealthCheck, settings
 from hostwright.plan import model
 from hostwright.plan.host import jobs
 
+FUZZ = os.environ.get("HOSTWRIGHT_FUZZ", "")  #: how many examples of each property `make fuzz` tries
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
+settings.register_profile("fuzz", settings.get_profile("patient"), max_examples=int(FUZZ or 1), print_blob=True)
+settings.load_profile("fuzz" if FUZZ else "patient")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -15,7 +15,7 @@ from hostwright.apply.delivery.fetching import fetch_script
 from hostwright.apply.delivery.pushing import deliver
 from hostwright.apply.events import Emit
 from hostwright.apply.host.connection import HostConnection
-from hostwright.apply.jobs import jobs, transient
+from hostwright.apply.jobs import jobs, scripting, transient
 from hostwright.apply.jobs.scripting import LogReader
 from hostwright.common.errors import FailedStep, Finding, HostError, StepFailed
 from hostwright.plan import probing
@@ -30,7 +30,8 @@ JOB_TIMEOUT_S = 6 * 3600.0  #: our choice, for one watch; the steps have their o
 WATCH_IDLE_S = 8.0  #: a watch gives a sign of life every 2 s (watch.sh): after four that are missing it is dead
 START_TIMEOUT_S = 120.0
 FETCH_TIMEOUT_S = 2 * 3600.0  #: a 2.5 GB file at 3 Mbit/s
-WATCH_CAP_BYTES = 128 << 20  #: of a log, which ends at 8 MiB and 128 KiB a try: bounds a host that never stops printing
+WATCH_CAP_BYTES = 16 << 20  #: of a log, which ends at 12 MiB and, from there on, at 128 KiB a try
+STEP_MORE_BYTES = 2 << 20  #: for each step: 16 tries
 
 
 class JobLost(HostError):
@@ -93,7 +94,8 @@ class JobRunner:
         def take(data: bytes) -> None:
             self.emit(events.RoleProgress(self.host, role, reader.feed(data)))
 
-        status = self.connection.use(lambda shell: self._watch(shell, job_id, reader.bytes + 1, take))
+        cap_bytes = WATCH_CAP_BYTES + STEP_MORE_BYTES * min(len(steps), scripting.MOST_STEPS)
+        status = self.connection.use(lambda shell: self._watch(shell, job_id, reader.bytes + 1, take, cap_bytes))
         result = reader.result(255 if status is None else status)
         for note in dict.fromkeys(_own_lines(result, hostjobs.NOTE)):
             self.emit(events.Note(self.host, f"{role}: {note}"))
@@ -102,14 +104,16 @@ class JobRunner:
             raise JobLost(self.host, f"{role}: the host went down, or the job was killed, in the middle of {job_id}")
         return result
 
-    def _watch(self, shell: RootShell, job_id: str, from_byte: int, take: Callable[[bytes], None]) -> int | None:
+    def _watch(
+        self, shell: RootShell, job_id: str, from_byte: int, take: Callable[[bytes], None], cap_bytes: int
+    ) -> int | None:
         nonce = probing.new_nonce()
         output = shell.run(
             jobs.watch_script(job_id, nonce, from_byte),
             failure=f"the job {job_id} cannot be followed",
             timeout_s=JOB_TIMEOUT_S,
             idle_s=WATCH_IDLE_S,
-            cap_bytes=WATCH_CAP_BYTES,
+            cap_bytes=cap_bytes,
             on_stdout=take,
         )
         return jobs.status_in(output.stderr, nonce)

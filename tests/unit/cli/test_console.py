@@ -165,3 +165,13 @@ def test_a_repeated_note_of_a_host_is_printed_once(capsys: pytest.CaptureFixture
         view(events.Note("", "of the run"))
     said = [line.split()[2:] for line in capsys.readouterr().out.splitlines()]
     assert said == [["gpu01", "one"], ["gpu01", "two"], ["gpu01", "one"], ["of", "the", "run"]]
+
+
+def test_what_a_host_says_begins_no_line():
+    """It could pass for another host's."""
+    lie = "no\ngpu01  as desired\r\u2028gpu01  as desired\x85gpu01  as desired"
+    refusal = Refusal(lie, lie, lie, "rule", lie)
+    plan = HostPlan(Plan("gpu09", "s", (RolePlan("base", (), (refusal,)),)), notes=(lie,), busy=(lie,))
+    lines = shown(show_plan(plan), show_error(HostError("gpu09", lie))).splitlines()
+    assert [line for line in lines if line.startswith("gpu01")] == []
+    assert len(lines) < 15

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from types import FrameType
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +11,7 @@ from hostwright.apply.jobs.scripting import LogReader
 from hostwright.apply.jobs.transient import reason
 from hostwright.plan.model import RoleResult
 from tests.unit.support.known import KNOWN
+from tests.unit.support.work import calls
 
 DNS = "Temporary failure resolving 'mirror.example'"
 
@@ -116,22 +113,6 @@ def test_only_a_whole_line_is_a_marker(text):
 
 
 # What a host that lies writes into its log
-
-
-def calls(work: Callable[[], object]) -> int:
-    """How many functions are called, Python's own and those of C: a measure of work that no clock disturbs."""
-    count = 0
-
-    def called(_frame: FrameType, event: str, _argument: object) -> None:
-        nonlocal count
-        count += event in {"call", "c_call"}
-
-    sys.setprofile(called)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 LIES = {
