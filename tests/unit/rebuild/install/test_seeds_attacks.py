@@ -1,6 +1,6 @@
 """Strangers and slow peers at the seed server: whatever they hold open, the host that is installed gets its seed.
 
-The attacks are those of slowhttptest and slowloris (slow headers, slow bodies, many ranges), and what
+The attacks are those of slowhttptest and slowloris (slow headers, slow bodies, slow reading, many ranges), and what
 other servers' issue threads have: silence, half-closed connections, pipelining, endless lines, smuggled requests.
 """
 
@@ -159,6 +159,29 @@ def test_a_request_without_end_is_cut_at_its_size(server: SeedServer, line: byte
                 endless.sendall(line)
         assert ended(endless)
     until(lambda: taken(server) == (0, 0))
+
+
+def test_a_peer_that_reads_nothing_has_fetched_nothing(server: SeedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "REQUEST_LONGEST_S", 0.3)
+    server.publish("gpu07", Seed({"user-data": bytes(32 * 2**20)}, "", "user-data"), only_from=None, path="gpu07")
+    with socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect((HERE, port(server)))
+        slow.sendall(b"GET /gpu07/user-data HTTP/1.1\r\n\r\n")
+        until(lambda: taken(server) == (1, 0))
+        until(lambda: taken(server) == (0, 0))
+    assert server.fetched("gpu07") == frozenset()
+
+
+def test_a_half_closed_connection_leaves_its_place(server: SeedServer) -> None:
+    server.publish("gpu07", SEED, only_from=None, path="gpu07")
+    for content in (b"", b"GET /gpu07/user", b"GET /gpu07/none HTTP/1.1\r\nX-a: b\r\n"):
+        with socket.create_connection((HERE, port(server)), PATIENCE_S) as half:
+            half.sendall(content)
+            half.shutdown(socket.SHUT_WR)
+            assert ended(half)
+        until(lambda: taken(server) == (0, 0))
+    assert server.fetched("gpu07") == frozenset()
 
 
 def test_one_request_is_answered_on_a_connection(server: SeedServer) -> None:
