@@ -145,6 +145,16 @@ def test_the_variable_that_is_misspelt_on_purpose_is_refused(tmp_path: Path):
         Fleet.load(tmp_path, settings={"cuda_keep_repositry": "false"}).members("gpu01")
 
 
+def test_a_variable_that_is_misspelt_in_an_inventory_is_noted_and_refused_where_that_is_asked_for(tmp_path: Path):
+    (tmp_path / "hosts.yml").write_text("all: {hosts: {gpu01: {cuda_keep_repositry: false}}}")
+    fleet = Fleet.load(tmp_path)
+    (note,) = fleet.members("gpu01").notes
+    assert "did you mean 'cuda_keep_repository'?" in note
+    fleet.strict = True
+    with pytest.raises(InputError, match="keep_repository"):
+        fleet.members("gpu01")
+
+
 @pytest.mark.parametrize("folder", ["inventory", "hostwright/cli/skeleton/inventory"])
 def test_commented_variables_of_group_all_can_be_set(folder: str, tmp_path: Path):
     text = (PROJECT / folder / "group_vars/all.yml").read_text("utf-8")
