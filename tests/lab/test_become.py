@@ -19,6 +19,7 @@ from hostwright.common.errors import BecomeError, Unreachable
 from hostwright.common.secret import Secret
 from hostwright.stack.store.hostcache import host_path
 from hostwright.transport import Output, Session, connect
+from hostwright.transport.root import become
 from hostwright.transport.root.become import check_become, wrap
 from hostwright.transport.root.rootshell import RootShell
 from tests.lab import sshd
@@ -113,8 +114,9 @@ def test_a_wrong_password_is_tried_once(server: Sshd) -> None:
     assert b"1 incorrect password attempt" in output.stderr
 
 
-def test_a_host_without_sudo_is_named(server: Sshd) -> None:
+def test_a_host_without_sudo_is_named(server: Sshd, monkeypatch: pytest.MonkeyPatch) -> None:
     """sudo is here, so the program is made to look for a tool that is not."""
+    monkeypatch.setattr(become, "SUDO_PLACES", ("/usr/bin/no-such-sudo",))
     program = wrap("", "true", password=None).replace(b"command -v sudo", b"command -v no-such-sudo")
     with connect(server.target(user="hwtest-free"), options()) as session:
         output = session.run("/bin/sh", stdin=program, timeout_s=30)
@@ -160,7 +162,7 @@ def test_the_password_is_never_in_an_argument_an_environment_or_the_output(serve
     with Watcher(PASSWORD[-5:].encode()) as watcher:
         output = run(server, user, PASSWORD, root=slow, own=slow)
     assert any(b"/bin/sleep\x000.123" in one for one in watcher.seen)
-    assert any(one.startswith(b"sudo\0-k\0-S") for one in watcher.seen)
+    assert any(one.startswith(b"/usr/bin/sudo\0-k\0-S") for one in watcher.seen)
     assert watcher.found == []
     assert PASSWORD[-5:].encode() not in output.stdout + output.stderr
     assert PASSWORD[-5:] not in (server.folder / "log").read_text()

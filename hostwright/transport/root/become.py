@@ -15,19 +15,32 @@ from hostwright.common.secret import Secret
 
 BECOME_FAILED_STATUS = 77  #: exit status of a wrapped program whose root part did not start
 _ANSWER_BYTES = 300  #: of sudo's own message, shown to the operator
-#: On both sides of sudo, which clears the environment and may have a ``secure_path`` without ``sbin``.
-_ENVIRONMENT = (
-    "LC_ALL=C; PATH=${PATH:-/bin}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; export LC_ALL PATH\n"
-)
+#: Where programs are looked for, on both sides of sudo: never first, and as root never at all, where the login user's
+#: own PATH says, which may begin with directories of theirs.
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#: Only such a sudo is given a password.
+SUDO_PLACES = ("/usr/bin/sudo", "/bin/sudo", "/usr/local/bin/sudo", "/usr/sbin/sudo")
+#: find's tests of a sudo that only root could have put there.
+SUDO_TRUSTED = "-type f -uid 0 ! -perm /022"
 
 #: Under a NOPASSWD rule, sudo does not read the password; its line is then still in the input, and must not be run as a
 #: command. So the root side drops lines up to this one. It reads byte by byte, as POSIX demands of ``read``.
 _BEGIN = "hostwright-begin"
 _DROP = f"while IFS= read -r l; do case $l in {_BEGIN}) break;; esac; done; "
 
+#: Of the environment root keeps the proxies, whatever sudo lets through: variables such as PYTHONPATH, BASH_ENV or
+#: TMPDIR make programs run or write what somebody else chose.
+_PROXIES = [f"{name}_proxy" for name in ("http", "https", "ftp", "all", "no")]
+_KEPT = "".join(f' ${{{name}+"{name}=${name}"}}' for name in (*_PROXIES, *(name.upper() for name in _PROXIES)))
+
 #: sudo's messages in the C locale, and what they mean for the operator.
 _REASONS = (
     ("no sudo", "sudo is not installed there: install it, or log in as root"),
+    (
+        "no trusted sudo",
+        f"no sudo there can be trusted with a password: it must be one of {', '.join(SUDO_PLACES)}, belong to root and "
+        "be writable by nobody else; put it right, or log in as root",
+    ),
     ("printf is not built in", "its /bin/sh has no builtin printf, which is needed to hand a password over unseen"),
     (
         "not in the sudoers|not allowed to|may not run sudo",
@@ -59,13 +72,16 @@ def wrap(user_program: str, root_program: str, *, password: Secret | None) -> by
     no root part), or ``BECOME_FAILED_STATUS``: pass the output to ``check_become``. Raises ``InputError`` for a
     password that does not fit on one line.
     """
-    text = _ENVIRONMENT + f"(\n:\n{user_program}\n) </dev/null\n"
+    text = f"LC_ALL=C; PATH={PATH}:${{PATH:-/bin}}; export LC_ALL PATH\n(\n:\n{user_program}\n) </dev/null\n"
     if root_program:
         text += sh_file(
             __file__,
             "become.sh",
             program=f"{{\n:\n{root_program}\n}} </dev/null",
-            start=_DROP + _ENVIRONMENT + "exec /bin/sh",
+            start=f"{_DROP}exec {_clean()} /bin/sh",
+            clean=_clean(),
+            find_sudo=_find_sudo(),
+            search=PATH,
             use_password="" if password is None else "yes",
             password="" if password is None else _line(password),
         )
@@ -93,12 +109,27 @@ def root_command(script: str, *arguments: object, password: Secret | None) -> tu
 
     Use ``wrap`` first to find out whether sudo lets us: sudo would take data for more attempts at a password.
     """
-    sudo = "sudo -n" if password is None else "sudo -k -S -p ''"
-    become = f'if [ "$(id -u)" = 0 ]; then exec /bin/sh -c "$@"; else exec {sudo} /bin/sh -c "$@"; fi'
-    program = _DROP + _ENVIRONMENT + script
+    flags = "-n" if password is None else "-k -S -p ''"
+    become = (
+        f'LC_ALL=C; PATH={PATH}; export LC_ALL PATH; [ -z "${{BASH_VERSION-}}" ] || unset -f id find; '
+        '[ "$(id -u)" != 0 ] || exec /bin/sh -c "$@"; '
+        f'{_find_sudo()}; [ -n "$sudo" ] || exit {BECOME_FAILED_STATUS}; exec "$sudo" {flags} /bin/sh -c "$@"'
+    )
+    program = f"{_DROP}exec {_clean()} /bin/sh -c {sh('%s', script)} " + '"$0" "$@"'
     words = "".join(sh(" %s", argument) for argument in ("/bin/sh", program, "hostwright", *arguments))
     opening = f"{_BEGIN}\n" if password is None else f"{_line(password)}\n{_BEGIN}\n"
-    return sh("/bin/sh -c %s", f"{_ENVIRONMENT.strip()}; {become}") + words, opening.encode("utf-8", "surrogateescape")
+    return sh("/bin/sh -c %s", become) + words, opening.encode("utf-8", "surrogateescape")
+
+
+def _find_sudo() -> str:
+    """Commands that set ``$sudo`` to the first place with a sudo to be trusted; it stays empty where there is none."""
+    places = " ".join(SUDO_PLACES)
+    return f"sudo=$(find -L {places} -maxdepth 0 {SUDO_TRUSTED} -print -quit 2>/dev/null)"
+
+
+def _clean() -> str:
+    """The command before which root's shells begin with an environment of their own."""
+    return f"/usr/bin/env -i LC_ALL=C PATH={PATH} HOME=/root USER=root LOGNAME=root{_KEPT}"
 
 
 def _line(password: Secret) -> str:

@@ -13,6 +13,7 @@ from hostwright.plan.model import Answer, Probe
 from hostwright.plan.probing import cap_bytes, new_nonce, ordered, parse, programs
 from hostwright.transport.root.become import wrap
 from tests.unit.support.forks import forks
+from tests.unit.transport.test_become import stand_in
 
 
 def observe(*probes: Probe):
@@ -26,9 +27,7 @@ def observe(*probes: Probe):
 
 def test_status_and_output_come_back_for_user_and_root_probes(tmp_path, monkeypatch):
     """With a sudo that only runs what it is given: who may become root is the host's matter, not this test's."""
-    (tmp_path / "sudo").write_text('#!/bin/sh\nshift\nexec "$@"\n')
-    (tmp_path / "sudo").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    stand_in(tmp_path, monkeypatch, '#!/bin/sh\nshift\nexec "$@"\n')
     user, root, silent = Probe("echo one; exit 3"), Probe("echo two; exit 4", root=True), Probe("true")
     facts = observe(user, root, silent)
     assert facts[user] == Answer(3, "one\n")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from hostwright.common.errors import BecomeError, InputError
 from hostwright.common.secret import Secret
+from hostwright.transport.root import become
 from hostwright.transport.root.become import BECOME_FAILED_STATUS, check_become, root_command, wrap
 
 #: Stands in for sudo where the tests run as a user: what it does is not what is tested here.
@@ -24,6 +25,14 @@ exec "$@"
 """
 
 
+def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str = SUDO) -> None:
+    """The only trusted sudo, whoever runs the tests."""
+    (folder / "sudo").write_text(text)
+    (folder / "sudo").chmod(0o755)
+    monkeypatch.setattr(become, "SUDO_PLACES", (str(folder / "sudo"),))
+    monkeypatch.setattr(become, "SUDO_TRUSTED", "-type f")
+
+
 @dataclass(frozen=True)
 class Done:
     status: int
@@ -32,9 +41,8 @@ class Done:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> str:
-    (tmp_path / "sudo").write_text(SUDO)
-    (tmp_path / "sudo").chmod(0o755)
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    stand_in(tmp_path, monkeypatch)
     return f"{tmp_path}:{os.environ['PATH']}"
 
 
@@ -95,6 +103,7 @@ def test_a_stream_reaches_the_script_after_its_opening(path: str, password: Secr
 
 SAID = {
     "no sudo": "not installed",
+    "no trusted sudo": "must be one of /usr/bin/sudo",
     "sudo: a password is required": "--ask-become-pass, or give NOPASSWD",
     "Sorry, try again. sudo: no password was provided sudo: 1 incorrect password attempt": "refuses the password",
     "hwtest is not in the sudoers file.  This incident will be reported.": "does not let the login user become root",

@@ -17,7 +17,7 @@ from hostwright.inventory import Host
 from hostwright.transport import Output
 from hostwright.transport.root.become import BECOME_FAILED_STATUS
 from hostwright.transport.root.rootshell import RootShell
-from tests.unit.transport.test_become import SUDO
+from tests.unit.transport.test_become import stand_in
 
 PASSWORD = "it's $(hunter2)"
 
@@ -68,9 +68,8 @@ def ends(status: int, stderr: bytes = b"", *, truncated: bool = False) -> RootSh
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Here:
-    (tmp_path / "sudo").write_text(SUDO)
-    (tmp_path / "sudo").chmod(0o755)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
+    stand_in(tmp_path, monkeypatch)
     return Here(tmp_path)
 
 

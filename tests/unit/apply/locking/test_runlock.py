@@ -23,6 +23,7 @@ from hostwright.plan.host import locks
 from hostwright.plan.host.locks import Holder
 from hostwright.plan.model import Answer, Facts
 from hostwright.transport import Output
+from hostwright.transport.root import become
 from hostwright.transport.root.rootshell import RootShell
 from tests.unit.plan.test_locks import MINE, NOW, RMA, THEIRS, place, seen
 from tests.unit.support.shell import program
@@ -212,6 +213,7 @@ def test_the_lock_of_a_dead_controller_of_this_machine_is_waited_for(
 def test_a_host_that_says_nothing_is_unreachable(session: LocalSession, place: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(runlock, "ANSWER_S", 0.2)
     program(place / "bin", "flock", "exec sleep 30")
+    monkeypatch.setattr(become, "PATH", f"{place / 'bin'}:{become.PATH}")
     with pytest.raises(Unreachable, match="did not answer within"):
         take(session)
 
