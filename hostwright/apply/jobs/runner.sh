@@ -33,6 +33,8 @@ once() {
   setsid sh "$JOB/drain" "$room" "$end_bytes" <"$JOB/out" &
   drainer=$!
   if [ -n "$lock" ]; then
+    # Whoever can read a file can lock it, and keep every role waiting.
+    (umask 077; : >>"$lock_dir/$lock.lock"; chmod 600 "$lock_dir/$lock.lock")
     flock -o -w "$lock_wait_s" "$lock_dir/$lock.lock" timeout -k 30 "$limit" sh -eu "$JOB/step-$number"
   else
     timeout -k 30 "$limit" sh -eu "$JOB/step-$number"

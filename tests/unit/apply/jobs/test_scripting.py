@@ -62,6 +62,15 @@ def test_a_held_lock_is_waited_for(tmp_path):
     assert [process.wait(timeout=30) for process in running] == [0, 0, 0, 0]
 
 
+def test_a_lock_is_nobodys_to_hold_but_roots(tmp_path):
+    """flock(2) needs no more than a file that can be read; one of an earlier version is closed, too."""
+    (tmp_path / "locks").mkdir()
+    (tmp_path / "locks" / "apt.lock").touch(0o644)
+    for lock in ("dpkg", "apt"):
+        assert run_steps(role("true", lock=lock), tmp_path / lock).status == 0
+        assert (tmp_path / "locks" / f"{lock}.lock").stat().st_mode & 0o777 == 0o600
+
+
 def test_what_a_step_makes_is_readable_by_all(tmp_path):
     """The job's own files are 0600; a venv or a profile that a step makes must not be."""
     assert run_steps(role(sh("umask >%s", tmp_path / "umask")), tmp_path).status == 0
