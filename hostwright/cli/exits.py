@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -21,6 +22,9 @@ NOBODY_READS = 141  #: what a shell shows for a program that SIGPIPE (13) ended:
 
 def run(verb: Callable[[], int]) -> int:
     """Do what a verb does; return its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")  # a terminal of ASCII shows what it can, and a name ends no verb
     errors = console.make_console(stderr=True)
     try:
         status = verb()

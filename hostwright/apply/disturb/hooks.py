@@ -95,7 +95,7 @@ def run_there(shell: RootShell, command: str, environment: Mapping[str, str], ti
     exports = "".join(sh("export %s\n", f"{name}={value}") for name, value in environment.items())
     settings = sh("grace=%s limit=%s cap=%s command=%s\n", f"{GRACE_S:g}", f"{timeout_s:.3f}", CAP_BYTES, command)
     output = shell.attempt(exports + settings + _ON_HOST, timeout_s=timeout_s + GRACE_S + _ROUND_TRIP_S)
-    report = re.search(rb"^hostwright-hook (\d+)$", output.stderr, re.MULTILINE)
+    report = re.search(rb"^hostwright-hook ([0-9]{1,3})$", output.stderr, re.MULTILINE)
     if not report:  # it could not be started
         return Ended(output.status, _last_lines(output.stderr))
     status = int(report[1])

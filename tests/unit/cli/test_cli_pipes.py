@@ -29,3 +29,30 @@ def test_an_output_that_nobody_reads_is_no_crash(tmp_path: Path):
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (NOBODY_READS, b"")
+
+
+FOREIGN = """
+import sys
+from hostwright.cli.console import make_console, show_error
+from hostwright.cli.exits import run
+from hostwright.common.errors import HostError
+
+def verb():
+    make_console().print(show_error(HostError("gpu01", "no \\u2192 \\ufffd")))
+    raise HostError("gpu02", "no \\u2192 \\ufffd")
+
+sys.exit(run(verb))
+"""
+
+
+def test_a_terminal_of_ascii_shows_what_it_can():
+    """What a host says has ended the work with all others elsewhere (fabric 672)."""
+    done = subprocess.run(
+        [sys.executable, "-c", FOREIGN],
+        cwd=PROJECT,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (1, "gpu01: no ? ?\n", "gpu02: no \\u2192 \\ufffd\n")
