@@ -106,7 +106,7 @@ def _strays(look: Look) -> list[str]:
 FAILURES = (
     FailureRule(
         "library-not-a-link",
-        r"\blib[\w.+-]{1,80}\.so[\w.]{0,40} is not a symbolic link",  # bounded: a hostile log must not cost seconds
+        "",  # ldconfig only notes it ("is not a symbolic link"), and goes on
         "a library was copied where a link belongs (cp without -P), which doubles it and hides later versions",
         "Provision again: the cudnn role puts the links back",
         "tensorflow/tensorflow#2986",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hostwright.plan.host.jobs import NOTE
@@ -22,6 +23,10 @@ _TRIES = (
     _Try(("Retrying (Retry(",), ("Downloading ", "Using cached ", "Installing coll", "Successfully inst"), 12),
     # wget: another address of the same server
     _Try(("... failed: Connection", "... failed: Network", "... failed: No route"), ("... connected.",), 6),
+    # TensorFlow, without a compiler of its own
+    _Try(("ptxas",), ("Relying on driver to perform ptx", "Falling back to the CUDA driver for PTX"), 3),
+    # TensorFlow, on a machine that need not have a GPU
+    _Try(("Could not load dynamic library 'libcudart",), ("Ignore above cudart dlerror",), 1),
     # dpkg: another package stands in for the one that is not there
     _Try((" is not installed",), (" which provides ",), 1),
 )
@@ -34,10 +39,19 @@ def without_notes(output: str) -> str:
 
 def without_tries(output: str) -> str:
     """``output`` without tries that failed before one that did not."""
-    lines = output.split("\n")
+    lines = list(_not_ignored(output.split("\n")))
     for tried in _TRIES:
         lines = _without(tried, lines)
     return "\n".join(lines)
+
+
+def _not_ignored(lines: list[str]) -> Iterator[str]:
+    """Without what apt ignores (``Ign:2``), and the reason that it prints indented below."""
+    ignored = False
+    for line in lines:
+        ignored = line.startswith(("Ign:", "Ign ")) or (ignored and line.startswith("  "))
+        if not ignored:
+            yield line
 
 
 def _without(tried: _Try, lines: list[str]) -> list[str]:

@@ -192,7 +192,7 @@ DISK_RULES = (
     ),
     FailureRule(
         "mounted-read-only",
-        r"read-only file system",
+        r"[:)\]] ?\"?read-only file system",
         "the kernel met an error on a filesystem and has mounted it read-only since, or somebody did",
         "Read dmesg for the disk's errors, replace the disk if it has any, check the filesystem (fsck) and reboot",
         "ext4(5), errors=remount-ro",

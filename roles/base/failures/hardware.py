@@ -5,7 +5,7 @@ from __future__ import annotations
 from hostwright.audit.failures import FailureRule
 
 #: Floppy, CD and loop devices answer with errors on healthy virtual machines.
-_NO_DISK = r"dev(?:ice)? (?:fd[0-9]|sr[0-9]|loop)"
+_NO_DISK = r"dev(?:ice)? (?:fd[0-9]|sr[0-9]|loop|nbd|mmcblk\w*(?:rpmb|boot))"
 
 HARDWARE = (
     FailureRule(
@@ -88,7 +88,10 @@ HARDWARE = (
         r"|[Ss]tructure needs cleaning|SQUASHFS error:|has encountered an uncorrectable I/O failure"
         r"|I/O error while writing superblock|no valid journal superblock"
         r"|\bRemote I/O error|EXT[234]-fs \(\S+: error loading journal"
-        r"|JBD2: Detected IO errors|parent transid verify failed|FAT-fs \(\S+\): error",
+        r"|JBD2: Detected IO errors|parent transid verify failed|FAT-fs \(\S+\): error"
+        r"|Bad magic number in super-block"
+        r"|Superblock invalid, trying"
+        r"|fsck (?:exited with status code|failed with exit status) [4-9]",
         "a filesystem is damaged, or the disk below it failed; the kernel may have made it read-only",
         "Look at dmesg before this message for errors of the disk, and replace the disk if there are any; then unmount"
         " the filesystem and repair it (fsck, xfs_repair, btrfs check)",

@@ -81,6 +81,21 @@ KERNEL_FAULTS = (
         weight="consequence",
     ),
     FailureRule(
+        "inotify-limit",
+        r"inotify resources exhausted|(?:failed to create|initiali[sz]e) inotify[^\n]*: Too many open files"
+        r"|inotify_(?:init1?|add_watch)\b[^\n]*(?:no space left|too many open files)"
+        r"|(?:directory|inotify) watch[^\n]*(?:no space left|limit|too many open files)"
+        r"|failed to watch [^\n]*no space left|number of file watchers reached"
+        r"|fsnotify watcher[^\n]*too many open files"
+        r"|inotify (?:watches|instances)[^\n]*(?:reached|limit|used up|exhausted)"
+        r"|(?:limit|number) (?:on|of) inotify (?:instances|watches)",
+        "the limit of files and directories that one user may watch (inotify) is used up: no disk is full",
+        "Raise fs.inotify.max_user_watches and fs.inotify.max_user_instances (sysctl.d), or end what watches so many"
+        " files",
+        "inotify(7)",
+        weight="consequence",
+    ),
+    FailureRule(
         "too-many-open-files",
         r"VFS: file-max limit [0-9]{1,12} reached|Too many open files",
         "a process, or the whole host, has no file handles left",

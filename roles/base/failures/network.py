@@ -49,7 +49,9 @@ WAY = (
         r"|authenticationrequired)"
         r"|Proxy request sent, awaiting response\.\.\. (?:40[37]|50[0-9])|proxy CONNECT aborted|Proxy URL had no scheme"
         r"|unsupported proxy|unknown proxy scheme|invalid proxy URL|Unable to determine SOCKS version|X-Squid-Error"
-        r"|the proxy \S+ does not answer: ",
+        r"|the proxy \S+ does not answer: "
+        r"|(?:could not|unable to) connect to \S+:(?:3128|3142|8000|8080|8118|8123|8888)\b"
+        r"|Failed to connect to (?:127\.0\.0\.1|localhost|::1) port (?:1080|3128|3142|7890|7897|8118|8889|10809)\b",
         "the proxy refuses the connection, wants a login, or is not there",
         "Correct the proxy's address and login for this tool (http_proxy and https_proxy, mostly both with http://;"
         " /etc/apt/apt.conf.d; Docker's unit), or except the server in no_proxy",
@@ -72,7 +74,8 @@ WAY = (
         r"|\b(?:EAI_AGAIN|EAI_NONAME|ENOTFOUND)\b|Resolving timed out|no address associated with (?:host)?name"
         r"|UnknownHostException"
         r"|nodename nor servname provided|bad address '[\w.-]{1,255}'|lookup \S+(?: on \S+:)? Try again"
-        r"|dns error: failed to lookup",
+        r"|dns error: failed to lookup"
+        r"|getaddrinfo\b[^\n]*: name or service not known",
         "the host cannot resolve names",
         "Repair DNS on the host, or point apt and pip at a mirror that it reaches",
         "apt, pip, curl",
@@ -92,7 +95,7 @@ NETWORK = (
         rf"|connect \([0-9]{{1,3}}: {_ERRNO}|Connection failed \[IP|[Cc]onnection timed out \[IP"
         r"|Unable to connect to \S+:(?:https?|[0-9]{1,5}):"
         r"|Could not handshake: |curl: \((?:7|18|28|35|52|55|56|92)\) |transfer closed with"
-        r"|TLS handshake timeout|dial tcp .+(?:connection refused|i/o timeout|no route to host"
+        r"|TLS handshake timeout|dial tcp\b.*(?:connection refused|i/o timeout|no route to host"
         r"|network is unreachable)|Client\.Timeout exceeded"
         rf"|(?:Failed to|could not) fetch .+[ :] {_AWAY}\s{{1,3}}|The requested URL returned error: {_AWAY}"
         rf"|ERROR {_AWAY}: "
@@ -108,11 +111,12 @@ NETWORK = (
         r"|Service Unavailable|Gateway Time-?out)"
         r"|Connecting to [^\n]+\.\.\. failed: (?:Connection|Network|No route)"
         r"|Read error at byte"
-        r"|curl: \((?:16|95|97)\) |Connection timed out after|Operation timed out after",
+        r"|curl: \((?:16|95|97)\) |Connection timed out after|Operation timed out after"
+        r"|(?:Get|Post|Head) \\?\"?https?://\S+ ?[^\n]*(?:context deadline exceeded|: EOF$|i/o timeout)",
         "a mirror or a package index did not answer, or broke off, at every attempt",
         "See from the host whether it answers (curl -I the address above); take another mirror, or provision later",
         "apt, pip, curl",
-        unless=r"NCCL|c10d|socket\.cpp|TCPStore",
+        unless=r"NCCL|c10d|socket\.cpp|TCPStore|sshd|kex_|nginx|haproxy|next endpoint",
         transient=True,
     ),
     FailureRule(

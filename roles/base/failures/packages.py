@@ -12,7 +12,7 @@ from hostwright.standard.roles.base.failures.network import NETWORK, WAY
 from hostwright.standard.roles.base.failures.trust.signatures import SIGNATURES
 
 #: The limit of watches, a small /dev/shm and the limits of control groups are also reported as a full device.
-_NOT_FULL = r"directory watch|inotify|posix_fallocate failed|/dev/shm|</torch_|/sys/fs/cgroup"
+_NOT_FULL = r"directory watch|inotify|failed to watch|watcher|posix_fallocate failed|/dev/shm|</torch_|/sys/fs/cgroup"
 
 #: A full disk makes every tool fail with a message of its own, so this rule comes before all others.
 DISK = (
@@ -20,12 +20,14 @@ DISK = (
         "no-space",
         r"no space left on device|[Yy]ou (?:don't|do not) have enough free space|[Dd]isk quota exceeded"
         r"|[Nn]ot enough (?:free )?(?:disk space|space (?:in temporary|in /|on (?:device|disk|pari?t?ition)))"
-        r"|[Ii]nsufficient disk space|enough space in /tmp|kein Speicherplatz mehr verf"
+        r"|[Ii]nsufficient disk space|(?:not|n't|no) (?:have )?enough space in /tmp|kein Speicherplatz mehr verf"
         r"|Aucun espace disponible sur|No queda espacio en el dispositivo|Spazio esaurito sul|Não há (?:mais )?espaço"
         r"|на устройстве не осталось свободного места|Brak miejsca na urz|设备上没有空间|デバイスに空き領域がありません"
         r"|Geen ruimte meer over op|low on resource: ephemeral-storage|out of disk space"
         r"|more space needed (?:in \S+ )?than available|\[Errno 28\]|\bENOSPC\b"
-        r"|disk (?:is full|space is insufficient)|insufficient (?:free )?space|no (?:free )?disk space",
+        r"|disk (?:is full|space is insufficient)|insufficient (?:free )?space|no (?:free )?disk space"
+        r"|(?:not enough|no more|lack of) (?:free )?space (?:left )?on (?:the )?dis[ck]"
+        r"|ran out of (?:disk )?space",
         "a filesystem is full",
         "Free space (df -h names the filesystem; apt-get clean is a start) and provision again",
         "dpkg, apt, pip",
@@ -133,7 +135,6 @@ PACKAGES = (
         r"you have held broken packages|packages have unmet dependencies|[Uu]nmet dependencies\. Try"
         r"|may be caused by held packages|Held packages were changed and|Packages were downgraded and"
         r"|Unsatisfied dependencies:|Unable to satisfy dependencies"
-        r"|\bPackage \S+ is not installed\.?$"
         r"|[Dd]epends: \S+ .*but it is not (?:installable|going to be installed)"
         r"|[Dd]epends: \S+ .*but \S+ is (?:to be )?installed|has unmet dependencies"
         r"|Resolve generated breaks|conflicting requests|haben unerfüllte Abhängigkeiten|dépendances non satisfaites"
@@ -155,6 +156,7 @@ PACKAGES = (
         "the program was started by a user who is not root, and needs to be",
         "Start it with sudo, or give the host's user the rights that the documentation names",
         "apt debsystem.cc; dpkg; nvidia-installer nvidia-installer.c",
+        unless=r"^\s*(?:-|#)",
     ),
     KILLED,
     *KERNEL_FAULTS,
@@ -180,11 +182,29 @@ PACKAGES = (
     ),
     FailureRule(
         "package-script-failed",
-        r"(?:pre|post)-(?:installation|removal) script (?:subprocess )?returned error exit status"
-        r"|subprocess (?:new|installed|old) \S+ script returned error exit status",
+        r"(?:pre|post)-(?:installation|removal) (?:package )?script (?:subprocess )?returned error exit status"
+        r"|subprocess (?:new|installed|old) \S+ script returned error exit status"
+        r"|脚本 ?(?:子进程 ?)?返回"
+        r"|Unterprozess[^\n]*Skript[^\n]*Fehler"
+        r"|sous-processus[^\n]*script[^\n]*erreur"
+        r"|subproceso[^\n]*script[^\n]*error"
+        r"|sottoprocesso[^\n]*script[^\n]*errore"
+        r"|subprocesso[^\n]*script[^\n]*erro"
+        r"|подпроцесс[^\n]*сценари",
         "a script that a package brings failed, and dpkg left the package unfinished",
         "The lines above dpkg's error say what failed: mend that, then provision again, which runs dpkg --configure -a",
         "dpkg lib/dpkg/subproc.c",
+        weight="consequence",
+    ),
+    FailureRule(
+        "dependency-unconfigured",
+        r"dependency problems prevent configuration of|dependency problems - leaving unconfigured"
+        r"|Abhängigkeitsprobleme verhindern|problèmes de dépendances empêchent|problemas de dependencias impiden"
+        r"|依赖关系问题 - 仍未被配置|依赖关系问题使得",
+        "a package that another depends on is not installed or not configured, so that this one waits for it",
+        "Let apt bring what is missing (apt-get -f install); where a package's own script failed, its message stands"
+        " above this one",
+        "dpkg src/main/packages.c",
         weight="consequence",
     ),
 )

@@ -40,7 +40,8 @@ FAILURES = (
         r"|exec(?:/|: )[\"\\]{0,3}\S*nvidia-container-runtime[\"\\]{0,3}: (?:executable file not found"
         r"|no such file)|no runtime for \S{0,3}nvidia"
         r"|default (?:specified )?runtime [\"'\\]{0,3}nvidia[\"'\\]{0,3} (?:does not exist|not found)"
-        r"|did you configure the NVIDIA Container Toolkit|did you set the docker default runtime to",
+        r"|did you configure the NVIDIA Container Toolkit|did you set the docker default runtime to"
+        r"|RuntimeHandler [^\n]*nvidia[^\n]*not supported",
         "Docker's daemon.json does not name the nvidia runtime, or Docker was not restarted since",
         "Provision again: the container role merges the runtime into daemon.json and restarts Docker",
         "GoogleCloudPlatform/gcsfuse#1364",

@@ -25,7 +25,9 @@ DAEMON_RULES = (
         r"|failed to (?:add|append|insert|enable|restore|set ?up) [^\n]*(?:iptables|ip tables|nftables"
         r"|chain DOCKER)"
         r"|controller: [^\n]*(?:iptables|nf_tables|NAT chain)|Module ip_tables not found|iptables(?:-nft"
-        r"|-legacy)? v[0-9.]{3,8}[^\n]*(?:can't initialize|Fatal)",
+        r"|-legacy)? v[0-9.]{3,8}[^\n]*(?:can't initialize|Fatal)"
+        r"|unable to (?:add|insert|append) [^\n]*\bchain"
+        r"|DOCKER-(?:ISOLATION|USER|FORWARD)[^\n]*(?:failed|iptables:)",
         "Docker cannot program the firewall: the kernel's modules for NAT are missing, iptables is of the other kind"
         " (legacy or nft), or somebody flushed Docker's chains",
         "Where modprobe finds no module, reboot into the installed kernel; else compare update-alternatives --display"
@@ -52,7 +54,8 @@ DAEMON_RULES = (
         "docker-address-pool",
         r"could not find an available, non-overlapping IPv[46] address pool"
         r"|all predefined address pools have been fully subnetted|Pool overlaps with other one on this address space"
-        r"|networks have overlapping IPv4|no available (?:IPv4 )?(?:network|address pool)",
+        r"|networks have overlapping IPv4|could not find an available predefined network"
+        r"|no available (?:IPv4 network|(?:IPv4 )?address pool)",
         "Docker finds no free address range for a network: a VPN's or another route, or its many networks, cover all",
         "Look at ip route and docker network ls; remove networks that nobody uses (docker network prune), or name free"
         " ranges in daemon.json (default-address-pools, bip) and provision again",
@@ -68,7 +71,8 @@ DAEMON_RULES = (
     ),
     FailureRule(
         "docker-state-damaged",
-        r"parent snapshot \S+ does not exist|(?:Error starting"
+        r"/bbolt\.\S*\(\.\.\.\)|panic: (?:freepages|page [0-9]+ already freed|invalid page type)"
+        r"|parent snapshot \S+ does not exist|(?:Error starting"
         r"|[Ff]ailed to start) daemon: [^\n]*(?:layer does not exist|invalid checksum digest"
         r"|local-kv\.db|invalid database|unexpected end of JSON|file integrity checksum failed"
         r"|structure needs cleaning)"
@@ -87,7 +91,10 @@ DAEMON_RULES = (
     FailureRule(
         "docker-runs-twice",
         r"opening volume store metadata database: timeout|pid file found, ensure docker is not running"
-        r"|process with PID [0-9]{1,9} is still running|unable to lock [^\n]*docker",
+        r"|process with PID [0-9]{1,9} is still running|unable to lock [^\n]*docker"
+        r"|ensure docker is not running"
+        r"|docker\.sock: bind: address already in use"
+        r"|waiting for response from boltdb open",
         "another dockerd runs already and holds Docker's data directory, or one that was killed left its pid file",
         "Look for it (pgrep -a dockerd, also the snap's and a rootless one) and end it; where none runs, remove"
         " /var/run/docker.pid, then start Docker",
@@ -138,7 +145,7 @@ HOOK_RULES = (
     FailureRule(
         "cgroup-not-mounted",
         r"mountpoint for (?:devices|cgroup) not found|cgroup mountpoint does not exist|[Dd]evices cgroup isn't mounted"
-        r"|no cgroup mount found in mountinfo|cgroups: cannot find(?: cgroup)? mount|cgroup[^\n]* is not mounted"
+        r"|no cgroup mount found in mountinfo|cgroups: cannot find(?: cgroup)? mount|cgroup[^\n]{0,39} is not mounted"
         r"|failed to mount cgroup: cgroup1 not found",
         "the kernel's control groups, or the one for devices, are not mounted as Docker expects them: Docker is older"
         " than cgroup v2, or runs where nobody mounted them (a chroot, a container, a minimal system)",

@@ -136,7 +136,9 @@ TOOLKIT_RULES = (
         r"|namespace association|process fork)|ldcache error|detection error: (?:open|stat|path|process|mount)"
         r"|permission"
         r" error|input error|container error: )|Runtime Hook directly[^\n]*is not supported"
-        r"|failed to (?:generate|inject) CDI (?:spec|devices)|couldn't open required configuration file",
+        r"|failed to (?:generate|inject) CDI (?:spec|devices)|couldn't open required configuration file"
+        r"|update-ldcache[^\n]*(?:fail|error)"
+        r"|running hook[^\n]*ldconfig[^\n]*(?:fail|error)",
         "the container toolkit cannot reach the GPUs although the driver works, so no container gets one",
         "Read its message; /etc/nvidia-container-runtime/config.toml has usually been changed by hand: compare it with"
         " that of another host; or install the packages again (apt-get install --reinstall --allow-change-held-packages"

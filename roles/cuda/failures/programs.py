@@ -98,9 +98,12 @@ PROGRAM_RULES = (
     FailureRule(
         "cuinit-unknown",
         r"CUDA_ERROR_UNKNOWN\b|cudaErrorUnknown\b|CUDA error: unknown error|\bError 999: unknown error"
+        r"|cuda runtime error \((?:30|999)\) ?: unknown|error=(?:30|999) ?: unknown|cudaSuccess \((?:30|999) vs\. 0\)"
         r"|code 999, ERROR_UNKNOWN|CUDA unknown error - this may be due to"
         r"|cuInit\b[^\n]*(?:\b999\b|UNKNOWN_CUDA_ERROR|unknown error)"
-        r"|CUDA_ERROR_OPERATING_SYSTEM\b|cudaErrorOperatingSystem\b|\bError 304: OS call failed",
+        r"|CUDA_ERROR_OPERATING_SYSTEM\b|cudaErrorOperatingSystem\b|\bError 304: OS call failed"
+        r"|\bError 30: unknown error"
+        r"|cudaGetDeviceCount[^\n]*returned (?:30|999)\b",
         "CUDA cannot be initialised: nvidia-uvm or its device files are not ready for this user, often after suspend or"
         " an upgrade of the driver",
         "Look for /dev/nvidia-uvm and run nvidia-modprobe -u -c=0 as root; where that changes nothing, reload"
@@ -142,7 +145,13 @@ PROGRAM_RULES = (
         r"|NCCL WARN Net : |Watchdog caught collective operation timeout|NCCL operations have failed or timed out"
         r"|remote process exited or there was a network"
         r"|NCCL (?:failure|Error)[^\n]*(?:unhandled system|remote process|internal error)"
-        r"|NCCL WARN [^\n]*Call to \w{1,30} failed",
+        r"|NCCL WARN [^\n]*Call to \w{1,30} failed"
+        r"|client socket (?:has )?(?:failed to connect|timed out)"
+        r"|\bDist(?:Network|Store)Error\b"
+        r"|RuntimeError: Socket Timeout"
+        r"|Timed out initializing process group"
+        r"|Timeout waiting for key: default_pg"
+        r"|gloo/transport[^\n]*(?:Connection (?:closed|refused|reset)|Timed out|timeout)",
         "the nodes of the job do not reach each other: wrong interface, firewall, InfiniBand or RoCE that is not"
         " configured, or a process that has already ended",
         "Run once with NCCL_DEBUG=INFO and read the first WARN of every rank; name the interface"
@@ -150,5 +159,6 @@ PROGRAM_RULES = (
         " alone (ibstat, ib_write_bw); NCCL_IB_DISABLE=1 tells whether InfiniBand is at fault",
         "NVIDIA/nccl#426, #1170; NCCL's troubleshooting guide",
         weight="consequence",
+        unless=r"using internal|fall(?:ing|s)? back",
     ),
 )

@@ -9,7 +9,7 @@ from hostwright.audit.failures import FailureRule
 #: CUDA's and cuDNN's libraries, as they stand at the beginning of a file's name (TensorRT's is optional: not here)
 _CUDA: Final = (
     r"lib(?:cudart|cublas|cublasLt|cufft|cufftw|curand|cusolver|cusolverMg|cusparse|cusparseLt|cupti|cudnn[a-z_]{0,40}"
-    r"|nccl|nvJitLink|nvToolsExt|nvrtc|nvrtc-builtins)\.so"
+    r"|nccl|npp[a-z]{1,6}|nvjpeg|cufile|nvJitLink|nvToolsExt|nvrtc|nvrtc-builtins)\.so"
 )
 
 #: Libraries that TensorFlow opens where they are: TensorRT's, and CUPTI in the words of its old releases
@@ -23,6 +23,7 @@ NOT_FOUND: Final = (
     r"|Require cuDNN [0-9.*]{1,6} and CUDA [0-9.*]{1,6}"
     rf"|Library {_CUDA}[0-9.]{{0,20}} is not found or cannot be loaded"
     r"|Unable to load any of \{libcudnn|Unable to load cuDNN DSO|Could not locate (?:lib)?cudnn"
+    r"|cannot find -l(?:cudart|cublas|cudnn|cufft|curand|cusolver|cusparse|nccl|nvrtc|nvToolsExt)\b"
 )
 
 TEXT_RULES = (
@@ -41,13 +42,17 @@ TEXT_RULES = (
         "nvcc-not-found",
         r"\bnvcc[\"'`]?: (?:command )?not found|No CMAKE_CUDA_COMPILER could be found"
         r"|Failed to find (?:a working CUDA compiler|nvcc)"
-        r"|CUDA_HOME environment variable is not set|directory: '[^'\n]*bin/nvcc'|nvcc (?:was |is )?not (?:found"
+        r"|CUDA_HOME environment variable is not set|directory: '[^'\n]*nvcc'|nvcc (?:was |is )?not (?:found"
         r"|installed)"
         r"|(?:Could not|cannot|unable to) (?:find|locate) (?:the )?nvcc"
-        r"|Could NOT find CUDA(?:Toolkit)?\b|nvcc binary could not be"
+        r"|Could NOT find CUDA(?:Toolkit)?(?: \(|:)|nvcc binary could not be"
         r"|/bin/nvcc\"[^\n]*\n\s{0,8}TypeError: unsupported operand type"
         r"|CUDA_TOOLKIT_ROOT_DIR not found"
-        r"|Specify CUDA_TOOLKIT_ROOT_DIR",
+        r"|Specify CUDA_TOOLKIT_ROOT_DIR"
+        r"|nvcc[\"'`]?: No such file"
+        r"|CUDA_(?:HOME|PATH|TOOLKIT_PATH) (?:environment variable )?(?:is |was )?not (?:set|found|defined)"
+        r"|CUDA toolkit (?:was |is )?not found"
+        r"|(?:Unable to|Could not|Cannot) find (?:the )?CUDA (?:toolkit|compiler)",
         "a build finds no CUDA compiler (nvcc): the toolkit is not installed, or its bin directory is not on PATH",
         "Provision again: the cuda role installs the toolkit, the environment role puts nvcc on PATH; where the build"
         " asks for CUDA_HOME, set it to /usr/local/cuda",

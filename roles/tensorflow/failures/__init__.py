@@ -51,7 +51,7 @@ FAILURES = (
     ),
     FailureRule(
         "venv-missing",
-        r"ensurepip is not\s{1,40}available|No module named '?(?:venv|ensurepip)"
+        r"ensurepip is not\s{1,40}available|you need to install the python3-venv|No module named '?(?:venv|ensurepip)"
         r"|'-(?:Im|m)', 'ensurepip'[^\n]*returned non-zero",
         "the Python has no venv module; Debian and Ubuntu keep it in a package of its own",
         "Install python3-venv (the tensorflow role does)",

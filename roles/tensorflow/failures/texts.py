@@ -25,7 +25,10 @@ TEXT_RULES = (
         "pip-conflict",
         r"\bResolutionImpossible\b|because these package versions have conflicting dependencies"
         r"|The conflict is caused by:"
-        r"|No solution found when resolving dependencies|\b(?:LibMamba)?UnsatisfiableError\b",
+        r"|No solution found when resolving dependencies|\b(?:LibMamba)?UnsatisfiableError\b"
+        r"|VersionConflict: \("
+        r"|version solving failed"
+        r"|\bSolverProblemError\b",
         "the packages asked for want versions of others that exclude each other, so that nothing is installed",
         "Read who wants what below the message; leave out the version that need not be exact, or put what clashes into"
         " an"
@@ -34,7 +37,8 @@ TEXT_RULES = (
     ),
     FailureRule(
         "python-without-ssl",
-        r"ssl module (?:in Python )?is not available|No module named '?_ssl\b|Could not build the ssl module",
+        r"ssl module (?:in Python )?is not available|No module named '?_ssl\b|Could not build the ssl module"
+        r"|pip is configured with locations that require TLS/SSL",
         "this Python was built without OpenSSL, so that pip reaches no index over https",
         "Use the distribution's Python or the stack's; where it was built by hand, install libssl-dev and build it"
         " again",
@@ -64,9 +68,10 @@ TEXT_RULES = (
         r"|Requested amount of GPU memory|Failed to allocate request for [0-9.]{1,8}[KMGT]iB"
         r"|No available memory for the cache blocks"
         r"|is less than desired GPU memory utilization|OOM error encountered|CUDA_ERROR_OUT_OF_MEMORY"
-        r"|cudaErrorMemoryAllocation|torch\.OutOfMemoryError"
+        r"|cudaErrorMemoryAllocation|torch\.(?:cuda\.)?OutOfMemoryError"
         r"|cuda runtime error \(2\) ?: out of memory|OOM when allocating tensor"
         r"|ran out of memory trying to allocate "
+        r"|list of allocated tensors when OOM happens"
         r"|bfc_allocator\.cc:[0-9]{1,6}\][^\n]*(?:Chunks of size|in-use [Cc]hunks)|CUBLAS_STATUS_ALLOC_FAILED"
         r"|CUDNN_STATUS_ALLOC_FAILED|RESOURCE_EXHAUSTED: Out of memory|XlaRuntimeError: RESOURCE_EXHAUSTED"
         r"|cudaMalloc failed: out of memory|OutOfMemoryError: CUDA|std::bad_alloc: (?:out_of_memory: )?CUDA"
@@ -87,20 +92,25 @@ TEXT_RULES = (
     FailureRule(
         "pip-permission",
         r"Could not install packages due to an? (?:OS|Environment)Error: \[Errno (?:1|13|30)\]"
-        r"|\[Errno 13\] Permission denied: '[^'\n]*(?:site|dist)-packages",
+        r"|\[Errno 13\] [^:\n]{1,40}: '[^'\n]*(?:site|dist)-packages"
+        r"|Consider using the .--user. option or check the permissions",
         "pip may not write where this environment is, for it belongs to another user",
         "Install as the owner of the environment, or into a virtual environment of your own",
         "pip, pip._internal.commands.install",
     ),
     FailureRule(
         "build-header-missing",
-        r"\.(?:c|cc|cpp|cxx|h|hpp|cu|pyx):[0-9]{1,6}(?::[0-9]{1,4})?: fatal error: '?[\w./+-]{1,80}\.(?:h"
-        r"|hpp)'?(?:: No such file| file not found)",
+        r"(?:^|: )(?:fatal )?error: '?[\w./+-]{1,80}\.(?:h|hpp)'?(?:: No such file| file not found)"
+        r"|Could NOT find Python\w*[^\n]*(?:INCLUDE|Development)"
+        r"|(?:cannot|could not|can't) find [\"'`]?Python\.h"
+        r"|Python\.h [\"'`]?(?:not found|could not be found|is missing)"
+        r"|(?:need to|must|please) install (?:the )?python[0-9.]{0,4}-dev",
         "a package is compiled from its source, and the headers of a library that it needs are not installed",
         "Install the package that brings the header (apt-file search NAME; for Python.h python3-dev), or take a version"
         " of the package for which there is a wheel",
         "gcc, cpperror; scrapy/scrapy#2115",
         weight="general",
+        unless=r"conftest",
     ),
     FailureRule(
         "numpy-too-old",
@@ -113,7 +123,7 @@ TEXT_RULES = (
         "See which one it is (python -c 'import numpy; print(numpy.__file__, numpy.__version__)'), remove that copy, or"
         " use the stack's environment",
         "tensorflow/tensorflow#559",
-        unless=r"this version of numpy is 0x2[0-9a-f]{6}\b",
+        unless=r"this version of numpy is 0x2[0-9a-f]{6}\b|RuntimeWarning: numpy",
         weight="consequence",
     ),
 )

@@ -27,6 +27,7 @@ SIGNATURES = (
         "apt methods/gpgv.cc and methods/sqv.cc; GnuPG doc/DETAILS",
         sign=KEY_EXPIRED,
         treatment=ForPeople(),
+        unless=r"\[GNUPG:\] KEYEXPIRED",
     ),
     FOREIGN,
     FailureRule(

@@ -152,14 +152,17 @@ def _message(numbers: str) -> str:
     return rf"NVRM: Xid \([^()\n]{{3,40}}(?: \([^()\n]*\))?\): {numbers}\b"
 
 
-def _numbers(*concerns: Concern) -> str:
-    """The pattern of the Xids that concern these; numbers that the catalog does not know concern a program."""
-    return f"(?:{'|'.join(str(number) for number in sorted(ROWS) if ROWS[number].concern in concerns)})"
+def _numbers(concern: Concern, but: Action) -> str:
+    """The pattern of the Xids that concern these, but for those that this action answers."""
+    rows = (number for number in sorted(ROWS) if ROWS[number].concern is concern and ROWS[number].action is not but)
+    return f"(?:{'|'.join(map(str, rows))})"
 
 
 CATALOG = "NVIDIA's Xid catalog; Azure/azurehpc-health-checks azure_gpu_xid.nhc"
 
-_FATAL = _numbers(Concern.NODE)
+#: in a text, without those that NVIDIA answers by starting the program again: they follow from a fault of its own
+_FATAL = _numbers(Concern.NODE, but=Action.RESTART_APP)
+_NOBODYS = _numbers(Concern.NOBODY, but=Action.RESTART_APP)
 
 XIDS = (
     FailureRule(
@@ -191,7 +194,7 @@ XIDS = (
         "Look at the program that ran then (compute-sanitizer finds accesses out of bounds); when several programs"
         " meet it on the same card, run dcgmi diag -r 3 on it",
         CATALOG,
-        unless=_message(_numbers(Concern.NODE, Concern.NOBODY)),
+        unless=f"{_message(_FATAL)}|{_message(_NOBODYS)}",
         sign=Sign("gpu", _program, grave=False),
     ),
 )

@@ -79,6 +79,7 @@ INSTALLING = (
         "Install linux-headers-$(uname -r); where the archive no longer has it, install a new kernel with its headers"
         " and reboot",
         "nvidia-installer kernel.c",
+        unless=r"echo \"|conftest",  # make shows the command before it runs it; configure tries what may fail
         sign=NO_HEADERS_SIGN,
     ),
     FailureRule(
@@ -93,11 +94,13 @@ INSTALLING = (
         r"|(?:gcc|cc|make)\"?: executable file not found in \$PATH"
         r"|hostwright: no C compiler"
         r"|Failed CC sanity check|does not appear to be able to\s{1,9}create executables"
-        r"|Failed to find C compiler|Cannot find (?:a )?C compiler|(?:stdio|features|sys/cdefs)\.h: No such file",
+        r"|Failed to find C compiler|Cannot find (?:a )?C compiler|(?:stdio|features|sys/cdefs)\.h: No such file"
+        r"|unable to find a build program corresponding to",
         "a compiler, make or the C library's headers are missing",
         "Install build-essential and dkms (the base role does), then provision again",
         "nvidia-installer misc.c",
         sign=NO_COMPILER_SIGN,
+        unless=r"conftest",
     ),
     FailureRule(
         "compiler-too-old",
@@ -147,13 +150,13 @@ INSTALLING = (
     ),
     FailureRule(
         "module-not-signed",
-        r"(?:insert|[Ll]oad|init_module|modul)[^\n]*: (?:Required key not available|Key was rejected by service)"
+        r"(?:insert|[Ll]oad|init_module|modul)[^\n]*: (?:Required\s{1,3}key not available|Key was rejected by service)"
         r"|not\s{1,9}signed by a key that is\s{1,9}trusted|Loading of unsigned module is rejected"
         r"|Loading of module with (?:unavailable key|unsupported crypto) is rejected"
         r"|unsigned module loading is restricted"
         r"|(?:could not insert|error inserting|insert module)[^\n]+: (?:-1 )?Operation not permitted"
         r"|Invalid module signature"
-        r"|kernel does not trust any key|signature not signed with a trusted key"
+        r"|kernel does not trust any key"
         r"|signed kernel module failed to\s{1,9}load|module failed to load[. ]{1,3}Secure boot is\s{1,9}enabled"
         r"|module is not signed with (?:a )?recognized key",
         "Secure Boot (or kernel lockdown) is on and the module is not signed by a key that the firmware trusts",
@@ -227,5 +230,6 @@ INSTALLING = (
         "nvidia-installer misc.c",
         sign=BUILD_FAILED_SIGN,
         treatment=Tangled("DKMS's tree is broken"),
+        unless="warning: implicit",
     ),
 )

@@ -19,13 +19,17 @@ RUNNING = (
         r"|load|open|locate)"
         r" (?:the )?(?:library )?[\"'`]?libcuda(?:\.so|\b)|libcuda\.so[.0-9]{0,4} (?:was |could )?not (?:be )?found"
         r"|CUDA driver library [^\n]*not be found|CUDA_ERROR_SHARED_OBJECT_INIT_FAILED"
-        r"|cudaErrorSharedObjectInitFailed",
+        r"|cudaErrorSharedObjectInitFailed"
+        r"|couldn't find libnvidia-ml\.so"
+        r"|\blib(?:nvidia-ml|nvidia-ptxjitcompiler|nvcuvid|nvidia-encode)\.so[.0-9]{0,12}: cannot open shared object"
+        r"|(?:cannot|could not|failed to|unable to) (?:load|open) lib(?:nvidia-ml|nvcuvid|nvidia-encode)\.so",
         "the program finds no driver library (libcuda.so.1): the host has no NVIDIA driver, the container was started"
         " without GPUs, or the loader does not know the library's directory",
         "Look for it (ldconfig -p | grep libcuda) and run nvidia-smi. Where both fail, provision the driver, or start"
         " the container with --gpus all; where a program asks for libcuda.so without a number, name the driver's"
         " directory to it (WSL: /usr/lib/wsl/lib)",
         "CUDA driver API; TensorFlow dso_loader.cc; tensorflow/tensorflow#42761",
+        unless=r"GPU will not be used|\bCPU\b|skip|optional|fall(?:ing|s)? back",
     ),
     FailureRule(
         "gpu-unsupported",
@@ -41,6 +45,19 @@ RUNNING = (
         "NVIDIA/nvtrust#55",
         sign=GPU_UNSUPPORTED_SIGN,
         treatment=ForPeople(),
+    ),
+    FailureRule(
+        "version-mismatch",
+        r"[Dd]river/library version mismatch|API mismatch: (?:the |this )?(?:NVIDIA |client)"
+        r"|NVRM: API mismatch|kernel version \S{3,20} does not match DSO version|LIB_RM_VERSION_MISMATCH"
+        r"|NVML/RM version mismatch|system has unsupported display driver / cuda driver combination"
+        r"|SYSTEM_DRIVER_MISMATCH|cudaErrorSystemDriverMismatch"
+        r"|has the version [0-9.]{3,20}, but\s{1,9}(?:NVRM: )?this kernel module has|RM version mismatch"
+        r"",
+        "the loaded kernel module is of another version than the user-space libraries",
+        "Reboot, or end what uses the GPU and reload the module",
+        "shine-cluster#50",
+        sign=VERSION_MISMATCH_SIGN,
     ),
     FailureRule(
         "gsp-firmware-missing",
@@ -86,19 +103,7 @@ RUNNING = (
         "nvidia-installer kernel.c",
         sign=NO_DEVICE_SIGN,
         treatment=Hardware("power cycle", CYCLE, tries=1, layer="driver"),
-    ),
-    FailureRule(
-        "version-mismatch",
-        r"[Dd]river/library version mismatch|API mismatch: (?:the |this )?(?:NVIDIA |client)"
-        r"|NVRM: API mismatch|kernel version \S{3,20} does not match DSO version|LIB_RM_VERSION_MISMATCH"
-        r"|NVML/RM version mismatch|system has unsupported display driver / cuda driver combination"
-        r"|SYSTEM_DRIVER_MISMATCH|cudaErrorSystemDriverMismatch"
-        r"|has the version [0-9.]{3,20}, but\s{1,9}(?:NVRM: )?this kernel module has|RM version mismatch"
-        r"",
-        "the loaded kernel module is of another version than the user-space libraries",
-        "Reboot, or end what uses the GPU and reload the module",
-        "shine-cluster#50",
-        sign=VERSION_MISMATCH_SIGN,
+        unless=r"\bCPU\b|skip|fall(?:ing|s)? back",
     ),
     FailureRule(
         "module-missing",
@@ -125,7 +130,8 @@ RUNNING = (
     FailureRule(
         "fabric-not-ready",
         r"system not yet initialized|cudaErrorSystemNotReady|CUDA_ERROR_SYSTEM_NOT_READY"
-        r"|\bError 802\b|runtime error \(802\)",
+        r"|\bError 802\b|runtime error \(802\)"
+        r"|\b(?:returned|failed with|code)[ :=]{1,2}802\b",
         "the host has NVSwitches and Fabric Manager does not run",
         "Start nvidia-fabricmanager and read its journal",
         "pytorch/pytorch#35710",

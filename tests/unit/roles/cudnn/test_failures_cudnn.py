@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import time
-
 import pytest
 
 from hostwright.resources.packages.packages import DPKG
@@ -104,12 +101,3 @@ def test_missing_or_different_header_is_reported() -> None:
     other = {TOOLKITS: LINK + OWN.replace("8.1.0", "8.3.0")}
     assert found("cudnn-headers", other) == [f"{PREFIX}/include/cudnn_version.h says 8.3.0, the libraries are 8.1.0"]
     assert found("cudnn-headers", {**without, TREE: tree(SONAMES)}) == []
-
-
-def test_a_hostile_log_does_not_cost_seconds() -> None:
-    """The pattern took 3.8 s for these 12 kB when it was not bounded, and grew with the cube of their length."""
-    rule = next(rule for rule in FAILURES if rule.name == "library-not-a-link")
-    started = time.process_time()
-    assert re.search(rule.pattern, "libcublas.so.1" * 860) is None
-    assert time.process_time() - started < 1, "a hundredth of a second here"
-    assert re.search(rule.pattern, "ldconfig: /opt/lib/libcudnn.so.8 is not a symbolic link")
