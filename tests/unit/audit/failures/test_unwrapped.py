@@ -21,7 +21,7 @@ SYSLOG = "Nov 22 13:45:42 gpu01 app[12]: "
 #: texts that a cut at the 80th column makes something else: the cut goes through an escape code or a number, or takes
 #: the message apart from the name that decides (/dev/shm, nv.c)
 CUT = {
-    "tensorflow-tensorflow-59256",
+    "nvidia-nvidia-docker-914", "tensorflow-tensorflow-59256",
     "akash-network-website-632", "nixos-nixpkgs-13799", "nixos-nixpkgs-32330", "podman-container-tools-podman-10825",
     "pytorch-ci-infra-490",
 }  # fmt: skip
