@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import get_args
 
-from hostwright.audit.failures.harmless import without_notes, without_tries
+from hostwright.audit.failures.harmless import Try, without_notes, without_tries
 from hostwright.audit.failures.rule import Covers, Failure, FailureRule, Weight
 from hostwright.audit.failures.treatment import Treatment
 from hostwright.audit.failures.unwrapped import unwrapped
@@ -26,7 +26,7 @@ from hostwright.plan.model import RetryRule
 from hostwright.plan.roles.role import Role, discover
 
 #: the module of a role's folder that holds them, as a tuple ``FAILURES``; ``COMMANDS`` are names of commands with which
-#: their sentences begin
+#: their sentences begin, ``TRIES`` are tries of their tools that failed before one that did not
 PART = "failures"
 _WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 
@@ -37,6 +37,7 @@ class Catalogue:
 
     rules: tuple[FailureRule, ...]
     commands: frozenset[str] = frozenset()  #: words that keep their lower case at the beginning of a sentence
+    tries: tuple[Try, ...] = ()  #: the roles' own tries that failed before one that did not
 
     @cached_property
     def signed(self) -> tuple[FailureRule, ...]:
@@ -57,7 +58,7 @@ class Catalogue:
     def classify(self, output: str) -> Failure | None:
         """The first rule that ``output`` matches, or ``None`` for an unknown failure."""
         output = without_notes(output)
-        forms = tuple(dict.fromkeys(without_tries(form) for form in (output, *unwrapped(output))))
+        forms = tuple(dict.fromkeys(without_tries(form, self.tries) for form in (output, *unwrapped(output))))
         for rule in self.rules:
             if failure := next((found for form in forms if (found := _found(rule, form))), None):
                 return failure
@@ -101,8 +102,9 @@ def catalogue(roles: tuple[Role, ...]) -> Catalogue:
                 raise InputError(f"the failure {rule.name} is also defined by the role {owners[rule.name]}", where)
             owners[rule.name] = role.name
             rules.append(rule)
-    parts = (role.part(PART) for role in roles)
-    return Catalogue(in_order(rules), frozenset(word for part in parts for word in getattr(part, "COMMANDS", ())))
+    parts = [role.part(PART) for role in roles]
+    commands = frozenset(word for part in parts for word in getattr(part, "COMMANDS", ()))
+    return Catalogue(in_order(rules), commands, tuple(tried for part in parts for tried in getattr(part, "TRIES", ())))
 
 
 def known() -> Catalogue:

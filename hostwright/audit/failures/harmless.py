@@ -9,7 +9,7 @@ from hostwright.plan.host.jobs import NOTE
 
 
 @dataclass(frozen=True, slots=True)
-class _Try:
+class Try:
     """A line with one of the texts ``failed`` is harmless where it, or one of the next ``lines``, has one of
     ``worked``."""
 
@@ -20,15 +20,11 @@ class _Try:
 
 _TRIES = (
     # pip: how it got the file after all
-    _Try(("Retrying (Retry(",), ("Downloading ", "Using cached ", "Installing coll", "Successfully inst"), 12),
+    Try(("Retrying (Retry(",), ("Downloading ", "Using cached ", "Installing coll", "Successfully inst"), 12),
     # wget: another address of the same server
-    _Try(("... failed: Connection", "... failed: Network", "... failed: No route"), ("... connected.",), 6),
-    # TensorFlow, without a compiler of its own
-    _Try(("ptxas",), ("Relying on driver to perform ptx", "Falling back to the CUDA driver for PTX"), 3),
-    # TensorFlow, on a machine that need not have a GPU
-    _Try(("Could not load dynamic library 'libcudart",), ("Ignore above cudart dlerror",), 1),
+    Try(("... failed: Connection", "... failed: Network", "... failed: No route"), ("... connected.",), 6),
     # dpkg: another package stands in for the one that is not there
-    _Try((" is not installed",), (" which provides ",), 1),
+    Try((" is not installed",), (" which provides ",), 1),
 )
 
 
@@ -37,10 +33,10 @@ def without_notes(output: str) -> str:
     return "\n".join(line for line in output.split("\n") if not line.startswith(NOTE))
 
 
-def without_tries(output: str) -> str:
+def without_tries(output: str, more: tuple[Try, ...] = ()) -> str:
     """``output`` without tries that failed before one that did not."""
     lines = list(_not_ignored(output.split("\n")))
-    for tried in _TRIES:
+    for tried in (*_TRIES, *more):
         lines = _without(tried, lines)
     return "\n".join(lines)
 
@@ -54,7 +50,7 @@ def _not_ignored(lines: list[str]) -> Iterator[str]:
             yield line
 
 
-def _without(tried: _Try, lines: list[str]) -> list[str]:
+def _without(tried: Try, lines: list[str]) -> list[str]:
     """From the end, so that each line is looked at once."""
     kept: list[str] = []
     since = tried.lines + 1  #: lines down to the next one that tells of success

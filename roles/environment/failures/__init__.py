@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from hostwright.audit.failures import FailureRule, Sign
+from hostwright.audit.failures.harmless import Try
 from hostwright.standard.roles.cuda.failures.toolkits import TOOLKITS
 from hostwright.standard.roles.driver.failures.loader_cache import LOADER
 from hostwright.standard.roles.environment.failures.loader import LOADER_RULES, no_ptxas, not_cached
 from hostwright.standard.roles.environment.failures.sonames import SONAME_RULES
 from hostwright.standard.roles.environment.failures.texts import NOT_FOUND, OPTIONAL, TEXT_RULES
 from hostwright.standard.roles.environment.failures.variables import VARIABLES_RULES
+
+TRIES = (
+    # a framework without a compiler of its own
+    Try(("ptxas",), ("Relying on driver to perform ptx", "Falling back to the CUDA driver for PTX"), 3),
+    # a framework on a machine that need not have a GPU
+    Try(("Could not load dynamic library 'libcudart",), ("Ignore above cudart dlerror",), 1),
+)
 
 FAILURES = (
     *TEXT_RULES,
