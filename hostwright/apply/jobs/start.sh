@@ -26,10 +26,12 @@ prune() {
     [ "$count" -ge "$keep" ] || { [ "$total" -gt "$keep_kib" ] && [ "$count" -gt "$keep_always" ]; } || continue
     alive "$old" || rm -rf -- "$old"
   done
-  # What a job that was killed left where it worked. A check has no job, and ends within the hour.
-  eval "find $work_dirs -mindepth 1 -maxdepth 1 \\( ! -name 'check.*' -o -mmin +60 \\)" 2>/dev/null |
-  while read -r old; do
-    alive "${old##*/}" || rm -rf -- "$old"
+  # What a job that was killed left where it worked. A check has no job, and ends within the hour. A folder that somebody
+  # else owns or may write to is theirs: they could turn it into a link while it is cleared.
+  eval "find $work_dirs -maxdepth 0 -type d -uid $(id -u) ! -perm /022" 2>/dev/null | while read -r folder; do
+    find "$folder" -mindepth 1 -maxdepth 1 \( ! -name 'check.*' -o -mmin +60 \) 2>/dev/null | while read -r old; do
+      alive "${old##*/}" || rm -rf -- "$old"
+    done
   done
 }
 put() {

@@ -90,6 +90,22 @@ def test_what_a_killed_job_left_is_removed_when_the_next_one_starts(tmp_path, wo
     (work_dirs / "check.1").rmdir()
 
 
+def test_nothing_is_removed_below_a_folder_that_somebody_else_could_turn_into_a_link(tmp_path, work_dirs, monkeypatch):
+    lay(tmp_path, monkeypatch)
+    (tmp_path / "precious" / "data").mkdir(parents=True)
+    theirs, linked = tmp_path / "theirs", tmp_path / "linked"
+    (theirs / "a-dead-job").mkdir(parents=True)
+    theirs.chmod(0o777)
+    linked.symlink_to(tmp_path / "precious")
+    monkeypatch.setattr(hostjobs, "WORK_DIRS", (*hostjobs.WORK_DIRS, str(theirs), str(linked)))
+    (work_dirs / "a-dead-job").mkdir(parents=True)
+    job = make("true")
+    start(job)
+    assert watch(job)[1] == 0
+    left = [path.exists() for path in (work_dirs / "a-dead-job", theirs / "a-dead-job", tmp_path / "precious" / "data")]
+    assert left == [False, True, True]
+
+
 def test_a_job_goes_on_where_nothing_may_execute(tmp_path, monkeypatch):
     monkeypatch.setattr(hostjobs, "WORK_DIRS", (str(tmp_path / "noexec" / "work"),))
     plan = RolePlan("cuda", (), (Change("thing", "no", "yes", (Step('echo "in $TMPDIR"'),)),))
