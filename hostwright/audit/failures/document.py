@@ -45,7 +45,7 @@ seen the rules. At their first reading, 281 of the 340 failures among them (82.6
 and 11 (3.2 %) wrongly, and 5 of 366 harmless texts were taken for failures. Then they were divided by lot, and one half
 was used to mend rules with. Of the 170 failures in the other half, 146 (85.9 %) are named rightly now, 3 in general
 and 4 (2.4 %) wrongly; none of its 175 harmless texts is taken for a failure. The second figures are a little too good:
-nobody who wrote rules has read that half, but it was measured with three times while they were mended, it was known
+nobody who wrote rules has read that half, but it was measured with four times while they were mended, it was known
 which classes of causes the collection has, and a class that two rules name now was mapped to the second after the first
 reading. Only 26 of the 170 are whole logs.
 `tests/unit/audit/failures/test_figures.py` repeats them.

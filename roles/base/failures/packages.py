@@ -198,7 +198,7 @@ PACKAGES = (
     ),
     FailureRule(
         "dependency-unconfigured",
-        r"dependency problems prevent configuration of|dependency problems - leaving unconfigured"
+        r"dpkg: dependency problems(?::| prevent configuration of)|dependency problems - leaving unconfigured"
         r"|Abhängigkeitsprobleme verhindern|problèmes de dépendances empêchent|problemas de dependencias impiden"
         r"|依赖关系问题 - 仍未被配置|依赖关系问题使得",
         "a package that another depends on is not installed or not configured, so that this one waits for it",

@@ -14,8 +14,6 @@ from hostwright.standard.roles.environment.failures.variables import VARIABLES_R
 TRIES = (
     # a framework without a compiler of its own
     Try(("ptxas",), ("Relying on driver to perform ptx", "Falling back to the CUDA driver for PTX"), 3),
-    # a framework on a machine that need not have a GPU
-    Try(("Could not load dynamic library 'libcudart",), ("Ignore above cudart dlerror",), 1),
 )
 
 FAILURES = (

@@ -110,7 +110,7 @@ TEXT_RULES = (
         " of the package for which there is a wheel",
         "gcc, cpperror; scrapy/scrapy#2115",
         weight="general",
-        unless=r"conftest",
+        unless=r"conftest|cuda_runtime",
     ),
     FailureRule(
         "numpy-too-old",

@@ -46,7 +46,7 @@ PASSING = {
         "  Could not handshake: The TLS connection was non-properly terminated. [IP: 10.0.0.9 443]",
     ],
     "connection-refused": [
-        "  Could not connect to mirror.example:3142 (10.0.0.9). - connect (111: Connection refused)",
+        "  Could not connect to mirror.example:443 (10.0.0.9). - connect (111: Connection refused)",
         "Connecting to mirror.example|10.0.0.9|:80... failed: Connection refused.",
         "dial tcp 10.0.0.9:443: connect: connection refused",
         "NewConnectionError('<urllib3.connection.HTTPSConnection object>: Failed to establish a new connection: "
@@ -107,6 +107,7 @@ MESSAGES = [*(message for messages in PASSING.values() for message in messages),
 
 #: What no retry mends, in the words of many tools: also where what follows from it would pass by itself.
 IN_VAIN = [
+    "  Could not connect to cache.example:3142 (10.0.0.9). - connect (111: Connection refused)",  # apt-cacher-ng's port
     "failed to register layer: write /usr/lib/libnvvm.so.3.3.0: no space left on device",
     "OSError: [Errno 122] Disk quota exceeded",
     "mkdir /home/u/.local/share/docker/overlay2/0bc-init/diff: disk quota exceeded",
