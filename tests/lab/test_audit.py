@@ -112,7 +112,7 @@ def test_every_report_is_written_and_valid(settled: FrontDoor, tmp_path: Path):
     words = [word for name, path in files.items() for word in (f"--{name}", str(path))]
     done = settled("audit", "--hosts", "gpu01,gpu02", *words)
     assert done.returncode == 0, done.stderr
-    assert all(path.stat().st_mode & 0o777 == 0o644 and path.stat().st_size > 500 for path in files.values())
+    assert all(path.stat().st_mode & 0o777 == 0o600 and path.stat().st_size > 500 for path in files.values())
     ensure_programs({"promtool": "prometheus"})
     check = subprocess.run(
         ["promtool", "check", "metrics"], input=files["prometheus"].read_bytes(), capture_output=True, check=False

@@ -140,10 +140,11 @@ def test_the_key_is_asked_for_over_the_jump_host(site: Site) -> None:
     """The jump host's own key must be the known one; it is told to be the jump host's where it is not."""
     before = site.known_hosts.read_text()
     jump = find_machine(site.lab, JUMP)
-    config = site.folder / ".ssh" / "config"
-    config.parent.mkdir()
-    config.write_text(f"Host jump\n HostName {jump.address}\n User ops\n IdentityFile {site.lab.private_key}\n")
-    site.describe(ansible_ssh_common_args="-J jump")
+    key = site.folder / ".ssh" / "id_ed25519"  # ssh_config is the account's, whatever HOME says, as ssh has it
+    key.parent.mkdir()
+    key.write_bytes(Path(site.lab.private_key).read_bytes())
+    key.chmod(0o600)
+    site.describe(ansible_ssh_common_args=f"-J ops@{jump.address}")
     wrong = before.replace(site.line(JUMP, key_of(jump)), site.line(JUMP, key_of(site.host)))
     right = key_of(site.host).fingerprint
     site.known_hosts.write_text(wrong)

@@ -54,8 +54,10 @@ def _without(tried: Try, lines: list[str]) -> list[str]:
     """From the end, so that each line is looked at once."""
     kept: list[str] = []
     since = tried.lines + 1  #: lines down to the next one that tells of success
+    worked, failed = ([text.lower() for text in texts] for texts in (tried.worked, tried.failed))
     for line in reversed(lines):
-        since = 0 if any(text in line for text in tried.worked) else since + 1
-        if since > tried.lines or not any(text in line for text in tried.failed):
+        plain = line.lower()
+        since = 0 if any(text in plain for text in worked) else since + 1
+        if since > tried.lines or not any(text in plain for text in failed):
             kept.append(line)
     return kept[::-1]

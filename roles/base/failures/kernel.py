@@ -56,6 +56,14 @@ KERNEL = (
         "Linux fs/nfs and net/sunrpc/clnt.c; leptonai/gpud nfs",
     ),
     FailureRule(
+        "nfs-denied",
+        r"access denied by server while mounting|reason given by server: (?:Permission denied|No such file)",
+        "the file server (NFS) does not export this directory to this host",
+        "See what it exports (showmount -e SERVER) and to which addresses (/etc/exports there, then exportfs -ra); the"
+        " host may have another address since",
+        "nfs-utils utils/mount/error.c",
+    ),
+    FailureRule(
         "hung-task",
         r"\btask \S.*:[0-9]{1,10}(?: <\w{1,20}>)? blocked (?:in I/O wait )?for more than"
         r"|hung_task: blocked tasks|kernel/hung_task_timeout_secs"
@@ -82,10 +90,11 @@ KERNEL_FAULTS = (
     ),
     FailureRule(
         "inotify-limit",
-        r"inotify resources exhausted|(?:failed to create|initiali[sz]e) inotify[^\n]*: Too many open files"
+        r"inotify resources exhausted|inotify cannot be used[^\n]*Too many open files"
+        r"|number of file watchers reached|(?:failed to create|initiali[sz]e) inotify[^\n]*: Too many open files"
         r"|inotify_(?:init1?|add_watch)\b[^\n]*(?:no space left|too many open files)"
         r"|(?:directory|inotify) watch[^\n]*(?:no space left|limit|too many open files)"
-        r"|failed to watch [^\n]*no space left|number of file watchers reached"
+        r"|failed to watch [^\n]*no space left"
         r"|fsnotify watcher[^\n]*too many open files"
         r"|inotify (?:watches|instances)[^\n]*(?:reached|limit|used up|exhausted)"
         r"|(?:limit|number) (?:on|of) inotify (?:instances|watches)",

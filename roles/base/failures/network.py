@@ -122,6 +122,7 @@ NETWORK = (
     FailureRule(
         "download-damaged",
         r"Hash Sum mismatch|DO NOT MATCH THE HASHES|File has unexpected size|Bad header line"
+        r"|Datei hat eine unerwartete Größe"
         r"|computed checksum did NOT match|layer verification failed for digest"
         r"|is not a Debian format archive|dpkg-deb: error: .*unexpected end of file|corrupted filesystem tarfile"
         r"|lzma error: compressed data is corrupt|Encountered a section with no Package: header"

@@ -203,6 +203,14 @@ HOOK_RULES = (
         "NVIDIA/nvidia-container-toolkit#678, NVIDIA/libnvidia-container#313",
     ),
     FailureRule(
+        "docker-too-old-for-image",
+        r"Error response from daemon: missing signature key|mediaType in manifest should be [^\n]*not [^\n]*oci"
+        r"|unsupported manifest media type|no supported schema versions",
+        "the Docker on this host is older than the form in which the registry gives out this image",
+        "Upgrade Docker to the stack's version (provision again), or pull an older tag of the image",
+        "moby/moby distribution/pull_v2.go; docker/for-linux#1260",
+    ),
+    FailureRule(
         "container-mount",
         r"nvidia-container-cli[.a-z]{0,8}:? mount error",
         "the container toolkit cannot put the driver's files into the container: one of its own is in their place, or"

@@ -96,6 +96,41 @@ PROGRAM_RULES = (
         weight="consequence",
     ),
     FailureRule(
+        "nvenc-needs-newer-driver",
+        r"does not support the required nvenc API version|minimum required Nvidia driver for nvenc is",
+        "the program's video encoder (NVENC) is newer than the driver knows",
+        "Provision a stack with the driver that the message names, or use a build of the program for this driver's"
+        " release",
+        "FFmpeg libavcodec/nvenc.c",
+    ),
+    FailureRule(
+        "cuda-differs-from-framework",
+        r"detected CUDA version \([0-9.]{1,9}\) mismatches the version that was used to compile",
+        "a package is compiled for PyTorch with another release of CUDA than PyTorch itself was built with",
+        "Install a build of PyTorch for the toolkit's release (the stack's), or compile where nvcc is of the same"
+        " release as PyTorch (torch.version.cuda)",
+        "PyTorch torch/utils/cpp_extension.py",
+    ),
+    FailureRule(
+        "gpu-busy",
+        r"all CUDA-capable devices are busy or unavailable|CUDA-capable device\(s\) is/are busy or unavailable"
+        r"|cudaErrorDevicesUnavailable\b",
+        "the GPU takes no further program: it is in exclusive mode and another has it, or it needs a reset",
+        "See who uses it and its mode (nvidia-smi -q -d COMPUTE, nvidia-smi); nvidia-smi -c 0 lets programs share it",
+        "NVIDIA CUDA Runtime API, cudaErrorDevicesUnavailable",
+        weight="consequence",
+    ),
+    FailureRule(
+        "illegal-memory-access",
+        r"an illegal memory access was encountered|CUDA_ERROR_ILLEGAL_ADDRESS\b|cudaErrorIllegalAddress\b",
+        "a program read or wrote beyond its memory on the GPU: nearly always a fault of the program or its libraries",
+        "Run it with CUDA_LAUNCH_BLOCKING=1 or under compute-sanitizer to find the place; where many programs end so on"
+        " one GPU alone, look at its Xids and memory errors",
+        "NVIDIA CUDA Runtime API, cudaErrorIllegalAddress",
+        weight="consequence",
+        unless="NCCL",  # it only hands on what another rank, or the network, began
+    ),
+    FailureRule(
         "cuinit-unknown",
         r"CUDA_ERROR_UNKNOWN\b|cudaErrorUnknown\b|CUDA error: unknown error|\bError 999: unknown error"
         r"|cuda runtime error \((?:30|999)\) ?: unknown|error=(?:30|999) ?: unknown|cudaSuccess \((?:30|999) vs\. 0\)"

@@ -75,7 +75,7 @@ SIGNATURES = (
     ),
     FailureRule(
         "repository-date",
-        r"Release file for .+ (?:is not valid yet|is expired)",
+        r"Release file for .+ (?:is not valid yet|is expired)|is not valid yet \(invalid for another",
         "the host's clock is wrong, or the mirror is no longer updated",
         "Set the clock (timedatectl) or name another mirror",
         "apt-secure(8)",

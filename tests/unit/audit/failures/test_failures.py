@@ -124,6 +124,16 @@ SAMPLES = {
     "held-packages": "E: Unable to correct problems, you have held broken packages.",
     "dependency-unconfigured": "dpkg: dependency problems prevent configuration of libnvidia-decode-570:amd64:",
     "inotify-limit": "Failed to allocate directory watch: Too many open files",
+    "nfs-denied": "mount.nfs4: access denied by server while mounting 192.0.2.1:/srv/data",
+    "nvenc-needs-newer-driver": (
+        "[h264_nvenc @ 0x55c2] Driver does not support the required nvenc API version. Required: 9.1 Found: 9.0"
+    ),
+    "cuda-differs-from-framework": (
+        "The detected CUDA version (11.8) mismatches the version that was used to compile\nPyTorch (12.1)."
+    ),
+    "gpu-busy": "RuntimeError: CUDA error: all CUDA-capable devices are busy or unavailable",
+    "illegal-memory-access": "RuntimeError: CUDA error: an illegal memory access was encountered",
+    "docker-too-old-for-image": "Error response from daemon: missing signature key",
     "cudnn-mixed": (
         "Could not load library libcudnn_cnn_train.so.8. Error: /usr/lib/libcudnn_cnn_train.so.8: symbol, "
         "version libcudnn_ops_infer.so.8 not defined in file libcudnn_ops_infer.so.8 with link time reference"
