@@ -66,7 +66,7 @@ def audit(folder: Path, hosts: int, at_once: int) -> None:
 def questions(folder: Path) -> bytes:
     """What the audit asks a host, as one program."""
     member = Fleet.load(folder / "inventory").members("gpu0001")[0]
-    return probing.program(audit_probes(member), probing.new_nonce())
+    return "\n".join(probing.programs(audit_probes(member), probing.new_nonce())).encode()
 
 
 def ssh(sshd: Sshd, hosts: int, at_once: int, command: str, stdin: bytes = b"") -> None:

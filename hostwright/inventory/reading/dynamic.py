@@ -71,7 +71,8 @@ def ask(command: list[str], where: str, tell: Tell) -> dict[str, Any]:
 def _wait(process: subprocess.Popen[bytes], out: IO[bytes], what: str, tell: Tell) -> None:
     began = said = time.monotonic()
     while process.poll() is None:
-        time.sleep(_POLL_S)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_POLL_S)
         now = time.monotonic()
         if os.fstat(out.fileno()).st_size > MAX_ANSWER:
             raise InputError(f"{what} printed more than {MAX_ANSWER // 1024**2} MiB")
