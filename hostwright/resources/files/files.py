@@ -226,7 +226,9 @@ class JsonMerged:
         if stat.ok and merged == have:
             return None
         text = json.dumps(merged, indent=4, sort_keys=False) + "\n"
-        script = write_script(self.path, text, mode="644", owner="root:root", check=self.check, backup=True)
+        script = write_script(
+            self.path, text, mode="644", owner="root:root", check=self.check, backup=True, stricter=True
+        )
         return Change(
             what=f"file {self.path}",
             have=ABSENT if not stat.ok else "not valid JSON" if have is None else "keys missing or different",

@@ -74,7 +74,9 @@ class KeysGone:
     def _rewritten(self, text: str, rest: Mapping[str, Any]) -> Change:
         if rest:
             new = json.dumps(rest, indent=4, sort_keys=False) + "\n"
-            script = write_script(self.path, new, mode="644", owner="root:root", check=self.check, backup=False)
+            script = write_script(
+                self.path, new, mode="644", owner="root:root", check=self.check, backup=False, stricter=True
+            )
         else:
             new, script = "", sh("rm -f -- %s", self.path)
         backup = sh("rm -f -- %s", f"{self.path}.hostwright-backup")

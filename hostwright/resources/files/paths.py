@@ -61,15 +61,28 @@ def unified(path: str, have: str, want: str, wanted_by: str = "stack") -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
-def write_script(path: str, content: str, *, mode: str, owner: str, check: str, backup: bool) -> str:
-    """The commands that put ``content`` at ``path`` atomically; ``check`` holds ``%s`` for the new file's name."""
+#: of a path (three times), the new file, the path, a mode, and the new file
+_STRICTER = (
+    """mode=777; if [ -f %s ] && [ "$(stat -Lc %%u -- %s)" = "$(id -u)" ]; then """
+    """chown --reference=%s -- %s; mode=$(stat -Lc %%a -- %s); fi; """
+    """chmod "$(printf %%o "$((0$mode & 0%s))")" %s"""
+)
+
+
+def write_script(
+    path: str, content: str, *, mode: str, owner: str, check: str, backup: bool, stricter: bool = False
+) -> str:
+    """The commands that put ``content`` at ``path`` atomically; ``check`` holds ``%s`` for the new file's name.
+
+    ``stricter``: a file of root's that is there keeps its group, and is not opened to those whom its mode keeps out.
+    """
     pure = PurePosixPath(path)
     new = str(pure.parent / f".{pure.name}.hostwright-new")
     lines = [
         sh("mkdir -p -- %s", pure.parent),
         sh("umask 077; printf '%%s' %s > %s", content, new),
         sh("chown %s %s", owner, new),
-        sh("chmod %s %s", mode, new),
+        sh(_STRICTER, path, path, path, new, path, mode, new) if stricter else sh("chmod %s %s", mode, new),
     ]
     if check:
         lines.append(sh(check, new) + sh(" || { rm -f -- %s; exit 1; }", new))

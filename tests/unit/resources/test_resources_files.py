@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -213,6 +215,31 @@ def test_file_without_a_json_object_is_replaced_and_reported(broken: str) -> Non
     change = one(changes_of(WANTED, {"stat -c": "x", "cat --": broken}))
     assert change.have == "not valid JSON"
     assert ".hostwright-backup" in change.steps[0].script
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(0o600, 0o600), (0o640, 0o640), (0o666, 0o644), (0o755, 0o644), (0, 0o644)]
+)
+def test_a_file_of_others_is_not_opened_to_those_whom_its_mode_keeps_out(
+    tmp_path: Path, before: int, after: int
+) -> None:
+    """A daemon.json may hold a proxy's password. ``0`` stands for no file."""
+    path, group = tmp_path / "daemon.json", os.getgid()
+    if before:
+        path.write_text('{"debug": true}')
+        path.chmod(before)
+        if os.getuid() == 0:
+            group = 4
+            os.chown(path, 0, group)
+    script = write_script(str(path), "{}", mode="644", owner=OWNER, check="", backup=True, stricter=True)
+    assert run(script).returncode == 0
+    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("{}", after)
+    assert path.stat().st_gid == (group if before else os.getgid())
+
+
+def test_merged_json_keeps_what_is_stricter() -> None:
+    (merged,) = (one(changes_of(WANTED, {"stat -c": "x", "cat --": "{}"})).steps[0].script,)
+    assert "chown --reference=/etc/docker/daemon.json" in merged
 
 
 def test_a_json_file_too_large_to_read_is_refused() -> None:
