@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import replace
 from datetime import datetime
@@ -203,6 +204,21 @@ def test_nothing_half_written_stays(host: MadeUp):
     run(host)
     assert [path.name for path in host.place(METRICS_FILE).parent.iterdir()] == [METRICS]
     assert not host.place(f"{RESULT}.new").exists()
+
+
+@pytest.mark.parametrize("trap", ["a link", "a pipe"])
+def test_nothing_of_the_collectors_user_in_the_place_of_the_new_file_is_written_to(host: MadeUp, trap: str):
+    """The directory is node_exporter's, and the program is root's."""
+    precious, new = host.place("/etc/precious"), host.place(f"{METRICS_FILE}.new")
+    precious.write_text("precious")
+    if trap == "a link":
+        new.symlink_to(precious)
+    else:
+        os.mkfifo(new)
+    run(host)
+    assert precious.read_text() == "precious"
+    assert [path.name for path in new.parent.iterdir()] == [METRICS]
+    assert host.place(METRICS_FILE).read_text().startswith("# HELP hostwright_host_ok")
 
 
 @pytest.mark.parametrize("directory", ["", "/srv/metrics"])
