@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hostwright.common.errors import HostError, Refused
+from hostwright.common.places import sync
 from hostwright.transport import Options, Target
 from hostwright.transport.identity import hostkeys, lines
 from hostwright.transport.identity.hostkeys import KnownHost
@@ -192,11 +193,7 @@ def _put(path: Path, content: bytes, seen: os.stat_result) -> bool:
         Path(name).replace(path)
     finally:
         Path(name).unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync(path.parent)
     return True
 
 
