@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from invoke import Argument, Collection, Exit, FilesystemLoader, Program, Task
@@ -14,6 +15,7 @@ from invoke import Argument, Collection, Exit, FilesystemLoader, Program, Task
 from hostwright import __version__
 from hostwright.cli.tasks import VERBS
 from hostwright.cli.tasks.begin import init
+from hostwright.cli.tasks.ofroles import verbs_of_roles
 
 STANDARD: tuple[Task[Any] | Collection, ...] = (*VERBS, init)
 
@@ -46,15 +48,17 @@ class Hostwright(Program):
         super().parse_collection()
 
     def _tasks_of(self, root: str) -> Collection:
-        """A site's tasks, as ``invoke`` finds them there, and the standard verbs that it does not replace."""
+        """A site's tasks, as ``invoke`` finds them there, those of its roles, and the standard verbs that these do
+        not replace."""
         module, place = FilesystemLoader(config=self.config, start=root).load("tasks")
         self.config.set_project_location(place)
         self.config.load_project()
         tasks = Collection.from_module(module, loaded_from=place, auto_dash_names=self.config.tasks.auto_dash_names)
         taken = {*tasks.tasks, *tasks.collections}
-        for verb in STANDARD:
+        for verb in (*verbs_of_roles(Path(root) / "roles"), *STANDARD):
             if verb.name in taken:
                 continue
+            taken.add(verb.name)
             if isinstance(verb, Collection):
                 tasks.add_collection(verb)
             else:

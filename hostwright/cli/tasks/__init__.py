@@ -8,6 +8,7 @@ from __future__ import annotations
 from invoke import Collection
 
 from hostwright.cli.tasks import change, keep, look, restore
+from hostwright.cli.tasks.ofroles import verbs_here
 
 VERBS = (
     *(look.plan, change.provision, look.verify, change.remove, restore.rebuild, restore.rollback),
@@ -15,5 +16,6 @@ VERBS = (
     *(look.doctor, look.variables, look.hosts, look.stacks, keep.mirror),
     Collection("runs", keep.runs_list, keep.runs_show),
     *(keep.lock, keep.unlock, restore.trust, restore.power),
+    *verbs_here(),
 )
 namespace = Collection(*VERBS)

@@ -165,3 +165,48 @@ def test_a_site_that_is_none_is_refused(site: Path, capfd: pytest.CaptureFixture
     assert status == 2
     assert "--site, HOSTWRIGHT_SITE" in err
     assert "is no site" in err
+
+
+#: roles/racks/tasks.py of a site: a role that brings verbs
+ROLES_VERBS = '''
+from invoke import Collection, task
+
+
+@task
+def show(c):
+    """Show the racks of this site."""
+    print("rack3")
+
+
+namespace = Collection("racks", show)
+'''
+
+
+def test_a_role_brings_verbs(made: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (made / "roles/racks").mkdir()
+    (made / "roles/racks/__init__.py").write_text("raise SystemExit('the verbs need none of this')\n")
+    (made / "roles/racks/tasks.py").write_text(ROLES_VERBS)
+    assert run(capfd, "racks.show") == (0, "rack3\n", "")
+    assert names() == {*namespace.task_names, "init", "racks.show"}
+    command, env = [sys.executable, "-m", "invoke", "racks.show"], {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == "rack3\n", "invoke knows them as well"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("x = 1\ny = nobody\n", "tasks.py:2: NameError: name 'nobody' is not defined"),
+        ("x = 1\ny = = 2\n", "tasks.py:2: SyntaxError: invalid syntax"),
+        ("x = 1\n", "tasks.py: expected `namespace = Collection(NAME, …)`, the verbs of the role"),
+    ],
+)
+def test_a_mistake_in_a_roles_verbs_is_said_with_its_line(
+    made: Path, capfd: pytest.CaptureFixture[str], text: str, sentence: str
+) -> None:
+    (made / "roles/racks").mkdir()
+    (made / "roles/racks/tasks.py").write_text(text)
+    status, out, errors = run(capfd, "racks.show")
+    assert (status, out) == (2, "")
+    assert sentence in errors
+    assert "Traceback" not in errors
