@@ -1,0 +1,61 @@
+"""Containers in which people work: Jupyter, an ssh box, TensorBoard, batch runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator
+
+from hostwright.plan.model import Resource
+from hostwright.plan.roles.role import Wanted, role
+from hostwright.resources.files.files import Directory, File
+from hostwright.standard.roles.workspaces.declared.entries import (
+    WorkspaceEntry,
+    WorkspaceLimits,
+    WorkspaceUser,
+    entry_or_nothing,
+)
+from hostwright.standard.roles.workspaces.declared.forms import Path, UserName, WorkspaceName
+from hostwright.standard.roles.workspaces.declared.promises import PortRange
+from hostwright.standard.roles.workspaces.declared.workspace import STATE, checked_together, workspaces_of
+
+
+def _range(text: str) -> str:
+    PortRange.read(text)
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Workspaces:
+    """Variables of the role ``workspaces``. They are kept in ``inventory/workspaces.yml``, which the verbs write."""
+
+    #: people: ``alice: {uid: 2001, keys: [ssh-ed25519 …]}``; those without a uid have an account on the host
+    users: Annotated[
+        Mapping[UserName, Annotated[WorkspaceUser, BeforeValidator(entry_or_nothing)]],
+        BeforeValidator(entry_or_nothing),
+    ] = field(default_factory=dict)
+    directory: Path = "/srv/workspaces"  #: people's files: USER/WORKSPACE in it
+    ports: Annotated[str, AfterValidator(_range)] = "20000-29999"  #: of workspaces that name none
+    per_user: WorkspaceLimits = field(
+        default_factory=WorkspaceLimits
+    )  #: what each person may have on a host: gpus, cpus, memory, workspaces
+    per_host: WorkspaceLimits = field(
+        default_factory=WorkspaceLimits
+    )  #: what all workspaces of a host may have together
+    #: workspaces: ``alice-lab: {user: alice, kind: jupyter, gpus: [0], cpus: 8, memory: 64g}``
+    containers: Annotated[
+        Mapping[WorkspaceName, WorkspaceEntry], BeforeValidator(entry_or_nothing), AfterValidator(checked_together)
+    ] = field(default_factory=dict)
+
+
+@role(needs=["container"], after=["tensorflow"])
+def workspaces(v: Workspaces, host: Wanted) -> Iterator[Resource]:
+    """Containers in which people work, each with its own GPUs, port, limits and files."""
+    yield Directory(STATE, mode="711")
+    yield Directory(v.directory)
+    for workspace in workspaces_of(v.containers, v.users, v.directory, v.ports):
+        yield Directory(workspace.state, mode="711")
+        definition = host.render("workspaces/definition.json.j2", workspace=workspace)
+        yield File(f"{workspace.state}/definition.json", definition, mode="600")

@@ -1,0 +1,119 @@
+"""What an inventory says of one person and of one workspace, and what these may have at most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from hostwright.standard.roles.workspaces.declared.forms import (
+    HOME,
+    Cpus,
+    Gpus,
+    Id,
+    Image,
+    Kind,
+    Mount,
+    PublicKey,
+    Size,
+    clean_path,
+    is_below,
+)
+
+TENSORFLOW = "tensorflow/tensorflow:2.9.0-gpu-jupyter"
+
+Port = Annotated[
+    int,
+    BeforeValidator(lambda value: 0 if value == "auto" else value),
+    Field(ge=0, le=65535),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceUser:
+    """A person who has workspaces."""
+
+    uid: Id | None = None  #: empty: that of the host's account of this name
+    gid: Id | None = None  #: empty: the same number as the uid, or the account's group
+    keys: tuple[PublicKey, ...] = ()  #: public SSH keys, for workspaces of the kind ssh
+    left: bool = False  #: true: every workspace of this person is removed; their files stay
+
+    def __post_init__(self) -> None:
+        if self.gid is not None and self.uid is None:
+            raise ValueError("has a gid and no uid: give both, or neither")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceLimits:
+    """What several workspaces may have together; empty fields are without a limit."""
+
+    workspaces: Annotated[int, Field(ge=0)] | None = None
+    gpus: Annotated[int, Field(ge=0)] | None = None
+    cpus: Cpus | None = None
+    memory: Size | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceEntry:
+    """One workspace, as the inventory has it."""
+
+    user: str  #: a name of ``workspaces_users``
+    kind: Kind
+    gpus: Gpus = ()  #: numbers as ``nvidia-smi -L`` lists them, or UUIDs
+    share: bool = False  #: true: its GPUs may be given to other workspaces that share, too
+    cpus: Cpus | None = None  #: empty: all of the host's
+    memory: Size | None = None  #: empty: all of the host's
+    shm: Size = "1g"  #: shared memory (/dev/shm), with which data loaders and NCCL work
+    pids: Annotated[int, Field(ge=16, le=4194304)] = 4096  #: processes and threads
+    port: Port = 0  #: on the host's loopback; auto: one that follows from the name
+    mounts: tuple[Mount, ...] = ()  #: directories of the host, ``/data/set:/data`` or ``/data/set:/data:ro``
+    image: Image = TENSORFLOW
+    pull: bool = False  #: true: an image that is not on the host may be pulled from its registry
+    command: tuple[str, ...] = ()  #: of a batch workspace: what it runs, word by word
+    script: str = ""  #: of a batch workspace: the text of a shell script that it runs instead
+    logs: str = ""  #: of a tensorboard workspace: the directory with the logs, in the workspace's files or a mount
+
+    def __post_init__(self) -> None:
+        for problem in (self._batch(), self._logs(), self._ports()):
+            if problem:
+                raise ValueError(problem)
+        targets = [mount.split(":")[1] for mount in self.mounts]
+        if len(set(targets)) < len(targets):
+            raise ValueError("two mounts have the same directory in the workspace")
+
+    def _batch(self) -> str:
+        given = [name for name in ("command", "script") if getattr(self, name)]
+        if self.kind == "batch":
+            return "" if len(given) == 1 else "a batch workspace runs either a command or a script: give one of them"
+        return f"{given[0]} is for the kind batch, and this is {self.kind}" if given else ""
+
+    def _logs(self) -> str:
+        if self.kind != "tensorboard":
+            return f"logs is for the kind tensorboard, and this is {self.kind}" if self.logs else ""
+        directory = self.log_directory
+        try:
+            clean_path(directory)
+        except ValueError as error:
+            return f"logs: {error}"
+        holders = [HOME, *(mount.split(":")[1] for mount in self.mounts)]
+        if any(is_below(directory, holder) for holder in holders):
+            return ""
+        return f"logs: {directory} is in none of its directories ({', '.join(holders)}): mount the one that holds it"
+
+    def _ports(self) -> str:
+        if self.kind == "batch" and self.port:
+            return "a batch workspace has no port"
+        return (
+            f"port {self.port} is one of the system's: take one from 1024 on, or auto" if 0 < self.port < 1024 else ""
+        )
+
+    @property
+    def log_directory(self) -> str:
+        """Where TensorBoard reads, as the workspace sees it."""
+        return self.logs if self.logs.startswith("/") else f"{HOME}/{self.logs or 'logs'}"
+
+
+def entry_or_nothing(value: Any) -> Any:
+    """``alice:`` without anything behind it, as people write it for somebody of whom there is nothing to say."""
+    return {} if value is None else value

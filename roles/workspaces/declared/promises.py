@@ -1,0 +1,111 @@
+"""What several workspaces of a host are promised together: a port each, a GPU once, no more than the limits."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+from hostwright.common.input.nearest import suggestion
+from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceLimits, WorkspaceUser
+from hostwright.standard.roles.workspaces.declared.forms import bytes_of
+
+Entries = Mapping[str, WorkspaceEntry]
+Wrong = tuple[str, str]  #: the name of a workspace, and what is wrong with it
+
+
+@dataclass(frozen=True, slots=True)
+class PortRange:
+    """The ports from which workspaces without one of their own get theirs."""
+
+    first: int
+    last: int
+
+    @classmethod
+    def read(cls, text: str) -> PortRange:
+        """The range in a text such as ``20000-29999``. Raises ``ValueError``."""
+        first, dash, last = text.partition("-")
+        if not (dash and first.isdigit() and last.isdigit() and 1024 <= int(first) <= int(last) <= 65535):
+            raise ValueError(f"found {text!r}, expected a range of ports from 1024 to 65535, such as 20000-29999")
+        return cls(int(first), int(last))
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+    def home(self, name: str) -> int:
+        """The port that follows from a name."""
+        number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
+        return self.first + number % len(self)
+
+
+def ports_of(entries: Entries, ports: PortRange) -> dict[str, int]:
+    """The port of each workspace that has one. What others have changes a port only where two names want the same.
+
+    Raises ``ValueError`` if the range has too few.
+    """
+    given = {name: entry.port for name, entry in entries.items() if entry.port}
+    taken = set(given.values())
+    for name in sorted(name for name, entry in entries.items() if entry.kind != "batch" and not entry.port):
+        first = ports.home(name) - ports.first
+        order = (ports.first + (first + step) % len(ports) for step in range(len(ports)))
+        port = next((port for port in order if port not in taken), None)
+        if port is None:
+            raise ValueError(f"the ports {ports.first}-{ports.last} are too few for {len(entries)} workspaces")
+        given[name] = port
+        taken.add(port)
+    return given
+
+
+def may_share(one: WorkspaceEntry, other: WorkspaceEntry) -> bool:
+    """Whether two workspaces may have the same GPU: both share it, or both are batch runs, which wait in a queue."""
+    return (one.share and other.share) or one.kind == other.kind == "batch"
+
+
+def wrong_together(entries: Entries, users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
+    """What is wrong between the workspaces of a host, at the one that comes later in the order of names."""
+    for name, entry in entries.items():
+        user = users.get(entry.user)
+        if user is None:
+            yield name, f"{entry.user!r} is not in workspaces_users; {suggestion(entry.user, users)}"
+        elif entry.kind == "ssh" and not user.keys and not user.left:
+            yield name, f"{entry.user} has no public key in workspaces_users, without which nobody can log in"
+    for (first, one), (second, other) in combinations(sorted(entries.items()), 2):
+        if one.port and one.port == other.port:
+            yield second, f"port {one.port} is promised twice: {first} has it too"
+        both = [gpu for gpu in other.gpus if gpu in one.gpus]
+        if both and not may_share(one, other):
+            shared = "if both shall use it, each of them must say share: true"
+            yield second, f"GPU {', '.join(both)} is promised twice: {first} has it too; {shared}"
+
+
+def over_limits(entries: Entries, per_user: WorkspaceLimits, per_host: WorkspaceLimits) -> Iterator[Wrong]:
+    """What exceeds a limit, at the workspace that is the last of those that it concerns."""
+    for user in sorted({entry.user for entry in entries.values()}):
+        theirs = {name: entry for name, entry in entries.items() if entry.user == user}
+        yield from _over(theirs, per_user, f"the workspaces of {user}", "workspaces_per_user")
+    yield from _over(entries, per_host, "the workspaces of this host", "workspaces_per_host")
+
+
+def _over(entries: Entries, limits: WorkspaceLimits, whose: str, variable: str) -> Iterator[Wrong]:
+    if not entries:
+        return
+    last = max(entries)
+    for field in ("cpus", "memory"):
+        for name, entry in entries.items():
+            if getattr(limits, field) is not None and getattr(entry, field) is None:
+                yield (
+                    name,
+                    f"{field} is missing: {variable} gives a limit of it, so that each workspace must say its own",
+                )
+    gpus = {gpu for entry in entries.values() for gpu in entry.gpus}
+    for what, sum_, most in (
+        ("workspaces", len(entries), limits.workspaces),
+        ("GPUs", len(gpus), limits.gpus),
+        ("CPUs", sum(entry.cpus or 0 for entry in entries.values()), limits.cpus),
+    ):
+        if most is not None and sum_ > most:
+            yield last, f"{whose} have {sum_:g} {what}, more than {variable} allows ({most:g})"
+    memory = sum(bytes_of(entry.memory) for entry in entries.values() if entry.memory)
+    if limits.memory is not None and memory > bytes_of(limits.memory):
+        yield last, f"{whose} have {memory / 2**30:g} GiB of memory, more than {variable} allows ({limits.memory})"

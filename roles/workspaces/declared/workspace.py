@@ -1,0 +1,87 @@
+"""The workspaces of a host, checked together, each with everything that follows from the inventory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pydantic import ValidationError, ValidationInfo
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
+from hostwright.standard.roles.workspaces.declared.promises import (
+    Entries,
+    PortRange,
+    Wrong,
+    over_limits,
+    ports_of,
+    wrong_together,
+)
+
+STATE = "/var/lib/hostwright/workspaces"  #: on the host: what root keeps of each workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """One workspace of a host."""
+
+    name: str
+    entry: WorkspaceEntry
+    user: WorkspaceUser
+    port: int  #: on the host's loopback; 0 for one without a port
+    directory: str  #: on the host: the person's own files of it
+
+    @property
+    def owner(self) -> str:
+        """The person's name."""
+        return self.entry.user
+
+    @property
+    def path(self) -> str:
+        """Its part of a URL, under which a browser finds it."""
+        return f"/{self.owner}/{self.name}/"
+
+    @property
+    def state(self) -> str:
+        """The directory on the host with its definition, token and further files of root's."""
+        return f"{STATE}/{self.name}"
+
+
+def checked_together(entries: Entries, info: ValidationInfo) -> Entries:
+    """The workspaces of a host, if nothing is promised twice and nothing exceeds a limit: else every mistake, each at
+    its workspace. It runs only where each of them is sound alone."""
+    needed = ("users", "ports", "per_user", "per_host")
+    if any(name not in info.data for name in needed):
+        return entries  # one of those has a mistake, which is reported
+    mistakes = list(_mistakes(entries, info.data))
+    if mistakes:
+        details = [
+            InitErrorDetails(
+                type=PydanticCustomError("value_error", "{error}", {"error": sentence}), loc=(name,), input=None
+            )
+            for name, sentence in mistakes
+        ]
+        raise ValidationError.from_exception_data("workspaces", details)
+    return entries
+
+
+def _mistakes(entries: Entries, data: Mapping[str, object]) -> Iterator[Wrong]:
+    users, ports, per_user, per_host = (data[name] for name in ("users", "ports", "per_user", "per_host"))
+    yield from wrong_together(entries, users)  # type: ignore[arg-type]  # pydantic's data has no types
+    yield from over_limits(entries, per_user, per_host)  # type: ignore[arg-type]
+    try:
+        ports_of(entries, PortRange.read(str(ports)))
+    except ValueError as error:
+        yield max(entries), str(error)
+
+
+def workspaces_of(
+    entries: Entries, users: Mapping[str, WorkspaceUser], directory: str, ports: str
+) -> tuple[Workspace, ...]:
+    """The workspaces of a host in the order of their names, without those of people who left."""
+    numbers = ports_of(entries, PortRange.read(ports))
+    return tuple(
+        Workspace(name, entry, users[entry.user], numbers.get(name, 0), f"{directory}/{entry.user}/{name}")
+        for name, entry in sorted(entries.items())
+        if not users[entry.user].left
+    )

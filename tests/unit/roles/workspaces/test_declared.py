@@ -1,0 +1,180 @@
+"""What an inventory may declare of workspaces, what is refused with its line, and the ports that follow from names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostwright.common.errors import InputError
+from hostwright.inventory import bind, load
+from hostwright.standard.roles.workspaces import Workspaces
+from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
+from hostwright.standard.roles.workspaces.declared.promises import PortRange, ports_of
+from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
+
+HOSTS = "all:\n  hosts:\n    gpu01:\n    gpu02:\n"
+PEOPLE = """\
+all:
+  vars:
+    workspaces_users:
+      alice: {uid: 2001, keys: [ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHo9 alice@desk]}
+      bob:
+"""
+
+
+def read(folder: Path, containers: str, more: str = "") -> Workspaces:
+    """The variables of gpu01, with these workspaces in a file beside the hosts'."""
+    inventory = folder / "inventory"
+    inventory.mkdir(exist_ok=True)
+    (inventory / "hosts.yml").write_text(HOSTS)
+    lines = "".join(f"        {line}\n" for line in containers.splitlines())
+    text = f"{PEOPLE}{more}  hosts:\n    gpu01:\n      workspaces_containers:\n{lines}"
+    (inventory / "workspaces.yml").write_text(text)
+    return bind(Workspaces, "workspaces", load(inventory).hosts["gpu01"])
+
+
+def refused(folder: Path, containers: str, more: str = "") -> str:
+    with pytest.raises(InputError) as caught:
+        read(folder, containers, more)
+    return str(caught.value).replace(f"{folder}/", "")
+
+
+def test_a_file_beside_the_hosts_gives_a_host_its_workspaces(tmp_path: Path) -> None:
+    v = read(tmp_path, "alice-lab: {user: alice, kind: jupyter, gpus: [0], cpus: 8, memory: 64G}")
+    (lab,) = workspaces_of(v.containers, v.users, v.directory, v.ports)
+    assert (lab.name, lab.owner, lab.user.uid, lab.entry.gpus, lab.entry.memory) == (
+        "alice-lab", "alice", 2001, ("0",), "64g",
+    )  # fmt: skip
+    assert (lab.path, lab.directory) == ("/alice/alice-lab/", "/srv/workspaces/alice/alice-lab")
+    assert load(tmp_path / "inventory").hosts.keys() == {"gpu01", "gpu02"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        ("{user: alice, kind: jupyter, image: tensorflow/tensorflow}", "name an exact tag"),
+        ("{user: alice, kind: jupyter, image: 'tensorflow/tensorflow:latest'}", "name an exact tag"),
+        ("{user: alice, kind: jupyter, image: 'registry:5000/tf'}", "name an exact tag"),
+        ("{user: alice, kind: jupyter, image: '-v /:/host x:1'}", "expected an image"),
+        ("{user: alice, kind: jupyter, gpus: all}", "name each GPU"),
+        ("{user: alice, kind: jupyter, gpus: [0, 0]}", "0 is named twice"),
+        ("{user: alice, kind: jupyter, gpus: [-1]}", "expected a GPU's number"),
+        ("{user: alice, kind: jupyter, gpus: [true]}", "expected a GPU's number"),
+        ("{user: alice, kind: jupyter, memory: 64}", "expected text"),
+        ("{user: alice, kind: jupyter, memory: 64 GB}", "expected a size"),
+        ("{user: alice, kind: jupyter, cpus: 0}", "greater than 0"),
+        ("{user: alice, kind: jupyter, port: 22}", "one of the system's"),
+        ("{user: alice, kind: jupyter, mounts: ['/:/host']}", "belongs to the system"),
+        ("{user: alice, kind: jupyter, mounts: ['/var/run/docker.sock:/d']}", "belongs to the system"),
+        ("{user: alice, kind: jupyter, mounts: ['/data/../etc:/data']}", "no plain absolute path"),
+        ("{user: alice, kind: jupyter, mounts: ['data:/data']}", "no plain absolute path"),
+        ("{user: alice, kind: jupyter, mounts: ['/data:/usr/lib']}", "belongs to the system of the workspace"),
+        ("{user: alice, kind: jupyter, mounts: ['/data:/workspace']}", "holds the workspace's own files"),
+        ("{user: alice, kind: jupyter, mounts: ['/a:/d', '/b:/d']}", "the same directory"),
+        ("{user: alice, kind: jupyter, command: [python3]}", "command is for the kind batch"),
+        ("{user: alice, kind: batch}", "either a command or a script"),
+        ("{user: alice, kind: batch, command: [a], script: b}", "either a command or a script"),
+        ("{user: alice, kind: batch, command: [a], port: 8888}", "has no port"),
+        ("{user: alice, kind: tensorboard, logs: /data/logs}", "mount the one that holds it"),
+        ("{user: alice, kind: tensorboard, logs: ../bob}", "no plain absolute path"),
+        ("{user: alice, kind: jupiter}", "expected 'jupyter', 'ssh', 'tensorboard' or 'batch'"),
+        ("{usr: alice, kind: jupyter}", "did you mean 'user'?"),
+        ("{user: alicia, kind: jupyter}", "did you mean 'alice'?"),
+        ("{user: bob, kind: ssh}", "has no public key"),
+    ],
+)
+def test_a_mistake_is_said_with_its_line(tmp_path: Path, entry: str, sentence: str) -> None:
+    said = refused(tmp_path, f"lab: {entry}")
+    assert sentence in said
+    assert said.startswith("inventory/workspaces.yml:9:")
+
+
+@pytest.mark.parametrize("name", ["Lab", "-lab", "a" * 32, "alice.lab", "lab/../x", "läb"])
+def test_names_that_are_no_names_of_workspaces(tmp_path: Path, name: str) -> None:
+    assert "expected text of the form" in refused(tmp_path, f"{name!r}: {{user: alice, kind: jupyter}}")
+
+
+@pytest.mark.parametrize("user", ["{uid: 0}", "{uid: 999}", "{gid: 2001}", "{uid: 2001, keys: [secret]}"])
+def test_users_that_are_none(tmp_path: Path, user: str) -> None:
+    folder = tmp_path / "inventory"
+    folder.mkdir()
+    (folder / "hosts.yml").write_text(f"all:\n  hosts:\n    gpu01:\n      workspaces_users: {{eve: {user}}}\n")
+    with pytest.raises(InputError, match=r"hosts\.yml:4:\d+: workspaces\.users\.eve"):
+        bind(Workspaces, "workspaces", load(folder).hosts["gpu01"])
+
+
+def test_a_gpu_is_promised_once(tmp_path: Path) -> None:
+    both = "a: {{user: alice, kind: {}, gpus: [0, 1]{}}}\nb: {{user: bob, kind: {}, gpus: [1]{}}}"
+    batch = "batch, command: [x]"
+    assert "10:9: workspaces.containers.b: GPU 1 is promised twice: a has it too" in refused(
+        tmp_path, both.format("jupyter", "", "jupyter", "")
+    )
+    assert "promised twice" in refused(tmp_path, both.format("jupyter", ", share: true", "jupyter", ""))
+    assert "promised twice" in refused(tmp_path, both.format("jupyter", "", batch, ""))
+    assert read(tmp_path, both.format("jupyter", ", share: true", "jupyter", ", share: true")).containers
+    assert read(tmp_path, both.format(batch, "", batch, "")).containers  # they wait for each other
+
+
+def test_a_port_is_promised_once(tmp_path: Path) -> None:
+    assert "10:9: workspaces.containers.b: port 8888 is promised twice: a has it too" in refused(
+        tmp_path, "a: {user: alice, kind: jupyter, port: 8888}\nb: {user: bob, kind: jupyter, port: 8888}"
+    )
+
+
+def test_limits_of_people_and_hosts(tmp_path: Path) -> None:
+    two = "a: {user: alice, kind: jupyter, gpus: [0], cpus: 8, memory: 64g}\n"
+    two += "b: {user: alice, kind: jupyter, gpus: [1], cpus: 8, memory: 64g}"
+    for limits, sentence in {
+        "workspaces_per_user: {gpus: 1}": "the workspaces of alice have 2 GPUs, more than workspaces_per_user",
+        "workspaces_per_user: {memory: 100g}": "the workspaces of alice have 128 GiB of memory",
+        "workspaces_per_host: {cpus: 12}": "the workspaces of this host have 16 CPUs",
+        "workspaces_per_host: {workspaces: 1}": "the workspaces of this host have 2 workspaces",
+    }.items():
+        assert sentence in refused(tmp_path, two, f"    {limits}\n")
+    assert read(tmp_path, two, "    workspaces_per_user: {gpus: 2, cpus: 16, memory: 128g}\n").containers
+    unlimited = "a: {user: alice, kind: jupyter}"
+    assert "memory is missing" in refused(tmp_path, unlimited, "    workspaces_per_host: {memory: 100g}\n")
+
+
+def test_who_left_has_no_workspace_any_more(tmp_path: Path) -> None:
+    v = read(tmp_path, "a: {user: alice, kind: jupyter}\nb: {user: bob, kind: jupyter}")
+    left = {**v.users, "bob": replace(v.users["bob"], left=True)}
+    assert [space.name for space in workspaces_of(v.containers, left, v.directory, v.ports)] == ["a"]
+
+
+JUPYTER = WorkspaceEntry("alice", "jupyter")
+NAMES = st.sets(st.from_regex(r"[a-z0-9][a-z0-9-]{0,30}", fullmatch=True), max_size=30)
+
+
+@given(NAMES)
+def test_each_name_gets_a_port_of_its_own_in_the_range(names: set[str]) -> None:
+    ports = ports_of(dict.fromkeys(names, JUPYTER), PortRange(20000, 20039))
+    assert len(set(ports.values())) == len(ports) == len(names)
+    assert all(20000 <= port <= 20039 for port in ports.values())
+
+
+@given(NAMES)
+def test_ports_stay_when_others_come_unless_two_names_want_the_same(names: set[str]) -> None:
+    whole = PortRange(20000, 29999)
+    ports = ports_of(dict.fromkeys(names, JUPYTER), whole)
+    homes = [whole.home(name) for name in names]
+    for name in names:
+        if homes.count(whole.home(name)) == 1 and not any(0 < whole.home(name) - home < len(names) for home in homes):
+            assert ports[name] == whole.home(name) == ports_of({name: JUPYTER}, whole)[name]
+
+
+def test_a_range_that_is_too_small_is_said(tmp_path: Path) -> None:
+    three = "".join(f"w{number}: {{user: alice, kind: jupyter}}\n" for number in range(3))
+    assert "are too few for 3 workspaces" in refused(tmp_path, three, "    workspaces_ports: 20000-20001\n")
+    assert "expected a range of ports" in refused(tmp_path, three, "    workspaces_ports: 80-90\n")
+
+
+def test_a_port_that_is_given_is_not_given_again(tmp_path: Path) -> None:
+    home = PortRange(20000, 29999).home("alice-lab")
+    v = read(tmp_path, f"alice-lab: {{user: alice, kind: jupyter}}\nb: {{user: bob, kind: jupyter, port: {home}}}")
+    ports = {space.name: space.port for space in workspaces_of(v.containers, v.users, v.directory, v.ports)}
+    assert ports["b"] == home != ports["alice-lab"]
