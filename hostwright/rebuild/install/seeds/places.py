@@ -71,4 +71,5 @@ class Places:
 def hang_up(connection: socket.socket) -> None:
     """End a connection in the middle; one that has ended is left alone."""
     with suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)
+        # The socket's own: that of TLS first forgets its keys, and what its thread sends then would be in the clear.
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)

@@ -1,39 +1,30 @@
-"""Seeds over HTTP for the time of an installation, to the hosts that they are for.
+"""Seeds for the time of an installation, to the hosts that they are for.
 
-The installers speak plain HTTP and cannot log in, so whoever sees the traffic sees the seed. What protects the private
-host key is: a path that cannot be guessed, or a fixed path with the addresses that may fetch it; that the first one
-that fetches it is the only one; that it is served no longer than the installation lasts; and the network on which hosts
-are installed. Peers are checked when they connect: strangers have a few places of their own.
+Installers cannot log in. What protects the private host key is: the network on which hosts are installed; a path that
+cannot be guessed, or a fixed path with the addresses that may fetch it; that the first one that fetches it is the only
+one; and that it is served no longer than the installation lasts. Peers are checked when they connect: strangers have a
+few places of their own.
 """
 
 from __future__ import annotations
 
-import errno
 import ipaddress
 import secrets
-import socket
+import ssl
 import threading
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socketserver import TCPServer
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from hostwright.common.errors import HostwrightError, InputError
-from hostwright.rebuild.install.seeds.places import Places, hang_up, peer_address, peer_name
+from hostwright.rebuild.install.seeds.answering import Server, listen
+from hostwright.rebuild.install.seeds.places import peer_address, peer_name
 from hostwright.rebuild.install.seeds.rendering import Seed
 
 TOKEN_BYTES = 24  #: of chance in a path: 192 bits
-REQUESTS_AT_ONCE = 64  #: an installer fetches one file after the other; further connections are closed at once
-REQUESTS_BY_PEER = 8  #: of these; there may be several installers behind one address
-STRANGERS_AT_ONCE = 8  #: of peers that may fetch nothing here, who are told so
-REQUEST_TIMEOUT_S = 15.0  #: without a byte from or to an installer
-REQUEST_LONGEST_S = 60.0  #: for all of a request; the files have a few kilobytes
-REQUEST_BYTES = 8192  #: of one request with its headers; wget's has 150, cloud-init's 200
 STOP_POLL_S = 0.05  #: between two looks whether the server is to end
 REMEMBERED = 16  #: refused addresses for each host
-TYPE = "text/plain; charset=utf-8"
 
 
 @dataclass(slots=True)
@@ -45,6 +36,7 @@ class _Published:
     only_from: ipaddress.IPv4Network | ipaddress.IPv6Network | None = None
     fetched: set[str] = field(default_factory=set)
     refused: set[str] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)
     fetcher: str = ""  #: who fetched something first, and since then alone may
 
     def admits(self, peer: str) -> bool:
@@ -61,15 +53,15 @@ class SeedServer:
     is taken. All methods may be called from any thread.
     """
 
-    def __init__(self, address: str, port: int):
-        self._address, self._port = address, port
+    def __init__(self, address: str, port: int, tls: ssl.SSLContext | None = None):
+        self._address, self._port, self._tls = address, port, tls
         self._hosts: dict[str, _Published] = {}
         self._changed = threading.Condition()
-        self._server: _Server | None = None
+        self._server: Server | None = None
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
-        self._server = _listen(self._address, self._port, self)
+        self._server = listen(self._address, self._port, self, self._tls)
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(STOP_POLL_S,), name="seeds", daemon=True
         )
@@ -130,6 +122,11 @@ class SeedServer:
         with self._changed:
             return frozenset(self._hosts[host].refused) if host in self._hosts else frozenset()
 
+    def failures(self, host: str) -> frozenset[str]:
+        """Who came for this host's seed and could not agree with us on TLS, each with OpenSSL's word for why."""
+        with self._changed:
+            return frozenset(self._hosts[host].failed) if host in self._hosts else frozenset()
+
     def wait_fetched(self, host: str, timeout_s: float, *, name: str = "") -> bool:
         """Wait until a file was fetched (without ``name`` the one that an installer begins with); whether it was.
 
@@ -144,9 +141,9 @@ class SeedServer:
         with self._changed:
             return any(kept.admits(peer) for kept in self._hosts.values() if kept.seed)
 
-    def answer(self, target: str, peer: str) -> tuple[HTTPStatus, str, str, bytes]:
+    def answer(self, path: str, peer: str) -> tuple[HTTPStatus, str, str, bytes]:
         """What a request gets: status, and where it is 200 the host, the file's name and its content."""
-        folder, _, name = target.removeprefix("/").rpartition("/")
+        folder, _, name = path.removeprefix("/").rpartition("/")
         with self._changed:
             for host, published in self._hosts.items():
                 if not secrets.compare_digest(published.path.encode(), folder.encode("utf-8", "replace")):
@@ -167,6 +164,13 @@ class SeedServer:
                 self._hosts[host].fetcher = self._hosts[host].fetcher or peer_name(peer)
                 self._changed.notify_all()
 
+    def failed(self, peer: str, reason: str) -> None:
+        """Note that a peer that may fetch a seed did not come to its request, because TLS failed for this reason."""
+        with self._changed:
+            for published in self._hosts.values():
+                if published.admits(peer) and len(published.failed) < REMEMBERED:
+                    published.failed.add(f"{peer_address(peer)}: {reason.lower().replace('_', ' ')}")
+
     def _settled(self, host: str, name: str) -> bool:
         published = self._hosts.get(host)
         if published is None:
@@ -183,116 +187,4 @@ class SeedServer:
         if self._server is None:
             raise HostwrightError("seeds are served only while the server's context lasts")
         shown = f"[{self._address}]" if ":" in self._address else self._address
-        return f"http://{shown}:{self._server.server_address[1]}/{path}"
-
-
-def _listen(address: str, port: int, seeds: SeedServer) -> _Server:
-    where = f"{address}:{port}"
-    try:
-        return _Server(address, port, seeds)
-    except OSError as error:
-        if error.errno == errno.EADDRNOTAVAIL:
-            raise InputError(f"seeds cannot be served at {where}: this machine does not have that address") from error
-        reason = "something else uses that port" if error.errno == errno.EADDRINUSE else str(error.strerror or error)
-        raise HostwrightError(f"seeds cannot be served at {where}: {reason}; free it, or name another") from error
-
-
-class _Server(ThreadingHTTPServer):
-    """Each request in its own thread, as many as there are places."""
-
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = REQUESTS_AT_ONCE
-
-    def __init__(self, address: str, port: int, seeds: SeedServer):
-        self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        self.seeds = seeds
-        self.expected = Places(REQUESTS_AT_ONCE, REQUESTS_BY_PEER)
-        self.strangers = Places(STRANGERS_AT_ONCE, STRANGERS_AT_ONCE)
-        super().__init__((address, port), _Handler)
-
-    def server_bind(self) -> None:
-        """Bind without asking the name service who this address is, which takes long where there is none."""
-        TCPServer.server_bind(self)
-        self.server_name, self.server_port = "hostwright", self.server_address[1]
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread of its own, where the peer gets a place; otherwise close the connection."""
-        places = self.expected if self.seeds.expects(client_address[0]) else self.strangers
-        if not places.take(request, client_address[0]):
-            self.shutdown_request(request)
-            return
-        try:
-            super().process_request(request, client_address)
-        except BaseException:
-            places.leave(request)
-            raise
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer within the time that a request may take, and make room for another one."""
-        end = threading.Timer(REQUEST_LONGEST_S, hang_up, (request,))
-        end.daemon = True
-        end.start()
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            end.cancel()
-            for places in (self.expected, self.strangers):
-                places.leave(request)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print nothing: an installer that goes away in the middle asks again."""
-
-
-class _Request:
-    """What a peer sends, up to the most that a request may have."""
-
-    def __init__(self, stream: Any):
-        self._stream, self._left = stream, REQUEST_BYTES
-
-    def readline(self, most: int) -> bytes:
-        """One line. Raises ``ConnectionError`` where the request becomes too long."""
-        line: bytes = self._stream.readline(min(most, self._left + 1))
-        self._left -= len(line)
-        if self._left < 0:
-            raise ConnectionError("the request is too long")
-        return line
-
-    def close(self) -> None:
-        self._stream.close()  # socketserver does
-
-
-class _Handler(BaseHTTPRequestHandler):
-    """GET and HEAD of exactly what is published; no listing, and no log."""
-
-    server: _Server
-    timeout = REQUEST_TIMEOUT_S
-    server_version, sys_version = "hostwright", ""
-
-    def setup(self) -> None:
-        """Bound what is read."""
-        super().setup()
-        self.rfile: Any = _Request(self.rfile)
-
-    def do_GET(self) -> None:
-        """Send a file, and note that it was fetched."""
-        self._answer(body=True)
-
-    def do_HEAD(self) -> None:
-        """Send what GET would, without the content."""
-        self._answer(body=False)
-
-    def _answer(self, *, body: bool) -> None:
-        status, host, name, content = self.server.seeds.answer(self.path, self.client_address[0])
-        self.send_response(status)
-        self.send_header("Content-Type", TYPE)
-        self.send_header("Content-Length", str(len(content)))
-        self.send_header("Cache-Control", "no-store")
-        self.end_headers()
-        if body and status == HTTPStatus.OK:
-            self.wfile.write(content)
-            self.wfile.flush()
-            self.server.seeds.sent(host, name, self.client_address[0])
-
-    def log_message(self, format: str, *arguments: Any) -> None:
-        """Log nothing: a path that cannot be guessed is a secret while it is served."""
+        return f"{'https' if self._tls else 'http'}://{shown}:{self._server.server_address[1]}/{path}"

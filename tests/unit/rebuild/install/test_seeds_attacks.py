@@ -13,7 +13,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from hostwright.rebuild.install.seeds import places, serving
+from hostwright.rebuild.install.seeds import answering, places
 from hostwright.rebuild.install.seeds.places import Places, peer_name
 from hostwright.rebuild.install.seeds.rendering import Seed
 from hostwright.rebuild.install.seeds.serving import SeedServer
@@ -76,7 +76,7 @@ def fetch(server: SeedServer, *, source: str = HOST, name: str = "user-data", pa
     """The answer to a request from an address, whole; empty where the connection was closed."""
     with socket.create_connection((HERE, port(server)), PATIENCE_S, (source, 0)) as connection:
         try:
-            connection.sendall(f"GET /{path}/{name} HTTP/1.1\r\n\r\n".encode())
+            connection.sendall(f"GET /{path}/{name} HTTP/1.1\r\nHost: here\r\n\r\n".encode())
             return b"".join(iter(lambda: connection.recv(4096), b""))
         except ConnectionError:
             return b""
@@ -110,7 +110,7 @@ def attack(server: SeedServer, connections: ExitStack, sources: list[str], conte
 def test_strangers_hold_no_place_of_the_host(server: SeedServer, connections: ExitStack, kind: str) -> None:
     server.publish("gpu07", SEED, only_from=HOST, path="gpu07")
     attack(server, connections, [f"127.1.{number}.1" for number in range(80)], ATTACKS[kind])
-    until(lambda: taken(server)[1] <= serving.STRANGERS_AT_ONCE)
+    until(lambda: taken(server)[1] <= answering.STRANGERS_AT_ONCE)
     assert taken(server)[0] == 0
     assert fetch(server).endswith(b"the seed")
     assert server.fetched("gpu07") == {"user-data"}
@@ -122,7 +122,7 @@ def test_where_anybody_may_fetch_one_peer_takes_few_places(
 ) -> None:
     server.publish("gpu07", SEED, only_from=None, path="gpu07")
     attack(server, connections, ["127.1.1.1"] * 80, ATTACKS[kind])
-    assert taken(server)[0] <= serving.REQUESTS_BY_PEER
+    assert taken(server)[0] <= answering.REQUESTS_BY_PEER
     assert fetch(server).endswith(b"the seed")
 
 
@@ -132,13 +132,13 @@ def test_where_anybody_may_fetch_many_peers_lose_to_the_next_one(
 ) -> None:
     server.publish("gpu07", SEED, only_from=None, path="gpu07")
     opened = attack(server, connections, [f"127.1.{n % 200}.{1 + n // 200}" for n in range(100)], ATTACKS[kind])
-    until(lambda: taken(server)[0] == serving.REQUESTS_AT_ONCE)
+    until(lambda: taken(server)[0] == answering.REQUESTS_AT_ONCE)
     assert fetch(server).endswith(b"the seed")
     assert ended(opened[0])  # the oldest one
 
 
 def test_a_drip_is_closed_by_the_deadline(server: SeedServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "REQUEST_LONGEST_S", 0.3)
+    monkeypatch.setattr(answering, "REQUEST_LONGEST_S", 0.3)
     server.publish("gpu07", SEED, only_from=None, path="gpu07")
     with socket.create_connection((HERE, port(server)), PATIENCE_S) as slow:
         slow.sendall(b"GET /gpu07/user-data HTTP/1.1\r\n")
@@ -162,12 +162,12 @@ def test_a_request_without_end_is_cut_at_its_size(server: SeedServer, line: byte
 
 
 def test_a_peer_that_reads_nothing_has_fetched_nothing(server: SeedServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "REQUEST_LONGEST_S", 0.3)
+    monkeypatch.setattr(answering, "REQUEST_LONGEST_S", 0.3)
     server.publish("gpu07", Seed({"user-data": bytes(32 * 2**20)}, "", "user-data"), only_from=None, path="gpu07")
     with socket.socket() as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         slow.connect((HERE, port(server)))
-        slow.sendall(b"GET /gpu07/user-data HTTP/1.1\r\n\r\n")
+        slow.sendall(b"GET /gpu07/user-data HTTP/1.1\r\nHost: here\r\n\r\n")
         until(lambda: taken(server) == (1, 0))
         until(lambda: taken(server) == (0, 0))
     assert server.fetched("gpu07") == frozenset()
@@ -187,7 +187,9 @@ def test_a_half_closed_connection_leaves_its_place(server: SeedServer) -> None:
 def test_one_request_is_answered_on_a_connection(server: SeedServer) -> None:
     server.publish("gpu07", SEED, only_from=None, path="gpu07")
     with socket.create_connection((HERE, port(server)), PATIENCE_S) as both:
-        both.sendall(b"GET /gpu07/meta-data HTTP/1.1\r\n\r\nGET /gpu07/user-data HTTP/1.1\r\n\r\n")
+        both.sendall(
+            b"".join(b"GET /gpu07/%b HTTP/1.1\r\nHost: here\r\n\r\n" % name for name in (b"meta-data", b"user-data"))
+        )
         received = b"".join(iter(lambda: both.recv(4096), b""))
     assert received.count(b"200 OK") == 1
     assert server.fetched("gpu07") == {"meta-data"}

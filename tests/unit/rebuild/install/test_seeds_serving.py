@@ -13,7 +13,7 @@ from contextlib import suppress
 import pytest
 
 from hostwright.common.errors import HostwrightError, InputError
-from hostwright.rebuild.install.seeds import serving
+from hostwright.rebuild.install.seeds import answering
 from hostwright.rebuild.install.seeds.rendering import Seed
 from hostwright.rebuild.install.seeds.serving import SeedServer
 from tests.unit.support.seeds import KEYS
@@ -185,7 +185,7 @@ def test_a_port_that_is_taken_and_an_address_of_others(server: SeedServer) -> No
 def test_a_peer_that_says_nothing_holds_up_nobody_and_is_dropped(
     server: SeedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving._Handler, "timeout", 0.3)
+    monkeypatch.setattr(answering, "REQUEST_TIMEOUT_S", 0.3)
     url = server.publish("gpu01", SEED, only_from=None)
     with socket.create_connection((HERE, place(url)[0]), timeout=DEADLINE_S) as silent:
         assert ask(url, "user-data")[0] == 200
@@ -193,7 +193,7 @@ def test_a_peer_that_says_nothing_holds_up_nobody_and_is_dropped(
 
 
 def test_a_peer_that_speaks_too_slowly_is_dropped(server: SeedServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "REQUEST_LONGEST_S", 0.3)
+    monkeypatch.setattr(answering, "REQUEST_LONGEST_S", 0.3)
     url = server.publish("gpu01", SEED, only_from=None)
     with socket.create_connection((HERE, place(url)[0]), timeout=0.02) as slow:
         end_s = time.monotonic() + DEADLINE_S
@@ -206,7 +206,7 @@ def test_a_peer_that_speaks_too_slowly_is_dropped(server: SeedServer, monkeypatc
 
 
 def test_only_so_many_are_served_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "REQUESTS_AT_ONCE", 2)
+    monkeypatch.setattr(answering, "REQUESTS_AT_ONCE", 2)
     with SeedServer(HERE, 0) as server:
         url = server.publish("gpu01", SEED, only_from=None)
         silent = [socket.create_connection((HERE, place(url)[0]), timeout=DEADLINE_S) for _ in range(2)]
