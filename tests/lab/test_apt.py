@@ -51,7 +51,11 @@ def test_only_repositories_that_are_needed_decide(machine: Machine, invoke: Fron
     base = ("--hosts", HOST, "--roles", "base")
     on(machine, EXPIRED + NO_RELEASE)
     found = examined(invoke)
-    assert found.keys() == {"foreign-keyring"}
+    assert found.keys() == {"foreign-keyring", "repository-without-release"}
+    (none,) = found["repository-without-release"]
+    assert none.startswith(
+        "/etc/apt/sources.list.d/none.list:1: file:/srv/none/ ./: File not found - /srv/none/./Release"
+    )
     (line,) = found["foreign-keyring"]
     assert line.startswith("/etc/apt/sources.list.d/theirs.list:1: ")
     assert line.endswith("/usr/share/keyrings/theirs.gpg holds only keys that expired, the last on 2020-01-02")

@@ -139,6 +139,11 @@ BASE = (
         rules="proxy-refuses", cure="rm /etc/apt/apt.conf.d/95planted",
     ),
     plant(
+        "a stranger's list of a repository that is none", "base",
+        f"mkdir -p /srv/none; echo 'deb file:/srv/none ./' >{LISTS}/planted.list",
+        rules="repository-without-release", cure=f"rm {LISTS}/planted.list",
+    ),
+    plant(
         "distribution's repository in two lists", "base", f"cp /etc/apt/sources.list {LISTS}/debian.list",
         rules="apt-sources-twice", cure=f"rm {LISTS}/debian.list", quick=True,
     ),

@@ -1,4 +1,6 @@
-"""Signs of why apt will not fetch its lists: keys that expired, keyrings that are missing, a proxy that is dead."""
+"""Signs of why apt will not fetch its lists: keys that expired, keyrings that are missing, a proxy that is dead, and
+repositories that are not there.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from hostwright.audit.failures import FailureRule, Sign
 from hostwright.common.quoting import sh_file
 from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Probe
-from hostwright.resources.packages.repositories import DEARMOR, AptSource
+from hostwright.resources.packages.repositories import DEARMOR, AptSource, SourcesDisabled
 from hostwright.standard.roles.base.failures.trust.openpgp import expired_on
 from hostwright.standard.roles.base.failures.trust.sources import parsed
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 KEYRINGS = Probe(DEARMOR + "\n" + sh_file(__file__, "keyrings.sh"), root=True, cap_bytes=1024 * 1024)
 PROXIES = Probe(sh_file(__file__, "proxies.sh"), root=True)
+RELEASES = Probe(sh_file(__file__, "releases.sh"), root=True)
 
 #: the distributions' own keyrings: what lists name these is needed by every role
 _OF_DISTRIBUTION = Pattern(r"/usr/share/keyrings/(debian|ubuntu)-archive-[\w-]+\.(gpg|pgp|asc)")
@@ -48,7 +51,7 @@ def broken(look: Look) -> Iterator[Distrusted]:
     rows = [line.split("\t", 3) for line in look.text(KEYRINGS).split("\n")]
     states = {row[1]: row[2] for row in rows if row[0] == "ring" and len(row) == 3}
     lines = [row for row in rows if row[0] == "source" and len(row) == 4 and row[2].isdecimal() and len(row[2]) < 9]
-    ours = {state.path for role in look.desired.roles for state in role.resources if isinstance(state, AptSource)}
+    ours = _ours(look)
     for file, numbered in groupby(lines, key=lambda row: row[1]):
         for source in parsed(file, [(int(row[2]), row[3]) for row in numbered]):
             paths = [path for path in source.signed_by if path.startswith("/")]
@@ -58,6 +61,11 @@ def broken(look: Look) -> Iterator[Distrusted]:
                 named = ", ".join(f"{path} {fault}" for path, fault in zip(paths, faults, strict=True))
                 expired = all("expired" in fault for fault in faults)
                 yield Distrusted(needed, file in ours, f"{source}: {named}", expired)
+
+
+def _ours(look: Look) -> set[str]:
+    """The source lists that the stack's roles write."""
+    return {state.path for role in look.desired.roles for state in role.resources if isinstance(state, AptSource)}
 
 
 def _fault(state: str, now: datetime) -> str:
@@ -88,25 +96,58 @@ def foreign_keyring(look: Look) -> Iterator[str]:
     yield from (ring.line for ring in broken(look) if not ring.needed)
 
 
+def without_release(look: Look) -> Iterator[str]:
+    """apt has no lists of a source, and at its address finds neither an InRelease nor a Release file (asked by apt
+    itself, and only for such sources); or the directory that was a repository is gone.
+    """
+    rows = [line.split("\t") for line in look.text(RELEASES).splitlines()]
+    ours, unread = _ours(look), _unread(look)
+    for _, place, repository, message in sorted(row for row in rows if len(row) == 4 and row[0] == "missing"):
+        # The stack's own directories are states of its roles, one that was dropped too, and so is what they turn off.
+        file = place.rpartition(":")[0]
+        dropped = file in ours and repository.startswith(("file:", "copy:"))
+        if not dropped and not any(text in repository and file != keep for text, keep in unread):
+            yield f"{place}: {repository}: {message}"
+
+
+def _unread(look: Look) -> list[tuple[str, str]]:
+    """What is in the addresses that the stack's roles keep apt from reading, each with the list that stays."""
+    states = (state for role in look.desired.roles for state in role.resources if isinstance(state, SourcesDisabled))
+    return [(text, state.keep) for state in states for text in state.texts]
+
+
 def proxy_refuses(look: Look) -> Iterator[str]:
-    """A proxy is configured for apt, and apt does not reach it, or it wants a login (one request of apt's, 8 s)."""
-    proxy = ""
+    """A proxy is configured for apt, and apt does not reach it, or it wants a login (one request of apt's, 8 s); or
+    the program that names apt's proxy (Proxy-Auto-Detect) fails.
+    """
+    proxy = finder = ""
+    named = set[str]()  # https takes what is set for http
     for line in look.text(PROXIES).splitlines():
-        if line.startswith("proxy ") and line.count(" ") == 2:
-            proxy = line.split(" ")[2]
+        kind, _, rest = line.partition(" ")
+        if kind in {"proxy", "finder"} and rest.startswith(("http ", "https ")):
+            value = rest.partition(" ")[2]
+            proxy, finder = (value, "") if kind == "proxy" else ("", value)
+            if value in named:
+                proxy = finder = ""
             continue
         dead = _DEAD.search(line)
-        if proxy and dead and dead[1].rstrip(":.").partition(":")[0] in proxy:
-            yield f"the proxy {proxy} does not answer: {line.strip()}"
-            proxy = ""
+        fault = ""
+        if finder and line.startswith("E: "):
+            fault = f"the program {finder}, which names apt's proxy, fails: {line.removeprefix('E: ').strip()}"
+        elif proxy and dead and dead[1].rstrip(":.").partition(":")[0] in proxy:
+            fault = f"the proxy {proxy} does not answer: {line.strip()}"
         elif proxy and _REFUSED.search(line):
-            yield f"the proxy {proxy} refuses: {line.strip()}"
-            proxy = ""
+            fault = f"the proxy {proxy} refuses: {line.strip()}"
+        if fault:
+            named.add(proxy or finder)
+            proxy = finder = ""
+            yield fault
 
 
 KEY_EXPIRED = Sign("base", key_expired, (KEYRINGS,))
 KEYRING_UNREADABLE = Sign("base", keyring_unreadable, (KEYRINGS,))
 PROXY_REFUSES = Sign("base", proxy_refuses, (PROXIES,))
+WITHOUT_RELEASE = Sign("base", without_release, (RELEASES,), grave=False)
 
 FOREIGN = FailureRule(
     "foreign-keyring",

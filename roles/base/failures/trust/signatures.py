@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hostwright.audit.failures import FailureRule, ForPeople
-from hostwright.standard.roles.base.failures.trust import FOREIGN, KEY_EXPIRED, KEYRING_UNREADABLE
+from hostwright.standard.roles.base.failures.trust import FOREIGN, KEY_EXPIRED, KEYRING_UNREADABLE, WITHOUT_RELEASE
 
 #: The causes come before "is not signed", which apt adds to each of them.
 SIGNATURES = (
@@ -53,6 +53,7 @@ SIGNATURES = (
         "Correct address and distribution in /etc/apt/sources.list.d, or remove the list; for an old release, take the"
         " archive's address",
         "apt acquire-item.cc",
+        sign=WITHOUT_RELEASE,
     ),
     FailureRule(
         "no-public-key",
