@@ -1,0 +1,1 @@
+"""The same workspace for other systems: Compose, Slurm, Kubernetes."""

@@ -1,0 +1,29 @@
+"""What a workspace runs in its image where nothing of the host's is at hand: no token, no proxy, no queue."""
+
+from __future__ import annotations
+
+from hostwright.common.errors import InputError
+from hostwright.standard.roles.workspaces.declared.forms import HOME
+from hostwright.standard.roles.workspaces.declared.workspace import Workspace
+
+#: Ports inside a container: those of the programs' own documentation.
+PORTS = {"jupyter": 8888, "tensorboard": 6006}
+
+
+def command_inside(workspace: Workspace) -> tuple[str, ...]:
+    """The words of the command. Jupyter makes a token of its own there, and prints it."""
+    entry = workspace.entry
+    port = str(PORTS.get(entry.kind, 0))
+    if entry.kind == "jupyter":
+        return ("jupyter", "notebook", "--ip=0.0.0.0", f"--port={port}", "--no-browser", f"--notebook-dir={HOME}")
+    if entry.kind == "tensorboard":
+        return ("tensorboard", f"--logdir={entry.log_directory}", "--host=0.0.0.0", f"--port={port}")
+    return entry.command or ("/bin/sh", "-eu", "-c", entry.script)
+
+
+def hosts_checked(workspace: Workspace, hosts: int) -> None:
+    """Raise ``InputError`` for a number of hosts that makes no sense for this workspace."""
+    if hosts < 1:
+        raise InputError(f"a workspace runs on at least one host, not on {hosts}")
+    if hosts > 1 and workspace.entry.kind != "batch":
+        raise InputError(f"{workspace.name} is a {workspace.entry.kind} workspace: only batch runs on several hosts")

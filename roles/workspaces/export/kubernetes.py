@@ -1,0 +1,162 @@
+"""A workspace as manifests of Kubernetes: a Deployment, a Job, or a TFJob for several hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from hostwright.common.errors import InputError
+from hostwright.standard.roles.workspaces.declared.forms import HOME, bytes_of
+from hostwright.standard.roles.workspaces.declared.workspace import Workspace
+from hostwright.standard.roles.workspaces.export.inside import PORTS, command_inside, hosts_checked
+
+Manifest = dict[str, Any]
+MIB = 2**20
+
+
+def kubernetes(workspace: Workspace, hosts: int = 1, storage: str = "50Gi") -> str:
+    """The manifests as one YAML text, for ``kubectl apply -f``.
+
+    ``hosts`` is the number of pods on which a batch workspace trains together, as a TFJob of the Kubeflow training
+    operator, which gives each its ``TF_CONFIG``. ``storage`` is the size of the claim that holds the workspace's files;
+    each mounted directory becomes a claim of its own, which must be there already. A limit of processes has no field
+    in a pod (the kubelet has one for all pods) and is left out.
+    Raises ``InputError`` for an ssh box, whose image is built on its host.
+    """
+    if workspace.entry.kind == "ssh":
+        raise InputError(
+            f"{workspace.name} is an ssh box, whose image is built on its host: in a cluster, use `kubectl exec`"
+        )
+    hosts_checked(workspace, hosts)
+    pod = _pod(workspace)
+    if workspace.entry.kind == "batch":
+        work = [_job(workspace, pod)] if hosts == 1 else [_tf_job(workspace, pod, hosts)]
+    else:
+        work = [_deployment(workspace, pod), _service(workspace)]
+    claim = _named("v1", "PersistentVolumeClaim", workspace, _files(workspace))
+    mode = "ReadWriteOnce" if hosts == 1 else "ReadWriteMany"
+    claim["spec"] = {"accessModes": [mode], "resources": {"requests": {"storage": storage}}}
+    return yaml.dump_all([claim, *work], Dumper=_WithoutAnchors, sort_keys=False, explicit_start=True)
+
+
+class _WithoutAnchors(yaml.SafeDumper):
+    """What stands twice is written twice: people edit these files."""
+
+    def ignore_aliases(self, _data: object) -> bool:
+        return True
+
+
+def _named(version: str, kind: str, workspace: Workspace, name: str) -> Manifest:
+    labels = {"app.kubernetes.io/name": _name(workspace), "app.kubernetes.io/part-of": "workspaces"}
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "labels": labels}}
+
+
+def _name(workspace: Workspace) -> str:
+    """The workspace's name as a name of DNS, which begins with a letter and does not end with a hyphen (RFC 1035)."""
+    name = workspace.name.strip("-")
+    return name if name[0].isalpha() else f"w-{name}"
+
+
+def _files(workspace: Workspace) -> str:
+    return f"{_name(workspace)}-files"
+
+
+def _job(workspace: Workspace, pod: Manifest) -> Manifest:
+    """A batch run: once, whatever its exit status."""
+    template = {"spec": {**pod, "restartPolicy": "Never"}}
+    spec = {"backoffLimit": 0, "template": template}
+    return {**_named("batch/v1", "Job", workspace, _name(workspace)), "spec": spec}
+
+
+def _tf_job(workspace: Workspace, pod: Manifest, hosts: int) -> Manifest:
+    """A batch run on several hosts. The operator looks for the container named ``tensorflow``."""
+    worker = {"replicas": hosts, "restartPolicy": "Never", "template": {"spec": pod}}
+    spec = {"runPolicy": {"cleanPodPolicy": "None"}, "tfReplicaSpecs": {"Worker": worker}}
+    return {**_named("kubeflow.org/v1", "TFJob", workspace, _name(workspace)), "spec": spec}
+
+
+def _deployment(workspace: Workspace, pod: Manifest) -> Manifest:
+    """Something that goes on: one pod, never two on the same files."""
+    labels = {"app.kubernetes.io/name": _name(workspace)}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    spec = {
+        "replicas": 1,
+        "strategy": {"type": "Recreate"},
+        "selector": {"matchLabels": labels},
+        "template": template,
+    }
+    return {**_named("apps/v1", "Deployment", workspace, _name(workspace)), "spec": spec}
+
+
+def _service(workspace: Workspace) -> Manifest:
+    """Its address in the cluster; from outside: ``kubectl port-forward service/NAME 8888``."""
+    port = PORTS[workspace.entry.kind]
+    spec = {
+        "selector": {"app.kubernetes.io/name": _name(workspace)},
+        "ports": [{"name": "http", "port": port, "targetPort": port}],
+    }
+    return {**_named("v1", "Service", workspace, _name(workspace)), "spec": spec}
+
+
+def _pod(workspace: Workspace) -> Manifest:
+    """The pod with its one container; limits are those of the workspace."""
+    entry = workspace.entry
+    claims = [(_files(workspace), HOME, False), *_claims(entry.mounts)]
+    container: Manifest = {
+        "name": "tensorflow",
+        "image": entry.image,
+        "command": list(command_inside(workspace)),
+        "workingDir": HOME,
+        "resources": {"limits": _limits(workspace)},
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "volumeMounts": [
+            *({"name": name, "mountPath": path, "readOnly": read_only} for name, path, read_only in claims),
+            {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108  # the pod's own shared memory
+        ],
+    }
+    if entry.kind in PORTS:
+        container["ports"] = [{"name": "http", "containerPort": PORTS[entry.kind]}]
+    volumes: Sequence[Mapping[str, Any]] = [
+        *({"name": name, "persistentVolumeClaim": {"claimName": name}} for name, _, _ in claims),
+        {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": _mebibytes(entry.shm)}},
+    ]
+    pod: Manifest = {"containers": [container], "volumes": list(volumes)}
+    uid, gid = workspace.user.uid, workspace.user.gid
+    if uid is not None:
+        group = uid if gid is None else gid
+        pod["securityContext"] = {"runAsUser": uid, "runAsGroup": group, "fsGroup": group}
+    return pod
+
+
+def _limits(workspace: Workspace) -> dict[str, str]:
+    entry = workspace.entry
+    limits = {}
+    if entry.cpus:
+        limits["cpu"] = f"{entry.cpus:g}"
+    if entry.memory:
+        limits["memory"] = _mebibytes(entry.memory)
+    if entry.gpus:
+        limits["nvidia.com/gpu"] = str(len(entry.gpus))
+    return limits
+
+
+def _mebibytes(size: str) -> str:
+    """A size in Kubernetes' own form, at least one MiB."""
+    return f"{max(1, bytes_of(size) // MIB)}Mi"
+
+
+def _claims(mounts: Sequence[str]) -> list[tuple[str, str, bool]]:
+    """For each mount the claim that stands for the host's directory, where it is mounted, and whether it is read-only.
+
+    >>> _claims(["/data/ImageNet:/data:ro"])
+    [('data-imagenet', '/data', True)]
+    """
+    claims: list[tuple[str, str, bool]] = []
+    for source, target, *mode in (mount.split(":") for mount in mounts):
+        letters = "".join(letter if letter.isalnum() else "-" for letter in source.lower())
+        name = letters.strip("-")[:60].rstrip("-") or "data"
+        alike = sum(claim == name or claim.startswith(f"{name}-") for claim, *_ in claims)
+        claims.append((f"{name}-{alike + 1}" if alike else name, target, mode == ["ro"]))
+    return claims

@@ -1,0 +1,156 @@
+"""The same workspace for Slurm and Kubernetes: the script is run by a real shell, the manifests read back."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hostwright.common.errors import InputError
+from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
+from hostwright.standard.roles.workspaces.declared.workspace import Workspace
+from hostwright.standard.roles.workspaces.export.kubernetes import kubernetes
+from hostwright.standard.roles.workspaces.export.slurm import slurm
+
+#: srun runs its command once for each task; apptainer writes down its words and what it was told of its cluster.
+TOOLS = {
+    "srun": """#!/bin/bash
+while [[ $1 == --* ]]; do shift; done
+for ((task = 0; task < ${TASKS:-1}; task++)); do SLURM_PROCID=$task "$@"; done
+""",
+    "scontrol": "#!/bin/bash\nprintf '%s\\n' node1 node2 node3\n",
+    "apptainer": """#!/bin/bash
+printf '%s\\0' "$#" "$@" "${TF_CONFIG-}" >> "$SEEN"
+""",
+}
+LAB = WorkspaceEntry(user="alice", kind="jupyter", gpus=("0", "1"), cpus=2.5, memory="64g", mounts=("/data:/data:ro",))
+TRAIN = WorkspaceEntry(user="alice", kind="batch", command=("python", "train it.py", "--name='x'"))
+BOX = WorkspaceEntry(user="alice", kind="ssh")
+
+
+def workspace(entry: WorkspaceEntry, name: str = "alice-lab", user: WorkspaceUser | None = None) -> Workspace:
+    return Workspace(name, entry, user or WorkspaceUser(uid=2001), 20001, f"/srv/workspaces/alice/{name}")
+
+
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with what the script calls on a cluster, as stand-ins."""
+    folder = tmp_path_factory.mktemp("tools")
+    for name, text in TOOLS.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    return folder
+
+
+def run(script: str, tools: Path, tasks: int = 1) -> list[tuple[list[str], str]]:
+    """What apptainer was called with in each task, by the script in a real bash, as Slurm starts it."""
+    seen = tools / "seen"
+    seen.unlink(missing_ok=True)
+    env = {"PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(tools), "SEEN": str(seen), "TASKS": str(tasks)}
+    env |= {"SLURM_JOB_NODELIST": "node[1-3]", "SLURM_JOB_ID": "123456"}
+    subprocess.run(["/bin/bash"], input=script.encode(), env=env, check=True, capture_output=True, timeout=30)
+    parts = iter(seen.read_bytes().decode().removesuffix("\0").split("\0"))
+    return [([next(parts) for _ in range(int(count))], next(parts)) for count in parts]
+
+
+def manifests(text: str) -> dict[str, dict[str, Any]]:
+    return {manifest["kind"]: manifest for manifest in yaml.safe_load_all(text)}
+
+
+def test_slurm_is_asked_for_what_the_workspace_has() -> None:
+    asked = [line for line in slurm(workspace(LAB)).splitlines() if line.startswith("#SBATCH")]
+    assert asked == [
+        "#SBATCH --job-name=alice-lab",
+        "#SBATCH --nodes=1",
+        "#SBATCH --ntasks-per-node=1",
+        "#SBATCH --gpus-per-node=2",
+        "#SBATCH --cpus-per-task=3",
+        "#SBATCH --mem=65536M",
+        "#SBATCH --output=%x-%j.log",
+    ]
+
+
+def test_the_script_runs_the_workspaces_command_in_its_image_with_its_directories(tools: Path) -> None:
+    [(words, tf_config)] = run(slurm(workspace(LAB)), tools)
+    binds = f"{tools}/alice-lab:/workspace,/data:/data:ro"
+    assert words[:6] == ["exec", "--nv", "--bind", binds, "--pwd", "/workspace"]
+    assert words[6:8] == ["docker://tensorflow/tensorflow:2.9.0-gpu-jupyter", "jupyter"]
+    assert (tools / "alice-lab").is_dir()
+    assert tf_config == ""
+
+
+def test_each_of_several_hosts_learns_who_the_others_are(tools: Path) -> None:
+    seen = run(slurm(workspace(TRAIN, "alice-train"), hosts=3), tools, tasks=3)
+    assert [words[-3:] for words, _ in seen] == [["python", "train it.py", "--name='x'"]] * 3
+    workers = [f"node{number}:23456" for number in (1, 2, 3)]
+    for index, (_, config) in enumerate(seen):
+        assert json.loads(config) == {"cluster": {"worker": workers}, "task": {"type": "worker", "index": index}}
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1), min_size=1, max_size=4))
+def test_no_word_of_a_command_is_read_by_the_shell(tools: Path, words: list[str]) -> None:
+    entry = WorkspaceEntry(user="alice", kind="batch", command=tuple(words))
+    [(seen, _)] = run(slurm(workspace(entry)), tools)
+    assert seen[-len(words) :] == words
+
+
+def test_kubernetes_gets_limits_ids_and_directories() -> None:
+    found = manifests(kubernetes(workspace(LAB)))
+    assert set(found) == {"PersistentVolumeClaim", "Deployment", "Service"}
+    pod = found["Deployment"]["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    assert container["resources"]["limits"] == {"cpu": "2.5", "memory": "65536Mi", "nvidia.com/gpu": "2"}
+    assert pod["securityContext"] == {"runAsUser": 2001, "runAsGroup": 2001, "fsGroup": 2001}
+    mounted = {mount["mountPath"]: mount.get("readOnly", False) for mount in container["volumeMounts"]}
+    assert mounted == {"/workspace": False, "/data": True, "/dev/shm": False}  # noqa: S108  # the pod's own
+    assert {volume["name"] for volume in pod["volumes"]} == {mount["name"] for mount in container["volumeMounts"]}
+    assert found["Service"]["spec"]["ports"] == [{"name": "http", "port": 8888, "targetPort": 8888}]
+
+
+def test_a_batch_run_is_a_job_that_is_not_repeated() -> None:
+    job = manifests(kubernetes(workspace(TRAIN)))["Job"]["spec"]
+    assert job["backoffLimit"] == 0
+    assert job["template"]["spec"]["restartPolicy"] == "Never"
+    assert job["template"]["spec"]["containers"][0]["command"] == ["python", "train it.py", "--name='x'"]
+
+
+def test_several_hosts_are_a_tf_job_whose_files_all_of_them_write() -> None:
+    found = manifests(kubernetes(workspace(TRAIN), hosts=4, storage="2Ti"))
+    spec = found["TFJob"]["spec"]
+    assert spec["tfReplicaSpecs"]["Worker"]["replicas"] == 4
+    assert spec["runPolicy"] == {"cleanPodPolicy": "None"}, "the operator's model requires it"
+    claim = found["PersistentVolumeClaim"]["spec"]
+    assert claim == {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "2Ti"}}}
+
+
+@pytest.mark.parametrize(("name", "becomes"), [("2022-lab", "w-2022-lab"), ("lab--", "lab"), ("0-", "w-0")])
+def test_a_name_becomes_one_of_dns(name: str, becomes: str) -> None:
+    found = manifests(kubernetes(workspace(LAB, name)))
+    assert found["Service"]["metadata"]["name"] == becomes
+    assert found["Service"]["spec"]["selector"] == found["Deployment"]["spec"]["selector"]["matchLabels"]
+
+
+def test_two_directories_never_become_one_claim() -> None:
+    mounts = ("/data/a:/a", "/data-a:/b", "/data/A:/c", "/@:/d", "/+:/e")
+    entry = WorkspaceEntry(user="alice", kind="jupyter", mounts=mounts)
+    pod = manifests(kubernetes(workspace(entry)))["Deployment"]["spec"]["template"]["spec"]
+    names = [volume["name"] for volume in pod["volumes"]]
+    assert len(set(names)) == len(names) == len(mounts) + 2
+
+
+@pytest.mark.parametrize("export", [slurm, kubernetes])
+def test_what_makes_no_sense_there_is_said(export: Any) -> None:
+    with pytest.raises(InputError, match="is an ssh box"):
+        export(workspace(BOX))
+    with pytest.raises(InputError, match="only batch runs on several hosts"):
+        export(workspace(LAB), hosts=2)
+    with pytest.raises(InputError, match="at least one host"):
+        export(workspace(TRAIN), hosts=0)
