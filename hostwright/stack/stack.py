@@ -118,6 +118,10 @@ class Section(StackPart):
         """The disk space that this layer takes."""
         return ()
 
+    def leaving(self) -> tuple[str, ...]:
+        """The packages that this layer takes away from a host, as shell patterns of their names."""
+        return ()
+
     def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
         """The artifacts that the section names: the path to each name, and the name."""
         return tuple(marked(type(self), self, ArtifactName))
@@ -193,6 +197,10 @@ class Stack(StackHead):
         sections = [section for name, section in self.sections.items() if name in here]
         names = [name for section in sections for way, name in section.artifact_uses() if way[0] not in section.spare]
         return tuple(self.artifact(name) for name in dict.fromkeys(names))
+
+    def leaving(self) -> tuple[str, ...]:
+        """The packages that this layer takes away from a host, as shell patterns of their names."""
+        return ()
 
     def artifact_uses(self) -> tuple[tuple[Where, str], ...]:
         """The artifacts that the stack names: the path to each name, and the name."""

@@ -33,7 +33,7 @@ def base(v: Base, host: Wanted) -> Iterator[Resource]:
     """The host can build a kernel module, and nothing but this stack ever brings a kernel to it."""
     if shares := host.shares():
         yield FreeSpace(host.stack.requirements.free_bytes, shares)
-    yield DpkgInOrder()
+    yield DpkgInOrder(host.leaving())
 
     yield File("/etc/apt/apt.conf.d/52hostwright", host.render("base/unattended.conf.j2", never=v.never_unattended))
     yield Debs(v.packages)

@@ -9,6 +9,20 @@ from hostwright.stack.stack import BOOT, WORK, Section, Share, Stack, taken
 from hostwright.stack.stackvalues import ArtifactName, DebianVersion, ExactVersion, Kernels, Name, StackPart
 from hostwright.stack.store.hostcache import CACHE
 
+#: Packages that are, or belong to, another NVIDIA driver: Debian's, Ubuntu's, NVIDIA's repository's.
+DRIVER_PACKAGES = (
+    "nvidia-driver*", "nvidia-headless-*", "nvidia-kernel-*", "nvidia-dkms-*", "nvidia-open*", "nvidia-firmware-*",
+    "nvidia-utils-*", "nvidia-compute-utils-*", "nvidia-legacy-*", "nvidia-tesla-*", "nvidia-alternative*",
+    "nvidia-installer-cleanup", "nvidia-smi", "nvidia-persistenced", "nvidia-modprobe", "nvidia-settings*",
+    "nvidia-xconfig", "nvidia-prime", "nvidia-opencl-icd*", "nvidia-vdpau-driver", "nvidia-vulkan-*", "nvidia-egl-*",
+    "glx-alternative-nvidia", "xserver-xorg-video-nvidia*", "cuda-drivers*", "libcuda1*", "libnvcuvid1", "libnvoptix1",
+    "libgl1-nvidia-*", "libgles-nvidia*", "libegl-nvidia*", "libglx-nvidia*", "libnvidia-*",
+    "linux-modules-nvidia-*", "linux-objects-nvidia-*", "linux-signatures-nvidia-*",
+)  # fmt: skip
+
+#: A package with such a name that is not a driver: the container toolkit's library.
+NOT_DRIVER = ("libnvidia-container*",)
+
 
 class FabricManager(StackPart):
     """NVIDIA Fabric Manager, for hosts with NVSwitches; always exactly the driver's version."""
@@ -34,6 +48,10 @@ class DriverSection(Section):
     def versions(self) -> Mapping[str, str]:
         """The driver's version."""
         return {"driver": self.version}
+
+    def leaving(self) -> tuple[str, ...]:
+        """Another driver; what has the name of a library goes with it, or is the container toolkit's."""
+        return tuple(pattern for pattern in DRIVER_PACKAGES if pattern != "libnvidia-*")
 
     def shares(self, _stack: Stack, /) -> tuple[Share, ...]:
         """The installer unpacks where jobs work; nouveau is kept out of the initramfs."""

@@ -81,6 +81,10 @@ class Wanted:
         """The disk space that the layers of the host take."""
         return tuple(share for section in self.sections.values() for share in section.shares(self.stack))
 
+    def leaving(self) -> tuple[str, ...]:
+        """The packages that the layers of the host take away, as shell patterns of their names."""
+        return tuple(pattern for section in self.sections.values() for pattern in section.leaving())
+
     def render(self, template: str, /, **values: Any) -> str:
         """The text of a template (``chrony/chrony.conf.j2``) with these values; mistakes are an ``InputError``."""
         return render(template, self.templates, **values)

@@ -46,12 +46,14 @@ PATIENTLY = sh("sh -c %s patiently", PATIENCE)
 LISTS = sh_file(__file__, "sh/lists.sh", apt_options=APT_OPTIONS, patiently=PATIENCE)
 
 
-def mend_script(removable: Iterable[str] = ()) -> str:
+def mend_script(removable: Iterable[str] = (), leaving: Iterable[str] = ()) -> str:
     """Commands after which nothing is half-installed, half-configured or waiting for a trigger.
 
-    They remove nothing but ``removable``; where apt wants to remove more, they fail and name it.
+    They remove nothing but ``removable``, and first of all ``leaving``; where apt wants to remove more, they fail and
+    name it.
     """
-    values = {"patiently": PATIENCE, "apt_options": APT_OPTIONS, "removable": " ".join(removable)}
+    values = {"patiently": PATIENCE, "apt_options": APT_OPTIONS}
+    values |= {"removable": " ".join(removable), "leaving": " ".join(leaving)}
     return LISTS + sh_file(__file__, "sh/mend.sh", **values).rstrip("\n")
 
 
@@ -60,8 +62,11 @@ def mend_cut_script(removable: Iterable[str] = ()) -> str:
     return 'if [ -n "$(ls /var/lib/dpkg/updates 2>/dev/null)" ]; then\n' + mend_script(removable) + "\nfi"
 
 
-#: What mending would do, a line each (``sh/mend_look.sh``); nothing where dpkg is in order.
-MENDING = Probe(sh_file(__file__, "sh/mend_look.sh", apt_options=APT_OPTIONS), root=True)
+@lru_cache(maxsize=8)
+def mending(leaving: tuple[str, ...] = ()) -> Probe:
+    """What mending would do, a line each (``sh/mend_look.sh``); nothing where dpkg is in order."""
+    script = sh_file(__file__, "sh/mend_look.sh", apt_options=APT_OPTIONS, leaving=" ".join(leaving))
+    return Probe(script, root=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,12 +23,12 @@ from hostwright.resources.packages.dpkg import (
     DPKG,
     DPKG_LOCK,
     LISTS,
-    MENDING,
     MIRROR_TRIES,
     PATIENTLY,
     Installed,
     dpkg_table,
     mend_script,
+    mending,
     parse_dpkg,
 )
 from hostwright.resources.packages.others import Others, others_below
@@ -191,8 +191,9 @@ class DebsAbsent:
         return ()
 
 
-#: what the plan says of each kind of line of ``MENDING``
+#: what the plan says of each kind of line of ``mending``
 _MENDED = {
+    "leave": "%s removed, as a role of the host wants it",
     "unpack": "%s unpacked again",
     "gone": "%s unpacked again or, if no repository has it, removed",
     "Inst": "%s installed",
@@ -207,7 +208,9 @@ class DpkgInOrder:
 
     It comes before all states of packages, since apt refuses to work on such a host. The change unpacks again what was
     cut off and configures the rest. The plan names what else that takes, by apt's own simulation: packages that are
-    missing (never those that are merely recommended), and what is removed. More than that is never removed.
+    missing (never those that are merely recommended), and what is removed. More than that is never removed. Of what a
+    role takes away nothing has to be configured first: where such a package was cut off, or its own script fails, it
+    goes here, with all of its kind.
 
     >>> from hostwright.plan.testing import plan_text
     >>> print(plan_text(DpkgInOrder(), {"dpkg-query": "gcc-10\t10.2.1-1\tiU \n"}))
@@ -218,15 +221,18 @@ class DpkgInOrder:
     → in order (tool-2 unpacked again or, if no repository has it, removed; libtool3 installed; oldtool removed)
     """
 
+    #: shell patterns of the packages that roles of the host take away
+    leaving: tuple[str, ...] = field(default=(), metadata=NO_IDENTITY)
+
     def probes(self) -> tuple[Probe, ...]:
-        return (DPKG, Probe("ls /var/lib/dpkg/updates", root=True), MENDING)
+        return (DPKG, Probe("ls /var/lib/dpkg/updates", root=True), mending(self.leaving))
 
     def plan(self, facts: Facts) -> Change | None:
         broken = [row.name for row in dpkg_table(facts).values() if row.broken]
         journal = facts[self.probes()[1]].strip()
         if not broken and not journal:
             return None
-        answer = facts[MENDING]
+        answer = facts[mending(self.leaving)]
         rows = [line.partition(" ") for line in answer.text.splitlines()] if answer.ok else []
         names = {kind: [name for first, _, name in rows if first == kind] for kind in _MENDED}
         effects = [text % ", ".join(names[kind]) for kind, text in _MENDED.items() if names[kind]]
@@ -234,8 +240,9 @@ class DpkgInOrder:
             "dpkg",
             f"interrupted ({', '.join(broken) or 'unfinished journal'})",
             "in order" + (f" ({'; '.join(effects)})" if effects else ""),
-            (Step(mend_script((*names["gone"], *names["Remv"])), lock=DPKG_LOCK, tries=MIRROR_TRIES),),
+            (Step(mend_script((*names["gone"], *names["Remv"]), names["leave"]), DPKG_LOCK, tries=MIRROR_TRIES),),
+            disturbs="removes packages that a role takes away" if names["leave"] else "",
         )
 
     def removal(self) -> tuple[Resource, ...]:
-        return (self,)  # nothing can be taken away from one that is not in order
+        return (DpkgInOrder(),)  # nothing can be taken away from one that is not in order

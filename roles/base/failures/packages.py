@@ -66,8 +66,9 @@ PACKAGES = (
         r"|must manually run '(?:sudo )?dpkg --configure|parsing file '/var/lib/dpkg/(?:status"
         r"|updates)\S*' near line"
         r"|needs to be reinstalled, but I can't find an archive",
-        "dpkg was killed in the middle of its work",
-        "Provision again: the base role runs dpkg --configure -a first",
+        "dpkg was killed in the middle of its work, or a package's own script failed",
+        "Provision again: the base role finishes what waits, and first takes away what a role of the host does not"
+        " want. A package that still fails then is named: mend what its script says, or remove it",
         "apt",
         sign=INTERRUPTED,
     ),
@@ -193,7 +194,8 @@ PACKAGES = (
         r"|subprocesso[^\n]*script[^\n]*erro"
         r"|подпроцесс[^\n]*сценари",
         "a script that a package brings failed, and dpkg left the package unfinished",
-        "The lines above dpkg's error say what failed: mend that, then provision again, which runs dpkg --configure -a",
+        "The lines above dpkg's error say what failed: mend that, or remove the package, then provision again, which"
+        " runs dpkg --configure -a",
         "dpkg lib/dpkg/subproc.c",
         weight="consequence",
     ),

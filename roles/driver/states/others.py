@@ -11,8 +11,8 @@ from hostwright.resources.files.files import Absent, File
 from hostwright.resources.packages.packages import DebsAbsent
 from hostwright.resources.system.kernel import UPDATE_INITRAMFS, Initramfs
 from hostwright.resources.system.services import Disturbing
+from hostwright.standard.roles.driver.section import DRIVER_PACKAGES, NOT_DRIVER
 from hostwright.standard.roles.driver.states.nouveau import NouveauGone
-from hostwright.standard.roles.driver.states.runfile import DRIVER_PACKAGES, NOT_DRIVER
 
 PREFERENCES = "/etc/apt/preferences.d/hostwright-no-other-driver"
 NOUVEAU_OFF = "/etc/modprobe.d/hostwright-nouveau.conf"

@@ -19,24 +19,11 @@ from hostwright.resources.packages.packages import DPKG, dpkg_table, named_like
 from hostwright.resources.system.kernel import KERNEL_GONE
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import host_path
+from hostwright.standard.roles.driver.section import DRIVER_PACKAGES, NOT_DRIVER
 from hostwright.standard.roles.driver.states import steps
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT, display, unsigned_refused
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU, boots_first
 from hostwright.standard.roles.driver.states.removal import DriverGone, provisioned
-
-#: Packages that are, or belong to, another NVIDIA driver: Debian's, Ubuntu's, NVIDIA's repository's.
-DRIVER_PACKAGES = (
-    "nvidia-driver*", "nvidia-headless-*", "nvidia-kernel-*", "nvidia-dkms-*", "nvidia-open*", "nvidia-firmware-*",
-    "nvidia-utils-*", "nvidia-compute-utils-*", "nvidia-legacy-*", "nvidia-tesla-*", "nvidia-alternative*",
-    "nvidia-installer-cleanup", "nvidia-smi", "nvidia-persistenced", "nvidia-modprobe", "nvidia-settings*",
-    "nvidia-xconfig", "nvidia-prime", "nvidia-opencl-icd*", "nvidia-vdpau-driver", "nvidia-vulkan-*", "nvidia-egl-*",
-    "glx-alternative-nvidia", "xserver-xorg-video-nvidia*", "cuda-drivers*", "libcuda1*", "libnvcuvid1", "libnvoptix1",
-    "libgl1-nvidia-*", "libgles-nvidia*", "libegl-nvidia*", "libglx-nvidia*", "libnvidia-*",
-    "linux-modules-nvidia-*", "linux-objects-nvidia-*", "linux-signatures-nvidia-*",
-)  # fmt: skip
-
-#: A package with such a name that is not a driver: the container toolkit's library.
-NOT_DRIVER = ("libnvidia-container*",)
 
 #: What the installer disturbs: the loaded module must be removed from the kernel.
 REPLACES = "replaces the driver"

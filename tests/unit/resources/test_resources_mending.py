@@ -13,7 +13,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from hostwright.plan.model import Answer, Change, Facts
-from hostwright.resources.packages.dpkg import DPKG, MENDING, mend_script
+from hostwright.resources.packages.dpkg import DPKG, mend_script, mending
 from hostwright.resources.packages.packages import DpkgInOrder
 from tests.unit.support.aptroot import AptRoot, deb, installed, repository
 from tests.unit.support.shell import ask, program, run
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="dpkg --root needs root
 def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AptRoot:
     apt = AptRoot(tmp_path)
     monkeypatch.setenv("APT_CONFIG", str(apt.config))
-    root = f"--root={apt.root} --log=/dev/null --force-bad-path"
+    root = f"--root={apt.root} --log=/dev/null --force-bad-path --force-script-chrootless"
     bin_ = tmp_path / "bin"
     program(bin_, "dpkg", f'echo "dpkg $*" >>{apt.calls}; exec /usr/bin/dpkg {root} "$@"')
     program(bin_, "dpkg-query", f'exec /usr/bin/dpkg-query --admindir={apt.dpkg} "$@"')
@@ -40,19 +40,17 @@ def lists(apt: AptRoot, folder: Path, *packages: Path) -> None:
     assert run("apt-get -q update").returncode == 0
 
 
-def plan(apt: AptRoot) -> Change | None:
+def plan(apt: AptRoot, *leaving: str) -> Change | None:
     """What is planned, from the answers of this root."""
-    updates = DpkgInOrder().probes()[1]
-    answers = {
-        probe: Answer(*ask(probe.script.replace("/var/lib/dpkg", str(apt.dpkg)))) for probe in (DPKG, updates, MENDING)
-    }
-    change = DpkgInOrder().plan(Facts(answers))
+    state = DpkgInOrder(leaving)
+    answers = {probe: Answer(*ask(probe.script.replace("/var/lib/dpkg", str(apt.dpkg)))) for probe in state.probes()}
+    change = state.plan(Facts(answers))
     assert change is None or isinstance(change, Change)
     return change
 
 
-def mend(apt: AptRoot) -> CompletedProcess[bytes]:
-    change = plan(apt)
+def mend(apt: AptRoot, *leaving: str) -> CompletedProcess[bytes]:
+    change = plan(apt, *leaving)
     assert change is not None
     return run(change.steps[0].script.replace("Acquire::Retries=3", "Acquire::Retries=0"))
 
@@ -64,7 +62,7 @@ def states(apt: AptRoot) -> dict[str, str]:
 
 def test_a_host_in_order_plans_nothing_and_asks_apt_nothing(apt: AptRoot) -> None:
     apt.status(installed("tool"))
-    assert ask(MENDING.script.replace("/var/lib/dpkg", str(apt.dpkg))) == (0, "")
+    assert ask(mending().script.replace("/var/lib/dpkg", str(apt.dpkg))) == (0, "")
     assert plan(apt) is None
 
 
@@ -173,3 +171,86 @@ def test_a_dpkg_at_work_is_not_simulated(apt: AptRoot) -> None:
     change = plan(apt)
     assert change is not None
     assert "at work" not in change.want
+
+
+# --- what a role of the host takes away
+
+
+def failing(apt: AptRoot, folder: Path, name: str, **fields: str) -> None:
+    """A package whose own script fails is installed, as one whose module does not build: half-configured."""
+    path = deb(folder, name, **fields)
+    script = folder / f"tree-{name}-1/DEBIAN/postinst"
+    script.write_text("#!/bin/sh\necho bad exit status: 2\nexit 10\n")
+    script.chmod(0o755)
+    run(f"dpkg-deb --root-owner-group -b {script.parents[1]} {path} && dpkg --install {path}")
+    assert states(apt)[name] == "iF"
+
+
+def waiting(apt: AptRoot, folder: Path, name: str, depends: str) -> None:
+    """A package that waits for another is installed."""
+    run(f"dpkg --install {deb(folder, name, Depends=depends)}")
+    assert states(apt)[name] == "iU"
+
+
+def test_what_a_role_takes_away_need_not_be_configured(apt: AptRoot, tmp_path: Path) -> None:
+    """mailrocketsystems/CudaSetupUbuntu20#1; pop-os/system76-power#350: a stranger's package depends on it."""
+    failing(apt, tmp_path, "odd-dkms-510")
+    waiting(apt, tmp_path, "odd-510", "odd-dkms-510")
+    waiting(apt, tmp_path, "theirs-odd", "odd-510")
+    run(f"dpkg --install {deb(tmp_path, 'odd-utils-510')} {deb(tmp_path, 'tool')}")
+    change = plan(apt, "odd-*")
+    assert change is not None
+    assert change.have == "interrupted (odd-510, odd-dkms-510, theirs-odd)"
+    assert change.want == (
+        "in order (odd-510, odd-dkms-510, odd-utils-510 removed, as a role of the host wants it; theirs-odd removed)"
+    )
+    assert change.disturbs == "removes packages that a role takes away"
+    done = mend(apt, "odd-*")
+    assert done.returncode == 0, done.stdout
+    assert b"bad exit status" not in done.stdout
+    assert states(apt) == {"tool": "ii"}
+    assert plan(apt, "odd-*") is None
+
+
+def test_without_such_a_role_the_script_that_fails_is_what_the_step_says(apt: AptRoot, tmp_path: Path) -> None:
+    failing(apt, tmp_path, "odd-dkms")
+    for patterns in ((), ("other-*",)):
+        done = mend(apt, *patterns)
+        assert done.returncode != 0
+        assert b"bad exit status: 2" in done.stdout
+        assert states(apt) == {"odd-dkms": "iF"}
+
+
+def test_others_that_are_not_in_order_are_mended_beside_it(apt: AptRoot, tmp_path: Path) -> None:
+    lists(apt, tmp_path / "r", deb(tmp_path, "lib"), deb(tmp_path, "odd-dkms", "2"), deb(tmp_path, "cut"))
+    apt.status(
+        installed("odd-510", state="install ok unpacked", Depends="odd-dkms"),
+        installed("odd-dkms", state="hold reinstreq half-installed"),
+        installed("half", state="install ok half-configured"),
+        installed("tool", state="install ok unpacked", Depends="lib"),
+        installed("cut", state="install reinstreq half-installed"),
+    )
+    change = plan(apt, "odd-*")
+    assert change is not None
+    assert change.want == (
+        "in order (odd-510, odd-dkms removed, as a role of the host wants it; cut unpacked again; lib installed)"
+    )
+    done = mend(apt, "odd-*")
+    assert done.returncode == 0, done.stdout
+    assert states(apt) == {"half": "ii", "tool": "ii", "lib": "ii", "cut": "ii"}
+
+
+def test_what_is_in_order_stays_for_its_role_to_take_away(apt: AptRoot) -> None:
+    apt.status(installed("odd"), installed("tool", state="install ok half-configured"))
+    change = plan(apt, "odd")
+    assert change is not None
+    assert (change.want, change.disturbs) == ("in order", "")
+    assert mend(apt, "odd").returncode == 0
+    assert states(apt) == {"odd": "ii", "tool": "ii"}
+
+
+def test_a_journal_keeps_nothing_from_going(apt: AptRoot, tmp_path: Path) -> None:
+    failing(apt, tmp_path, "odd-dkms")
+    (apt.dpkg / "updates/0001").write_text(installed("tool", state="install ok half-configured") + "\n")
+    assert mend(apt, "odd-*").returncode == 0
+    assert states(apt) == {"tool": "ii"}

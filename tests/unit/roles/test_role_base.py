@@ -11,18 +11,18 @@ import pytest
 
 from hostwright.plan.host.jobs import WORK_DIRS
 from hostwright.plan.model import Answer, Change, Deferred, Facts, Reboot, Refusal, Resource
-from hostwright.plan.roles.role import Wanted
+from hostwright.plan.roles.role import Wanted, discover
 from hostwright.resources.files.files import Absent, File
-from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, PATIENTLY
+from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, PATIENTLY, named_like
 from hostwright.resources.system.kernel import HEADERS, KERNEL_GONE
 from hostwright.resources.system.room import GB, FreeSpace
 from hostwright.stack.stack import WORK
 from hostwright.standard.roles.base import Base, base
 from hostwright.standard.roles.base.audit import MACHINE
 from hostwright.standard.roles.driver.audit import MODULE
+from hostwright.standard.roles.driver.section import DRIVER_PACKAGES, NOT_DRIVER
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU, NouveauGone
 from hostwright.standard.roles.driver.states.others import NOUVEAU_OFF, no_other_driver
-from hostwright.standard.roles.driver.states.runfile import DRIVER_PACKAGES, NOT_DRIVER
 from tests.unit.support.facts import NOTHING, facts_for
 from tests.unit.support.shell import program, run
 from tests.unit.support.stacks import load_stack
@@ -320,3 +320,15 @@ def test_base_shares_its_probes() -> None:
 def test_base_audit_does_not_ask_for_nouveau() -> None:
     assert "nouveau" not in MACHINE.text
     assert "say nouveau" in MODULE.text
+
+
+def test_a_driver_that_cannot_be_configured_goes_where_the_host_gets_another() -> None:
+    """NVIDIA/nvidia-container-toolkit#361, mailrocketsystems/CudaSetupUbuntu20#1: its module does not build."""
+    roles = {role.name: role for role in discover()}
+    told = [(roles[name], roles[name].variables()) for name in ("base", "driver")]
+    with_driver = Wanted(STACK, roles=tuple(told)).leaving()
+    assert Wanted(STACK, roles=tuple(told[:1])).leaving() == ()
+    for name in ("nvidia-dkms-510", "nvidia-kernel-dkms", "nvidia-driver-510", "nvidia-tesla-470-kernel-dkms"):
+        assert named_like(name, with_driver), name
+    for name in ("libnvidia-container1", "nvidia-container-toolkit", "nvidia-docker2", "dkms"):
+        assert not named_like(name, with_driver), name
