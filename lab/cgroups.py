@@ -15,6 +15,7 @@ from pathlib import Path
 from hostwright.common.errors import LabError
 from lab.waiting import await_that
 
+_LIMITING = {"cpu", "cpuset", "io", "memory", "pids"}
 _LAST_RESORT_S = 20.0  # a killed process leaves at once, unless it hangs in the kernel
 
 
@@ -37,10 +38,22 @@ def create(group: str) -> list[Path]:
         directory = hierarchy
         for part in Path(group).parts:
             parent, directory = directory, directory / part
+            _hand_down(parent)
             directory.mkdir(exist_ok=True)
             _inherit_cpuset(parent, directory)
         entries.append(directory / "cgroup.procs")
     return entries
+
+
+def _hand_down(parent: Path) -> None:
+    """Let the groups below a group of v2 have the controllers that containers are limited by, as far as it has them."""
+    control = parent / "cgroup.subtree_control"
+    if not control.exists():
+        return  # of v1
+    given = set(control.read_text().split())
+    for controller in set((parent / "cgroup.controllers").read_text().split()) & _LIMITING - given:
+        with contextlib.suppress(OSError):  # the parent holds processes, say: the host then says that it has no limits
+            control.write_text(f"+{controller}")
 
 
 def _inherit_cpuset(parent: Path, child: Path) -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from hostwright.common.errors import LabError
 from hostwright.common.quoting import sh_file, words
-from lab import cgroups, network
-from lab.config import CHECKOUT, USER, HostOptions, Machine
+from lab import cgroups, limits, network
+from lab.config import CHECKOUT, USER, Distro, HostOptions, Machine
 from lab.mounts import mount_disk, mount_overlay, mounted, unmount_below
 from lab.programs import attend, run
 from lab.records import HostRecord, layers, read_record, read_snapshot
@@ -221,6 +221,11 @@ def console(machine: Machine, *argv: str) -> str:
     return done.stdout
 
 
+def why_no_limits(machine: Machine) -> str:
+    """Return why Docker cannot limit containers on the running host, or nothing if it can (see `lab.limits`)."""
+    return limits.why_not(exec_in(machine, ["cat", limits.NOTE]).stdout)
+
+
 def leader(machine: Machine) -> int:
     """Return the process id, on this machine, of the host's PID 1. Raises `LabError` when the host is off."""
     found = _leader(cgroups.processes(machine.cgroup))
@@ -256,7 +261,7 @@ def _nspawn(machine: Machine, options: HostOptions) -> list[str]:
     vendor.mkdir(parents=True, exist_ok=True)
     return [
         # TMPFS_TMP: /tmp is on the host's disk, as in a Debian installation.
-        *("env", "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1", "SYSTEMD_NSPAWN_TMPFS_TMP=0"),
+        *("env", "SYSTEMD_NSPAWN_TMPFS_TMP=0", *_hierarchy(options.distro)),
         *("systemd-nspawn", "--quiet", "--boot", "--settings=no"),
         *("--keep-unit", "--register=no", f"--directory={machine.merged}"),
         *(f"--machine={machine.lab.name}-{machine.name}", f"--hostname={machine.name}"),
@@ -267,6 +272,15 @@ def _nspawn(machine: Machine, options: HostOptions) -> list[str]:
         f"--bind={_disk(machine, options) / 'docker'}:/var/lib/docker",
         f"--bind-ro={vendor}:{VENDOR_MOUNT}",
     ]
+
+
+def _hierarchy(distro: Distro) -> tuple[str, ...]:
+    """Return nspawn's setting of the control groups that the host sees.
+
+    Without one it shows the machine's own arrangement, so that the host has controllers (see `lab.limits`). The systemd
+    of trixie boots with cgroup v2 only.
+    """
+    return ("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1",) if distro == "trixie" else ()
 
 
 def _tail(path: Path) -> str:

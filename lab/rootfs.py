@@ -7,7 +7,7 @@ import shutil
 import uuid
 from pathlib import Path
 
-from lab import hardware
+from lab import hardware, limits
 from lab.config import USER, HostOptions, Lab, Machine
 from lab.image import mask
 from lab.network import MTU
@@ -47,6 +47,7 @@ def personalise(machine: Machine, options: HostOptions) -> None:
         system.settle(machine, MTU)
         return
     _headers_repository(root, vendor_apt(machine.lab, options.profile))
+    limits.install(root)
     hardware.install(root, options.hardware, modules=options.real != "driver")
 
 

@@ -1,0 +1,50 @@
+"""Limits of Docker containers (memory, CPU, processes) on lab hosts: in force where the machine has controllers.
+
+A machine whose controllers belong to cgroup v1 shows them to its hosts beside an empty v2, and a boot unit makes them
+writable there. Where a machine has none to give, the host says so, and a test that needs limits says why it does not
+run: Docker itself only warns.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_SCRIPT = Path(__file__).parent / "sh" / "limits.sh"
+_PROGRAM = "opt/hostwright-lab/limits"
+_UNIT = "hostwright-lab-limits.service"
+NOTE = "/run/hostwright-lab/limits"  #: on the host, one line: see the script
+_IN_FORCE = "in force"
+
+_TEXT = f"""\
+[Unit]
+Description=Hostwright lab: control groups for the containers of this host
+DefaultDependencies=no
+Before=sysinit.target
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/{_PROGRAM}
+
+[Install]
+WantedBy=sysinit.target
+"""
+
+
+def install(root: Path) -> None:
+    """Write the boot unit into the root filesystem of a host that is not running."""
+    program = root / _PROGRAM
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(_SCRIPT.read_text())
+    program.chmod(0o755)
+    (root / "etc/systemd/system" / _UNIT).write_text(_TEXT)
+    wanted = root / "etc/systemd/system/sysinit.target.wants" / _UNIT
+    wanted.parent.mkdir(parents=True, exist_ok=True)
+    wanted.unlink(missing_ok=True)
+    wanted.symlink_to(f"/etc/systemd/system/{_UNIT}")
+
+
+def why_not(note: str) -> str:
+    """Return why Docker cannot limit containers on the host that wrote ``note`` at boot, or nothing if it can."""
+    note = note.strip() or "not in force: the host noted nothing at boot"
+    return "" if note.startswith(_IN_FORCE) else note
