@@ -238,8 +238,9 @@ class TestConfigure:
         assert "unable to load config for runtime docker" in refused.stderr
         assert path.read_text() == '{"mtu": }'
 
-    @pytest.mark.parametrize(("devices", "hooks"), [("all", 1), ("none", 0), ("", 0)])
-    def test_the_runtime_adds_the_hook_where_gpus_are_asked_for(self, tmp_path: Path, devices: str, hooks: int) -> None:
+    @pytest.mark.parametrize("devices", ["all", "none", ""])
+    def test_the_runtime_adds_the_hook_once_whatever_is_asked_for(self, tmp_path: Path, devices: str) -> None:
+        """The hook decides (internal/modifier/stable.go of NVIDIA's container toolkit): "none" is a driver, too."""
         config = tmp_path / "config.json"
         config.write_text(json.dumps({"process": {"env": [f"NVIDIA_VISIBLE_DEVICES={devices}"]}}))
         runc = tmp_path / "runc"
@@ -250,4 +251,4 @@ class TestConfigure:
         for _ in range(2):  # a second time adds nothing
             ended = subprocess.run(words, capture_output=True, text=True, check=True, env=environment)
         assert ended.stdout == f"runc create --bundle {tmp_path} id\n"
-        assert len(json.loads(config.read_text()).get("hooks", {}).get("prestart", [])) == hooks
+        assert len(json.loads(config.read_text())["hooks"]["prestart"]) == 1

@@ -76,7 +76,7 @@ static void information(const char *bus, const char *key, char *value, int size)
 }
 
 static void fill(struct card *card, const char *bus) {
-    char *at;
+    char *at, minor[16];
 
     memset(card, 0, sizeof *card);
     snprintf(card->bus, sizeof card->bus, "%s", bus);
@@ -89,6 +89,8 @@ static void fill(struct card *card, const char *bus) {
     information(bus, "GPU UUID", card->uuid, sizeof card->uuid);
     information(bus, "Serial", card->serial, sizeof card->serial);
     information(bus, "Video BIOS", card->vbios, sizeof card->vbios);
+    information(bus, "Device Minor", minor, sizeof minor);
+    card->minor = atoi(minor);
     card->link_width = number(bus, "current_link_width");
     card->max_link_width = number(bus, "max_link_width");
     card->link_generation = generation(bus, "current_link_speed");

@@ -17,6 +17,7 @@ struct model {
 struct card {
     char bus[16];             /* 0000:3b:00.0 */
     unsigned domain, bus_number, slot;
+    int minor;                /* of its device file: in a container with only some cards not their place in the list */
     unsigned device, subsystem; /* (device id << 16) | vendor id */
     char name[64], uuid[48], serial[32], vbios[32];
     int link_generation, link_width, max_link_generation, max_link_width;

@@ -72,7 +72,7 @@ PUBLIC int nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *device) {
 }
 
 PUBLIC int nvmlDeviceGetIndex(nvmlDevice_t device, unsigned *index) { return number(index, CARD(device) - cards); }
-PUBLIC int nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned *minor) { return nvmlDeviceGetIndex(device, minor); }
+PUBLIC int nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned *minor) { return number(minor, CARD(device)->minor); }
 PUBLIC int nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned size) {
     return text(name, size, CARD(device)->name);
 }
@@ -101,7 +101,7 @@ PUBLIC int nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci) {
 
 PUBLIC int nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device, unsigned *room, nvmlProcessInfo_t *processes) {
     unsigned pids[64];
-    unsigned found = machine_processes(CARD(device) - cards, pids, 64);
+    unsigned found = machine_processes(CARD(device)->minor, pids, 64);
 
     for (unsigned i = 0; i < found && i < *room; i++)
         processes[i] = (nvmlProcessInfo_t){ pids[i], CONTEXT_MIB * MIB, ~0u, ~0u };
@@ -111,7 +111,7 @@ PUBLIC int nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device, unsigned
 
 PUBLIC int nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory) {
     unsigned pids[64];
-    unsigned busy = machine_processes(CARD(device) - cards, pids, 64);
+    unsigned busy = machine_processes(CARD(device)->minor, pids, 64);
 
     memory->total = CARD(device)->model->memory_mib * MIB;
     memory->used = busy * CONTEXT_MIB * MIB;
