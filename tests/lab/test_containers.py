@@ -26,12 +26,13 @@ from tests.lab.ownlab import own_lab
 #: "loaded": the module is in the kernel at boot, so that nothing has to be compiled for it
 CARDS = Hardware(cards=(T4, V100, T4), loaded=driver.VERSION)
 KEYRING = "/usr/share/keyrings/toolkit.gpg"
-PACKAGES = (
+NAMES = (
     "nvidia-container-toolkit",
     "nvidia-container-toolkit-base",
     "libnvidia-container-tools",
     "libnvidia-container1",
 )
+PINS = " ".join(f"{name}={toolkit.PINNED}" for name in NAMES)
 ONLY_LOCAL = (
     "-o Dir::Etc::SourceList=sources.list.d/toolkit.list -o Dir::Etc::SourceParts=- -o APT::Get::List-Cleanup=0"
 )
@@ -42,7 +43,7 @@ cd /root
 gpg --dearmor <{toolkit.KEY_FILE} >{KEYRING}
 echo 'deb [signed-by={KEYRING}] file:/opt/hostwright-lab/{toolkit.DIRECTORY} /' >/etc/apt/sources.list.d/toolkit.list
 apt-get -q {ONLY_LOCAL} update
-apt-get -q install -y --no-install-recommends {UNSAFE} docker.io {" ".join(f"{name}={toolkit.PINNED}" for name in PACKAGES)}
+apt-get -q install -y --no-install-recommends {UNSAFE} docker.io {PINS}
 sh driver.run --silent --no-kernel-module
 nvidia-ctk runtime configure --runtime=docker
 systemctl restart docker
