@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab import cgroups, fleet, vendor
+from lab import cgroups, fleet, images, vendor
 from lab.config import HostOptions, Machine, cache_directory
 from lab.hardware import T4, V100, Hardware
 from lab.machine import exec_in, why_no_limits
@@ -203,3 +203,15 @@ def _view(host: Machine, cards: list[str], indexes: tuple[int, ...]) -> list[str
     own = on(host, "nvidia-smi -L").splitlines()
     listed = [own[index].replace(f"GPU {index}:", f"GPU {place}:") for place, index in enumerate(indexes)]
     return [*listed, *(f"/dev/nvidia{index}" for index in indexes)]
+
+
+class TestImages:
+    def test_an_image_is_built_once_loaded_and_says_what_it_is(self, host: Machine) -> None:
+        archive = images.ensure(images.PYTHON)
+        built = archive.stat().st_mtime_ns
+        images.load(host, images.PYTHON)
+        assert images.ensure(images.PYTHON).stat().st_mtime_ns == built
+        version = docker(host, images.PYTHON.tag, "python3", "-c", "import ssl, sys; print(sys.version)")
+        assert version.stdout.startswith("3.9."), version.stderr
+        label = on(host, f"docker inspect -f '{{{{index .Config.Labels \"{images.LABEL}\"}}}}' {images.PYTHON.tag}")
+        assert label.strip() == images.PYTHON.says

@@ -1,0 +1,198 @@
+"""Container images for lab hosts, where no registry is reached: made here, kept as archives of `docker save`.
+
+An image has the lab's own Debian 11 below, with its Python 3.9, and the wheels that it is asked for above. It carries
+the tag of the image that it stands in for, and a label that says so. Nothing is built until a test asks; from then on
+a host's `docker load` is all that it costs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hostwright.common.errors import LabError
+from lab import surroundings
+from lab.config import CHECKOUT, Machine, cache_directory
+from lab.image import ensure_base
+from lab.locking import locked
+from lab.machine import inside
+from lab.mounts import mount_overlay, unmount
+from lab.programs import run, run_logged
+from lab.vendor import wheels
+from lab.vendor.model import Profile, sha256_of
+
+LABEL = "org.hostwright.lab.stand-in"
+#: what of Debian is in every image: Python and its libraries, shell and core programs
+_PARTS = ("bin", "sbin", "lib", "lib64", "etc", "usr/bin", "usr/sbin", "usr/lib64", "usr/lib/os-release")
+_PARTS += ("usr/lib/ssl", "usr/lib/python3", "usr/lib/python3.9", "usr/lib/x86_64-linux-gnu", "usr/share/zoneinfo")
+_EMPTY = ("dev", "home", "mnt", "opt", "proc", "root", "run", "sys", "tmp", "usr/local", "var/tmp")
+_JUPYTER = CHECKOUT / "lab/jupyter-py39.txt"  #: pins, on top of those of TensorFlow's wheelhouse
+_PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image: what is in it beside Python, and what `docker inspect` says of it."""
+
+    tag: str
+    says: str  #: the label: what it stands in for, and what is missing
+    requirements: tuple[str, ...] = ()  #: for pip; none is an image of one layer
+    environment: tuple[str, ...] = ()
+    command: tuple[str, ...] = ("python3",)
+    directory: str = "/"  #: where the command starts; it is made
+
+    @property
+    def file_stem(self) -> str:
+        """The beginning of the archive's name."""
+        return self.tag.replace("/", "-").replace(":", "-")
+
+
+PYTHON = Image(
+    "hostwright-lab/python:3.9", "the lab's own image: Debian 11 with its Python 3.9, for tests that need no more"
+)
+TENSORFLOW = Image(
+    "tensorflow/tensorflow:2.9.0-gpu-jupyter",
+    "stands in for the image of this name: real TensorFlow 2.9.0 and Jupyter from PyPI, on Debian 11, without CUDA",
+    ("tensorflow==2.9.0", "jupyterlab", "notebook"),
+    # Those of the image of this name: where NVIDIA's runtime is Docker's default, they decide what a container gets.
+    ("LANG=C.UTF-8", "NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"),
+    ("jupyter", "notebook", "--notebook-dir=/tf", "--ip=0.0.0.0", "--no-browser", "--allow-root"),
+    "/tf",
+)
+
+
+def load(machine: Machine, image: Image) -> None:
+    """Have the Docker of a running host load the image, which is built first if the cache has none."""
+    with ensure(image).open("rb") as archive:
+        done = subprocess.run(inside(machine, ["docker", "load"]), stdin=archive, capture_output=True, check=False)
+    if done.returncode != 0:
+        raise LabError(f"`docker load` of {image.tag} on {machine.name} failed: {done.stderr.decode().strip()[-500:]}")
+
+
+def ensure(image: Image, cache: Path | None = None) -> Path:
+    """Return the image's archive, building it if there is none of today's recipe."""
+    cache = cache or cache_directory()
+    base = ensure_base("bullseye", cache)
+    archive = cache / "images" / f"{image.file_stem}-{_key(image, base)}.tar"
+    with locked(f"image-{image.file_stem}"):
+        if not archive.exists():
+            archive.parent.mkdir(parents=True, exist_ok=True)
+            print(f"lab: building the container image {image.tag}", file=sys.stderr, flush=True)
+            started = time.monotonic()
+            with tempfile.TemporaryDirectory(prefix=f".{image.file_stem}.", dir=archive.parent) as scratch:
+                _build(image, base, cache, Path(scratch), archive)
+            size = archive.stat().st_size
+            print(f"lab: built {image.tag}: {size} bytes in {time.monotonic() - started:.0f} s", file=sys.stderr)
+            for former in archive.parent.glob(f"{image.file_stem}-*.tar"):
+                if former != archive:
+                    former.unlink()
+    return archive
+
+
+def _key(image: Image, base: Path) -> str:
+    recipe = hashlib.sha256(f"{image!r} {base.name}".encode())
+    for file in (Path(__file__), _JUPYTER, wheels.CONSTRAINTS):
+        recipe.update(file.read_bytes())
+    return recipe.hexdigest()[:12]
+
+
+def _build(image: Image, base: Path, cache: Path, scratch: Path, archive: Path) -> None:
+    layers = [_layer(scratch / "python.tar", base, _PARTS, empty=_EMPTY)]
+    if image.requirements:
+        with _installed(image, base, cache, scratch) as upper:
+            layers.append(_layer(scratch / "wheels.tar", upper, ["usr/local", image.directory.strip("/")]))
+    unfinished = scratch / archive.name
+    with tarfile.open(unfinished, "w", format=tarfile.GNU_FORMAT) as tar:
+        _describe(image, layers, tar)
+    unfinished.rename(archive)
+
+
+def _layer(target: Path, root: Path, parts: Sequence[str], *, empty: Sequence[str] = ()) -> Path:
+    """Write those parts of a root filesystem as a layer; of the directories ``empty`` nothing that is in them."""
+    options = ["--sort=name", "--numeric-owner", "--mtime=@0", *(f"--exclude=./{part}/*" for part in empty)]
+    run(["tar", *options, "-C", root, "-cf", target, *(f"./{part}" for part in (*parts, *empty))])
+    return target
+
+
+@contextmanager
+def _installed(image: Image, base: Path, cache: Path, scratch: Path) -> Iterator[Path]:
+    """Install the image's requirements on top of the base; gives the directory of what that added."""
+    upper, work, merged, given = (scratch / name for name in ("upper", "work", "merged", "given"))
+    for directory in (upper, work, merged, given):
+        directory.mkdir()
+    (given / "pip.conf").write_text(surroundings.pip_conf())
+    shutil.copy(wheels.CONSTRAINTS, given / "tensorflow.txt")
+    shutil.copy(_JUPYTER, given / "jupyter.txt")
+    _wheelhouse(cache, given)
+    mount_overlay(base, upper, work, merged)
+    try:
+        install = f"""
+        mkdir -p {image.directory}
+        pip="python3 -m pip --quiet --no-cache-dir --disable-pip-version-check"
+        PIP_NO_INDEX=1 $pip install --find-links /mnt {wheels.PIP}
+        $pip install --find-links /mnt -c /mnt/tensorflow.txt -c /mnt/jupyter.txt {" ".join(image.requirements)}"""
+        nspawn = ["systemd-nspawn", "--quiet", "--pipe", "--as-pid2", "--keep-unit", "--register=no", "--settings=no"]
+        quiet = ["--timezone=off", "--link-journal=no", "--resolv-conf=bind-host"]
+        environment = ["--setenv=PIP_CONFIG_FILE=/mnt/pip.conf", "--setenv=PIP_ROOT_USER_ACTION=ignore"]
+        root = [f"--directory={merged}", f"--bind-ro={given}:/mnt"]
+        log = cache / "images" / f"{image.file_stem}.log"
+        log.unlink(missing_ok=True)
+        run_logged([*nspawn, *quiet, *environment, *root, "sh", "-euc", install], log)
+        yield upper
+    finally:
+        unmount(merged)
+
+
+def _wheelhouse(cache: Path, target: Path) -> None:
+    """Unpack the wheels of TensorFlow that the lab's stack has."""
+    out = cache / "vendor" / Profile.SMALL
+    out.mkdir(parents=True, exist_ok=True)
+    wheels.build(out, Profile.SMALL)
+    with tarfile.open(out / wheels.FILE_NAME) as tar:
+        tar.extractall(target, filter="data")
+
+
+def _describe(image: Image, layers: Sequence[Path], tar: tarfile.TarFile) -> None:
+    """Write the archive as `docker save` does: layers, configuration, manifest."""
+    digests = [sha256_of(layer) for layer in layers]
+    created = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    config = {
+        "architecture": "amd64",
+        "os": "linux",
+        "created": created,
+        "config": {
+            "Env": [_PATH, *image.environment],
+            "Cmd": list(image.command),
+            "WorkingDir": image.directory,
+            "Labels": {LABEL: image.says},
+        },
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}" for digest in digests]},
+        "history": [{"created": created, "created_by": "hostwright lab"} for _ in layers],
+    }
+    data = json.dumps(config).encode()
+    name = f"{hashlib.sha256(data).hexdigest()}.json"
+    names = [f"{digest}/layer.tar" for digest in digests]
+    for layer, entry in zip(layers, names, strict=True):
+        tar.add(layer, entry)
+        layer.unlink()
+    manifest = json.dumps([{"Config": name, "RepoTags": [image.tag], "Layers": names}]).encode()
+    for entry, content in ((name, data), ("manifest.json", manifest)):
+        _add(tar, entry, content)
+
+
+def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(content)
+    tar.addfile(member, io.BytesIO(content))
