@@ -33,10 +33,11 @@ from lab.programs import run, run_logged
 from lab.vendor import wheels
 from lab.vendor.model import Profile, sha256_of
 
+RECIPE = 1  # raise it when the code that makes an image changes; other changes are detected
 LABEL = "org.hostwright.lab.stand-in"
 #: what of Debian is in every image: Python and its libraries, shell and core programs
 _PARTS = ("bin", "sbin", "lib", "lib64", "etc", "usr/bin", "usr/sbin", "usr/lib64", "usr/lib/os-release")
-_PARTS += ("usr/lib/ssl", "usr/lib/python3", "usr/lib/python3.9", "usr/lib/x86_64-linux-gnu", "usr/share/zoneinfo")
+_LIBRARIES = ("usr/lib/ssl", "usr/lib/python3", "usr/lib/python3.9", "usr/lib/x86_64-linux-gnu", "usr/share/zoneinfo")
 _EMPTY = ("dev", "home", "mnt", "opt", "proc", "root", "run", "sys", "tmp", "usr/local", "var/tmp")
 _JUPYTER = CHECKOUT / "lab/jupyter-py39.txt"  #: pins, on top of those of TensorFlow's wheelhouse
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -89,6 +90,9 @@ def ensure(image: Image, cache: Path | None = None) -> Path:
     with locked(f"image-{image.file_stem}"):
         if not archive.exists():
             archive.parent.mkdir(parents=True, exist_ok=True)
+            for left in archive.parent.glob(f".{image.file_stem}.*"):  # of a killed build
+                unmount(left / "merged")
+                run(["rm", "-rf", left])
             print(f"lab: building the container image {image.tag}", file=sys.stderr, flush=True)
             started = time.monotonic()
             with tempfile.TemporaryDirectory(prefix=f".{image.file_stem}.", dir=archive.parent) as scratch:
@@ -102,14 +106,15 @@ def ensure(image: Image, cache: Path | None = None) -> Path:
 
 
 def _key(image: Image, base: Path) -> str:
-    recipe = hashlib.sha256(f"{image!r} {base.name}".encode())
-    for file in (Path(__file__), _JUPYTER, wheels.CONSTRAINTS):
-        recipe.update(file.read_bytes())
+    recipe = hashlib.sha256(f"{RECIPE} {image!r} {base.name}".encode())
+    if image.requirements:
+        for file in (_JUPYTER, wheels.CONSTRAINTS):
+            recipe.update(file.read_bytes())
     return recipe.hexdigest()[:12]
 
 
 def _build(image: Image, base: Path, cache: Path, scratch: Path, archive: Path) -> None:
-    layers = [_layer(scratch / "python.tar", base, _PARTS, empty=_EMPTY)]
+    layers = [_layer(scratch / "python.tar", base, (*_PARTS, *_LIBRARIES), empty=_EMPTY)]
     if image.requirements:
         with _installed(image, base, cache, scratch) as upper:
             layers.append(_layer(scratch / "wheels.tar", upper, ["usr/local", image.directory.strip("/")]))
