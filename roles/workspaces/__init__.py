@@ -8,9 +8,12 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
 
+from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Resource
 from hostwright.plan.roles.role import Wanted, role
 from hostwright.resources.files.files import Directory, File
+from hostwright.resources.system.services import Disturbing
+from hostwright.standard.roles.driver.states.gpu_use import ReloadTakesGpus
 from hostwright.standard.roles.workspaces.declared.entries import (
     WorkspaceEntry,
     WorkspaceLimits,
@@ -19,7 +22,13 @@ from hostwright.standard.roles.workspaces.declared.entries import (
 )
 from hostwright.standard.roles.workspaces.declared.forms import Path, UserName, WorkspaceName
 from hostwright.standard.roles.workspaces.declared.promises import PortRange
-from hostwright.standard.roles.workspaces.declared.workspace import STATE, checked_together, workspaces_of
+from hostwright.standard.roles.workspaces.declared.workspace import STATE, Workspace, checked_together, workspaces_of
+from hostwright.standard.roles.workspaces.states.arguments import network_of
+from hostwright.standard.roles.workspaces.states.running import WorkspaceRuns
+from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
+
+BATCH = "/usr/local/lib/hostwright/workspace-batch"  #: the program that runs a batch workspace to its end
+UNITS, BATCH_UNIT = "/etc/systemd/system", "hostwright-batch@.service"
 
 
 def _range(text: str) -> str:
@@ -55,7 +64,23 @@ def workspaces(v: Workspaces, host: Wanted) -> Iterator[Resource]:
     """Containers in which people work, each with its own GPUs, port, limits and files."""
     yield Directory(STATE, mode="711")
     yield Directory(v.directory)
-    for workspace in workspaces_of(v.containers, v.users, v.directory, v.ports):
-        yield Directory(workspace.state, mode="711")
+    yield File(BATCH, "#!/bin/sh\n" + sh_file(__file__, "states/sh/batch.sh"), mode="755", check="sh -n %s")
+    unit = File(f"{UNITS}/{BATCH_UNIT}", host.render(f"workspaces/{BATCH_UNIT}.j2"), then=("systemctl daemon-reload",))
+    yield Disturbing(unit, "reloads systemd, which takes the GPUs from containers", ReloadTakesGpus())
+    declared = workspaces_of(v.containers, v.users, v.directory, v.ports)
+    networks = sorted({network_of(workspace.owner) for workspace in declared})
+    yield Undeclared(tuple(workspace.name for workspace in declared), tuple(networks), force=host.force)
+    for workspace in declared:
         definition = host.render("workspaces/definition.json.j2", workspace=workspace)
-        yield File(f"{workspace.state}/definition.json", definition, mode="600")
+        yield WorkspaceRuns(
+            workspace.name, definition, tuple(_files(workspace, host)), workspace, declared, force=host.force
+        )
+
+
+def _files(workspace: Workspace, host: Wanted) -> Iterator[tuple[str, str, str]]:
+    """Root's files that the container of a workspace sees: name, mode, text."""
+    if workspace.entry.kind == "jupyter":
+        config = "jupyter_config.py"
+        yield config, "644", host.render(f"workspaces/{config}.j2", workspace=workspace)
+    if workspace.entry.script:
+        yield "script", "755", workspace.entry.script

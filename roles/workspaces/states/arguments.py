@@ -1,0 +1,144 @@
+"""How Docker is asked for the container of a workspace: its limits, mounts, network, and what runs in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hostwright.standard.roles.workspaces.declared.forms import HOME
+from hostwright.standard.roles.workspaces.declared.workspace import Workspace
+
+RUN = "/run/hostwright"  #: in the container: files of root's that it may only read
+INSIDE = {"jupyter": 8888, "tensorboard": 6006, "ssh": 2222, "batch": 0}  #: the port in the container
+_LOGS = ("--log-driver", "json-file", "--log-opt", "max-size=10m", "--log-opt", "max-file=3")
+#: sshd alone begins as root: to become the user, to lock itself in before somebody has logged in, and for terminals.
+_SSHD_CAPABILITIES = ("SETUID", "SETGID", "SYS_CHROOT", "CHOWN", "FOWNER", "KILL")
+_JUPYTER = (
+    f"if command -v jupyter-lab >/dev/null; then exec jupyter lab --config={RUN}/jupyter_config.py; fi; "
+    f"exec jupyter notebook --config={RUN}/jupyter_config.py"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """What of a workspace only its host can say: the user's ids, the GPUs' UUIDs and the image's ID."""
+
+    uid: int
+    gid: int
+    uuids: tuple[str, ...]
+    image: str
+    definition: str  #: the digest of its definition
+
+
+def network_of(user: str) -> str:
+    """The network of a person's containers, in which they reach no other container."""
+    return f"hostwright-{user}"
+
+
+def docker_arguments(space: Workspace, placed: Placed) -> tuple[str, ...]:
+    """The arguments of ``docker create``, without the container's name."""
+    return (
+        *_labels(space, placed),
+        *_limits(space),
+        *_rights(space, placed),
+        *_devices(placed),
+        *_network(space),
+        *_mounts(space),
+        *_LOGS,
+        "--restart", "no" if space.entry.kind == "batch" else "unless-stopped",
+        *_program(space, placed),
+    )  # fmt: skip
+
+
+def _labels(space: Workspace, placed: Placed) -> Iterator[str]:
+    labels = {
+        "workspace": space.name,
+        "user": space.owner,
+        "kind": space.entry.kind,
+        "definition": placed.definition,
+        "asked": ",".join(space.entry.gpus),
+        "gpus": ",".join(placed.uuids),
+        "share": "true" if space.entry.share else "false",
+        "port": str(space.port),
+        "reference": space.entry.image,
+    }
+    for name, value in labels.items():
+        yield from ("--label", f"hostwright.{name}={value}")
+
+
+def _limits(space: Workspace) -> Iterator[str]:
+    entry = space.entry
+    if entry.memory:
+        yield from ("--memory", entry.memory, "--memory-swap", entry.memory)
+    if entry.cpus:
+        yield from ("--cpus", f"{entry.cpus:g}")
+    yield from ("--pids-limit", str(entry.pids), "--shm-size", entry.shm)
+
+
+def _rights(space: Workspace, placed: Placed) -> Iterator[str]:
+    yield from ("--security-opt", "no-new-privileges", "--cap-drop", "ALL")
+    if space.entry.kind == "ssh":
+        for capability in _SSHD_CAPABILITIES:
+            yield from ("--cap-add", capability)
+        yield from ("--user", "0:0")
+    else:
+        yield from ("--user", f"{placed.uid}:{placed.gid}")
+
+
+def _devices(placed: Placed) -> tuple[str, ...]:
+    """The cards by UUID. ``void`` and not nothing: an image may ask for all of them."""
+    if not placed.uuids:
+        return ("--env", "NVIDIA_VISIBLE_DEVICES=void")
+    visible = f"NVIDIA_VISIBLE_DEVICES={','.join(placed.uuids)}"
+    return ("--runtime", "nvidia", "--env", visible, "--env", "NVIDIA_DRIVER_CAPABILITIES=compute,utility")
+
+
+def _network(space: Workspace) -> Iterator[str]:
+    yield from ("--network", network_of(space.owner), "--hostname", space.name)
+    if space.port:
+        yield from ("--publish", f"127.0.0.1:{space.port}:{INSIDE[space.entry.kind]}")
+
+
+def _mounts(space: Workspace) -> Iterator[str]:
+    yield from _mount(space.directory, HOME)
+    for mount in space.entry.mounts:
+        source, target, *mode = mount.split(":")
+        yield from _mount(source, target, readonly=mode == ["ro"])
+    for file, target in state_files(space):
+        yield from _mount(f"{space.state}/{file}", target, readonly=True)
+
+
+def state_files(space: Workspace) -> tuple[tuple[str, str], ...]:
+    """The files of root's that the container sees, each with its place there."""
+    own = {
+        "jupyter": (("token", f"{RUN}/token"), ("jupyter_config.py", f"{RUN}/jupyter_config.py")),
+        "batch": (("script", f"{RUN}/script"),) if space.entry.script else (),
+        "ssh": (("authorized_keys", f"{RUN}/authorized_keys"), ("host_key", f"{RUN}/host_key")),
+    }
+    return (("passwd", "/etc/passwd"), ("group", "/etc/group"), *own.get(space.entry.kind, ()))
+
+
+def _mount(source: str, target: str, *, readonly: bool = False) -> tuple[str, str]:
+    return "--mount", f"type=bind,source={source},target={target}" + (",readonly" if readonly else "")
+
+
+def _program(space: Workspace, placed: Placed) -> tuple[str, ...]:
+    """The user's environment, the image, and what it runs."""
+    name = space.owner
+    environment = ("--env", f"HOME={HOME}", "--env", f"USER={name}", "--env", f"LOGNAME={name}", "--workdir", HOME)
+    program, *words = _command(space)
+    return (*environment, "--entrypoint", program, placed.image, *words)
+
+
+def _command(space: Workspace) -> tuple[str, ...]:
+    entry = space.entry
+    if entry.kind == "jupyter":
+        return ("/bin/sh", "-c", _JUPYTER)
+    if entry.kind == "tensorboard":
+        where = ("--host", "0.0.0.0", "--port", str(INSIDE["tensorboard"]))  # noqa: S104 - of the container alone
+        return ("tensorboard", "--logdir", entry.log_directory, *where, "--path_prefix", space.path.rstrip("/"))
+    if entry.kind == "ssh":
+        return ("/usr/sbin/sshd", "-D", "-e", "-f", "/etc/ssh/hostwright_sshd_config")
+    if entry.script:
+        return (f"{RUN}/script",) if entry.script.startswith("#!") else ("/bin/sh", f"{RUN}/script")
+    return entry.command

@@ -1,0 +1,159 @@
+"""What a host has of workspaces: containers, images, networks, ports in use. One question, the same to all hosts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from hostwright.common.quoting import sh_file
+from hostwright.plan.model import Facts, Probe
+from hostwright.standard.roles.workspaces.declared.workspace import STATE
+
+LABEL = "hostwright.workspace"  #: of a container: the name of its workspace
+PREFIX = "workspace-"  #: of a container's name
+NEW, OLD = ".new", ".old"  #: ends of a container's name while another replaces it
+
+#: The fields of a container, each with where ``docker inspect`` has it; labels by their own names.
+_FIELDS = {
+    "name": ".Name", "id": ".Id", "image": ".Image", "state": ".State.Status", "pid": ".State.Pid",
+    "code": ".State.ExitCode", "killed": ".State.OOMKilled", "error": ".State.Error", "ended": ".State.FinishedAt",
+}  # fmt: skip
+_LABELS = ("workspace", "user", "kind", "definition", "asked", "gpus", "share", "port", "reference")
+_FORMAT = ",".join(
+    [f'"{name}":{{{{json {place}}}}}' for name, place in _FIELDS.items()]
+    + [f'"{name}":{{{{json (index .Config.Labels "hostwright.{name}")}}}}' for name in _LABELS]
+)
+
+LOOK = Probe(
+    sh_file(__file__, "sh/look.sh", state=STATE, format=f"container {{{_FORMAT}}}"),
+    root=True,
+    cap_bytes=1024 * 1024,  # 1,000 containers and as many images
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceContainer:
+    """A container of a workspace, as Docker has it. All of it is text of the host."""
+
+    name: str
+    id: str
+    image: str  #: the image's ID (``sha256:…``), whatever names lead to it now
+    state: str  #: Docker's word: ``running``, ``exited``, ``created``, …
+    pid: int
+    code: int
+    killed: bool  #: by the kernel, for want of memory
+    error: str
+    ended: str
+    workspace: str
+    user: str
+    kind: str
+    definition: str  #: the digest of the definition that it was made from
+    asked: str  #: the GPUs as the inventory named them then
+    gpus: str  #: their UUIDs
+    share: str
+    port: str
+    reference: str  #: the image as the inventory named it then
+    children: int = 0  #: processes that its first one started
+
+    @property
+    def running(self) -> bool:
+        """Whether Docker says that it runs."""
+        return self.state == "running"
+
+    @property
+    def uuids(self) -> tuple[str, ...]:
+        """The UUIDs of its GPUs."""
+        return tuple(filter(None, self.gpus.split(",")))
+
+    @property
+    def at_work(self) -> str:
+        """Whose work would end with it, for a sentence; empty where nobody works in it."""
+        if not self.running or self.kind == "tensorboard" or (self.kind != "batch" and not self.children):
+            return ""
+        what = "a batch run" if self.kind == "batch" else f"{self.children} process{'es' if self.children > 1 else ''}"
+        return f"workspace {self.workspace} of {self.user} ({what})"
+
+
+_KIND = TypeAdapter(SpaceContainer)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceFacts:
+    """The answer of a host."""
+
+    docker: str = ""  #: ``absent`` or ``silent``; empty where Docker answered
+    containers: tuple[SpaceContainer, ...] = ()
+    images: dict[str, str] = field(default_factory=dict)  #: the ID of each image, by its names
+    networks: tuple[str, ...] = ()
+    queued: frozenset[str] = frozenset()  #: batch workspaces that wait for their turn, or have it
+    ports: frozenset[int] = frozenset()  #: in use, whoever listens
+    definitions: dict[str, dict[str, Any]] = field(
+        default_factory=dict
+    )  #: of root's files, by workspace; empty where there is none yet
+
+    def container(self, workspace: str, end: str = "") -> SpaceContainer | None:
+        """The container of a workspace, or the one beside it whose name ends so."""
+        name = f"/{PREFIX}{workspace}{end}"
+        return next((held for held in self.containers if held.name == name and held.workspace == workspace), None)
+
+
+def read_look(facts: Facts) -> WorkspaceFacts:
+    """The answer to ``LOOK``. One that is cut off counts as Docker's silence."""
+    answer = facts[LOOK]
+    lines = [line.partition(" ")[::2] for line in answer.text.splitlines()]
+    whole = answer.ok and not answer.truncated and lines[-1:] == [("end", "")]
+    docker = [rest for kind, rest in lines if kind == "docker"]
+    children = dict(_numbers(rest) for kind, rest in lines if kind == "children")
+    rows = [_object(rest) for kind, rest in lines if kind == "container"]
+    containers = (_held(row, children) for row in rows if row)
+    return WorkspaceFacts(
+        docker="absent" if "absent" in docker else "silent" if docker or not whole else "",
+        containers=tuple(held for held in containers if held is not None),
+        images=_images(rest for kind, rest in lines if kind == "image"),
+        networks=tuple(rest for kind, rest in lines if kind == "network"),
+        queued=frozenset(rest for kind, rest in lines if kind == "batch"),
+        ports=frozenset(
+            int(end) for kind, rest in lines if kind == "listen" and (end := rest.rpartition(":")[2]).isdigit()
+        ),
+        definitions={
+            name: _object(text)
+            for kind, rest in lines
+            if kind == "definition"
+            for name, _, text in [rest.partition(" ")]
+        },
+    )
+
+
+def _numbers(text: str) -> tuple[int, int]:
+    first, _, second = text.partition(" ")
+    return (int(first), int(second)) if first.isdigit() and second.isdigit() else (0, 0)
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _held(row: dict[str, Any], children: dict[int, int]) -> SpaceContainer | None:
+    pid = row.get("pid")
+    try:
+        return _KIND.validate_python({**row, "children": children.get(pid, 0) if isinstance(pid, int) and pid else 0})
+    except ValidationError:
+        return None
+
+
+def _images(rows: Any) -> dict[str, str]:
+    images: dict[str, str] = {}
+    for row in rows:
+        words = row.split()
+        if len(words) == 3:
+            ident, *names = words
+            images[ident] = ident
+            images.update({name: ident for name in names if "<none>" not in name})
+    return images

@@ -1,0 +1,47 @@
+"""The ids that a workspace's processes have: those of the inventory, or of the host's account of the person's name."""
+
+from __future__ import annotations
+
+from hostwright.common.quoting import sh
+from hostwright.plan.model import Facts, Probe
+from hostwright.standard.roles.workspaces.declared.workspace import Workspace
+
+FIRST = 1000  #: ids below are the system's
+
+
+def _account(key: object) -> Probe:
+    return Probe(sh("getent passwd -- %s", key))
+
+
+def owner_probes(space: Workspace) -> tuple[Probe, ...]:
+    """Whose the name is on the host, or whose the uid."""
+    return (_account(space.owner if space.user.uid is None else space.user.uid),)
+
+
+def owner_of(space: Workspace, facts: Facts) -> tuple[int, int] | str:
+    """The uid and gid of a workspace's processes and files, or the sentence that says why it has none."""
+    name, uid, gid = _entry(facts[owner_probes(space)[0]].strip())
+    if space.user.uid is None:
+        if uid is None or gid is None:
+            return (
+                f"{space.owner} has no uid in workspaces_users and no account on this host: give a uid "
+                f"({space.owner}: {{uid: 2001}}), or make the account"
+            )
+        if uid < FIRST:
+            return (
+                f"the account {space.owner} is one of the system's (uid {uid}); nobody's workspace runs with its rights"
+            )
+        return uid, gid
+    if name and name != space.owner:
+        return (
+            f"uid {space.user.uid}, which workspaces_users gives {space.owner}, is {name}'s on this host, who would "
+            "have the files: give another"
+        )
+    return space.user.uid, space.user.gid if space.user.gid is not None else gid or space.user.uid
+
+
+def _entry(line: str) -> tuple[str, int | None, int | None]:
+    parts = line.split(":")
+    if len(parts) < 4 or not (parts[2].isdigit() and parts[3].isdigit()):
+        return "", None, None
+    return parts[0], int(parts[2]), int(parts[3])

@@ -1,0 +1,199 @@
+"""The state of one workspace: its container runs as its definition says, and of those nobody declares any more."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import posixpath
+from dataclasses import dataclass, field
+
+from hostwright.common.quoting import sh_file
+from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.plan.state_identity import NO_IDENTITY
+from hostwright.resources.files.paths import ABSENT
+from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
+from hostwright.standard.roles.workspaces.declared.workspace import Workspace
+from hostwright.standard.roles.workspaces.states.arguments import Placed, docker_arguments, network_of
+from hostwright.standard.roles.workspaces.states.cards import cards_of_host, give_cards
+from hostwright.standard.roles.workspaces.states.look import LOOK, NEW, OLD, SpaceContainer, WorkspaceFacts, read_look
+from hostwright.standard.roles.workspaces.states.owner import owner_of, owner_probes
+from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
+
+UNABLE = "not possible"
+PATIENCE_S = 120  #: for a program to answer after its start: Jupyter with TensorFlow's image on a busy disk
+
+
+def digest(definition: str) -> str:
+    """What a container's label says of the definition that it was made from."""
+    return hashlib.sha256(definition.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceRuns:
+    """A workspace is there, with exactly what its definition says, and answers on its port."""
+
+    name: str
+    definition: str  #: what a change of makes another container
+    files: tuple[tuple[str, str, str], ...]  #: of root's, for the container: name, mode, text
+    workspace: Workspace = field(metadata=NO_IDENTITY)
+    siblings: tuple[Workspace, ...] = field(metadata=NO_IDENTITY)  #: all of the host
+    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether it may end somebody's work
+
+    def probes(self) -> tuple[Probe, ...]:
+        cards = (NVIDIA_SMI,) if any(space.entry.gpus for space in self.siblings) else ()
+        return (LOOK, *cards, *owner_probes(self.workspace))
+
+    @property
+    def what(self) -> str:
+        """What the plan calls it."""
+        return f"workspace {self.name}"
+
+    def plan(self, facts: Facts) -> Planned | None:
+        look = read_look(facts)
+        held = look.container(self.name)
+        if look.docker:
+            return Deferred(self.what, f"Docker is {look.docker}", self._want(), "Docker answers")
+        placed = self._placed(look, held, facts)
+        if not isinstance(placed, Placed):
+            return placed
+        if held is None:
+            return self._taken(look) or self._created(placed, ABSENT)
+        if held.definition != placed.definition or held.uuids != placed.uuids:
+            have = "another definition" if held.definition != placed.definition else f"GPU {held.gpus}"
+            return self._in_use(held) or self._created(placed, have, _difference(look.definitions.get(self.name), self))
+        return self._kept(look, held)
+
+    def _kept(self, look: WorkspaceFacts, held: SpaceContainer) -> Planned | None:
+        """What is due where the container is the right one: that it runs, and that nothing is left beside it."""
+        if self.workspace.entry.kind == "batch":
+            if held.state == "created" and self.name not in look.queued:
+                script = self._start() + self._finish()
+                return Change(self.what, "not in the queue", "queued", (_step(script),))
+        elif not held.running:
+            script = self._start() + self._finish()
+            return self._taken(look) or Change(self.what, _ended(held), "running", (_step(script),))
+        beside = [end for end in (NEW, OLD) if look.container(self.name, end)]
+        if beside or not look.definitions.get(self.name):
+            return Change(self.what, "a change of it was cut off", "at its end", (_step(self._finish()),))
+        return None
+
+    def _placed(self, look: WorkspaceFacts, held: SpaceContainer | None, facts: Facts) -> Placed | Planned:
+        entry = self.workspace.entry
+        owner = owner_of(self.workspace, facts)
+        if isinstance(owner, str):
+            return Refusal(self.what, UNABLE, self._want(), "workspace-user", owner)
+        uuids: tuple[str, ...] = ()
+        if entry.gpus:
+            cards = cards_of_host(facts)
+            if cards is None:
+                return Deferred(self.what, "nvidia-smi does not answer", self._want(), "the driver answers")
+            given = give_cards(self.siblings, look, cards)[self.name]
+            if given.refused:
+                return Refusal(self.what, UNABLE, self._want(), "workspace-gpu", given.refused)
+            uuids = given.uuids
+        image = image_of(self.workspace, look, held)
+        if not image:
+            return Refusal(self.what, UNABLE, self._want(), "workspace-image", _no_image(self.workspace))
+        return Placed(*owner, uuids, image, digest(self.definition))
+
+    def _created(self, placed: Placed, have: str, diff: str = "") -> Change:
+        space = self.workspace
+        script = sh_file(
+            __file__, "sh/create.sh", name=self.name, user=space.owner, uid=placed.uid, gid=placed.gid,
+            directory=space.directory, state=space.state, network=network_of(space.owner), image=placed.image,
+            pull="yes" if space.entry.pull else "", files=[part for file in self.files for part in file],
+            sources=[mount.split(":")[0] for mount in space.entry.mounts],
+            arguments=docker_arguments(space, placed),
+        )  # fmt: skip
+        return Change(self.what, have, self._want(), (_step(script + self._start() + self._finish()),), diff=diff)
+
+    def _start(self) -> str:
+        space = self.workspace
+        if space.entry.kind == "batch":
+            return sh_file(__file__, "sh/queue.sh", name=self.name)
+        path = posixpath.join(space.path, "api") if space.entry.kind == "jupyter" else space.path
+        return sh_file(
+            __file__, "sh/start.sh", name=self.name, kind=space.entry.kind, port=space.port, path=path,
+            patience=PATIENCE_S,
+        )  # fmt: skip
+
+    def _finish(self) -> str:
+        state = self.workspace.state
+        return sh_file(__file__, "sh/finish.sh", name=self.name, state=state, definition=self.definition)
+
+    def _want(self) -> str:
+        entry = self.workspace.entry
+        gpus = f"GPU {', '.join(entry.gpus)}" if entry.gpus else "no GPU"
+        port = f"port {self.workspace.port}, " if self.workspace.port else ""
+        return f"{entry.kind} of {entry.user} with {gpus}, {port}{entry.image}"
+
+    def _taken(self, look: WorkspaceFacts) -> Refusal | None:
+        """Another program listens where it would. A container that is to be replaced is its port's holder itself."""
+        port = self.workspace.port
+        holder = next((held for held in look.containers if held.running and held.port == str(port)), None)
+        if port not in look.ports or holder is not None:
+            return None
+        sentence = (
+            f"workspace {self.name} wants port {port}, on which another program of the host listens (ss -ltnp names "
+            "it): give the workspace another (port: …)"
+        )
+        return Refusal(self.what, UNABLE, self._want(), "workspace-port", sentence)
+
+    def _in_use(self, held: SpaceContainer) -> Refusal | None:
+        if self.force or not held.at_work:
+            return None
+        sentence = (
+            f"{held.at_work} would be ended, as its definition has changed: wait until nobody works in it, or say "
+            "--force"
+        )
+        return Refusal(self.what, UNABLE, self._want(), "workspace-in-use", sentence)
+
+    def notes(self, facts: Facts) -> tuple[str, ...]:
+        """What a tag names now, where a workspace keeps the image that it named before."""
+        look = read_look(facts)
+        held = look.container(self.name)
+        reference = self.workspace.entry.image
+        if held is None or held.reference != reference or look.images.get(reference, held.image) == held.image:
+            return ()
+        return (
+            f"workspace {self.name} stays on the image that {reference} named when it was made ({held.image[7:19]}); "
+            "the name is another image's on this host now",
+        )
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (Undeclared(force=self.force),)
+
+
+def image_of(space: Workspace, look: WorkspaceFacts, held: SpaceContainer | None) -> str:
+    """The image's ID: once seen it stays, whatever its tag names later. Empty where it is not on the host and may not
+    be pulled."""
+    reference = space.entry.image
+    if held is not None and held.reference == reference and held.image in look.images:
+        return held.image
+    name, _, pinned = reference.partition("@")
+    names = (reference, f"{name.rpartition(':')[0] if ':' in name.rpartition('/')[2] else name}@{pinned}")
+    ident = next((look.images[name] for name in names if name in look.images), "")
+    return ident or (reference if space.entry.pull else "")
+
+
+def _no_image(space: Workspace) -> str:
+    return (
+        f"workspace {space.name} wants the image {space.entry.image}, which is not on this host: bring it with "
+        "images.push, or let the host pull it (pull: true)"
+    )
+
+
+def _ended(held: SpaceContainer) -> str:
+    why = ", ended for want of memory" if held.killed else f", {held.error}" if held.error else ""
+    return f"{held.state} (status {held.code}{why})"
+
+
+def _difference(before: object, runs: WorkspaceRuns) -> str:
+    old = json.dumps(before or {}, indent=2).splitlines()
+    new = json.dumps(json.loads(runs.definition), indent=2).splitlines()
+    return "\n".join(difflib.unified_diff(old, new, "before", "after", lineterm="", n=0))
+
+
+def _step(script: str) -> Step:
+    return Step(script, timeout_s=900)

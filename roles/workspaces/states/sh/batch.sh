@@ -1,0 +1,56 @@
+# shellcheck shell=sh
+# Run a batch workspace to its end, once: wait for its GPUs, start its container, and keep its log and how it ended
+# (batch.log and batch.json among the person's files of it). Written by Hostwright; hostwright-batch@NAME.service runs it.
+set -eu
+name=$1
+container=workspace-$name
+locks=/run/hostwright-batch
+
+field() { docker container inspect --format "$1" "$container" 2>/dev/null || echo unknown; }
+label() { field "{{index .Config.Labels \"hostwright.$1\"}}"; }
+user=$(field '{{.Config.User}}')
+directory=$(field '{{range .Mounts}}{{if eq .Destination "/workspace"}}{{.Source}}{{end}}{{end}}')
+case $user:$directory in [0-9]*:[0-9]*:/*) ;; *)
+  echo "there is no container $container, or Docker does not answer" >&2
+  exit 1
+  ;;
+esac
+
+as_user() { setpriv --reuid="${user%:*}" --regid="${user#*:}" --clear-groups -- "$@"; } # its files are the person's own
+# shellcheck disable=SC2016  # the inner shell's
+keep() { as_user sh -c 'umask 077 && cat >"$1.new" && mv -f -- "$1.new" "$1"' keep "$directory/$1"; }
+tell() { # STATE, with what Docker knows
+  field "{\"workspace\":\"$name\",\"definition\":\"$(label definition)\",\"state\":\"$1\",\"status\":$2,\
+\"out_of_memory\":{{.State.OOMKilled}},\"started\":{{json .State.StartedAt}},\"ended\":{{json .State.FinishedAt}}}" |
+    keep batch.json
+}
+
+follow() {
+  # shellcheck disable=SC2016
+  docker logs -f "$container" 2>&1 | as_user sh -c 'umask 077 && exec cat >"$1"' log "$directory/batch.log" &
+  log=$!
+  while [ "$(field '{{.State.Running}}')" != false ]; do
+    docker wait "$container" >/dev/null 2>&1 || sleep 2 # Docker itself may be restarted meanwhile
+  done
+  wait "$log" || :
+  tell ended "$(field '{{.State.ExitCode}}')"
+}
+
+case ${2:-}:$(field '{{.State.Status}}') in
+:created) # wait for the cards, in the order of their UUIDs, so that no two runs wait for each other
+  tell queued null
+  mkdir -p "$locks"
+  set -- "$0" "$name" run
+  for uuid in $(label gpus | tr , '\n' | sort -r); do set -- flock "$locks/$uuid" "$@"; done
+  exec "$@"
+  ;;
+run:created)
+  docker start "$container" >/dev/null || {
+    tell ended 125
+    exit 1
+  }
+  tell running null
+  follow
+  ;;
+*) follow ;; # it was started before, and is not started again
+esac

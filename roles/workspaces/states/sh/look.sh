@@ -1,0 +1,36 @@
+# What the host has of workspaces, a line each, with "end" as the last: "docker absent" or "docker silent" (whatever it
+# then lacks is not known), "container JSON", "image ID NAME:TAG NAME@DIGEST", "network NAME", "listen ADDRESS:PORT",
+# "children PID NUMBER" of the containers' first processes, "definition NAME JSON", "batch NAME" of one in the queue.
+: "${state:?}"
+: "${format:?}"
+for folder in "$state"/*/; do
+  [ -d "$folder" ] || continue
+  name=${folder%/}
+  printf 'definition %s ' "${name##*/}"
+  head -c 65536 -- "$folder/definition.json" 2>/dev/null | tr '\n' ' '
+  echo
+done
+systemctl list-units --plain --no-legend 'hostwright-batch@*.service' 2>/dev/null |
+  sed -n 's/.*hostwright-batch@\([a-z0-9-]*\)\.service.* \(active\|activating\) .*/batch \1/p'
+ss -Hltn 2>/dev/null | awk '{ print "listen", $4 }'
+command -v docker >/dev/null 2>&1 || { echo "docker absent"; echo end; exit 0; }
+ids=$(timeout 20 docker ps -aq --no-trunc --filter label=hostwright.workspace) || {
+  echo "docker silent"
+  echo end
+  exit 0
+}
+if [ -n "$ids" ]; then
+  # one that has just gone is no longer known: status 1
+  # shellcheck disable=SC2086
+  rows=$(timeout 30 docker inspect --format "$format" $ids) || [ $? -eq 1 ] || echo "docker silent"
+  printf '%s\n' "$rows"
+  pids=$(printf '%s\n' "$rows" | sed -n 's/.*"pid":\([1-9][0-9]*\).*/\1/p')
+  [ -z "$pids" ] || cat /proc/[0-9]*/status 2>/dev/null | awk -v pids="$pids" '
+    BEGIN { count = split(pids, list); for (i = 1; i <= count; i++) first[list[i]] = 1 }
+    $1 == "PPid:" && ($2 in first) { children[$2]++ }
+    END { for (pid in children) print "children", pid, children[pid] }'
+fi
+timeout 20 docker image ls --no-trunc --digests \
+  --format 'image {{.ID}} {{.Repository}}:{{.Tag}} {{.Repository}}@{{.Digest}}' || echo "docker silent"
+timeout 20 docker network ls --filter label=hostwright.workspaces --format 'network {{.Name}}' || echo "docker silent"
+echo end

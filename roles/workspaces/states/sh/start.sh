@@ -1,0 +1,37 @@
+# Start the container of a workspace and wait until it answers on its port; else stop it again and say what it printed.
+: "${name:?}"
+: "${kind:?}"
+: "${port:?}"
+: "${path:?}"
+: "${patience:?}"
+container=workspace-$name
+answers() {
+  # shellcheck disable=SC2016  # bash's own variables
+  timeout 10 bash -c '
+    exec 3<>"/dev/tcp/127.0.0.1/$2" || exit 1
+    case $1 in
+    ssh) expected="SSH-2.0*" ;;
+    *)
+      expected="HTTP/1.? 200*"
+      printf "GET %s HTTP/1.0\r\nHost: localhost\r\n\r\n" "$3" >&3
+      ;;
+    esac
+    IFS= read -r -t 8 line <&3
+    # shellcheck disable=SC2053
+    [[ $line == $expected ]]' answers "$kind" "$port" "$path" 2>/dev/null
+}
+refuse() {
+  echo "workspace $name: $*; the last that it printed:" >&2
+  docker logs --tail 15 "$container" >&2 || :
+  docker stop --time 5 "$container" >/dev/null || :
+  exit 1
+}
+docker start "$container" >/dev/null || refuse "Docker does not start it"
+waited=0
+until answers; do
+  now=$(docker container inspect --format '{{.State.Status}} {{.RestartCount}}' "$container")
+  [ "$now" = "running 0" ] || refuse "it ended soon after its start ($now)"
+  [ "$waited" -lt "$patience" ] || refuse "it does not answer on port $port after $patience seconds"
+  waited=$((waited + 1))
+  sleep 1
+done

@@ -1,0 +1,62 @@
+"""Workspaces that nobody declares any more are gone from a host; people's files stay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hostwright.common.quoting import sh_file
+from hostwright.plan.model import Change, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.plan.state_identity import NO_IDENTITY
+from hostwright.standard.roles.workspaces.declared.workspace import STATE
+from hostwright.standard.roles.workspaces.states.look import LOOK, WorkspaceFacts, read_look
+
+BUILT = "hostwright/workspace-"  #: how the names of images begin that are built on the host
+
+
+@dataclass(frozen=True, slots=True)
+class Undeclared:
+    """No container of another workspace than these is on the host, and no network of other people."""
+
+    names: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()  #: those that are built on the host and wanted
+    force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether it may end somebody's work
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (LOOK,)
+
+    def plan(self, facts: Facts) -> Planned | None:
+        look = read_look(facts)
+        gone = sorted({held.workspace for held in look.containers} | set(look.definitions))
+        gone = [name for name in gone if name not in self.names]
+        networks = [name for name in look.networks if name not in self.networks]
+        built = sorted(name for name in look.images if name.startswith(BUILT) and "@" not in name)
+        images = [name for name in built if name not in self.images]
+        left = [*(f"workspace {name}" for name in gone), *networks, *images]
+        if look.docker or not left:
+            return None
+        have = ", ".join(left)
+        working = [held.at_work for held in look.containers if held.workspace in gone and held.at_work]
+        if working and not self.force:
+            sentence = (
+                f"{', '.join(working)} would be ended, as nobody declares it any more: wait until nobody works in it, "
+                "or say --force"
+            )
+            return Refusal("undeclared workspaces", have, "absent", "workspace-in-use", sentence)
+        script = sh_file(__file__, "sh/remove.sh", names=gone, networks=networks, images=images, state=STATE)
+        return Change(
+            "undeclared workspaces", have, "absent; people's files stay where they are", (Step(script, timeout_s=900),),
+            warnings=_warnings(look, gone),
+        )  # fmt: skip
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (Undeclared(force=self.force),) if self.names or self.networks or self.images else ()
+
+
+def _warnings(look: WorkspaceFacts, gone: list[str]) -> tuple[str, ...]:
+    rows = [(name, look.container(name)) for name in gone]
+    return tuple(
+        f"workspace {name} of {held.user}: what was installed in the container itself goes with it"
+        for name, held in rows
+        if held is not None and held.kind != "tensorboard"
+    )

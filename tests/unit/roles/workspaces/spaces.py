@@ -1,0 +1,85 @@
+"""For tests: workspaces as the recorded lab host has them, and its answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hostwright.plan.model import Answer, Facts, Planned, Resource
+from hostwright.plan.roles.role import Wanted
+from hostwright.plan.testing import facts_for
+from hostwright.standard.roles.workspaces import Workspaces, workspaces
+from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
+from hostwright.standard.roles.workspaces.states.running import WorkspaceRuns
+from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
+
+#: of a lab host with Docker 20.10.5, two Jupyters, a TensorBoard and two batch runs that have ended
+RECORDED = (Path(__file__).parents[3] / "fixtures" / "workspaces" / "look.txt").read_text()
+CARD, OTHER = "GPU-9770bbdd-ac00-55f4-be28-d12740a699a4", "GPU-11111111-2222-3333-4444-555555555555"
+IMAGE = "lab/jupyter:1"
+ENTRIES = {
+    "alice-lab": WorkspaceEntry("alice", "jupyter", gpus=("0",), image=IMAGE, share=True),
+    "bob-lab": WorkspaceEntry("bob", "jupyter", image=IMAGE, memory="512m"),
+    "bob-board": WorkspaceEntry("bob", "tensorboard", image=IMAGE),
+    "a-run": WorkspaceEntry(
+        "alice", "batch", gpus=("0",), image=IMAGE, share=True, command=("sh", "-c", "date; sleep 8; date; id; exit 3")
+    ),
+    "b-run": WorkspaceEntry("bob", "batch", gpus=("0",), image=IMAGE, share=True, script="echo hello; sleep 1; date\n"),
+}
+DECLARED = Workspaces(users={"alice": WorkspaceUser(2001), "bob": WorkspaceUser(2002)}, containers=ENTRIES)
+
+
+def variables(**changed: WorkspaceEntry | None) -> Workspaces:
+    """The recorded host's variables, with some workspaces changed, added (``bob_lab`` is bob-lab) or taken away."""
+    entries: dict[str, WorkspaceEntry | None] = {
+        **ENTRIES, **{name.replace("_", "-"): entry for name, entry in changed.items()}
+    }  # fmt: skip
+    return replace(DECLARED, containers={name: entry for name, entry in entries.items() if entry is not None})
+
+
+def states(v: Workspaces = DECLARED, *, force: bool = False) -> list[Resource]:
+    """Those that ask Docker."""
+    wanted = Wanted(stack=None, force=force)  # type: ignore[arg-type]  # no section of it is read
+    return [state for state in workspaces.resources(v, wanted) if isinstance(state, WorkspaceRuns | Undeclared)]
+
+
+def report(*uuids: str) -> str:
+    """nvidia-smi's report of a host with these cards."""
+    cards = "".join(f'<gpu id="0000000{number}:01:00.0"><uuid>{uuid}</uuid></gpu>' for number, uuid in enumerate(uuids))
+    return f"<nvidia_smi_log><driver_version>470.182.03</driver_version>{cards}</nvidia_smi_log>"
+
+
+def answers(look: str = RECORDED, cards: tuple[str, ...] = (CARD, OTHER), **accounts: str) -> dict[str, Any]:
+    """What the host answers; ``accounts`` are getent's lines by name."""
+    known = {f"getent passwd -- {name}": line for name, line in accounts.items()}
+    return {"docker ps -aq": look, "nvidia-smi -q -x": report(*cards), "getent passwd": Answer(2, ""), **known}
+
+
+def facts(many: list[Resource], replies: Mapping[str, Any]) -> Facts:
+    return facts_for(many, replies)
+
+
+def planned(
+    v: Workspaces = DECLARED, replies: Mapping[str, Any] | None = None, *, force: bool = False
+) -> dict[str, Planned]:
+    """What is planned, by what the plan calls it."""
+    many = states(v, force=force)
+    known = facts_for(many, answers() if replies is None else replies)
+    return {plan.what: plan for state in many if (plan := state.plan(known)) is not None}
+
+
+def recorded(**changed: Mapping[str, Any]) -> str:
+    """The recorded answer with other values of some containers; an empty mapping takes one away."""
+    lines = []
+    for line in RECORDED.splitlines():
+        kind, _, rest = line.partition(" ")
+        row = json.loads(rest) if kind == "container" else {}
+        change = changed.get(str(row.get("workspace")).replace("-", "_"))
+        if change is None:
+            lines.append(line)
+        elif change:
+            lines.append(f"container {json.dumps({**row, **change}, separators=(',', ':'))}")
+    return "\n".join(lines) + "\n"

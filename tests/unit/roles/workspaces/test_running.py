@@ -1,0 +1,305 @@
+"""What is planned for workspaces, from answers recorded on a lab host."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hostwright.plan.model import Change, Deferred, Refusal
+from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
+from hostwright.standard.roles.workspaces.states.arguments import Placed, docker_arguments
+from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
+from tests.unit.roles.workspaces.spaces import (
+    CARD,
+    DECLARED,
+    ENTRIES,
+    IMAGE,
+    OTHER,
+    RECORDED,
+    answers,
+    facts,
+    planned,
+    recorded,
+    states,
+    variables,
+)
+
+
+def refusal(plans: dict[str, object], name: str) -> tuple[str, str]:
+    plan = plans[f"workspace {name}"]
+    assert isinstance(plan, Refusal), plan
+    return plan.rule, plan.sentence
+
+
+def script(plans: dict[str, object], what: str) -> str:
+    plan = plans[what]
+    assert isinstance(plan, Change), plan
+    return plan.steps[0].script
+
+
+def test_a_host_that_has_them_plans_nothing() -> None:
+    assert planned() == {}
+
+
+def test_the_recorded_answer_is_read() -> None:
+    look = read_look(facts(states(), answers()))
+    lab = look.container("alice-lab")
+    assert lab is not None
+    assert (lab.running, lab.uuids, lab.asked, lab.at_work) == (True, (CARD,), "0", "")
+    assert look.ports >= {int(lab.port)}
+    assert look.images[IMAGE] == lab.image
+    run = look.container("a-run")
+    assert run is not None
+    assert (run.state, run.code) == ("exited", 3)
+
+
+def test_a_new_workspace_is_made_and_nobody_else_touched() -> None:
+    plans = planned(variables(carol=WorkspaceEntry("bob", "jupyter", gpus=("1",), image=IMAGE)))
+    assert list(plans) == ["workspace carol"]
+    text = script(plans, "workspace carol")
+    assert f"NVIDIA_VISIBLE_DEVICES={OTHER}" in text
+    assert text.index("docker create") < text.index("docker stop --time 20") < text.index("answers()")
+    assert text.index("trap restore EXIT") < text.index("docker stop --time 20")
+    assert text.rstrip().endswith('definition.json"')  # written when all else is done
+
+
+def test_limits_are_what_differs_in_the_diff() -> None:
+    plans = planned(variables(bob_lab=replace(ENTRIES["bob-lab"], memory="1g")))
+    (plan,) = plans.values()
+    assert isinstance(plan, Change)
+    assert plan.diff.splitlines()[-2:] == ['-  "memory": "512m",', '+  "memory": "1g",']
+    assert "--memory 1g --memory-swap 1g" in plan.steps[0].script.replace("'", "").replace('"', "")
+
+
+def test_somebodys_work_is_not_ended_unless_forced() -> None:
+    at_work = RECORDED.replace("children 9868 1\n", "children 7661 2\n")
+    changed = variables(bob_lab=replace(ENTRIES["bob-lab"], memory="1g"))
+    rule, sentence = refusal(planned(changed, answers(at_work)), "bob-lab")
+    assert rule == "workspace-in-use"
+    assert sentence.startswith("workspace bob-lab of bob (2 processes) would be ended")
+    assert list(planned(changed, answers(at_work), force=True)) == ["workspace bob-lab"]
+    gone = planned(variables(bob_lab=None), answers(at_work))["undeclared workspaces"]
+    assert isinstance(gone, Refusal)
+    assert "workspace bob-lab of bob (2 processes)" in gone.sentence
+
+
+def test_an_undeclared_workspace_goes_and_its_files_stay() -> None:
+    plans = planned(variables(bob_lab=None))
+    plan = plans["undeclared workspaces"]
+    assert isinstance(plan, Change)
+    assert (plan.have, plan.want) == ("workspace bob-lab", "absent; people's files stay where they are")
+    assert list(plans) == ["undeclared workspaces"]
+    assert "/srv/workspaces" not in plan.steps[0].script
+
+
+def test_who_left_is_taken_off_with_one_change() -> None:
+    left = replace(DECLARED, users={**DECLARED.users, "bob": replace(DECLARED.users["bob"], left=True)})
+    (plan,) = planned(left).values()
+    assert plan.have == "workspace b-run, workspace bob-board, workspace bob-lab, hostwright-bob"
+
+
+def test_removal_of_the_role_takes_them_all() -> None:
+    gone = {state for one in states() for state in one.removal()}
+    (state,) = gone
+    plan = state.plan(facts([state], answers()))
+    assert isinstance(plan, Change)
+    assert plan.have.count("workspace ") == len(ENTRIES)
+
+
+def test_one_that_stopped_is_started_and_not_made_again() -> None:
+    look = recorded(bob_lab={"state": "exited", "code": 137, "killed": True, "pid": 0})
+    plans = planned(replies=answers(look.replace("listen 127.0.0.1:21615\n", "")))
+    (plan,) = plans.values()
+    assert (plan.have, plan.want) == ("exited (status 137, ended for want of memory)", "running")
+    assert "docker create" not in script(plans, "workspace bob-lab")
+
+
+def test_what_a_cut_left_is_brought_to_its_end() -> None:
+    row = next(line for line in RECORDED.splitlines() if '"/workspace-bob-lab"' in line)
+    both = RECORDED.replace(row, row + "\n" + row.replace("/workspace-bob-lab", "/workspace-bob-lab.old"))
+    (plan,) = planned(replies=answers(both)).values()
+    assert (plan.what, plan.have) == ("workspace bob-lab", "a change of it was cut off")
+    without = "\n".join(line for line in RECORDED.splitlines() if not line.startswith("definition bob-lab")) + "\n"
+    (plan,) = planned(replies=answers(without)).values()
+    assert plan.have == "a change of it was cut off"
+
+
+# --- GPUs
+
+
+def test_a_container_keeps_its_card_in_whichever_slot_it_is() -> None:
+    assert planned(replies=answers(cards=(OTHER, CARD))) == {}
+
+
+def test_a_number_that_is_anothers_card_now_is_refused() -> None:
+    alone = {**dict.fromkeys(("a_run", "b_run")), "alice_lab": replace(ENTRIES["alice-lab"], share=False)}
+    more = variables(**alone, carol=WorkspaceEntry("bob", "jupyter", gpus=("1",), image=IMAGE))
+    rule, sentence = refusal(planned(more, answers(cards=(OTHER, CARD))), "carol")
+    assert rule == "workspace-gpu"
+    assert f"{CARD} is alice-lab's" in sentence
+
+
+def test_a_card_that_is_gone_is_refused_by_its_name() -> None:
+    rule, sentence = refusal(planned(replies=answers(cards=())), "alice-lab")
+    assert rule == "workspace-gpu"
+    assert f"{CARD}, which it had, is not there either" in sentence
+
+
+def test_a_card_that_was_exchanged_makes_another_container() -> None:
+    (alice, *_) = planned(replies=answers(cards=(OTHER,))).values()
+    assert (alice.what, alice.have) == ("workspace a-run", f"GPU {CARD}")
+
+
+def test_one_card_by_two_names_is_found_on_the_host() -> None:
+    more = variables(carol=WorkspaceEntry("bob", "jupyter", gpus=(CARD,), image=IMAGE))
+    assert refusal(planned(more), "carol")[0] == "workspace-gpu"
+
+
+def test_without_an_answer_of_the_driver_or_docker_it_waits() -> None:
+    silent = {**answers(), "nvidia-smi -q -x": "", "docker ps -aq": "docker absent\nend\n"}
+    assert all(isinstance(plan, Deferred) for plan in planned(replies=silent).values())
+    cut = answers(RECORDED.removesuffix("end\n"))
+    assert {plan.have for plan in planned(replies=cut).values()} == {"Docker is silent"}
+
+
+# --- images, users, ports
+
+
+def test_an_image_that_is_not_there_says_how_to_bring_it() -> None:
+    other = replace(ENTRIES["bob-lab"], image="tensorflow/tensorflow:2.9.0-gpu-jupyter")
+    rule, sentence = refusal(planned(variables(bob_lab=other)), "bob-lab")
+    assert rule == "workspace-image"
+    assert "images.push" in sentence
+    pulled = script(planned(variables(bob_lab=replace(other, pull=True))), "workspace bob-lab")
+    assert "pull=yes" in pulled
+
+
+def test_an_image_stays_when_its_tag_moves_on() -> None:
+    moved = RECORDED.replace(" lab/jupyter:1 lab/jupyter@<none>", " <none>:<none> <none>@<none>")
+    moved = moved.replace("lab/base:1", "lab/jupyter:1")
+    assert planned(replies=answers(moved)) == {}
+    state = next(state for state in states() if getattr(state, "name", "") == "bob-lab")
+    (note,) = state.notes(facts([state], answers(moved)))
+    assert "stays on the image that lab/jupyter:1 named when it was made (4bebe48d5f49)" in note
+
+
+def test_users_of_the_host_and_of_the_inventory() -> None:
+    unnumbered = replace(DECLARED, users={**DECLARED.users, "bob": replace(DECLARED.users["bob"], uid=None)})
+    more = replace(unnumbered, containers={"bob-lab": replace(ENTRIES["bob-lab"], memory="1g")})
+    assert "no account on this host" in refusal(planned(more), "bob-lab")[1]
+    account = {"bob": "bob:x:1005:1006::/home/bob:/bin/bash\n"}
+    text = script(planned(more, answers(**account)), "workspace bob-lab")
+    assert "uid=1005\ngid=1006\n" in text
+    assert "--user 1005:1006" in text
+    system = {"bob": "bob:x:105:106::/:/bin/false\n"}
+    assert "one of the system's" in refusal(planned(more, answers(**system)), "bob-lab")[1]
+    theirs = {**answers(), "getent passwd -- 2002": "eve:x:2002:2002::/home/eve:/bin/bash\n"}
+    assert "is eve's on this host" in refusal(planned(replies=theirs), "bob-lab")[1]
+
+
+def test_a_port_that_another_program_has_is_refused_before_anything_is_made() -> None:
+    taken = RECORDED.replace("listen 0.0.0.0:22\n", "listen 0.0.0.0:22\nlisten 127.0.0.1:8888\n")
+    carol = WorkspaceEntry("bob", "jupyter", image=IMAGE, port=8888)
+    assert refusal(planned(variables(carol=carol), answers(taken)), "carol")[0] == "workspace-port"
+
+
+def test_a_batch_run_is_queued_and_never_started_again() -> None:
+    assert "hostwright-batch@" in script(
+        planned(variables(c_run=WorkspaceEntry("bob", "batch", image=IMAGE, command=("true",)))), "workspace c-run"
+    )
+    waiting = recorded(b_run={"state": "created"})
+    (plan,) = planned(replies=answers(waiting)).values()
+    assert (plan.have, plan.want) == ("not in the queue", "queued")
+    queued = waiting.replace("network hostwright-bob\n", "network hostwright-bob\nbatch b-run\n")
+    assert planned(replies=answers(queued)) == {}
+
+
+# --- what Docker is asked for
+
+
+def space(entry: WorkspaceEntry):
+    state = next(state for state in states(variables(x=entry)) if getattr(state, "name", "") == "x")
+    return state.workspace  # type: ignore[attr-defined]
+
+
+PLACED = Placed(2002, 2002, (), "sha256:" + "0" * 64, "0" * 16)
+
+
+@pytest.mark.parametrize("kind", ["jupyter", "tensorboard", "batch"])
+def test_a_container_has_no_rights_beyond_its_users(kind) -> None:
+    command = ("true",) if kind == "batch" else ()
+    text = " ".join(docker_arguments(space(WorkspaceEntry("bob", kind, image=IMAGE, command=command)), PLACED))
+    assert "--cap-drop ALL" in text
+    assert "--security-opt no-new-privileges" in text
+    assert "--user 2002:2002" in text
+    assert "NVIDIA_VISIBLE_DEVICES=void" in text
+    assert "--network hostwright-bob" in text
+    assert "privileged" not in text.replace("no-new-privileges", "")
+    assert text.count("--publish 127.0.0.1:") == (kind != "batch")
+    assert ("--restart no" in text) == (kind == "batch")
+    assert "token" not in text.replace("/token", "")
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1), min_size=1))
+@settings(max_examples=60, deadline=None)
+def test_the_words_of_a_command_reach_docker_as_they_are(words: list[str]) -> None:
+    plans = planned(variables(x=WorkspaceEntry("bob", "batch", image=IMAGE, command=tuple(words))))
+    text = script(plans, "workspace x")
+    line = next(
+        part for part in shlex.split(text.partition("container=workspace-")[0]) if part.startswith("arguments=")
+    )
+    arguments = shlex.split(line.removeprefix("arguments="))
+    at = arguments.index("--entrypoint")
+    assert [arguments[at + 1], *arguments[at + 3 :]] == words
+
+
+# --- the scripts themselves, with a docker that writes down what it is asked
+
+
+def stub(folder: Path, **programs: str) -> dict[str, str]:
+    """The environment in which these programs stand before the system's."""
+    (folder / "bin").mkdir()
+    for name, text in programs.items():
+        path = folder / "bin" / name
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+    return {"PATH": f"{folder}/bin:{os.environ['PATH']}", "LC_ALL": "C"}
+
+
+def test_the_look_answers_without_docker_and_with_a_silent_one(tmp_path: Path) -> None:
+    for number, (text, answer) in enumerate({"exit 1": "silent", "exit 124": "silent"}.items()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        environment = stub(folder, docker=text)
+        done = subprocess.run(
+            ["/bin/sh", "-c", LOOK.script], env=environment, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.splitlines()[-2:] == [f"docker {answer}", "end"]
+
+
+def test_a_token_is_only_the_users_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "srv").mkdir()
+    (tmp_path / "state").mkdir()
+    v = replace(variables(), directory=f"{tmp_path}/srv")
+    carol = replace(v, containers={"carol": WorkspaceEntry("bob", "jupyter", image=IMAGE)})
+    plan = planned(carol)["workspace carol"]
+    assert isinstance(plan, Change)
+    text = plan.steps[0].script.replace("/var/lib/hostwright/workspaces", f"{tmp_path}/state")
+    text = text.partition("if exists")[0]  # up to the first word to Docker about containers
+    environment = stub(tmp_path, docker="exit 0", chown="exit 0")
+    tokens = []
+    for _ in range(2):
+        subprocess.run(["/bin/sh", "-euc", text], env=environment, check=True)
+        tokens.append((tmp_path / "state" / "carol" / "token").read_text())
+    assert tokens[0] == tokens[1]
+    assert len(tokens[0]) == 48
+    assert stat.S_IMODE((tmp_path / "state" / "carol" / "token").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "srv" / "bob" / "carol").stat().st_mode) == 0o700
