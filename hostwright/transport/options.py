@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from hostwright.transport.cache import FileCache
 from hostwright.transport.identity.hostkeys import KnownHosts
+from hostwright.transport.login.cache import FileCache
 from hostwright.transport.routing.jumps import Jumps
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from hostwright.transport.identity import certificates
 from hostwright.transport.identity.keys import HostKey, fingerprint
 
 if TYPE_CHECKING:
-    from hostwright.transport.cache import FileCache
+    from hostwright.transport.login.cache import FileCache
 
 SSH_PORT = 22
 REVOKED, AUTHORITY = _MARKERS = ("@revoked", "@cert-authority")

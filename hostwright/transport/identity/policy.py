@@ -21,7 +21,7 @@ from hostwright.transport.identity.negotiating import Transport
 from hostwright.transport.routing.sshconfig import Endpoint
 
 if TYPE_CHECKING:
-    from hostwright.transport.cache import FileCache
+    from hostwright.transport.login.cache import FileCache
 
 
 class HostKeyCheck(paramiko.MissingHostKeyPolicy):

@@ -1,1 +1,1 @@
-"""Logging in: who is let in with what, and what the login shell prints before any command."""
+"""Logging in: who is let in with what, from files that are read once, and what the login shell prints."""

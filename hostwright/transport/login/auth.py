@@ -10,8 +10,8 @@ import paramiko
 
 from hostwright.common.errors import Unreachable
 from hostwright.common.secret import Secret
-from hostwright.transport.cache import FileCache
 from hostwright.transport.exchange import Deadline
+from hostwright.transport.login.cache import FileCache
 from hostwright.transport.routing.sshconfig import Endpoint
 
 _Attempt = tuple[str, Callable[[paramiko.Transport], object]]

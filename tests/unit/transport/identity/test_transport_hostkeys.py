@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostwright.transport.cache import FileCache
 from hostwright.transport.identity.hostkeys import Known, KnownHosts, entry_name, find, fingerprint, remember
+from hostwright.transport.login.cache import FileCache
 
 KEY, OTHER = b"\0\0\0\x0bssh-ed25519" + b"k" * 36, b"\0\0\0\x0bssh-ed25519" + b"o" * 36
 RSA = b"\0\0\0\x07ssh-rsa" + b"r" * 36
