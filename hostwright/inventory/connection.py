@@ -50,11 +50,14 @@ class Connection:
         present = self._vars.keys() & _ALL
         if "@" in self._name:  # as ssh reads it
             fields["user"], _, fields["address"] = self._name.rpartition("@")
+        if "ansible_connection" in present:
+            fields["connection"] = self._read("ansible_connection", _way) or "ssh"
+        here = fields.get("connection") == "local"
         for name in _SSH_ARGUMENTS:
-            if name in present:
+            if name in present and not here:
                 fields |= self._read(name, self._ssh_arguments) or {}
         for name, (field, read) in _READERS.items():
-            if name in present:
+            if name in present and not (here and field in _OF_SSH):
                 value = self._password(name) if read is _password else self._read(name, read)
                 if value is not None:
                     fields[field] = value
@@ -218,10 +221,18 @@ def _password(value: Any) -> Secret:
     return Secret(_text(value))
 
 
-def _ssh(value: Any) -> str:
-    if value in ("ssh", "paramiko", "paramiko_ssh", "smart"):
+def _way(value: Any) -> str:
+    """``ssh`` or ``local``, also by the names of Ansible's own collection."""
+    plugin = value
+    for collection in ("ansible.builtin.", "ansible.legacy."):
+        plugin = str(plugin).removeprefix(collection)
+    if plugin in ("ssh", "paramiko", "paramiko_ssh", "smart"):
         return "ssh"
-    raise _Bad(f"found {describe(value)}, and hosts are reached by ssh only; leave it out with !NAME")
+    if plugin == "local":
+        return "local"
+    raise _Bad(
+        f"found {describe(value)}, and a host is reached by ssh, or is this machine (local); leave it out with !NAME"
+    )
 
 
 def _root(value: Any) -> str:
@@ -258,6 +269,8 @@ _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "hostwright_known_hosts": ("known_hosts", _text),
 }
 #: variables that may have only this value here
-_DEMANDS: Mapping[str, Callable[[Any], str]] = {"ansible_connection": _ssh, "ansible_become_method": _sudo}
+_DEMANDS: Mapping[str, Callable[[Any], str]] = {"ansible_become_method": _sudo}
 _SSH_ARGUMENTS = ("ansible_ssh_common_args", "ansible_ssh_extra_args")
-_ALL = {*_READERS, *_DEMANDS, *_SSH_ARGUMENTS}
+#: fields that mean nothing where the host is this machine, as in Ansible: who runs Hostwright is the login user
+_OF_SSH = {"port", "user", "key_file", "password", "connect_timeout", "known_hosts"}
+_ALL = {*_READERS, *_DEMANDS, *_SSH_ARGUMENTS, "ansible_connection"}

@@ -60,9 +60,9 @@ class Host:
     """One host and how to reach it. ``None`` leaves a choice to ``~/.ssh/config`` and its defaults.
 
     ``address`` is what ssh connects to (the name, if absent); ``proxy_jump`` is in OpenSSH's form; ``host_keys`` is
-    ``accept-new`` if the inventory asks for it; ``connect_timeout`` is in seconds. ``groups`` and ``layers`` go from
-    the weakest to the strongest; ``vars`` are the layers merged. ``mistakes`` are connection variables that cannot
-    be used; they are reported when this host is selected.
+    ``accept-new`` if the inventory asks for it; ``connect_timeout`` is in seconds; ``connection`` is ``ssh``, or
+    ``local`` for this machine. ``groups`` and ``layers`` go from the weakest to the strongest; ``vars`` are the layers
+    merged. ``mistakes`` are connection variables that cannot be used; they are reported when this host is selected.
     """
 
     name: str
@@ -78,10 +78,16 @@ class Host:
     known_hosts: str | None = None
     host_keys: str | None = None
     connect_timeout: float | None = None
+    connection: str = "ssh"
     groups: tuple[str, ...] = ()
     layers: tuple[VariableLayer, ...] = field(default=(), repr=False)
     vars: Mapping[str, Value] = field(default_factory=dict, repr=False)
     mistakes: tuple[InputError, ...] = field(default=(), repr=False)
+
+    @property
+    def local(self) -> bool:
+        """Whether it is this machine."""
+        return self.connection == "local"
 
     def get(self, name: str, default: Any = None) -> Any:
         """The value of a variable, as the strongest layer sets it, unmerged."""

@@ -26,6 +26,7 @@ _SUBSCRIPT = re.compile(r"(?P<base>.+)\[(?:(?P<index>-?[0-9]+)|(?P<first>[0-9]+)
 _SPECIAL = frozenset(".?*[")  #: with one of these, a term also stands for hosts where it matches a group
 _FOLDABLE = re.compile(r"[\w.-]+")  #: names that mean nothing else in a folded list
 _OPTION = "--hosts"
+_NAMED = 5  #: hosts that a sentence names
 
 
 def select(
@@ -39,7 +40,7 @@ def select(
 
     ``named_sets`` are sets of the last run for ``@`` terms, such as ``failed``; hosts in them that have left the
     inventory are ignored. An unknown name, an empty selection, or (``usable``) a selected host with variables that
-    cannot be used is an ``InputError``.
+    cannot be used, or several that are this machine, is an ``InputError``.
     """
     sets = {name: set(hosts) for name, hosts in (named_sets or {}).items()}
     names = inventory.hosts.keys() | inventory.groups.keys()
@@ -52,7 +53,17 @@ def select(
     mistakes = {str(mistake): mistake for host in hosts for mistake in host.mistakes}
     if mistakes and usable:
         raise InputErrors(list(mistakes.values()))
+    if usable:
+        _refuse_one_machine_twice(hosts)
     return hosts
+
+
+def _refuse_one_machine_twice(hosts: Iterable[Host]) -> None:
+    """Raise ``InputError`` where several hosts are this machine: each would be provisioned over the other."""
+    local = [host.name for host in hosts if host.local]
+    if len(local) > 1:
+        sentence = "have ansible_connection: local, so each of them is this machine: select one of them"
+        raise InputError(f"{', '.join(local[:_NAMED])}{', …' * (len(local) > _NAMED)} {sentence}", _OPTION)
 
 
 def fold(names: Iterable[str]) -> str:

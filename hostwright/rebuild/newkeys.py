@@ -120,6 +120,7 @@ def read_console_commands(members: Members) -> dict[str, str]:
 
 def _look(member: Member, sources: Sources) -> OfferedKey:
     """Ask a host for its key, and those sources that answer without a person."""
+    _refuse_local(member)
     before = known(member.host, member.options)
     looked = OfferedKey(member.name, scan_key(member.host, member.options), before)
     refuse_revoked(member.host, member.options, [looked.offered])
@@ -129,7 +130,13 @@ def _look(member: Member, sources: Sources) -> OfferedKey:
     return OfferedKey(member.name, looked.offered, before, confirm(member.host, looked.offered, before, sources))
 
 
+def _refuse_local(member: Member) -> None:
+    if member.host.local:
+        raise HostError(member.name, "it is this machine (ansible_connection: local): it is reached without a host key")
+
+
 def _forget(member: Member) -> Told:
+    _refuse_local(member)
     return Told("forgotten", replace(member.host, member.options, ()))
 
 

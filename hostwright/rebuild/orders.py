@@ -97,6 +97,8 @@ def power(
 
     def carry_out(name: str) -> Powered:
         notes = bmcs[name].notes
+        if order.name in DISTURBING and by_name[name].host.local:
+            raise Refused(name, f"it is the machine that Hostwright runs on: `power {order.name}` would end this run")
         if order.name in DISTURBING and not order.force:
             notes += _allowed(connections, by_name[name], order.name)
         with open_bmc(bmcs[name]) as controller:

@@ -1,16 +1,17 @@
-"""SSH to one host: open a session, run commands over it, and know how it failed.
+"""The way to one host: open a session, run commands over it, and know how it failed.
 
-This package is the only importer of Fabric and paramiko, and imports them at the first connection, not before.
+By SSH, or by processes where the host is this machine (``local``). This package is the only importer of Fabric and
+paramiko, and imports them at the first connection, not before.
 """
 
 from __future__ import annotations
 
-from hostwright.transport.exchange import Output, Target
+from hostwright.transport.exchange import LOCAL, Output, Target
 from hostwright.transport.options import Options
 from hostwright.transport.session import Session
 from hostwright.transport.streams import Readable
 
-__all__ = ["Options", "Output", "Readable", "Session", "Target", "connect"]
+__all__ = ["LOCAL", "Options", "Output", "Readable", "Session", "Target", "connect"]
 
 
 def connect(host: Target, options: Options) -> Session:
@@ -19,6 +20,10 @@ def connect(host: Target, options: Options) -> Session:
     Raises ``Unreachable`` (``HostKeyMismatch`` for a changed host key) with one sentence, at the latest after the
     connect timeout.
     """
+    if host.connection == LOCAL:
+        from hostwright.transport.local import open_local
+
+        return open_local(host)
     from hostwright.transport.connecting import open_session
 
     return open_session(host, options)

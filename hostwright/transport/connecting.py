@@ -25,7 +25,7 @@ from hostwright.transport.routing import route
 from hostwright.transport.routing.dialing import dial, dial_command
 from hostwright.transport.routing.jumps import Lease
 from hostwright.transport.routing.sshconfig import Endpoint
-from hostwright.transport.session import Session
+from hostwright.transport.session import SshSession
 
 #: Exceptions that may occur before the login, on the way to a server or from the server itself.
 FAILURES = (OSError, EOFError, paramiko.SSHException)
@@ -66,7 +66,7 @@ class _Packetizer(Packetizer):
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
-def open_session(host: Target, options: Options) -> Session:
+def open_session(host: Target, options: Options) -> SshSession:
     """See ``hostwright.transport.connect``."""
     return Opening(host, options).session()
 
@@ -85,12 +85,12 @@ class Opening:
         timeout_s = host.connect_timeout or self.endpoint.connect_timeout_s or options.connect_timeout_s
         self.deadline = Deadline(timeout_s)
 
-    def session(self) -> Session:
+    def session(self) -> SshSession:
         """Open jump hosts and the host; if one of them fails, everything that was opened is closed."""
         with self.way() as (via, leases):
             connection = self._connect(self.endpoint, via, jump=False)
             kept = leases.pop_all()
-        return Session(self._host, str(self.endpoint), connection, kept.close)
+        return SshSession(self._host, str(self.endpoint), connection, kept.close)
 
     @contextmanager
     def way(self) -> Iterator[tuple[fabric.Connection | None, ExitStack]]:

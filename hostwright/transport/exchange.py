@@ -8,6 +8,7 @@ from typing import Protocol
 
 from hostwright.common.secret import Secret
 
+LOCAL = "local"  #: the connection of this machine to itself
 UNKNOWN_STATUS = -1  #: the command was ended by a signal, or cut off at its output limit
 
 
@@ -17,6 +18,11 @@ class Target(Protocol):
     @property
     def name(self) -> str:
         """The inventory's name, for sentences."""
+        ...
+
+    @property
+    def connection(self) -> str:
+        """``ssh``, or ``local`` for this machine, for which all below but ``address`` mean nothing."""
         ...
 
     @property

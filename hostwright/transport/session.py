@@ -1,11 +1,14 @@
-"""One host's open SSH connection: commands over raw channels, each with a deadline and an output limit.
+"""One host's open session: commands, each with a deadline and an output limit, over raw channels of SSH.
 
-Fabric's ``run`` moves 100 bytes/s into a command and 1 MB/s out of it; a raw channel of the same connection, 450 MB/s.
+``Session`` is what everything above knows of a host; how its commands are started differs for SSH (``SshSession``) and
+for this machine itself (``local.LocalSession``). Fabric's
+``run`` moves 100 bytes/s into a command and 1 MB/s out of it; a raw channel of the same connection, 450 MB/s.
 """
 
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
@@ -15,7 +18,7 @@ from hostwright.common.errors import Unreachable
 from hostwright.common.text import printable
 from hostwright.transport.exchange import UNKNOWN_STATUS, Deadline, Output, Target
 from hostwright.transport.frame import NOISE_CAP_BYTES, Frame
-from hostwright.transport.streams import Exchange, Readable
+from hostwright.transport.streams import Channel, Exchange, Readable
 
 if TYPE_CHECKING:
     import fabric
@@ -27,24 +30,33 @@ _SHOWN = 200  #: characters of what a login shell printed, in a sentence
 _LOST_S = 0.05  #: paramiko closes the channels a moment before it reports that the connection is gone
 
 
-class Session:
-    """An open connection to one host, as its login user; ``RootShell`` runs programs as root over it.
+class Session(ABC):
+    """An open session on one host, as its login user; ``RootShell`` runs programs as root over it.
 
     Close it, or use it as a context manager. Several threads may run commands at once.
     """
 
-    def __init__(
-        self, host: Target, endpoint: str, connection: fabric.Connection, on_close: Callable[[], None] = lambda: None
-    ):
+    def __init__(self, host: Target, endpoint: str, on_close: Callable[[], None] = lambda: None):
         self.host = host
         self.endpoint = endpoint  #: ``user@address:port`` as finally resolved
-        self.execs = 0  #: exec channels opened so far
+        self.execs = 0  #: commands begun so far
         self.noise = b""  #: the beginning of what the login shell prints before a command; see ``frame``
         self.noise_note = ""  #: what ``login.startfiles`` has found out about it
-        self._connection = connection
         self._on_close = on_close
         self._lock = threading.Lock()
         self._closed = False
+
+    @abstractmethod
+    def _start(self, command: str, deadline: Deadline) -> Channel:
+        """Begin a command, which the login shell reads. Raises ``Unreachable``."""
+
+    @abstractmethod
+    def _lost(self, channel: Channel) -> bool:
+        """Whether the session was lost, where a missing status may also mean that a signal ended the command."""
+
+    @abstractmethod
+    def _end(self) -> None:
+        """Cut the session, in any thread: commands that are running here end as lost."""
 
     def run(
         self,
@@ -73,7 +85,7 @@ class Session:
         with self._lock:
             self.execs += 1
         deadline = Deadline(timeout_s)
-        rescue = threading.Timer(timeout_s + _GRACE_S, self._connection.client.close)
+        rescue = threading.Timer(timeout_s + _GRACE_S, self._end)
         rescue.daemon = True
         rescue.start()
         frame = Frame(command)
@@ -109,7 +121,7 @@ class Session:
             timeout_s - deadline.left_s(),
         )
 
-    def _never_began(self, channel: paramiko.Channel, frame: Frame, command: str, *, in_time: bool) -> Unreachable:
+    def _never_began(self, channel: Channel, frame: Frame, command: str, *, in_time: bool) -> Unreachable:
         """The error for a command that the login shell did not run."""
         text = " ".join(printable(frame.noise.decode("utf-8", errors="replace")).split())[:_SHOWN]
         printed = f'it printed "{text}"' if text else "it printed nothing"
@@ -125,8 +137,37 @@ class Session:
             sentence = f"its login shell ended with {channel.exit_status} and ran no command; {printed}; {hint}"
         return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=not (in_time or text))
 
+    def _failure(self, sentence: str) -> Unreachable:
+        return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=True)
+
+    def close(self) -> None:
+        """End the session. Closing twice does nothing."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self._end()
+        self._on_close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class SshSession(Session):
+    """A session over an open SSH connection, with a channel for each command."""
+
+    def __init__(
+        self, host: Target, endpoint: str, connection: fabric.Connection, on_close: Callable[[], None] = lambda: None
+    ):
+        super().__init__(host, endpoint, on_close)
+        self._connection = connection
+
     def _start(self, command: str, deadline: Deadline) -> paramiko.Channel:
-        """Open a channel and start the command on it."""
         from paramiko import ChannelException, SSHException
 
         transport = self._connection.transport
@@ -151,41 +192,22 @@ class Session:
             return f"it did not take a command within {deadline.timeout_s:g} s: the host hangs"
         return "the connection was lost"
 
-    @staticmethod
-    def _lost(channel: paramiko.Channel) -> bool:
-        """Whether the connection was lost, where a missing status may also mean that a signal ended the command."""
-        transport = channel.get_transport()
+    def _lost(self, channel: Channel) -> bool:
+        transport = self._connection.transport
         if channel.eof_received:
             transport.join(_LOST_S)
         return not (channel.eof_received and transport.is_active())
 
-    def _failure(self, sentence: str) -> Unreachable:
-        return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=True)
-
-    def close(self) -> None:
-        """End the connection. Closing twice does nothing."""
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
+    def _end(self) -> None:
         self._connection.client.close()
-        self._on_close()
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
-def _discard(channel: paramiko.Channel) -> None:
+def _discard(channel: Channel) -> None:
     """Close a channel without waiting: on a hung connection, even the close message can block."""
     threading.Thread(target=_close, args=(channel,), name="close-channel", daemon=True).start()
 
 
-def _close(channel: paramiko.Channel) -> None:
+def _close(channel: Channel) -> None:
     from paramiko import SSHException
 
     with suppress(OSError, EOFError, SSHException):  # the connection is gone, and the channel with it

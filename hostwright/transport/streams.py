@@ -6,13 +6,10 @@ import select
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from hostwright.transport.exchange import Deadline
 from hostwright.transport.frame import NOISE_CAP_BYTES, Frame, Stream
-
-if TYPE_CHECKING:
-    import paramiko
 
 START_S = 60.0  #: our choice: start files that load conda or nvm from a network's disk may take many seconds
 _RECV_BYTES = 2 * 1024 * 1024  #: paramiko's receive window: take all available data at once
@@ -29,12 +26,86 @@ class Readable(Protocol):
         ...
 
 
+class CommandEnd(Protocol):
+    """What can be waited for: the end of a command."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Whether it came within so many seconds."""
+        ...
+
+
+class Channel(Protocol):
+    """One running command: paramiko's channel, as far as it is used, and a process of this machine (``local``)."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing comes any more, since it was cut."""
+        ...
+
+    @property
+    def eof_received(self) -> int:
+        """Whether both outputs have ended."""
+        ...
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status, or ``UNKNOWN_STATUS``."""
+        ...
+
+    @property
+    def status_event(self) -> CommandEnd:
+        """The end of the command."""
+        ...
+
+    @property
+    def out_window_size(self) -> int:
+        """How many bytes it takes at once without being waited for."""
+        ...
+
+    @property
+    def out_max_packet_size(self) -> int:
+        """How many bytes are best sent at a time."""
+        ...
+
+    def fileno(self) -> int:
+        """A descriptor that can be read when something came on either output, or it ended."""
+        ...
+
+    def recv_ready(self) -> bool:
+        """Whether standard output has something."""
+        ...
+
+    def recv(self, size: int, /) -> bytes:
+        """What standard output has; empty at its end."""
+        ...
+
+    def recv_stderr_ready(self) -> bool:
+        """Whether standard error has something."""
+        ...
+
+    def recv_stderr(self, size: int, /) -> bytes:
+        """What standard error has; empty at its end."""
+        ...
+
+    def sendall(self, data: bytes, /) -> object:
+        """Write to standard input, however long that takes."""
+        ...
+
+    def shutdown_write(self) -> None:
+        """End standard input."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
 class Exchange:
     """Standard input into one channel, output out of it; both are those of the command in its frame."""
 
     def __init__(
         self,
-        channel: paramiko.Channel,
+        channel: Channel,
         frame: Frame,
         stdin: bytes | Readable | None,
         cap_bytes: int,

@@ -31,6 +31,7 @@ class Target:
     """A host as the transport wants it; everything but the address is empty unless a test says otherwise."""
 
     name: str = "gpu01"
+    connection: str = "ssh"
     address: str | None = "127.0.0.1"
     port: int | None = None
     user: str | None = "root"

@@ -44,6 +44,11 @@ from hostwright.transport.root.rootshell import RootShell
 MAX_ROUNDS = 6  #: blacklist, reboot, driver, reboot, what only then is known: four; more means it does not converge
 MAX_FOLLOWED = 8  #: our choice: how often jobs of earlier runs are followed to their end before one look at the host
 MAX_LOST = 3  #: our choice: a host that goes down in the middle of so many jobs goes down because of them
+#: our choice: what would be left of a run that reboots the machine that it runs on, nobody could tell
+OWN_REBOOT = (
+    "it needs a reboot (%s), and is the machine that Hostwright runs on, which is not rebooted from itself: reboot it, "
+    "then run the same command again"
+)
 
 
 class HostApply:
@@ -159,8 +164,8 @@ class HostApply:
             lost_before = self._lost
             self._apply(plan)
             after = self.plan()
-            if after.reboot and not self._settings.allow_reboot:
-                return self._outcome(first, after)
+            if after.reboot and not self._settings.reboots:
+                return self._reboot_pending(first, after)
             if after.reboot:
                 after = self._reboot(after)
             if after == plan and self._lost == lost_before:
@@ -182,6 +187,11 @@ class HostApply:
             self._undrain()
         if trouble := self._records.note_release(self._facts, lambda: settings.keep(stack)):
             self._emit(events.Note(self.name, trouble))
+        return self._outcome(first, left)
+
+    def _reboot_pending(self, first: Plan, left: Plan) -> Outcome:
+        if self._settings.local:
+            self._emit(events.Note(self.name, OWN_REBOOT % left.reboot))
         return self._outcome(first, left)
 
     def _outcome(self, first: Plan, left: Plan) -> Outcome:
@@ -209,7 +219,7 @@ class HostApply:
 
     def _due(self, plan: Plan) -> Plan:
         """The plan without its reboots where none is allowed."""
-        return plan if self._settings.allow_reboot else plan.without_reboots()
+        return plan if self._settings.reboots else plan.without_reboots()
 
     def _decide(self, plan: Plan) -> draining.DrainDecision:
         settings = self._settings

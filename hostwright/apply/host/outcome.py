@@ -33,6 +33,7 @@ class Settings:
     holder: Holder | None = None  #: in whose name the host is locked; ``None``: it is not
     reboot_timeout_s: float = 1800.0  #: bare metal takes up to half an hour through its firmware
     allow_reboot: bool = True
+    local: bool = False  #: the host is this machine, which is never rebooted from itself
     direct: bool = False  #: hosts fetch what has an http(s) URL from the vendor, instead of receiving it over SSH
     hooks: Hooks | None = None  #: what takes work off the host and lets it back
     drain: bool = False  #: drain a host that is in use, and wait for it
@@ -52,6 +53,11 @@ class Settings:
     as_saved: Callable[[Plan], Plan] = lambda plan: plan
     stopping: Callable[[], bool] = lambda: False  #: whether no further job is to be started
     patience: Patience = field(default_factory=Patience)
+
+    @property
+    def reboots(self) -> bool:
+        """Whether the host is rebooted where a state wants it."""
+        return self.allow_reboot and not self.local
 
     def agree(self, plan: Plan) -> None:
         """Raise ``Unanswered`` where the plan takes away for good what no operator has agreed to lose."""

@@ -72,6 +72,7 @@ class Work:
             holder=locks.holder(self.run.id, member.name, datetime.now(UTC)),
             reboot_timeout_s=variables.reboot_timeout_s,
             allow_reboot=not self.change.no_reboot,
+            local=member.host.local,
             direct=variables.direct,
             hooks=variables.hooks,
             drain=self.change.drain,

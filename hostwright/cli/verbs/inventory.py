@@ -64,16 +64,22 @@ def hosts(selection: Selection, *, strict: bool = False, as_json: bool = False) 
     chosen = fleet.select(selection.hosts, usable=False)
     rows = [(host, fleet.stack_name(host)) for host in chosen]
     if as_json:
-        listed = [{"host": h.name, "address": h.address, "stack": s, "groups": list(h.groups)} for h, s in rows]
-        print(json.dumps(listed))
+        print(json.dumps([_listed(host, stack) for host, stack in rows]))
     else:
         out = console.make_console()
         out.print(Text(f"{count(len(rows), 'host')}: {fold([host.name for host in chosen])}", style="bold"))
         for host, stack in rows:
-            line = f"  {host.name}  {host.address or host.name}  {stack}  {', '.join(host.groups)}"
+            address = "this machine" if host.local else host.address or host.name
+            line = f"  {host.name}  {address}  {stack}  {', '.join(host.groups)}"
             out.print(Text(printable(line)))
     _remarks(fleet, chosen)
     return AS_DESIRED
+
+
+def _listed(host: Host, stack: str) -> dict[str, object]:
+    """A host as JSON values."""
+    groups = list(host.groups)
+    return {"host": host.name, "address": host.address, "connection": host.connection, "stack": stack, "groups": groups}
 
 
 def _remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:

@@ -127,6 +127,8 @@ class HostRebuild:
         looked = self._looked
         if looked is not None and looked.facts is not None:
             freeing.refuse_locked(self._tools, looked.facts)
+        if way in POWER and self._tools.settings.local:
+            raise Refused(self.name, applying.OWN_REBOOT % "; ".join(self._reasons))
         if way in ("relayer", "reinstall"):
             self._require_files()
         if way in DISTURBS and looked is not None and looked.diagnosis.reach == "answers":
@@ -203,9 +205,11 @@ class HostRebuild:
         try:
             with self._phases.phase(phase):
                 try:
-                    host.apply()
+                    left = host.apply().left
                 finally:
                     host.close()
+            if left is not None and left.reboot and self._tools.settings.local:
+                raise HostError(self.name, applying.OWN_REBOOT % left.reboot)
         finally:
             self._phases.move(phase, "reboot", rebooted_s)
 

@@ -30,8 +30,9 @@ _DROP = f"while IFS= read -r l; do case $l in {_BEGIN}) break;; esac; done; "
 
 #: Of the environment root keeps the proxies, whatever sudo lets through: variables such as PYTHONPATH, BASH_ENV or
 #: TMPDIR make programs run or write what somebody else chose.
-_PROXIES = [f"{name}_proxy" for name in ("http", "https", "ftp", "all", "no")]
-_KEPT = "".join(f' ${{{name}+"{name}=${name}"}}' for name in (*_PROXIES, *(name.upper() for name in _PROXIES)))
+_LOWER = tuple(f"{name}_proxy" for name in ("http", "https", "ftp", "all", "no"))
+PROXIES = (*_LOWER, *(name.upper() for name in _LOWER))
+_KEPT = "".join(f' ${{{name}+"{name}=${name}"}}' for name in PROXIES)
 
 #: sudo's messages in the C locale, and what they mean for the operator.
 _REASONS = (

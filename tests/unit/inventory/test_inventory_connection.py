@@ -88,9 +88,40 @@ def test_host_keys_stay_checked_and_that_is_said(tmp_path: Path) -> None:
     assert inventory.notes[0].startswith("host keys are checked")
 
 
+@pytest.mark.parametrize("name", ["local", "ansible.builtin.local", "ansible.legacy.local", "{{ 'lo' + 'cal' }}"])
+def test_this_machine_is_a_host_like_any_other(tmp_path: Path, name: str) -> None:
+    host = host_of(tmp_path, ansible_connection=name, ansible_host="127.0.0.1", ansible_become_password="b")
+    assert (host.connection, host.local, host.address, host.mistakes) == ("local", True, "127.0.0.1", ())
+    assert host.become_password == Secret("b")
+
+
+def test_what_is_about_ssh_means_nothing_where_the_host_is_this_machine(tmp_path: Path) -> None:
+    """It stands in group_vars for the other hosts, and may be what we do not understand."""
+    host = host_of(
+        tmp_path,
+        ansible_connection="local",
+        ansible_user="deploy",
+        ansible_port="no",
+        ansible_ssh_common_args="-F other",
+        ansible_password="a",
+        ansible_timeout="no",
+        ansible_ssh_private_key_file="~/k",
+    )
+    assert (host.mistakes, host.user, host.port, host.password, host.key_file) == ((), None, None, None, None)
+
+
+@pytest.mark.parametrize("name", ["ssh", "smart", "paramiko", "ansible.builtin.ssh", "ansible.builtin.paramiko_ssh"])
+def test_ssh_by_all_its_names(tmp_path: Path, name: str) -> None:
+    host = host_of(tmp_path, ansible_connection=name)
+    assert (host.connection, host.local, host.mistakes) == ("ssh", False, ())
+
+
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
+        ("ansible_connection", ["local"], "found a list"),
+        ("ansible_connection", "community.docker.docker", "a host is reached by ssh, or is this machine (local)"),
+        ("ansible_connection", "Local", "a host is reached by ssh, or is this machine (local)"),
         ("ansible_port", "abc", "expected a port from 1 to 65535"),
         ("ansible_port", 70000, "expected a port"),
         ("ansible_port", True, "expected a port"),
@@ -99,7 +130,7 @@ def test_host_keys_stay_checked_and_that_is_said(tmp_path: Path) -> None:
         ("ansible_become", "perhaps", "expected true or false"),
         ("ansible_become_user", "postgres", "only root can install"),
         ("ansible_become_method", "su", "expected sudo"),
-        ("ansible_connection", "docker", "reached by ssh only"),
+        ("ansible_connection", "docker", "a host is reached by ssh, or is this machine (local)"),
         ("ansible_timeout", "soon", "expected a number of seconds"),
         ("ansible_ssh_common_args", "-F other", "'-F' is not understood here"),
         ("ansible_ssh_common_args", "-o LocalCommand=id", "'localcommand' is not understood"),

@@ -7,7 +7,7 @@ import pytest
 
 from hostwright.cli.arguments import Selection
 from hostwright.cli.verbs.inventory import hosts
-from hostwright.common.errors import InputErrors
+from hostwright.common.errors import InputError, InputErrors
 from hostwright.fleet import Fleet
 
 OTHERS = """
@@ -47,6 +47,27 @@ def test_every_host_is_listed_and_what_cannot_be_used_is_said(
     for name in ("container_manager", "environment", "base_dir", "container"):
         assert err.count(f"hosts.yml:{OTHERS[: OTHERS.index(f'    {name}:')].count(chr(10)) + 1}:5: ") == 1, name
     assert "add 'base_dir' to hostwright_own_variables" in err
+
+
+def test_this_machine_is_listed_as_such(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert hosts(Selection("here,gpu02", str(inventory))) == 0
+    assert "  here  this machine  " in capsys.readouterr().out
+    assert hosts(Selection("here,gpu02", str(inventory)), as_json=True) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["host"]: row["connection"] for row in rows} == {"here": "local", "gpu02": "ssh"}
+
+
+def test_two_names_of_this_machine_are_listed_and_not_worked_on_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in inventories in which network devices, or clouds, are reached by programs that run here."""
+    (tmp_path / "hosts.ini").write_text("[dev]\ndev1\n[staging]\nstaging1\n[all:vars]\nansible_connection=local\n")
+    assert hosts(Selection("all", str(tmp_path))) == 0
+    assert capsys.readouterr().out.startswith("2 hosts: ")
+    fleet = Fleet.load(tmp_path)
+    assert [member.name for member in fleet.members("staging")] == ["staging1"]
+    with pytest.raises(InputError, match="dev1, staging1 have ansible_connection: local, so each of them is this mach"):
+        fleet.members("all")
 
 
 def test_the_listing_as_json_is_a_document_alone(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:

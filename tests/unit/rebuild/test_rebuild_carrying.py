@@ -15,6 +15,7 @@ from hostwright.apply.disturb.draining import Hooks
 from hostwright.apply.disturb.rebooting import NotBack
 from hostwright.apply.events import Event, Note, Rebooted
 from hostwright.apply.events import Phase as PhaseEnded
+from hostwright.apply.host.outcome import Outcome as Applied
 from hostwright.apply.host.outcome import Settings
 from hostwright.apply.locking import locallocks
 from hostwright.common.errors import ArtifactError, HostError, HostwrightError, Refused, StepFailed, Stopped
@@ -23,7 +24,7 @@ from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import jobs, locks
 from hostwright.plan.host.occupancy import standard_occupancies
 from hostwright.plan.host.release import Run
-from hostwright.plan.model import Answer, Facts
+from hostwright.plan.model import Answer, Facts, Plan, Reboot, RolePlan
 from hostwright.rebuild.host import carrying, freeing
 from hostwright.rebuild.host.carrying import HostRebuild
 from hostwright.rebuild.host.clock import Phases
@@ -60,6 +61,7 @@ class World:
     error: HostError | None = None
     stopped: bool = False
     looked: int = 0
+    left: Plan | None = None  #: what applying leaves to do
 
     def do(self, what: str) -> None:
         """Note that something was done, and fail where that is wanted."""
@@ -107,9 +109,10 @@ def start(member: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
                 assert not settings.depart, "what was there before is still to be known"
                 self.emit = settings.emit
 
-            def apply(self) -> None:
+            def apply(self) -> Applied:
                 self.emit(Rebooted("gpu07", "driver", 1e-9))
                 world.do(self.what)
+                return Applied("gpu07", NOTHING, left=world.left)
 
             def close(self) -> None:
                 """Nothing to close."""
@@ -155,6 +158,24 @@ def start(member: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ca
 
 
 HOOKS = Hooks("drain", "undrain")
+NOTHING = Plan("gpu07", "lab", ())
+
+
+def test_the_machine_that_hostwright_runs_on_keeps_its_power(start):
+    world = World([answers(xid(79))])
+    record = start(world, local=True)
+    assert (record.outcome, world.done) == ("failed", [])
+    assert "is the machine that Hostwright runs on, which is not rebooted from itself" in record.sentence
+
+
+def test_the_machine_that_hostwright_runs_on_is_not_called_rebuilt_before_its_reboot(start):
+    pending = Plan(
+        "gpu07", "lab", (RolePlan("driver", (), (Reboot("nouveau", "loaded", "gone", "nouveau is bound"),)),)
+    )
+    world = World([answers(differs=("driver",))], left=pending)
+    record = start(world, local=True)
+    assert (record.outcome, world.done[:1], "verify" in world.done) == ("handed over", ["provision"], False)
+    assert "it needs a reboot (nouveau is bound)" in record.sentence
 
 
 def failed(what: str = "it broke") -> HostError:

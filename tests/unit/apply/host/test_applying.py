@@ -257,6 +257,20 @@ def test_a_reboot_that_is_not_allowed_is_left_pending_and_seen(place: Path):
     assert outcome.reboots == 0
 
 
+def test_the_machine_that_hostwright_runs_on_is_never_rebooted_from_itself(place: Path, monkeypatch):
+    wants = Flag(str(place / "a"), "true", reboot="nouveau is bound")
+    monkeypatch.setattr(applying, "reboot", lambda *_, **__: pytest.fail("it was rebooted"))
+    said: list[events.Event] = []
+    outcome = host(said, more={"local": True}, base=((), touch(place / "b")), driver=((), wants)).apply()
+    assert (place / "b").exists(), "all else is done"
+    assert (outcome.word, outcome.reboots) == ("pending", 0)
+    notes = [event.text for event in said if isinstance(event, events.Note)]
+    assert notes == [
+        "it needs a reboot (nouveau is bound), and is the machine that Hostwright runs on, which is not rebooted from "
+        "itself: reboot it, then run the same command again"
+    ]
+
+
 def test_a_reboot_is_done_once_and_looked_at_again(place: Path, monkeypatch: pytest.MonkeyPatch):
     wants = Flag(str(place / "a"), "true", reboot="nouveau is bound")
     reasons: list[str] = []

@@ -156,6 +156,18 @@ def test_force_cuts_the_power_and_asks_nobody(site: Site, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("order", ["off", "cycle"])
+def test_the_machine_that_hostwright_runs_on_is_not_switched_off(
+    site: Site, capsys: pytest.CaptureFixture[str], order: str
+) -> None:
+    path = site.folder / "hosts.yml"
+    path.write_text(path.read_text().replace("ansible_host:", "ansible_connection: local\n    ansible_host:"))
+    assert site.power(order, force=True) == 1
+    assert f"it is the machine that Hostwright runs on: `power {order}` would end this run" in capsys.readouterr().err
+    assert site.machines["gpu01"].orders == []
+    assert site.power("status") == 0
+
+
+@pytest.mark.parametrize("order", ["off", "cycle"])
 @pytest.mark.parametrize(
     "error",
     [HostKeyMismatch("gpu01", "the host key changed"), Unreachable("gpu01", "no key was taken")],
