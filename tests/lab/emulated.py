@@ -98,14 +98,22 @@ def listener() -> Iterator[socket.socket]:
 
 
 @contextmanager
-def booted(images: Path, command_line: str, log: socket.socket, folder: Path) -> Iterator[Emulated]:
-    """The machine, booted over PXE into the installer (of which these are the images) with this kernel command line."""
+def booted(
+    images: Path, command_line: str, log: socket.socket, folder: Path, *, part: Path | None = None
+) -> Iterator[Emulated]:
+    """The machine, booted over PXE into the installer (of which these are the images) with this kernel command line;
+    ``part`` is unpacked over the installer's own ramdisk.
+    """
     ensure_programs({_EMULATOR: "qemu-system-x86"})
     tftp, screen = folder / "tftp", folder / "screen"
     (tftp / "pxelinux.cfg").mkdir(parents=True)
     for name in _LOADER:
         shutil.copyfile(images / name, tftp / Path(name).name)
-    entry = f"default install\nlabel install\n  kernel linux\n  append initrd=initrd.gz {command_line}\n"
+    ramdisks = ["initrd.gz"]
+    if part is not None:
+        shutil.copyfile(part, tftp / part.name)
+        ramdisks.append(part.name)
+    entry = f"default install\nlabel install\n  kernel linux\n  append initrd={','.join(ramdisks)} {command_line}\n"
     (tftp / "pxelinux.cfg/default").write_text(entry)
     screen.touch()
     argv = [

@@ -1,4 +1,4 @@
-"""Debian's real installer boots over PXE, takes the seed and asks nothing.
+"""Debian's real installer boots over PXE, takes the seed over HTTPS, checks it and asks nothing.
 
 It is followed until it turns to the mirror for its other parts: the rest needs a mirror that has them, and a disk. What
 it does with the seed's disk and last command is shown by a stand-in (tests/lab/rebuild/test_reinstall.py).
@@ -12,6 +12,7 @@ import pytest
 
 from hostwright.rebuild.install.seeds.rendering import render_seed
 from hostwright.rebuild.install.seeds.serving import SeedServer
+from hostwright.rebuild.install.tls.authority import open_authority
 from tests.lab import emulated
 from tests.lab.unpacking import unpack
 from tests.unit.support.seeds import KEYS, install
@@ -30,7 +31,8 @@ def test_debians_installer_takes_a_seed_and_asks_nothing(tmp_path: Path) -> None
         "gateway": emulated.HERE,
         "nameservers": [emulated.NAMESERVER],
     }
-    with SeedServer("127.0.0.1", 0) as server, emulated.listener() as log:
+    authority = open_authority(tmp_path)
+    with SeedServer("127.0.0.1", 0, authority.context(emulated.HERE)) as server, emulated.listener() as log:
         url = server.reserve("metal").replace("127.0.0.1", emulated.HERE)
         mirror = f"{url}/debian"
         wanted = install(
@@ -39,9 +41,12 @@ def test_debians_installer_takes_a_seed_and_asks_nothing(tmp_path: Path) -> None
         )  # fmt: skip
         seed = render_seed(wanted, host="metal", keys=KEYS, url=url)
         server.publish("metal", seed, only_from=None)
-        with emulated.booted(images, seed.command_line, log, tmp_path) as machine:
+        command_line = f"{seed.command_line} {seed.checksum}"
+        with emulated.booted(images, command_line, log, tmp_path, part=authority.part) as machine:
             machine.await_line(rf"choose-mirror.* {mirror}/dists/[a-z]+/Release", PATIENCE_S)
         assert server.fetched("metal") == {"preseed.cfg"}
+        assert server.failures("metal") == frozenset()
+        assert url.startswith("https://")
     said = "\n".join(machine.said)
     assert f"successfully loaded preseed file from {url}/preseed.cfg" in said
     assert "System locale (debian-installer/locale) = 'de_DE.UTF-8'" in said

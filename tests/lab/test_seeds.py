@@ -7,6 +7,7 @@ tests/unit/rebuild/install/test_seeds_autoinstall.py.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
 import re
 import shutil
@@ -133,7 +134,9 @@ def test_debians_last_command_runs_in_the_installers_busybox(
         moved = made.files["late.sh"].replace(b"/target", str(target).encode())
         server.publish("gpu07", Seed({**made.files, "late.sh": moved}, "", made.first), only_from="127.0.0.1")
         command = lab_seeds.preseed_answers(made.files["preseed.cfg"].decode())["preseed/late_command"]
-        command = command.replace("/target", str(target)).replace("cd /tmp", f"cd {work}")
+        sums = [hashlib.sha256(content).hexdigest() for content in (made.files["late.sh"], moved)]
+        assert command.count(sums[0]) == 1
+        command = command.replace(*sums).replace("/target", str(target)).replace("cd /tmp", f"cd {work}")
         done = subprocess.run(
             [str(programs / "sh"), "-c", command], env={"PATH": f"{programs}:/bin"}, capture_output=True, check=False
         )

@@ -39,7 +39,6 @@ CONSOLE_POLL_S = 10.0  #: between two questions to its console: a BMC takes as l
 FETCH_TIMEOUT_S = 1200.0
 LOOK_TIMEOUT_S = 30.0  #: for one short question
 SHOWN = 40  #: characters of what a host says it is
-PLAIN = "its seed goes over plain HTTP, because no installer can be told whom to trust: use a network of its own"
 SYSTEMS = {"ubuntu": "Ubuntu", "debian": "Debian"}
 
 
@@ -79,7 +78,7 @@ class Installer:
             seed = render_seed(install, host=name, keys=keys, url=place.url)
             place.publish(seed)
             self.emit(Note(name, f"start its installer with: {seed.command_line}"))
-            self.emit(Note(name, PLAIN))
+            self.emit(Note(name, place.on_the_wire(seed)))
             began_s = self._start_installer(install, place, seed, phases, begun)
             with phases.phase("install"):
                 stopped = partial(_going_on, install, place)
@@ -130,7 +129,8 @@ class Installer:
                 if given:
                     place.publish(render_keys(keys))
                 begun()
-                self._run(reinstall, reason, keys, place.url if given else "")
+                trusted = str(place.authority.certificate_file) if given and place.authority else ""
+                self._run(reinstall, reason, keys, place.url if given else "", trusted)
                 wanted = [keys.public] if given else None
                 self._await_key(wanted, reinstall.timeout_s, before=before)
             with self._await_login(reinstall.timeout_s) as shell:
@@ -138,11 +138,11 @@ class Installer:
                     self._rotate(shell, keys.public)
         self.emit(Note(name, "it has a new operating system, and its new key is recorded"))
 
-    def _run(self, reinstall: Reinstall, reason: str, keys: KeyPair, seed: str) -> None:
+    def _run(self, reinstall: Reinstall, reason: str, keys: KeyPair, seed: str, seed_ca: str) -> None:
         host = self.member.host
         environment = reinstall_environment(
             host=host.name, address=host.address or host.name, reason=reason, run=self.run,
-            host_key=keys.public.line if seed else "", seed=seed,
+            host_key=keys.public.line if seed else "", seed=seed, seed_ca=seed_ca,
         )  # fmt: skip
         self.emit(Waiting(host.name, "the reinstall command"))
         ended = hooks.run_here(reinstall.command, environment, reinstall.timeout_s)
@@ -161,12 +161,11 @@ class Installer:
         while first not in place.fetched():
             self._go_on(lambda: " before its installer had the seed")
             if self.clock.now_s() >= end_s:
-                others = ", ".join(sorted(place.refused()))
-                hint = f" (requested by {others}, which may not: see hostwright_install_allow_from)" if others else ""
                 raise HostError(
                     name,
-                    f"the installer did not ask for its seed{hint} within {timeout_s:.0f} s of the power cycle: check "
-                    f"on its console that it boots from {boot}, and that its kernel is given the seed's address",
+                    f"the installer did not ask for its seed{place.came()} within {timeout_s:.0f} s of the power "
+                    f"cycle: check on its console that it boots from {boot}, and that its kernel is given the seed's "
+                    "address",
                 )
             self.clock.sleep(POLL_S)
         self.emit(Note(name, "the installer has its seed"))
@@ -249,9 +248,7 @@ class Installer:
         try:
             made = rotate(shell, self.member.host, self.member.options, seeded, self.clock)
         except HostError as error:
-            self.emit(
-                Note(name, f"its host key is still the one of its seed, which went over plain HTTP: {error.sentence}")
-            )
+            self.emit(Note(name, f"its host key is still the one of its seed: {error.sentence}"))
         else:
             self.emit(Note(name, f"it made a host key of its own, {made}, which alone is recorded now"))
 

@@ -9,20 +9,32 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+from hostwright.common.errors import InputError
+from hostwright.common.places import state_root
 from hostwright.rebuild.install.seeds.fields import endpoint
 from hostwright.rebuild.install.seeds.rendering import Seed
 from hostwright.rebuild.install.seeds.serving import SeedServer
 from hostwright.rebuild.install.seeds.settings import Install, Reinstall
+from hostwright.rebuild.install.tls.authority import Authority, open_authority
+
+PLAIN = (
+    "its seed goes over plain HTTP, which others on that network can read and change: set hostwright_install_https, or "
+    "use a network of its own"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the seed of one host is served; without a server (a site's command that needs none) ``url`` is empty."""
+    """Where the seed of one host is served; without a server (a site's command that needs none) ``url`` is empty.
+
+    With an ``authority`` it is served over HTTPS.
+    """
 
     host: str
     url: str = ""
     server: SeedServer | None = None
     only_from: str | None = None
+    authority: Authority | None = None
 
     def publish(self, seed: Seed) -> None:
         """Serve the seed from now on."""
@@ -37,9 +49,24 @@ class Place:
         """Serve nothing there any more; the files that were fetched until then."""
         return self.server.withdraw(self.host) if self.server is not None else frozenset()
 
-    def refused(self) -> frozenset[str]:
-        """The addresses that asked for the seed and may not have it."""
-        return self.server.refused(self.host) if self.server is not None else frozenset()
+    def on_the_wire(self, seed: Seed) -> str:
+        """Who can read and change the seed on its way, and what there is against that."""
+        if self.authority:
+            part = self.authority.part
+            return f"its seed goes over HTTPS: give its installer {part} beside its own initrd, to know whom to trust"
+        if seed.checksum:
+            return f"{PLAIN}; with {seed.checksum} among its kernel's arguments, it takes no other preseed file"
+        return PLAIN
+
+    def came(self) -> str:
+        """Who came for the seed and did not get it, for a sentence; empty where nobody did."""
+        if self.server is None:
+            return ""
+        if others := ", ".join(sorted(self.server.refused(self.host))):
+            return f" (requested by {others}, which may not: see hostwright_install_allow_from)"
+        if self.authority and (failures := "; ".join(sorted(self.server.failures(self.host)))):
+            return f" (it came, but HTTPS failed with {failures}: does it get {self.authority.part}?)"
+        return ""
 
 
 class SeedServers:
@@ -47,7 +74,7 @@ class SeedServers:
 
     def __init__(self) -> None:
         self._open = ExitStack()
-        self._servers: dict[tuple[str, int], SeedServer] = {}
+        self._servers: dict[tuple[str, int], tuple[SeedServer, Authority | None]] = {}
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -64,19 +91,25 @@ class SeedServers:
         if not settings.serve:
             yield Place(host)
             return
-        server = self._server(endpoint(settings.serve))
+        server, authority = self._server(settings.serve, https=settings.https)
         only_from = settings.only_from if isinstance(settings, Install) else _only_from(settings)
         url = server.reserve(host, path=settings.path)
         try:
-            yield Place(host, url, server, only_from)
+            yield Place(host, url, server, only_from, authority)
         finally:
             server.withdraw(host)
 
-    def _server(self, where: tuple[str, int]) -> SeedServer:
+    def _server(self, serve: str, *, https: bool) -> tuple[SeedServer, Authority | None]:
+        where = endpoint(serve)
         with self._lock:
             if where not in self._servers:
-                self._servers[where] = self._open.enter_context(SeedServer(*where))
-            return self._servers[where]
+                authority = open_authority(state_root()) if https else None
+                tls = authority.context(where[0]) if authority else None
+                self._servers[where] = self._open.enter_context(SeedServer(*where, tls)), authority
+            server, authority = self._servers[where]
+        if https != (authority is not None):
+            raise InputError(f"{serve} serves seeds with https and without: use another port for one of them")
+        return server, authority
 
 
 def _only_from(settings: Reinstall) -> str | None:

@@ -56,7 +56,7 @@ def test_a_host_that_cannot_make_a_key_of_its_own_is_installed_and_said(world):
     installation = world([None, SEEDED])
     installation.cannot_rotate = "no space"
     installation.install()
-    assert "its host key is still the one of its seed, which went over plain HTTP: no space" in installation.notes
+    assert "its host key is still the one of its seed: no space" in installation.notes
 
 
 def test_the_installers_own_key_is_waited_out(world):

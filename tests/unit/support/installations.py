@@ -140,7 +140,7 @@ class World:
     def _await_record(self, name: str) -> None:
         """Wait until the server, whose threads are real, has written down that a file was fetched."""
         assert self.servers is not None
-        (server,) = self.servers._servers.values()
+        ((server, _),) = self.servers._servers.values()
         assert server.wait_fetched("gpu07", 10, name=name)
 
     def url(self, name: str) -> str:

@@ -6,6 +6,8 @@ fetched, so what concerns it is on the kernel's command line, and the script wri
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,14 +25,19 @@ FETCHED = ("ssh_host_ed25519_key", "ssh_host_ed25519_key.pub", "authorized_keys"
 
 def files(install: Install, *, host: str, url: str) -> dict[str, str]:
     """The preseed file, the script and the user's keys; the host key's files lie beside them."""
-    return {
-        "preseed.cfg": _preseed_file(install, host, url),
-        "late.sh": _script(install),
-        "authorized_keys": "".join(f"{key}\n" for key in install.ssh_keys),
-    }
+    beside = {"late.sh": _script(install), "authorized_keys": "".join(f"{key}\n" for key in install.ssh_keys)}
+    return {"preseed.cfg": _preseed_file(install, host, url, beside), **beside}
 
 
-def _preseed_file(install: Install, host: str, url: str) -> str:
+def checksum(files: Mapping[str, str]) -> str:
+    """The argument for the installer's kernel with which it takes no other preseed file: the same until a setting
+    changes, for nothing of one installation is in that file. MD5 is all that the installer knows for this; to make
+    another file of a given sum is not known to be possible.
+    """
+    return f"preseed/url/checksum={hashlib.md5(files['preseed.cfg'].encode(), usedforsecurity=False).hexdigest()}"
+
+
+def _preseed_file(install: Install, host: str, url: str, beside: Mapping[str, str]) -> str:
     mirror = urlsplit(install.mirror)
     hashed = install.password_hash
     values = {
@@ -49,7 +56,7 @@ def _preseed_file(install: Install, host: str, url: str) -> str:
         "method": "lvm" if install.layout == "lvm" else "regular",
         "packages": " ".join(["openssh-server", "sudo", *install.packages]),
         "kernel_arguments": " ".join(install.kernel_arguments),
-        "late_command": _late_command(install, url),
+        "late_command": _late_command(install, url, beside),
     }
     lines: dict[str, Any] = {name: preseed(text, f"{host}: {name}") for name, text in values.items()}
     return render("debian/preseed.cfg.j2", [TEMPLATES], **lines)
@@ -63,14 +70,19 @@ def _find_disk(install: Install) -> str:
     )
 
 
-def _late_command(install: Install, url: str) -> str:
+def _late_command(install: Install, url: str, beside: Mapping[str, str]) -> str:
     """What the installer runs at its end: fetch what lies beside the preseed file, give the user sudo, run the script.
 
-    It stays on one line and holds no backslash, for a preseed file gives both a meaning of its own.
+    Whoever changed what it runs, or who may log in, on its way is found out. A host key that was changed is not the one
+    that we wait for. The command stays on one line and holds no backslash, for a preseed file gives both a meaning of
+    its own.
     """
     fetch = sh('wget -q -O "$name" %s/"$name" || exit 1', url)
     rule = sh("echo %s > %s && chmod 440 %s", f"{install.user} ALL=(ALL) NOPASSWD: ALL", *[f"/target{SUDOERS}"] * 2)
-    parts = ["umask 077; cd /tmp && for name in", words(FETCHED), "; do", fetch, "; done;", rule, "&& sh late.sh"]
+    sums = [(f"{hashlib.sha256(text.encode()).hexdigest()}  -", name) for name, text in beside.items()]
+    checks = " && ".join(sh('[ "$(sha256sum <%s)" = %s ]', name, expected) for expected, name in sums)
+    parts = ["umask 077; cd /tmp && for name in", words(FETCHED), "; do", fetch, "; done;"]
+    parts += [checks, "&&", rule, "&& sh late.sh"]
     return " ".join(parts)
 
 

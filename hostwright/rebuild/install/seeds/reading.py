@@ -18,6 +18,7 @@ from hostwright.rebuild.install.seeds.settings import Install, Reinstall
 INSTALL, REINSTALL = "hostwright_install", "hostwright_reinstall"
 #: whoever guesses a fixed path would be given the private host key
 WHO_IS_NEEDED = "is needed with a fixed path: an address, a network, or any"
+UNCHECKED = "debian-installer/allow_unauthenticated_ssl"  #: an argument of Debian's installer
 FIRST_AUTOINSTALL = (20, 4)  #: the first Ubuntu whose installer takes an autoinstall seed
 
 
@@ -85,6 +86,8 @@ def _conflicts(install: Install) -> Iterator[tuple[str, str]]:
         yield "allow_from", WHO_IS_NEEDED
     if not install.ssh_keys:
         yield "ssh_keys", "is empty: nobody could log in to the new system"
+    if install.https and any(argument.startswith(UNCHECKED) for argument in install.kernel_arguments):
+        yield "kernel_arguments", f"with https, {UNCHECKED} makes the installer trust everybody: remove it"
     if install.boot == "media" and not install.image:
         yield "image", "is needed to boot from media: the URL of the installer's ISO, as the BMC reaches it"
     if install.layout == "raid1" and install.second_disk is None:

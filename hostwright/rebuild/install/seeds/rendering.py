@@ -21,11 +21,14 @@ class Seed:
 
     ``first`` names the file whose fetching shows that the installer has begun. ``command_line`` is what the site's PXE
     or the boot loader on the media must give the installer's kernel; a ``;`` in it must be quoted for GRUB.
+    ``checksum`` is one argument more, with which the installer takes nothing else for the first file; empty where it
+    knows none.
     """
 
     files: Mapping[str, bytes] = field(repr=False)
     command_line: str
     first: str
+    checksum: str = ""
 
 
 def render_seed(install: Install, *, host: str, keys: KeyPair, url: str) -> Seed:
@@ -38,7 +41,7 @@ def render_seed(install: Install, *, host: str, keys: KeyPair, url: str) -> Seed
         files = ubuntu.files(install, keys=keys)
         return _seed(files, ubuntu.command_line(install, base), "user-data")
     files = debian.files(install, host=host, url=base) | _key_files(keys)
-    return _seed(files, debian.command_line(install, base), "preseed.cfg")
+    return _seed(files, debian.command_line(install, base), "preseed.cfg", debian.checksum(files))
 
 
 def render_keys(keys: KeyPair) -> Seed:
@@ -52,5 +55,6 @@ def _key_files(keys: KeyPair) -> dict[str, str]:
     return {PRIVATE: keys.private.reveal(), PUBLIC: f"{keys.public.line}\n"}
 
 
-def _seed(files: Mapping[str, str], command_line: str, first: str) -> Seed:
-    return Seed(MappingProxyType({name: text.encode() for name, text in files.items()}), command_line, first)
+def _seed(files: Mapping[str, str], command_line: str, first: str, checksum: str = "") -> Seed:
+    encoded = MappingProxyType({name: text.encode() for name, text in files.items()})
+    return Seed(encoded, command_line, first, checksum)

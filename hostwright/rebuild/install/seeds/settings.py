@@ -95,7 +95,8 @@ class Install:
 
     ``serve`` is this machine's address and port as the host reaches them. ``path`` is the fixed name under which a
     site's PXE, or the boot loader on its media, looks for the seed. ``allow_from`` says who may fetch it: an address,
-    a network, or ``any``; it is needed, unless ``network`` gives the host a fixed address, which it then is.
+    a network, or ``any``; it is needed, unless ``network`` gives the host a fixed address, which it then is. ``https``
+    needs a boot loader that tells the installer of our authority (``tls``).
     ``layout`` raid1 needs two disks and a host that starts by UEFI. ``kernel_arguments`` are given to the installer and
     to the installed system. ``late_commands`` run in the installer with the new system at ``/target``.
     """
@@ -124,6 +125,7 @@ class Install:
     timeout: v.Duration = INSTALL_TIMEOUT_S
     path: v.Path = ""
     allow_from: v.Peers = ""
+    https: bool = False
 
     @property
     def timeout_s(self) -> float:
@@ -145,7 +147,8 @@ class Reinstall:
     It must end with status 0 once the installation is under way or done, within ``timeout`` seconds. ``host_keys`` says
     where the new host key comes from: ``given`` (ours, which the command lets the new system fetch below
     ``HOSTWRIGHT_SEED``; ``serve`` is needed) or ``console`` (the new system's own, learned from its console).
-    ``path`` fixes that address, and needs ``allow_from``; without it a new one is made up that cannot be guessed.
+    ``path`` fixes that address, and needs ``allow_from``; without it a new one is made up that cannot be guessed. With
+    ``https`` the command is also told whom to trust.
     """
 
     command: v.Command
@@ -154,6 +157,7 @@ class Reinstall:
     serve: v.OptionalEndpoint = ""
     path: v.Path = ""
     allow_from: v.Peers = ""
+    https: bool = False
 
     @property
     def timeout_s(self) -> float:
@@ -162,15 +166,19 @@ class Reinstall:
 
 
 def reinstall_environment(
-    *, host: str, address: str, reason: str, run: str, host_key: str = "", seed: str = ""
+    *, host: str, address: str, reason: str, run: str, host_key: str = "", seed: str = "", seed_ca: str = ""
 ) -> dict[str, str]:
     """What a site's command finds in its environment.
 
     ``HOSTWRIGHT_HOST`` and ``_ADDRESS`` name the host as the inventory does, ``_REASON`` and ``_RUN`` say why and in
     whose run. Where keys are given, ``_HOST_KEY`` is the public key line that the new system will have, and ``_SEED``
-    the URL below which it finds ``ssh_host_ed25519_key`` with its ``.pub`` and, for cloud-init, ``user-data``.
+    the URL below which it finds ``ssh_host_ed25519_key`` with its ``.pub`` and, for cloud-init, ``user-data``. Where
+    that is served over HTTPS, ``_SEED_CA`` is a file here with the certificate, in PEM, that it must trust for this.
     """
-    named = {"HOST": host, "ADDRESS": address, "REASON": reason, "RUN": run, "HOST_KEY": host_key, "SEED": seed}
+    named = {
+        "HOST": host, "ADDRESS": address, "REASON": reason, "RUN": run, "HOST_KEY": host_key, "SEED": seed,
+        "SEED_CA": seed_ca,
+    }  # fmt: skip
     return {f"HOSTWRIGHT_{name}": _printable(text) for name, text in named.items()}
 
 

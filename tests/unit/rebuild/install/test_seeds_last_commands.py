@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +25,7 @@ class Target:
         for name in ("etc/ssh", "etc/sudoers.d", "etc/apt/apt.conf.d", "etc/network"):
             (self.root / name).mkdir(parents=True)
         self.work.mkdir()
+        self.sums: dict[str, str] = {}  #: of what is moved into the test's folder, before and after
         for name in ("ssh_host_rsa_key", "ssh_host_rsa_key.pub", "ssh_host_ed25519_key", "sshd_config"):
             (self.root / "etc/ssh" / name).write_text("made by the package\n")
         (self.root / "etc/hosts").write_text("127.0.0.1 localhost\n127.0.1.1 debian\n")
@@ -42,6 +44,9 @@ class Target:
     def run(self, command: str) -> subprocess.CompletedProcess[bytes]:
         """What the installer would run, with its places moved into the test's folder."""
         moved = command.replace("/target", str(self.root)).replace("cd /tmp", f"cd {self.work}")
+        for asked, had in self.sums.items():
+            assert moved.count(asked) == 1
+            moved = moved.replace(asked, had)
         return shell.run(moved, path=self.programs)
 
     def text(self, name: str) -> str:
@@ -53,7 +58,9 @@ class Target:
 
 def moved_script(target: Target, wanted: Install) -> dict[str, bytes]:
     files = dict(seed(wanted).files)
+    before = hashlib.sha256(files["late.sh"]).hexdigest()
     files["late.sh"] = files["late.sh"].replace(b"/target", str(target.root).encode())
+    target.sums = {before: hashlib.sha256(files["late.sh"]).hexdigest()}
     return files
 
 
@@ -102,6 +109,17 @@ def test_debians_last_command_fails_when_a_file_cannot_be_had(tmp_path: Path, mi
     target.serve(files)
     assert target.run(answers(wanted)["preseed/late_command"]).returncode != 0
     assert target.text("etc/ssh/ssh_host_ed25519_key") == "made by the package\n"
+
+
+@pytest.mark.parametrize("changed", ["authorized_keys", "late.sh"])
+def test_debians_last_command_runs_nothing_that_was_changed_on_its_way(tmp_path: Path, changed: str) -> None:
+    target = Target(tmp_path)
+    wanted = install(os="debian")
+    files = moved_script(target, wanted)
+    target.serve(files | {changed: files[changed] + f"touch {tmp_path}/ran\n".encode()})
+    assert target.run(answers(wanted)["preseed/late_command"]).returncode != 0
+    assert not (tmp_path / "ran").exists()
+    assert not (target.root / "etc/sudoers.d/90-hostwright").exists()
 
 
 def test_debians_installation_stops_when_a_command_of_the_site_fails(tmp_path: Path) -> None:

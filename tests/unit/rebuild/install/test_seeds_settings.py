@@ -209,7 +209,8 @@ def test_the_environment_of_a_command_is_text_on_one_line() -> None:
     said = reinstall_environment(
         host="gpu07", address="10.0.0.7", reason="a\nb\x1b[2J", run="r1", host_key="ssh-ed25519 A"
     )
-    assert set(said) == {f"HOSTWRIGHT_{name}" for name in ("HOST", "ADDRESS", "REASON", "RUN", "HOST_KEY", "SEED")}
+    names = ("HOST", "ADDRESS", "REASON", "RUN", "HOST_KEY", "SEED", "SEED_CA")
+    assert set(said) == {f"HOSTWRIGHT_{name}" for name in names}
     assert (said["HOSTWRIGHT_REASON"], said["HOSTWRIGHT_SEED"]) == ("a b [2J", "")
 
 

@@ -1,0 +1,219 @@
+"""The certificate authority of this machine's seed servers: made when first needed, and kept in the state directory.
+
+Installers alone trust it, and only while they run. It can vouch for addresses and for no name, so that whoever stole
+its key could be a seed server to them, but not a mirror of packages. Each server has a certificate of its own for its
+address, whose key is kept nowhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ssl
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hostwright.common.errors import HostwrightError
+from hostwright.common.places import write_whole
+from hostwright.common.secret import Secret
+from hostwright.rebuild.install.tls.bootpart import boot_part
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
+    from cryptography.x509 import Certificate, CertificateBuilder, KeyUsage, Name
+
+FOLDER, KEY = "seeds", "authority.pem"  #: below the state directory; the authority's key and its certificate
+CERTIFICATE, PART = "hostwright-ca.pem", "hostwright-ca.cpio.gz"  #: beside it, for whoever is to trust it
+AUTHORITY_LASTS = timedelta(days=5 * 365)  #: then every boot loader has to be given another part
+SERVER_LASTS = timedelta(days=30)  #: a run of many hosts one after the other takes days at most
+#: A host whose battery is flat starts with the date of its firmware; its installer refuses what begins later.
+BEGINS = datetime(2000, 1, 1, tzinfo=UTC)
+ADDRESSES = ("0.0.0.0/0", "::/0")
+NO_NAME = "hostwright.invalid"  #: RFC 6761: no host has a name below `.invalid`; with this one permitted, no other is
+OTHERS = 0o077  #: the bits of a mode that let others in
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """An authority and its files: ``certificate_file`` for whoever reads PEM, ``part`` for the boot loaders of
+    installers."""
+
+    folder: Path
+    certificate: Certificate
+    key: EllipticCurvePrivateKey = field(repr=False)
+
+    @property
+    def certificate_file(self) -> Path:
+        """Its certificate, in PEM."""
+        return self.folder / CERTIFICATE
+
+    @property
+    def part(self) -> Path:
+        """What a boot loader gives an installer's kernel as a further initial ramdisk."""
+        return self.folder / PART
+
+    @property
+    def until(self) -> str:
+        """The last day on which it can be trusted."""
+        return f"{self.certificate.not_valid_after_utc:%Y-%m-%d}"
+
+    def context(self, address: str) -> ssl.SSLContext:
+        """TLS for a server at this address, with a new certificate for that. Raises ``HostwrightError``."""
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.minimum_version = ssl.TLSVersion.TLSv1_2
+        with _told(self.folder), tempfile.NamedTemporaryFile(dir=self.folder) as file:  # which only we can read
+            file.write(self._server(address).reveal().encode())
+            file.flush()
+            tls.load_cert_chain(file.name)
+        return tls
+
+    def _server(self, address: str) -> Secret:
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.x509.oid import ExtendedKeyUsageOID
+
+        key = _new_key()
+        issued = (
+            _builder("hostwright seed server", self.certificate.subject, key.public_key(), SERVER_LASTS)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(_usage(signs=False), critical=True)
+            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+            .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))]), critical=False)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), critical=False)
+            .sign(self.key, hashes.SHA256())
+        )
+        return _pem(key, issued)
+
+
+def open_authority(root: Path) -> Authority:
+    """This machine's authority, below its state directory; made if there is none.
+
+    Raises ``HostwrightError`` for one that others can read, that has expired, or whose files cannot be used.
+    """
+    from filelock import FileLock
+
+    folder = root / FOLDER
+    file = folder / KEY
+    with _told(folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with FileLock(folder / ".lock"):
+            if not file.exists():
+                write_whole(file, _new_authority().reveal().encode())
+            authority = _read(file)
+            public = _public_pem(authority.certificate)
+            files = {CERTIFICATE: public, PART: boot_part(public, subject_hash(authority.certificate))}
+            for name, content in files.items():
+                if not (folder / name).exists() or (folder / name).read_bytes() != content:
+                    write_whole(folder / name, content, mode=0o644)
+    return authority
+
+
+def subject_hash(certificate: Certificate) -> str:
+    """The name under which OpenSSL looks for this certificate in a folder, without its ``.0``.
+
+    It is taken of the subject in canonical form, which one text in small ASCII letters already has.
+    """
+    encoded = certificate.subject.public_bytes()
+    return hashlib.sha1(encoded[2:], usedforsecurity=False).digest()[3::-1].hex()
+
+
+def _read(file: Path) -> Authority:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    from cryptography.x509 import load_pem_x509_certificate
+
+    again = "remove it, run this again, and give your boot loaders the new part"
+    if file.stat().st_mode & OTHERS:
+        raise HostwrightError(f"others can read or write {file}, and could pass for a seed server of yours: {again}")
+    content = file.read_bytes()
+    try:
+        key, certificate = load_pem_private_key(content, None), load_pem_x509_certificate(content)
+    except ValueError as error:
+        raise HostwrightError(f"{file} does not hold a key and its certificate: {again}") from error
+    if not isinstance(key, EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
+        raise HostwrightError(f"{file} holds a certificate of another key: {again}")
+    if certificate.not_valid_after_utc - datetime.now(UTC) < SERVER_LASTS:
+        raise HostwrightError(f"{file} is valid until {certificate.not_valid_after_utc:%Y-%m-%d} only: {again}")
+    return Authority(file.parent, certificate, key)
+
+
+def _new_authority() -> Secret:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+
+    key = _new_key()
+    known_by = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    name = f"hostwright seeds {known_by.digest.hex()[:12]}"  # another one for each, for installers may know several
+    permitted = [x509.DNSName(NO_NAME), *(x509.IPAddress(ip_network(network)) for network in ADDRESSES)]
+    made = (
+        _builder(name, _name(name), key.public_key(), AUTHORITY_LASTS)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(signs=True), critical=True)
+        .add_extension(x509.NameConstraints(permitted, None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    return _pem(key, made)
+
+
+def _new_key() -> EllipticCurvePrivateKey:
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def _name(common: str) -> Name:
+    from cryptography import x509
+
+    return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, common)])
+
+
+def _builder(name: str, issuer: Name, key: EllipticCurvePublicKey, lasts: timedelta) -> CertificateBuilder:
+    from cryptography import x509
+
+    return (
+        x509.CertificateBuilder()
+        .subject_name(_name(name))
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(BEGINS)
+        .not_valid_after(datetime.now(UTC) + lasts)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+    )
+
+
+def _usage(*, signs: bool) -> KeyUsage:
+    from cryptography import x509
+
+    return x509.KeyUsage(
+        digital_signature=not signs, key_cert_sign=signs, crl_sign=signs, content_commitment=False,
+        key_encipherment=False, data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
+    )  # fmt: skip
+
+
+def _pem(key: EllipticCurvePrivateKey, certificate: Certificate) -> Secret:
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return Secret((private + _public_pem(certificate)).decode())
+
+
+def _public_pem(certificate: Certificate) -> bytes:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return certificate.public_bytes(Encoding.PEM)
+
+
+@contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    """Turn errors of files into sentences."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or folder
+        raise HostwrightError(f"seeds cannot be served over HTTPS: {where}: {error.strerror or error}") from error
