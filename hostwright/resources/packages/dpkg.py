@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Facts, Probe
+from hostwright.plan.roles.software import Software
+from hostwright.stack.stack import Artifact
 
 DPKG_LOCK = "dpkg"
 
@@ -16,11 +18,13 @@ DPKG_LOCK = "dpkg"
 #: restarts.
 MIRROR_TRIES = 5
 
-#: name, version, state ("ii " installed, "hi " installed and held, "rc " removed, "iF " half-configured …). One of
-#: another architecture than the host's own has that in its name (``libc6:i386``): it is another package.
+#: name, version, state ("ii " installed, "hi " installed and held, "rc " removed, "iF " half-configured …),
+#: architecture, source package. One of another architecture than the host's own has that in its name (``libc6:i386``):
+#: it is another package.
 DPKG = Probe(
     "native=$(dpkg --print-architecture)\n"
-    "rows=$(dpkg-query -W -f='${Package}:${Architecture}\\t${Version}\\t${db:Status-Abbrev}\\n') || exit\n"
+    "rows=$(dpkg-query -W -f='${Package}:${Architecture}\\t${Version}\\t${db:Status-Abbrev}\\t"
+    "${Architecture}\\t${source:Package}\\n') || exit\n"
     'printf \'%s\\n\' "$rows" | sed "s/^\\([^:]*\\):\\($native\\|all\\|\\)\\t/\\1\\t/"',
     cap_bytes=1024 * 1024,
 )
@@ -76,6 +80,8 @@ class Installed:
     name: str
     version: str
     state: str
+    architecture: str = field(default="", compare=False)  #: empty in a record of packages from before
+    source: str = field(default="", compare=False)  #: likewise
 
     @property
     def base(self) -> str:
@@ -112,4 +118,17 @@ def dpkg_table(facts: Facts) -> Mapping[str, Installed]:
 def parse_dpkg(text: str) -> Mapping[str, Installed]:
     """Rows of ``DPKG`` by package name; lines that are none are passed over."""
     rows = (line.split("\t") for line in text.splitlines())
-    return {row[0]: Installed(row[0], row[1], row[2]) for row in rows if len(row) == 3}
+    return {row[0]: Installed(*row) for row in rows if len(row) in (3, 5)}
+
+
+def deb_software(
+    facts: Facts, name: str, wanted: str = "", *, artifact: Artifact | None = None, brought: bool = False
+) -> Software:
+    """A package as bills of materials name it, whether it is there or not; ``brought`` is what ``Software`` says."""
+    row = dpkg_table(facts).get(name)
+    if row is None or not row.present:
+        return Software("deb", name, "", wanted, artifact=artifact, brought=brought)
+    return Software(
+        "deb", row.base, row.version, wanted,
+        artifact=artifact, brought=brought, architecture=row.architecture, source=row.source,
+    )  # fmt: skip

@@ -69,6 +69,15 @@ def test_each_architecture_has_a_row_of_its_own(answer: str) -> None:
         "libnvidia-decode-470:i386": ("470.57.02-0", False),
         "nvidia-kernel-common": ("1.0", False),
     }
+    told = {name: (row.architecture, row.source) for name, row in table.items()}
+    assert told["libnvidia-gl-470:i386"] == ("i386", "libnvidia-gl-470")
+    assert told["nvidia-kernel-common"] == ("all", "nvidia-kernel-common")
+
+
+def test_a_row_names_the_source_package_and_one_of_an_older_record_none(answer: str) -> None:
+    now = parse_dpkg(answer.replace("\tlibnvidia-gl-470\n", "\tnvidia-graphics\n"))["libnvidia-gl-470"]
+    (before,) = parse_dpkg("libnvidia-gl-470\t470.57.02-0\thi \n").values()
+    assert (now.source, before.source, before) == ("nvidia-graphics", "", now)
 
 
 def test_packages_of_other_architectures_are_removed_by_their_whole_names(answer: str) -> None:
