@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Probe
@@ -131,7 +131,7 @@ def find_drifts(pins: Mapping[str, str], venv: FoundVenv) -> list[Drift]:
         by_name[canonicalize_name(dist.name)].append(dist)
     for name, version in sorted(pins.items()):
         dists = by_name[name]
-        right = [dist for dist in dists if _same_version(dist.version, version)]
+        right = [dist for dist in dists if same_version(dist.version, version)]
         if len(dists) == 1 and right and dists[0].recorded and not dists[0].damage:
             continue
         stale = tuple(dist.directory for dist in dists if not dist.recorded or (right and dist not in right))
@@ -140,8 +140,9 @@ def find_drifts(pins: Mapping[str, str], venv: FoundVenv) -> list[Drift]:
     return drifts
 
 
-def _same_version(have: str, want: str) -> bool:
+def same_version(have: str, want: str) -> bool:
+    """Whether two versions are the same, however they are written."""
     try:
         return Version(have) == Version(want)
-    except InvalidVersion:
+    except ValueError:  # no version, or one of thousands of digits
         return have == want
