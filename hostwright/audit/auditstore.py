@@ -55,6 +55,10 @@ class AuditStore:
             findings=tuple(replace(finding, evidence=tuple(map(text, finding.evidence))) for finding in audit.findings),
         )
 
+    def redacted(self, text: str) -> str:
+        """A text without secrets."""
+        return self._redactor.text(text)
+
     def add(self, audit: FleetAudit) -> None:
         """Add an audit to the history; where that fails, warn once and go on."""
         self._try(lambda: self._history.add(audit))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from hostwright.plan.model import Change, Facts, Planned, Probe, Refusal, Resource, Step, users_of
+from hostwright.plan.roles.software import Software, software_of
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.files import Absent
 
@@ -48,6 +49,10 @@ class When:
 
     def users(self, facts: Facts) -> tuple[str, ...]:
         return users_of(self.resource, facts)
+
+    def software(self, facts: Facts) -> tuple[Software, ...]:
+        software = software_of([self.resource], facts)
+        return software if software and self.condition.holds(facts) else ()
 
     def removal(self) -> tuple[Resource, ...]:
         return self.resource.removal()  # the condition was about having it, and may no longer hold

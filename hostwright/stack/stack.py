@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field, SerializeAsAny, SerializerFunctionWrapHandler, field_validator, model_serializer
 
@@ -102,8 +102,16 @@ def taken(part: str, unless: str, percents: Mapping[str, int]) -> tuple[Share, .
 class Section(StackPart):
     """A role's own part of a stack, under the role's name in the stack file.
 
-    The artifacts and texts that it names are found by their marks (``stackvalues``).
+    The artifacts and texts that it names are found by their marks (``stackvalues``). ``vendor`` supplies its artifacts
+    and the packages of its repositories.
     """
+
+    vendor: ClassVar[str] = ""
+
+    @property
+    def opens(self) -> tuple[str, ...]:
+        """The layers whose software this layer's opens when it runs, beside those that its role needs."""
+        return ()
 
     @property
     def spare(self) -> tuple[str, ...]:

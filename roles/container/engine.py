@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hostwright.common.quoting import words
 from hostwright.plan.model import Change, Facts, Probe, Refusal, Resource, Step
+from hostwright.plan.roles.software import Software
 from hostwright.resources.conditions import When
 from hostwright.resources.files.files import File, Link
 from hostwright.resources.files.paths import few
@@ -118,6 +119,10 @@ class DockerEngine:
                 want=wanted,
             )
         return Debs(self.packages).plan(facts)
+
+    def software(self, facts: Facts) -> tuple[Software, ...]:
+        supplier = "Docker" if self.packages[0].startswith("docker-ce") else ""
+        return tuple(replace(software, supplier=supplier) for software in Debs(self.packages).software(facts))
 
     def removal(self) -> tuple[Resource, ...]:
         """The packages, then what can be removed only without them: empty data directories, and the group."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import ClassVar, Literal
 
 from hostwright.stack.stack import AptRepository, Section, Share, Stack, taken
 from hostwright.stack.stackvalues import DebianVersion, Name, StackPart
@@ -26,6 +26,8 @@ class ContainerToolkit(StackPart):
 
 class ContainerSection(Section):
     """Docker and NVIDIA's container toolkit."""
+
+    vendor: ClassVar = "NVIDIA"
 
     docker: Literal["docker.io", "docker-ce"] = "docker.io"
     docker_ce: DockerCe | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -50,6 +50,8 @@ class CudaSection(Section):
 
     Another release's packages have other names: set those of the extended stack to null to remove them.
     """
+
+    vendor: ClassVar = "NVIDIA"
 
     version: ExactVersion
     package: Name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from hostwright.stack.stack import Section, Share, Stack, taken
 from hostwright.stack.stackvalues import ArtifactName, ExactVersion, FileName, Name
@@ -18,6 +18,8 @@ class CudnnSection(Section):
     both in 8.3. ``record`` names the host's record of its files: stacks whose toolkits are installed side by side need
     a record each, otherwise the newer one removes the files of the older one.
     """
+
+    vendor: ClassVar = "NVIDIA"
 
     version: ExactVersion
     artifact: Annotated[str, ArtifactName]

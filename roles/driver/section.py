@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from hostwright.stack.stack import BOOT, WORK, Section, Share, Stack, taken
 from hostwright.stack.stackvalues import ArtifactName, DebianVersion, ExactVersion, Kernels, Name, StackPart
@@ -34,6 +34,8 @@ class FabricManager(StackPart):
 
 class DriverSection(Section):
     """The driver's ``.run``. ``kernels`` are those that its module builds on; without it the rule table decides."""
+
+    vendor: ClassVar = "NVIDIA"
 
     version: ExactVersion
     artifact: Annotated[str, ArtifactName]

@@ -49,6 +49,11 @@ class TensorflowSection(Section):
     libraries: Mapping[str, Layer] = {}
 
     @property
+    def opens(self) -> tuple[str, ...]:
+        """The layers of its ``libraries``."""
+        return tuple(dict.fromkeys(self.libraries.values()))
+
+    @property
     def usable(self) -> tuple[str, ...]:
         """The Pythons that its environment may be made of, in order of preference."""
         return (self.interpreter.python,) if self.interpreter else self.pythons

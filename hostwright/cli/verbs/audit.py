@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 
 from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED
-from hostwright.audit.auditor import AuditOptions, Auditor
+from hostwright.audit.auditor import AuditOptions, Auditor, AuditResult
 from hostwright.audit.fleetaudit import SCHEMA, FleetAudit, HostAudit
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
@@ -43,18 +43,18 @@ def audit(
         look = auditor.audit()
         if look.stopped:
             raise KeyboardInterrupt
-        outputs.write(look.audit, look.ages, auditor.memory)
-        return exit_status(look.audit), show_audit(look.audit, look.ages, details=details)
+        status = _write(outputs, auditor, look)
+        return status, show_audit(look.audit, look.ages, details=details)
 
     if every:
         return watch(every, once)
     look = auditor.audit()
-    outputs.write(look.audit, look.ages, auditor.memory)
+    status = _write(outputs, auditor, look)
     if as_json:
         print(render_json(look.audit))
     elif not outputs.on_stdout:
         console.make_console().print(show_audit(look.audit, look.ages, details=details))
-    return exit_status(look.audit)
+    return status
 
 
 def doctor(selection: Selection, connection: ConnectionOptions, options: AuditOptions, *, as_json: bool = False) -> int:
@@ -86,6 +86,15 @@ def exit_status(audit: FleetAudit) -> int:
     if any(layer.status == "unread" for host in audit.hosts for layer in host.layers):
         return FAILED
     return AS_DESIRED if all(host.status == "desired" for host in audit.hosts) else DIFFERS
+
+
+def _write(outputs: Outputs, auditor: Auditor, look: AuditResult) -> int:
+    """Write the reports; the exit status is 1 where a host that was read has no bill of materials."""
+    outputs.write(look.audit, look.ages, auditor.memory)
+    wanted = sum(not host.sentence for host in look.audit.hosts) if outputs.cyclonedx else 0
+    if wanted and outputs.write_bills(auditor.bills(look.audit)) < wanted:
+        return FAILED
+    return exit_status(look.audit)
 
 
 def _auditor(selection: Selection, connection: ConnectionOptions, options: AuditOptions) -> Auditor:

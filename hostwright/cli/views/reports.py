@@ -1,10 +1,13 @@
-"""Where an audit is written to besides the terminal: ``--csv``, ``--junit``, ``--prometheus``, ``--html``."""
+"""Where an audit is written to besides the terminal: ``--csv``, ``--junit``, ``--prometheus``, ``--html``,
+``--cyclonedx``.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +16,7 @@ from hostwright.audit.auditstore import AuditStore
 from hostwright.audit.fleetaudit import FleetAudit
 from hostwright.audit.reports.ages import Ages
 from hostwright.common.errors import InputError
-from hostwright.common.places import PRIVATE_FILE, write_whole
+from hostwright.common.places import PRIVATE_DIR, PRIVATE_FILE, plain_name, write_whole
 
 STDOUT = "-"
 
@@ -24,21 +27,27 @@ RENDERERS = {
     "prometheus": "prometheus.render_prometheus",
 }
 HTML = "html"  #: it also wants the history
+CYCLONEDX = "cyclonedx"
+BILL = ".cdx.json"  #: how the names of files of CycloneDX end
 
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """The reports that were asked for: for each kind its file, ``-`` for standard output, empty for none."""
+    """The reports that were asked for: for each kind its file, ``-`` for standard output, empty for none.
+
+    ``cyclonedx`` is a directory: each host has a bill of materials of its own.
+    """
 
     csv: str = ""
     junit: str = ""
     prometheus: str = ""
     html: str = ""
+    cyclonedx: str = ""
 
     @property
     def files(self) -> dict[str, str]:
         """Kind → file, of those that were asked for."""
-        return {name: file for name, file in asdict(self).items() if file}
+        return {name: file for name, file in asdict(self).items() if file and name != CYCLONEDX}
 
     def check(self, *, as_json: bool = False, watched: bool = False) -> None:
         """Raise ``InputError`` for a file that cannot be written, before any host is asked.
@@ -57,6 +66,8 @@ class Outputs:
                 raise InputError(f"there is no directory {folder}", f"--{name}")
             if file != STDOUT and not os.access(Path(file).absolute().parent, os.W_OK):
                 raise InputError(f"{Path(file).absolute().parent} cannot be written to", f"--{name}")
+        if self.cyclonedx:
+            _check_folder(self.cyclonedx)
 
     @property
     def on_stdout(self) -> bool:
@@ -71,6 +82,25 @@ class Outputs:
                 sys.stdout.write(text)
             else:
                 _replace(Path(file), text, name)
+
+    def write_bills(self, bills: Iterable[tuple[str, str]]) -> int:
+        """Write the hosts' bills of materials, each ``HOST.cdx.json``, and return how many there were."""
+        folder, number = Path(self.cyclonedx), 0
+        for number, (host, text) in enumerate(bills, 1):  # noqa: B007 - how many there were
+            _replace(folder / f"{plain_name(host)}{BILL}", text, CYCLONEDX)
+        return number
+
+
+def _check_folder(name: str) -> None:
+    """Make the directory for bills of materials where it is missing. Raises ``InputError``."""
+    if name == STDOUT:
+        raise InputError("each host has a bill of its own: name a directory for them", f"--{CYCLONEDX}")
+    try:
+        Path(name).mkdir(mode=PRIVATE_DIR, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{name} cannot be made a directory: {error.strerror}", f"--{CYCLONEDX}") from error
+    if not os.access(name, os.W_OK):
+        raise InputError(f"{name} cannot be written to", f"--{CYCLONEDX}")
 
 
 def _render(name: str, audit: FleetAudit, ages: Ages, memory: AuditStore) -> str:

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.archives_gone import (
     LDCONFIG,
@@ -117,6 +118,14 @@ class ArchiveUnpacked:
         script += [_relink(entry) for entry in wrong.values() if entry.is_link]
         want = few([*map(_describe, wrong.values())])
         return self._change(have, want, "\n".join(script), fetch=bool(files), theirs=theirs)
+
+    def software(self, facts: Facts) -> tuple[Software, ...]:
+        answer = facts[self.probes()[0]]
+        seal = answer.text.partition("\n")[0] if answer.ok else ""
+        version, planned = seal.partition(" ")[0], self.plan(facts)
+        flaw = planned.have if planned and version == self.version else ""
+        artifact = self.artifact if seal == self._seal else None
+        return (Software("archive", self.name, version, self.version, flaw, artifact, brought=True),)
 
     def removal(self) -> tuple[Resource, ...]:
         directories = tuple(part.into for part in self.parts)
@@ -280,6 +289,12 @@ class Delivered:
         have = ABSENT if not stat.ok else "other text" if not same else stat.strip().replace("|", " ")
         want = f"{self.artifact.file}, {self.mode} root:root"
         return Change(f"file {self.path}", have, want, (Step(script),), artifacts=(self.artifact.name,))
+
+    def software(self, facts: Facts) -> tuple[Software, ...]:
+        answer = facts[self.probes()[1]]
+        digest, wanted = answer.strip()[:64] if answer.ok else "", self.artifact.sha256 or ""
+        artifact = self.artifact if digest == wanted else None
+        return (Software("file", self.artifact.file, digest[:12], wanted[:12], "", artifact, (digest,), brought=True),)
 
     def removal(self) -> tuple[Resource, ...]:
         return (Original(self.path, ours=f"file {self.artifact.sha256}"),)

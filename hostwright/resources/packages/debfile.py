@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from hostwright.common.quoting import sh
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.plan.roles.software import Software
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.packages.debs_gone import DebsGone
+from hostwright.resources.packages.dpkg import deb_software
 from hostwright.resources.packages.packages import (
     DPKG,
     DPKG_LOCK,
@@ -59,6 +61,9 @@ class DebFile:
         have = row.version if row is not None and row.present else ABSENT
         step = Step("\n".join(script), lock=DPKG_LOCK, tries=MIRROR_TRIES)
         return Change(what, have, want, (step,), artifacts=(self.artifact.name,))
+
+    def software(self, facts: Facts) -> tuple[Software, ...]:
+        return (deb_software(facts, self.package, self.version, artifact=self.artifact, brought=True),)
 
     def removal(self) -> tuple[Resource, ...]:
         return (DebsGone((self.package,)),)

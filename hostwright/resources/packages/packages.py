@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.originals import note_installed
@@ -26,6 +27,7 @@ from hostwright.resources.packages.dpkg import (
     MIRROR_TRIES,
     PATIENTLY,
     Installed,
+    deb_software,
     dpkg_table,
     mend_script,
     mending,
@@ -139,6 +141,10 @@ class Debs:
         want = ", ".join([*missing, *(f"{name} held" for name in unheld)])
         step = Step("\n".join(script), lock=DPKG_LOCK, timeout_s=3600, tries=MIRROR_TRIES)
         return Change(f"packages {' '.join(names)}", ", ".join(have), want, (step,), warnings=others.kept)
+
+    def software(self, facts: Facts) -> tuple[Software, ...]:
+        words = (word.partition("=")[::2] for word in self.packages)
+        return tuple(deb_software(facts, name, version, brought=bool(self.source)) for name, version in words)
 
     def removal(self) -> tuple[Resource, ...]:
         names = tuple(word.partition("=")[0] for word in self.packages)

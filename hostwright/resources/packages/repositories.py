@@ -12,6 +12,7 @@ from hostwright.common.errors import InputError
 from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.host.hostfacts import OS_RELEASE, os_release
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.conditions import Differs
 from hostwright.resources.files.files import File
@@ -19,6 +20,7 @@ from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.files.paths_gone import Original
 from hostwright.resources.originals import keep_original, note_installed
 from hostwright.resources.packages.debs_gone import DebsGone
+from hostwright.resources.packages.dpkg import deb_software
 from hostwright.resources.packages.packages import APT_GET, DPKG, DPKG_LOCK, dpkg_table
 from hostwright.resources.packages.sources_gone import (
     DISABLED,
@@ -90,6 +92,10 @@ class LocalRepo:
         return Change(
             f"repository {self.package}", have, version, (Step(script, DPKG_LOCK),), artifacts=(self.artifact.name,)
         )
+
+    def software(self, facts: Facts) -> tuple[Software, ...]:
+        version = deb_version(self.artifact.file)
+        return (deb_software(facts, self.package, version, artifact=self.artifact, brought=True),)
 
     def removal(self) -> tuple[Resource, ...]:
         return (DebsGone((self.package,)),)

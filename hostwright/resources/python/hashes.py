@@ -20,17 +20,20 @@ def hashed(pins: Iterable[tuple[str, str]], wheels: str, python: str) -> str:
     >>> hashed([("science", "3.0")], f"{'5' * 64}  science-2.9-py3-none-any.whl\n", "3.9")
     ''
     """
-    known = _hashes(wheels, python)
+    known = wheel_hashes(wheels, python)
     pins = tuple(pins)
     if not all(pin in known for pin in pins):
         return ""
-    lines = (f"{name}=={version}{''.join(known[name, version])}" for name, version in pins)
+    lines = (
+        f"{name}=={version}{''.join(f' --hash=sha256:{digest}' for digest in known[name, version])}"
+        for name, version in pins
+    )
     return "".join(f"{line}\n" for line in lines)
 
 
 @lru_cache(maxsize=64)  # a fleet shares a handful of lists, and to parse one takes milliseconds
-def _hashes(wheels: str, python: str) -> Mapping[tuple[str, str], tuple[str, ...]]:
-    """Package and version → pip's options for the hashes of its wheels."""
+def wheel_hashes(wheels: str, python: str) -> Mapping[tuple[str, str], tuple[str, ...]]:
+    """Package and version → the sha256 of its wheels that this Python can take."""
     known: dict[tuple[str, str], tuple[str, ...]] = {}
     for line in wheels.splitlines():
         digest, _, file = line.strip().partition("  ")
@@ -40,7 +43,7 @@ def _hashes(wheels: str, python: str) -> Mapping[tuple[str, str], tuple[str, ...
             continue
         if any(_fits(tag, python) for tag in tags):
             pin = canonicalize_name(name), str(version)
-            known[pin] = (*known.get(pin, ()), f" --hash=sha256:{digest}")
+            known[pin] = (*known.get(pin, ()), digest)
     return known
 
 

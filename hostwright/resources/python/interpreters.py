@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hostwright.plan.host.hostfacts import PYTHONS, pythons
 from hostwright.plan.model import Change, Facts, Probe, Resource
+from hostwright.plan.roles.software import Software
 from hostwright.resources.packages.debs_gone import DebsGone
 from hostwright.resources.packages.packages import Debs
 
@@ -62,11 +63,19 @@ class VenvPackage:
         return (PYTHONS, *Debs(()).probes())
 
     def plan(self, facts: Facts) -> Change | None:
+        packages = self._packages(facts)
+        return packages.plan(facts) if packages else None
+
+    def software(self, facts: Facts) -> tuple[Software, ...]:
+        packages = self._packages(facts)
+        return packages.software(facts) if packages else ()
+
+    def _packages(self, facts: Facts) -> Debs | None:
         chosen = system_interpreter(facts, self.pythons)
         if chosen is None:
-            return None if pythons(facts) else Debs(("python3-venv",)).plan(facts)
+            return None if pythons(facts) else Debs(("python3-venv",))
         version, path = chosen
-        return None if path.startswith("/usr/local/") else Debs((f"python{version}-venv",)).plan(facts)
+        return None if path.startswith("/usr/local/") else Debs((f"python{version}-venv",))
 
     def removal(self) -> tuple[Resource, ...]:
         """Whichever of them was installed; others may use it too, so they count as common."""

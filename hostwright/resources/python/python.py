@@ -19,6 +19,7 @@ from hostwright.common.quoting import sh, sh_file, words
 from hostwright.common.text import count
 from hostwright.plan.host.hostfacts import PYTHONS, pythons
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.plan.roles.software import Software
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT, MOVED_ASIDE, few, moved_aside, write_script
 from hostwright.resources.originals import keep_original
@@ -27,6 +28,7 @@ from hostwright.resources.python.hashes import hashed
 from hostwright.resources.python.interpreters import system_interpreter, why_not
 from hostwright.resources.python.users_files import HOMES, MARKER, USERS_FILES, left_behind, put_aside
 from hostwright.resources.python.venv_audit import Drift, FoundVenv, Venvs, audit_probe, find_drifts, parse_audit
+from hostwright.resources.python.venv_bill import venv_software
 from hostwright.resources.python.venv_gone import VenvGone
 from hostwright.stack.stack import Artifact
 from hostwright.stack.store.hostcache import host_path
@@ -137,6 +139,14 @@ class Venv:
         artifacts = _files(recipe) if any(" pip install " in step.script for step in steps) else ()
         warnings = self._warnings(recipe, venvs) if venvs.link != recipe.home else ()
         return Change(f"venv {self.path}", have, want, steps, artifacts=artifacts, warnings=warnings)
+
+    def software(self, facts: Facts) -> tuple[Software, ...]:
+        chosen = self._chosen(facts)
+        recipe = chosen[0] if chosen else self.recipes[0]
+        venvs = parse_audit(facts[self.probes()[1]].text)
+        venv = venvs.homes.get(recipe.home) if venvs.link == recipe.home else None
+        wheels = recipe.wheels if recipe.hashed() else ""  # else pip takes what the index has
+        return (venv_software(recipe.requirement, recipe.pins, wheels, recipe.python, venv or FoundVenv()),)
 
     def removal(self) -> tuple[Resource, ...]:
         return tuple(VenvGone(self.path, HOMES, name) for name in dict.fromkeys(recipe.name for recipe in self.recipes))

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.host.hostfacts import UNAME
 from hostwright.plan.model import Change, Deferred, Facts, Probe, Reboot, Resource, Step
+from hostwright.plan.roles.software import Software
 from hostwright.resources.files.paths import ABSENT
-from hostwright.resources.packages.dpkg import APT_OPTIONS, LISTS, PATIENCE
+from hostwright.resources.packages.dpkg import APT_OPTIONS, LISTS, PATIENCE, deb_software
 from hostwright.resources.packages.packages import (
     DPKG,
     DPKG_LOCK,
@@ -111,6 +112,10 @@ class KernelPackages:
             want="headers of the running kernel, every kernel package held",
             steps=(Step("\n".join([*script, _HOLD]), lock=DPKG_LOCK, timeout_s=1800, tries=MIRROR_TRIES),),
         )
+
+    def software(self, facts: Facts) -> tuple[Software, ...]:
+        kernels = (name for name, row in dpkg_table(facts).items() if row.present and named_like(name, KERNEL_PACKAGES))
+        return tuple(deb_software(facts, name) for name in kernels)
 
     def removal(self) -> tuple[Resource, ...]:
         return (KernelsAsBefore(),)

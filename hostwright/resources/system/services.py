@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from hostwright.common.quoting import sh, sh_file, words
 from hostwright.plan.model import Change, Facts, Planned, Probe, Resource, Step, users_of
+from hostwright.plan.roles.software import Software, software_of
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.conditions import Condition
 from hostwright.resources.originals import MARK, ORIGIN, changed, keep_unit
@@ -178,6 +179,9 @@ class Disturbing:
 
     def users(self, facts: Facts) -> tuple[str, ...]:
         return (*users_of(self.resource, facts), *users_of(self.when, facts))
+
+    def software(self, facts: Facts) -> tuple[Software, ...]:
+        return software_of([self.resource], facts)
 
     def removal(self) -> tuple[Resource, ...]:
         return tuple(Disturbing(state, self.what, self.when) for state in self.resource.removal())

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from hostwright.common.quoting import sh_file
 from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Resource, Step, users_of
+from hostwright.plan.roles.software import Software, software_of
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
 from hostwright.resources.packages.packages import DPKG, dpkg_table, named_like
@@ -69,6 +70,13 @@ class DriverState:
         )
 
     @property
+    def version(self) -> str:
+        """The version of the libraries, else of the module; empty if there is neither."""
+        name = self.libraries[0].rpartition("/")[2].removeprefix("libcuda.so.")
+        known = name if re.fullmatch(r"\d+(\.\d+)+", name) else ""
+        return known or self.module or self.loaded
+
+    @property
     def absent(self) -> bool:
         """Whether there is no trace of any driver."""
         return not (self.module or self.loaded or any(self.libraries))
@@ -78,9 +86,7 @@ class DriverState:
 
         Nobody has its installer here, so nothing brings it back. ``provisioned`` is whether this role was here before.
         """
-        name = self.libraries[0].rpartition("/")[2].removeprefix("libcuda.so.")
-        known = name if re.fullmatch(r"\d+(\.\d+)+", name) else ""
-        former = known or self.module or self.loaded
+        former = self.version
         mine = self.cut or (former == self.ours and not self.theirs) or (provisioned and not self.ours)
         return f"the driver {former} that somebody else installed" if former not in {"", version} and not mine else ""
 
@@ -136,6 +142,14 @@ class NvidiaRunfile:
         return (
             self._links(state) or self._module(state, facts) or self._loaded(state, facts) or self._record(state, facts)
         )
+
+    def software(self, facts: Facts) -> tuple[Software, ...]:
+        state = DriverState.read(facts[self.state_probe].text)
+        ours = state.version == self.version and not state.theirs
+        planned = self.plan(facts) if ours else None
+        artifact = self.artifact if ours else None
+        flaw = planned.have if planned else ""
+        return (Software("driver", "nvidia-driver", state.version, self.version, flaw, artifact, brought=True),)
 
     def removal(self) -> tuple[Resource, ...]:
         return (DriverGone(self.force),)
@@ -251,6 +265,9 @@ class WithDriver:
 
     def users(self, facts: Facts) -> tuple[str, ...]:
         return users_of(self.resource, facts)
+
+    def software(self, facts: Facts) -> tuple[Software, ...]:
+        return software_of([self.resource], facts)
 
     def removal(self) -> tuple[Resource, ...]:
         return self.resource.removal()

@@ -29,10 +29,10 @@ CASES: list[tuple[Any, dict[str, Any], Any, str, tuple[Any, ...], dict[str, Any]
     (look.verify, {**WANTED, **JSON}, verify, "verify", (ALL, CONNECTION), {}),
     (
         look.audit_fleet,
-        {**WANTED, **JSON, "csv": "c", "junit": "j", "prometheus": "p", "html": "h", "watch": "60s", "offline": True,
-         "no_sudo": True, "at_once": "7", "details": True},
+        {**WANTED, **JSON, "csv": "c", "junit": "j", "prometheus": "p", "html": "h", "cyclonedx": "b",
+         "watch": "60s", "offline": True, "no_sudo": True, "at_once": "7", "details": True},
         audit, "audit",
-        (ALL, CONNECTION, Outputs("c", "j", "p", "h"), AuditOptions(sudo=False, offline=True, at_once=7)),
+        (ALL, CONNECTION, Outputs("c", "j", "p", "h", "b"), AuditOptions(sudo=False, offline=True, at_once=7)),
         {"every": "60s", "details": True},
     ),
     (look.audit_history, {**NAMED, **JSON, "since": "7d"}, history, "history", (SOME,), {"since": "7d"}),
