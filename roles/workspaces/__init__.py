@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Resource
@@ -24,6 +24,7 @@ from hostwright.standard.roles.workspaces.declared.forms import Path, UserName, 
 from hostwright.standard.roles.workspaces.declared.promises import PortRange
 from hostwright.standard.roles.workspaces.declared.workspace import STATE, Workspace, checked_together, workspaces_of
 from hostwright.standard.roles.workspaces.states.arguments import network_of
+from hostwright.standard.roles.workspaces.states.images import ImageBuilt, tag_of
 from hostwright.standard.roles.workspaces.states.running import WorkspaceRuns
 from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
 
@@ -47,6 +48,8 @@ class Workspaces:
     ] = field(default_factory=dict)
     directory: Path = "/srv/workspaces"  #: people's files: USER/WORKSPACE in it
     ports: Annotated[str, AfterValidator(_range)] = "20000-29999"  #: of workspaces that name none
+    #: a date, such as 2026-11-23: another one builds the images of ssh workspaces again, with that day's updates
+    refreshed: Annotated[str, Field(pattern=r"^[0-9-]*$")] = ""
     per_user: WorkspaceLimits = field(
         default_factory=WorkspaceLimits
     )  #: what each person may have on a host: gpus, cpus, memory, workspaces
@@ -68,13 +71,24 @@ def workspaces(v: Workspaces, host: Wanted) -> Iterator[Resource]:
     unit = File(f"{UNITS}/{BATCH_UNIT}", host.render(f"workspaces/{BATCH_UNIT}.j2"), then=("systemctl daemon-reload",))
     yield Disturbing(unit, "reloads systemd, which takes the GPUs from containers", ReloadTakesGpus())
     declared = workspaces_of(v.containers, v.users, v.directory, v.ports)
+    images = {workspace.name: _built(workspace, v, host) for workspace in declared if workspace.entry.kind == "ssh"}
     networks = sorted({network_of(workspace.owner) for workspace in declared})
-    yield Undeclared(tuple(workspace.name for workspace in declared), tuple(networks), force=host.force)
+    tags = tuple(sorted({image.tag for image in images.values()}))
+    yield Undeclared(tuple(workspace.name for workspace in declared), tuple(networks), tags, force=host.force)
+    yield from {image.tag: image for image in images.values()}.values()
     for workspace in declared:
-        definition = host.render("workspaces/definition.json.j2", workspace=workspace)
-        yield WorkspaceRuns(
-            workspace.name, definition, tuple(_files(workspace, host)), workspace, declared, force=host.force
-        )
+        built = images[workspace.name].tag if workspace.name in images else ""
+        definition = host.render("workspaces/definition.json.j2", workspace=workspace, built=built)
+        files = tuple(_files(workspace, host))
+        yield WorkspaceRuns(workspace.name, definition, files, workspace, declared, built, force=host.force)
+
+
+def _built(workspace: Workspace, v: Workspaces, host: Wanted) -> ImageBuilt:
+    """The image of an ssh workspace: the one that the inventory names, with an SSH server."""
+    base = workspace.entry.image
+    dockerfile = host.render("workspaces/ssh/Dockerfile.j2", base=base, refreshed=v.refreshed)
+    files = (("Dockerfile", dockerfile), ("sshd_config", host.render("workspaces/ssh/sshd_config.j2")))
+    return ImageBuilt(tag_of("ssh", files), base, files, workspace.entry.pull)
 
 
 def _files(workspace: Workspace, host: Wanted) -> Iterator[tuple[str, str, str]]:
@@ -82,5 +96,7 @@ def _files(workspace: Workspace, host: Wanted) -> Iterator[tuple[str, str, str]]
     if workspace.entry.kind == "jupyter":
         config = "jupyter_config.py"
         yield config, "644", host.render(f"workspaces/{config}.j2", workspace=workspace)
+    if workspace.entry.kind == "ssh":
+        yield "authorized_keys", "644", "".join(f"{key}\n" for key in workspace.user.keys)
     if workspace.entry.script:
         yield "script", "755", workspace.entry.script

@@ -27,6 +27,7 @@ class Placed:
     gid: int
     uuids: tuple[str, ...]
     image: str
+    reference: str  #: the image's name
     definition: str  #: the digest of its definition
 
 
@@ -60,7 +61,7 @@ def _labels(space: Workspace, placed: Placed) -> Iterator[str]:
         "gpus": ",".join(placed.uuids),
         "share": "true" if space.entry.share else "false",
         "port": str(space.port),
-        "reference": space.entry.image,
+        "reference": placed.reference,
     }
     for name, value in labels.items():
         yield from ("--label", f"hostwright.{name}={value}")

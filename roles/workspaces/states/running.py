@@ -38,6 +38,7 @@ class WorkspaceRuns:
     files: tuple[tuple[str, str, str], ...]  #: of root's, for the container: name, mode, text
     workspace: Workspace = field(metadata=NO_IDENTITY)
     siblings: tuple[Workspace, ...] = field(metadata=NO_IDENTITY)  #: all of the host
+    built: str = ""  #: the image of it that is built on the host; empty: the one that the inventory names
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether it may end somebody's work
 
     def probes(self) -> tuple[Probe, ...]:
@@ -92,16 +93,24 @@ class WorkspaceRuns:
             if given.refused:
                 return Refusal(self.what, UNABLE, self._want(), "workspace-gpu", given.refused)
             uuids = given.uuids
-        image = image_of(self.workspace, look, held)
+        image = image_of(self._reference, look, held) or (self._reference if entry.pull and not self.built else "")
+        if not image and self.built:
+            return Deferred(self.what, f"no image {self.built}", self._want(), "the image is built")
         if not image:
             return Refusal(self.what, UNABLE, self._want(), "workspace-image", _no_image(self.workspace))
-        return Placed(*owner, uuids, image, digest(self.definition))
+        return Placed(*owner, uuids, image, self._reference, digest(self.definition))
+
+    @property
+    def _reference(self) -> str:
+        """The image by its name."""
+        return self.built or self.workspace.entry.image
 
     def _created(self, placed: Placed, have: str, diff: str = "") -> Change:
         space = self.workspace
         script = sh_file(
             __file__, "sh/create.sh", name=self.name, user=space.owner, uid=placed.uid, gid=placed.gid,
             directory=space.directory, state=space.state, network=network_of(space.owner), image=placed.image,
+            kind=space.entry.kind,
             pull="yes" if space.entry.pull else "", files=[part for file in self.files for part in file],
             sources=[mount.split(":")[0] for mount in space.entry.mounts],
             arguments=docker_arguments(space, placed),
@@ -153,7 +162,7 @@ class WorkspaceRuns:
         """What a tag names now, where a workspace keeps the image that it named before."""
         look = read_look(facts)
         held = look.container(self.name)
-        reference = self.workspace.entry.image
+        reference = self._reference
         if held is None or held.reference != reference or look.images.get(reference, held.image) == held.image:
             return ()
         return (
@@ -165,16 +174,13 @@ class WorkspaceRuns:
         return (Undeclared(force=self.force),)
 
 
-def image_of(space: Workspace, look: WorkspaceFacts, held: SpaceContainer | None) -> str:
-    """The image's ID: once seen it stays, whatever its tag names later. Empty where it is not on the host and may not
-    be pulled."""
-    reference = space.entry.image
+def image_of(reference: str, look: WorkspaceFacts, held: SpaceContainer | None) -> str:
+    """The image's ID: once seen it stays, whatever its tag names later. Empty where it is not on the host."""
     if held is not None and held.reference == reference and held.image in look.images:
         return held.image
     name, _, pinned = reference.partition("@")
     names = (reference, f"{name.rpartition(':')[0] if ':' in name.rpartition('/')[2] else name}@{pinned}")
-    ident = next((look.images[name] for name in names if name in look.images), "")
-    return ident or (reference if space.entry.pull else "")
+    return next((look.images[name] for name in names if name in look.images), "")
 
 
 def _no_image(space: Workspace) -> str:

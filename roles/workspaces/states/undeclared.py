@@ -31,7 +31,8 @@ class Undeclared:
         gone = [name for name in gone if name not in self.names]
         networks = [name for name in look.networks if name not in self.networks]
         built = sorted(name for name in look.images if name.startswith(BUILT) and "@" not in name)
-        images = [name for name in built if name not in self.images]
+        used = {held.image for held in look.containers if held.workspace in self.names}  # until those are made anew
+        images = [name for name in built if name not in self.images and look.images[name] not in used]
         left = [*(f"workspace {name}" for name in gone), *networks, *images]
         if look.docker or not left:
             return None

@@ -7,6 +7,7 @@
 : "${directory:?}"
 : "${state:?}"
 : "${network:?}"
+: "${kind:?}"
 : "${image:?}"
 : "${pull?}"
 : "${sources?}"
@@ -65,6 +66,12 @@ if [ -s "$state/token" ]; then token=$(cat -- "$state/token"); else
   token=$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')
 fi
 put token 600 "$uid:$gid" "$token"
+if [ "$kind" = ssh ] && [ ! -s "$state/host_key" ]; then # once, so that people know the box again
+  rm -f -- "$state/.host_key" "$state/.host_key.pub"
+  ssh-keygen -q -t ed25519 -N '' -C "workspace $name" -f "$state/.host_key"
+  mv -f -- "$state/.host_key.pub" "$state/host_key.pub"
+  mv -f -- "$state/.host_key" "$state/host_key"
+fi
 
 docker network inspect "$network" >/dev/null 2>&1 ||
   docker network create --label "hostwright.workspaces=$user" --driver bridge \

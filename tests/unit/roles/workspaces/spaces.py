@@ -13,23 +13,26 @@ from hostwright.plan.roles.role import Wanted
 from hostwright.plan.testing import facts_for
 from hostwright.standard.roles.workspaces import Workspaces, workspaces
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
-from hostwright.standard.roles.workspaces.states.running import WorkspaceRuns
+from hostwright.standard.roles.workspaces.states.images import ImageBuilt
+from hostwright.standard.roles.workspaces.states.running import WorkspaceRuns, digest
 from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
 
-#: of a lab host with Docker 20.10.5, two Jupyters, a TensorBoard and two batch runs that have ended
-RECORDED = (Path(__file__).parents[3] / "fixtures" / "workspaces" / "look.txt").read_text()
+#: of a lab host with Docker 20.10.5, two Jupyters, an ssh box, a TensorBoard and two batch runs that have ended
+LAB_HOST = (Path(__file__).parents[3] / "fixtures" / "workspaces" / "look.txt").read_text()
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAID0Fl7l3eLK+d4Ez/PEEPGzn7MBQubH104CYzFf9H3gs alice@desk"
 CARD, OTHER = "GPU-9770bbdd-ac00-55f4-be28-d12740a699a4", "GPU-11111111-2222-3333-4444-555555555555"
 IMAGE = "lab/jupyter:1"
 ENTRIES = {
     "alice-lab": WorkspaceEntry("alice", "jupyter", gpus=("0",), image=IMAGE, share=True),
+    "alice-box": WorkspaceEntry("alice", "ssh", image="lab/jupyter:2"),
     "bob-lab": WorkspaceEntry("bob", "jupyter", image=IMAGE, memory="512m"),
     "bob-board": WorkspaceEntry("bob", "tensorboard", image=IMAGE),
     "a-run": WorkspaceEntry(
-        "alice", "batch", gpus=("0",), image=IMAGE, share=True, command=("sh", "-c", "date; sleep 8; date; id; exit 3")
+        "alice", "batch", gpus=("0",), image=IMAGE, share=True, command=("sh", "-c", "date; sleep 5; date; id; exit 3")
     ),
     "b-run": WorkspaceEntry("bob", "batch", gpus=("0",), image=IMAGE, share=True, script="echo hello; sleep 1; date\n"),
 }
-DECLARED = Workspaces(users={"alice": WorkspaceUser(2001), "bob": WorkspaceUser(2002)}, containers=ENTRIES)
+DECLARED = Workspaces(users={"alice": WorkspaceUser(2001, keys=(KEY,)), "bob": WorkspaceUser(2002)}, containers=ENTRIES)
 
 
 def variables(**changed: WorkspaceEntry | None) -> Workspaces:
@@ -43,13 +46,26 @@ def variables(**changed: WorkspaceEntry | None) -> Workspaces:
 def states(v: Workspaces = DECLARED, *, force: bool = False) -> list[Resource]:
     """Those that ask Docker."""
     wanted = Wanted(stack=None, force=force)  # type: ignore[arg-type]  # no section of it is read
-    return [state for state in workspaces.resources(v, wanted) if isinstance(state, WorkspaceRuns | Undeclared)]
+    return [
+        state for state in workspaces.resources(v, wanted) if isinstance(state, ImageBuilt | Undeclared | WorkspaceRuns)
+    ]
+
+
+def _with_todays_image(look: str) -> str:
+    """The recorded answer, whose image of the ssh box was built from the text of the Dockerfile of that day."""
+    box = next(state for state in states() if isinstance(state, WorkspaceRuns) and state.name == "alice-box")
+    line = next(line for line in look.splitlines() if '"/workspace-alice-box"' in line)
+    was = json.loads(line.partition(" ")[2])
+    return look.replace(was["reference"], box.built).replace(was["definition"], digest(box.definition))
 
 
 def report(*uuids: str) -> str:
     """nvidia-smi's report of a host with these cards."""
     cards = "".join(f'<gpu id="0000000{number}:01:00.0"><uuid>{uuid}</uuid></gpu>' for number, uuid in enumerate(uuids))
     return f"<nvidia_smi_log><driver_version>470.182.03</driver_version>{cards}</nvidia_smi_log>"
+
+
+RECORDED = _with_todays_image(LAB_HOST)
 
 
 def answers(look: str = RECORDED, cards: tuple[str, ...] = (CARD, OTHER), **accounts: str) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def test_limits_are_what_differs_in_the_diff() -> None:
 
 
 def test_somebodys_work_is_not_ended_unless_forced() -> None:
-    at_work = RECORDED.replace("children 9868 1\n", "children 7661 2\n")
+    at_work = RECORDED.replace("children 15501 1\n", "children 15911 2\n")
     changed = variables(bob_lab=replace(ENTRIES["bob-lab"], memory="1g"))
     rule, sentence = refusal(planned(changed, answers(at_work)), "bob-lab")
     assert rule == "workspace-in-use"
@@ -120,6 +120,26 @@ def test_one_that_stopped_is_started_and_not_made_again() -> None:
     (plan,) = plans.values()
     assert (plan.have, plan.want) == ("exited (status 137, ended for want of memory)", "running")
     assert "docker create" not in script(plans, "workspace bob-lab")
+
+
+def test_an_ssh_box_waits_for_its_image_which_is_built_first() -> None:
+    tag = next(name for name in read_look(facts(states(), answers())).images if name.startswith("hostwright/"))
+    gone = "\n".join(line for line in RECORDED.splitlines() if tag not in line) + "\n"
+    plans = planned(replies=answers(gone))
+    assert list(plans) == [f"image {tag}", "workspace alice-box"]
+    assert "FROM lab/jupyter:2" in script(plans, f"image {tag}")
+    assert isinstance(plans["workspace alice-box"], Deferred)
+    without_base = "\n".join(line for line in gone.splitlines() if "lab/jupyter:2" not in line) + "\n"
+    base = planned(replies=answers(without_base))[f"image {tag}"]
+    assert isinstance(base, Refusal)
+    assert "images.push" in base.sentence
+
+
+def test_another_day_builds_the_image_again_and_the_old_one_goes_last() -> None:
+    later = planned(replace(DECLARED, refreshed="2026-12-01"))
+    assert [what.partition(":")[0] for what in later] == ["image hostwright/workspace-ssh", "workspace alice-box"]
+    spare = planned(variables(alice_box=None))["undeclared workspaces"]
+    assert "hostwright/workspace-ssh:" in spare.have
 
 
 def test_what_a_cut_left_is_brought_to_its_end() -> None:
@@ -230,7 +250,7 @@ def space(entry: WorkspaceEntry):
     return state.workspace  # type: ignore[attr-defined]
 
 
-PLACED = Placed(2002, 2002, (), "sha256:" + "0" * 64, "0" * 16)
+PLACED = Placed(2002, 2002, (), "sha256:" + "0" * 64, IMAGE, "0" * 16)
 
 
 @pytest.mark.parametrize("kind", ["jupyter", "tensorboard", "batch"])

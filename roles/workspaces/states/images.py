@@ -1,0 +1,54 @@
+"""Images that are built on the host, beside the one that they stand on: today that of ssh workspaces."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+from hostwright.common.quoting import sh_file
+from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.plan.state_identity import NO_IDENTITY
+from hostwright.resources.files.paths import ABSENT
+from hostwright.resources.packages.packages import MIRROR_TRIES
+from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
+from hostwright.standard.roles.workspaces.states.undeclared import BUILT
+
+
+def tag_of(kind: str, files: tuple[tuple[str, str], ...]) -> str:
+    """The name of the image that these files make: another text is another image."""
+    text = "\0".join(part for file in files for part in file)
+    return f"{BUILT}{kind}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+@dataclass(frozen=True, slots=True)
+class ImageBuilt:
+    """An image is on the host that was built there from these files, with its packages' updates of that day."""
+
+    tag: str
+    base: str  #: the image that it stands on
+    files: tuple[tuple[str, str], ...]  #: name and text of each; one is the Dockerfile
+    pull: bool = field(default=False, metadata=NO_IDENTITY)  #: whether the base may be pulled from its registry
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (LOOK,)
+
+    def plan(self, facts: Facts) -> Planned | None:
+        look = read_look(facts)
+        what, want = f"image {self.tag}", f"built from {self.base}"
+        if self.tag in look.images:
+            return None
+        if look.docker:
+            return Deferred(what, f"Docker is {look.docker}", want, "Docker answers")
+        if self.base not in look.images and not self.pull:
+            sentence = (
+                f"the image {self.base} is not on this host, from which {self.tag} is built: bring it with images.push"
+            )
+            return Refusal(what, ABSENT, want, "workspace-image", sentence)
+        files = [part for file in self.files for part in file]
+        script = sh_file(
+            __file__, "sh/build.sh", tag=self.tag, base=self.base, pull="yes" if self.pull else "", files=files
+        )
+        return Change(what, ABSENT, want, (Step(script, tries=MIRROR_TRIES),))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()  # with the workspaces: what a container uses cannot go before it

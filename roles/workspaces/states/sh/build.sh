@@ -1,0 +1,20 @@
+# Build an image on the host from these files (name, text, …).
+: "${tag:?}"
+: "${base:?}"
+: "${pull?}"
+: "${files:?}"
+if ! docker image inspect "$base" >/dev/null 2>&1; then
+  [ -n "$pull" ] || {
+    echo "the image $base is not on this host any more" >&2
+    exit 1
+  }
+  docker pull -q "$base"
+fi
+folder=$(mktemp -d)
+trap 'rm -rf -- "$folder"' EXIT
+eval "set -- $files"
+while [ $# -ge 2 ]; do
+  printf '%s' "$2" >"$folder/$1"
+  shift 2
+done
+docker build --quiet --force-rm --network host --label hostwright.workspaces=image --tag "$tag" "$folder" >/dev/null
