@@ -47,6 +47,9 @@ SNAP_DOCKER = Probe("test -e /snap/docker/current && readlink /snap/docker/curre
 #: Packages that bring a Docker daemon; a host has only one of them. The last is Microsoft's.
 ENGINES = ("docker.io", "docker-ce", "moby-engine")
 
+#: A package whose command ``docker`` is podman's, which passes over ``--gpus`` (podman-container-tools/podman#19330).
+SHIM = "podman-docker"
+
 #: dockerd can check a configuration from version 23 on; ours is valid JSON in any case.
 VALIDATE = "{ ! dockerd --help | grep -q -e --validate || dockerd --validate --config-file=%s; }"
 
@@ -109,6 +112,14 @@ class DockerEngine:
                 "Docker is installed as a snap, from which containers cannot reach the GPUs: "
                 "move its data, remove it (snap remove docker) and provision again",
                 have="the snap",
+                want=wanted,
+            )
+        present = {name for name, row in dpkg_table(facts).items() if row.present}
+        if SHIM in present and wanted not in present:
+            return _refused(
+                f"the command docker is podman's here ({SHIM}), and {wanted} would take its place: containers that "
+                f"were started with it stay podman's; remove {SHIM} and provision again, or do without this role",
+                have=SHIM,
                 want=wanted,
             )
         if others:

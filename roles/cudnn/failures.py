@@ -21,6 +21,7 @@ from hostwright.standard.roles.cuda.failures.toolkits import (
 )
 from hostwright.standard.roles.cuda.section import CudaSection
 from hostwright.standard.roles.cudnn.section import CudnnSection
+from hostwright.standard.roles.driver.failures.loader_cache import LOADER, cached
 
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
@@ -59,6 +60,19 @@ def other_version(look: Look) -> Iterator[str]:
     elif not versions and not strays:
         exact = f" {look.section(CudnnSection).version}"
         yield from (f"{package} is installed" for package in packaged if exact not in package)
+
+
+def in_loader(look: Look) -> Iterator[str]:
+    """The loader's cache names a cuDNN of the same major version outside any toolkit, which is neither apt's own nor
+    one that the role cudnn sets aside.
+    """
+    strays, packaged = set(_strays(look)), _packaged(look)
+    for entry in cached(look):
+        ours = entry.real.startswith("/usr/local/cuda") or entry.below(look.section(CudaSection).prefix)
+        if not entry.name.startswith("libcudnn") or not entry.name.endswith(f".so.{_major(look)}") or ours:
+            continue
+        if not {entry.path, entry.real} & strays and not (packaged and entry.real.startswith("/usr/lib/")):
+            yield str(entry)
 
 
 def headers(look: Look) -> Iterator[str]:
@@ -124,6 +138,15 @@ FAILURES = (
         "davisking/dlib#2719",
         sign=Sign("cudnn", mixed, (DPKG,), provision=True),
         treatment=Tangled("two copies of cuDNN are mixed"),
+    ),
+    FailureRule(
+        "cudnn-in-loader",
+        "",
+        "the loader offers every program a second cuDNN: of a package of another name, or from a directory that a file"
+        " in /etc/ld.so.conf.d names, such as conda's",
+        "Remove that package, or the file that names the directory (grep -r . /etc/ld.so.conf.d), and run ldconfig",
+        "ldconfig(8); pytorch/pytorch#3896, tensorflow/docs#2251",
+        sign=Sign("cudnn", in_loader, (LOADER, DPKG), grave=False),
     ),
     FailureRule(
         "cudnn-other-version",

@@ -11,7 +11,7 @@ from hostwright.common.quoting import sh_file
 from hostwright.common.untrusted import Pattern
 from hostwright.plan.host import jobs
 from hostwright.plan.model import Probe
-from hostwright.resources.packages.packages import DpkgInOrder
+from hostwright.resources.packages.packages import DPKG, DpkgInOrder
 
 if TYPE_CHECKING:
     from hostwright.audit.judging.look import Look
@@ -33,6 +33,15 @@ SOURCES = Probe(
     root=True,
 )
 
+#: The conflicts of apt's last run of dpkg, each with its archive, as apt's log of terminals has them.
+CONFLICTS = Probe(
+    "tail -c 262144 /var/log/apt/term.log 2>/dev/null | awk '/^Log started: / { count = 0 } "
+    "/ trying to overwrite / { lines[++count] = last $0 } { last = $0 } "
+    "END { for (n = 1; n <= count && n <= 8; n++) print lines[n] }'",
+    root=True,
+)
+_OVERWRITES = Pattern(r".*?([^/\s]+\.deb) .*(trying to overwrite .*, which is also in package (\S+) (\S+))\s*")
+
 _UNREAD = "E: The list of sources could not be read."  #: apt's last message after each error in a source list
 _CONFLICT = "Conflicting values set for option Signed-By"
 _TWICE = Pattern(r"W: Target .* is configured multiple times in (.*)")
@@ -50,6 +59,19 @@ def interrupted(look: Look) -> Iterator[str]:
     yield from (f"{row.name} {row.version}: {row.state.strip()}" for row in look.packages.values() if row.broken)
     journal = look.answer(IN_ORDER.probes()[1]).strip().splitlines()
     yield from (f"/var/lib/dpkg/updates/{name}" for name in journal)
+
+
+def overwrites(look: Look) -> Iterator[str]:
+    """A package is not in order, and in apt's last run of dpkg another did not come in, for a file of one that is
+    still there.
+    """
+    if not any(row.broken for row in look.packages.values()):
+        return
+    for line in look.text(CONFLICTS).splitlines():
+        match = _OVERWRITES.fullmatch(line)
+        owner = look.packages.get(match[3]) or look.packages.get(match[3].partition(":")[0]) if match else None
+        if match and owner and owner.version == match[4]:
+            yield f"{match[1]}: {match[2]}"
 
 
 def locked(look: Look) -> Iterator[str]:
@@ -93,6 +115,7 @@ def _complaints(look: Look) -> tuple[str, ...]:
 
 INTERRUPTED = Sign("base", interrupted, (*IN_ORDER.probes(), HELD), provision=True)
 LOCKED = Sign("base", locked, (HELD, jobs.RUNNING), grave=False)
+OVERWRITES = Sign("base", overwrites, (CONFLICTS, DPKG))
 CONFLICTING = Sign("base", conflicting, (SOURCES,))
 
 APT_RULES = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hostwright.audit.failures import FailureRule, ForPeople, NoRoom
-from hostwright.standard.roles.base.failures.apt import APT_RULES, CONFLICTING, INTERRUPTED, LOCKED
+from hostwright.standard.roles.base.failures.apt import APT_RULES, CONFLICTING, INTERRUPTED, LOCKED, OVERWRITES
 from hostwright.standard.roles.base.failures.disks import DISK_RULES, FULL
 from hostwright.standard.roles.base.failures.hardware import HARDWARE
 from hostwright.standard.roles.base.failures.host import HOST_RULES
@@ -113,6 +113,7 @@ PACKAGES = (
         "Remove the package that the message names last (often one of another repository or an older name), then run"
         " apt-get --fix-broken install",
         "dpkg lib/dpkg and src/main/archives.c",
+        sign=OVERWRITES,
     ),
     FailureRule(
         "package-unknown",

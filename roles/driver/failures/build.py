@@ -161,11 +161,17 @@ def not_registered(look: Look) -> Iterator[str]:
 
 
 def other_in_tree(look: Look) -> Iterator[str]:
-    """DKMS's tree has another version beside the one that is installed."""
-    state = ours(look)
+    """DKMS's tree has another version beside the one that is installed, with its source."""
+    state, tree = ours(look), dkms_tree(look)
     installed = _installed(state) if state else ""
     if installed:
-        yield from (f"/var/lib/dkms/nvidia/{version}" for version in dkms_tree(look).versions if version != installed)
+        others = (version for version in tree.versions if version != installed)
+        yield from (f"/var/lib/dkms/nvidia/{other}" for other in others if f"nvidia/{other}" not in tree.broken)
+
+
+def tree_broken(look: Look) -> Iterator[str]:
+    """A module in DKMS's tree, nvidia's or another, has no ``source/dkms.conf``."""
+    yield from (f"/var/lib/dkms/{name}/source/dkms.conf is not there" for name in dkms_tree(look).broken)
 
 
 def _installed(state: DriverState) -> str:
@@ -229,5 +235,14 @@ BUILD_RULES = (
         "dkms(8); negativo17/nvidia-driver#56",
         sign=Sign("driver", other_in_tree, (DKMS_TREE, DPKG), grave=False),
         treatment=Tangled("DKMS builds another driver too"),
+    ),
+    FailureRule(
+        "dkms-tree-broken",
+        r"Could not locate dkms\.conf file|Missing the module source directory or the symbolic link pointing to it",
+        "a module is in DKMS's tree without its source: dkms stops at it, and may build none for the next kernel",
+        "Install the package that brings the module again or, if nobody needs it, remove its directory from"
+        " /var/lib/dkms",
+        "dkms, read_conf and is_module_broken; negativo17/nvidia-driver#56, pop-os/system76-driver#336",
+        sign=Sign("driver", tree_broken, (DKMS_TREE,), grave=False),
     ),
 )

@@ -1,8 +1,9 @@
 # "tree VERSION" of each nvidia in DKMS's tree, "built VERSION KERNEL", and for the remains of a failed build
-# "log VERSION" with make.log's first line, and "error VERSION" with its lines about errors.
+# "log VERSION" with make.log's first line, and "error VERSION" with its lines about errors; then "broken MODULE/VERSION"
+# of each module, nvidia or not, without a source that says how it is built: at such a one dkms stops.
 for t in /var/lib/dkms/nvidia/*; do
   v=${t##*/}
-  if [ -L "$t" ] || [ ! -d "$t" ]; then continue; fi
+  if [ -L "$t" ] || [ ! -d "$t" ] || [ "$v" = original_module ]; then continue; fi
   echo "tree $v"
   for b in "$t"/[0-9]*/*/module; do
     [ -d "$b" ] || continue
@@ -13,4 +14,8 @@ for t in /var/lib/dkms/nvidia/*; do
   echo "log $v $(head -n 1 "$m" | cut -c 1-200)"
   grep -aE -m 8 'error: |: error|^ERROR: modpost|^FATAL: modpost|No space left on device|No rule to make target' "$m" |
     cut -c 1-300 | sed "s|^|error $v |"
+done
+for t in /var/lib/dkms/*/*; do
+  if [ -L "$t" ] || [ ! -d "$t" ] || [ "${t##*/}" = original_module ]; then continue; fi
+  [ -e "$t/source/dkms.conf" ] || echo "broken ${t#/var/lib/dkms/}"
 done; exit 0

@@ -22,7 +22,8 @@ from hostwright.standard.roles.driver.xids.events import loaded_at
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
 #: ``tree VERSION`` of each nvidia in DKMS's tree, ``built VERSION KERNEL``, and for the remains of a failed build
-#: ``log VERSION`` with make.log's first line, and ``error VERSION`` with its lines about errors.
+#: ``log VERSION`` with make.log's first line, and ``error VERSION`` with its lines about errors; ``broken
+#: MODULE/VERSION`` of any module whose source is gone.
 DKMS_TREE = Probe(sh_file(__file__, "dkms_tree.sh"), root=True)
 
 #: When the host booted, in seconds since 1970.
@@ -33,6 +34,7 @@ BOOT_SLACK = timedelta(seconds=30)
 _TREE = Pattern(r"tree ([\w.+~-]{1,60})")
 _BUILT = Pattern(r"built ([\w.+~-]{1,60}) (\S+)")
 _LOG = Pattern(r"log ([\w.+~-]{1,60}) .*for kernel (\S+) .*")
+_BROKEN = Pattern(r"broken ([\w.+~-]{1,60}/[\w.+~-]{1,60})")
 _ERROR = Pattern(r"error ([\w.+~-]{1,60}) (.*)")
 
 
@@ -44,6 +46,7 @@ class DkmsTree:
     built: frozenset[tuple[str, str]]
     failed: frozenset[tuple[str, str]]  #: version and kernel of the make.log that a failed build leaves
     errors: tuple[tuple[str, str], ...]  #: version and the compiler's messages
+    broken: tuple[str, ...] = ()  #: ``MODULE/VERSION`` of those, of any module, whose source is gone
 
 
 @once
@@ -60,6 +63,7 @@ def dkms_tree(look: Look) -> DkmsTree:
         frozenset((match[1], match[2]) for line in lines if (match := _BUILT.fullmatch(line))),
         frozenset((match[1], match[2]) for line in lines if (match := _LOG.fullmatch(line))),
         tuple((match[1], match[2].strip()) for line in lines if (match := _ERROR.fullmatch(line))),
+        tuple(match[1] for line in lines if (match := _BROKEN.fullmatch(line))),
     )
 
 

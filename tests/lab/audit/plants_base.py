@@ -21,6 +21,19 @@ dpkg-deb --build "$work" "$work.deb"; touch /run/planted
 dpkg --install "$work.deb" || rm /run/planted
 """
 
+#: What apt leaves where a package does not come in for a file of another's: one that waits for it, and its log.
+CONFLICT = f"""
+name=planted-owner version=1; {DEB}
+mkdir -p "$work/srv"; echo a >"$work/srv/planted"
+dpkg-deb --build "$work" "$work.deb"; dpkg --install "$work.deb"
+name=planted-waits version=1; {DEB}
+echo 'Depends: planted-lib' >>"$work/DEBIAN/control"
+dpkg-deb --build "$work" "$work.deb"; dpkg --unpack "$work.deb"
+printf '%s\\n' 'Log started: 2026-11-20  10:00:00' \
+'dpkg: error processing archive /var/cache/apt/archives/planted-lib_1_all.deb (--unpack):' \
+" trying to overwrite '/srv/planted', which is also in package planted-owner 1" >>/var/log/apt/term.log
+"""
+
 OTHER_DRIVER = f"""
 name=nvidia-driver-460 version=460.32.03-0ubuntu1; {DEB}
 dpkg-deb --build "$work" "$work.deb"; dpkg --install "$work.deb"
@@ -92,6 +105,10 @@ BASE = (
         "cd /var/lib/dpkg; awk '/^Package:/{p=$2} p==\"gcc-10\" && /^Status:/{$0=\"Status: install reinstreq "
         "half-installed\"} {print}' status >status.cut; mv status.cut status; dpkg-query -W -f '${Status}' gcc-10",
         rules="dpkg-interrupted", states=("dpkg",),
+    ),
+    plant(
+        "package that brings another's file", "base", CONFLICT,
+        rules="dpkg-interrupted package-file-conflict", states=("dpkg",), cure="dpkg --purge planted-owner",
     ),
     plant("package left half-configured", "base", HALF_CONFIGURED, rules="dpkg-interrupted", states=("dpkg",)),
     plant(

@@ -151,6 +151,12 @@ CUDNN = (
         quick=True,
     ),
     plant(
+        "cuDNN of conda in the loader's cache", "cudnn",
+        f"mkdir -p /opt/conda/lib; cp {LIB}/libcudnn.so.8.1.0 /opt/conda/lib/libcudnn.so.8.2.0; "
+        "echo /opt/conda/lib >/etc/ld.so.conf.d/zz-conda.conf; ldconfig",
+        rules="cudnn-in-loader", cure="rm -r /opt/conda /etc/ld.so.conf.d/zz-conda.conf; ldconfig",
+    ),
+    plant(
         "cuDNN of apt as well", "cudnn", package("libcudnn8", "8.2.0.53-1+cuda11.3"),
         rules="cudnn-mixed", states=("packages libcudnn8",),
     ),

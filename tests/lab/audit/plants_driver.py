@@ -56,6 +56,11 @@ DRIVER = (
         rules="dkms-other-driver", cure="dkms remove -m nvidia -v 460.32.03 --all", quick=True,
     ),
     plant(
+        "tree of a module in DKMS whose source is gone", "driver",
+        "mkdir -p /var/lib/dkms/zz/1.0; ln -s /usr/src/zz-1.0 /var/lib/dkms/zz/1.0/source",
+        rules="dkms-tree-broken", cure="rm -r /var/lib/dkms/zz",
+    ),
+    plant(
         "module that DKMS does not know", "driver", f"rm -r {DKMS}",
         rules="dkms-not-registered", states=(MODULE,), quick=True,
     ),

@@ -226,6 +226,18 @@ def test_another_docker_refuses_the_host_and_nothing_is_removed() -> None:
     assert "docker-ce" in refused.sentence
 
 
+def test_podmans_docker_refuses_the_host_and_podman_alone_does_not() -> None:
+    """datalab-to/marker#1085, fedora-silverblue/issue-tracker#149"""
+    none = {"/snap/docker": Answer(1, "")}
+    (refused,) = changes_of(DockerEngine(("docker.io",)), {"dpkg-query": "podman-docker\t4.3.1\tii \n", **none})
+    assert isinstance(refused, Refusal)
+    assert refused.sentence.startswith("the command docker is podman's here (podman-docker), and docker.io would take")
+    (change,) = changes_of(DockerEngine(("docker.io",)), {"dpkg-query": "podman\t4.3.1\tii \n", **none})
+    assert isinstance(change, Change)
+    beside = "docker.io\t20.10\tii \npodman-docker\t4.3.1\trc \n"
+    assert changes_of(DockerEngine(("docker.io",)), {"dpkg-query": beside, **none}) == ()
+
+
 @pytest.mark.parametrize("wanted", ENGINES)
 def test_each_engine_refuses_the_other(wanted: str) -> None:
     other = next(name for name in ENGINES if name != wanted)

@@ -74,6 +74,31 @@ def test_apts_cudnn_alone_is_another_version_unless_it_is_the_stacks() -> None:
     assert found("cudnn-other-version", same) == []
 
 
+CONDA = "libcudnn.so.8 /opt/conda/lib/libcudnn.so.8"
+APT = "libcudnn.so.8 /usr/lib/x86_64-linux-gnu/libcudnn.so.8"
+
+
+@pytest.mark.parametrize("names", [{**SONAMES, **CUDNN}, SONAMES])
+@pytest.mark.parametrize("entry", [CONDA, APT])
+def test_a_second_cudnn_in_the_loaders_cache_is_told(entry: str, names: dict[str, str]) -> None:
+    """tensorflow/docs#2251: conda's; pytorch/pytorch#3896: of a package with another name (libcudnn7)."""
+    differs: Differs = {LOADER: loader(entry, names=names), DPKG: f"{PACKAGES}libcudnn7\t8.0.5.39-1+cuda11.1\tii \n"}
+    assert found("cudnn-in-loader", differs) == [entry.replace(" ", " => ")]
+    assert found("cudnn-in-loader", {LOADER: loader(names=names, after=(entry,))}) == [entry.replace(" ", " => ")]
+
+
+def test_a_second_cudnn_that_is_told_otherwise_is_told_once() -> None:
+    of_apt: Differs = {LOADER: loader(APT), DPKG: f"{PACKAGES}libcudnn8\t8.2.0.53-1+cuda11.3\tii \n"}
+    stray: Differs = {LOADER: loader(APT), STRAYS: "/usr/lib/x86_64-linux-gnu/libcudnn.so.8\n"}
+    of_toolkit: Differs = {LOADER: loader("libcudnn.so.8 /usr/local/cuda-11.0/lib64/libcudnn.so.8")}
+    another: Differs = {
+        LOADER: loader("libcudnn.so.9 /usr/lib/x86_64-linux-gnu/libcudnn.so.9", "libcudnn_ops.so.9 /lib/x")
+    }
+    for differs in (of_apt, stray, of_toolkit, another, {}):
+        assert found("cudnn-in-loader", differs) == []
+    assert fired(of_apt) == fired(stray) == ["cudnn-mixed"]
+
+
 @pytest.mark.parametrize(
     "differs",
     [

@@ -76,6 +76,34 @@ def test_a_dpkg_that_is_at_work_is_not_interrupted() -> None:
     assert evidence("dpkg-interrupted", {UPDATES: "0001\n", apt.HELD: other})
 
 
+LOG = """Log started: 2026-11-19  09:00:00
+dpkg: error processing archive /var/cache/apt/archives/old_1_all.deb (--unpack):
+ trying to overwrite '/etc/old', which is also in package gone 1
+Log ended: 2026-11-19  09:00:01
+
+Log started: 2026-11-20  10:00:00
+(Reading database ... 295094 files and directories currently installed.)
+dpkg: error processing archive /var/cache/apt/archives/libgles1_1.0.0-2ubuntu2.2_amd64.deb (--unpack):
+ trying to overwrite '/usr/lib/x86_64-linux-gnu/libGLESv1_CM.so.1', which is also in package nvidia-340 340.106-0ubuntu3
+dpkg-deb: error: paste subprocess was killed by signal (Broken pipe)
+Log ended: 2026-11-20  10:00:02
+"""
+
+
+def test_a_file_that_two_packages_bring_is_named_while_dpkg_is_not_in_order(tmp_path: Path) -> None:
+    """askubuntu.com/questions/1084873"""
+    (tmp_path / "term.log").write_text(LOG)
+    text = ask(apt.CONFLICTS.script.replace("/var/log/apt/", f"{tmp_path}/"))[1]
+    owner, waits = "nvidia-340\t340.106-0ubuntu3\tii \n", "libglvnd-dev\t1.0.0-2\tiU \n"
+    assert evidence("package-file-conflict", {apt.CONFLICTS: text, DPKG: owner + waits}) == [
+        "libgles1_1.0.0-2ubuntu2.2_amd64.deb: trying to overwrite '/usr/lib/x86_64-linux-gnu/libGLESv1_CM.so.1', which"
+        " is also in package nvidia-340 340.106-0ubuntu3"
+    ]
+    for table in (owner, waits, waits + owner.replace("340.106-0", "340.108-0")):
+        assert evidence("package-file-conflict", {apt.CONFLICTS: text, DPKG: table}) == []
+    assert ask(apt.CONFLICTS.script.replace("/var/log/apt/", f"{tmp_path}/none/")) == (0, "")
+
+
 @pytest.mark.parametrize("age_s, seen", [(599, False), (601, True), (10**9, True)])
 def test_a_lock_is_named_when_it_is_held_for_long(age_s: int, seen: bool) -> None:
     assert bool(evidence("apt-lock", {apt.HELD: HELD.format(age_s)})) is seen

@@ -149,6 +149,29 @@ def test_dkms_tree_is_read_by_the_machines_own_shell(tmp_path: Path) -> None:
     assert ask(driver_state.DKMS_TREE.script.replace("/var/lib/dkms/nvidia", f"{tmp_path}/none")) == (0, "")
 
 
+def test_trees_without_a_source_are_found_in_dkms_tree(tmp_path: Path) -> None:
+    """negativo17/nvidia-driver#56 (a source that is gone), Zibri/Realtek-rts5229-linux-driver#17 (no dkms.conf)."""
+    dkms = tmp_path / "dkms"
+    for name in ("nvidia/390.48", "rts5229/1.07", "evdi/4.2.29"):
+        (dkms / name).mkdir(parents=True)
+        (dkms / name / "source").symlink_to(tmp_path / "src" / name.replace("/", "-"))
+    (tmp_path / "src/rts5229-1.07").mkdir(parents=True)
+    (tmp_path / "src/evdi-4.2.29").mkdir()
+    (tmp_path / "src/evdi-4.2.29/dkms.conf").touch()
+    (dkms / "nvidia/original_module").mkdir()
+    (dkms / "nvidia/kernel-5.10-x86_64").symlink_to(dkms / "nvidia/390.48")
+    (dkms / "dkms_dbversion").touch()
+    status, text = ask(driver_state.DKMS_TREE.script.replace("/var/lib/dkms/", f"{dkms}/"))
+    assert status == 0
+    assert evidence("dkms-tree-broken", {driver_state.DKMS_TREE: text}) == [
+        "/var/lib/dkms/nvidia/390.48/source/dkms.conf is not there",
+        "/var/lib/dkms/rts5229/1.07/source/dkms.conf is not there",
+    ]
+    broken = text.replace("broken nvidia/390.48\n", "")
+    assert evidence("dkms-other-driver", {driver_state.DKMS_TREE: broken}) == ["/var/lib/dkms/nvidia/390.48"]
+    assert evidence("dkms-other-driver", {driver_state.DKMS_TREE: text}) == [], "one sentence for each"
+
+
 def test_kernels_are_listed_with_headers_and_module(tmp_path: Path) -> None:
     boot, modules = tmp_path / "boot", tmp_path / "modules"
     boot.mkdir()

@@ -126,7 +126,7 @@ def test_alias_and_other_major_version_are_no_second_cuda() -> None:
 
 def test_a_second_cudnn_outside_a_toolkit_is_left_to_its_own_rule() -> None:
     path = "/usr/lib/x86_64-linux-gnu/libcudnn.so.8"
-    assert fired({LOADER: loader(f"libcudnn.so.8 {path}")}) == []
+    assert fired({LOADER: loader(f"libcudnn.so.8 {path}")}) == ["cudnn-in-loader"]
     in_toolkit = "libcudnn.so.8 /usr/local/cuda-11.4/lib64/libcudnn.so.8"
     assert fired({LOADER: loader(in_toolkit)}) == ["loader-finds-another-cuda"]
 
