@@ -25,9 +25,6 @@ Before=sysinit.target
 Type=oneshot
 RemainAfterExit=yes
 ExecStart=/{_PROGRAM}
-
-[Install]
-WantedBy=sysinit.target
 """
 
 
