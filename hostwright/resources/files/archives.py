@@ -125,7 +125,7 @@ class ArchiveUnpacked:
         version, planned = seal.partition(" ")[0], self.plan(facts)
         flaw = planned.have if planned and version == self.version else ""
         artifact = self.artifact if seal == self._seal else None
-        return (Software("archive", self.name, version, self.version, flaw, artifact, brought=True),)
+        return (Software("archive", self.artifact.name, version, self.version, flaw, artifact, brought=True),)
 
     def removal(self) -> tuple[Resource, ...]:
         directories = tuple(part.into for part in self.parts)

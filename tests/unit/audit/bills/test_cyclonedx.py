@@ -246,6 +246,26 @@ def test_a_host_without_facts_has_a_bill_all_the_same():
     assert len(properties(found["metadata"])["not-read"]) > 5
 
 
+def test_scanners_find_one_system_without_a_purl_and_whose_package_each_is():
+    """As Dependency-Track (#7333), Trivy (#6482) and the purl specification ask."""
+    found = document(of=with_artifacts(HOST, urls=()))["components"]
+    systems = [component for component in found if component["type"] == "operating-system"]
+    assert [(system["name"], system["version"], "purl" in system) for system in systems] == [("debian", "11", False)]
+    purls = [PackageURL.from_string(component["purl"]) for component in found if component not in systems]
+    assert {purl.namespace for purl in purls if purl.type == "deb"} == {"debian", "nvidia"}
+    debian = [purl for purl in purls if purl.namespace == "debian"]
+    assert {purl.qualifiers.get("distro") for purl in debian} == {"debian-11"}
+    assert {purl.qualifiers.get("arch") for purl in debian} == {"amd64", "all"}
+    assert len({component["bom-ref"] for component in found}) == len(found)
+
+
+def test_another_series_of_the_stack_has_its_own_names():
+    other = member("tensorflow-2.12")
+    found = components(document(of=other))
+    assert found["tensorflow"]["version"] == other.stack.versions()["tensorflow"]
+    assert found["cudnn"]["version"] == other.stack.versions()["cudnn"]
+
+
 HOSTILE = "\x1b[2J\u202e</script>\x00\ufffe\ud83d"
 
 
