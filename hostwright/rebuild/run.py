@@ -36,6 +36,7 @@ from hostwright.rebuild.ways.means import read_means
 from hostwright.rebuild.ways.ways import Decision
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.identity.trusting import known, replace
+from hostwright.transport.root.rootshell import RootShell
 from hostwright.verify.checking import check_layers
 from hostwright.verify.verdict import Check
 
@@ -161,16 +162,7 @@ class _Run:
             connect=lambda: connections.connect(member),
             settings=work.settings(member),
             ways=ways,
-            install=Installer(
-                member,
-                lambda: connections.connect(member),
-                ways.open_bmc,
-                self.servers,
-                self.run.id,
-                self.emit,
-                self.stopping.is_set,
-                Clock(),
-            ),
+            install=self._installer(member, ways),
             trust=lambda error: self._trust(member, error),
             check=lambda: self._checks(member),
             history=self.records.of(member.name),
@@ -188,12 +180,29 @@ class _Run:
     def carry_out(self, rebuild: HostRebuild, decision: Decision) -> Rebuild:
         """One host's rebuild, to its record."""
         done = rebuild.carry_out(decision)
+        if ENDED[done.outcome] != "failed":
+            self._finish_installation(self.members.by_name[rebuild.name])
         try:
             self.records.add(done)
         except HostwrightError as error:  # what became of the host is true all the same
             self.emit(Note(rebuild.name, f"its times were not recorded: {error}"))
         self.emit(HostEnded(rebuild.name, ENDED[done.outcome], done.sentence))
         return done
+
+    def _installer(self, member: Member, ways: Ways) -> Installer:
+        def connect() -> RootShell:
+            return self.connections.connect(member)
+
+        return Installer(
+            member, connect, ways.open_bmc, self.servers, self.run.id, self.emit, self.stopping.is_set, Clock()
+        )
+
+    def _finish_installation(self, member: Member) -> None:
+        """What an installation left to be done, in this run or an earlier one; the host is in service without it."""
+        try:
+            self._installer(member, _ways(member)).finish()
+        except HostError as error:
+            self.emit(Note(member.name, f"its host key is still the one of its seed: {error.sentence}"))
 
     def _checks(self, member: Member) -> Sequence[Check]:
         return check_layers(member, self.roster, self.connections.password(member))

@@ -21,6 +21,7 @@ from hostwright.plan.member import Member
 from hostwright.plan.observing import ask
 from hostwright.rebuild.bmc import Controller
 from hostwright.rebuild.host.clock import Phases
+from hostwright.rebuild.install import pending
 from hostwright.rebuild.install.rotating import rotate
 from hostwright.rebuild.install.seeds.debian import FETCHED
 from hostwright.rebuild.install.seeds.rendering import Seed, render_keys, render_seed
@@ -72,10 +73,23 @@ class Installer:
         else:
             raise HostError(self.member.name, "no way to reinstall it is configured (set hostwright_install)")
 
+    def finish(self) -> None:
+        """Where an earlier run was cut short after its seed was fetched: let the host make a key of its own now."""
+        name = self.member.name
+        seeded = pending.recall(name)
+        if seeded is None:
+            return
+        if seeded.blob in {entry.blob for entry in known(self.member.host, self.member.options)}:
+            with self.connect() as shell:
+                self._rotate(shell, seeded)
+        else:  # it has another one by now, however it came to that
+            pending.forget(name)
+
     def _by_seed(self, install: Install, phases: Phases, begun: Callable[[], None]) -> None:
         keys, name = generate(), self.member.name
         with self.servers.place(name, install) as place:
             seed = render_seed(install, host=name, keys=keys, url=place.url)
+            pending.remember(name, keys.public)
             place.publish(seed)
             self.emit(Note(name, f"start its installer with: {seed.command_line}"))
             self.emit(Note(name, place.on_the_wire(seed)))
@@ -127,6 +141,7 @@ class Installer:
             before = self._shown()
             with self.servers.place(name, reinstall) as place:
                 if given:
+                    pending.remember(name, keys.public)
                     place.publish(render_keys(keys))
                 begun()
                 trusted = str(place.authority.certificate_file) if given and place.authority else ""
@@ -250,6 +265,7 @@ class Installer:
         except HostError as error:
             self.emit(Note(name, f"its host key is still the one of its seed: {error.sentence}"))
         else:
+            pending.forget(name)
             self.emit(Note(name, f"it made a host key of its own, {made}, which alone is recorded now"))
 
     def _require_system(self, shell: RootShell, install: Install) -> None:

@@ -1,6 +1,7 @@
 """A host key of its own for a host that was installed with the key of a seed, which others may have read on the wire.
 
-Both keys are known while the host changes from one to the other: it can be reached wherever that is interrupted.
+Both keys are known while the host changes from one to the other: it can be reached wherever that is interrupted, and
+doing it again ends with one. Several runs may do it at once: the host makes one key for all of them.
 """
 
 from __future__ import annotations
@@ -60,6 +61,4 @@ def _shows(host: Target, options: Options, made: HostKey, clock: Clock) -> bool:
 
 
 def _both(seeded: HostKey, made: HostKey) -> str:
-    return (
-        f"both stay in known_hosts: restart its sshd, and remove the line of {seeded} once it shows {made.fingerprint}"
-    )
+    return f"both stay in known_hosts, {seeded} and {made}, until the next rebuild of this host finishes this"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from hostwright.common.errors import HostError
 from hostwright.fleet import Fleet
 from hostwright.rebuild.bmc import BmcError
+from hostwright.rebuild.install import installing, pending
 from hostwright.rebuild.install.seeds.debian import FETCHED
 from hostwright.transport.identity.keys import HostKey
 from tests.unit.support.installations import INSTALLERS, OLD, OTHER, SEEDED, Bmc, World
@@ -57,6 +59,31 @@ def test_a_host_that_cannot_make_a_key_of_its_own_is_installed_and_said(world):
     installation.cannot_rotate = "no space"
     installation.install()
     assert "its host key is still the one of its seed: no space" in installation.notes
+
+
+@pytest.mark.parametrize("still", [True, False], ids=["it still has the seed's key", "it has another one by now"])
+def test_what_was_cut_short_is_finished_by_the_next_rebuild(world, monkeypatch, tmp_path, still):
+    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
+    installation = world([None, SEEDED])
+    installation.cannot_rotate = "killed"
+    installation.install()
+    assert pending.recall("gpu07") == installation.seeded
+    installation.cannot_rotate = ""
+    blob = installation.seeded.blob if still else OTHER.blob
+    monkeypatch.setattr(installing, "known", lambda *_: (SimpleNamespace(blob=OLD.blob), SimpleNamespace(blob=blob)))
+    installation.finish()
+    assert installation.rotated == ([installation.seeded] if still else [])
+    assert pending.recall("gpu07") is None
+    installation.finish()
+    assert len(installation.rotated) == int(still)
+
+
+def test_a_host_with_a_key_of_its_own_has_nothing_to_finish(world, monkeypatch, tmp_path):
+    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
+    installation = world([None, SEEDED])
+    installation.install()
+    assert pending.recall("gpu07") is None
+    assert [path for path in (tmp_path / "state").rglob("*") if path.is_file()] == []
 
 
 def test_the_installers_own_key_is_waited_out(world):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -161,6 +162,14 @@ class World:
                 installer("disk replaced", Phases(), lambda: None)
             finally:
                 assert not self.served()
+
+    def finish(self) -> None:
+        """What a later run does for a host whose installation was cut short."""
+        with SeedServers() as servers:
+            clock = Clock(lambda: self.now_s, self.sleep, lambda: "10:00")
+            Installer(
+                self.member, nullcontext, None, servers, "run-2", self.events.append, lambda: False, clock,  # type: ignore[arg-type]
+            ).finish()  # fmt: skip
 
     def served(self) -> bool:
         """Whether the seed can be fetched."""
