@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import fabric
 
-from hostwright.transport.connecting import FAILURES, Opening, make_transport
+from hostwright.transport.connecting import FAILURES, Opening
 from hostwright.transport.exchange import Target
 from hostwright.transport.identity.certificates import SUFFIX
 from hostwright.transport.identity.keys import HostKey
-from hostwright.transport.identity.negotiating import wanted
+from hostwright.transport.identity.negotiating import make_transport, wanted
 from hostwright.transport.options import Options
 
 
