@@ -93,9 +93,11 @@ class Member:
     def _bound(self, roles: Iterable[Role]) -> tuple[tuple[Role, Any], ...]:
         return tuple((role, self.variables[role.name]) for role in roles)
 
-    def connect(self, password: Secret | None = None) -> RootShell:
-        """Open an SSH session. ``password`` is for sudo; without it, the inventory's. Raises ``Unreachable``."""
-        return RootShell(transport.connect(self.host, self.options), password or self.host.become_password)
+    def connect(self, password: Secret | None = None, allowance: transport.Allowance | None = None) -> RootShell:
+        """Open an SSH session. ``password`` is for sudo; without it, the inventory's. ``allowance`` is what the host
+        may send over all connections that share it. Raises ``Unreachable``, and ``ProtocolError`` where it is spent."""
+        session = transport.connect(self.host, self.options, allowance)
+        return RootShell(session, password or self.host.become_password)
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,19 @@ paramiko, and imports them at the first connection, not before.
 
 from __future__ import annotations
 
-from hostwright.transport.exchange import LOCAL, Output, Target
+from hostwright.transport.exchange import LOCAL, Allowance, Output, Target
 from hostwright.transport.options import Options
 from hostwright.transport.session import Session
 from hostwright.transport.streams import Readable
 
-__all__ = ["LOCAL", "Options", "Output", "Readable", "Session", "Target", "connect"]
+__all__ = ["LOCAL", "Allowance", "Options", "Output", "Readable", "Session", "Target", "connect"]
 
 
-def connect(host: Target, options: Options) -> Session:
+def connect(host: Target, options: Options, allowance: Allowance | None = None) -> Session:
     """Open a session to ``host``; close it, or use it as a context manager.
 
-    Raises ``Unreachable`` (``HostKeyMismatch`` for a changed host key) with one sentence, at the latest after the
+    All connections of a run to this host share an ``allowance``. Raises ``ProtocolError`` where it is spent, and
+    ``Unreachable`` (``HostKeyMismatch`` for a changed host key) with one sentence, at the latest after the
     connect timeout.
     """
     if host.connection == LOCAL:
@@ -26,4 +27,4 @@ def connect(host: Target, options: Options) -> Session:
         return open_local(host)
     from hostwright.transport.connecting import open_session
 
-    return open_session(host, options)
+    return open_session(host, options, allowance)

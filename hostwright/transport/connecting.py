@@ -12,9 +12,9 @@ import fabric
 import paramiko
 from paramiko.ssh_exception import IncompatiblePeer
 
-from hostwright.common.errors import HostError, Unreachable
+from hostwright.common.errors import HostError, ProtocolError, Unreachable
 from hostwright.common.userpaths import expanded
-from hostwright.transport.exchange import Deadline, Target
+from hostwright.transport.exchange import Allowance, Deadline, Target
 from hostwright.transport.identity.hostkeys import HostKeyMismatch
 from hostwright.transport.identity.negotiating import make_transport, wanted
 from hostwright.transport.identity.policy import HostKeyCheck
@@ -34,9 +34,9 @@ FAILURES = (OSError, EOFError, paramiko.SSHException)
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 
-def open_session(host: Target, options: Options) -> SshSession:
+def open_session(host: Target, options: Options, allowance: Allowance | None = None) -> SshSession:
     """See ``hostwright.transport.connect``."""
-    return Opening(host, options).session()
+    return Opening(host, options, allowance).session()
 
 
 class Opening:
@@ -45,7 +45,8 @@ class Opening:
     Raises ``Unreachable`` for an invalid configuration.
     """
 
-    def __init__(self, host: Target, options: Options):
+    def __init__(self, host: Target, options: Options, allowance: Allowance | None = None):
+        self.allowance = allowance or Allowance()
         self._host = host
         self._options = options
         self.endpoint = route.endpoint_of(host, options)
@@ -58,13 +59,16 @@ class Opening:
         with self.way() as (via, leases):
             connection = self._connect(self.endpoint, via, jump=False)
             kept = leases.pop_all()
-        return SshSession(self._host, str(self.endpoint), connection, kept.close)
+        return SshSession(self._host, str(self.endpoint), connection, kept.close, self.allowance)
 
     @contextmanager
     def way(self) -> Iterator[tuple[fabric.Connection | None, ExitStack]]:
         """The connection to the last jump host (``None`` for a direct connection), and a stack that releases them
         all."""
+        if self.allowance.fault:
+            raise ProtocolError(self._host.name, f"{self.allowance.fault} ({self.endpoint})")
         with ExitStack() as leases:
+            leases.enter_context(self.allowance.connection())
             lease: Lease | None = None
             for jump in self._chain:
                 lease = self._borrow(jump, lease)
@@ -98,7 +102,7 @@ class Opening:
         )
 
     def _connect(self, endpoint: Endpoint, via: fabric.Connection | None, *, jump: bool) -> fabric.Connection:
-        """Connect to one server and log in; every failure is an ``Unreachable``."""
+        """Connect to one server and log in; every failure is an ``Unreachable`` or a ``ProtocolError``."""
         connection: fabric.Connection | None = None
         sock: socket.socket | paramiko.Channel | None = None
         try:
@@ -116,8 +120,10 @@ class Opening:
             raise
         return connection
 
-    def failed(self, error: Exception, endpoint: Endpoint) -> Unreachable:
+    def failed(self, error: Exception, endpoint: Endpoint) -> HostError:
         """One of ``FAILURES`` as a sentence for the operator."""
+        if self.allowance.fault:
+            return ProtocolError(self._host.name, f"{self.allowance.fault} ({endpoint})")
         return Unreachable(self._host.name, _sentence(error, endpoint, self.deadline), passing=_passes(error))
 
     def dial(self, endpoint: Endpoint, via: fabric.Connection | None) -> socket.socket | paramiko.Channel:
@@ -147,6 +153,7 @@ class Opening:
     def _prepare(self, endpoint: Endpoint, sock: socket.socket | paramiko.Channel, *, jump: bool) -> fabric.Connection:
         check = self.check(endpoint, sock, jump=jump)
         algorithms = wanted(endpoint.trust, check.known("ORDER"))
+        allowance = None if jump else self.allowance
         connection = fabric.Connection(
             endpoint.address,
             user=endpoint.user,
@@ -155,7 +162,7 @@ class Opening:
             connect_kwargs={
                 "sock": sock,
                 "timeout": self.deadline.left_s(),
-                "transport_factory": functools.partial(make_transport, algorithms, self.deadline),
+                "transport_factory": functools.partial(make_transport, algorithms, self.deadline, allowance),
                 "auth_strategy": self._login(endpoint, own=not jump),
             },
         )

@@ -1,14 +1,18 @@
-"""What the transport takes (``Target``, ``Deadline``) and returns (``Output``)."""
+"""What the transport takes (``Target``, ``Deadline``, ``Allowance``) and returns (``Output``)."""
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 from hostwright.common.secret import Secret
 
 LOCAL = "local"  #: the connection of this machine to itself
+TOO_MUCH = "it sends far more than it was asked for"  #: of a host that has spent its ``Allowance``
 UNKNOWN_STATUS = -1  #: the command was ended by a signal, or cut off at its output limit
 
 
@@ -102,3 +106,81 @@ class Deadline:
     def passed(self) -> bool:
         """Whether the time is over."""
         return self.left_s() == 0.0
+
+
+class Allowance:
+    """What one host may send in one run, over all of its connections: SSH messages, and bytes.
+
+    A timeout bounds how long a host can keep us waiting, not how much work it makes of that time: SSH lets a server
+    send messages that nobody asked for, and one byte in each. So each connection and each command comes with as much as
+    an honest host needs for it many times over, and what is left at its end is taken back. What we send ourselves, and
+    the time that passes, are answered by messages too, and earn some.
+    """
+
+    #: of a connection: keys, login, banner
+    CONNECTION = (2_000, 2 << 20)
+    #: of a command, beside its limit: signs of life, errors, what was on its way when it was cut off
+    COMMAND = (20_000, 5 << 20)
+    MESSAGE_BYTES = 256  #: of a command's output in a message, on average at least; sshd sends what a program writes
+    SENT_BYTES = 2048  #: for so much that we send, the host may say that it has room for more
+    PER_SECOND = (2.0, 256.0)  #: answers to our signs of life
+    RUN = (3_000_000, 512 << 20)  #: of a run; the logs of nine layers have 108 MiB at most
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic):
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._seen_s = clock()
+        self._open_messages = self._open_bytes = 0  #: what came with the connections and commands that have not ended
+        self._messages = self._bytes = 0.0  #: what is left of that
+        self._run_messages, self._run_bytes = map(float, self.RUN)
+        self.fault = ""  #: why the host is not listened to any more
+
+    @contextmanager
+    def connection(self) -> Iterator[None]:
+        """What comes with a connection, for as long as it is open."""
+        with self._with(*self.CONNECTION):
+            yield
+
+    @contextmanager
+    def command(self, cap_bytes: int) -> Iterator[None]:
+        """What comes with a command whose output has this limit, until it has ended."""
+        messages, size = self.COMMAND
+        with self._with(messages + cap_bytes // self.MESSAGE_BYTES, size + cap_bytes + cap_bytes // 8):
+            yield
+
+    @contextmanager
+    def _with(self, messages: int, size: int) -> Iterator[None]:
+        with self._lock:
+            self._open_messages += messages
+            self._open_bytes += size
+            self._messages += messages
+            self._bytes += size
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._open_messages -= messages
+                self._open_bytes -= size
+                self._messages = min(self._messages, self._open_messages)
+                self._bytes = min(self._bytes, self._open_bytes)
+
+    def sent(self, size: int) -> None:
+        """So many bytes were sent to the host that it had room for."""
+        with self._lock:
+            self._earn(size / self.SENT_BYTES, size / self.SENT_BYTES * 16)
+
+    def take(self, size: int, weight: int = 1) -> bool:
+        """A message of ``size`` bytes has come, as much work as ``weight`` of them; whether the host may go on."""
+        with self._lock:
+            now_s = self._clock()
+            passed_s, self._seen_s = now_s - self._seen_s, now_s
+            self._earn(passed_s * self.PER_SECOND[0] - weight, passed_s * self.PER_SECOND[1] - size)
+            if min(self._messages, self._bytes, self._run_messages, self._run_bytes) < 0:
+                self.fault = self.fault or TOO_MUCH
+            return not self.fault
+
+    def _earn(self, messages: float, size: float) -> None:
+        self._messages += messages
+        self._bytes += size
+        self._run_messages += messages
+        self._run_bytes += size

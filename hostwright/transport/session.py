@@ -14,9 +14,9 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from hostwright.common.errors import Unreachable
+from hostwright.common.errors import HostError, ProtocolError, Unreachable
 from hostwright.common.text import printable
-from hostwright.transport.exchange import UNKNOWN_STATUS, Deadline, Output, Target
+from hostwright.transport.exchange import UNKNOWN_STATUS, Allowance, Deadline, Output, Target
 from hostwright.transport.frame import NOISE_CAP_BYTES, Frame
 from hostwright.transport.streams import Channel, Exchange, Readable
 
@@ -36,13 +36,20 @@ class Session(ABC):
     Close it, or use it as a context manager. Several threads may run commands at once.
     """
 
-    def __init__(self, host: Target, endpoint: str, on_close: Callable[[], None] = lambda: None):
+    def __init__(
+        self,
+        host: Target,
+        endpoint: str,
+        on_close: Callable[[], None] = lambda: None,
+        allowance: Allowance | None = None,
+    ):
         self.host = host
         self.endpoint = endpoint  #: ``user@address:port`` as finally resolved
         self.execs = 0  #: commands begun so far
         self.noise = b""  #: the beginning of what the login shell prints before a command; see ``frame``
         self.noise_note = ""  #: what ``login.startfiles`` has found out about it
         self._on_close = on_close
+        self._allowance = allowance or Allowance()
         self._lock = threading.Lock()
         self._closed = False
 
@@ -90,18 +97,21 @@ class Session(ABC):
         rescue.start()
         frame = Frame(command)
         try:
-            channel = self._start(frame.line, deadline)
-            exchange = Exchange(channel, frame, stdin, cap_bytes, on_stdout)
-            try:
-                in_time = exchange.carry_out(deadline, idle_s)
-            except BaseException:
-                _discard(channel)
-                raise
-            (_close if in_time else _discard)(channel)
+            with self._allowance.command(cap_bytes):
+                channel = self._start(frame.line, deadline)
+                exchange = Exchange(channel, frame, stdin, cap_bytes, on_stdout)
+                try:
+                    in_time = exchange.carry_out(deadline, idle_s)
+                except BaseException:
+                    _discard(channel)
+                    raise
+                (_close if in_time else _discard)(channel)
         finally:
             rescue.cancel()
         frame.rest()
         self.noise = self.noise or frame.noise
+        if self._allowance.fault:
+            raise self._failure("")
         if not in_time and (frame.stdout.begun or (deadline.passed() and not frame.noise)):
             if frame.noise_bytes > NOISE_CAP_BYTES:
                 raise self._failure(f"it sends more and more that is no output of {_short(command)}")
@@ -121,7 +131,7 @@ class Session(ABC):
             timeout_s - deadline.left_s(),
         )
 
-    def _never_began(self, channel: Channel, frame: Frame, command: str, *, in_time: bool) -> Unreachable:
+    def _never_began(self, channel: Channel, frame: Frame, command: str, *, in_time: bool) -> HostError:
         """The error for a command that the login shell did not run."""
         text = " ".join(printable(frame.noise.decode("utf-8", errors="replace")).split())[:_SHOWN]
         printed = f'it printed "{text}"' if text else "it printed nothing"
@@ -137,7 +147,10 @@ class Session(ABC):
             sentence = f"its login shell ended with {channel.exit_status} and ran no command; {printed}; {hint}"
         return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=not (in_time or text))
 
-    def _failure(self, sentence: str) -> Unreachable:
+    def _failure(self, sentence: str) -> HostError:
+        """The error for a connection that does not do what it should; the one that no other would mend comes first."""
+        if self._allowance.fault:
+            return ProtocolError(self.host.name, f"{self._allowance.fault} ({self.endpoint})")
         return Unreachable(self.host.name, f"{sentence} ({self.endpoint})", passing=True)
 
     def close(self) -> None:
@@ -162,9 +175,14 @@ class SshSession(Session):
     """A session over an open SSH connection, with a channel for each command."""
 
     def __init__(
-        self, host: Target, endpoint: str, connection: fabric.Connection, on_close: Callable[[], None] = lambda: None
+        self,
+        host: Target,
+        endpoint: str,
+        connection: fabric.Connection,
+        on_close: Callable[[], None] = lambda: None,
+        allowance: Allowance | None = None,
     ):
-        super().__init__(host, endpoint, on_close)
+        super().__init__(host, endpoint, on_close, allowance)
         self._connection = connection
 
     def _start(self, command: str, deadline: Deadline) -> paramiko.Channel:

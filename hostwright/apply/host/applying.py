@@ -234,7 +234,9 @@ class HostApply:
         if not decision.drain or hooks is None:
             return
         if not self._drained:  # by this run; an earlier one may have died between its mark and its command
-            self._connection.use(lambda shell: draining.drain(shell, hooks, self._context(plan.disturbs), self._emit))
+            self._connection.use(
+                lambda shell: draining.drain(shell, hooks, self._context(plan.disturbs), self._emit), steady=True
+            )
             self._drained = True
         draining.wait_until_idle(self.name, lambda: self._users(plan), hooks.timeout_s, self._emit)
 
@@ -251,7 +253,9 @@ class HostApply:
         if hooks is None:
             self._emit(events.Note(self.name, "an earlier run drained it, and no undrain command is configured"))
             return
-        self._connection.use(lambda shell: draining.undrain(shell, hooks, self._context("as desired"), self._emit))
+        self._connection.use(
+            lambda shell: draining.undrain(shell, hooks, self._context("as desired"), self._emit), steady=True
+        )
 
     def _context(self, reason: str) -> draining.Context:
         run = self._settings.run

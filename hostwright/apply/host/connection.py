@@ -27,7 +27,7 @@ T = TypeVar("T")
 FIRST_S = 6.0  #: our choice, for a first connection that fails at once: sshd restarts in a second
 LOST_S = 300.0  #: our choice, for a connection that was lost: a switch, a VPN or a host that boots comes back
 LONGEST_S = 8 * 3600.0  #: our choice, for one piece of work over however many connections: a watch has 6 h itself
-STEADY_S = 60.0  #: our choice: after a connection that lived so long, the time counts from zero again
+STEADY_S = 60.0  #: our choice: after a connection that lived so long and was of use, the time counts from zero again
 BACKOFF_S, MAX_BACKOFF_S = 0.5, 15.0
 
 
@@ -59,6 +59,7 @@ class HostConnection:
         self._connected_s = 0.0
         self._failing_since_s: float | None = None
         self._ever = False
+        self._answered = False  #: whether any work over this connection came to its end
 
     @property
     def shell(self) -> RootShell:
@@ -69,15 +70,16 @@ class HostConnection:
                 self._shell = self._connect()
                 if self._ever:
                     self._emit(events.Note(self.host, "connected again"))
-                self._connected_s = time.monotonic()
+                self._connected_s, self._answered = time.monotonic(), False
                 self._ever = True
             return self._shell
 
-    def use(self, work: Callable[[RootShell], T]) -> T:
+    def use(self, work: Callable[[RootShell], T], *, steady: bool = False) -> T:
         """``work(shell)``, repeated over a new connection when this one is lost, for as long as ``Patience`` says.
 
-        ``work`` must be safe to repeat. Raises what it raises, and the last ``Unreachable`` when the time is over; a
-        changed host key and a refused first login are not retried.
+        ``work`` must be safe to repeat. ``steady`` work gets further as long as its connection lives (a watch, a file
+        that is sent); other work that does not end has a host that hangs. Raises what it raises, and the last
+        ``Unreachable`` when the time is over; a changed host key and a refused first login are not retried.
         """
         again = tenacity.Retrying(
             retry=tenacity.retry_if_exception(self._passes),
@@ -86,17 +88,17 @@ class HostConnection:
             before_sleep=self._tell,
             reraise=True,
         )
-        result: T = again(self._attempt, work)
+        result: T = again(self._attempt, work, steady)
         return result
 
-    def run(self, script: str, *, timeout_s: float, failure: str) -> Output:
+    def run(self, script: str, *, timeout_s: float, failure: str, steady: bool = False) -> Output:
         """``RootShell.run``, repeated when the connection is lost: the program must be safe to run again."""
-        return self.use(lambda shell: shell.run(script, timeout_s=timeout_s, failure=failure))
+        return self.use(lambda shell: shell.run(script, timeout_s=timeout_s, failure=failure), steady=steady)
 
     def replace(self, shell: RootShell) -> None:
         """Take a root shell that somebody else opened, such as the one after a reboot."""
         with self._lock:
-            self._shell, self._connected_s, self._ever = shell, time.monotonic(), True
+            self._shell, self._connected_s, self._ever, self._answered = shell, time.monotonic(), True, True
             self._failing_since_s = None
 
     def close(self) -> None:
@@ -107,25 +109,30 @@ class HostConnection:
             with suppress(HostwrightError):
                 shell.close()
 
-    def _attempt(self, work: Callable[[RootShell], T]) -> T:
+    def _attempt(self, work: Callable[[RootShell], T], steady: bool) -> T:
         shell = None
         try:
             shell = self.shell
-            return work(shell)
+            result = work(shell)
         except Unreachable:
-            self._note_failure(shell)
+            self._note_failure(shell, steady)
             raise
+        self._answered = True
+        return result
 
-    def _note_failure(self, shell: RootShell | None) -> None:
-        """Drop the shell that failed, unless another thread has done so; begin to count the time."""
-        now_s = time.monotonic()
+    def _note_failure(self, shell: RootShell | None, steady: bool) -> None:
+        """Drop the shell that failed, unless another thread has done so; begin to count the time, from the beginning of
+        a connection that was of no use."""
+        since_s = now_s = time.monotonic()
         with self._lock:
             if shell is not None and shell is self._shell:
                 self._shell = None
-                if now_s - self._connected_s > STEADY_S:
+                if not (steady or self._answered):
+                    since_s = self._connected_s
+                elif now_s - self._connected_s > STEADY_S:
                     self._failing_since_s = None
             if self._failing_since_s is None:
-                self._failing_since_s = now_s
+                self._failing_since_s = since_s
         if shell is not None:
             shell.close()
 

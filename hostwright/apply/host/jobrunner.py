@@ -95,7 +95,10 @@ class JobRunner:
             self.emit(events.RoleProgress(self.host, role, reader.feed(data)))
 
         cap_bytes = WATCH_CAP_BYTES + STEP_MORE_BYTES * min(len(steps), scripting.MOST_STEPS)
-        status = self.connection.use(lambda shell: self._watch(shell, job_id, reader.bytes + 1, take, cap_bytes))
+        status = self.connection.use(
+            lambda shell: self._watch(shell, job_id, reader.bytes + 1, take, max(0, cap_bytes - reader.bytes)),
+            steady=True,
+        )
         result = reader.result(255 if status is None else status)
         for note in dict.fromkeys(_own_lines(result, hostjobs.NOTE)):
             self.emit(events.Note(self.host, f"{role}: {note}"))
@@ -122,7 +125,7 @@ class JobRunner:
         for artifact in filter(self._fetches, artifacts):
             self.emit(events.Note(self.host, f"{role}: the host fetches {artifact.file} from its vendor"))
             failure = f"{role}: it cannot fetch {artifact.file}"
-            self.connection.run(fetch_script(artifact), timeout_s=FETCH_TIMEOUT_S, failure=failure)
+            self.connection.run(fetch_script(artifact), timeout_s=FETCH_TIMEOUT_S, failure=failure, steady=True)
         pushed = [(artifact, self.locate(artifact)) for artifact in artifacts if not self._fetches(artifact)]
         if pushed:
             self.connection.use(
@@ -132,7 +135,8 @@ class JobRunner:
                     progress=lambda artifact, done, total: self.emit(
                         events.Delivering(self.host, role, artifact.file, done, total)
                     ),
-                )
+                ),
+                steady=True,
             )
 
     def _fetches(self, artifact: Artifact) -> bool:

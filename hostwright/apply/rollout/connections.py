@@ -13,6 +13,7 @@ from hostwright.plan.desired import Desired
 from hostwright.plan.member import Member
 from hostwright.plan.observing import observe
 from hostwright.plan.planning import HostPlan, plan_host
+from hostwright.transport import Allowance
 from hostwright.transport.root.rootshell import RootShell
 
 CUT = "the run was interrupted; what runs on the host continues"
@@ -23,6 +24,7 @@ class Connections:
 
     def __init__(self, password: Secret | None = None):
         self._password = password
+        self._allowances: dict[str, Allowance] = {}
         self._open: dict[int, RootShell] = {}
         self._lock = threading.Lock()
         self._cut = False
@@ -31,7 +33,9 @@ class Connections:
         """A new root shell on a host; sudo is given the password that was given for all, else the inventory's."""
         if self._cut:
             raise Stopped(member.name, CUT)
-        shell = member.connect(self._password)
+        with self._lock:
+            allowance = self._allowances.setdefault(member.name, Allowance())
+        shell = member.connect(self._password, allowance)
         with self._lock:
             self._open[id(shell)] = shell
         if self._cut:  # ``close`` was called while this one was being opened

@@ -32,7 +32,7 @@ def _ask(opening: Opening, via: fabric.Connection | None) -> HostKey:
         known = opening.check(opening.endpoint, sock, jump=False).known("ORDER")
         algorithms = wanted(opening.endpoint.trust, known)
         plain = [name for name in algorithms if not name.endswith(SUFFIX)]  # it is the key that is recorded
-        transport = make_transport(plain, opening.deadline, sock)
+        transport = make_transport(plain, opening.deadline, opening.allowance, sock)
         try:
             transport.start_client(timeout=max(opening.deadline.left_s(), 0.001))
             return transport.shown

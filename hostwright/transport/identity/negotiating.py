@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import socket
 from collections.abc import Sequence
+from typing import Any
 
 import paramiko
+from paramiko.common import MSG_CHANNEL_DATA, MSG_EXT_INFO, MSG_KEXINIT, MSG_NAMES, MSG_USERAUTH_INFO_REQUEST
 from paramiko.message import Message
 from paramiko.packet import Packetizer
 
-from hostwright.transport.exchange import Deadline
+from hostwright.transport.exchange import Allowance, Deadline
 from hostwright.transport.identity.certificates import SUFFIX, Certificate, read
 from hostwright.transport.identity.hostkeys import AUTHORITY, Known
 from hostwright.transport.identity.keys import KEY_TYPES, HostKey
@@ -19,6 +22,11 @@ from hostwright.transport.routing.sshconfig import Trust
 #: channel on loopback, against 290 MB/s with fabric.put's defaults.
 _FAST_CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com")
 _PACKET_BYTES = 256 * 1024 + 64  #: OpenSSH's own bound, with a checksum: it sends none that is longer
+_KEX_KINDS = range(MSG_KEXINIT, 50)  #: RFC 4250, 4.1.2
+_KEX_BYTES = 64 * 1024  #: our choice: paramiko takes time with the square of a number's length
+_REKEYING = 200  #: our estimate: an exchange of keys is as much work as so many other messages
+#: messages with a count of items, of which paramiko reads as many as are announced, there or not
+_STRINGS_BEFORE_COUNT = {MSG_EXT_INFO: 0, MSG_USERAUTH_INFO_REQUEST: 3}
 _GREETING_BYTES = 32 * 1024  #: our choice: RFC 4253, 4.2, allows lines before the version; OpenSSH reads 1024 of 8 KiB
 
 _BLOB_TYPES = {"rsa-sha2-256": "ssh-rsa", "rsa-sha2-512": "ssh-rsa"}
@@ -88,11 +96,36 @@ class _Packetizer(Packetizer):
     REKEY_PACKETS = 2**31
     _greeting_bytes = 0
 
+    def __init__(self, allowance: Allowance | None, sock: socket.socket):
+        """``allowance`` is the host's; a jump host carries the traffic of others, and has none."""
+        super().__init__(sock)
+        self._allowance = allowance
+
     def read_all(self, n: int, check_rekey: bool = False) -> bytes:
         """paramiko would believe any length that a server sends and collect up to 4 GiB before it looks at them."""
         if n > _PACKET_BYTES:
             raise paramiko.SSHException("it announces a packet that is far too long")
         return super().read_all(n, check_rekey)
+
+    def read_message(self) -> tuple[int, Message]:
+        """The next message, if the host may send one more, and reading it takes work by its length."""
+        kind, message = super().read_message()
+        size = message.packet.getbuffer().nbytes
+        fault = _fault(kind, message, size)
+        if self._allowance:
+            self._allowance.fault = self._allowance.fault or fault
+            if not self._allowance.take(size, _REKEYING if kind == MSG_KEXINIT else 1):
+                fault = self._allowance.fault
+        if fault:
+            raise paramiko.SSHException(fault)
+        return kind, message
+
+    def send_message(self, data: Message) -> None:
+        """Send a message; the host may answer data by saying that it has room for more."""
+        content = data.asbytes()
+        if self._allowance and content[0] == MSG_CHANNEL_DATA:
+            self._allowance.sent(len(content))
+        super().send_message(data)
 
     def _read_timeout(self, timeout: float) -> bytes:
         """A piece of what a server sends before its version line; paramiko would take it without end."""
@@ -103,9 +136,30 @@ class _Packetizer(Packetizer):
         return data
 
 
+def _fault(kind: int, message: Message, size: int) -> str:
+    """What is wrong with a message that paramiko would take for good; empty if nothing is."""
+    if kind not in MSG_NAMES:  # paramiko would look for its name
+        return "it sends messages that SSH does not know"
+    if kind in _KEX_KINDS and size > _KEX_BYTES:
+        return "it sends numbers for the exchange of keys that are far too long"
+    strings = _STRINGS_BEFORE_COUNT.get(kind)
+    if strings is not None and _count(message, strings) > size:
+        return "it announces more items than fit into its message"
+    return ""
+
+
+def _count(message: Message, strings: int) -> int:
+    """The number that stands after so many strings of a message."""
+    copy = Message(message.asbytes())
+    for _ in range(strings):
+        copy.get_string()
+    return int(copy.get_int())
+
+
 def make_transport(
     algorithms: Sequence[str],
     deadline: Deadline,
+    allowance: Allowance | None,
     sock: socket.socket | paramiko.Channel,
     disabled_algorithms: dict[str, list[str]] | None = None,
 ) -> Transport:
@@ -113,7 +167,8 @@ def make_transport(
 
     Key exchange keeps paramiko's order: ML-KEM with X25519 if the server supports it, else X25519; both are cheap.
     """
-    transport = Transport(sock, disabled_algorithms=disabled_algorithms, packetizer_class=_Packetizer)
+    packetizer: Any = functools.partial(_Packetizer, allowance)
+    transport = Transport(sock, disabled_algorithms=disabled_algorithms, packetizer_class=packetizer)
     left_s = max(deadline.left_s(), 0.001)
     transport.banner_timeout = transport.handshake_timeout = transport.channel_timeout = left_s
     transport.algorithms = algorithms

@@ -97,7 +97,40 @@ def test_patience_begins_anew_with_a_connection_that_held_for_a_while(clock: lis
             raise Unreachable("gpu01", "the connection was lost", passing=True)
         return "done"
 
-    assert make(Way(), lost_s=60).use(work) == "done"
+    assert make(Way(), lost_s=60).use(work, steady=True) == "done"
+
+
+def test_a_host_that_takes_every_connection_and_answers_nothing_is_given_up(clock: list[float]):
+    """Each of its connections lives as long as the question's timeout, which is no sign that it is of use."""
+    tries = []
+
+    def hangs(shell: RootShell) -> str:
+        tries.append(clock[0])
+        clock[0] += 120
+        raise Unreachable("gpu01", "it did not end within 120 s", passing=True)
+
+    with pytest.raises(Unreachable, match="within 120 s"):
+        make(Way(), lost_s=300).use(hangs)
+    assert len(tries) == 3
+
+
+def test_a_host_that_has_answered_is_waited_for_again_when_it_is_lost(clock: list[float]):
+    way = make(Way(), lost_s=300)
+
+    def lost(after_s: float) -> Callable[[RootShell], None]:
+        def work(shell: RootShell) -> None:
+            if len(told) % 2:
+                clock[0] += after_s
+            told.append(clock[0])
+            if len(told) % 2:
+                raise Unreachable("gpu01", "the connection was lost", passing=True)
+
+        return work
+
+    told: list[float] = []
+    for _ in range(20):
+        way.use(lost(after_s=200))
+    assert len(told) == 40
 
 
 def test_a_host_that_was_never_reached_is_given_up_soon(clock: list[float]):

@@ -1,0 +1,66 @@
+"""A server that lies about SSH itself, at each stage of a connection: an error of its host, at a price that is counted.
+
+See ``tests.lab.liars.sshliar`` for the lies and whom they were told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from paramiko.packet import Packetizer
+
+from hostwright.common.errors import HostError, ProtocolError
+from hostwright.transport import Allowance, connect
+from tests.lab.liars import sshliar
+from tests.lab.liars.sshliar import Liar
+from tests.lab.sshd import Target, make_key, options
+
+CAP = 64 << 10
+CONNECTION, COMMAND = (600, 256 << 10), (400, 512 << 10)
+MOST_MESSAGES = CONNECTION[0] + COMMAND[0] + CAP // 256 + 1
+MOST_BYTES = CONNECTION[1] + COMMAND[1] + CAP + CAP // 8 + 256 * 1024
+#: only a timeout ends these
+PATIENT = {kind for kind in sshliar.EVERY if kind in sshliar.GREETINGS or sshliar.LIES[kind][1] is sshliar.never} | {
+    "output and then silence",
+    "output that drips",
+}
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+    """How many messages were taken from any server, and how many bytes; an allowance that is soon spent."""
+    took: Counter[str] = Counter()
+    read = Packetizer.read_message
+
+    def counting(self):
+        kind, message = read(self)
+        if type(self) is not Packetizer:  # the server's own
+            took["messages"] += 1
+            took["bytes"] += len(message.asbytes())
+        return kind, message
+
+    monkeypatch.setattr(Packetizer, "read_message", counting)
+    monkeypatch.setattr(Allowance, "CONNECTION", CONNECTION)
+    monkeypatch.setattr(Allowance, "COMMAND", COMMAND)
+    yield took
+
+
+@pytest.mark.parametrize("kind", sshliar.EVERY)
+def test_a_server_that_lies_about_ssh_is_left(kind: str, counted: Counter[str], tmp_path: Path) -> None:
+    liar, key, known_hosts = Liar(kind), make_key(tmp_path / "id"), tmp_path / "known_hosts"
+    known_hosts.write_text(liar.known_host)
+    host = Target(port=liar.port, key_file=str(key), known_hosts=str(known_hosts))
+    wait_s = 0.7 if kind in PATIENT else 20.0
+    try:
+        with pytest.raises(HostError) as caught, connect(host, options(connect_timeout_s=wait_s)) as session:
+            session.run("echo hello", timeout_s=wait_s, cap_bytes=CAP)
+    finally:
+        liar.close()
+    assert caught.value.host == "gpu01"
+    assert caught.value.sentence.isprintable()
+    assert (kind in PATIENT) == (not isinstance(caught.value, ProtocolError))
+    assert counted["messages"] <= MOST_MESSAGES
+    assert counted["bytes"] <= MOST_BYTES
