@@ -8,6 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from hostwright.apply import events
@@ -24,6 +25,7 @@ from hostwright.plan.model import RetryRule, RolePlan, RoleResult
 from hostwright.stack.stack import Artifact
 from hostwright.transport.root.rootshell import RootShell
 
+MOST_NOTES = 50  #: our choice: of a job; the whole output has all
 MOST_ERRORS = 3  #: of a failed step that are shown; the whole output has all
 TAIL_LINES = 15  #: of a failed step's output, shown to the operator
 JOB_TIMEOUT_S = 6 * 3600.0  #: our choice, for one watch; the steps have their own, shorter limits on the host
@@ -100,7 +102,7 @@ class JobRunner:
             steady=True,
         )
         result = reader.result(255 if status is None else status)
-        for note in dict.fromkeys(_own_lines(result, hostjobs.NOTE)):
+        for note in islice(dict.fromkeys(_own_lines(result, hostjobs.NOTE)), MOST_NOTES):
             self.emit(events.Note(self.host, f"{role}: {note}"))
         self.emit(events.RoleFinished(self.host, role, result))
         if status is None:

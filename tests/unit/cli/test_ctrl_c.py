@@ -1,0 +1,115 @@
+"""Ctrl-C while a host lies about SSH itself, at each stage of a connection: the verb ends at once, as it says that it
+does. The verb is a process of its own, and so is the server; nothing is waited for but conditions.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hostwright.apply.host.outcome import INTERRUPTED
+from tests.lab.liars import sshliar
+from tests.lab.liars.quietsite import write_site
+from tests.lab.sshd import make_key
+
+EVERYTHING = "HOSTWRIGHT_FUZZ" in os.environ
+ROOT = Path(__file__).parents[3]
+#: seconds; 2 are our own for threads that hang, the others are a machine's under load. What hangs has 60 s at least.
+SOON_S = 40.0
+
+STAGES = (
+    *("not a word", "a greeting that drips", "keys are never exchanged", "the login is never answered"),
+    *("a channel is never opened", "a command is never answered", "a command never begins"),
+    *("output and then silence", "output that drips"),
+)
+READING = (
+    *("plan", "audit", "doctor", "verify", "rebuild --check", "rollback --check", "remove --check", "lock --list"),
+    "trust",
+)
+BEFORE_LOGIN = STAGES[:3]  #: all that `trust` meets
+CASES = [
+    (stage, verb)
+    for number, verb in enumerate(READING)
+    for place, stage in enumerate(BEFORE_LOGIN if verb == "trust" else STAGES)
+    if EVERYTHING or verb == "plan" or (place - number) % len(STAGES) == 0
+]
+
+
+@contextmanager
+def lied_to(kind: str, verb: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """A verb at work, and the file that appears once it is being lied to."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HOSTWRIGHT_STATE": str(folder / "state")}
+    key = make_key(folder / "id")
+    with subprocess.Popen([sys.executable, "-m", sshliar.__name__, kind, str(folder)], env=environment) as server:
+        try:
+            awaited(folder / "port", server)
+            port = int((folder / "port").read_text())
+            write_site(folder / "site", port, folder / "known_hosts", key)
+            # in a job that a shell runs in the background, Ctrl-C would be ignored
+            hearing = ["env", "--default-signal=INT", sys.executable, "-m", "hostwright"]
+            command = [*hearing, *verb.split(), "--hosts", "liar"]
+            with subprocess.Popen(
+                command,
+                cwd=folder / "site",
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            ) as process:
+                try:
+                    yield process, folder / "reached"
+                finally:
+                    process.kill()
+        finally:
+            server.kill()
+
+
+def awaited(path: Path, process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> None:
+    while not path.exists():
+        assert process.poll() is None, process.stdout and process.stdout.read()
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(("stage", "verb"), CASES)
+def test_one_ctrl_c_ends_a_verb_that_reads(stage: str, verb: str, tmp_path: Path) -> None:
+    with lied_to(stage, verb, tmp_path) as (process, reached):
+        awaited(reached, process)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=SOON_S)
+        assert process.returncode == INTERRUPTED, output
+        assert "Traceback" not in output
+
+
+@pytest.mark.parametrize("stage", STAGES if EVERYTHING else STAGES[1::4])
+def test_provision_stops_gently_and_with_a_second_ctrl_c_at_once(stage: str, tmp_path: Path) -> None:
+    with lied_to(stage, "provision", tmp_path) as (process, reached):
+        awaited(reached, process)
+        said = threading.Event()
+        output: list[str] = []
+
+        def read() -> None:
+            for line in process.stdout or ():
+                output.append(line)
+                if "stopping" in line:
+                    said.set()
+
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        process.send_signal(signal.SIGINT)
+        assert said.wait(SOON_S), output
+        assert process.poll() is None, "it waits for what runs on the hosts"
+        process.send_signal(signal.SIGINT)
+        process.wait(SOON_S)
+        reader.join()
+        assert process.returncode == INTERRUPTED, output
+        assert "Traceback" not in "".join(output)

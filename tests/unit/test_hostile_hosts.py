@@ -1,0 +1,131 @@
+"""Every verb that asks hosts, beside a host that lies about SSH itself: the host's error, and work that is counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from paramiko.packet import Packetizer
+
+from hostwright.apply.host.connection import Patience
+from hostwright.audit import auditing
+from hostwright.fleet import Fleet, Members
+from hostwright.plan import observing
+from hostwright.plan.roles.site import Site
+from hostwright.transport import Allowance
+from tests.lab.liars import sshliar
+from tests.lab.liars.quietsite import write_site
+from tests.lab.liars.sshliar import Liar
+from tests.lab.sshd import make_key
+
+CONNECTION, COMMAND = (600, 256 << 10), (400, 512 << 10)
+WAIT_S = 0.7  #: what only a timeout ends, in the place of minutes
+MOST_CONNECTIONS = 6  #: of one verb
+CAPS_BYTES = 4 << 20  #: of all answers to a look at a host of which nothing is wanted
+MOST_MESSAGES = MOST_CONNECTIONS * (CONNECTION[0] + COMMAND[0] + CAPS_BYTES // 256)
+MOST_BYTES = MOST_CONNECTIONS * (CONNECTION[1] + COMMAND[1] + CAPS_BYTES)
+
+#: what each verb says of the host that lies
+VERBS: dict[str, Callable[[Fleet, Members], object]] = {
+    "plan": lambda fleet, members: [error.host for error in fleet.plan(members).errors],
+    "provision": lambda fleet, members: [error.host for error in fleet.provision(members).results.errors],
+    "verify": lambda fleet, members: [error.host for error in fleet.verify(members).results.errors],
+    "audit": lambda fleet, members: [host.host for host in fleet.audit(members).hosts if host.status == "unread"],
+    "rebuild": lambda fleet, members: list(fleet.decide(members).of),
+    "lock": lambda fleet, members: [error.host for error in fleet.locks(members).errors],
+    "remove": lambda fleet, members: [error.host for error in fleet.plan(members, goal=fleet.removal(members)).errors],
+    "rollback": lambda fleet, members: [error.host for error in fleet.ways_back(members).errors],
+}
+#: only a timeout ends these; the others end by what they send
+PATIENT = {kind for kind in sshliar.EVERY if kind in sshliar.GREETINGS or sshliar.LIES[kind][1] is sshliar.never} | {
+    "output and then silence",
+    "output that drips",
+}
+FLOODS = [kind for kind in sshliar.EVERY if kind not in PATIENT]
+FEW = ("output byte by byte", "messages to be ignored", "messages for the log", "new keys again and again")
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Counter[str]:
+    """What was taken from any server; what a host may send, and how long it may be silent, is a fraction of ours."""
+    took: Counter[str] = Counter()
+    read = Packetizer.read_message
+
+    def counting(self):
+        kind, message = read(self)
+        if type(self) is not Packetizer:  # the server's own
+            took["messages"] += 1
+            took["bytes"] += len(message.asbytes())
+        return kind, message
+
+    monkeypatch.setattr(Packetizer, "read_message", counting)
+    monkeypatch.setattr(Allowance, "CONNECTION", CONNECTION)
+    monkeypatch.setattr(Allowance, "COMMAND", COMMAND)
+    monkeypatch.setattr(Allowance, "MESSAGE_BYTES", 16 << 10)
+    monkeypatch.setattr(Patience.__init__, "__defaults__", (WAIT_S, WAIT_S))
+    monkeypatch.setattr(auditing, "ANSWERS_TIMEOUT_S", WAIT_S)
+    monkeypatch.setitem(observing.ask.__kwdefaults__, "timeout_s", WAIT_S)
+    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
+    return took
+
+
+@contextmanager
+def lied_to(kind: str, folder: Path, *, honest: int = 0, checks: bool = False) -> Iterator[tuple[Liar, Fleet, Members]]:
+    liar = Liar(kind, honest)
+    (folder / "known_hosts").write_text(liar.known_host)
+    timeout_s = WAIT_S if kind in PATIENT else 60
+    write_site(folder / "site", liar.port, folder / "known_hosts", make_key(folder / "id"), timeout_s=timeout_s)
+    if not checks:
+        (folder / "site/tests/layers/test_quiet.py").unlink()
+    try:
+        fleet = Fleet.load(site=Site(folder / "site"))
+        yield liar, fleet, fleet.members("all")
+    finally:
+        liar.close()
+
+
+def bounded(counted: Counter[str]) -> bool:
+    return counted["messages"] <= MOST_MESSAGES and counted["bytes"] <= MOST_BYTES
+
+
+@pytest.mark.parametrize("kind", sshliar.EVERY)
+@pytest.mark.parametrize("verb", ["provision", "verify"])
+def test_provision_and_verify_meet_every_lie(verb: str, kind: str, counted: Counter[str], tmp_path: Path) -> None:
+    with lied_to(kind, tmp_path) as (_, fleet, members):
+        assert VERBS[verb](fleet, members) == ["liar"]
+    assert bounded(counted), counted
+
+
+@pytest.mark.parametrize("kind", FEW)
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in {"provision", "verify"}])
+def test_the_other_verbs_meet_the_lies_that_send_most(
+    verb: str, kind: str, counted: Counter[str], tmp_path: Path
+) -> None:
+    with lied_to(kind, tmp_path) as (_, fleet, members):
+        assert VERBS[verb](fleet, members) == ["liar"]
+    assert bounded(counted), counted
+
+
+@pytest.mark.parametrize("kind", FLOODS)
+def test_a_host_that_lies_after_it_was_looked_at_ends_the_provisioning(
+    kind: str, counted: Counter[str], tmp_path: Path
+) -> None:
+    """What comes after the look is the record of a release: never carried out here, for that is the lie's place."""
+    with lied_to(kind, tmp_path, honest=1) as (liar, fleet, members):
+        assert VERBS["provision"](fleet, members) == ["liar"]
+        assert liar.commands <= 2
+    assert bounded(counted), counted
+
+
+@pytest.mark.parametrize("kind", ["output byte by byte", "messages to be ignored"])
+def test_a_host_that_lies_to_a_check_is_not_verified(kind: str, counted: Counter[str], tmp_path: Path) -> None:
+    """The checks have a process of their own, which is not measured but at the other end."""
+    with lied_to(kind, tmp_path, honest=1, checks=True) as (liar, fleet, members):
+        results = fleet.verify(members).results
+        assert [verdict.passed for verdict in results.values] == [False]
+        most = Allowance.RUN[0] / 10
+        assert 0 < liar.sent < most < sshliar.MANY
+    assert bounded(counted), counted
