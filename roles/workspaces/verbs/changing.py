@@ -1,0 +1,95 @@
+"""``workspace.up`` and ``workspace.down``: write the file, show what was written, and bring the host to it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hostwright.apply.rollout.options import ChangeOptions
+from hostwright.cli import console
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.opening import open_fleet
+from hostwright.cli.verbs import changes
+from hostwright.common.errors import InputError
+from hostwright.common.input.nearest import suggestion
+from hostwright.common.text import printable
+from hostwright.standard.roles.workspaces.verbs.edit import ROLE, changed_lines, checked, edited, place, written
+
+
+def entry_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What the file gets of a verb's options: those that were given, in the form that people write."""
+    entry: dict[str, Any] = {name: value for name, value in options.items() if value not in ("", None, [], False)}
+    if "gpus" in entry:
+        numbers = [part.strip() for part in entry["gpus"].split(",") if part.strip()]
+        entry["gpus"] = [int(number) if number.isdecimal() else number for number in numbers]
+    for name in ("cpus", "pids", "port"):
+        if name in entry:
+            entry[name] = _number(entry[name])
+    if entry.get("port") == "auto":
+        del entry["port"]
+    if "command" in entry:
+        try:
+            entry["command"] = shlex.split(entry["command"])
+        except ValueError as error:
+            raise InputError(f"{entry['command']!r} is no command line: {error}", "--command") from error
+    if "script" in entry:
+        try:
+            entry["script"] = Path(entry["script"]).read_text("utf-8")
+        except (OSError, UnicodeError) as error:
+            raise InputError(f"it cannot be read: {error}", entry["script"]) from error
+    if "mount" in entry:
+        entry["mounts"] = entry.pop("mount")
+    return entry
+
+
+def _number(text: str) -> Any:
+    try:
+        value = float(text)
+    except ValueError:
+        return text  # refused with the others, by its name
+    return int(value) if value.is_integer() else value
+
+
+def change(
+    selection: Selection,
+    connection: ConnectionOptions,
+    name: str,
+    entry: Mapping[str, Any] | None,
+    *,
+    provision: bool = True,
+    force: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Write a workspace of one host, or take it out with ``None``; then provision its host with the role."""
+    fleet = open_fleet(selection, connection, force=force)
+    hosts = [host.name for host in fleet.select(selection.hosts, usable=False)] if selection.hosts else []
+    if len(hosts) != 1:
+        sentence = suggestion(selection.hosts, fleet.inventory.hosts) if selection.hosts else "such as --host gpu01"
+        raise InputError(f"name the one host of the workspace; {sentence}", "--host")
+    (host,) = hosts
+    if ROLE not in {role.name for role in fleet.members(host)[0].roles}:
+        sentence = (
+            f"{host} does not have the role {ROLE}: add it to the host's list, such as "
+            f"hostwright_roles: [base, driver, …, container, {ROLE}]"
+        )
+        raise InputError(sentence, "hostwright_roles")
+    before, after = edited(fleet.path, host, name, entry)
+    checked(fleet.path, host, after)
+    written(fleet.path, before, after)
+    _show(place(fleet.path), before, after, quiet=as_json)
+    if not provision:
+        return 0
+    chosen = Selection(host, selection.inventory, selection.var, ROLE)
+    return changes.provision(chosen, connection, ChangeOptions(), force=force, as_json=as_json)
+
+
+def _show(path: Path, before: str, after: str, *, quiet: bool) -> None:
+    out = console.make_console(stderr=quiet)
+    lines = list(changed_lines(before, after))
+    out.print(f"{path}: {'written' if lines else 'says so already'}", markup=False, highlight=False)
+    for line in lines:
+        out.print(f"  {printable(line)}", markup=False, highlight=False, soft_wrap=True)
+    sys.stdout.flush()

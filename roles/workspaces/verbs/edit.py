@@ -1,0 +1,173 @@
+"""``inventory/workspaces.yml``, written so that people's own lines, comments and order in it stay."""
+
+from __future__ import annotations
+
+import difflib
+import io
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml as yaml_1_1
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString
+
+from hostwright.common.errors import InputError, InputErrors
+from hostwright.common.input.nearest import suggestion
+from hostwright.common.places import write_whole
+from hostwright.inventory import bind, definitions, load
+from hostwright.standard.roles.workspaces import Workspaces
+
+FILE = "workspaces.yml"
+ROLE = "workspaces"
+VARIABLE = "workspaces_containers"
+
+
+def edited(inventory: Path, host: str, name: str, entry: Mapping[str, Any] | None) -> tuple[str, str]:
+    """The text of the file before and after a workspace of a host was written to it, or taken out with ``None``.
+
+    Raises ``InputError`` for a name that is not there, and for a file that cannot be edited.
+    """
+    path = place(inventory)
+    try:
+        before = path.read_text("utf-8") if path.exists() else ""
+        yaml = _yaml()
+        document = yaml.load(before) or CommentedMap()
+        spaces = _spaces(document, host, make=entry is not None)
+        if entry is None:
+            if name not in spaces:
+                raise InputError(
+                    f"{host} has no workspace {name!r} there; {suggestion(name, map(str, spaces))}", str(path)
+                )
+            del spaces[name]
+        else:
+            spaces[name] = _flow(entry)
+        after = io.StringIO()
+        yaml.dump(document, after)
+    except (OSError, YAMLError, UnicodeError, AttributeError, TypeError) as error:
+        raise InputError(f"it cannot be edited: {error}", str(path)) from error
+    return before, after.getvalue()
+
+
+def place(inventory: Path) -> Path:
+    """Where the file is. Raises ``InputError`` for an inventory that is no directory."""
+    if not inventory.is_dir():
+        raise InputError(
+            "the inventory is no directory, and workspaces are written to a file beside others: give a directory",
+            str(inventory),
+        )
+    return inventory / FILE
+
+
+def checked(inventory: Path, host: str, text: str) -> Workspaces:
+    """The variables that the host would have with this text. Raises ``InputError`` for every mistake in them.
+
+    The inventory is read as it will be, beside the real one, so that nobody ever reads a wrong file.
+    """
+    real = str(place(inventory))
+    with tempfile.TemporaryDirectory(prefix="hostwright-") as folder:
+        for each in inventory.iterdir():
+            if each.name != FILE:
+                (Path(folder) / each.name).symlink_to(each.resolve())
+        (Path(folder) / FILE).write_text(text, "utf-8")
+        try:
+            there = load(Path(folder)).hosts.get(host)
+            if there is None:
+                raise InputError(f"{host} is no host of this inventory", real)
+            _elsewhere(there, Path(folder))
+            return bind(Workspaces, ROLE, there)
+        except InputErrors as errors:
+            mistakes = [InputError(str(each).replace(f"{folder}/{FILE}", real)) for each in errors.errors]
+            raise InputErrors(mistakes) from None
+        except InputError as error:
+            raise InputError(str(error).replace(f"{folder}/{FILE}", real)) from None
+
+
+def _elsewhere(host: Any, folder: Path) -> None:
+    """Another file that says which workspaces the host has would win, or be overruled in silence."""
+    for definition in definitions(host, ROLE, "containers"):
+        file = definition.origin.file
+        if Path(file).name != FILE or Path(file).parent != folder:
+            here = str(definition.origin).replace(f"{folder}/", "")
+            raise InputError(f"{here} says which workspaces {host.name} has: move them to {FILE}, or edit them there")
+
+
+def written(inventory: Path, before: str, after: str) -> None:
+    """Put the text in its place, unless somebody changed the file meanwhile. Raises ``InputError``."""
+    path = place(inventory)
+    now = path.read_text("utf-8") if path.exists() else ""
+    if now != before:
+        raise InputError("somebody else changed it meanwhile: nothing was written; try again", str(path))
+    try:
+        write_whole(path, after.encode(), mode=path.stat().st_mode & 0o777 if path.exists() else 0o644)
+    except OSError as error:
+        raise InputError(f"it cannot be written: {os.strerror(error.errno or 0)}", str(path)) from error
+
+
+def changed_lines(before: str, after: str) -> Iterator[str]:
+    """The lines that go and come, as ``diff`` marks them."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
+    return (line for line in lines if line[:1] in "+-" and not line.startswith(("+++", "---")))
+
+
+def _yaml() -> YAML:
+    yaml = YAML(typ="rt")
+    yaml.preserve_quotes = True
+    yaml.width = 4096
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    return yaml
+
+
+def _spaces(document: Any, host: str, *, make: bool) -> Any:
+    """The mapping of a host's workspaces in the file."""
+    variables = next(_found(document, host), None)
+    if variables is None:
+        if not make:
+            return {}
+        variables = _inside(_inside(_inside(document, "all"), "hosts"), host)
+    of_role = variables.get(ROLE)
+    if isinstance(of_role, dict):
+        return _inside(of_role, "containers")
+    return _inside(variables, VARIABLE)
+
+
+def _found(groups: Any, host: str) -> Iterator[Any]:
+    """The host's variables in a group of the file, wherever it is named."""
+    for group in groups.values() if isinstance(groups, dict) else ():
+        if not isinstance(group, dict):
+            continue
+        hosts = group.get("hosts")
+        if isinstance(hosts, dict) and host in hosts:
+            yield _inside(hosts, host)
+        yield from _found(group.get("children"), host)
+
+
+def _inside(mapping: Any, key: str) -> Any:
+    if mapping.get(key) is None:
+        mapping[key] = CommentedMap()
+    return mapping[key]
+
+
+def _flow(entry: Mapping[str, Any]) -> CommentedMap:
+    """One workspace on one line; a script of several lines makes it a block."""
+    node = CommentedMap({name: _plain(value) for name, value in entry.items()})
+    if not any(isinstance(value, str) and "\n" in value for value in entry.values()):
+        node.fa.set_flow_style()
+    return node
+
+
+def _plain(value: Any) -> Any:
+    """A text in quotes where inventories, which are YAML 1.1, would read something else: ``yes``, ``1:30``."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if not isinstance(value, str) or "\n" in value:
+        return value
+    try:
+        same = yaml_1_1.safe_load(f"[{value}]") == [value]
+    except yaml_1_1.YAMLError:
+        same = False
+    return value if same else DoubleQuotedScalarString(value)

@@ -1,0 +1,186 @@
+"""``workspace.list``, ``.logs``, ``.url`` and ``.exec``: what hosts have, asked in one look at all of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.rollout import on_each
+from hostwright.cli import console
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.views.shared import errors_json, show_errors
+from hostwright.common.errors import InputError
+from hostwright.common.input.nearest import suggestion
+from hostwright.common.quoting import sh
+from hostwright.common.text import printable
+from hostwright.fleet import Member
+from hostwright.plan.observing import ask
+from hostwright.standard.roles.workspaces import Workspaces
+from hostwright.standard.roles.workspaces.declared.workspace import STATE, Workspace, workspaces_of
+from hostwright.standard.roles.workspaces.states.look import LOOK, PREFIX, WorkspaceFacts, read_look
+from hostwright.standard.roles.workspaces.verbs.edit import ROLE
+from hostwright.transport.root.rootshell import RootShell
+
+RUN_TIMEOUT_S = 600.0  #: of a command in a workspace
+
+
+@dataclass(frozen=True, slots=True)
+class ListedWorkspace:
+    """One workspace: what is declared of it, and what its host has."""
+
+    host: str
+    name: str
+    user: str
+    kind: str
+    gpus: str
+    port: int
+    state: str
+    image: str
+
+
+def show_list(selection: Selection, connection: ConnectionOptions, *, as_json: bool = False) -> int:
+    """``workspace.list``: a line for each workspace of these hosts, declared or there."""
+    fleet = open_fleet(selection, connection)
+    members = members_of(fleet, selection)
+    connections = Connections(ask_password(connection))
+
+    def look(name: str) -> tuple[ListedWorkspace, ...]:
+        member = members.by_name[name]
+        with connections.connect(member) as shell:
+            return tuple(rows_of(name, declared_of(member), read_look(ask(shell, (LOOK,)))))
+
+    results = on_each([member.name for member in members], look, stop=connections.close)
+    rows = [row for rows in results.values for row in rows]
+    if as_json:
+        print(json.dumps({"workspaces": [asdict(row) for row in rows], "errors": errors_json(results.errors)}))
+        return 1 if results.errors else 0
+    out = console.make_console()
+    for line in table(rows) if rows else ["no workspaces"]:
+        out.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+    show_errors(results.errors)
+    return 1 if results.errors else 0
+
+
+def rows_of(host: str, declared: tuple[Workspace, ...], look: WorkspaceFacts) -> Iterator[ListedWorkspace]:
+    """The workspaces of a host, in the order of their names."""
+    known = {space.name: space for space in declared}
+    for name in sorted({*known, *(held.workspace for held in look.containers), *look.definitions}):
+        held, space = look.container(name), known.get(name)
+        state = held.state if held else "Docker is " + look.docker if look.docker else "not made yet"
+        if held and held.kind == "batch" and held.state == "exited":
+            state = f"ended with status {held.code}"
+        elif held and held.state == "created" and name in look.queued:
+            state = "queued"
+        if space is None:
+            state += ", no longer declared"
+        yield ListedWorkspace(
+            host,
+            name,
+            space.owner if space else held.user if held else "",
+            space.entry.kind if space else held.kind if held else "",
+            ",".join(space.entry.gpus) if space else held.gpus if held else "",
+            space.port if space else 0,
+            state,
+            space.entry.image if space else held.reference if held else "",
+        )
+
+
+def table(rows: list[ListedWorkspace]) -> Iterator[str]:
+    """The rows in columns."""
+    head = ("host", "workspace", "user", "kind", "GPUs", "port", "state", "image")
+    lines = [
+        head,
+        *((r.host, r.name, r.user, r.kind, r.gpus or "-", str(r.port or "-"), r.state, r.image) for r in rows),
+    ]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    return ("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+
+def declared_of(member: Member) -> tuple[Workspace, ...]:
+    """What the inventory declares for a host; nothing where it does not have the role."""
+    v = member.variables.get(ROLE)
+    return workspaces_of(v.containers, v.users, v.directory, v.ports) if isinstance(v, Workspaces) else ()
+
+
+def run_in(
+    selection: Selection,
+    connection: ConnectionOptions,
+    name: str,
+    script: Callable[[Workspace], str],
+) -> int:
+    """Run a script about one workspace on its host and print what it prints; its exit status."""
+    member, space = one_workspace(selection, connection, name)
+    with Connections(ask_password(connection)).connect(member) as shell:
+        output = shell.attempt(script(space), timeout_s=RUN_TIMEOUT_S)
+    sys.stdout.write(printable(output.stdout.decode("utf-8", "replace")))
+    sys.stderr.write(printable(output.stderr.decode("utf-8", "replace")))
+    return output.status
+
+
+def one_workspace(selection: Selection, connection: ConnectionOptions, name: str) -> tuple[Member, Workspace]:
+    """The host and the workspace of this name. Raises ``InputError`` for one that is not declared, or on two hosts."""
+    fleet = open_fleet(selection, connection)
+    members = members_of(fleet, Selection(selection.hosts or "all", selection.inventory, selection.var, ROLE))
+    pairs = [(member, space) for member in members for space in declared_of(member)]
+    chosen = [pair for pair in pairs if pair[1].name == name]
+    if not chosen:
+        raise InputError(f"no workspace {name!r}; {suggestion(name, (space.name for _, space in pairs))}", "--name")
+    if len(chosen) > 1:
+        hosts = ", ".join(member.name for member, _ in chosen)
+        raise InputError(f"there is a workspace {name} on each of {hosts}: say which, --host", "--name")
+    return chosen[0]
+
+
+def logs_script(space: Workspace, lines: int) -> str:
+    """What the container printed last; of a batch run also how it ended."""
+    ended = sh("cat -- %s 2>/dev/null || :", f"{space.directory}/batch.json") if space.entry.kind == "batch" else ":"
+    return f"{ended}\n{sh('docker logs --tail %s %s 2>&1', lines, f'{PREFIX}{space.name}')}"
+
+
+def exec_script(space: Workspace, command: str) -> str:
+    """A command line in the container, by its shell, as the workspace's user where the container has root in it."""
+    words = sh("%s /bin/sh -c %s", f"{PREFIX}{space.name}", command)
+    if space.entry.kind != "ssh":
+        return f"docker exec {words}"
+    return sh("owner=$(stat -c %%u:%%g -- %s)\n", space.directory) + f'docker exec -u "$owner" {words}'
+
+
+def url_lines(member: Member, space: Workspace, token: str) -> Iterator[str]:
+    """How to reach a workspace from one's own desk: the tunnel, and what to open behind it."""
+    if not space.port:
+        yield f"{space.name} is a batch run: it has no port; workspace.logs shows what it printed"
+        return
+    host = member.host
+    person = f"{space.owner if space.user.uid is None else host.user or space.owner}@{host.address or host.name}"
+    port = f" -p {host.port}" if host.port else ""
+    jump = f" -J {host.proxy_jump}" if host.proxy_jump else ""
+    if space.entry.kind == "ssh":
+        hop = f"{person}:{host.port}" if host.port else person
+        over = f"{host.proxy_jump},{hop}" if host.proxy_jump else hop
+        yield f"ssh -J {over} -p {space.port} {space.owner}@127.0.0.1"
+        return
+    yield f"ssh -N -L {space.port}:127.0.0.1:{space.port}{jump}{port} {person}"
+    yield f"http://127.0.0.1:{space.port}{space.path}" + (f"?token={token}" if token else "")
+
+
+def show_url(selection: Selection, connection: ConnectionOptions, name: str, *, token: bool, as_json: bool) -> int:
+    """``workspace.url``. The token is asked of the host, and printed only where it was asked for."""
+    member, space = one_workspace(selection, connection, name)
+    secret = ""
+    if token and space.entry.kind == "jupyter":
+        with Connections(ask_password(connection)).connect(member) as shell:
+            secret = _token(shell, space)
+    lines = list(url_lines(member, space, secret))
+    document: dict[str, Any] = {"host": member.name, "workspace": space.name, "lines": lines}
+    print(json.dumps(document) if as_json else "\n".join(lines))
+    return 0
+
+
+def _token(shell: RootShell, space: Workspace) -> str:
+    read = sh("cat -- %s", f"{STATE}/{space.name}/token")
+    return shell.run(read, timeout_s=30, failure="the token cannot be read").stdout.decode().strip()

@@ -1,0 +1,172 @@
+"""The verbs: what they write to the inventory, what they refuse, and how hosts' answers are shown."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from hostwright.common.errors import InputError
+from hostwright.inventory import load
+from hostwright.plan.model import Answer, Facts
+from hostwright.standard.roles.workspaces import tasks
+from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
+from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
+from hostwright.standard.roles.workspaces.verbs.changing import entry_of
+from hostwright.standard.roles.workspaces.verbs.edit import changed_lines, checked, edited, written
+from hostwright.standard.roles.workspaces.verbs.looking import exec_script, rows_of, table
+from tests.unit.roles.workspaces.spaces import DECLARED, RECORDED, recorded
+
+OURS = """\
+# Who works where. Ask Dana before you give out gpu02.
+all:
+  vars:
+    workspaces_users:
+      alice: {uid: 2001}  # until March
+  hosts:
+    gpu01:
+      workspaces_containers:
+        # the old one
+        alice-lab: {user: alice, kind: jupyter, "gpus": [0]}
+"""
+
+
+@pytest.fixture
+def inventory(tmp_path: Path) -> Path:
+    (tmp_path / "hosts.yml").write_text("all:\n  hosts:\n    gpu01:\n    gpu02:\n")
+    (tmp_path / "workspaces.yml").write_text(OURS)
+    return tmp_path
+
+
+def test_a_workspace_is_one_line_more_and_every_comment_stays(inventory: Path) -> None:
+    entry = entry_of({"user": "alice", "kind": "jupyter", "gpus": "1", "cpus": "8", "port": "auto", "mount": ["/d:/d"]})
+    before, after = edited(inventory, "gpu01", "alice-two", entry)
+    assert before == OURS
+    assert list(changed_lines(before, after)) == [
+        "+        alice-two: {user: alice, kind: jupyter, gpus: [1], cpus: 8, mounts: [/d:/d]}"
+    ]
+    assert checked(inventory, "gpu01", after).containers["alice-two"].cpus == 8
+    written(inventory, before, after)
+    _, back = edited(inventory, "gpu01", "alice-two", None)
+    assert back == OURS
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1), min_size=1, max_size=4))
+@example(["yes", "on", "1:30", "0x10", "~", "2026-11-23", "a, b", "#", "{x}", "1e3", "null", "=", "é\u2028", "-"])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_words_of_a_command_are_read_as_they_were_written(inventory: Path, words: list[str]) -> None:
+    _, after = edited(inventory, "gpu01", "run", {"user": "alice", "kind": "batch", "command": words})
+    assert list(checked(inventory, "gpu01", after).containers["run"].command) == words
+
+
+def test_a_host_that_the_file_does_not_name_yet(inventory: Path) -> None:
+    _, after = edited(inventory, "gpu02", "a", {"user": "alice", "kind": "jupyter"})
+    assert list(checked(inventory, "gpu02", after).containers) == ["a"]
+    (inventory / "workspaces.yml").unlink()
+    before, fresh = edited(inventory, "gpu02", "a", {"user": "alice", "kind": "jupyter"})
+    assert (before, fresh.splitlines()[0]) == ("", "all:")
+
+
+def test_a_script_of_several_lines_comes_back_as_it_was(inventory: Path) -> None:
+    script = inventory / "job.sh"
+    script.write_text("#!/bin/sh\nset -eu\necho \"a: 'b'\" # c\n")
+    entry = entry_of({"user": "alice", "kind": "batch", "script": str(script)})
+    script.unlink()
+    _, after = edited(inventory, "gpu01", "job", entry)
+    assert checked(inventory, "gpu01", after).containers["job"].script == "#!/bin/sh\nset -eu\necho \"a: 'b'\" # c\n"
+
+
+def test_a_mistake_is_said_with_its_line_and_nothing_is_written(inventory: Path) -> None:
+    _, after = edited(inventory, "gpu01", "b", {"user": "alice", "kind": "jupyter", "gpus": [0]})
+    with pytest.raises(InputError) as caught:
+        checked(inventory, "gpu01", after)
+    assert str(caught.value).startswith(f"{inventory}/workspaces.yml:11:9: workspaces.containers.b: GPU 0 is promised")
+    assert (inventory / "workspaces.yml").read_text() == OURS
+
+
+@pytest.mark.parametrize(
+    ("host", "name", "sentence"),
+    [("gpu01", "alice-lba", "did you mean 'alice-lab'?"), ("gpu02", "alice-lab", "has no workspace 'alice-lab' there")],
+)
+def test_what_is_not_there_is_not_taken_out(inventory: Path, host: str, name: str, sentence: str) -> None:
+    with pytest.raises(InputError, match=r"workspaces\.yml") as caught:
+        edited(inventory, host, name, None)
+    assert sentence in str(caught.value)
+
+
+def test_a_file_that_somebody_else_changed_meanwhile_is_left_alone(inventory: Path) -> None:
+    before, after = edited(inventory, "gpu01", "alice-lab", None)
+    (inventory / "workspaces.yml").write_text(f"{OURS}# mine\n")
+    with pytest.raises(InputError, match="somebody else changed it meanwhile"):
+        written(inventory, before, after)
+    assert (inventory / "workspaces.yml").read_text() == f"{OURS}# mine\n"
+
+
+def test_workspaces_of_another_file_are_not_overruled_in_silence(inventory: Path) -> None:
+    (inventory / "host_vars").mkdir()
+    (inventory / "host_vars" / "gpu01.yml").write_text("workspaces_containers: {x: {user: alice, kind: jupyter}}\n")
+    _, after = edited(inventory, "gpu01", "alice-two", {"user": "alice", "kind": "jupyter"})
+    with pytest.raises(InputError, match=r"host_vars/gpu01\.yml:1.* says which workspaces gpu01 has"):
+        checked(inventory, "gpu01", after)
+
+
+@pytest.mark.parametrize("text", ["- a\n", "all: [x]\n", "all: {hosts: {gpu01: nothing}}\n", "a: b: c\n"])
+def test_a_file_of_another_form_cannot_be_edited(inventory: Path, text: str) -> None:
+    (inventory / "workspaces.yml").write_text(text)
+    with pytest.raises(InputError, match="cannot be edited"):
+        edited(inventory, "gpu01", "a", {"user": "alice", "kind": "jupyter"})
+
+
+def test_ansible_reads_the_file_as_we_do(inventory: Path) -> None:
+    assert load(inventory).hosts["gpu01"].vars["workspaces_containers"].value.keys() == {"alice-lab"}
+
+
+def test_the_list_says_what_is_declared_and_what_is_there() -> None:
+    look = read_look(Facts({LOOK: Answer(0, recorded(bob_lab={}, a_run={"state": "created"}))}))
+    declared = [
+        space
+        for space in workspaces_of(DECLARED.containers, DECLARED.users, DECLARED.directory, DECLARED.ports)
+        if space.name != "bob-board"
+    ]
+    states = {row.name: row.state for row in rows_of("gpu01", tuple(declared), look)}
+    assert states == {
+        "a-run": "created",
+        "alice-box": "running",
+        "alice-lab": "running",
+        "b-run": "ended with status 0",
+        "bob-board": "running, no longer declared",
+        "bob-lab": "not made yet",
+    }
+    lines = list(table(list(rows_of("gpu01", tuple(declared), read_look(Facts({LOOK: Answer(0, RECORDED)}))))))
+    assert lines[1].split() == [
+        "gpu01",
+        "a-run",
+        "alice",
+        "batch",
+        "0",
+        "-",
+        "ended",
+        "with",
+        "status",
+        "3",
+        "lab/jupyter:1",
+    ]
+
+
+def test_a_command_reaches_the_workspace_as_one_word() -> None:
+    (space,) = (
+        space
+        for space in workspaces_of(DECLARED.containers, DECLARED.users, DECLARED.directory, DECLARED.ports)
+        if space.name == "bob-lab"
+    )
+    command = "echo 'a  b' \"$HOME\"; exit 3"
+    assert shlex.split(exec_script(space, command)) == [
+        "docker", "exec", "workspace-bob-lab", "/bin/sh", "-c", command,
+    ]  # fmt: skip
+
+
+def test_the_verbs_are_one_collection() -> None:
+    assert sorted(tasks.namespace.task_names) == ["down", "exec", "list", "logs", "up", "url"]
