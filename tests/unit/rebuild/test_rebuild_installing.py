@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -232,6 +233,27 @@ def test_a_sites_own_command_may_give_the_new_system_its_key(world, tmp_path: Pa
     assert installation.written == [[installation.seeded]]
     assert installation.rotated == [installation.seeded]
     assert (tmp_path / "said").read_text() == "gpu07 disk replaced\n"
+
+
+FETCH = """
+import os, ssl, urllib.request
+trusted = ssl.create_default_context(cafile=os.environ["HOSTWRIGHT_SEED_CA"])
+key = os.environ["HOSTWRIGHT_SEED"] + "/ssh_host_ed25519_key.pub"
+print(urllib.request.urlopen(key, context=trusted).read().decode())
+"""
+
+
+def test_a_sites_own_command_is_told_whom_to_trust(world, monkeypatch, tmp_path: Path):
+    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
+    (tmp_path / "fetch").write_text(FETCH)
+    settings = OWN.format(
+        place=tmp_path / "said",
+        then=f"{sys.executable} {tmp_path}/fetch >{tmp_path}/fetched",
+        more="serve: '127.0.0.1:PORT', host_keys: given, https: true",
+    )
+    installation = world([OLD, None, SEEDED], settings)
+    installation.install(bmc=False)
+    assert (tmp_path / "fetched").read_text().strip() == installation.seeded.line
 
 
 def test_a_sites_own_command_that_fails_says_so(world, tmp_path: Path):

@@ -8,7 +8,8 @@ import socket
 import ssl
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,15 +18,24 @@ import requests
 
 from hostwright.common.errors import HostwrightError, InputError
 from hostwright.rebuild.install import serving
+from hostwright.rebuild.install.seeds import answering
 from hostwright.rebuild.install.seeds.rendering import Seed, render_seed
 from hostwright.rebuild.install.seeds.serving import SeedServer
 from hostwright.rebuild.install.serving import SeedServers
 from hostwright.rebuild.install.tls import authority as authorities
 from hostwright.rebuild.install.tls.authority import Authority, open_authority, subject_hash
+from tests.unit.rebuild.install.test_seeds_attacks import (
+    HERE,
+    HOST,
+    PATIENCE_S,
+    SEED,
+    attack,
+    ended,
+    port,
+    taken,
+    until,
+)
 from tests.unit.support.seeds import KEYS, MINIMUM, install
-
-HERE, PATIENCE_S = "127.0.0.1", 20.0
-SEED = Seed({"user-data": b"the seed"}, "autoinstall", "user-data")
 
 
 @pytest.fixture
@@ -37,14 +47,6 @@ def authority(tmp_path: Path) -> Authority:
 def server(authority: Authority) -> Iterator[SeedServer]:
     with SeedServer(HERE, 0, authority.context(HERE)) as opened:
         yield opened
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for what a thread of the server's does."""
-    end_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end_s, "it did not come about"
-        time.sleep(0.005)
 
 
 def openssl(*arguments: str) -> str:
@@ -87,9 +89,8 @@ def test_an_address_of_ipv6(authority: Authority) -> None:
 
 def test_a_peer_that_shakes_no_hands_holds_up_nobody(server: SeedServer, authority: Authority) -> None:
     url = server.publish("gpu07", SEED, only_from=None)
-    port = int(url.rsplit(":", 1)[1].partition("/")[0])
-    silent = [socket.create_connection((HERE, port), PATIENCE_S) for _ in range(20)]
-    with socket.create_connection((HERE, port), PATIENCE_S, ("127.0.7.7", 0)) as raw:
+    silent = [socket.create_connection((HERE, port(server)), PATIENCE_S) for _ in range(20)]
+    with socket.create_connection((HERE, port(server)), PATIENCE_S, ("127.0.7.7", 0)) as raw:
         trusting = ssl.create_default_context(cafile=str(authority.certificate_file))
         with trusting.wrap_socket(raw, server_hostname=HERE) as connection:
             connection.sendall(f"GET /{url.rsplit('/', 1)[1]}/user-data HTTP/1.0\r\n\r\n".encode())
@@ -98,18 +99,87 @@ def test_a_peer_that_shakes_no_hands_holds_up_nobody(server: SeedServer, authori
         one.close()
 
 
+HELLO = bytes.fromhex("1603010200010001fc0303")  #: how a handshake begins
+
+
+@pytest.mark.parametrize("content", [b"", b"\x16", HELLO, b"GET / HTTP/1.1\r\nHost: here\r\n\r\n", b"\0" * 100])
+def test_a_handshake_that_is_none_leaves_its_place(
+    server: SeedServer, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    monkeypatch.setattr(answering, "REQUEST_TIMEOUT_S", 0.3)
+    server.publish("gpu07", SEED, only_from=None, path="gpu07")
+    with socket.create_connection((HERE, port(server)), PATIENCE_S) as silent:
+        silent.sendall(content)
+        assert ended(silent)
+    until(lambda: taken(server) == (0, 0))
+    assert server.fetched("gpu07") == frozenset()
+
+
+def test_a_handshake_in_drips_is_closed_by_the_deadline(server: SeedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answering, "REQUEST_LONGEST_S", 0.3)
+    server.publish("gpu07", SEED, only_from=None, path="gpu07")
+    with socket.create_connection((HERE, port(server)), PATIENCE_S) as slow:
+        slow.sendall(HELLO)
+        until(lambda: taken(server) == (1, 0))
+        with pytest.raises(ConnectionError):
+            while True:
+                slow.sendall(b"\0")
+                time.sleep(0.01)
+    until(lambda: taken(server) == (0, 0))
+
+
+def test_strangers_who_shake_no_hands_hold_no_place_of_the_host(server: SeedServer) -> None:
+    server.publish("gpu07", SEED, only_from=HOST, path="gpu07")
+    with ExitStack() as connections:
+        attack(server, connections, [f"127.1.{number}.1" for number in range(80)], HELLO)
+        until(lambda: taken(server)[1] <= answering.STRANGERS_AT_ONCE)
+        assert taken(server)[0] == 0
+    assert server.failures("gpu07") == frozenset()
+
+
+def test_a_seed_that_nobody_reads_is_cut_and_never_in_the_clear(
+    server: SeedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The deadline ends a connection from another thread than the one that sends the seed over TLS."""
+    monkeypatch.setattr(answering, "REQUEST_LONGEST_S", 0.3)
+    secret = b"the seed" * 2**20
+    server.publish("gpu07", Seed({"user-data": secret}, "", "user-data"), only_from=None, path="gpu07")
+    trusting = ssl.create_default_context()
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    arriving, leaving = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = trusting.wrap_bio(arriving, leaving)
+    received = b""
+    with socket.create_connection((HERE, port(server)), PATIENCE_S) as slow:
+        while True:
+            try:
+                tls.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                slow.sendall(leaving.read())
+                arriving.write(slow.recv(65536))
+        tls.write(b"GET /gpu07/user-data HTTP/1.0\r\n\r\n")
+        slow.sendall(leaving.read())
+        until(lambda: taken(server) == (0, 0))  # cut in the middle, for nobody reads
+        with suppress(ConnectionError):
+            while content := slow.recv(65536):
+                received += content
+    assert received
+    assert b"the seed" not in received
+    assert server.fetched("gpu07") == frozenset()
+
+
 def test_nothing_old_is_spoken(server: SeedServer, authority: Authority) -> None:
-    url = server.publish("gpu07", SEED, only_from=None)
-    port = int(url.rsplit(":", 1)[1].partition("/")[0])
+    server.publish("gpu07", SEED, only_from=None)
     old = ssl.create_default_context(cafile=str(authority.certificate_file))
     with pytest.warns(DeprecationWarning):
         old.minimum_version, old.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1
     old.set_ciphers("ALL:@SECLEVEL=0")
     with (
-        socket.create_connection((HERE, port), PATIENCE_S) as raw,
+        socket.create_connection((HERE, port(server)), PATIENCE_S) as raw,
         pytest.raises((ssl.SSLError, ConnectionError)),
     ):
         old.wrap_socket(raw, server_hostname=HERE)
+    until(lambda: server.failures("gpu07") == {"127.0.0.1: unsupported protocol"})
 
 
 def test_it_is_made_once_and_its_key_is_ours_alone(authority: Authority, tmp_path: Path) -> None:
