@@ -187,7 +187,7 @@ def ends(path: Path) -> int:
     """How ``invoke hosts`` ends on an inventory."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         try:
-            return hosts_verb(Selection("all", str(path)))
+            return hosts_verb(Selection("all", (str(path),)))
         except HostwrightError as error:
             return error.exit_status
 

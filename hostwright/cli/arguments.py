@@ -11,7 +11,7 @@ class Selection:
     """Which hosts of which inventory, with which variables of this call alone, and which of their roles."""
 
     hosts: str = ""
-    inventory: str = ""  #: a path; empty: the default one
+    inventory: tuple[str, ...] = ()  #: paths and lists of hosts, later ones winning; empty: the default one
     var: tuple[str, ...] = ()  #: KEY=VALUE
     roles: str = ""  #: role names with commas between them; empty: all
 
@@ -26,6 +26,9 @@ class VaultOptions:
 
 #: those of this call: every verb that reads an inventory takes them (``tasks.options.ends``)
 VAULT: ContextVar[VaultOptions] = ContextVar("VAULT")
+#: the ``--inventory`` of this call, for the commands that it advises, and its ``--strict``
+INVENTORY: ContextVar[tuple[str, ...]] = ContextVar("INVENTORY", default=())
+STRICT: ContextVar[bool] = ContextVar("STRICT", default=False)
 
 
 @dataclass(frozen=True, slots=True)

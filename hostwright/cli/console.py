@@ -6,7 +6,9 @@ never reach the terminal.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -14,7 +16,9 @@ from rich.text import Text
 
 from hostwright.apply.host.outcome import Outcome
 from hostwright.apply.rollout.rollout import result_of
+from hostwright.cli.arguments import INVENTORY
 from hostwright.common.errors import HostError, HostwrightError, ScriptFailed, SeveralFailed, StepFailed
+from hostwright.common.quoting import sh
 from hostwright.common.text import count, one_line, printable
 from hostwright.inventory.patterns import fold
 from hostwright.plan.model import Change, Deferred, Planned, Refusal, RolePlan
@@ -24,10 +28,39 @@ _SIGNS = {"change": ("~", ""), "reboot": ("~", ""), "deferred": ("?", "dim"), "r
 WIDTH_WHEN_PIPED = 140  #: columns of plain output
 
 
+#: a verb that a sentence advises, and its hosts, behind which the inventory belongs
+_ADVICE = re.compile(
+    r"(?:`|\b(?:run|fixes:|see) )(?:invoke|hostwright) (?!runs|init|lab)[a-z]+(?:\.[a-z]+)?"
+    r"(?: --hosts (?:'[^']*'|[^\s`]+))?"
+)
+
+
+class Adviser(Console):
+    """A console on which the verbs that sentences advise have the ``--inventory`` of this call, as they need it."""
+
+    def __init__(self, *, stderr: bool, width: int | None = None):
+        super().__init__(stderr=stderr, highlight=False, width=width)
+        self._inventory = "".join(sh(" --inventory %s", place) for place in INVENTORY.get())
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """As rich's."""
+        super().print(*(map(self._complete, objects) if self._inventory else objects), **how)
+
+    def _complete(self, shown: Any) -> Any:
+        if isinstance(shown, Group):
+            return Group(*map(self._complete, shown.renderables))
+        if isinstance(shown, str):
+            return _ADVICE.sub(lambda found: found[0] + self._inventory, shown)
+        if isinstance(shown, Text):
+            for found in reversed([*_ADVICE.finditer(shown.plain)]):
+                shown = Text.assemble(shown[: found.end()], self._inventory, shown[found.end() :], style=shown.style)
+        return shown
+
+
 def make_console(*, stderr: bool = False) -> Console:
     """The console of a run: rich decides about colour; a pipe gets fixed width, so that logs are not wrapped."""
-    console = Console(stderr=stderr, highlight=False)
-    return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=WIDTH_WHEN_PIPED)
+    console = Adviser(stderr=stderr)
+    return console if console.is_terminal else Adviser(stderr=stderr, width=WIDTH_WHEN_PIPED)
 
 
 def show_plan(host_plan: HostPlan) -> RenderableType:

@@ -6,27 +6,37 @@ import getpass
 import os
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from hostwright import transport
-from hostwright.cli.arguments import VAULT, ConnectionOptions, Selection, VaultOptions
+from hostwright.cli.arguments import STRICT, VAULT, ConnectionOptions, Selection, VaultOptions
 from hostwright.cli.views.shared import warn
 from hostwright.common.errors import InputError
 from hostwright.common.input.vault import Vault, password_of
 from hostwright.common.secret import Secret
+from hostwright.common.userpaths import expanded
 from hostwright.fleet import Fleet, Members
+
+VARIABLE = "HOSTWRIGHT_INVENTORY"  #: an inventory where none is named, as after ``--inventory``
 
 
 def open_fleet(selection: Selection, connection: ConnectionOptions | None = None, *, force: bool = False) -> Fleet:
     """The inventory that was named, with the variables of the command line; its notes are printed."""
-    path = Path(selection.inventory) if selection.inventory else None
+    named = tuple(filter(None, selection.inventory or (os.environ.get(VARIABLE, ""),)))
     accept_new = connection is not None and connection.accept_new
     policy = transport.Options(host_keys="accept-new" if accept_new else "strict")
     vault = Vault(_vault_passwords)
-    fleet = Fleet.load(path, settings=_settings(selection), options=policy, force=force, vault=vault, tell=warn)
+    places = [expanded(name) for name in named] or None
+    fleet = Fleet.load(places, settings=_settings(selection), options=policy, force=force, vault=vault, tell=warn)
+    fleet.strict = STRICT.get()
     for note in fleet.inventory.notes:
         warn(note)
     return fleet
+
+
+def refuse_strangers(fleet: Fleet) -> None:
+    """With ``--strict``, for a verb that names no hosts: raise ``InputErrors`` for every host of the inventory."""
+    if fleet.strict and fleet.inventory.hosts:
+        fleet.members("all")
 
 
 def members_of(fleet: Fleet, selection: Selection) -> Members:

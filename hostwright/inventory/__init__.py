@@ -4,6 +4,7 @@ from hostwright.inventory.binding import bind, definitions, strangers
 from hostwright.inventory.loading import load, load_site
 from hostwright.inventory.model import Definition, Group, Host, Inventory, Value, VariableLayer
 from hostwright.inventory.patterns import fold, select
+from hostwright.inventory.reading.sources import identity_of, sources_of
 
 __all__ = [
     "Definition",
@@ -15,8 +16,10 @@ __all__ = [
     "bind",
     "definitions",
     "fold",
+    "identity_of",
     "load",
     "load_site",
     "select",
+    "sources_of",
     "strangers",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self, overload
 
@@ -133,7 +133,7 @@ class Roster:
 
     def __init__(
         self,
-        path: Path,
+        sources: Sequence[Path],
         inventory: Inventory,
         roles: tuple[Role, ...],
         options: transport.Options,
@@ -144,8 +144,9 @@ class Roster:
         vault: Vault | None = None,
     ):
         self.site = site
+        self.sources = tuple(sources)  #: the places that the inventory was read from, later ones winning
         self.vault = vault or Vault()
-        self.path = path
+        self.path = inventories.identity_of(sources)  #: what identifies the inventory in records
         self.inventory = inventory
         self.roles = roles
         self.options = options
@@ -157,7 +158,7 @@ class Roster:
     @classmethod
     def load(
         cls,
-        path: Path | None = None,
+        path: Path | Sequence[Path] | None = None,
         *,
         site: Site | None = None,
         settings: Mapping[str, str] | None = None,
@@ -166,19 +167,21 @@ class Roster:
         vault: Vault | None = None,
         tell: Callable[[str], None] = lambda _: None,
     ) -> Self:
-        """Read the inventory of a site, or the one at ``path``; ``tell`` hears of a program that is slow to answer.
+        """Read the inventory of a site, or those at ``path``; ``tell`` hears of a program that is slow to answer.
 
         Without ``site``, it is the one that the working directory is in (``Site.find``, ``Site.of``). ``settings`` are
         variables that win over all others (``--var``). ``force`` means that running work may be disturbed or ended.
         ``vault`` opens what is encrypted with Ansible Vault. Raises ``InputError`` with every mistake in every file.
         """
-        chosen = site or (Site.of(path) if path else Site.find())
-        place = path or chosen.inventory
+        named = (Path(path),) if isinstance(path, (str, Path)) else tuple(path or ())
+        sources = tuple(source for place in named for source in inventories.sources_of(place))
+        chosen = site or (Site.of(sources[0]) if sources else Site.find())
         vault = vault or Vault()
-        read = inventories.load if path else inventories.load_site
-        inventory = read(place, extra=settings or {}, vault=vault, tell=tell)
+        read = partial(inventories.load, *sources) if sources else partial(inventories.load_site, chosen.inventory)
+        inventory = read(extra=settings or {}, vault=vault, tell=tell)
+        sources = sources or (chosen.inventory,)
         roles, ways = discover(*chosen.role_packages), options or transport.Options()
-        return cls(place, inventory, roles, ways, site=chosen, settings=settings, force=force, vault=vault)
+        return cls(sources, inventory, roles, ways, site=chosen, settings=settings, force=force, vault=vault)
 
     @cached_property
     def kinds(self) -> Kinds:
@@ -197,8 +200,8 @@ class Roster:
 
     @property
     def _own_stacks(self) -> tuple[Path, ...]:
-        beside = (self.path if self.path.is_dir() else self.path.parent) / "stacks"
-        return tuple(dict.fromkeys((beside, self.site.inventory / "stacks")))
+        beside = ((source if source.is_dir() else source.parent) / "stacks" for source in self.sources)
+        return tuple(dict.fromkeys((*beside, self.site.inventory / "stacks")))
 
     @cached_property
     def default_stack(self) -> str:

@@ -135,7 +135,7 @@ class Checks:
         command = [sys.executable, "-m", "pytest", *map(str, self._files), "-p", "hostwright.verify.layer_checks"]
         command += ["--rootdir", str(STANDARD_CHECKS), "-c", str(STANDARD_CHECKS / "pytest.ini")]
         command += ["-q", "-s", "-p", "no:cacheprovider", "--tb=short", "--import-mode=importlib"]
-        command += ["--hw-site", str(self._roster.site.root), "--hw-inventory", str(self._roster.path)]
+        command += ["--hw-site", str(self._roster.site.root), *_inventory(self._roster)]
         command += ["--hw-orders", str(orders), "--hw-answers", str(answers), "--hw-limit", str(self._limit_s)]
         return command
 
@@ -168,3 +168,10 @@ def check_layers(member: Member, roster: Roster, password: Secret | None) -> tup
 
 def _lines(path: Path) -> list[bytes]:
     return path.read_bytes().splitlines() if path.exists() else []
+
+
+def _inventory(roster: Roster) -> list[str]:
+    """The places of the inventory; none for the site's own, which may be another one that its ansible.cfg names."""
+    if roster.sources == (roster.site.inventory,):
+        return []
+    return [word for source in roster.sources for word in ("--hw-inventory", str(source))]

@@ -112,7 +112,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """How the parent process says which hosts are meant."""
     group = parser.getgroup("hostwright")
     group.addoption("--hw-site", help="directory of the site")
-    group.addoption("--hw-inventory", help="path of the inventory")
+    group.addoption("--hw-inventory", action="append", help="path of the inventory; repeatable")
     group.addoption("--hw-orders", type=int, help="descriptor from which variables, then hosts are read, JSON lines")
     group.addoption("--hw-answers", type=int, help="descriptor to which is written which hosts are done")
     group.addoption("--hw-limit", type=float, help="seconds that all checks of a host may take")
@@ -125,7 +125,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
     opening = opening_of(option("--hw-orders"))
     vault = Vault(lambda: map(Secret, opening["vault"]))
     site, settings = Site(Path(option("--hw-site"))), opening["settings"]
-    roster = Roster.load(Path(option("--hw-inventory")), site=site, settings=settings, vault=vault)
+    roster = Roster.load([*map(Path, option("--hw-inventory") or ())], site=site, settings=settings, vault=vault)
 
     def work(order: Order) -> int:
         unread = [sentence for role, sentence in session.config.stash[UNREAD] if role in order["roles"]]

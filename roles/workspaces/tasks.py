@@ -7,7 +7,7 @@ from invoke import Collection, Context, task
 from hostwright.cli.arguments import ConnectionOptions, Selection
 from hostwright.cli.tasks.options import REACHED, ends, helps
 
-_OF_ONE = ("inventory", "vault_password_file", "ask_vault_password", "json", "ask_become_pass", "accept_new")
+_OF_ONE = ("inventory", "vault_password_file", "ask_vault_password", "strict", "json", "ask_become_pass", "accept_new")
 _HOST = "the host"
 _NAME = "the workspace's name"
 _ONLY_WRITE = "only write the inventory; `invoke provision --roles workspaces` does the rest"
@@ -37,7 +37,7 @@ _FORCE = "end the work of whoever is in the workspace"
         no_provision=_ONLY_WRITE,
         force=_FORCE,
     ),
-    iterable=["mount"],
+    iterable=["inventory", "mount"],
     auto_shortflags=False,
 )
 @ends
@@ -61,7 +61,7 @@ def up(
     script: str = "",
     logs: str = "",
     no_provision: bool = False,
-    inventory: str = "",
+    inventory: list[str] | None = None,
     json: bool = False,
     ask_become_pass: bool = False,
     accept_new: bool = False,
@@ -76,7 +76,7 @@ def up(
         "script": script, "logs": logs,
     }  # fmt: skip
     return changing.change(
-        Selection(host, inventory),
+        Selection(host, tuple(inventory or ())),
         ConnectionOptions(ask_become_pass, accept_new),
         name or f"{user}-{kind}",
         changing.entry_of(options),
@@ -88,6 +88,7 @@ def up(
 
 @task(
     help=helps(*_OF_ONE, host=_HOST, name=_NAME, no_provision=_ONLY_WRITE, force=_FORCE),
+    iterable=["inventory"],
     auto_shortflags=False,
 )
 @ends
@@ -96,7 +97,7 @@ def down(
     host: str = "",
     name: str = "",
     no_provision: bool = False,
-    inventory: str = "",
+    inventory: list[str] | None = None,
     json: bool = False,
     ask_become_pass: bool = False,
     accept_new: bool = False,
@@ -106,7 +107,7 @@ def down(
     from hostwright.standard.roles.workspaces.verbs import changing
 
     return changing.change(
-        Selection(host, inventory),
+        Selection(host, tuple(inventory or ())),
         ConnectionOptions(ask_become_pass, accept_new),
         name,
         None,
@@ -116,12 +117,12 @@ def down(
     )
 
 
-@task(name="list", help=helps(*REACHED), auto_shortflags=False)
+@task(name="list", help=helps(*REACHED), iterable=["inventory"], auto_shortflags=False)
 @ends
 def list_(
     c: Context,  # noqa: ARG001 - Invoke's
     hosts: str = "all",
-    inventory: str = "",
+    inventory: list[str] | None = None,
     json: bool = False,
     ask_become_pass: bool = False,
     accept_new: bool = False,
@@ -129,11 +130,14 @@ def list_(
     """Show the workspaces of hosts: whose, with which GPUs and port, and whether they run."""
     from hostwright.standard.roles.workspaces.verbs import looking
 
-    return looking.show_list(Selection(hosts, inventory), ConnectionOptions(ask_become_pass, accept_new), as_json=json)
+    return looking.show_list(
+        Selection(hosts, tuple(inventory or ())), ConnectionOptions(ask_become_pass, accept_new), as_json=json
+    )
 
 
 @task(
     help=helps(*(name for name in _OF_ONE if name != "json"), host=_HOST, name=_NAME, lines="how many"),
+    iterable=["inventory"],
     auto_shortflags=False,
 )
 @ends
@@ -142,7 +146,7 @@ def logs(
     name: str = "",
     host: str = "",
     lines: int = 100,
-    inventory: str = "",
+    inventory: list[str] | None = None,
     ask_become_pass: bool = False,
     accept_new: bool = False,
 ) -> int:
@@ -150,11 +154,14 @@ def logs(
     from hostwright.standard.roles.workspaces.verbs import looking
 
     connection = ConnectionOptions(ask_become_pass, accept_new)
-    return looking.run_in(Selection(host, inventory), connection, name, lambda space: looking.logs_script(space, lines))
+    return looking.run_in(
+        Selection(host, tuple(inventory or ())), connection, name, lambda space: looking.logs_script(space, lines)
+    )
 
 
 @task(
     help=helps(*_OF_ONE, host=_HOST, name=_NAME, token="print Jupyter's token, too"),  # noqa: S106 - a help text
+    iterable=["inventory"],
     auto_shortflags=False,
 )
 @ends
@@ -163,7 +170,7 @@ def url(
     name: str = "",
     host: str = "",
     token: bool = False,
-    inventory: str = "",
+    inventory: list[str] | None = None,
     json: bool = False,
     ask_become_pass: bool = False,
     accept_new: bool = False,
@@ -172,7 +179,7 @@ def url(
     from hostwright.standard.roles.workspaces.verbs import looking
 
     connection = ConnectionOptions(ask_become_pass, accept_new)
-    return looking.show_url(Selection(host, inventory), connection, name, token=token, as_json=json)
+    return looking.show_url(Selection(host, tuple(inventory or ())), connection, name, token=token, as_json=json)
 
 
 @task(
@@ -180,6 +187,7 @@ def url(
     help=helps(
         *(name for name in _OF_ONE if name != "json"), host=_HOST, name=_NAME, command="what its shell shall run"
     ),
+    iterable=["inventory"],
     auto_shortflags=False,
 )
 @ends
@@ -188,7 +196,7 @@ def exec_(
     name: str = "",
     command: str = "",
     host: str = "",
-    inventory: str = "",
+    inventory: list[str] | None = None,
     ask_become_pass: bool = False,
     accept_new: bool = False,
 ) -> int:
@@ -197,7 +205,7 @@ def exec_(
 
     connection = ConnectionOptions(ask_become_pass, accept_new)
     return looking.run_in(
-        Selection(host, inventory), connection, name, lambda space: looking.exec_script(space, command)
+        Selection(host, tuple(inventory or ())), connection, name, lambda space: looking.exec_script(space, command)
     )
 
 

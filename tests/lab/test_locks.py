@@ -218,7 +218,7 @@ def test_sudo_with_a_password_and_a_terminal_of_its_own(lab: Lab, guest: Guest) 
 
 def verb(lab: Lab, capsys: pytest.CaptureFixture[str], name: str, **given: Any) -> tuple[int, str]:
     """A verb's exit status, and all that it printed."""
-    status = getattr(verbs, name)(Selection("gpu01", str(lab.inventory.parent)), ConnectionOptions(), **given)
+    status = getattr(verbs, name)(Selection("gpu01", (str(lab.inventory.parent),)), ConnectionOptions(), **given)
     printed = capsys.readouterr()
     return status, printed.out + printed.err
 

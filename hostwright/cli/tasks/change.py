@@ -17,14 +17,14 @@ from hostwright.cli.tasks.options import CHANGING, ends, helps
         no_reboot="leave a needed reboot pending; the next plan shows it again",
         resume="continue the last run: its unfinished hosts, with its options and new plans",
     ),
-    iterable=["var"],
+    iterable=["inventory", "var"],
     auto_shortflags=False,
 )
 @ends
 def provision(
     c: Context,
     hosts: str = "",
-    inventory: str = "",
+    inventory: list[str] | None = None,
     var: list[str] | None = None,
     roles: str = "",
     json: bool = False,
@@ -46,7 +46,7 @@ def provision(
     from hostwright.cli.verbs import changes
 
     return changes.provision(
-        Selection(hosts, inventory, tuple(var or ()), roles),
+        Selection(hosts, tuple(inventory or ()), tuple(var or ()), roles),
         ConnectionOptions(ask_become_pass, accept_new),
         ChangeOptions(drain, no_reboot, RolloutOptions(canary, batch, max_fail), yes),
         force=force,
@@ -57,12 +57,12 @@ def provision(
     )
 
 
-@task(help=helps(*CHANGING, "check", "yes"), iterable=["var"], auto_shortflags=False)
+@task(help=helps(*CHANGING, "check", "yes"), iterable=["inventory", "var"], auto_shortflags=False)
 @ends
 def remove(
     c: Context,
     hosts: str = "",
-    inventory: str = "",
+    inventory: list[str] | None = None,
     var: list[str] | None = None,
     roles: str = "",
     json: bool = False,
@@ -81,7 +81,7 @@ def remove(
     from hostwright.cli.verbs import changes
 
     return changes.remove(
-        Selection(hosts, inventory, tuple(var or ()), roles),
+        Selection(hosts, tuple(inventory or ()), tuple(var or ()), roles),
         ConnectionOptions(ask_become_pass, accept_new),
         ChangeOptions(drain, rollout=RolloutOptions(canary, batch, max_fail), yes=yes),
         force=force,

@@ -14,14 +14,15 @@ from hostwright.cli.tasks.options import REACHED, READ, ends, helps
         stack="download only the files of this stack (default: those of all hosts' stacks)",
         from_="copy files from this directory first, and download only the missing ones",
     ),
+    iterable=["inventory"],
     auto_shortflags=False,
 )
 @ends
-def mirror(c: Context, stack: str = "", inventory: str = "", from_: str = "") -> int:
+def mirror(c: Context, stack: str = "", inventory: list[str] | None = None, from_: str = "") -> int:
     """Download the files of stacks to this machine once, and verify their checksums."""
     from hostwright.cli.verbs import inventory as verb
 
-    return verb.mirror(Selection(inventory=inventory), stack=stack, source=from_)
+    return verb.mirror(Selection(inventory=tuple(inventory or ())), stack=stack, source=from_)
 
 
 @task(
@@ -64,13 +65,14 @@ def runs_show(c: Context, run: str = "last", hosts: str = "", steps: bool = Fals
         force="replace somebody else's lock",
         list="only show existing locks",
     ),
+    iterable=["inventory"],
     auto_shortflags=False,
 )
 @ends
 def lock(
     c: Context,
     hosts: str = "",
-    inventory: str = "",
+    inventory: list[str] | None = None,
     json: bool = False,
     ask_become_pass: bool = False,
     accept_new: bool = False,
@@ -82,18 +84,18 @@ def lock(
     """Lock hosts: nobody can change them for a while; read-only commands still work."""
     from hostwright.cli.verbs import locks
 
-    selection, connection = Selection(hosts, inventory), ConnectionOptions(ask_become_pass, accept_new)
+    selection, connection = Selection(hosts, tuple(inventory or ())), ConnectionOptions(ask_become_pass, accept_new)
     if list:
         return locks.locks(selection, connection, as_json=json)
     return locks.lock(selection, connection, reason=reason, lasts=for_, force=force, as_json=json)
 
 
-@task(help=helps(*REACHED, force="remove somebody else's lock"), auto_shortflags=False)
+@task(help=helps(*REACHED, force="remove somebody else's lock"), iterable=["inventory"], auto_shortflags=False)
 @ends
 def unlock(
     c: Context,
     hosts: str = "",
-    inventory: str = "",
+    inventory: list[str] | None = None,
     json: bool = False,
     ask_become_pass: bool = False,
     accept_new: bool = False,
@@ -102,5 +104,5 @@ def unlock(
     """Remove the lock from hosts."""
     from hostwright.cli.verbs import locks
 
-    selection, connection = Selection(hosts, inventory), ConnectionOptions(ask_become_pass, accept_new)
+    selection, connection = Selection(hosts, tuple(inventory or ())), ConnectionOptions(ask_become_pass, accept_new)
     return locks.unlock(selection, connection, force=force, as_json=json)

@@ -10,14 +10,14 @@ from hostwright.cli.tasks.options import NAMED, READ, WANTED, ends, helps
 
 @task(
     help=helps(*WANTED, out="save the plan to this file, for `invoke provision --plan FILE`"),
-    iterable=["var"],
+    iterable=["inventory", "var"],
     auto_shortflags=False,
 )
 @ends
 def plan(
     c: Context,
     hosts: str = "",
-    inventory: str = "",
+    inventory: list[str] | None = None,
     var: list[str] | None = None,
     roles: str = "",
     json: bool = False,
@@ -28,16 +28,16 @@ def plan(
     """Show what would change on hosts: have → want, with a diff of each file. Changes nothing."""
     from hostwright.cli.verbs import changes
 
-    selection = Selection(hosts, inventory, tuple(var or ()), roles)
+    selection = Selection(hosts, tuple(inventory or ()), tuple(var or ()), roles)
     return changes.plan(selection, ConnectionOptions(ask_become_pass, accept_new), out=out, as_json=json)
 
 
-@task(help=helps(*WANTED), iterable=["var"], auto_shortflags=False)
+@task(help=helps(*WANTED), iterable=["inventory", "var"], auto_shortflags=False)
 @ends
 def verify(
     c: Context,
     hosts: str = "",
-    inventory: str = "",
+    inventory: list[str] | None = None,
     var: list[str] | None = None,
     roles: str = "",
     json: bool = False,
@@ -47,7 +47,7 @@ def verify(
     """Confirm that nothing differs from the stack, then test every layer of hosts with testinfra."""
     from hostwright.cli.verbs import verify as verb
 
-    selection = Selection(hosts, inventory, tuple(var or ()), roles)
+    selection = Selection(hosts, tuple(inventory or ()), tuple(var or ()), roles)
     return verb.verify(selection, ConnectionOptions(ask_become_pass, accept_new), as_json=json)
 
 
@@ -68,14 +68,14 @@ def verify(
         at_once="how many hosts to audit at a time (default: as many connections as this machine can open)",
         details="show every value and every GPU, not only those that differ",
     ),
-    iterable=["var"],
+    iterable=["inventory", "var"],
     auto_shortflags=False,
 )
 @ends
 def audit_fleet(
     c: Context,
     hosts: str = "",
-    inventory: str = "",
+    inventory: list[str] | None = None,
     var: list[str] | None = None,
     roles: str = "",
     json: bool = False,
@@ -97,7 +97,7 @@ def audit_fleet(
     from hostwright.cli.verbs import audit
     from hostwright.cli.views.reports import Outputs
 
-    selection = Selection(hosts, inventory, tuple(var or ()), roles)
+    selection = Selection(hosts, tuple(inventory or ()), tuple(var or ()), roles)
     return audit.audit(
         selection,
         ConnectionOptions(ask_become_pass, accept_new),
@@ -109,34 +109,39 @@ def audit_fleet(
     )
 
 
-@task(name="history", help=helps(*NAMED, "since"), auto_shortflags=False)
+@task(name="history", help=helps(*NAMED, "since"), iterable=["inventory"], auto_shortflags=False)
 @ends
-def audit_history(c: Context, hosts: str = "", inventory: str = "", json: bool = False, since: str = "") -> int:
+def audit_history(
+    c: Context, hosts: str = "", inventory: list[str] | None = None, json: bool = False, since: str = ""
+) -> int:
     """Show the audit history of hosts."""
     from hostwright.cli.verbs import history
 
-    return history.history(Selection(hosts, inventory), since=since, as_json=json)
+    return history.history(Selection(hosts, tuple(inventory or ())), since=since, as_json=json)
 
 
 @task(
     name="diff",
     help=helps(*NAMED, hosts="which hosts (default: all)", since="how far back: 7d, 12h (default: 7d)"),
+    iterable=["inventory"],
     auto_shortflags=False,
 )
 @ends
-def audit_diff(c: Context, hosts: str = "", inventory: str = "", json: bool = False, since: str = "7d") -> int:
+def audit_diff(
+    c: Context, hosts: str = "", inventory: list[str] | None = None, json: bool = False, since: str = "7d"
+) -> int:
     """Show what changed across the fleet between an earlier audit and the latest one."""
     from hostwright.cli.verbs import history
 
-    return history.diff(Selection(hosts, inventory), since=since, as_json=json)
+    return history.diff(Selection(hosts, tuple(inventory or ())), since=since, as_json=json)
 
 
-@task(help=helps(*WANTED, "no_sudo"), iterable=["var"], auto_shortflags=False)
+@task(help=helps(*WANTED, "no_sudo"), iterable=["inventory", "var"], auto_shortflags=False)
 @ends
 def doctor(
     c: Context,
     hosts: str = "",
-    inventory: str = "",
+    inventory: list[str] | None = None,
     var: list[str] | None = None,
     roles: str = "",
     json: bool = False,
@@ -148,7 +153,7 @@ def doctor(
     from hostwright.audit.auditor import AuditOptions
     from hostwright.cli.verbs import audit
 
-    selection = Selection(hosts, inventory, tuple(var or ()), roles)
+    selection = Selection(hosts, tuple(inventory or ()), tuple(var or ()), roles)
     connection = ConnectionOptions(ask_become_pass, accept_new)
     return audit.doctor(selection, connection, AuditOptions(sudo=not no_sudo), as_json=json)
 
@@ -156,14 +161,14 @@ def doctor(
 @task(
     name="vars",
     help=helps(*NAMED, "var", "roles", why="show file and line of every definition, the one in effect first"),
-    iterable=["var"],
+    iterable=["inventory", "var"],
     auto_shortflags=False,
 )
 @ends
 def variables(
     c: Context,
     hosts: str = "",
-    inventory: str = "",
+    inventory: list[str] | None = None,
     var: list[str] | None = None,
     roles: str = "",
     json: bool = False,
@@ -172,22 +177,22 @@ def variables(
     """Show the variables of each role for hosts."""
     from hostwright.cli.verbs import inventory as verb
 
-    return verb.variables(Selection(hosts, inventory, tuple(var or ()), roles), why=why, as_json=json)
+    return verb.variables(Selection(hosts, tuple(inventory or ()), tuple(var or ()), roles), why=why, as_json=json)
 
 
-@task(help=helps(*NAMED, "strict"), auto_shortflags=False)
+@task(help=helps(*NAMED), iterable=["inventory"], auto_shortflags=False)
 @ends
-def hosts(c: Context, hosts: str = "all", inventory: str = "", json: bool = False, strict: bool = False) -> int:
+def hosts(c: Context, hosts: str = "all", inventory: list[str] | None = None, json: bool = False) -> int:
     """Show the hosts that a selection matches, with address, stack and groups, and what keeps any from being used."""
     from hostwright.cli.verbs import inventory as verb
 
-    return verb.hosts(Selection(hosts, inventory), strict=strict, as_json=json)
+    return verb.hosts(Selection(hosts, tuple(inventory or ())), as_json=json)
 
 
-@task(help=helps(*READ, "json"), auto_shortflags=False)
+@task(help=helps(*READ, "json"), iterable=["inventory"], auto_shortflags=False)
 @ends
-def stacks(c: Context, inventory: str = "", json: bool = False) -> int:
+def stacks(c: Context, inventory: list[str] | None = None, json: bool = False) -> int:
     """Show the available stacks: what each pins, for which distributions, and what was tried where."""
     from hostwright.cli.verbs import stacks as verb
 
-    return verb.stacks(Selection(inventory=inventory), as_json=json)
+    return verb.stacks(Selection(inventory=tuple(inventory or ())), as_json=json)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextvars import copy_context
 from functools import wraps
 from inspect import Parameter, signature
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 from invoke import Exit
 
-from hostwright.cli.arguments import VAULT, VaultOptions
+from hostwright.cli.arguments import INVENTORY, STRICT, VAULT, VaultOptions
 
 P = ParamSpec("P")
 
 #: options that mean the same to every verb
 HELP: Mapping[str, str] = {
     "hosts": "which hosts: gpu01,gpu[03-09],@group,!gpu05,~regex or all",
-    "inventory": "the inventory (default: inventory/): a directory, a file, a program that answers --list, or h1,h2,",
+    "inventory": "the inventory (default: inventory/): a directory, a file, a program that answers --list, or h1,h2,; "
+    "repeatable, later ones win",
     "vault_password_file": "a file with the password of Ansible Vault, or a program that prints it",
     "ask_vault_password": "prompt for the password of Ansible Vault",
     "var": "set a variable for this run, KEY=VALUE; repeatable",
@@ -35,8 +37,9 @@ HELP: Mapping[str, str] = {
     "strict": "end with 2 if a host cannot be provisioned, or has a variable that only looks like a role's",
     "since": "how far back: 7d, 12w (default: all)",
 }
-FILE, ASK = "vault_password_file", "ask_vault_password"
-READ = ("inventory", FILE, ASK)  #: of verbs that read an inventory
+FILE, ASK, STRICTLY = "vault_password_file", "ask_vault_password", "strict"
+READ = ("inventory", FILE, ASK, STRICTLY)  #: of verbs that read an inventory
+READERS: Mapping[str, object] = {FILE: "", ASK: False, STRICTLY: False}  #: which ``ends`` adds, with their defaults
 NAMED = ("hosts", *READ, "json")
 REACHED = (*NAMED, "ask_become_pass", "accept_new")  #: of verbs that connect to hosts
 WANTED = (*REACHED, "var", "roles")  #: and know what is wanted of them
@@ -51,21 +54,28 @@ def helps(*common: str, **own: str) -> dict[str, str]:
 def ends(body: Callable[P, int]) -> Callable[P, None]:
     """A task of a function that returns an exit status: errors are printed, and Invoke ends with the status.
 
-    One that takes an inventory also takes the options of Ansible Vault, which are the same everywhere.
+    One that takes an inventory also takes the options of Ansible Vault and ``--strict``, the same everywhere.
     """
+    asked = signature(body)
 
     @wraps(body)
     def task_body(*args: P.args, **kwargs: P.kwargs) -> None:
-        from hostwright.cli.exits import run
-
-        VAULT.set(VaultOptions(str(kwargs.pop(FILE, "")), bool(kwargs.pop(ASK, False))))
-        status = run(lambda: body(*args, **kwargs))
+        status = copy_context().run(_call, body, args, kwargs)
         if status:
             raise Exit(code=status)
 
-    asked = signature(body)
     if "inventory" in asked.parameters:
-        more = [Parameter(name, Parameter.KEYWORD_ONLY, default=none) for name, none in ((FILE, ""), (ASK, False))]
+        more = [Parameter(name, Parameter.KEYWORD_ONLY, default=none) for name, none in READERS.items()]
         whole = asked.replace(parameters=[*asked.parameters.values(), *more])
         task_body.__signature__ = whole  # type: ignore[attr-defined]
     return task_body
+
+
+def _call(body: Callable[..., int], args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+    """The exit status of a task; what ``ends`` added is known as long as it lasts."""
+    from hostwright.cli.exits import run
+
+    VAULT.set(VaultOptions(kwargs.pop(FILE, ""), kwargs.pop(ASK, False)))
+    STRICT.set(kwargs.pop(STRICTLY, False))
+    INVENTORY.set(tuple(filter(None, kwargs.get("inventory") or ())))
+    return run(lambda: body(*args, **kwargs))

@@ -16,14 +16,14 @@ from hostwright.cli.tasks.options import CHANGING, NAMED, REACHED, ends, helps
         report="show how long rebuilds took, by phase: median and 95th percentile over the fleet",
         since="with --report: how far back (7d, 12w; default: all)",
     ),
-    iterable=["var"],
+    iterable=["inventory", "var"],
     auto_shortflags=False,
 )
 @ends
 def rebuild(
     c: Context,
     hosts: str = "",
-    inventory: str = "",
+    inventory: list[str] | None = None,
     var: list[str] | None = None,
     roles: str = "",
     json: bool = False,
@@ -43,7 +43,7 @@ def rebuild(
     from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
     from hostwright.cli.verbs import rebuild as verb
 
-    selection = Selection(hosts, inventory, tuple(var or ()), roles)
+    selection = Selection(hosts, tuple(inventory or ()), tuple(var or ()), roles)
     if report:
         return verb.rebuild_report(selection, since=since, as_json=json)
     return verb.rebuild(
@@ -64,14 +64,14 @@ def rebuild(
         "yes",
         to="a stack name, or the beginning of a release's date or digest (default: the latest release)",
     ),
-    iterable=["var"],
+    iterable=["inventory", "var"],
     auto_shortflags=False,
 )
 @ends
 def rollback(
     c: Context,
     hosts: str = "",
-    inventory: str = "",
+    inventory: list[str] | None = None,
     var: list[str] | None = None,
     roles: str = "",
     json: bool = False,
@@ -91,7 +91,7 @@ def rollback(
     from hostwright.cli.verbs import changes
 
     return changes.rollback(
-        Selection(hosts, inventory, tuple(var or ()), roles),
+        Selection(hosts, tuple(inventory or ()), tuple(var or ()), roles),
         ConnectionOptions(ask_become_pass, accept_new),
         ChangeOptions(drain, rollout=RolloutOptions(canary, batch, max_fail), yes=yes),
         force=force,
@@ -107,13 +107,14 @@ def rollback(
         fingerprint="the fingerprint of the new key, as the host's console shows it: SHA256:…",
         forget="only remove the old key: the host is unknown afterwards",
     ),
+    iterable=["inventory"],
     auto_shortflags=False,
 )
 @ends
 def trust(
     c: Context,
     hosts: str = "",
-    inventory: str = "",
+    inventory: list[str] | None = None,
     json: bool = False,
     fingerprint: str = "",
     forget: bool = False,
@@ -121,7 +122,7 @@ def trust(
     """Accept the new key of a reinstalled host, confirmed by its console, a fingerprint or you."""
     from hostwright.cli.verbs import trust as verb
 
-    return verb.trust(Selection(hosts, inventory), fingerprint=fingerprint, forget=forget, as_json=json)
+    return verb.trust(Selection(hosts, tuple(inventory or ())), fingerprint=fingerprint, forget=forget, as_json=json)
 
 
 @task(
@@ -132,6 +133,7 @@ def trust(
         boot="for the next boot only: network, media (with --image), or disk to cancel either",
         image="URL of the image for --boot media, reachable from the BMC",
     ),
+    iterable=["inventory"],
     auto_shortflags=False,
 )
 @ends
@@ -139,7 +141,7 @@ def power(
     c: Context,
     order: str,
     hosts: str = "",
-    inventory: str = "",
+    inventory: list[str] | None = None,
     json: bool = False,
     ask_become_pass: bool = False,
     accept_new: bool = False,
@@ -150,5 +152,5 @@ def power(
     """Power hosts on or off, power-cycle them or show their power state, through their BMCs."""
     from hostwright.cli.verbs import power as verb
 
-    selection, connection = Selection(hosts, inventory), ConnectionOptions(ask_become_pass, accept_new)
+    selection, connection = Selection(hosts, tuple(inventory or ())), ConnectionOptions(ask_become_pass, accept_new)
     return verb.power(order, selection, connection, force=force, boot=boot, image=image, as_json=json)

@@ -13,7 +13,7 @@ from rich.text import Text
 from hostwright.apply.host.outcome import AS_DESIRED
 from hostwright.cli import console
 from hostwright.cli.arguments import Selection
-from hostwright.cli.opening import members_of, open_fleet
+from hostwright.cli.opening import members_of, open_fleet, refuse_strangers
 from hostwright.cli.transfer_view import make_progress, summary
 from hostwright.cli.views.shared import warn
 from hostwright.common.errors import InputError, InputErrors, Mistakes
@@ -53,13 +53,12 @@ def _show_variables(out: Console, member: Member, role: Role, *, why: bool) -> N
                 out.print(Text(f"      {definition}", style="dim"))
 
 
-def hosts(selection: Selection, *, strict: bool = False, as_json: bool = False) -> int:
-    """``invoke hosts``: what the inventory says, also of hosts that cannot be provisioned; ``strict`` refuses those."""
+def hosts(selection: Selection, *, as_json: bool = False) -> int:
+    """``invoke hosts``: what the inventory says, also of hosts that cannot be used; ``--strict`` refuses them."""
     fleet = open_fleet(selection)
     if not selection.hosts:
         raise InputError("name the hosts: --hosts gpu01,gpu02, --hosts @group or --hosts all", "--hosts")
-    if strict:
-        fleet.strict = True
+    if fleet.strict:
         fleet.members(selection.hosts)
     chosen = fleet.select(selection.hosts, usable=False)
     rows = [(host, fleet.stack_name(host)) for host in chosen]
@@ -101,6 +100,7 @@ def _remarks(fleet: Fleet, chosen: Sequence[Host]) -> None:
 def mirror(selection: Selection, *, stack: str, source: str = "") -> int:
     """``invoke mirror``; ``source`` names a directory in which files are looked for first."""
     fleet = open_fleet(selection)
+    refuse_strangers(fleet)
     out = console.make_console()
     with make_progress(out) as progress:
         done = fleet.mirror(stack, Path(source) if source else None, progress=progress)

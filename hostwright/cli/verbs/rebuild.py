@@ -10,7 +10,7 @@ from hostwright.apply.host.outcome import AS_DESIRED, DIFFERS, FAILED
 from hostwright.apply.rollout.options import ChangeOptions
 from hostwright.cli import console
 from hostwright.cli.arguments import ConnectionOptions, Selection
-from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.opening import ask_password, members_of, open_fleet, refuse_strangers
 from hostwright.cli.views.progress import run_audience
 from hostwright.cli.views.rebuilding.rebuilds import announce, show_decisions, show_rebuilt
 from hostwright.cli.views.rebuilding.times import times_table
@@ -58,7 +58,9 @@ def rebuild_report(selection: Selection, *, since: str = "", as_json: bool = Fal
     fleet = open_fleet(selection)
     earliest = datetime.now(UTC) - read_duration(since, "--since") if since else None
     rebuilds = fleet.rebuilds(earliest)
-    if selection.hosts:
+    if not selection.hosts:
+        refuse_strangers(fleet)
+    else:
         wanted = members_of(fleet, selection).by_name
         rebuilds = tuple(record for record in rebuilds if record.host in wanted)
     if as_json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hostwright.common.errors import InputError, InputErrors
@@ -31,6 +31,13 @@ def sources_of(named: Path) -> list[Path]:
     if len(parts) < 2 or named.exists() or not all(part.exists() for part in parts):
         return [named]
     return parts
+
+
+def identity_of(sources: Sequence[Path]) -> Path:
+    """What identifies an inventory in records: its path, or those of all its places in their order."""
+    if len(sources) == 1:
+        return sources[0]
+    return Path(",".join(str(source.absolute() if source.exists() else source) for source in sources))
 
 
 def files_of(path: Path) -> list[Path]:

@@ -15,7 +15,7 @@ import sys
 from hostwright.cli.arguments import Selection
 from hostwright.cli.exits import run
 from hostwright.cli.verbs.inventory import hosts
-sys.exit(run(lambda: hosts(Selection("all", sys.argv[1]), as_json=True)))
+sys.exit(run(lambda: hosts(Selection("all", (sys.argv[1],)), as_json=True)))
 """
 
 

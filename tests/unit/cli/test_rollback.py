@@ -323,7 +323,7 @@ def answers(monkeypatch: pytest.MonkeyPatch, said: Mapping[str, Facts | HostErro
 
 
 def rollback(inventory: Path, **more: Any) -> int:
-    return changes.rollback(Selection("all", str(inventory)), ConnectionOptions(), ChangeOptions(), **more)
+    return changes.rollback(Selection("all", (str(inventory),)), ConnectionOptions(), ChangeOptions(), **more)
 
 
 def test_every_host_goes_back_and_it_is_said_what_the_inventory_wants(

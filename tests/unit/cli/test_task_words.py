@@ -14,11 +14,11 @@ from hostwright.cli.tasks import change, keep, look, restore
 from hostwright.cli.verbs import audit, changes, history, inventory, locks, power, rebuild, runs, stacks, trust, verify
 from hostwright.cli.views.reports import Outputs
 
-NAMED = {"hosts": "gpu01", "inventory": "site"}
+NAMED = {"hosts": "gpu01", "inventory": ["site"]}
 REACHED = {**NAMED, "ask_become_pass": True, "accept_new": True}
 WANTED = {**REACHED, "var": ["a=1", "b=2"], "roles": "cuda"}
 CHANGING = {**WANTED, "drain": True, "canary": "1", "batch": "2", "max_fail": "3"}
-SOME, ALL = Selection("gpu01", "site"), Selection("gpu01", "site", ("a=1", "b=2"), "cuda")
+SOME, ALL = Selection("gpu01", ("site",)), Selection("gpu01", ("site",), ("a=1", "b=2"), "cuda")
 CONNECTION = ConnectionOptions(ask_become_pass=True, accept_new=True)
 CHANGE = ChangeOptions(drain=True, rollout=RolloutOptions("1", "2", "3"))
 JSON = {"json": True}
@@ -41,8 +41,8 @@ CASES: list[tuple[Any, dict[str, Any], Any, str, tuple[Any, ...], dict[str, Any]
      (ALL, CONNECTION, AuditOptions(sudo=False)), {}),
     (look.variables, {**NAMED, **JSON, "var": ["a=1", "b=2"], "roles": "cuda", "why": True}, inventory, "variables",
      (ALL,), {"why": True}),
-    (look.hosts, {**JSON, "strict": True}, inventory, "hosts", (Selection("all"),), {"strict": True}),
-    (look.stacks, {"inventory": "site", **JSON}, stacks, "stacks", (Selection(inventory="site"),), {}),
+    (look.hosts, {**JSON, "strict": True}, inventory, "hosts", (Selection("all"),), {}),
+    (look.stacks, {"inventory": ["site"], **JSON}, stacks, "stacks", (Selection(inventory=("site",)),), {}),
     (
         change.provision,
         {**CHANGING, **JSON, "force": True, "check": True, "plan": "f", "no_reboot": True, "resume": True},
@@ -84,8 +84,8 @@ def test_every_option_reaches_its_verb(monkeypatch: pytest.MonkeyPatch, case: tu
 def test_a_mirror_has_no_json(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Any] = []
     monkeypatch.setattr(inventory, "mirror", lambda *args, **more: given.append((args, more)) or 0)
-    keep.mirror(Context(), stack="s", inventory="site", from_="d")
-    assert given == [((Selection(inventory="site"),), {"stack": "s", "source": "d"})]
+    keep.mirror(Context(), stack="s", inventory=["site"], from_="d")
+    assert given == [((Selection(inventory=("site",)),), {"stack": "s", "source": "d"})]
 
 
 def test_what_differs_is_an_exit_status_and_bad_input_a_sentence(

@@ -2,13 +2,18 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from invoke import Context, Exit
 
 from hostwright.cli.arguments import Selection
+from hostwright.cli.tasks import change, keep, look, restore
 from hostwright.cli.verbs.inventory import hosts
 from hostwright.common.errors import InputError, InputErrors
-from hostwright.fleet import Fleet
+from hostwright.common.places import place_of
+from hostwright.fleet import Fleet, Member
+from hostwright.verify import checking
 
 OTHERS = """
 all:
@@ -37,7 +42,7 @@ def inventory(tmp_path: Path) -> Path:
 def test_every_host_is_listed_and_what_cannot_be_used_is_said(
     inventory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert hosts(Selection("all", str(inventory))) == 0
+    assert hosts(Selection("all", (str(inventory),))) == 0
     out, err = capsys.readouterr()
     err = " ".join(err.split())
     assert out.startswith("5 hosts: ")
@@ -50,9 +55,9 @@ def test_every_host_is_listed_and_what_cannot_be_used_is_said(
 
 
 def test_this_machine_is_listed_as_such(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert hosts(Selection("here,gpu02", str(inventory))) == 0
+    assert hosts(Selection("here,gpu02", (str(inventory),))) == 0
     assert "  here  this machine  " in capsys.readouterr().out
-    assert hosts(Selection("here,gpu02", str(inventory)), as_json=True) == 0
+    assert hosts(Selection("here,gpu02", (str(inventory),)), as_json=True) == 0
     rows = json.loads(capsys.readouterr().out)
     assert {row["host"]: row["connection"] for row in rows} == {"here": "local", "gpu02": "ssh"}
 
@@ -62,7 +67,7 @@ def test_two_names_of_this_machine_are_listed_and_not_worked_on_together(
 ) -> None:
     """As in inventories in which network devices, or clouds, are reached by programs that run here."""
     (tmp_path / "hosts.ini").write_text("[dev]\ndev1\n[staging]\nstaging1\n[all:vars]\nansible_connection=local\n")
-    assert hosts(Selection("all", str(tmp_path))) == 0
+    assert hosts(Selection("all", (str(tmp_path),))) == 0
     assert capsys.readouterr().out.startswith("2 hosts: ")
     fleet = Fleet.load(tmp_path)
     assert [member.name for member in fleet.members("staging")] == ["staging1"]
@@ -71,7 +76,7 @@ def test_two_names_of_this_machine_are_listed_and_not_worked_on_together(
 
 
 def test_the_listing_as_json_is_a_document_alone(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert hosts(Selection("all", str(inventory)), as_json=True) == 0
+    assert hosts(Selection("all", (str(inventory),)), as_json=True) == 0
     rows = json.loads(capsys.readouterr().out)
     stacks = {row["host"]: row["stack"] for row in rows}
     assert list(stacks) == ["web1", "win1", "here", "gpu01", "gpu02"]
@@ -79,11 +84,119 @@ def test_the_listing_as_json_is_a_document_alone(inventory: Path, capsys: pytest
     assert stacks["gpu01"] == Fleet.load(inventory).default_stack
 
 
-def test_strict_refuses_what_a_listing_notes(inventory: Path) -> None:
-    with pytest.raises(InputErrors, match="winrm"):
-        hosts(Selection("all", str(inventory)), strict=True)
-    with pytest.raises(InputErrors, match="'container_manager' is not read"):
-        hosts(Selection("gpu02", str(inventory)), strict=True)
+def typed(verb: Any, **words: Any) -> int:
+    """The exit status of a verb as it is typed."""
+    try:
+        verb.body(Context(), **words)
+    except Exit as ended:
+        return ended.code
+    return 0
+
+
+def test_strict_refuses_what_a_listing_notes(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert typed(look.hosts, hosts="all", inventory=[str(inventory)], strict=True) == 2
+    assert "winrm" in capsys.readouterr().err
+    assert typed(look.hosts, hosts="gpu02", inventory=[str(inventory)], strict=True) == 2
+    assert "'container_manager' is not read" in capsys.readouterr().err
+    assert typed(look.hosts, hosts="gpu02", inventory=[str(inventory)]) == 0, "it is for that call alone"
+
+
+@pytest.mark.parametrize(
+    ("verb", "more"),
+    [
+        (look.plan, {}), (look.verify, {}), (look.audit_fleet, {}), (look.audit_history, {}), (look.audit_diff, {}),
+        (look.doctor, {}), (look.variables, {}), (look.stacks, {"hosts": None}), (change.provision, {}),
+        (change.remove, {}), (restore.rebuild, {}), (restore.rebuild, {"report": True, "hosts": None}),
+        (restore.rollback, {}), (restore.trust, {}), (restore.power, {"order": "status"}), (keep.lock, {"reason": "x"}),
+        (keep.unlock, {}), (keep.mirror, {"hosts": None}),
+    ],
+)  # fmt: skip
+def test_every_verb_that_reads_the_inventory_is_strict_before_it_does_anything(
+    inventory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    verb: Any,
+    more: dict[str, Any],
+) -> None:
+    monkeypatch.setenv("HOSTWRIGHT_STATE", str(inventory.parent / "state"))
+    monkeypatch.setattr(Member, "connect", lambda *_: pytest.fail("a host was asked"))
+    (inventory / "hosts.yml").write_text("all: {hosts: {gpu02: {container_manager: containerd}}}")
+    words = {name: value for name, value in {"hosts": "gpu02", **more}.items() if value is not None}
+    assert typed(verb, **words, inventory=[str(inventory)], strict=True) == 2
+    assert "'container_manager' is not read" in capsys.readouterr().err
+    assert not (inventory.parent / "state").exists()
+
+
+def two(folder: Path) -> tuple[str, str]:
+    """Two inventories: of a site, and of one rack with other variables for one host of both."""
+    for name, hosts_of, variables in (("site", ("gpu01", "gpu02"), "one"), ("rack", ("gpu02", "gpu03"), "two")):
+        (folder / name / "group_vars").mkdir(parents=True)
+        (folder / name / "hosts.yml").write_text(json.dumps({"gpus": {"hosts": {host: {} for host in hosts_of}}}))
+        (folder / name / "group_vars" / "gpus.yml").write_text(f"mine: {variables}\n")
+    return str(folder / "site"), str(folder / "rack")
+
+
+def test_several_inventories_are_one_and_later_ones_win(tmp_path: Path) -> None:
+    site, rack = map(Path, two(tmp_path))
+    for places, mine in (([site, rack], "two"), ([rack, site], "one"), ([Path(f"{site},{rack}")], "two")):
+        fleet = Fleet.load(places)
+        assert sorted(fleet.inventory.hosts) == ["gpu01", "gpu02", "gpu03"]
+        assert {host.get("mine") for host in fleet.inventory.hosts.values()} == {mine}
+    assert sorted(Fleet.load([site, Path("gpu09,gpu08,")]).inventory.hosts) == ["gpu01", "gpu02", "gpu08", "gpu09"]
+
+
+def test_several_inventories_are_known_again_in_records_from_wherever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    places = [Path("site"), Path("rack")]
+    known = {place_of(Fleet.load(places).path), place_of(Fleet.load(Path("site,rack")).path)}
+    monkeypatch.chdir("site")
+    known.add(place_of(Fleet.load([tmp_path / "site", tmp_path / "rack"]).path))
+    assert len(known) == 1
+    assert place_of(Fleet.load([tmp_path / "rack", tmp_path / "site"]).path) not in known
+    assert place_of(Fleet.load(tmp_path / "site").path) == place_of(tmp_path / "site")
+
+
+def test_the_option_is_repeated_or_stands_in_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site, rack = two(tmp_path)
+    assert typed(look.hosts, inventory=[site, rack]) == 0
+    assert capsys.readouterr().out.startswith("3 hosts: gpu[01-03]")
+    monkeypatch.setenv("HOSTWRIGHT_INVENTORY", f"{site},{rack}")
+    assert typed(look.hosts) == 0
+    assert capsys.readouterr().out.startswith("3 hosts: gpu[01-03]")
+    assert typed(look.hosts, inventory=[rack]) == 0, "what is typed counts alone"
+    assert capsys.readouterr().out.startswith("2 hosts: gpu[02-03]")
+
+
+def test_advice_has_every_inventory_of_the_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOSTWRIGHT_STATE", str(tmp_path / "state"))
+    site, _ = two(tmp_path)
+    strange = "gpu7,gpu 8,"
+    assert typed(look.audit_diff, inventory=[site, strange]) == 0
+    advice = " ".join(capsys.readouterr().out.split())
+    assert advice.endswith(f"run invoke audit --inventory {site} --inventory '{strange}'")
+    assert typed(look.audit_diff) in (0, 2)
+    assert "--inventory" not in "".join(capsys.readouterr())
+
+
+def test_checks_are_given_the_places_that_were_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And none for a site's own inventory, in whose place another may have been read."""
+    site, rack = map(Path, two(tmp_path))
+    fleet = Fleet.load([site, rack])
+    assert checking._inventory(fleet) == ["--hw-inventory", str(site), "--hw-inventory", str(rack)]
+    (tmp_path / "inventory").mkdir()
+    (tmp_path / "tasks.py").touch()
+    (tmp_path / "ansible.cfg").write_text("[defaults]\ninventory = rack\n")
+    monkeypatch.chdir(tmp_path)
+    own = Fleet.load()
+    assert sorted(own.inventory.hosts) == ["gpu02", "gpu03"]
+    assert checking._inventory(own) == []
 
 
 def test_other_peoples_variables_keep_no_host_from_being_provisioned(inventory: Path) -> None:

@@ -110,7 +110,7 @@ class Site:
         both = {"gpu07": None, "gpu08": {"ansible_host": "localhost"}}
         inventory = self._folder / "hosts.yml"
         inventory.write_text(json.dumps({"all": {"hosts": both, "vars": common}}))
-        return run(lambda: trust(Selection(hosts, str(inventory)), **options))
+        return run(lambda: trust(Selection(hosts, (str(inventory),)), **options))
 
 
 @pytest.fixture
