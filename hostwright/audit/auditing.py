@@ -19,7 +19,7 @@ from hostwright.plan.observing import ask
 from hostwright.transport.root.rootshell import RootShell
 
 #: for all answers of a host: on a faulty card the driver's report may run into its own limit of 30 s twice
-ANSWERS_TIMEOUT_S = 120.0
+ANSWERS_TIMEOUT_S = 180.0
 
 EXAMINE_TIMEOUT_S = 60.0  #: our choice, after a failure: nobody waits longer for what may not be there
 

@@ -20,6 +20,9 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
+NOT_IN_TIME = "a probe did not answer"  #: how the sentence of a ``NotAnswered`` begins
+_SCRIPT_CHARACTERS = 80  #: of a script, to tell which it is
+
 
 class HostwrightError(Exception):
     """Base of every error that Hostwright raises on purpose; ``str(error)`` is the operator's sentence."""
@@ -123,6 +126,18 @@ class BecomeError(HostError):
 
 class ProtocolError(HostError):
     """The host's output is not that of the program which was sent to it: cut off, too large, or another text."""
+
+
+class NotAnswered(HostwrightError, KeyError):
+    """A probe that hung and was ended is asked for its answer: nothing is known of what it asks, neither yes nor no."""
+
+    def __init__(self, script: str, seconds: int):
+        line = next((line for line in script.splitlines() if line and "=" not in line.split(" ")[0]), script)
+        self.sentence = f"{NOT_IN_TIME} within {seconds} s: {line[:_SCRIPT_CHARACTERS]}"
+        super().__init__(self.sentence)
+
+    def __str__(self) -> str:
+        return self.sentence
 
 
 class Refused(HostError):

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import re2
 
-from hostwright.common.errors import HostError, HostwrightError
+from hostwright.common.errors import HostError, HostwrightError, NotAnswered
 from hostwright.common.places import PRIVATE_DIR, plain_name, state_root, write_whole
 from hostwright.common.text import short
 
@@ -48,6 +48,8 @@ def guarded(host: str) -> Iterator[None]:
     """
     try:
         yield
+    except NotAnswered as error:
+        raise HostError(host, str(error)) from error
     except HostwrightError:
         raise
     except Exception as error:

@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal, Protocol, TypeAlias, runtime_checkab
 
 from pydantic import Field, TypeAdapter
 
+from hostwright.common.errors import NotAnswered
+
 PROBE_CAP_BYTES = 64 * 1024  #: an answer's default cap, so that a small text file comes back whole
 
 
@@ -29,11 +31,16 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a host to one probe: exit status, output (untrusted text), and whether it was cut at the cap."""
+    """The answer of a host to one probe: exit status, output (untrusted text), and whether it was cut at the cap.
+
+    ``late_s`` is 0, or the seconds after which the probe was ended since it had not ended by itself: then nothing is
+    known, and ``Facts`` hands no such answer out.
+    """
 
     status: int
     text: str
     truncated: bool = False
+    late_s: int = 0
 
     @property
     def ok(self) -> bool:
@@ -46,14 +53,27 @@ class Answer:
 
 
 class Facts(Mapping[Probe, Answer]):
-    """The answers of one host, by probe. A probe that was not asked is a ``KeyError``: a mistake of the program."""
+    """The answers of one host, by probe. A probe that was not asked is a ``KeyError``: a mistake of the program. One
+    that did not answer in time is a ``NotAnswered``; it is among ``late``, and not among the facts.
 
-    __slots__ = ("_answers",)
+    >>> facts = Facts({Probe("df /"): Answer(137, "", late_s=30)})
+    >>> Probe("df /") in facts
+    False
+    >>> facts[Probe("df /")]
+    Traceback (most recent call last):
+    hostwright.common.errors.NotAnswered: a probe did not answer within 30 s: df /
+    """
+
+    __slots__ = ("_answers", "late")
 
     def __init__(self, answers: Mapping[Probe, Answer]):
-        self._answers = dict(answers)
+        self._answers = {probe: answer for probe, answer in answers.items() if not answer.late_s}
+        #: what was asked and did not end by itself
+        self.late = {probe: answer for probe, answer in answers.items() if answer.late_s}
 
     def __getitem__(self, probe: Probe) -> Answer:
+        if probe in self.late:
+            raise NotAnswered(probe.script, self.late[probe].late_s)
         return self._answers[probe]
 
     def __iter__(self) -> Iterator[Probe]:

@@ -24,14 +24,16 @@ def observe(shell: RootShell, desired: Desired) -> Facts:
 def ask(shell: RootShell, probes: Sequence[Probe], *, timeout_s: float = probing.OBSERVE_TIMEOUT_S) -> Facts:
     """The answers of a host to these questions, over one exec channel; root only where one of them needs it.
 
-    A probe that prints without end takes the others with it: those are asked again, over a channel each time.
+    A probe that prints without end takes the others with it: those are asked again, over a channel each time. One that
+    does not end is ended, and what it asks is not known (``Facts.late``).
     """
     answers: dict[Probe, Answer] = {}
     deadline, rounds = Deadline(timeout_s), 0
     while left := [probe for probe in probes if probe not in answers]:
         if rounds == MOST_ROUNDS:
             raise ProtocolError(shell.host, f"more than {rounds} of its answers are too long; they were discarded")
-        answers.update(_ask(shell, left, deadline.left_s()))
+        facts = _ask(shell, left, deadline.left_s())
+        answers.update({**facts, **facts.late})
         rounds += 1
     if note := noise_note(shell.session):
         answers[LOGIN_SHELL] = Answer(0, note)
@@ -40,7 +42,7 @@ def ask(shell: RootShell, probes: Sequence[Probe], *, timeout_s: float = probing
 
 def _ask(shell: RootShell, probes: Sequence[Probe], timeout_s: float) -> Facts:
     nonce = probing.new_nonce()
-    user, root = probing.programs(probes, nonce)
+    user, root = probing.programs(probes, nonce, timeout_s)
     output = shell.attempt(root, as_user=user, timeout_s=timeout_s, cap_bytes=probing.cap_bytes(probes))
     if output.truncated:
         raise ProtocolError(shell.host, "it sent far more output than expected; its answers were discarded")

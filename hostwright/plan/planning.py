@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from hostwright.common.errors import NotAnswered
 from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.host import drained as hostdrained
 from hostwright.plan.host import locks
@@ -26,6 +27,8 @@ _ROLE = re.compile(r"[a-z][a-z0-9_]{0,63}")  #: a host's record is untrusted tex
 #: Not asked with the others: its answer is there only where the login shell prints something before each command.
 LOGIN_SHELL = Probe("# what the login shell prints")
 PREFLIGHT = "preflight"  #: the name under which a host's refusals stand in its plan
+NOT_ANSWERED = "not-answered"  #: the rule by which a host is not changed of which something that counts is not known
+_ASKERS = 4  #: named of those who asked what was not answered
 
 
 def desire(host: str, wanted: Wanted, roles: Sequence[tuple[Role, object]]) -> Desired:
@@ -92,7 +95,7 @@ def plan_host(desired: Desired, facts: Facts, now: datetime | None = None) -> Ho
     states, reboots = disturbing(desired, facts), bool(plan.reboot)
     busy = at_work(desired, states, facts, reboots=reboots).everyone if plan.disturbs else ()
     returning = desired.occupancy.returning(facts) if reboots else ()
-    notes = (*notes_on(facts, now), *off_roles(desired, facts), *_notes_of_states(desired, facts), *returning)
+    notes = (*_notes_in_time(facts, now), *off_roles(desired, facts), *_notes_of_states(desired, facts), *returning)
     return HostPlan(plan, busy, notes)
 
 
@@ -101,7 +104,8 @@ def make_plan(desired: Desired, facts: Facts) -> Plan:
 
     The rules of what fits (distribution, kernel, GPU, processor) are applied only if there is something to change, and
     never to a removal: a rule that came later must not refuse a host that works. A host whose record a newer Hostwright
-    wrote is always refused. A refusal is a change of the role ``preflight``, which stands first.
+    wrote is always refused, and so is one on which a probe of a state hung: what that state would plan is not known. A
+    refusal is a change of the role ``preflight``, which stands first.
 
     >>> from hostwright.plan.model import Answer
     >>> from hostwright.resources.files.files import Absent
@@ -122,7 +126,9 @@ def make_plan(desired: Desired, facts: Facts) -> Plan:
     needs = _all_needs(desired.roles)
     roles = tuple(_plan_role(role, needs[role.name], facts) for role in desired.roles)
     differing = tuple(role for role in roles if role.changes)
-    refused = _record_refused(facts) + (_refusals(desired, facts) if differing and not desired.removes else ())
+    refused = _record_refused(facts) + _unknown(desired, facts)
+    if differing and not desired.removes:
+        refused += _refusals(desired, facts)
     preflight = (RolePlan(PREFLIGHT, (), refused),) if refused else ()
     return Plan(desired.host, desired.stack.name, (*preflight, *differing))
 
@@ -142,10 +148,11 @@ def at_work(desired: Desired, resources: Iterable[Resource], facts: Facts, *, re
 
 def _hit(resource: Resource, facts: Facts) -> tuple[str, ...]:
     """The running work that the change of a state would disturb, as the state itself names it."""
-    users = users_of(resource, facts)
-    if not users:
+    try:
+        users = users_of(resource, facts)
+        planned = resource.plan(facts) if users else None
+    except NotAnswered:  # the plan refuses the host
         return ()
-    planned = resource.plan(facts)
     return users if isinstance(planned, Change) and planned.disturbs else ()
 
 
@@ -160,9 +167,16 @@ def notes_on(facts: Facts, now: datetime | None) -> tuple[str, ...]:
     return tuple(str(note) for note in notes if note is not None)
 
 
+def _notes_in_time(facts: Facts, now: datetime | None) -> tuple[str, ...]:
+    try:
+        return notes_on(facts, now)
+    except NotAnswered as error:
+        return (f"who has locked or drained it is not known: {error}",)
+
+
 def _notes_of_states(desired: Desired, facts: Facts) -> tuple[str, ...]:
     """What the desired states of a host have to say to operators."""
-    resources = (resource for role in desired.roles for resource in role.resources)
+    resources = (resource for role in desired.roles for resource in role.resources if _answered(resource, facts))
     return tuple(note for resource in resources if isinstance(resource, HasNotes) for note in resource.notes(facts))
 
 
@@ -191,12 +205,42 @@ def _all_needs(roles: Sequence[DesiredRole]) -> dict[str, tuple[str, ...]]:
 
 
 def _plan_role(role: DesiredRole, needs: tuple[str, ...], facts: Facts) -> RolePlan:
-    changes = (resource.plan(facts) for resource in role.resources)
+    changes = (resource.plan(facts) for resource in role.resources if _answered(resource, facts))
     return RolePlan(role.name, needs, tuple(change for change in changes if change is not None))
 
 
+def _answered(resource: Resource, facts: Facts) -> bool:
+    return not (facts.late and any(probe in facts.late for probe in resource.probes()))
+
+
+def _unknown(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
+    """A refusal for each probe that hung and whose answer a state reads, with the names of those states."""
+    asked: dict[Probe, list[str]] = {}
+    for role in desired.roles if facts.late else ():
+        for resource in role.resources:
+            for probe in resource.probes():
+                asked.setdefault(probe, []).append(f"{type(resource).__name__} of {role.name}")
+    asked.setdefault(RELEASE, []).append("the release record")
+    return tuple(
+        _not_answered(probe, asked[probe], answer.late_s) for probe, answer in facts.late.items() if probe in asked
+    )
+
+
+def _not_answered(probe: Probe, askers: Iterable[str], seconds: int) -> Refusal:
+    names = list(dict.fromkeys(askers))
+    more = [f"{len(names) - _ASKERS} more"] if len(names) > _ASKERS else []
+    what = ", ".join([*names[:_ASKERS], *more])
+    sentence = f"{what} cannot be probed: {NotAnswered(probe.script, seconds)}; look at what hangs there"
+    return Refusal(what, f"no answer within {seconds} s", "an answer", NOT_ANSWERED, sentence)
+
+
 def _refusals(desired: Desired, facts: Facts) -> tuple[Refusal, ...]:
-    misfits = check_host(desired.stack, read_host(facts), desired.rules, {role.name for role in desired.roles})
+    try:
+        fitting = read_host(facts)
+    except NotAnswered as error:
+        sentence = f"whether the stack fits is not known: {error}; look at what hangs there"
+        return (Refusal("host", "no answer", "an answer", NOT_ANSWERED, sentence),)
+    misfits = check_host(desired.stack, fitting, desired.rules, {role.name for role in desired.roles})
     return tuple(Refusal(misfit.rule, "does not fit", "fits", misfit.rule, str(misfit)) for misfit in misfits)
 
 

@@ -31,6 +31,7 @@ class _Row:
     status: int
     text: str
     truncated: bool
+    late_s: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,9 @@ def write_facts(path: Path, host: str, at: str, facts: Facts, redactor: Redactor
             "status": answer.status,
             "text": redactor.text(answer.text),
             "truncated": answer.truncated,
+            **({"late_s": answer.late_s} if answer.late_s else {}),
         }
-        for probe, answer in facts.items()
+        for probe, answer in {**facts, **facts.late}.items()
     ]
     document = json.dumps({"schema": SCHEMA, "host": host, "at": at, "facts": rows}).encode("ascii")
     data = gzip.compress(document, _LEVEL, mtime=0)
@@ -77,6 +79,7 @@ def load_facts(path: Path) -> tuple[Facts, datetime]:
     except (ValueError, EOFError, zlib.error) as error:
         raise InputError("does not contain the facts of a host, or is damaged", str(path)) from error
     facts = {
-        Probe(row.script, row.root, row.cap_bytes): Answer(row.status, row.text, row.truncated) for row in kept.facts
+        Probe(row.script, row.root, row.cap_bytes): Answer(row.status, row.text, row.truncated, row.late_s)
+        for row in kept.facts
     }
     return Facts(facts), at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)

@@ -91,7 +91,7 @@ class HostSnapshot:
 def snapshot(audit: HostAudit) -> HostSnapshot:
     """The audit of a host, for the history."""
     from hostwright.audit.judging.judging import (
-        NOT_ASKED,  # it imports all roles, which readers of the history do not need
+        unprobed,  # it imports all roles, which readers of the history do not need
     )
 
     if not _could_be_read(audit):
@@ -102,7 +102,7 @@ def snapshot(audit: HostAudit) -> HostSnapshot:
         frozenset(item.layer for item in items),
         bool(audit.gpus) or any(reading.layer == GPU_LAYER for reading in audit.readings),
         frozenset((skipped.layer, skipped.check) for skipped in audit.not_checked),
-        frozenset(skipped.layer for skipped in audit.not_checked if skipped.reason == NOT_ASKED),
+        frozenset(skipped.layer for skipped in audit.not_checked if unprobed(skipped)),
     )
 
 

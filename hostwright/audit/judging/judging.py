@@ -20,13 +20,13 @@ from hostwright.audit.fleetaudit import (
 from hostwright.audit.hardware.gpu import Gpu, GpuEvent
 from hostwright.audit.judging.drift import last_good, shown
 from hostwright.audit.judging.look import Cards, Look, Unread
-from hostwright.audit.readings.answers import all_values, value_probes
+from hostwright.audit.readings.answers import RELEASE_LAYER, all_values, value_probes
 from hostwright.audit.readings.host import readings
-from hostwright.common.errors import Finding
+from hostwright.common.errors import NOT_IN_TIME, Finding, NotAnswered
 from hostwright.plan.desired import DesiredRole
 from hostwright.plan.host import release
 from hostwright.plan.member import Member
-from hostwright.plan.model import Facts, Planned, Probe
+from hostwright.plan.model import Facts, Planned, Probe, Resource
 from hostwright.plan.planning import notes_on, off_roles
 from hostwright.plan.probing import ordered
 
@@ -76,6 +76,7 @@ def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
     read = readings(look, member.audit_values)
     deviations += _by_reading(member, read, deviations, record)
     findings = tuple(_findings(known, look, not_checked))
+    not_checked += _values_late(member, facts)
     layers = tuple(_layer(name, deviations, findings, not_checked) for name in (*changes, GPU_LAYER))
     return HostAudit(
         host=member.name,
@@ -110,13 +111,33 @@ def _differences(
 ) -> Iterator[tuple[Planned, Deviation]]:
     """What a role would change, and why; states whose probes were not run are added to ``not_checked``."""
     good = last_good(role, record)
-    skipped: dict[str, None] = {}
+    skipped: dict[str, str] = {}
     for resource in role.resources:
         if not all(probe in facts for probe in resource.probes()):
-            skipped[type(resource).__name__] = None
+            skipped.setdefault(type(resource).__name__, _why_not(resource, facts))
         elif change := resource.plan(facts):
             yield change, Deviation(role.name, change.what, change.have, change.want, good.why(resource))
-    not_checked += (NotChecked(role.name, name, NOT_ASKED) for name in skipped)
+    not_checked += (NotChecked(role.name, name, reason) for name, reason in skipped.items())
+
+
+def _why_not(resource: Resource, facts: Facts) -> str:
+    """Why a state could not be checked: a probe of it hung, or was not asked."""
+    late = [
+        str(NotAnswered(probe.script, facts.late[probe].late_s)) for probe in resource.probes() if probe in facts.late
+    ]
+    return late[0] if late else NOT_ASKED
+
+
+def unprobed(skipped: NotChecked) -> bool:
+    """Whether its probes were not asked or hung: then its layer is not known."""
+    return skipped.reason == NOT_ASKED or skipped.reason.startswith(NOT_IN_TIME)
+
+
+def _values_late(member: Member, facts: Facts) -> Iterator[NotChecked]:
+    """Values that were not read because the program that prints them hung."""
+    for probe in value_probes(all_values(member.stack.name, member.audit_values)):
+        if probe in facts.late:
+            yield NotChecked(RELEASE_LAYER, "values", str(NotAnswered("the audit's values", facts.late[probe].late_s)))
 
 
 def _by_reading(
@@ -139,7 +160,7 @@ def _findings(known: Catalogue, look: Look, not_checked: list[NotChecked]) -> It
             continue
         try:
             evidence = tuple(_first(known.evidence(rule, look)))
-        except Unread as error:
+        except (Unread, NotAnswered) as error:
             not_checked.append(NotChecked(rule.sign.layer, rule.name, str(error)))
             continue
         if evidence:
@@ -156,10 +177,12 @@ def _first(lines: Iterable[str]) -> list[str]:
 def _layer(
     name: str, deviations: Iterable[Deviation], findings: Iterable[Finding], not_checked: Iterable[NotChecked]
 ) -> Layer:
-    """The status of one layer. A state that could not be checked makes it unread; an unchecked rule does not."""
+    """The status of one layer. A state that could not be checked and a probe that hung make it unread; a rule that
+    could not be checked for another reason does not.
+    """
     whys = {deviation.why for deviation in deviations if deviation.layer == name}
     graves = {finding.grave for finding in findings if finding.layer == name}
-    unread = any(skipped.layer == name and skipped.reason == NOT_ASKED for skipped in not_checked)
+    unread = any(skipped.layer == name and unprobed(skipped) for skipped in not_checked)
     order: tuple[tuple[LayerStatus, bool], ...] = (
         ("drift", "drift" in whys),
         ("differs", "differs" in whys),
@@ -176,21 +199,21 @@ def _notes(member: Member, facts: Facts, now: datetime) -> tuple[str, ...]:
     off = off_roles(member.desired, facts)
     try:
         return (*notes_on(facts, now), *off)
-    except KeyError:  # its locks were not probed
+    except KeyError:  # its locks were not probed, or did not answer
         return off
 
 
 def _events(look: Look) -> tuple[GpuEvent, ...]:
     try:
         return look.gpu_events
-    except Unread:
+    except (Unread, NotAnswered):
         return ()
 
 
 def _gpus(look: Look) -> tuple[Gpu, ...]:
     try:
         return look.gpus
-    except Unread:
+    except (Unread, NotAnswered):
         return ()
 
 

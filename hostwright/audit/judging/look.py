@@ -9,6 +9,7 @@ from functools import cached_property, wraps
 from typing import Any, TypeVar, cast
 
 from hostwright.audit.hardware.gpu import Gpu, GpuEvent
+from hostwright.common.errors import NotAnswered
 from hostwright.plan.desired import Desired
 from hostwright.plan.host.hostfacts import read_host
 from hostwright.plan.model import Answer, Facts, Planned, Probe
@@ -61,7 +62,9 @@ class Look:
         return self.stack.section(kind)
 
     def answer(self, probe: Probe) -> Answer:
-        """The answer to a probe, whatever its status. Raises ``Unread`` where the probe was not run."""
+        """The answer to a probe, whatever its status. Raises ``Unread`` where the probe was not run, or hung."""
+        if probe in self.facts.late:
+            raise Unread(NotAnswered(probe.script, self.facts.late[probe].late_s).sentence)
         if probe not in self.facts:
             raise Unread(NOT_PROBED)
         return self.facts[probe]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 
+from hostwright.common.errors import NotAnswered
 from hostwright.plan.host.atwork import AtWork
 from hostwright.plan.model import Facts, Probe
 from hostwright.plan.probing import ordered
@@ -42,25 +43,39 @@ class Occupancies:
         return ordered(probe for kind in self.each for probe in kind.probes)
 
     def users(self, facts: Facts) -> tuple[str, ...]:
-        """Who uses an accelerator, each once. Reads ``probes``."""
-        return tuple(dict.fromkeys(name for kind in self.each for name in kind.users(facts)))
+        """Who uses an accelerator, each once. Reads ``probes``; where one hung, somebody may."""
+        return tuple(dict.fromkeys(name for kind in self.each for name in _users(kind, facts)))
 
     def ended(self, facts: Facts) -> tuple[str, ...]:
         """Whom a reboot ends for good, whether they use an accelerator or not. Reads ``probes``."""
-        return tuple(name for kind in self.each for name, again in kind.ended(facts) if not again)
+        return tuple(name for kind in self.each for name, again in _ended(kind, facts) if not again)
 
     def at_work(self, facts: Facts, *, boots: bool) -> AtWork:
         """Who uses an accelerator, and whom a cut of power ends for good: everybody, unless the host ``boots`` again.
 
         Reads ``probes``.
         """
-        ended = (pair for kind in self.each for pair in kind.ended(facts))
+        ended = (pair for kind in self.each for pair in _ended(kind, facts))
         return AtWork(self.users(facts), tuple(name for name, again in ended if not (boots and again)))
 
     def returning(self, facts: Facts) -> tuple[str, ...]:
         """A sentence for each one that a reboot ends, and that something starts again. Reads ``probes``."""
-        ended = (pair for kind in self.each for pair in kind.ended(facts))
+        ended = (pair for kind in self.each for pair in _ended(kind, facts))
         return tuple(f"the reboot ends {name}; {again}" for name, again in ended if again)
+
+
+def _users(kind: Occupancy, facts: Facts) -> tuple[str, ...]:
+    try:
+        return kind.users(facts)
+    except NotAnswered as error:
+        return (f"somebody who is not known ({error})",)
+
+
+def _ended(kind: Occupancy, facts: Facts) -> tuple[tuple[str, str], ...]:
+    try:
+        return kind.ended(facts)
+    except NotAnswered as error:
+        return ((f"somebody who is not known ({error})", ""),)
 
 
 def occupancies_of(roles: Iterable[Role]) -> Occupancies:

@@ -70,7 +70,7 @@ def look(
         power_sentence=bmc_sentence,
         audit=audit,
         plan=make_plan(member.desired, facts) if facts is not None else None,
-        boot_id=facts[BOOT_ID].strip() if facts is not None else "",
+        boot_id=facts[BOOT_ID].strip() if facts is not None and BOOT_ID in facts else "",
         history=tuple(rebuild for rebuild in history if rebuild.at >= at - LATELY),
         tried=tried,
         can_reinstall=ways.reinstall,

@@ -71,15 +71,16 @@ def test_a_connection_that_ends_within_an_answer_gives_no_answer():
 
 
 def test_a_probe_costs_one_fork():
-    """What a shell does itself is free of processes but for its subshell; a last command takes the subshell's place."""
+    """What a shell does itself is free of processes but for its subshell; a last command takes the subshell's place.
+    A whole program adds four: its own subshell, ``head``, and the watch over all probes with its ``sleep``."""
     quick, outside = (
         [Probe(f"echo {number}") for number in range(50)],
         [Probe(f"cat /{number}") for number in range(50)],
     )
     assert forks("") == 0
     assert forks("cat /1; cat /2") == 2
-    assert forks(programs(quick, new_nonce())[0]) == 50 + 2
-    assert forks(programs(outside, new_nonce())[0]) == 50 + 2
+    assert forks(programs(quick, new_nonce())[0]) == 50 + 4
+    assert forks(programs(outside, new_nonce())[0]) == 50 + 4
 
 
 def test_what_probes_print_comes_in_whole_blocks():

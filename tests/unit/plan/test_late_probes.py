@@ -1,0 +1,150 @@
+"""Probes that hang: each is ended on the host by itself, the others answer, and nobody takes it for a no."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from hostwright.apply.journal.factfiles import load_facts, write_facts
+from hostwright.apply.journal.redaction import Redactor
+from hostwright.common.errors import HostError, NotAnswered
+from hostwright.common.quoting import sh
+from hostwright.common.untrusted import guarded
+from hostwright.plan.desired import Desired, DesiredRole
+from hostwright.plan.host.occupancy import Occupancies, Occupancy
+from hostwright.plan.model import Answer, Facts, Probe
+from hostwright.plan.planning import NOT_ANSWERED, make_plan, plan_host
+from hostwright.plan.probing import new_nonce, parse, programs
+from hostwright.resources.files.files import Absent
+from hostwright.stack.stack import Stack
+from hostwright.transport.root.become import wrap
+
+SHORT_S = 6  #: of a whole look; a third of it is one probe's
+
+
+def observe(*probes: Probe) -> tuple[Facts, float]:
+    """The facts, and how long the look took. The test's user is root, or its root probes are left out."""
+    nonce, begin = new_nonce(), time.monotonic()
+    program = wrap(*programs(probes, nonce, SHORT_S), password=None)
+    done = subprocess.run(["/bin/sh"], input=program, capture_output=True, check=False, timeout=60)
+    return parse(probes, nonce, done.stdout, "gpu01"), time.monotonic() - begin
+
+
+def alive(word: str) -> bool:
+    """Whether a process runs with this word in its command line."""
+    lines = (path for path in Path("/proc").glob("[0-9]*/cmdline"))
+    return any(word.encode() in _read(path) for path in lines)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def test_each_probe_that_hangs_is_ended_by_itself_and_the_others_answer(tmp_path: Path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    before, after = Probe("echo before"), Probe("echo after")
+    opened = Probe(sh("echo some; cat %s; echo more", pipe))
+    by_the_shell = Probe(sh("read -r line <%s", pipe))
+    deaf = Probe(sh("trap '' TERM HUP INT; sh -c 'sleep 4321; :' %s; echo", tmp_path))
+    facts, _ = observe(before, opened, after, by_the_shell, Probe("echo 3"), deaf, Probe("echo last; exit 3"))
+    assert facts[before] == Answer(0, "before\n")
+    assert facts[after] == Answer(0, "after\n")
+    assert facts[Probe("echo last; exit 3")] == Answer(3, "last\n")
+    assert set(facts.late) == {opened, by_the_shell, deaf}
+    assert facts.late[opened] == Answer(137, "some\n", late_s=2)
+    assert not alive("4321")
+
+
+def test_what_outlives_the_kill_and_holds_the_pipe_does_not_keep_the_look(tmp_path: Path):
+    """As a driver's tool in uninterruptible sleep does, or a daemon that a tool has started."""
+    mark = f"43210{os.getpid()}"
+    held = Probe(f"(setsid sleep {mark} &); echo x; sleep 4321")
+    try:
+        facts, seconds = observe(held, Probe("echo after"))
+        assert alive(mark), "it holds the pipe to the end"
+        assert facts[Probe("echo after")] == Answer(0, "after\n")
+        assert set(facts.late) == {held}
+        assert seconds < 30
+    finally:
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            if mark.encode() in _read(path):
+                os.kill(int(path.parent.name), 9)
+
+
+def test_a_process_cannot_name_itself_out_of_the_watch():
+    """A line end in a process's own name forges a line of its own in /proc/PID/stat."""
+    forge = "import ctypes,sys;ctypes.CDLL(None).prctl(15,sys.argv[1].encode(),0,0,0);import time;time.sleep(60)"
+    with subprocess.Popen(["python3", "-c", forge, "\n1 (x) S 1 1"]) as liar:
+        try:
+            facts, _ = observe(Probe("sleep 987"), Probe("echo after"))
+            assert liar.poll() is None, "nobody else's process is ended"
+        finally:
+            liar.kill()
+    assert set(facts.late) == {Probe("sleep 987")}
+
+
+def test_a_probe_that_ends_just_then_is_not_late():
+    probes = (Probe("echo a"), Probe("echo b"))
+    output = b"\nN  0\none\nN late 2\ntwo\nN 0 1\nb\n\nN 0 \n"
+    facts = parse(probes, "N", output, "gpu01")
+    assert (facts[probes[0]], facts[probes[1]]) == (Answer(0, "onetwo"), Answer(0, "b\n"))
+    assert not facts.late
+
+
+def test_a_probe_that_somebody_else_killed_has_its_status():
+    probe = Probe("echo a")
+    assert parse((probe,), "N", b"\nN  0\na\n\nN 137 \n", "gpu01")[probe] == Answer(137, "a\n")
+
+
+MOTD = Absent("/etc/motd")
+(ASKED,) = MOTD.probes()
+STACK = Stack(name="house", distributions={"debian": ("12",)}, artifacts={})
+DESIRED = Desired("gpu01", STACK, (DesiredRole("motd", (), (MOTD,)),))
+
+
+def late() -> Facts:
+    answers = {probe: Answer(1, "") for probe in DESIRED.probes()}
+    return Facts({**answers, ASKED: Answer(137, "", late_s=40)})
+
+
+def test_a_plan_names_what_was_not_answered_and_refuses_the_host():
+    plan = make_plan(DESIRED, late())
+    assert [(role.role, [change.rule for change in role.changes]) for role in plan.roles] == [
+        ("preflight", [NOT_ANSWERED])
+    ]
+    (sentence,) = plan.refusals
+    assert sentence.startswith("Absent of motd cannot be probed: a probe did not answer within 40 s: ")
+    assert not plan.empty
+
+
+def test_facts_that_are_kept_still_do_not_say_no(tmp_path: Path):
+    path = tmp_path / "facts"
+    write_facts(path, "gpu01", "2026-01-01T00:00:00+00:00", late(), Redactor(()))
+    facts, _ = load_facts(path)
+    assert make_plan(DESIRED, facts).refusals == make_plan(DESIRED, late()).refusals
+
+
+def test_where_the_users_are_not_known_somebody_may_be_there():
+    busy = Probe("who")
+    kind = Occupancy((busy,), lambda facts: (facts[busy].strip(),), lambda facts: ((facts[busy].strip(), "again"),))
+    facts = Facts({busy: Answer(137, "", late_s=40)})
+    at_work = Occupancies((kind,)).at_work(facts, boots=True)
+    assert at_work.gpus == ("somebody who is not known (a probe did not answer within 40 s: who)",)
+    assert at_work.others == at_work.gpus
+
+
+def test_locks_that_are_not_known_are_a_note_and_an_error_of_that_host():
+    facts = Facts({probe: Answer(137, "", late_s=40) for probe in DESIRED.probes()})
+    (note, *_) = plan_host(DESIRED, facts, datetime.now(UTC)).notes
+    assert note.startswith("who has locked or drained it is not known: a probe did not answer within 40 s")
+    with pytest.raises(HostError, match=r"^gpu01: a probe did not answer within 40 s: who$"), guarded("gpu01"):
+        raise NotAnswered("who", 40)
