@@ -38,10 +38,10 @@ DISPLAY = Probe(
     root=True,
 )
 
-#: ``pid name`` of each process that holds a device file of NVIDIA's open.
+#: ``pid unit name`` of each process that holds a device file of NVIDIA's open; ``-`` where it is no service's.
 HOLDERS = Probe(
-    "find /proc/[0-9]*/fd -lname '/dev/nvidia*' | cut -d/ -f3 | sort -un |"
-    ' while read -r p; do read -r n <"/proc/$p/comm" && echo "$p $n"; done; exit 0',
+    sh_file(__file__, "sh/holders.sh")
+    + 'for p in $(holders); do read -r n <"/proc/$p/comm" && service "$p" && echo "$p $unit $n"; done; exit 0',
     root=True,
 )
 
@@ -55,8 +55,8 @@ GPU_CONTAINERS = Probe(
 #: Who uses the GPU, for changes that disturb running work.
 BUSY_PROBES = (HOLDERS, GPU_CONTAINERS)
 
-#: Services that hold the device files and are stopped for a replacement; the kernel truncates names to 15 characters.
-OUR_SERVICES = ("nvidia-persiste", "nv-fabricmanage", "nv-hostengine")
+#: The services that hold the device files and are stopped for a replacement, in this order.
+OUR_SERVICES = ("nvidia-dcgm", "dcgm", "nvidia-fabricmanager", "nvidia-persistenced")
 
 _CONTAINER = re.compile(r"(?P<first>\d+) (?P<id>[0-9a-f]{12}|-) (?P<all>\d+(?:,\d+)*) (?P<name>.*)", re.ASCII)
 
@@ -71,10 +71,11 @@ def users(facts: Facts) -> tuple[str, ...]:
 
     Services that can be stopped are left out. A process in a container is named by its container.
     """
-    rows = (line.partition(" ") for line in facts[HOLDERS].text.splitlines())
+    rows = (row for line in facts[HOLDERS].text.split("\n") if len(row := line.split(" ", 2)) == 3)
+    ours = {f"{name}.service" for name in OUR_SERVICES}
     containers = [match for line in facts[GPU_CONTAINERS].text.splitlines() if (match := _CONTAINER.fullmatch(line))]
     inside = {pid for match in containers for pid in match["all"].split(",")}
-    programs = [f"{name} ({pid})" for pid, _, name in rows if pid not in inside and name not in OUR_SERVICES]
+    programs = [f"{name} ({pid})" for pid, unit, name in rows if pid not in inside and unit not in ours]
     return (*programs, *(_container(match) for match in containers))
 
 

@@ -31,9 +31,6 @@ FLAGS = (
     f"--log-file-name={LOG}",
 )
 
-#: The services that hold the module, in the order in which they are stopped.
-_SERVICES = ("nvidia-dcgm", "dcgm", "nvidia-fabricmanager", "nvidia-persistenced")
-
 #: The order in which the installer itself unloads (kernel.c).
 _MODULES = (
     "nv_peer_mem", "nvidia_peermem", "nvidia_vgpu_vfio", "nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nvidia",
@@ -56,7 +53,7 @@ def unload(*, force: bool, build: bool = True) -> str:
     ``force``, other processes use the GPU.
     """
     leave = sh_file(__file__, "sh/leave_holders.sh", ours=OUR_SERVICES)
-    stop = sh_file(__file__, "sh/stop_services.sh", services=_SERVICES)
+    stop = sh_file(__file__, "sh/stop_services.sh", services=OUR_SERVICES)
     end = sh_file(__file__, "sh/end_holders.sh")
     return "".join(
         (
@@ -115,7 +112,7 @@ for module in nvidia nvidia-uvm; do
   exit "$status"
 done
 """
-    + sh("for unit in %s %s %s %s; do", *_SERVICES)
+    + sh("for unit in %s %s %s %s; do", *OUR_SERVICES)
     + """
   if systemctl -q is-enabled "$unit" 2>/dev/null; then systemctl start "$unit" || true; fi
 done

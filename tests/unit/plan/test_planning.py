@@ -146,7 +146,7 @@ def test_all_roles_of_a_bare_host_ask_each_question_once():
 def test_disturbed_users_come_from_gpus_and_changes():
     """A job that uses no GPU runs from an environment all the same."""
     one = Desired("gpu01", STACK, (DesiredRole("a", (), (Named("plain"), Used("venv"), Used("idle"))),))
-    answers = {Probe("cat venv.users"): "tensorboard python3", HOLDERS: "4711 trainer\n"}
+    answers = {Probe("cat venv.users"): "tensorboard python3", HOLDERS: "4711 - trainer\n"}
     facts_now = facts(one, {"venv", "idle", "plain"}, answers)
     assert plan_host(one, facts_now).busy == ("trainer (4711)", "tensorboard", "python3")
     states = disturbing(one, facts_now)

@@ -334,7 +334,7 @@ def test_step_failures_are_failures(start):
     assert start(world).outcome == "handed over"
 
 
-BUSY = Facts({**FREE, HOLDERS: Answer(0, "4711 python\n")})
+BUSY = Facts({**FREE, HOLDERS: Answer(0, "4711 - python\n")})
 CARD = finding("gpu-lost", "card at 0000:3b:00: GPU has fallen off the bus")
 
 

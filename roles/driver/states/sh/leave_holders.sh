@@ -4,6 +4,10 @@
 busy=
 for p in $(holders); do
   read -r name 2>/dev/null <"/proc/$p/comm" || continue
-  case " $ours " in *" $name "*) ;; *) busy="$busy $name ($p)" ;; esac
+  service "$p"
+  eval "set -- $ours"
+  # shellcheck disable=SC2154  # of holders.sh
+  for own; do [ "$unit" != "$own.service" ] || continue 2; done
+  busy="$busy $name ($p)"
 done
 if [ -n "$busy" ]; then echo "hostwright: the kernel module nvidia is in use by:$busy"; exit 1; fi

@@ -197,7 +197,7 @@ def test_a_host_that_answers_and_cannot_be_asked_is_left_alone(
             Refused,
             r"job from an earlier run is still running .*-driver\): wait .* --force",
         ),
-        ({"holders": "4711 python3\n"}, Refused, r"in use by python3 \(4711\): wait .* --force to restart it"),
+        ({"holders": "4711 - python3\n"}, Refused, r"in use by python3 \(4711\): wait .* --force to restart it"),
         (
             {"holders": "".join(f"{pid} python3\n" for pid in range(10, 17))},
             Refused,
@@ -227,7 +227,7 @@ def test_a_container_that_docker_starts_again_is_noted_by_a_cycle_and_holds_up_w
 
 
 @pytest.mark.parametrize(
-    ("changed", "given"), [({"holders": "4711 python3\n"}, []), ({}, [{"ResetType": "ForceRestart"}])]
+    ("changed", "given"), [({"holders": "4711 - python3\n"}, []), ({}, [{"ResetType": "ForceRestart"}])]
 )
 def test_a_host_that_answers_is_looked_at_first(
     site: Site, monkeypatch: pytest.MonkeyPatch, changed: dict[str, str], given: list[Any]
@@ -242,7 +242,7 @@ def test_own_locks_and_dead_runs_do_not_block() -> None:
     refuse(answers(), "off")
     refuse(answers(lock=locked_by(operator())), "off")
     refuse(answers(run=run_of(machine_id())), "off")  # no such process here
-    refuse(answers(holders="77 nvidia-persiste\n"), "off")
+    refuse(answers(holders="77 nvidia-persistenced.service nvidia-persiste\n"), "off")
 
 
 def test_an_unknown_order_and_a_host_without_a_bmc_touch_nobody(site: Site) -> None:

@@ -40,9 +40,23 @@ def test_services_of_ours_do_not_stop_the_step(tmp_path: Path) -> None:
     program(programs, "systemctl", f'echo "$@" >> {tmp_path}/done')
     text = driver_steps.unload(force=False, build=False).replace("/sys/module", f"{tmp_path}/module")
     (tmp_path / "4711").write_text("nv-fabricmanage\n")
-    done = run(text.replace("/proc/$p/comm", f"{tmp_path}/$p"), path=programs)
+    (tmp_path / "cgroup").write_text("0::/system.slice/nvidia-fabricmanager.service\n")
+    text = text.replace("/proc/$p/comm", f"{tmp_path}/$p").replace("/proc/$1/cgroup", f"{tmp_path}/cgroup")
+    done = run(text, path=programs)
     assert done.returncode == 0
     assert "stop nvidia-fabricmanager" in (tmp_path / "done").read_text()
+
+
+def test_a_process_that_only_has_the_name_of_a_service_stops_the_step(tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    program(programs, "find", "echo /proc/4711/fd/3")
+    program(programs, "systemctl", f'echo "$@" >> {tmp_path}/done')
+    (tmp_path / "4711").write_text("nv-fabricmanage\n")
+    (tmp_path / "cgroup").write_text("0::/user.slice/user-1000.slice/nvidia-fabricmanager.service\n")
+    text = driver_steps.unload(force=False, build=False).replace("/proc/$p/comm", f"{tmp_path}/$p")
+    done = run(text.replace("/proc/$1/cgroup", f"{tmp_path}/cgroup"), path=programs)
+    assert (done.returncode, b"nv-fabricmanage (4711)" in done.stdout) == (1, True)
+    assert not (tmp_path / "done").exists()
 
 
 @pytest.mark.parametrize("text", [driver_steps.LOAD, driver_steps.unload(force=True), driver_steps.unload(force=False)])

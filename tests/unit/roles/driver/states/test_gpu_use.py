@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.driver.states.gpu_use import BUSY_PROBES, DISPLAY, ReloadTakesGpus, users
 from tests.unit.support.facts import reply_to
-from tests.unit.support.shell import ask
+from tests.unit.support.shell import ask, program, run
 
 HOLDERS, CONTAINERS = BUSY_PROBES
 
@@ -23,9 +24,12 @@ def used(holders: str = "", containers: str = "") -> tuple[str, ...]:
 
 def test_gpu_users_are_named_once_without_our_services() -> None:
     assert used() == ()
-    assert used("1 nvidia-persiste\n2 nv-hostengine\n3 nv-fabricmanage\n4711 python3\n") == ("python3 (4711)",)
+    ours = "1 nvidia-persistenced.service nvidia-persiste\n2 nvidia-dcgm.service nv-hostengine\n"
+    ours += "3 nvidia-fabricmanager.service nv-fabricmanage\n4 dcgm.service nv-hostengine\n"
+    assert used(ours + "4711 - python3\n") == ("python3 (4711)",)
+    assert used("5 - nv-hostengine\n6 cron.service dcgm.service\n") == ("nv-hostengine (5)", "dcgm.service (6)")
     inside = "812 3f2a1b2c3d4e 812,840 python3\n900 - 900 my job\n"
-    assert used("4711 python3\n812 python3\n840 python3\n", inside) == (
+    assert used("4711 - python3\n812 - python3\n840 docker.service python3\n", inside) == (
         "python3 (4711)",
         "container 3f2a1b2c3d4e (pid 812)",
         "container of my job (pid 900)",
@@ -42,6 +46,50 @@ def test_this_machines_own_processes_are_no_containers() -> None:
     assert status == 0
     own = {str(os.getpid()), str(os.getppid())}
     assert not [line for line in text.splitlines() if own & set(line.split(" ")[2].split(","))]
+
+
+CGROUPS = {  # what stands in /proc/PID/cgroup, and whether it is the service
+    "v2": ("0::/system.slice/nvidia-dcgm.service\n", True),
+    "v1": ("12:devices:/system.slice/x\n1:name=systemd:/system.slice/nvidia-dcgm.service\n", True),
+    "both": ("1:name=systemd:/system.slice/nvidia-dcgm.service\n0::/system.slice/nvidia-dcgm.service\n", True),
+    "a user's unit of the same name": (
+        "0::/user.slice/user-1000.slice/user@1000.service/app.slice/nvidia-dcgm.service\n", False,
+    ),
+    "a user's unit in a slice of that name": ("0::/user.slice/user@1000.service/system.slice/dcgm.service\n", False),
+    "another hierarchy": ("4:memory:/system.slice/nvidia-dcgm.service\n", False),
+    "a session": ("0::/user.slice/user-1000.slice/session-3.scope\n", False),
+    "another service": ("0::/system.slice/cron.service\n", False),
+    "a container": ("0::/system.slice/docker-3f2a.scope\n", False),
+    "nothing": ("", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("cgroup", "ours"), CGROUPS.values(), ids=CGROUPS)
+def test_a_service_is_known_by_its_control_group_and_never_by_its_name(tmp_path: Path, cgroup: str, ours: bool) -> None:
+    """Whoever starts a process chooses its name, its arguments and its program."""
+    (tmp_path / "4711").mkdir()
+    (tmp_path / "4711" / "comm").write_text("nv-hostengine\n")
+    (tmp_path / "4711" / "cgroup").write_text(cgroup)
+    program(tmp_path / "bin", "find", "echo /proc/4711/fd/3")
+    text = HOLDERS.script.replace('"/proc/$', f'"{tmp_path}/$')
+    done = run(text, path=tmp_path / "bin")
+    assert used(done.stdout.decode()) == (() if ours else ("nv-hostengine (4711)",))
+
+
+def test_a_process_of_a_users_that_holds_a_device_is_named_by_the_real_shell(tmp_path: Path) -> None:
+    """A real process with the name of the service; the device is a file that is found in its place."""
+    rename = "import ctypes,time;f=open(%r);ctypes.CDLL(None).prctl(15,b'nv-hostengine',0,0,0);print(flush=True);"
+    device = tmp_path / "nvidia0"
+    device.touch()
+    command = ["/tmp/nvidia-persistenced", "-c", rename % str(device) + "time.sleep(60)"]  # noqa: S108
+    with subprocess.Popen(command, executable=sys.executable, stdout=subprocess.PIPE) as liar:
+        try:
+            assert liar.stdout is not None
+            liar.stdout.readline()
+            _, text = ask(HOLDERS.script.replace("/dev/nvidia", f"{tmp_path}/nvidia"))
+        finally:
+            liar.kill()
+    assert used(text) == (f"nv-hostengine ({liar.pid})",)
 
 
 def displays(tmp_path: Path) -> str:
