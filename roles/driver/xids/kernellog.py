@@ -42,20 +42,24 @@ class KernelLine:
 def kernel_lines(text: str, now: datetime) -> tuple[KernelLine, ...]:
     """The lines in the answer to ``KERNEL_LOG``, oldest first, each event once.
 
-    A time without a zone is local time, by the offset in the first line (UTC if that is missing).
+    A time without a zone is local time, by the offset in the first line (UTC if that is missing). From the time on with
+    which the journal begins, only the journal counts: users can write lines into the files.
     """
     first, _, rest = text.partition("\n")
     zone = _zone(first)
     journal: list[KernelLine] = []
     files: list[KernelLine] = []
-    into = files
+    into, since = files, None
     for raw in (text if zone is None else rest).split("\n"):
         if raw in {"source journal", "source file"}:
             into = journal if raw == "source journal" else files
+        elif raw.startswith("since "):
+            since = since or (_iso(raw.removeprefix("since ")) if into is journal else None)
         elif raw.strip():
             into.append(_line(raw.rstrip("\r"), zone or UTC, now))
     in_journal = {key for line in journal for key in _keys(line)}
-    lines = [*journal, *(line for line in files if _keys(line)[0] not in in_journal)]
+    before = (line for line in files if since is None or (line.at is not None and line.at < since))
+    lines = [*journal, *(line for line in before if _keys(line)[0] not in in_journal)]
     recent = [line for line in lines if line.at is None or now - line.at <= WINDOW]
     return tuple(sorted(recent, key=lambda line: line.at or datetime.min.replace(tzinfo=UTC))[-MAX_LINES:])
 

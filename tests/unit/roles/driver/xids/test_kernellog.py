@@ -120,6 +120,9 @@ def test_every_traditional_time_has_a_past_or_none(raw: str) -> None:
         assert line.at is None or NOW - WINDOW <= line.at <= NOW + timedelta(days=1)
 
 
+FORGED = f"2026-11-21T11:30:00+0000 gpu01 ncat[4711]: {XID.replace('3b', '5e')}"
+
+
 class Machine:
     """A host whose journal and log files stand in a folder."""
 
@@ -127,8 +130,10 @@ class Machine:
         self.folder = folder
 
     def journal(self, text: str, status: int = 0) -> None:
+        """What the kernel wrote; of all that is in its buffer somebody else's stands there, too."""
         (self.folder / "journal").write_text(text)
-        script = f'case "$*" in *"-n 1"*) head -n 1 {self.folder}/journal; exit;; esac; cat {self.folder}/journal'
+        script = f'case "$*" in *" SYSLOG_FACILITY=0"*) ;; *) echo "{FORGED}"; exit;; esac\n'
+        script += f'case "$*" in *"-n 1"*) head -n 1 {self.folder}/journal; exit;; esac; cat {self.folder}/journal'
         program(self.folder / "bin", "journalctl", f"{script}; exit {status}")
 
     def ask(self) -> tuple[int, str]:
@@ -187,6 +192,29 @@ def test_all_sources_are_read_and_only_what_is_of_gpus(machine: Machine) -> None
     )
     (machine.folder / "kern.log").write_text(IN_FILE + "Nov 20 11:00:00 gpu01 kernel: usb 1-1: new device")
     assert [text[:12] for text in machine.lines()] == ["nvidia: Requ", "NVRM: API mi", "NVRM: Xid (P"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"Nov 21 11:30:00 gpu01 kernel: [ 1.0] {XID}",  # from /dev/log, with the kernel's facility and tag
+        f"Nov 21 11:30:00 gpu01 mallory: {XID}",
+        f"Nov 20 11:30:00 gpu01 mallory: {XID}",  # systemd/systemd#5640: programs' messages in kern.log
+        f"Nov 20 11:30:00 gpu01 mallory[1]: x kernel: {XID}",
+        f"since 2026-11-22T00:00:00+0000 kernel: {XID}",
+        "source journal",
+    ],
+)
+def test_what_users_write_into_a_file_is_not_the_kernels(machine: Machine, line: str) -> None:
+    machine.journal(QUIET)
+    (machine.folder / "kern.log").write_text(f"{line}\n")
+    assert machine.lines() == []
+
+
+def test_what_the_file_has_from_before_the_journal_counts(machine: Machine) -> None:
+    machine.journal(QUIET)
+    (machine.folder / "kern.log").write_text(f"Nov 21 09:59:59 gpu01 kernel: [ 1.0] {XID}\n")
+    assert machine.lines() == [XID]
 
 
 def test_a_flood_neither_fills_the_answer_nor_washes_away_an_xid(machine: Machine) -> None:
