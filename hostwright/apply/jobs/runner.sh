@@ -18,7 +18,8 @@ HOME=/root; export HOME
 # Installers and compilers run programs where they unpack. Whoever started us may have a TMPDIR of his own: not here.
 unset TMP TEMP
 work_dir=$(work "${JOB##*/}") || echo 'hostwright: no directory was found in which programs may be run'
-TMPDIR=${work_dir:-/tmp}; export TMPDIR
+# Where there is no such directory, it is the job's own: only root may look into that, while /tmp is everybody's.
+TMPDIR=${work_dir:-$JOB}; export TMPDIR
 stopping=${stopping:-}
 
 # Uptime does not jump when somebody sets the clock.

@@ -131,6 +131,10 @@ BASE = (
         rules="apt-sources-unreadable", cure=f"rm {LISTS}/own.list",
     ),
     plant(
+        "a source of apt's that everybody may write to", "base", f"umask 0; : >{LISTS}/open.list",
+        rules="others-may-write", cure=f"rm {LISTS}/open.list", quick=True,
+    ),
+    plant(
         "a stranger's repository whose key expired", "base",
         f"{EXPIRED_KEY}; $gpg --export >/usr/share/keyrings/theirs.gpg; {STOP}; "
         f"echo 'deb [signed-by=/usr/share/keyrings/theirs.gpg] http://theirs.example ./' >{LISTS}/theirs.list",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hostwright.audit.failures import FailureRule, ForPeople
 from hostwright.standard.roles.base.failures.trust import FOREIGN, KEY_EXPIRED, KEYRING_UNREADABLE, WITHOUT_RELEASE
+from hostwright.standard.roles.base.failures.trust.writable import OTHERS_WRITE
 
 #: The causes come before "is not signed", which apt adds to each of them.
 SIGNATURES = (
@@ -30,6 +31,7 @@ SIGNATURES = (
         unless=r"\[GNUPG:\] KEYEXPIRED",
     ),
     FOREIGN,
+    OTHERS_WRITE,
     FailureRule(
         "repository-signature-invalid",
         r"\bBADSIG\b|\bREVKEYSIG\b|[Aa]t least one invalid signature was encountered|Clearsigned file isn't valid"

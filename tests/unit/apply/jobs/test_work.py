@@ -116,4 +116,4 @@ def test_a_job_goes_on_where_nothing_may_execute(tmp_path, monkeypatch):
     done = in_namespace(mount + run)
     assert done.returncode == 0, done.stderr
     assert "hostwright: no directory was found in which programs may be run" in done.stdout
-    assert "in /tmp\n" in done.stdout
+    assert f"in {tmp_path}\n" in done.stdout, "root's own directory, and not everybody's /tmp"
