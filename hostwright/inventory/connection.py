@@ -15,6 +15,7 @@ from hostwright.inventory.model import Value
 from hostwright.inventory.templates import CannotRender, World, render
 
 _JUMP = re.compile(r"[A-Za-z0-9\[][A-Za-z0-9._@:\[\]%-]*(,[A-Za-z0-9\[][A-Za-z0-9._@:\[\]%-]*)*")
+_PROGRAM = re.compile(r"(/[A-Za-z0-9._+-]{1,100}){1,20}")
 _TRUE, _FALSE = {"true", "yes", "on", "1", "y", "t"}, {"false", "no", "off", "0", "n", "f", ""}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _MAX_PORT = 65535
@@ -247,6 +248,14 @@ def _sudo(value: Any) -> str:
     return "sudo"
 
 
+def _program(value: Any) -> str | None:
+    """A program by its absolute path; ``sudo`` alone is the one that is found where sudo usually is."""
+    text = _text(value)
+    if text != "sudo" and (not _PROGRAM.fullmatch(text) or {".", ".."} & set(text.split("/"))):
+        raise _Bad(f"found {describe(value)}, expected sudo's absolute path such as /opt/sudo/bin/sudo")
+    return None if text == "sudo" else text
+
+
 #: variable → the field that it sets, and how it is read; of two variables for the same field, the later one wins
 _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "ansible_ssh_host": ("address", _text),
@@ -264,6 +273,9 @@ _READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "ansible_become_user": ("become_user", _root),
     "ansible_become_pass": ("become_password", _password),
     "ansible_become_password": ("become_password", _password),
+    "ansible_become_exe": ("sudo", _program),
+    "ansible_sudo_exe": ("sudo", _program),
+    "hostwright_sudo": ("sudo", _program),
     "ansible_timeout": ("connect_timeout", _seconds),
     "hostwright_connect_timeout": ("connect_timeout", _seconds),
     "hostwright_known_hosts": ("known_hosts", _text),

@@ -61,8 +61,9 @@ class Host:
 
     ``address`` is what ssh connects to (the name, if absent); ``proxy_jump`` is in OpenSSH's form; ``host_keys`` is
     ``accept-new`` if the inventory asks for it; ``connect_timeout`` is in seconds; ``connection`` is ``ssh``, or
-    ``local`` for this machine. ``groups`` and ``layers`` go from the weakest to the strongest; ``vars`` are the layers
-    merged. ``mistakes`` are connection variables that cannot be used; they are reported when this host is selected.
+    ``local`` for this machine; ``sudo`` is the path of a sudo that is not where sudo usually is. ``groups`` and
+    ``layers`` go from the weakest to the strongest; ``vars`` are the layers merged. ``mistakes`` are connection
+    variables that cannot be used; they are reported when this host is selected.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Host:
     become: bool = True
     become_user: str = "root"
     become_password: Secret | None = None
+    sudo: str | None = None
     known_hosts: str | None = None
     host_keys: str | None = None
     connect_timeout: float | None = None

@@ -97,7 +97,7 @@ class Member:
         """Open an SSH session. ``password`` is for sudo; without it, the inventory's. ``allowance`` is what the host
         may send over all connections that share it. Raises ``Unreachable``, and ``ProtocolError`` where it is spent."""
         session = transport.connect(self.host, self.options, allowance)
-        return RootShell(session, password or self.host.become_password)
+        return RootShell(session, password or self.host.become_password, self.host.sudo)
 
 
 @dataclass(frozen=True)

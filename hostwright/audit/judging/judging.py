@@ -76,7 +76,7 @@ def judge(member: Member, facts: Facts, at: datetime) -> HostAudit:
     read = readings(look, member.audit_values)
     deviations += _by_reading(member, read, deviations, record)
     findings = tuple(_findings(known, look, not_checked))
-    not_checked += _values_late(member, facts)
+    not_checked += tuple(_others_late(member, facts, not_checked))
     layers = tuple(_layer(name, deviations, findings, not_checked) for name in (*changes, GPU_LAYER))
     return HostAudit(
         host=member.name,
@@ -133,11 +133,14 @@ def unprobed(skipped: NotChecked) -> bool:
     return skipped.reason == NOT_ASKED or skipped.reason.startswith(NOT_IN_TIME)
 
 
-def _values_late(member: Member, facts: Facts) -> Iterator[NotChecked]:
-    """Values that were not read because the program that prints them hung."""
-    for probe in value_probes(all_values(member.stack.name, member.audit_values)):
-        if probe in facts.late:
-            yield NotChecked(RELEASE_LAYER, "values", str(NotAnswered("the audit's values", facts.late[probe].late_s)))
+def _others_late(member: Member, facts: Facts, not_checked: Iterable[NotChecked]) -> Iterator[NotChecked]:
+    """Probes that hung and belong to no state and no rule: of the cards and their users, of values, of the engine."""
+    named = {skipped.reason for skipped in not_checked}
+    of_cards = {*member.occupancy.probes, *(probe for part in cards_of(member) for probe in part.probes)}
+    for probe, answer in facts.late.items():
+        reason = str(NotAnswered(probe.script, answer.late_s))
+        if reason not in named:
+            yield NotChecked(GPU_LAYER if probe in of_cards else RELEASE_LAYER, "probe", reason)
 
 
 def _by_reading(

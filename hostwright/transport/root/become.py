@@ -7,6 +7,7 @@ into sudo's standard input. (A here-document would do too, but bash may write th
 from __future__ import annotations
 
 import re
+from pathlib import PurePosixPath
 from typing import Protocol
 
 from hostwright.common.errors import BecomeError, InputError
@@ -36,6 +37,11 @@ _KEPT = "".join(f' ${{{name}+"{name}=${name}"}}' for name in PROXIES)
 
 #: sudo's messages in the C locale, and what they mean for the operator.
 _REASONS = (
+    (
+        "no trusted sudo at",
+        "the sudo that the inventory names (hostwright_sudo) cannot be trusted with a password there: it must be a "
+        "file, and it and each directory above it must belong to root and be writable by nobody else, without links",
+    ),
     ("no sudo", "sudo is not installed there: install it, or log in as root"),
     (
         "no trusted sudo",
@@ -66,11 +72,12 @@ class _Answered(Protocol):
     def stderr(self) -> bytes: ...
 
 
-def wrap(user_program: str, root_program: str, *, password: Secret | None) -> bytes:
+def wrap(user_program: str, root_program: str, *, password: Secret | None, sudo: str | None = None) -> bytes:
     """One program text for the standard input of ``/bin/sh``: the first part as the login user, the second as root.
 
     Both are POSIX sh and get an empty standard input. The exit status is the root part's (the user part's if there is
-    no root part), or ``BECOME_FAILED_STATUS``: pass the output to ``check_become``. Raises ``InputError`` for a
+    no root part), or ``BECOME_FAILED_STATUS``: pass the output to ``check_become``. ``sudo`` is the path of one that is
+    elsewhere than usual. Raises ``InputError`` for a
     password that does not fit on one line.
     """
     text = f"LC_ALL=C; PATH={PATH}:${{PATH:-/bin}}; export LC_ALL PATH\n(\n:\n{user_program}\n) </dev/null\n"
@@ -81,7 +88,8 @@ def wrap(user_program: str, root_program: str, *, password: Secret | None) -> by
             program=f"{{\n:\n{root_program}\n}} </dev/null",
             start=f"{_DROP}exec {_clean()} /bin/sh",
             clean=_clean(),
-            find_sudo=_find_sudo(),
+            find_sudo=_find_sudo(sudo),
+            named="" if sudo is None else sudo,
             search=PATH,
             use_password="" if password is None else "yes",
             password="" if password is None else _line(password),
@@ -104,7 +112,9 @@ def check_become(host: str, output: _Answered) -> None:
     raise BecomeError(host, f"sudo failed: {answer or '(no error output)'}")
 
 
-def root_command(script: str, *arguments: object, password: Secret | None) -> tuple[str, bytes]:
+def root_command(
+    script: str, *arguments: object, password: Secret | None, sudo: str | None = None
+) -> tuple[str, bytes]:
     """A command that runs ``script`` as root with ``arguments`` as ``$1``…, and the bytes that must begin its standard
     input; the script reads what follows them. For streams: ``wrap`` needs the standard input for itself.
 
@@ -114,7 +124,7 @@ def root_command(script: str, *arguments: object, password: Secret | None) -> tu
     become = (
         f'LC_ALL=C; PATH={PATH}; export LC_ALL PATH; [ -z "${{BASH_VERSION-}}" ] || unset -f id find; '
         '[ "$(id -u)" != 0 ] || exec /bin/sh -c "$@"; '
-        f'{_find_sudo()}; [ -n "$sudo" ] || exit {BECOME_FAILED_STATUS}; exec "$sudo" {flags} /bin/sh -c "$@"'
+        f'{_find_sudo(sudo)}; [ -n "$sudo" ] || exit {BECOME_FAILED_STATUS}; exec "$sudo" {flags} /bin/sh -c "$@"'
     )
     program = f"{_DROP}exec {_clean()} /bin/sh -c {sh('%s', script)} " + '"$0" "$@"'
     words = "".join(sh(" %s", argument) for argument in ("/bin/sh", program, "hostwright", *arguments))
@@ -122,10 +132,18 @@ def root_command(script: str, *arguments: object, password: Secret | None) -> tu
     return sh("/bin/sh -c %s", become) + words, opening.encode("utf-8", "surrogateescape")
 
 
-def _find_sudo() -> str:
-    """Commands that set ``$sudo`` to the first place with a sudo to be trusted; it stays empty where there is none."""
+def _find_sudo(named: str | None) -> str:
+    """Commands that set ``$sudo`` to the first place with a sudo to be trusted; it stays empty where there is none.
+
+    One that somebody ``named`` may lie anywhere: then each directory above it counts, and no part may be a link.
+    """
     places = " ".join(SUDO_PLACES)
-    return f"sudo=$(find -L {places} -maxdepth 0 {SUDO_TRUSTED} -print -quit 2>/dev/null)"
+    if named is None or named in SUDO_PLACES:
+        return f"sudo=$(find -L {named or places} -maxdepth 0 {SUDO_TRUSTED} -print -quit 2>/dev/null)"
+    above = [str(path) for path in PurePosixPath(named).parents]
+    kind = SUDO_TRUSTED.replace("-type f", f"\\( -type d ! -path {named} -o -type f -path {named} \\)")
+    found = f"$(find {' '.join([named, *above])} -maxdepth 0 {kind} -printf x 2>/dev/null)"
+    return f'sudo=; if [ "{found}" = {"x" * (len(above) + 1)} ]; then sudo={named}; fi'
 
 
 def _clean() -> str:

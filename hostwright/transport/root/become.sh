@@ -1,12 +1,13 @@
 # Runs $program as root, with sudo where the user is not root. $start drops what sudo did not take of the password and
 # begins a shell; where $use_password is empty, sudo is expected to ask for none. Exit status 77, and a line with the
 # reason on standard error, where the user cannot become root. The user's own PATH counts no more, nor functions that
-# their shell exported: sudo is the one that $find_sudo, a command, finds.
+# their shell exported: sudo is the one that $find_sudo, a command, finds, or the one that is $named in the inventory.
 : "${program:?}"
 : "${start:?}"
 : "${clean:?}"
 : "${find_sudo:?}"
 : "${search:?}"
+: "${named?}"
 : "${use_password?}"
 : "${password?}"
 PATH=$search
@@ -18,6 +19,7 @@ run_as_root() {
     [ "$(command -v printf)" = printf ] || refuse 'printf is not built in'
     sudo=; eval "$find_sudo"
     if [ -z "$sudo" ]; then
+        [ -z "$named" ] || refuse "no trusted sudo at $named"
         command -v sudo >/dev/null || refuse 'no sudo'
         refuse 'no trusted sudo'
     fi

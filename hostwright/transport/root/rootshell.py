@@ -38,11 +38,12 @@ class RootShell:
     may use one shell at once.
     """
 
-    __slots__ = ("_password", "session")
+    __slots__ = ("_password", "_sudo", "session")
 
-    def __init__(self, session: Session, password: Secret | None = None):
+    def __init__(self, session: Session, password: Secret | None = None, sudo: str | None = None):
         self.session = session  #: for commands that the login user may run too
         self._password = password
+        self._sudo = sudo  #: where it is not where sudo usually is
 
     @property
     def host(self) -> str:
@@ -77,7 +78,7 @@ class RootShell:
         >>> shell.attempt("test -e /no/such/file", timeout_s=10).status
         1
         """
-        program = wrap(as_user, script, password=self._password)
+        program = wrap(as_user, script, password=self._password, sudo=self._sudo)
         return self._checked(self.session.run("/bin/sh", stdin=program, timeout_s=timeout_s, **limits))
 
     def as_login_user(self, script: str, *, timeout_s: float) -> Output:
@@ -98,7 +99,7 @@ class RootShell:
         >>> shell.stream('head -c "$1"', 5, stdin=io.BytesIO(b"0123456789"), timeout_s=10).stdout
         b'01234'
         """
-        command, opening = root_command(script, *arguments, password=self._password)
+        command, opening = root_command(script, *arguments, password=self._password, sudo=self._sudo)
         opened = _Opened(opening, stdin)
         return self._checked(self.session.run(command, stdin=opened, timeout_s=timeout_s, **limits))
 

@@ -42,6 +42,21 @@ def test_the_common_variables(tmp_path: Path) -> None:
     assert (host.connect_timeout, host.known_hosts, host.mistakes) == (5.0, "/k", ())
 
 
+@pytest.mark.parametrize(
+    ("variables", "sudo"),
+    [
+        ({"hostwright_sudo": "/opt/sudo/bin/sudo"}, "/opt/sudo/bin/sudo"),
+        ({"ansible_become_exe": "/usr/local/bin/sudo"}, "/usr/local/bin/sudo"),
+        ({"ansible_become_exe": "sudo"}, None),
+        ({"ansible_become_exe": "/a/sudo", "hostwright_sudo": "/b/sudo"}, "/b/sudo"),
+        ({}, None),
+    ],
+)
+def test_a_sudo_elsewhere(tmp_path: Path, variables: dict[str, str], sudo: str | None) -> None:
+    host = host_of(tmp_path, **variables)
+    assert (host.sudo, host.mistakes) == (sudo, ())
+
+
 def test_passwords_never_show(tmp_path: Path) -> None:
     host = host_of(tmp_path, ansible_password="hunter2", ansible_become_pass="hunter2", ansible_ssh_pass="hunter2")
     assert "hunter2" not in repr(host) + repr(host.vars) + repr(host.layers) + str(host.password)
@@ -130,6 +145,10 @@ def test_ssh_by_all_its_names(tmp_path: Path, name: str) -> None:
         ("ansible_become", "perhaps", "expected true or false"),
         ("ansible_become_user", "postgres", "only root can install"),
         ("ansible_become_method", "su", "expected sudo"),
+        ("ansible_become_exe", "sudo su -", "expected sudo's absolute path"),
+        ("ansible_become_exe", "opt/sudo", "expected sudo's absolute path"),
+        ("hostwright_sudo", "/opt/../home/ann/sudo", "expected sudo's absolute path"),
+        ("hostwright_sudo", "/opt/sudo;id", "expected sudo's absolute path"),
         ("ansible_connection", "docker", "a host is reached by ssh, or is this machine (local)"),
         ("ansible_timeout", "soon", "expected a number of seconds"),
         ("ansible_ssh_common_args", "-F other", "'-F' is not understood here"),

@@ -10,9 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from hostwright.common.errors import BecomeError
+from hostwright.common.quoting import sh
 from hostwright.common.secret import Secret
+from hostwright.transport import Output
 from hostwright.transport.root import become
 from hostwright.transport.root.become import BECOME_FAILED_STATUS, root_command, wrap
+from tests.unit.support.mounts import in_namespace
 
 NOBODY = 65534
 TOOLS = ("sudo", "sh", "id", "tr", "find", "head", "stat", "cat", "env", "printf", "command", "test")
@@ -95,6 +99,52 @@ def test_a_sudo_that_others_could_have_put_there_gets_nothing(
     assert done.returncode == BECOME_FAILED_STATUS
     assert done.stderr == b"hostwright-become no trusted sudo\n"
     assert not (home / "ran").exists()
+
+
+ELSEWHERE = """\
+mount -t tmpfs -o mode=0755 tmpfs /opt
+mkdir -p /opt/sudo/bin
+cd /opt/sudo/bin
+printf '#!/bin/sh\\nwhile :; do case $1 in -p) shift 2;; -*) shift;; *) break;; esac; done; exec "$@"\\n' >sudo
+chmod 755 sudo
+%s
+exec setpriv --reuid=65534 --regid=65534 --clear-groups /bin/sh
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+@pytest.mark.parametrize(
+    ("spoil", "trusted"),
+    [
+        (":", True),
+        ("chmod g+w /opt/sudo/bin/sudo", False),
+        ("chmod o+w /opt/sudo/bin", False),
+        ("chown 65534 /opt/sudo", False),
+        ("chmod g+w /opt", False),
+        ("mv /opt/sudo/bin /opt/real; ln -s /opt/real /opt/sudo/bin", False),
+        ("mv /opt/sudo/bin/sudo /opt/sudo/real; ln -s /opt/sudo/real /opt/sudo/bin/sudo", False),
+        ("rm /opt/sudo/bin/sudo; mkdir /opt/sudo/bin/sudo", False),
+        ("rm /opt/sudo/bin/sudo", False),
+    ],
+)
+def test_a_sudo_elsewhere_that_the_inventory_names(spoil: str, trusted: bool) -> None:
+    named = "/opt/sudo/bin/sudo"
+    program = wrap("", "echo yes; cat", password=Secret("hunter2"), sudo=named).decode()
+    done = in_namespace(f"{sh('printf %%s %s', program)} | ( {ELSEWHERE % spoil} )")
+    assert "hunter2" not in done.stdout + done.stderr
+    if trusted:
+        assert (done.returncode, done.stdout) == (0, "yes\n")
+    else:
+        assert (done.returncode, done.stderr) == (
+            BECOME_FAILED_STATUS,
+            f"hostwright-become no trusted sudo at {named}\n",
+        )
+
+
+def test_the_error_says_what_the_named_sudo_must_be() -> None:
+    answered = Output(BECOME_FAILED_STATUS, b"", b"hostwright-become no trusted sudo at /opt/x/sudo\n", False, 0.0)
+    with pytest.raises(BecomeError, match=r"the sudo that the inventory names \(hostwright_sudo\) cannot be trusted"):
+        become.check_become("gpu01", answered)
 
 
 def test_root_has_an_environment_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
