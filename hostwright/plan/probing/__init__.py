@@ -19,8 +19,8 @@ from hostwright.plan.model import Answer, Facts, Probe
 
 OBSERVE_TIMEOUT_S = 180.0  #: a whole observation; a green host answers in well under a second
 BOUND_S = 40  #: of one probe; those that may hang have bounds of their own, of which the longest is 35 s
-_SHARE = 3  #: our choice: of a look's time one probe may take up to a third
-LEAST_S = 4  #: our choice: what is left to a probe after others have hung
+_SHARE = 4  #: our choice: of a look's time one probe may take up to a quarter
+LEAST_S = 2  #: our choice: what is left to a probe after others have hung
 _SLACK_BYTES = 64 * 1024  #: what sudo and its PAM modules may add around the answers
 _MARK_BYTES = 128  #: a mark is shorter
 _ENDED_STATUS = 137  #: what a shell says of a program that was killed

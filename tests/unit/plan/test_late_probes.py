@@ -24,7 +24,7 @@ from hostwright.resources.files.files import Absent
 from hostwright.stack.stack import Stack
 from hostwright.transport.root.become import wrap
 
-SHORT_S = 6  #: of a whole look; a third of it is one probe's
+SHORT_S = 8  #: of a whole look; a quarter of it is one probe's
 
 
 def observe(*probes: Probe) -> tuple[Facts, float]:

@@ -58,6 +58,17 @@ def test_only_a_job_of_this_boot_whose_process_is_its_own_runs(place, tmp_path):
     assert found == (hostjobs.RunningJob("lives"),)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_a_process_of_somebody_elses_with_the_words_of_a_job_is_none(place):
+    """Process ids come again, and whoever starts a process chooses its command line."""
+    argv = ["/bin/sh", "-c", "read -r x", f"{place}/forged/wrapper"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, user=65534, group=65534, extra_groups=[], cwd="/") as forger:
+        entry(place, "forged", pid=f"{forger.pid}\n", boot=BOOT)
+        found = ask(place)
+        forger.communicate()
+    assert found == ()
+
+
 @pytest.mark.parametrize("active", [True, False])
 def test_a_job_that_has_no_process_yet_runs_when_its_unit_does(place, tmp_path, active):
     entry(place, "young", **{"job.json": make("true").to_json()})
