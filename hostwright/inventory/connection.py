@@ -22,10 +22,16 @@ _MAX_PORT = 65535
 
 #: ssh options that do not affect us: we keep, multiplex and compress connections in our own way
 _IGNORED = {
-    "addkeystoagent", "batchmode", "checkhostip", "compression", "connectionattempts", "controlmaster", "controlpath",
-    "controlpersist", "forwardagent", "gssapiauthentication", "hashknownhosts", "identitiesonly", "loglevel",
+    "addkeystoagent", "batchmode", "compression", "connectionattempts", "controlmaster", "controlpath",
+    "controlpersist", "forwardagent", "gssapiauthentication", "identitiesonly", "loglevel",
     "passwordauthentication", "preferredauthentications", "pubkeyauthentication", "requesttty", "serveralivecountmax",
     "serveraliveinterval", "tcpkeepalive", "updatehostkeys", "visualhostkey",
+}  # fmt: skip
+#: options about host keys whose default is what they are here, and whose other values may not be passed over
+_IN_SSH_CONFIG = {"checkhostip": "CheckHostIP", "hashknownhosts": "HashKnownHosts"}
+#: of StrictHostKeyChecking, and what it asks of us; ``yes`` wins over ``--accept-new``, as in ssh_config
+_CHECKING: Mapping[str, str] = {
+    "yes": "strict", "true": "strict", "accept-new": "accept-new", "ask": "", "no": "", "off": "", "false": "",
 }  # fmt: skip
 _FLAGS = {"-A", "-a", "-C", "-q", "-T", "-t", "-tt", "-x", "-4", "-v", "-vv", "-vvv"}
 
@@ -122,16 +128,21 @@ class Connection:
         elif option == "proxycommand":
             fields["proxy_jump"] = None if value.lower() == "none" else _jump_of_command(value)
         elif option == "userknownhostsfile" and value != "/dev/null":
-            fields["known_hosts"] = value
+            fields["known_hosts"] = _one_file(value)
+        elif option in _IN_SSH_CONFIG:
+            if value.lower() not in ("no", "false"):
+                raise _Bad(f"{_IN_SSH_CONFIG[option]} {value} counts in ~/.ssh/config only; put it there")
         elif option in ("stricthostkeychecking", "userknownhostsfile"):
             self._host_keys(option, value.lower(), fields)
         elif option not in _IGNORED:
             raise _Bad(f"the ssh option {option!r} is not understood here; put it into ~/.ssh/config")
 
     def _host_keys(self, option: str, value: str, fields: dict[str, Any]) -> None:
-        if option == "stricthostkeychecking" and value == "accept-new":
-            fields["host_keys"] = "accept-new"
-        elif option == "userknownhostsfile" or value in ("no", "off"):
+        if option == "stricthostkeychecking" and value not in _CHECKING:
+            raise _Bad(f"StrictHostKeyChecking: found {describe(value)}, expected one of {', '.join(_CHECKING)}")
+        if option == "stricthostkeychecking" and _CHECKING[value]:
+            fields["host_keys"] = _CHECKING[value]
+        elif option == "userknownhostsfile" or value in ("no", "off", "false"):
             self.notes.append(
                 "host keys are checked, whatever ansible_ssh_common_args says; to take the key of a new host at first "
                 "sight, ask for accept-new"
@@ -154,6 +165,12 @@ def _options(words: Iterable[str]) -> Iterator[tuple[str, str]]:
             yield name, setting.strip()
         else:
             yield names[flag], value
+
+
+def _one_file(value: str) -> str:
+    if len(value.split()) != 1 or value.lower() == "none":
+        raise _Bad(f"UserKnownHostsFile: found {describe(value)}, expected one file; put several into ~/.ssh/config")
+    return value
 
 
 def _jump(value: str) -> str:

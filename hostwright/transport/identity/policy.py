@@ -105,7 +105,7 @@ class HostKeyCheck(paramiko.MissingHostKeyPolicy):
         if self._endpoint.trust.strict:
             yield "ssh_config says StrictHostKeyChecking yes for it, so that --accept-new does not accept it"
         if self._endpoint.trust.dns:
-            yield "ssh_config wants it compared with DNS (VerifyHostKeyDNS), which is not done here"
+            yield "ssh_config wants it compared with DNS (VerifyHostKeyDNS), not done here: log in once with ssh"
         if not files:
             yield "ssh_config names no file in which it could be recorded (UserKnownHostsFile none)"
         elif files[0].exists() and not files[0].is_file():

@@ -151,6 +151,17 @@ def test_ssh_by_all_its_names(tmp_path: Path, name: str) -> None:
         ("hostwright_sudo", "/opt/sudo;id", "expected sudo's absolute path"),
         ("ansible_connection", "docker", "a host is reached by ssh, or is this machine (local)"),
         ("ansible_timeout", "soon", "expected a number of seconds"),
+        ("ansible_ssh_common_args", "-o CheckHostIP=yes", "CheckHostIP yes counts in ~/.ssh/config only; put it there"),
+        ("ansible_ssh_extra_args", "-oHashKnownHosts=yes", "HashKnownHosts yes counts in ~/.ssh/config only"),
+        ("ansible_ssh_common_args", "-o StrictHostKeyChecking=maybe", "expected one of yes, true, accept-new, ask"),
+        ("ansible_ssh_common_args", "-o UserKnownHostsFile='/a /b'", "expected one file"),
+        ("ansible_ssh_common_args", "-o UserKnownHostsFile=none", "expected one file"),
+        ("ansible_ssh_common_args", "-o VerifyHostKeyDNS=yes", "'verifyhostkeydns' is not understood here"),
+        ("ansible_ssh_common_args", "-o HostKeyAlias=a", "'hostkeyalias' is not understood here"),
+        ("ansible_ssh_common_args", "-o HostKeyAlgorithms=ssh-rsa", "'hostkeyalgorithms' is not understood here"),
+        ("ansible_ssh_common_args", "-o GlobalKnownHostsFile=/k", "'globalknownhostsfile' is not understood here"),
+        ("ansible_ssh_common_args", "-o RevokedHostKeys=/k", "'revokedhostkeys' is not understood here"),
+        ("ansible_ssh_common_args", "-o KnownHostsCommand=/k", "'knownhostscommand' is not understood here"),
         ("ansible_ssh_common_args", "-F other", "'-F' is not understood here"),
         ("ansible_ssh_common_args", "-o LocalCommand=id", "'localcommand' is not understood"),
         ("ansible_ssh_common_args", "-o ProxyCommand='nc %h %p'", "only `ssh -W %h:%p"),
@@ -166,6 +177,18 @@ def test_what_cannot_be_used_is_a_mistake_of_that_host(tmp_path: Path, name: str
     (mistake,) = host_of(tmp_path, **{name: value}).mistakes
     assert sentence in str(mistake)
     assert "hosts.yml:1:" in str(mistake)
+
+
+def test_options_about_host_keys_that_change_nothing_are_taken(tmp_path: Path) -> None:
+    words = "-o CheckHostIP=no -o HashKnownHosts=no -o UpdateHostKeys=yes -o StrictHostKeyChecking=ask"
+    host = host_of(tmp_path, ansible_ssh_common_args=words)
+    assert (host.mistakes, host.host_keys, host.known_hosts) == ((), None, None)
+
+
+def test_strict_checking_in_the_inventory_wins_over_accept_new(tmp_path: Path) -> None:
+    """As it does in ssh_config: ``host_keys`` of a host counts before the command line's."""
+    host = host_of(tmp_path, ansible_ssh_common_args="-o StrictHostKeyChecking=yes")
+    assert (host.mistakes, host.host_keys) == ((), "strict")
 
 
 def test_plain_templates_in_connection_variables(tmp_path: Path) -> None:
