@@ -193,17 +193,6 @@ class Known:
         """The types of its known keys: request these first, or the server may show an unknown one."""
         return tuple(dict.fromkeys(entry.key_type for entry in self.entries if not entry.marker and entry.whole))
 
-    def accepts(self, blob: bytes) -> bool:
-        """Whether this key is known for the server."""
-        return has(self.entries, blob) or (not self.expected("") and has(self.portless, blob))
-
-    def revoked(self, *blobs: bytes) -> KnownHost | None:
-        """The line that revokes one of these keys, if one does. Lines without the port count only if no line with it
-        names a key."""
-        portless = () if self.expected("") else self.portless
-        marked = (entry for entry in (*self.entries, *portless, *self.others) if entry.marker == REVOKED)
-        return next((entry for entry in marked if revokes(entry, blobs)), None)
-
     def expected(self, key_type: str) -> KnownHost | None:
         """The line that a different key contradicts; a line with a key of the same type comes first."""
         return contradicting(self.entries, key_type)

@@ -68,7 +68,8 @@ def test_a_name_is_hidden_where_ssh_would_hide_it(tmp_path: Path) -> None:
         assert remember(file, "gpu01", KEY.key_type, KEY.blob, hashed=True) is None
     (line,) = file.read_text().splitlines()
     assert line.startswith("|1|")
-    assert look_up("gpu01", "", [file], Options().shared.known_hosts).accepts(KEY.blob)
+    (entry,) = look_up("gpu01", "", [file], Options().shared.known_hosts).entries
+    assert entry.is_for(KEY.blob)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hostwright.transport.identity.hostkeys import Known, KnownHosts, entry_name, find, fingerprint, remember
+from hostwright.transport.identity.hostkeys import (
+    HostKeyMismatch,
+    Known,
+    KnownHosts,
+    entry_name,
+    find,
+    fingerprint,
+    remember,
+)
+from hostwright.transport.identity.judging import Judgement
+from hostwright.transport.identity.keys import HostKey
 from hostwright.transport.login.cache import FileCache
+from hostwright.transport.routing.sshconfig import Endpoint, Trust
 
 KEY, OTHER = b"\0\0\0\x0bssh-ed25519" + b"k" * 36, b"\0\0\0\x0bssh-ed25519" + b"o" * 36
 RSA = b"\0\0\0\x07ssh-rsa" + b"r" * 36
@@ -33,6 +44,20 @@ def known(tmp_path: Path, *lines: str, host: str = "gpu01", port: int = 22) -> K
     file = tmp_path / "known_hosts"
     file.write_text("\n".join(lines) + "\n")
     return find(host, port, [tmp_path / "missing", file], FileCache(KnownHosts.read))
+
+
+def judged(found: Known, blob: bytes) -> bool:
+    """Whether this key is known, by the code that decides about a connection."""
+    trust = Trust(algorithms=("ssh-ed25519",))
+    endpoint = Endpoint("gpu01", 22, "root", (), False, True, (), (), "", None, trust=trust)
+    return Judgement("gpu01", endpoint, found, HostKey("ssh-ed25519", blob)).accepted()
+
+
+def accepts(found: Known, blob: bytes) -> bool:
+    try:
+        return judged(found, blob)
+    except HostKeyMismatch:
+        return False
 
 
 @pytest.mark.parametrize(
@@ -54,8 +79,8 @@ def known(tmp_path: Path, *lines: str, host: str = "gpu01", port: int = 22) -> K
 )
 def test_each_form_of_a_name_is_found(tmp_path: Path, names: str, host: str, port: int) -> None:
     found = known(tmp_path, f"{names} ssh-ed25519 {b64(KEY)} a comment", host=host, port=port)
-    assert found.accepts(KEY)
-    assert not found.accepts(OTHER)
+    assert accepts(found, KEY)
+    assert not accepts(found, OTHER)
     assert found.key_types == ("ssh-ed25519",)
 
 
@@ -65,12 +90,12 @@ def test_each_form_of_a_name_is_found(tmp_path: Path, names: str, host: str, por
 def test_a_line_for_another_host_is_not_taken(tmp_path: Path, names: str) -> None:
     found = known(tmp_path, f"{names} ssh-ed25519 {b64(KEY)}")
     assert found.entries == ()
-    assert not found.accepts(KEY)
+    assert not accepts(found, KEY)
 
 
 def test_a_line_without_the_port_accepts_but_never_contradicts(tmp_path: Path) -> None:
     found = known(tmp_path, f"gpu01 ssh-ed25519 {b64(KEY)}", port=2222)
-    assert found.accepts(KEY)
+    assert accepts(found, KEY)
     assert found.expected("ssh-ed25519") is None
 
 
@@ -87,16 +112,16 @@ def test_changed_key_is_named_with_its_line(tmp_path: Path) -> None:
 def test_a_revoked_key_is_not_accepted_even_when_it_is_also_known(tmp_path: Path) -> None:
     line = f"ssh-ed25519 {b64(KEY)}"
     found = known(tmp_path, f"gpu01 {line}", f"@revoked * {line}")
-    revoked = found.revoked(KEY)
-    assert revoked is not None
-    assert revoked.number == 2
-    assert found.revoked(OTHER) is None
+    with pytest.raises(HostKeyMismatch, match=f"which {tmp_path}/known_hosts:2 revokes"):
+        judged(found, KEY)
+    with pytest.raises(HostKeyMismatch, match=f"known_hosts:1 has {fingerprint(KEY)}|{fingerprint(KEY)}"):
+        judged(found, OTHER)
 
 
 def test_an_authority_is_seen_and_accepts_nothing(tmp_path: Path) -> None:
     found = known(tmp_path, f"@cert-authority *.example ssh-ed25519 {b64(KEY)}", host="gpu01.example")
     assert found.by_authority is not None
-    assert not found.accepts(KEY)
+    assert not accepts(found, KEY)
     assert found.key_types == ()
     assert found.expected("ssh-ed25519") is None
 
@@ -129,7 +154,7 @@ def test_ten_thousand_hashed_lines_are_split_once_and_no_key_is_decoded(
         thread.join()
     decoded: list[object] = []
     monkeypatch.setattr("base64.b64decode", lambda *a, **k: decoded.append(a) or real(*a, **k))
-    assert find("h9999", 22, [file], files).accepts(KEY)
+    assert accepts(find("h9999", 22, [file], files), KEY)
     assert reads == [file]
     assert len(decoded) == 1
 
@@ -138,9 +163,9 @@ def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
     files = FileCache(KnownHosts.read)
     file = tmp_path / "known_hosts"
     file.write_text("")
-    assert not find("gpu01", 22, [file], files).accepts(KEY)
+    assert not accepts(find("gpu01", 22, [file], files), KEY)
     remember(file, "gpu01", "ssh-ed25519", KEY)
-    assert find("gpu01", 22, [file], files).accepts(KEY)
+    assert accepts(find("gpu01", 22, [file], files), KEY)
 
 
 def test_a_new_key_is_appended_once_in_a_private_file(tmp_path: Path) -> None:
@@ -173,7 +198,7 @@ def test_ssh_keygen_finds_what_was_written(tmp_path: Path) -> None:
 def test_any_bytes_are_read_without_an_error(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     file = tmp_path_factory.mktemp("any") / "known_hosts"
     file.write_bytes(content + b"\ngpu01 ssh-ed25519 " + b64(KEY).encode() + b"\n")
-    assert find("gpu01", 22, [file], FileCache(KnownHosts.read)).accepts(KEY)
+    assert accepts(find("gpu01", 22, [file], FileCache(KnownHosts.read)), KEY)
 
 
 _NAMES = st.text(st.characters(codec="ascii", categories=["L", "N"], include_characters="-."), min_size=1, max_size=30)
