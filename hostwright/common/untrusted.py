@@ -154,6 +154,15 @@ def _encodable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
+def whole(text: str) -> int | None:
+    """A whole number in a host's text; ``None`` for any other text, and for one of more than ``DIGITS`` digits.
+
+    >>> [whole(text) for text in ("470", "-1", "²", "٣", "9" * 5000, "")]
+    [470, None, None, None, None, None]
+    """
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= DIGITS else None
+
+
 def json_object(text: str) -> dict[str, Any] | None:
     """The JSON object in a host's text; ``None`` for any other text.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
+from hostwright.common.untrusted import Match, Pattern
 from hostwright.plan.model import Facts, Probe
 from hostwright.resources.system.services import Running
 
@@ -28,7 +28,7 @@ CONTAINERS = Probe(
     root=True,
 )
 UNLISTED = "containers that Docker did not name in time"  #: who they are is not known, and nobody may be taken for idle
-_CONTAINER = re.compile(r"(\d+) ([0-9a-f]{12})[0-9a-f]{52} /(\S+)(?: ([a-z-]*))?")
+_CONTAINER = Pattern(r"([0-9]{1,10}) ([0-9a-f]{12})[0-9a-f]{52} /(\S+)(?: ([a-z-]*))?")
 #: Docker starts these again when it starts. ``on-failure`` depends on how the host went down (moby/moby#47846), and
 #: nothing starts a container again where Docker itself waits for somebody who calls it.
 _COMES_BACK = {"always", "unless-stopped"}
@@ -45,7 +45,7 @@ def ended_by_reboot(facts: Facts) -> tuple[tuple[str, str], ...]:
     return tuple((_named(row), again % row[4] if boots and row[4] in _COMES_BACK else "") for row in rows if row)
 
 
-def _named(row: re.Match[str]) -> str:
+def _named(row: Match) -> str:
     """A container in the words with which the driver's role names those on a GPU, and by its name."""
     return f"container {row[2]} (pid {row[1]}) {row[3]}"
 

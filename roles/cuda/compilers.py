@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hostwright.common.quoting import sh_file
+from hostwright.common.untrusted import whole
 from hostwright.plan.model import Facts, Probe, Resource
 
 #: what can be done where an older g++ is there, or is to be had
@@ -48,7 +49,7 @@ class HostCompiler:
     def notes(self, facts: Facts) -> tuple[str, ...]:
         """Which gcc is too new, and what can be done about it."""
         rows = (line.partition(" ")[::2] for line in facts[self.probes()[0]].text.splitlines())
-        versions = {key: int(value) for key, value in rows if value.isdecimal()}
+        versions = {key: number for key, value in rows if (number := whole(value)) is not None}
         if "missing" in versions:
             return (
                 f"the stack names {self.compiler} for nvcc: it is not installed here, nor does apt offer it so far",

@@ -7,15 +7,15 @@ first. A rollback writes it again.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from hostwright.common.quoting import sh, words
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.resources.packages.packages import DPKG_LOCK
 
 LDCONFIG = "/sbin/ldconfig"
-_NAME = re.compile(r"cuda-[0-9]+-[0-9]+[.]conf")
+_NAME = Pattern(r"cuda-[0-9]{1,9}-[0-9]{1,9}[.]conf")
 
 DIRECTORY = "/etc/ld.so.conf.d"
 

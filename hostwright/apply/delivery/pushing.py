@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from hostwright.common.errors import ArtifactError, HostError, ProtocolError
 from hostwright.common.quoting import sh_file
 from hostwright.common.text import count, shown_bytes
+from hostwright.common.untrusted import whole
 from hostwright.stack.store.artifacts import AnyArtifact, sha256_of
 from hostwright.stack.store.hostcache import CACHE
 
@@ -118,11 +119,11 @@ class _Delivery:
         try:
             *states, (_, free_kib) = lines
             missing = [
-                replace(item, start=_start(int(state[1]), item.size))
+                replace(item, start=_start(_number(state[1]), item.size))
                 for item, state in zip(items, states, strict=True)
                 if state != ["there"]
             ]
-            free = int(free_kib) * 1024
+            free = _number(free_kib) * 1024
         except (ValueError, IndexError) as error:
             raise ProtocolError(self._shell.host, f"its answer about {self._cache} cannot be parsed") from error
         wanted = sum(item.size - item.start for item in missing)
@@ -168,9 +169,17 @@ class _Delivery:
         return HostError(self._shell.host, sentence)
 
 
+def _number(text: str) -> int:
+    """A number in the host's answer. Raises ``ValueError`` for anything else."""
+    number = whole(text)
+    if number is None:
+        raise ValueError("it is no number")
+    return number
+
+
 def _start(part: int, size: int) -> int:
     """Where to go on; a part that is longer than the file is of no use."""
-    return part if 0 <= part <= size else 0
+    return part if part <= size else 0
 
 
 class _Source:

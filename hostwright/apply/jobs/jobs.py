@@ -94,7 +94,7 @@ def status_in(stderr: bytes, nonce: str) -> int | None:
     >>> status_in(b"n0nce alive\\nn0nce status 3\\n", "n0nce")
     3
     """
-    match = re.search(rb"^" + nonce.encode() + rb" status (\d{1,3}|lost)$", stderr, re.MULTILINE)
+    match = re.search(rb"^" + nonce.encode() + rb" status ([0-9]{1,3}|lost)$", stderr, re.MULTILINE)
     return None if match is None or match[1] == b"lost" else int(match[1])
 
 

@@ -12,11 +12,10 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 
 from hostwright.common.errors import HostError, HostwrightError, Locked, Unreachable
-from hostwright.common.untrusted import guarded
+from hostwright.common.untrusted import guarded, whole
 from hostwright.plan import probing
 from hostwright.plan.host import locks
 from hostwright.plan.host.locks import LAPSES_S, Holder
@@ -216,8 +215,8 @@ class Keeper:
             self._held = True
         elif word == "busy":
             age, _, record = rest.partition(" ")
-            with suppress(ValueError):
-                self._busy = Busy(locks.read_holder(record), float(age))
+            if (number := whole(age.removeprefix("-"))) is not None:
+                self._busy = Busy(locks.read_holder(record), float(-number if age.startswith("-") else number))
         elif word == "beat" and rest == str(self._sent):
             self._heard, self._heard_s = self._sent, self._sent_s
 

@@ -31,7 +31,7 @@ done; exit 0""",
     cap_bytes=JOBS_CAP_BYTES,
 )
 
-_STATUS = Pattern(r"([a-z0-9][a-z0-9_.-]*)/status:(\d{1,3})")
+_STATUS = Pattern(r"([a-z0-9][a-z0-9_.-]*)/status:([0-9]{1,3})")
 _ROLE = Pattern(r'([a-z0-9][a-z0-9_.-]*)/job\.json:\{"schema": 1, "role": "([a-z0-9_-]+)')
 _MARK = Pattern(r"\w+ (begin|end|retry) [\d. ]+")
 

@@ -112,7 +112,7 @@ def _answers(nonce: str, output: bytes) -> Iterable[tuple[int, int | None, bytes
     """Number, status and text of each answer, and the seconds after which its probe was ended (0: it ended by itself).
     The status is ``None`` where the program ended within it.
     """
-    found = re.finditer(rb"\n?" + re.escape(nonce.encode()) + rb" (\d{0,6}|late) (\d{0,6})\n", output)
+    found = re.finditer(rb"\n?" + re.escape(nonce.encode()) + rb" ([0-9]{0,6}|late) ([0-9]{0,6})\n", output)
     number, begin, late = -1, 0, None
     for mark in found:
         if mark[1] == b"late":

@@ -18,7 +18,7 @@ RECORDS = "/var/lib/hostwright/unpacked"  #: one record per archive, by name
 SET_ASIDE = "/var/lib/hostwright/set-aside"  #: foreign files that had to be moved out of the way
 
 #: The suffix that ``mv --backup=numbered`` and ``cp`` give to an existing file: 1 is the oldest.
-_NUMBERED = re.compile(r"(?P<path>.+)\.~(?P<number>[0-9]+)~", re.ASCII)
+_NUMBERED = re.compile(r"(?P<path>.+)\.~(?P<number>[0-9]{1,18})~", re.ASCII)
 
 #: ``find``'s format of a line of a record
 LINE = "%y\\t%s\\t%T@\\t%p\\t%l\\n"

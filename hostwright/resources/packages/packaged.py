@@ -6,7 +6,6 @@ empty, a link that leads elsewhere, a program that says another version. The pac
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from pathlib import PurePosixPath
 from typing import ClassVar
 
 from hostwright.common.quoting import sh, sh_file, words
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.model import Change, Facts, Probe, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import few
@@ -28,6 +28,8 @@ from hostwright.resources.packages.packages import (
     hold_script,
     install_script,
 )
+
+_VERSION = Pattern(r"[0-9]\.[0-9]")
 
 #: room for the names of all files of a toolkit, when all are gone (about 8,000 of 120 bytes)
 CAP_BYTES = 4 * 1024 * 1024
@@ -163,9 +165,9 @@ class CommandReports:
         rows = tuple(row for name, version in wanted.items() if (row := table.get(name)) and row.version == version)
         answer = facts[self.probes()[1]]
         gone = answer.status == 127  # then its file is missing: PackagedTree's finding, not another version
-        if gone or len(rows) < len(wanted) or re.search(rf"(?<!\S){re.escape(self.expect)}(?!\S)", answer.text):
+        if gone or len(rows) < len(wanted) or self.expect in answer.text.split():
             return None
-        versions = [line for line in answer.strip().splitlines() if re.search(r"V?\d+\.\d+", line)]
+        versions = [line for line in answer.strip().splitlines() if _VERSION.search(line)]
         others = Others.of(facts, self.tree).within(wanted)
         script = others.keeping + reinstall_script(rows, self.source)
         return Change(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from hostwright.common.quoting import sh_file
+from hostwright.common.untrusted import Match, Pattern
 from hostwright.plan.host.hostfacts import PCI, display_controllers, pci_devices
 from hostwright.plan.model import Facts, Probe, Refusal, Resource
 from hostwright.standard.roles.container.engine import DeviceLinks
@@ -58,7 +58,9 @@ BUSY_PROBES = (HOLDERS, GPU_CONTAINERS)
 #: The services that hold the device files and are stopped for a replacement, in this order.
 OUR_SERVICES = ("nvidia-dcgm", "dcgm", "nvidia-fabricmanager", "nvidia-persistenced")
 
-_CONTAINER = re.compile(r"(?P<first>\d+) (?P<id>[0-9a-f]{12}|-) (?P<all>\d+(?:,\d+)*) (?P<name>.*)", re.ASCII)
+_CONTAINER = Pattern(
+    r"(?P<first>[0-9]{1,10}) (?P<id>[0-9a-f]{12}|-) (?P<all>[0-9]{1,10}(?:,[0-9]{1,10})*) (?P<name>.*)"
+)
 
 
 def display(facts: Facts) -> str:
@@ -79,7 +81,7 @@ def users(facts: Facts) -> tuple[str, ...]:
     return (*programs, *(_container(match) for match in containers))
 
 
-def _container(match: re.Match[str]) -> str:
+def _container(match: Match) -> str:
     if match["id"] == "-":
         return f"container of {match['name']} (pid {match['first']})"
     return f"container {match['id']} (pid {match['first']})"

@@ -8,10 +8,10 @@ uninstaller restored for its previous owner stays.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from hostwright.common.quoting import sh_file
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.host import release
 from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Change, Facts, Probe, Refusal, Resource, Step
@@ -20,7 +20,7 @@ from hostwright.resources.files.paths import ABSENT, few
 from hostwright.standard.roles.driver.states import steps
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, display
 
-_LIBRARY = re.compile(r".*/libcuda\.so\.(\d+(?:\.\d+)+)")
+_LIBRARY = Pattern(r".*/libcuda\.so\.([0-9]{1,9}(?:\.[0-9]{1,9})+)")
 
 #: What it disturbs.
 TAKES = "takes the driver away"

@@ -7,10 +7,10 @@ module, run the installer, reboot.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from hostwright.common.quoting import sh_file
+from hostwright.common.untrusted import Pattern
 from hostwright.plan.host.release import RELEASE
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Reboot, Refusal, Resource, Step, users_of
 from hostwright.plan.roles.software import Software, software_of
@@ -25,6 +25,8 @@ from hostwright.standard.roles.driver.states import steps
 from hostwright.standard.roles.driver.states.gpu_use import DISPLAY, SECURE_BOOT, display, unsigned_refused
 from hostwright.standard.roles.driver.states.nouveau import NOUVEAU, boots_first
 from hostwright.standard.roles.driver.states.removal import DriverGone, provisioned
+
+_VERSION = Pattern(r"[0-9]{1,9}(?:\.[0-9]{1,9})+")
 
 #: What the installer disturbs: the loaded module must be removed from the kernel.
 REPLACES = "replaces the driver"
@@ -73,7 +75,7 @@ class DriverState:
     def version(self) -> str:
         """The version of the libraries, else of the module; empty if there is neither."""
         name = self.libraries[0].rpartition("/")[2].removeprefix("libcuda.so.")
-        known = name if re.fullmatch(r"\d+(\.\d+)+", name) else ""
+        known = name if _VERSION.fullmatch(name) else ""
         return known or self.module or self.loaded
 
     @property

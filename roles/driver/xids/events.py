@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from hostwright.audit.hardware.gpu import GpuEvent
+from hostwright.common.untrusted import Pattern
 from hostwright.standard.roles.driver.xids.catalog import meaning_of
 from hostwright.standard.roles.driver.xids.kernellog import KernelLine
 
@@ -18,8 +18,8 @@ TEXT_CHARACTERS = 200  #: of the rest of an Xid's line
 
 #: ``NVRM: Xid (PCI:0000:3b:00): 79, pid=1, …``; drivers before 2013 wrote ``(0000:3b:00)`` or ``(3b:00)``, and since
 #: Ampere the MIG instance is named too. It must begin the line: other lines of the kernel quote programs' words.
-_XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]{4,20})(?: [^()]{0,40})?\): (\d{1,3})(?:,\s*(.*))?", re.DOTALL)
-_ADDRESS = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.[0-7])?")
+_XID = Pattern(r"(?s)NVRM: Xid \((?:PCI:)?([0-9A-Fa-f:.]{4,20})(?: [^()]{0,40})?\): ([0-9]{1,3})(?:,\s*(.*))?")
+_ADDRESS = Pattern(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.[0-7])?")
 #: the module's first message when it is loaded; releases before 384 begin with the second
 _LOADING = ("Nvlink Core is being initialized", "NVRM: loading NVIDIA UNIX")
 

@@ -20,7 +20,7 @@ _NAMED = Pattern(r"NVRM: The NVIDIA GPU ")  # names the card; one of the next li
 _LOST = Pattern(
     r"fallen off the bus|GPU is lost|Unable to determine the device handle for .+(?:Unknown Error|Not Found)"
 )
-_STATUS = Pattern(r"nvidia-smi ended with status (\d{1,3})")
+_STATUS = Pattern(r"nvidia-smi ended with status ([0-9]{1,3})")
 
 
 def smi_status(look: Look) -> int:
