@@ -74,6 +74,15 @@ class Transport(paramiko.Transport):
         super()._verify_key(host_key, sig)  # type: ignore[misc]  # types-paramiko leaves it out
         self._shown = host_key
 
+    def get_exception(self) -> Exception | None:
+        """What ended the connection; paramiko stumbles over messages that come at the wrong place."""
+        error: Exception | None = super().get_exception()
+        if error is None or isinstance(error, (OSError, EOFError, paramiko.SSHException)):
+            return error
+        unread = paramiko.SSHException("it sends what cannot be read")
+        unread.__cause__ = error
+        return unread
+
     @property
     def shown(self) -> HostKey:
         """The key that the server proved to hold."""

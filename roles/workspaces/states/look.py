@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from hostwright.common import untrusted
 from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Facts, Probe
 from hostwright.standard.roles.workspaces.declared.workspace import STATE
@@ -116,7 +117,9 @@ def read_look(facts: Facts) -> WorkspaceFacts:
         networks=tuple(rest for kind, rest in lines if kind == "network"),
         queued=frozenset(rest for kind, rest in lines if kind == "batch"),
         ports=frozenset(
-            int(end) for kind, rest in lines if kind == "listen" and (end := rest.rpartition(":")[2]).isdigit()
+            port
+            for kind, rest in lines
+            if kind == "listen" and (port := untrusted.whole(rest.rpartition(":")[2])) is not None
         ),
         definitions={
             name: _object(text)
@@ -129,7 +132,8 @@ def read_look(facts: Facts) -> WorkspaceFacts:
 
 def _numbers(text: str) -> tuple[int, int]:
     first, _, second = text.partition(" ")
-    return (int(first), int(second)) if first.isdigit() and second.isdigit() else (0, 0)
+    numbers = untrusted.whole(first), untrusted.whole(second)
+    return (0, 0) if numbers[0] is None or numbers[1] is None else (numbers[0], numbers[1])
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hostwright.common.quoting import sh
+from hostwright.common.untrusted import whole
 from hostwright.plan.model import Facts, Probe
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
@@ -42,6 +43,5 @@ def owner_of(space: Workspace, facts: Facts) -> tuple[int, int] | str:
 
 def _entry(line: str) -> tuple[str, int | None, int | None]:
     parts = line.split(":")
-    if len(parts) < 4 or not (parts[2].isdigit() and parts[3].isdigit()):
-        return "", None, None
-    return parts[0], int(parts[2]), int(parts[3])
+    uid, gid = map(whole, parts[2:4]) if len(parts) >= 4 else (None, None)
+    return ("", None, None) if uid is None or gid is None else (parts[0], uid, gid)

@@ -75,6 +75,17 @@ class Told:
         for _ in range(MANY):
             self.data(piece)
 
+    def after(self, kind: int, *fields: object) -> None:
+        """A message about the channel after the command has begun."""
+        self.data(self.begin)
+        self.send(kind, self.channel, *fields)
+
+    def drip_errors(self) -> None:
+        """A byte of standard error now and then."""
+        self.data(self.begin)
+        while not self.liar.over.wait(0.1):
+            self.send(common.MSG_CHANNEL_EXTENDED_DATA, self.channel, 1, "x")
+
     def rekey(self) -> None:
         """New keys again and again."""
         self.data(self.begin)
@@ -127,6 +138,48 @@ LIES: dict[str, tuple[str, Lie]] = {
     "banners at the login": ("login", lambda told: told.flood(C.MSG_USERAUTH_BANNER, "welcome", "")),
 }
 
+#: messages that are wrong; the command's output begins where it can
+WRONG: dict[str, tuple[str, Lie]] = {
+    # libssh CVE-2026-59843, mikrotik (oxidized 3867); russh CVE-2026-73429
+    "a channel for packets of nothing": ("open", lambda told: told.send(C.MSG_CHANNEL_OPEN_SUCCESS, 0, 0, 1 << 21, 0)),
+    "a channel without a window": (
+        "open",
+        lambda told: (told.send(C.MSG_CHANNEL_OPEN_SUCCESS, 0, 0, 0, 32768), told.send(C.MSG_CHANNEL_SUCCESS, 0)),
+    ),
+    "a key of the wrong length": ("kex", lambda told: told.send(31, "x" * 4, "y" * 3, "z")),
+    # libssh2 CVE-2019-3862, CVE-2019-3857; net-scp 71, mina-sshd 410, cloudstack 561
+    "a status without a number": ("run", lambda told: told.after(C.MSG_CHANNEL_REQUEST, "exit-status", False)),
+    "a signal of 4 billion characters": (
+        "run",
+        lambda told: told.after(C.MSG_CHANNEL_REQUEST, "exit-signal", False, b"\xff" * 4),
+    ),
+    "closed without a status": ("run", lambda told: told.after(C.MSG_CHANNEL_CLOSE)),
+    "an end after the end": (
+        "run",
+        lambda told: (told.after(C.MSG_CHANNEL_CLOSE), told.send(C.MSG_CHANNEL_EOF, told.channel)),
+    ),
+    "an end and no more": ("run", lambda told: told.after(C.MSG_CHANNEL_EOF)),
+    # libssh CVE-2026-59849; russh CVE-2026-48107; paramiko CVE-2018-7750 the other way round
+    "one more key, please": ("login", lambda told: told.flood(C.MSG_USERAUTH_FAILURE, "publickey", True)),
+    "four billion questions": ("login", lambda told: told.send(C.MSG_USERAUTH_INFO_REQUEST, "", "", "", 0xFFFFFFFF)),
+    "a login before the keys": ("kex", lambda told: told.send(C.MSG_USERAUTH_SUCCESS)),
+    "other services": ("login", lambda told: told.flood(C.MSG_SERVICE_ACCEPT, "ssh-connection")),
+    "new keys without an exchange": ("login", lambda told: told.send(C.MSG_NEWKEYS)),
+    "a farewell with escapes": ("run", lambda told: told.send(C.MSG_DISCONNECT, 11, "\x1b[2Jgpu1: as desired\n", "")),
+    "a refusal with escapes": (
+        "open",
+        lambda told: told.send(C.MSG_CHANNEL_OPEN_FAILURE, 0, 1, "\x1b]52;c;cm0=\x07\n" * 1000, ""),
+    ),
+    "a channel that nobody opened": ("open", lambda told: told.send(C.MSG_CHANNEL_OPEN_SUCCESS, 77, 0, 1000, 1000)),
+    "host keys without end": (
+        "run",
+        lambda told: told.flood(C.MSG_GLOBAL_REQUEST, "hostkeys-00@openssh.com", False, b"A" * 30_000),
+    ),
+    "errors that drip": ("run", lambda told: told.drip_errors()),
+    "nothing is implemented": ("run", lambda told: told.flood(C.MSG_UNIMPLEMENTED, 0)),
+    "an empty answer to a ping": ("run", lambda told: told.flood(C.MSG_REQUEST_FAILURE)),
+}
+
 #: what is sent before a word of SSH; nullprogram's endlessh, asyncssh 260, golang 21941
 GREETINGS: dict[str, tuple[bytes, float]] = {
     "not a word": (b"", 3600.0),
@@ -134,6 +187,15 @@ GREETINGS: dict[str, tuple[bytes, float]] = {
     "half a version": (b"SSH-2.0-", 3600.0),
     "another protocol": (b"-ERR unknown command 'SSH-2.0-x'\r\n", 3600.0),
 }
+#: only a timeout ends these
+PATIENT = {
+    *GREETINGS,
+    *(kind for kind, (_, lie) in LIES.items() if lie is never),
+    *("output and then silence", "output that drips", "errors that drip"),
+    *("a channel for packets of nothing", "a channel without a window", "a channel that nobody opened"),
+    *("a status without a number", "a signal of 4 billion characters", "an end and no more"),
+}
+LIES |= WRONG
 EVERY = (*GREETINGS, *LIES)
 
 

@@ -1,14 +1,167 @@
-"""The source of what reads hosts: numbers and patterns are bounded, or it is said why they need not be."""
+"""The source of what reads hosts: numbers come from ``whole``, patterns are ``Pattern``s, or it is said why not.
+
+``int("9" * 5000)`` is an error, ``"²".isdigit()`` is true, and ``re`` takes minutes for some texts.
+"""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[3]
-ROOMS = [
+ROOMS = (
     *(f"hostwright/{room}" for room in ("transport", "apply", "verify", "rebuild", "audit", "plan", "resources")),
     "roles",
-]
+)
+
+OURS = "what it reads is the operator's, a stack's, or this machine's own"
+MATCHED = "only what a pattern with bounded digits has matched"
+BOUNDED = "its text is bounded (isascii, isdigit, length) where it stands"
+STEPS = "one step a character: it begins at one place only, and nothing in it can be matched in two ways"
+
+#: module → why it may use ``re``, ``int`` or ``float``
+ALLOWED = {
+    **dict.fromkeys(
+        (
+            "hostwright/apply/disturb/draining.py",
+            "hostwright/apply/journal/reading.py",
+            "hostwright/apply/journal/records.py",
+            "hostwright/apply/journal/results.py",
+            "hostwright/apply/journal/runs.py",
+            "hostwright/apply/journal/writing.py",
+            "hostwright/apply/rollout/limits.py",
+            "hostwright/audit/failures/document.py",
+            "hostwright/audit/history/comparing.py",
+            "hostwright/audit/history/schema.py",
+            "hostwright/audit/history/store.py",
+            "hostwright/audit/history/writing.py",
+            "hostwright/audit/reports/prometheus.py",
+            "hostwright/plan/roles/auditvalue.py",
+            "hostwright/plan/state_identity.py",
+            "hostwright/rebuild/bmc/passwords.py",
+            "hostwright/rebuild/bmc/settings.py",
+            "hostwright/rebuild/install/seeds/escaping.py",
+            "hostwright/rebuild/install/seeds/fields.py",
+            "hostwright/rebuild/install/seeds/reading.py",
+            "hostwright/rebuild/install/sources.py",
+            "hostwright/resources/document.py",
+            "hostwright/resources/packages/packages.py",
+            "hostwright/resources/python/venv_gone.py",
+            "hostwright/resources/system/loader.py",
+            "hostwright/transport/identity/hostkeys.py",
+            "hostwright/transport/identity/lines.py",
+            "hostwright/transport/routing/dialing.py",
+            "hostwright/transport/routing/sshconfig.py",
+            "hostwright/transport/routing/tokens.py",
+            "roles/cuda/__init__.py",
+            "roles/cudnn/section.py",
+            "roles/driver/rules.py",
+            "roles/workspaces/declared/forms.py",
+            "roles/workspaces/declared/promises.py",
+            "roles/workspaces/states/cards.py",
+            "roles/workspaces/verbs/changing.py",
+        ),
+        OURS,
+    ),
+    **dict.fromkeys(
+        (
+            "hostwright/audit/failures/logs.py",
+            "roles/base/failures/apt.py",
+            "roles/driver/failures/build.py",
+            "roles/driver/failures/cards/lost.py",
+            "roles/driver/failures/cards/xids.py",
+            "roles/driver/failures/kernel.py",
+            "roles/driver/failures/load.py",
+            "roles/driver/failures/state.py",
+            "roles/driver/xids/events.py",
+            "roles/environment/failures/variables.py",
+        ),
+        MATCHED,
+    ),
+    **dict.fromkeys(
+        (
+            "hostwright/audit/failures/units.py",
+            "roles/base/failures/disks.py",
+            "roles/base/failures/host.py",
+            "roles/base/failures/trust/__init__.py",
+            "roles/cuda/failures/apt_sources.py",
+            "roles/cuda/failures/toolkits.py",
+            "hostwright/transport/identity/negotiating.py",  # four bytes of a message
+        ),
+        BOUNDED,
+    ),
+    **dict.fromkeys(
+        (
+            "hostwright/apply/disturb/hooks.py",
+            "hostwright/apply/disturb/rebooting.py",
+            "hostwright/apply/jobs/jobs.py",
+            "hostwright/apply/jobs/scripting.py",
+            "hostwright/apply/journal/redaction.py",
+            "hostwright/apply/locking/runlock.py",
+            "hostwright/audit/readings/answers.py",
+            "hostwright/audit/reports/html/matrix.py",
+            "hostwright/audit/reports/html/text.py",
+            "hostwright/plan/host/hostfacts.py",
+            "hostwright/plan/host/jobs.py",
+            "hostwright/plan/host/locks.py",
+            "hostwright/plan/host/release.py",
+            "hostwright/plan/planning.py",
+            "hostwright/plan/probing.py",
+            "hostwright/rebuild/bmc/media.py",
+            "hostwright/rebuild/bmc/trust.py",
+            "hostwright/resources/files/archives_gone.py",
+            "hostwright/resources/packages/sources_gone.py",
+            "hostwright/resources/python/interpreters.py",
+            "hostwright/resources/system/room.py",
+            "hostwright/transport/frame.py",
+            "hostwright/transport/identity/certificates.py",
+            "hostwright/transport/root/become.py",
+            "roles/driver/nvsmi/fields.py",
+            "roles/driver/nvsmi/gpu.py",
+            "roles/driver/nvsmi/links.py",
+            "roles/driver/nvsmi/report.py",
+            "roles/driver/xids/kernellog.py",
+        ),
+        STEPS,
+    ),
+}
+
+
+def uses(source: str) -> Iterator[str]:
+    """What of ``re``, ``int`` and ``float`` a module uses on anything but a constant or a comparison."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names) if any(name.name == "re" for name in names):
+                yield "re"
+            case ast.Call(func=ast.Name(id="int" | "float" as name), args=[argument, *_]):
+                if not isinstance(argument, ast.Constant | ast.Compare | ast.BoolOp):
+                    yield name
+
+
+def modules() -> Iterator[tuple[str, str]]:
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            yield str(path.relative_to(ROOT)), path.read_text()
+
+
+def test_numbers_and_patterns_of_hosts_are_bounded_or_it_is_said_why_they_need_not_be() -> None:
+    using = {name: sorted(found) for name, source in modules() if (found := set(uses(source)))}
+    new = {name: found for name, found in using.items() if name not in ALLOWED}
+    assert not new, "take `whole` and `Pattern` of hostwright.common.untrusted"
+    assert not ALLOWED.keys() - using.keys(), "these need no leave any more"
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("import re", ["re"]),
+        ("int(row[1])", ["int"]),
+        ("float(text)", ["float"]),
+        ("int('9')\nfloat(a == b)\nPattern('x')", []),
+    ],
+)
+def test_it_is_seen(source: str, found: list[str]) -> None:
+    assert list(uses(source)) == found

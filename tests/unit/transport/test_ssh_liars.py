@@ -13,6 +13,7 @@ import pytest
 from paramiko.packet import Packetizer
 
 from hostwright.common.errors import HostError, ProtocolError
+from hostwright.common.untrusted import Unforeseen
 from hostwright.transport import Allowance, connect
 from tests.lab.liars import sshliar
 from tests.lab.liars.sshliar import Liar
@@ -22,11 +23,6 @@ CAP = 64 << 10
 CONNECTION, COMMAND = (600, 256 << 10), (400, 512 << 10)
 MOST_MESSAGES = CONNECTION[0] + COMMAND[0] + CAP // 256 + 1
 MOST_BYTES = CONNECTION[1] + COMMAND[1] + CAP + CAP // 8 + 256 * 1024
-#: only a timeout ends these
-PATIENT = {kind for kind in sshliar.EVERY if kind in sshliar.GREETINGS or sshliar.LIES[kind][1] is sshliar.never} | {
-    "output and then silence",
-    "output that drips",
-}
 
 
 @pytest.fixture
@@ -53,15 +49,16 @@ def test_a_server_that_lies_about_ssh_is_left(kind: str, counted: Counter[str], 
     liar, key, known_hosts = Liar(kind), make_key(tmp_path / "id"), tmp_path / "known_hosts"
     known_hosts.write_text(liar.known_host)
     host = Target(port=liar.port, key_file=str(key), known_hosts=str(known_hosts))
-    wait_s = 0.7 if kind in PATIENT else 20.0
+    wait_s = 0.7 if kind in sshliar.PATIENT else 20.0
     try:
         with connect(host, options(connect_timeout_s=wait_s)) as session:
             output = session.run("echo hello", timeout_s=wait_s, cap_bytes=CAP)
         assert output.truncated, "the limit of its output may come first"
     except HostError as error:
+        assert not isinstance(error, Unforeseen)
         assert error.host == "gpu01"
         assert error.sentence.isprintable()
-        assert isinstance(error, ProtocolError) == (kind not in PATIENT)
+        assert kind in sshliar.WRONG or isinstance(error, ProtocolError) == (kind not in sshliar.PATIENT)
     finally:
         liar.close()
     assert counted["messages"] <= MOST_MESSAGES

@@ -187,3 +187,10 @@ def test_the_compiler_that_the_stack_names_is_installed() -> None:
 
 def test_every_toolkit_of_the_table_of_drivers_has_its_newest_compiler() -> None:
     assert NEWEST_GCC.keys() == DRIVER_FLOORS.keys()
+
+
+@pytest.mark.parametrize("version", ["9" * 5000, "²", "٣", "-1", ""])
+def test_a_version_that_is_none_is_no_version(version: str) -> None:
+    compiler = HostCompiler("11.2.2", 10)
+    answer = Answer(0, f"gcc {version}\nolder {version}\n")
+    assert compiler.notes(Facts({compiler.probes()[0]: answer})) == ()
