@@ -109,7 +109,7 @@ ALLOWED = {
             "hostwright/plan/host/locks.py",
             "hostwright/plan/host/release.py",
             "hostwright/plan/planning.py",
-            "hostwright/plan/probing.py",
+            "hostwright/plan/probing/__init__.py",
             "hostwright/rebuild/bmc/media.py",
             "hostwright/rebuild/bmc/trust.py",
             "hostwright/resources/files/archives_gone.py",
