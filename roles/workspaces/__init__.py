@@ -70,17 +70,25 @@ def workspaces(v: Workspaces, host: Wanted) -> Iterator[Resource]:
     yield File(BATCH, "#!/bin/sh\n" + sh_file(__file__, "states/sh/batch.sh"), mode="755", check="sh -n %s")
     unit = File(f"{UNITS}/{BATCH_UNIT}", host.render(f"workspaces/{BATCH_UNIT}.j2"), then=("systemctl daemon-reload",))
     yield Disturbing(unit, "reloads systemd, which takes the GPUs from containers", ReloadTakesGpus())
+    runs = runs_of(v, host)
+    networks = sorted({network_of(state.workspace.owner) for state in runs})
+    images = {state.built: _built(state.workspace, v, host) for state in runs if state.built}
+    yield Undeclared(tuple(state.name for state in runs), tuple(networks), tuple(sorted(images)), force=host.force)
+    yield from images.values()
+    yield from runs
+
+
+def runs_of(v: Workspaces, host: Wanted) -> tuple[WorkspaceRuns, ...]:
+    """The state of each workspace that is declared."""
     declared = workspaces_of(v.containers, v.users, v.directory, v.ports)
-    images = {workspace.name: _built(workspace, v, host) for workspace in declared if workspace.entry.kind == "ssh"}
-    networks = sorted({network_of(workspace.owner) for workspace in declared})
-    tags = tuple(sorted({image.tag for image in images.values()}))
-    yield Undeclared(tuple(workspace.name for workspace in declared), tuple(networks), tags, force=host.force)
-    yield from {image.tag: image for image in images.values()}.values()
-    for workspace in declared:
-        built = images[workspace.name].tag if workspace.name in images else ""
-        definition = host.render("workspaces/definition.json.j2", workspace=workspace, built=built)
-        files = tuple(_files(workspace, host))
-        yield WorkspaceRuns(workspace.name, definition, files, workspace, declared, built, force=host.force)
+    return tuple(_runs(workspace, declared, v, host) for workspace in declared)
+
+
+def _runs(workspace: Workspace, declared: tuple[Workspace, ...], v: Workspaces, host: Wanted) -> WorkspaceRuns:
+    built = _built(workspace, v, host).tag if workspace.entry.kind == "ssh" else ""
+    definition = host.render("workspaces/definition.json.j2", workspace=workspace, built=built)
+    files = tuple(_files(workspace, host))
+    return WorkspaceRuns(workspace.name, definition, files, workspace, declared, built, force=host.force)
 
 
 def _built(workspace: Workspace, v: Workspaces, host: Wanted) -> ImageBuilt:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -99,3 +100,13 @@ def recorded(**changed: Mapping[str, Any]) -> str:
         elif change:
             lines.append(f"container {json.dumps({**row, **change}, separators=(',', ':'))}")
     return "\n".join(lines) + "\n"
+
+
+def stub(folder: Path, **programs: str) -> dict[str, str]:
+    """The environment in which these programs stand before the system's."""
+    (folder / "bin").mkdir()
+    for name, text in programs.items():
+        path = folder / "bin" / name
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+    return {"PATH": f"{folder}/bin:{os.environ['PATH']}", "LC_ALL": "C"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import stat
 import subprocess
@@ -29,6 +28,7 @@ from tests.unit.roles.workspaces.spaces import (
     planned,
     recorded,
     states,
+    stub,
     variables,
 )
 
@@ -282,16 +282,6 @@ def test_the_words_of_a_command_reach_docker_as_they_are(words: list[str]) -> No
 
 
 # --- the scripts themselves, with a docker that writes down what it is asked
-
-
-def stub(folder: Path, **programs: str) -> dict[str, str]:
-    """The environment in which these programs stand before the system's."""
-    (folder / "bin").mkdir()
-    for name, text in programs.items():
-        path = folder / "bin" / name
-        path.write_text(f"#!/bin/sh\n{text}\n")
-        path.chmod(0o755)
-    return {"PATH": f"{folder}/bin:{os.environ['PATH']}", "LC_ALL": "C"}
 
 
 def test_the_look_answers_without_docker_and_with_a_silent_one(tmp_path: Path) -> None:

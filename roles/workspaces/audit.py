@@ -1,0 +1,22 @@
+"""The values of workspaces that audits compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hostwright.plan.roles.auditvalue import AuditValue, Snippet
+from hostwright.plan.roles.role import Wanted
+from hostwright.standard.roles.workspaces import Workspaces, runs_of
+from hostwright.standard.roles.workspaces.states.running import digest
+
+CONTAINERS = Snippet.beside(__file__, "audit_root.sh", "workspaces", root=True)
+
+
+def audit_values(v: Workspaces, host: Wanted) -> Iterator[AuditValue]:
+    """Each declared workspace: that it runs, what it was made from, and its image, which others may have otherwise."""
+    for runs in runs_of(v, host):
+        name = runs.name
+        if runs.workspace.entry.kind != "batch":
+            yield AuditValue(name, CONTAINERS.line(name), "running")
+        yield AuditValue(f"{name} definition", CONTAINERS.line(f"{name} definition"), digest(runs.definition))
+        yield AuditValue(f"{name} image", CONTAINERS.line(f"{name} image"))
