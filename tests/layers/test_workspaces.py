@@ -104,7 +104,7 @@ def test_its_port_is_on_the_loopback_alone(root_run, spaces, containers):
         ports = containers[space.name]["HostConfig"]["PortBindings"]
         wanted = {f"{INSIDE[space.entry.kind]}/tcp": [{"HostIp": "127.0.0.1", "HostPort": str(space.port)}]}
         assert ports == wanted, f"{space.name} publishes {ports}"
-        listening = root_run("ss -Hltn sport = :%s", space.port).stdout.split()
+        listening = root_run("ss -Hltn sport = :%s", str(space.port)).stdout.split()
         assert f"127.0.0.1:{space.port}" in listening, f"{space.name} does not listen on {space.port}"
 
 
