@@ -94,7 +94,7 @@ restore() {
     docker rm -f "$container" >/dev/null 2>&1 || :
     docker rename "$container.old" "$container" 2>/dev/null || :
     [ -z "$ran" ] || docker start "$container" >/dev/null || :
-    echo "workspace $name: it is as it was before" >&2
+    [ "$replaced" = new ] || echo "${why:-workspace $name: its container was not made}; it is as it was before" >&2
   fi
   exit "$status"
 }

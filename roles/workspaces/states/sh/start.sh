@@ -21,9 +21,11 @@ answers() {
     [[ $line == $expected ]]' answers "$kind" "$port" "$path" 2>/dev/null
 }
 refuse() {
-  echo "workspace $name: $*; the last that it printed:" >&2
+  why="workspace $name: $*"
+  echo "the last that workspace $name printed:" >&2
   docker logs --tail 15 "$container" >&2 || :
   docker stop --time 5 "$container" >/dev/null || :
+  echo "$why" >&2
   exit 1
 }
 docker start "$container" >/dev/null || refuse "Docker does not start it"
