@@ -1,0 +1,80 @@
+"""The way to workspaces from a browser: nginx, a path for each, TLS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from hostwright.common.quoting import sh, sh_file
+from hostwright.plan.model import Resource
+from hostwright.plan.roles.role import Wanted, role
+from hostwright.resources.files.files import Directory, File
+from hostwright.resources.packages.packages import Debs
+from hostwright.resources.system.services import Service
+from hostwright.standard.roles.proxy.states.certificate import OwnCertificate
+from hostwright.standard.roles.proxy.states.reloaded import ReloadedAfter
+from hostwright.standard.roles.workspaces import Workspaces
+from hostwright.standard.roles.workspaces.declared.forms import Path
+from hostwright.standard.roles.workspaces.declared.workspace import Workspace, workspaces_of
+
+UNIT = "nginx.service"
+CONF = "/etc/nginx/conf.d/hostwright-workspaces.conf"
+STATE = "/var/lib/hostwright/proxy"  #: our own authority and the certificate that it signed
+SERVED = ("jupyter",)  #: the kinds with a page that asks for a token itself
+
+Listen = Annotated[str, Field(pattern=r"^(([0-9]{1,3}\.){3}[0-9]{1,3}:|\[[0-9a-f:]{2,39}\]:)?[1-9][0-9]{0,4}$")]
+#: of a host or an address, as a certificate and nginx's ``server_name`` hold it
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,250}[A-Za-z0-9])?$")]
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """Variables of the role ``proxy``."""
+
+    listen: tuple[Listen, ...] = ("443",)  #: ports, or addresses with ports: ``10.0.0.5:443``, ``[::]:443``
+    #: names and addresses under which browsers reach the host, beside those that it knows itself
+    names: tuple[Name, ...] = ()
+    #: a file on the host with a certificate and those that lead to its authority; empty: one of the host's own
+    certificate: Path | Annotated[str, Field(pattern="^$")] = ""
+    key: Path | Annotated[str, Field(pattern="^$")] = ""  #: the file on the host with the certificate's key
+    upload: Annotated[str, Field(pattern=r"^[0-9]{1,6}[kmg]?$")] = "1g"  #: the largest upload; 0: without a limit
+
+    def __post_init__(self) -> None:
+        if bool(self.certificate) != bool(self.key):
+            raise ValueError("certificate and key belong together: give both, or neither")
+
+
+@role(needs=["workspaces"])
+def proxy(v: Proxy, host: Wanted) -> Iterator[Resource]:
+    """Each workspace with a page has its path on the host's HTTPS port."""
+    yield Debs(("nginx", "openssl"))
+    inputs: list[Resource] = []
+    files = (v.certificate, v.key)
+    if not v.certificate:
+        yield Directory(STATE)
+        own = OwnCertificate(STATE, v.names)
+        yield own
+        inputs, files = [own], (own.file, own.file)
+    text = host.render(
+        "proxy/workspaces.conf.j2", v=v, spaces=served(host), certificate=files[0], key=files[1], given=v.certificate
+    )
+    conf = File(CONF, text, check=_check())
+    yield conf
+    yield Service(UNIT)
+    yield ReloadedAfter(UNIT, (CONF, *dict.fromkeys(files)), (*inputs, conf))
+
+
+def served(host: Wanted) -> tuple[Workspace, ...]:
+    """The workspaces of the host that have a path, without those of people who left."""
+    found = (v for _, v in host.roles if isinstance(v, Workspaces))
+    spaces = (space for v in found for space in workspaces_of(v.containers, v.users, v.directory, v.ports))
+    return tuple(space for space in spaces if space.entry.kind in SERVED)
+
+
+def _check() -> str:
+    """nginx reads its whole configuration with the new file in the place of the old one, which only it sees there."""
+    program = sh_file(__file__, "states/sh/tried.sh", conf=CONF)
+    return sh("unshare -m -- sh -euc %s sh", program).replace("%", "%%") + " %s"

@@ -1,0 +1,166 @@
+"""The role proxy: what it plans for which workspaces."""
+
+from __future__ import annotations
+
+import re
+import string
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from hostwright.plan.model import Change
+from hostwright.plan.roles.role import Wanted
+from hostwright.plan.testing import changes_of, facts_for
+from hostwright.resources.files.files import File
+from hostwright.standard.roles.proxy import CONF, Proxy, proxy
+from hostwright.standard.roles.proxy.states.reloaded import ReloadedAfter
+from hostwright.standard.roles.workspaces import Workspaces, workspaces
+from tests.unit.roles.proxy.nginxes import configuration
+
+USERS = {"alice": {"uid": 2001}, "bob": {"uid": 2002}}
+SPACES = {
+    "alice-lab": {"user": "alice", "kind": "jupyter", "port": 21001},
+    "bob-lab": {"user": "bob", "kind": "jupyter", "port": 21002},
+    "bob-box": {"user": "alice", "kind": "tensorboard", "port": 21003},
+    "bob-run": {"user": "bob", "kind": "batch", "command": ["true"]},
+}
+READ = TypeAdapter(Workspaces)
+
+
+def declared(users: Any = None, containers: Any = None) -> Workspaces:
+    return READ.validate_python({"users": users or USERS, "containers": containers or SPACES})
+
+
+def locations(text: str) -> dict[str, str]:
+    return dict(re.findall(r"location (/\S+/) \{\s+proxy_pass (\S+);", text))
+
+
+def states(v: Proxy, many: Workspaces) -> tuple[Any, ...]:
+    return proxy.resources(v, Wanted(stack=None, roles=((workspaces, many),)))  # type: ignore[arg-type]
+
+
+def test_a_path_for_each_jupyter_and_none_for_what_asks_for_no_token() -> None:
+    assert locations(configuration(Proxy(), declared())) == {
+        "/alice/alice-lab/": "http://127.0.0.1:21001",
+        "/bob/bob-lab/": "http://127.0.0.1:21002",
+    }
+
+
+@pytest.mark.parametrize(
+    "without",
+    [
+        declared(users={**USERS, "bob": {"uid": 2002, "left": True}}),
+        declared(containers={name: entry for name, entry in SPACES.items() if entry["user"] != "bob"}),
+    ],
+)
+def test_somebody_who_left_is_gone_with_one_change_of_the_inventory(without: Workspaces) -> None:
+    """From the proxy here; from allocation and containers, for the same workspaces are what those see."""
+    text = configuration(Proxy(), without)
+    assert list(locations(text)) == ["/alice/alice-lab/"]
+    assert "bob" not in text
+    answers = {f"cat -- {CONF}": configuration(Proxy(), declared()), "stat": "regular file|644|root:root\n"}
+    (change,) = changes_of([state for state in states(Proxy(), without) if isinstance(state, File)], answers)
+    assert isinstance(change, Change)
+    assert "-  location /bob/bob-lab/ {" in change.diff
+
+
+def test_a_host_without_workspaces_answers_not_found_alone() -> None:
+    assert locations(configuration(Proxy(), Workspaces())) == {}
+
+
+def test_a_given_certificate_is_used_with_hsts_and_none_is_made() -> None:
+    v = Proxy(certificate="/etc/ssl/site.crt", key="/etc/ssl/private/site.key")
+    text = configuration(v, declared())
+    assert "ssl_certificate /etc/ssl/site.crt;" in text
+    assert "Strict-Transport-Security" in text
+    assert not any(type(state).__name__ == "OwnCertificate" for state in states(v, declared()))
+    assert "Strict-Transport-Security" not in configuration(Proxy(), declared())
+
+
+def test_certificate_and_key_belong_together() -> None:
+    with pytest.raises(ValidationError, match="belong together"):
+        TypeAdapter(Proxy).validate_python({"certificate": "/etc/ssl/site.crt"})
+
+
+def test_nginx_is_reloaded_and_never_restarted() -> None:
+    reloaded = next(state for state in states(Proxy(), declared()) if isinstance(state, ReloadedAfter))
+    facts = facts_for(reloaded, {"busctl": f"{CONF}\n", "problems": "", "stat -c": "regular file|644|root:root"})
+    change = reloaded.plan(facts)
+    assert isinstance(change, Change)
+    assert change.have == "older than hostwright-workspaces.conf"
+    script = change.steps[0].script
+    assert "systemctl reload" in script
+    assert "restart" not in script
+    assert script.index("nginx -t") < script.index("systemctl reload")
+
+
+def test_a_renewed_certificate_is_a_reload() -> None:
+    reloaded = next(state for state in states(Proxy(), declared()) if isinstance(state, ReloadedAfter))
+    text = configuration(Proxy(), declared())
+    answers = {
+        "busctl": "", "problems": "ends within 30 days", f"cat -- {CONF}": text,
+        "stat -c '%F": "regular file|644|root:root",
+    }  # fmt: skip
+    change = reloaded.plan(facts_for(reloaded, answers))
+    assert isinstance(change, Change)
+    assert change.have == "at work with what is about to change"
+    assert reloaded.plan(facts_for(reloaded, {**answers, "problems": ""})) is None
+
+
+HOSTILE = st.text(alphabet=string.ascii_lowercase + "{};$\"'\\\n #/.:-_%\x00é", min_size=1, max_size=20)
+
+
+@given(user=HOSTILE, name=HOSTILE, address=HOSTILE, path=HOSTILE)
+def test_no_name_gets_anything_else_into_the_configuration(user: str, name: str, address: str, path: str) -> None:
+    """Whatever an inventory holds is refused, or is one word of nginx's language where a word belongs."""
+    read_proxy = TypeAdapter(Proxy)
+    try:
+        many = READ.validate_python({"users": {user: {}}, "containers": {name: {"user": user, "kind": "jupyter"}}})
+        v = read_proxy.validate_python({"names": [address], "certificate": f"/{path}", "key": f"/{path}"})
+    except ValidationError:
+        return
+    text = configuration(v, many)
+    ((location, target),) = locations(text).items()
+    assert location == f"/{user}/{name}/"
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+", target)
+    plain = configuration(
+        Proxy(names=("a",), certificate="/c", key="/c"),
+        READ.validate_python({"users": {"u": {}}, "containers": {"n": {"user": "u", "kind": "jupyter"}}}),
+    )
+    shape = str.maketrans("", "", "".join(set(string.printable) - set("{};\"'#$\\")))
+    assert text.translate(shape) == plain.translate(shape)
+    assert len(text.split()) == len(plain.split())
+
+
+@pytest.mark.parametrize("listen", ["443 default_server", "0", "70000000", "a:443", "[::]:443;", "unix:/x"])
+def test_listen_is_a_port_or_an_address_with_one(listen: str) -> None:
+    with pytest.raises(ValidationError):
+        TypeAdapter(Proxy).validate_python({"listen": [listen]})
+
+
+def test_the_check_sees_the_whole_configuration_with_the_new_file(tmp_path: Path) -> None:
+    """What the host runs before the file takes its place, with a made-up nginx that shows what it would read."""
+    check = next(state.check for state in states(Proxy(), declared()) if isinstance(state, File))
+    new, programs = tmp_path / "new", tmp_path / "bin"
+    new.write_text("new text\n")
+    programs.mkdir()
+    said = f"exec >{tmp_path}/said\necho $*\ncat {CONF}\nls /etc/nginx/sites-enabled\n"
+    (programs / "nginx").write_text(f"#!/bin/sh\n{said}")
+    (programs / "nginx").chmod(0o755)
+    script = check % new
+    made = "mount -t tmpfs none /etc && mkdir -p /etc/nginx/sites-enabled && : >/etc/nginx/sites-enabled/default"
+    outer = f"{made} && {script}; status=$?; ls /etc/nginx; exit $status"
+    if subprocess.run(("unshare", "-m", "true"), capture_output=True, check=False).returncode:
+        pytest.skip("no mount namespaces here")
+    done = subprocess.run(
+        ("unshare", "-m", "sh", "-c", outer), capture_output=True, text=True, check=False,
+        env={"PATH": f"{programs}:/usr/sbin:/usr/bin:/sbin:/bin"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "said").read_text() == "-t -q\nnew text\ndefault\n"
+    assert done.stdout.split() == ["sites-enabled"]
