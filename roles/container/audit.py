@@ -18,7 +18,7 @@ from hostwright.standard.roles.container import DOCKER, Container
 from hostwright.standard.roles.container.section import ContainerSection
 
 SETTINGS = Snippet.beside(__file__, "audit.sh", "container")
-INFO = Snippet.beside(__file__, "audit_root.sh", "docker", root=True)
+INFO = Snippet.beside(__file__, "sh/audit_root.sh", "docker", root=True)
 
 FAMILIES = ("nvidia-*", "libnvidia-*")
 
