@@ -168,6 +168,27 @@ class Fleet(Roster):
 
         return apply_goal("rollback", self, members, Connections(password), audience, change=change, options={"to": to})
 
+    def reach(
+        self,
+        verb: str,
+        members: Members,
+        goal: Goal,
+        *,
+        files: Mapping[str, Path] | None = None,
+        options: Mapping[str, object] | None = None,
+        change: ChangeOptions = UNBOUNDED,
+        password: Secret | None = None,
+        audience: Audience = NOBODY,
+    ) -> RunResults[Outcome]:
+        """Bring hosts to a goal of a role's own ``verb``. ``files`` are those of artifacts that no stack has, by their
+        names; ``options`` are the verb's own, for the journal."""
+        from hostwright.apply.rollout.applying import apply_goal
+
+        connections = Connections(password)
+        return apply_goal(
+            verb, self, members, connections, audience, change=change, goal=goal, options=options, files=files
+        )
+
     def verify(
         self, members: Members, *, password: Secret | None = None, audience: Audience = NOBODY
     ) -> RunResults[Verdict]:

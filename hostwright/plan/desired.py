@@ -34,6 +34,8 @@ class Desired:
     stack: Stack
     roles: tuple[DesiredRole, ...]
     removes: bool = False  #: whether these are the states of a host from which the roles were taken away
+    #: whether they stand beside what the stack wants: no rule asks whether it fits, and reaching them is no release
+    apart: bool = False
     rules: tuple[RoleRules, ...] = ()  #: what fits all roles of the host, also those that are not looked at now
     of_host: tuple[str, ...] = ()  #: the names of all roles of the host; empty where that is not known
     #: how its users are known, whatever is wanted of it

@@ -127,7 +127,7 @@ def make_plan(desired: Desired, facts: Facts) -> Plan:
     roles = tuple(_plan_role(role, needs[role.name], facts) for role in desired.roles)
     differing = tuple(role for role in roles if role.changes)
     refused = _record_refused(facts) + _unknown(desired, facts)
-    if differing and not desired.removes:
+    if differing and not (desired.removes or desired.apart):
         refused += _refusals(desired, facts)
     preflight = (RolePlan(PREFLIGHT, (), refused),) if refused else ()
     return Plan(desired.host, desired.stack.name, (*preflight, *differing))

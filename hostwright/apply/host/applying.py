@@ -176,6 +176,8 @@ class HostApply:
     def _done(self, first: Plan, left: Plan) -> Outcome:
         """The host is as desired: work comes back to it, and its records say what it is."""
         settings, stack = self._settings, self._desired.stack
+        if self._desired.apart:
+            return self._outcome(first, left)
         drained = self._drained or hostdrained.drained(self._facts) is not None
         if self._desired.removes:
             self._lock_host()  # no other run may provision while the records go

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 
 from hostwright.apply.events import Emit, HostEnded, Note
 from hostwright.apply.host.applying import HostApply
@@ -24,6 +25,7 @@ from hostwright.plan.host.release import Run
 from hostwright.plan.member import Member, Members, Roster
 from hostwright.plan.model import Plan
 from hostwright.stack import stackstore
+from hostwright.stack.stack import Artifact
 
 STOPPING = (
     "stopping: waiting for what runs on the hosts, and starting nothing new. "
@@ -48,6 +50,7 @@ class Work:
     goal: Goal = AS_WANTED
     saved: Mapping[str, Plan] = field(default_factory=dict)
     as_saved: Callable[[Plan], Plan] = lambda plan: plan  #: a plan as the file with ``saved`` would hold it
+    files: Mapping[str, Path] = field(default_factory=dict)  #: of artifacts that no stack has, by their names
 
     def __call__(self, name: str) -> Outcome:
         """One host, from its connection to its end. Raises ``Locked`` for one that is set aside on this machine."""
@@ -62,13 +65,17 @@ class Work:
         self.emit(HostEnded(name, outcome.word))
         return outcome
 
+    def locate(self, artifact: Artifact) -> Path:
+        """The file of an artifact on this machine. Raises ``ArtifactError``."""
+        return self.files.get(artifact.name) or self.roster.store.locate(artifact)
+
     def settings(self, member: Member) -> Settings:
         """What applying needs to know, from the options and the inventory."""
         variables = read_apply_variables(member.host)
         return Settings(
             run=self.run,
             emit=self.emit,
-            locate=self.roster.store.locate,
+            locate=self.locate,
             holder=locks.holder(self.run.id, member.name, datetime.now(UTC)),
             reboot_timeout_s=variables.reboot_timeout_s,
             allow_reboot=not self.change.no_reboot,
@@ -99,11 +106,13 @@ def apply_goal(
     goal: Goal = AS_WANTED,
     saved: Mapping[str, Plan] | None = None,
     options: Mapping[str, object] | None = None,
+    files: Mapping[str, Path] | None = None,
 ) -> RunResults[Outcome]:
     """Bring hosts to a goal, as one run of ``verb``.
 
     A host whose goal raises a ``HostError`` is not touched, and counts as failed. ``saved`` are plans that were shown
-    before: a host whose saved plan is stale is not touched. ``options`` are those of the verb alone, for the journal.
+    before: a host whose saved plan is stale is not touched. ``options`` are those of the verb alone, for the journal,
+    ``files`` those of artifacts that no stack has.
     Raises ``InputError`` for limits that cannot be read, and ``KeyboardInterrupt`` after a second Ctrl-C; errors of
     hosts are in the results.
     """
@@ -122,6 +131,7 @@ def apply_goal(
             goal,
             saved or {},
             recording.journal.redactor.plan,
+            files or {},
         )
         results = roll_out(
             tuple(members.by_name),

@@ -164,6 +164,32 @@ def rollback(
     return _run("rollback", run, members, change, as_json=as_json)
 
 
+def reach(
+    verb: str,
+    goal: Goal,
+    fleet: Fleet,
+    members: Members,
+    *,
+    connection: ConnectionOptions,
+    change: ChangeOptions,
+    files: Mapping[str, Path],
+    options: Mapping[str, object],
+    check: bool = False,
+    as_json: bool = False,
+) -> int:
+    """A role's own verb that brings hosts to a goal; see ``Fleet.reach``."""
+    if check:
+        return _plan(fleet, members, connection, goal=goal, as_json=as_json)
+    password, audience = _password(connection, change, members), _audience(as_json=as_json)
+
+    def run(chosen: Members, agreed: ChangeOptions) -> RunResults[Outcome]:
+        return fleet.reach(
+            verb, chosen, goal, files=files, options=options, change=agreed, password=password, audience=audience
+        )
+
+    return _run(verb, run, members, change, as_json=as_json)
+
+
 def _run(
     verb: str,
     run: Callable[[Members, ChangeOptions], RunResults[Outcome]],

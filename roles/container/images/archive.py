@@ -1,0 +1,323 @@
+"""An archive of images as a file: read once from its beginning to its end, whatever it says, and nothing unpacked.
+
+It is somebody's file. So every member is one of a kind that ``docker save`` and others write, with a name that stays
+inside, and its checksum is taken from its bytes, never from its name.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import posixpath
+import tarfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Protocol, cast
+
+from hostwright.common.errors import InputError
+from hostwright.common.text import short, shown_bytes
+from hostwright.common.untrusted import whole
+
+MOST_MEMBERS = 20_000  #: our choice, as all of these: an image has at most 127 layers
+MOST_HEADER_BYTES = 64 * 1024  #: of a name, or of the attributes before a member
+MOST_DOCUMENT_BYTES = 4 << 20  #: of one JSON file
+MOST_DOCUMENTS_BYTES = 64 << 20
+MOST_TIMES = 200  #: what a compressed file unpacks to, in times its size; images of people are below 10
+SPARED_BYTES = 1 << 30  #: unpacked, whatever the size
+_BLOCK = 512
+_READ_BYTES = 1 << 20
+_PIECE_BYTES = 16 << 10
+_GZIP = b"\x1f\x8b"
+_OTHERWISE = (b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ\x00")  #: zstd, bzip2, xz: Docker unpacks them, we do not
+
+
+class NoArchive(ValueError):
+    """What is wrong with an archive, as a sentence without its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedFile:
+    """A file in an archive. ``inner`` is the checksum of what it unpacks to: its own where it is not compressed, empty
+    where that cannot be told here. ``text`` is its content where it may be a JSON document."""
+
+    sha256: str
+    size: int
+    inner: str
+    unpacked: int
+    text: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """An archive that was read whole."""
+
+    path: Path
+    sha256: str
+    size: int
+    packed: bool  #: by gzip
+    end: int  #: how many bytes of it, unpacked, its members are
+    parts: Mapping[str, ArchivedFile]
+    links: Mapping[str, str]  #: a layer that was saved under another name: that name
+
+
+def read_archive(path: Path) -> Archive:
+    """Read an archive. Raises ``InputError`` for a file that is none, is damaged, or holds what no image needs."""
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            return _Reading(file, size).archive(path)
+    except (NoArchive, tarfile.TarError, zlib.error, EOFError, gzip.BadGzipFile) as error:
+        reason = str(error) if isinstance(error, NoArchive) else f"it is damaged ({short(str(error))})"
+        raise InputError(f"this is no archive of images: {reason}", str(path)) from error
+    except OSError as error:
+        raise InputError(f"it cannot be read: {os.strerror(error.errno or 0)}", str(path)) from error
+
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+class _Hashed:
+    """A file whose checksum is taken while it is read."""
+
+    def __init__(self, file: IO[bytes]):
+        self._file, self.sum = file, hashlib.sha256()
+
+    def read(self, size: int = _READ_BYTES) -> bytes:
+        """The next bytes."""
+        data = self._file.read(size)
+        self.sum.update(data)
+        return data
+
+
+@dataclass(slots=True)
+class _Ahead:
+    """What headers before a member say of it: a name or target that is too long for its own, or its size."""
+
+    name: str = ""
+    target: str = ""
+    size: int | None = None
+
+
+@dataclass(slots=True)
+class _Found:
+    parts: dict[str, ArchivedFile] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
+    kept: int = 0
+
+    def __len__(self) -> int:
+        return len(self.parts) + len(self.links) + len(self.folders)
+
+
+class _Reading:
+    """One archive while it is read."""
+
+    def __init__(self, file: IO[bytes], size: int):
+        self._hashed, self._size = _Hashed(file), size
+        self._packed = file.read(2) == _GZIP
+        file.seek(0)
+        self._source: _Readable = (
+            gzip.GzipFile(fileobj=cast("IO[bytes]", self._hashed), mode="rb") if self._packed else self._hashed
+        )
+        self._most = SPARED_BYTES + MOST_TIMES * size
+        self._position = 0
+        self._inner = 0  #: bytes that compressed members unpacked to
+        self._found = _Found()
+
+    def archive(self, path: Path) -> Archive:
+        """All of it."""
+        end = self._members()
+        while rest := self._some(_READ_BYTES):
+            if rest.strip(b"\0"):
+                raise NoArchive("more follows its end")
+        while self._hashed.read():
+            pass  # for the checksum of the file
+        found = self._found
+        links = {name: target for name, target in found.links.items() if target in found.parts}
+        return Archive(path, self._hashed.sum.hexdigest(), self._size, self._packed, end, found.parts, links)
+
+    def _members(self) -> int:
+        """Read all members; where they end."""
+        ahead, headers = _Ahead(), 0
+        while True:
+            start = self._position
+            block = self._exactly(_BLOCK)
+            if not block.strip(b"\0"):
+                return start
+            header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+            headers += 1
+            if headers > 2 * MOST_MEMBERS or len(self._found) > MOST_MEMBERS:
+                raise NoArchive(f"it has more than {MOST_MEMBERS:,} members")
+            if header.size < 0:
+                raise NoArchive("a member has a negative size")
+            if header.type in (b"x", b"g", b"L", b"K"):
+                self._read_ahead(header, ahead)
+                continue
+            self._member(header, ahead)
+            ahead = _Ahead()
+
+    def _read_ahead(self, header: tarfile.TarInfo, ahead: _Ahead) -> None:
+        """A header about the member after it."""
+        if header.size > MOST_HEADER_BYTES:
+            raise NoArchive("a header of it is longer than any name or attribute")
+        data = self._exactly(header.size)
+        self._exactly(-header.size % _BLOCK)
+        if header.type in (b"L", b"K"):
+            text = data.rstrip(b"\0").decode("utf-8", "surrogateescape")
+            ahead.name, ahead.target = (text, ahead.target) if header.type == b"L" else (ahead.name, text)
+            return
+        for key, value in _attributes(data):
+            if key in ("path", "linkpath", "size") and header.type == b"g":
+                raise NoArchive(f"it says one {key} for all members")
+            if key.startswith("GNU.sparse"):
+                raise NoArchive("it has a file with holes")
+            if key == "path":
+                ahead.name = value
+            elif key == "linkpath":
+                ahead.target = value
+            elif key == "size":
+                ahead.size = _number(value)
+
+    def _member(self, header: tarfile.TarInfo, ahead: _Ahead) -> None:
+        name = inside(ahead.name or header.name)
+        found = self._found
+        if header.type == tarfile.DIRTYPE:
+            found.folders.add(name)
+            return
+        if name in found.parts or name in found.links or not name:
+            raise NoArchive(f"{short(name)!r} is in it twice" if name else "a member has no name")
+        if header.type == tarfile.SYMTYPE:
+            found.links[name] = _linked(name, ahead.target or header.linkname)
+            return
+        if header.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
+            raise NoArchive(f"{short(name)!r} is neither a file nor a directory")
+        size = header.size if ahead.size is None else ahead.size
+        found.parts[name] = self._part(size)
+        self._exactly(-size % _BLOCK)
+
+    def _part(self, size: int) -> ArchivedFile:
+        """The content of a member, of which only what may be a JSON document is kept."""
+        outer, unpacking, text, packed = hashlib.sha256(), None, b"", False
+        left = size
+        while left:
+            data = self._some(min(left, _READ_BYTES))
+            if not data:
+                raise NoArchive("it ends in the middle of a file")
+            if left == size:
+                unpacking = _Unpacking(self._room) if data[:2] == _GZIP else None
+                text = data if self._keeps(data, size) else b""
+                packed = data.startswith(_OTHERWISE)
+            elif text:
+                text += data
+            left -= len(data)
+            outer.update(data)
+            if unpacking:
+                unpacking.feed(data)
+        if unpacking:
+            return ArchivedFile(outer.hexdigest(), size, unpacking.end(), unpacking.size)
+        self._found.kept += len(text)
+        return ArchivedFile(outer.hexdigest(), size, "" if packed else outer.hexdigest(), size, text)
+
+    def _keeps(self, start: bytes, size: int) -> bool:
+        fits = size <= MOST_DOCUMENT_BYTES and self._found.kept + size <= MOST_DOCUMENTS_BYTES
+        return fits and start.lstrip()[:1] in (b"{", b"[")
+
+    def _room(self, size: int) -> None:
+        """Count what was unpacked. Raises ``NoArchive``: a few bytes that unpack to a disk's are no image."""
+        self._inner += size
+        if self._position + self._inner > self._most:
+            raise NoArchive(f"it unpacks to more than {shown_bytes(self._most)}")
+
+    def _some(self, size: int) -> bytes:
+        data = self._source.read(size)
+        self._position += len(data)
+        self._room(0)
+        return data
+
+    def _exactly(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            more = self._some(size - len(data))
+            if not more:
+                raise NoArchive("it ends too early")
+            data += more
+        return data
+
+
+class _Unpacking:
+    """A compressed member, whose content is counted and its checksum taken, piece by piece."""
+
+    def __init__(self, room: _Room):
+        self._room, self._sum, self.size = room, hashlib.sha256(), 0
+        self._unpack = zlib.decompressobj(31)
+
+    def feed(self, data: bytes) -> None:
+        """The next bytes. In small pieces: what follows the end of a stream is copied, and many streams may follow."""
+        for start in range(0, len(data), _PIECE_BYTES):
+            piece = data[start : start + _PIECE_BYTES]
+            while piece:
+                if self._unpack.eof:
+                    self._unpack = zlib.decompressobj(31)
+                self._take(piece)
+                piece = self._unpack.unused_data if self._unpack.eof else self._unpack.unconsumed_tail
+
+    def _take(self, packed: bytes) -> int:
+        data = self._unpack.decompress(packed, _READ_BYTES)
+        self._room(len(data))
+        self.size += len(data)
+        self._sum.update(data)
+        return len(data)
+
+    def end(self) -> str:
+        """The checksum of all of it. Raises ``NoArchive`` where the end is missing."""
+        while not self._unpack.eof and self._take(b""):
+            pass
+        if not self._unpack.eof:
+            raise NoArchive("a compressed file in it has no end")
+        return self._sum.hexdigest()
+
+
+class _Room(Protocol):
+    def __call__(self, size: int, /) -> None: ...
+
+
+def _attributes(data: bytes) -> list[tuple[str, str]]:
+    """The records of a pax header: ``LENGTH KEY=VALUE`` with a newline, one after the other."""
+    records, start = [], 0
+    while start < len(data):
+        blank = data.find(b" ", start, start + 8)
+        length = _number(data[start:blank].decode("ascii", "replace")) if blank > 0 else 0
+        record = data[blank + 1 : start + length]
+        key, equals, value = record.rstrip(b"\n").partition(b"=")
+        if not (length > blank - start and start + length <= len(data) and record.endswith(b"\n") and equals):
+            raise NoArchive("a header of it cannot be read")
+        records.append((key.decode("utf-8", "replace"), value.decode("utf-8", "surrogateescape")))
+        start += length
+    return records
+
+
+def _number(text: str) -> int:
+    number = whole(text)
+    if number is None:
+        raise NoArchive("a number in it cannot be read")
+    return number
+
+
+def inside(name: str) -> str:
+    """A member's name without ``./`` before it; one that leads out of the archive is refused."""
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    if name.startswith("/") or ".." in parts or not name.isprintable() or len(name) > 512:
+        raise NoArchive(f"{short(name)!r} leads out of it")
+    return "/".join(parts)
+
+
+def _linked(name: str, target: str) -> str:
+    """Where a link leads: another file of the archive, and only for a layer, which Docker and skopeo save once."""
+    place = posixpath.normpath(posixpath.join(posixpath.dirname(name), target))
+    if not name.endswith("/layer.tar") or target.startswith("/") or place.startswith("..") or not place.isprintable():
+        raise NoArchive(f"{short(name)!r} is a link to {short(target)!r}, and only a layer may be one, inside it")
+    return place

@@ -1,0 +1,170 @@
+"""``images.push`` and ``images.audit``: an archive's images on hosts, and what hosts have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.options import ChangeOptions
+from hostwright.apply.rollout.rollout import on_each
+from hostwright.cli import console
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.verbs import changes
+from hostwright.cli.views.shared import errors_json, show_errors
+from hostwright.common.errors import HostError, InputError
+from hostwright.common.text import count, printable, shown_bytes
+from hostwright.common.userpaths import expanded
+from hostwright.fleet import Member
+from hostwright.plan.desired import Desired, DesiredRole
+from hostwright.plan.observing import ask
+from hostwright.standard.roles.container.images.contents import read_contents
+from hostwright.standard.roles.container.images.loaded import ImagesLoaded
+from hostwright.standard.roles.container.images.look import LOOK, ImageFacts, read_look
+
+ROLE = "container"
+NO_SCANNER = "known vulnerabilities are not looked for: this lists digests and ages only"
+
+
+@dataclass(frozen=True)
+class Brought:
+    """The goal of ``images.push``: every host has the archive's images, and nothing else of it changes."""
+
+    state: ImagesLoaded
+
+    def desired(self, member: Member) -> Desired:
+        """The images alone; their archive is a file of the stack for this run."""
+        artifact = self.state.artifact
+        stack = member.stack.model_copy(update={"artifacts": {**member.stack.artifacts, artifact.name: artifact}})
+        return Desired(
+            member.name, stack, (DesiredRole(ROLE, (), (self.state,)),), apart=True, occupancy=member.occupancy
+        )
+
+    def departs(self, member: Member) -> bool:  # noqa: ARG002 - of no host
+        """What Hostwright keeps on a host stays there."""
+        return False
+
+
+def push(
+    selection: Selection,
+    connection: ConnectionOptions,
+    change: ChangeOptions,
+    archive: str,
+    *,
+    check: bool = False,
+    as_json: bool = False,
+) -> int:
+    """``images.push``. The archive is read whole before any host is asked."""
+    if not archive:
+        raise InputError("name the archive: --archive FILE, from `docker save -o FILE NAME:TAG`", "--archive")
+    fleet = open_fleet(selection, connection)
+    members = members_of(fleet, selection)
+    path = expanded(archive)
+    state = ImagesLoaded.of(read_contents(path))
+    files = {state.artifact.name: path}
+    options = {"archive": str(path), "images": [tag for image in state.images for tag in image.tags]}
+    return changes.reach(
+        "images.push",
+        Brought(state),
+        fleet,
+        members,
+        connection=connection,
+        change=change,
+        files=files,
+        options=options,
+        check=check,
+        as_json=as_json,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FoundImage:
+    """An image and the hosts that have it, each with its containers as ``NAME (STATE)``."""
+
+    id: str
+    tags: tuple[str, ...]
+    digests: tuple[str, ...]
+    created: str
+    days: int | None  #: since it was built; ``None`` where its builder gave it no date
+    size: int
+    hosts: dict[str, tuple[str, ...]]
+
+
+def audit(selection: Selection, connection: ConnectionOptions, older: int, *, as_json: bool = False) -> int:
+    """``images.audit``: one look at each host; the same image on many hosts is one entry."""
+    if older < 0:
+        raise InputError(f"expected a number of days, found {older}", "--older")
+    fleet = open_fleet(selection, connection)
+    members = members_of(fleet, selection)
+    connections = Connections(ask_password(connection))
+
+    def look(name: str) -> tuple[str, ImageFacts]:
+        with connections.connect(members.by_name[name]) as shell:
+            facts = read_look(ask(shell, (LOOK,)))
+        if facts.trouble:
+            raise HostError(name, facts.trouble)
+        return name, facts
+
+    results = on_each([member.name for member in members], look, stop=connections.close)
+    images = found_images(dict(results.values), datetime.now(UTC))
+    if as_json:
+        print(
+            json.dumps(
+                {
+                    "images": [{**asdict(image), "old": is_old(image, older)} for image in images],
+                    "notes": [NO_SCANNER],
+                    "errors": errors_json(results.errors),
+                }
+            )
+        )
+        return 1 if results.errors else 0
+    out = console.make_console()
+    for line in lines(images, older):
+        out.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+    out.print(NO_SCANNER, markup=False, highlight=False, soft_wrap=True)
+    show_errors(results.errors)
+    return 1 if results.errors else 0
+
+
+def is_old(image: FoundImage, older: int) -> bool:
+    """Whether it was built more than so many days ago."""
+    return image.days is not None and image.days > older
+
+
+def found_images(hosts: dict[str, ImageFacts], now: datetime) -> list[FoundImage]:
+    """All images of these hosts by their IDs, the oldest first; those that a container has but Docker no longer
+    lists are not among them."""
+    by_id: dict[str, FoundImage] = {}
+    for host in sorted(hosts):
+        facts = hosts[host]
+        for image in facts.images:
+            named = {container.name.lstrip("/"): container for container in facts.containers}
+            held = tuple(f"{name} ({named[name].state})" for name in sorted(named) if named[name].image == image.id)
+            known = by_id.get(image.id)
+            tags = tuple(sorted({*(known.tags if known else ()), *(image.tags or ())}))
+            digests = tuple(sorted({*(known.digests if known else ()), *(image.digests or ())}))
+            there = {**(known.hosts if known else {}), host: held}
+            by_id[image.id] = FoundImage(image.id, tags, digests, image.created, image.days(now), image.size, there)
+    return sorted(by_id.values(), key=lambda image: (-1 if image.days is None else -image.days, image.tags, image.id))
+
+
+def lines(images: Sequence[FoundImage], older: int) -> Iterator[str]:
+    """What people read: an image with its names, then its hosts; those with the same containers on one line."""
+    if not images:
+        yield "no images"
+    for image in images:
+        age = "without a date" if image.days is None else f"{count(image.days, 'day')} old"
+        note = f", older than {count(older, 'day')}" if is_old(image, older) else ""
+        names = ", ".join(image.tags) or "(no name)"
+        yield f"{image.id.removeprefix('sha256:')[:12]}  {names}  {shown_bytes(image.size)}, {age}{note}"
+        folded: dict[tuple[str, ...], list[str]] = {}
+        for host, containers in image.hosts.items():
+            folded.setdefault(containers, []).append(host)
+        for containers, names_of in folded.items():
+            yield f"    {', '.join(names_of)}: {', '.join(containers) or 'no container'}"
+    old = sum(is_old(image, older) for image in images)
+    if old:
+        yield f"{count(old, 'image')} older than {count(older, 'day')}"

@@ -1,0 +1,74 @@
+"""The verbs ``images.…``. What they need is imported when one is run."""
+
+from __future__ import annotations
+
+from invoke import Collection, Context, task
+
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.tasks.options import REACHED, ends, helps
+
+
+@task(
+    help=helps(
+        *REACHED,
+        "check",
+        "canary",
+        "batch",
+        "max_fail",
+        archive="a file of `docker save`, gzipped or not, or an OCI layout as a tar archive",
+    ),
+    iterable=["inventory"],
+    auto_shortflags=False,
+)
+@ends
+def push(
+    c: Context,  # noqa: ARG001 - Invoke's
+    hosts: str = "",
+    archive: str = "",
+    inventory: list[str] | None = None,
+    json: bool = False,
+    ask_become_pass: bool = False,
+    accept_new: bool = False,
+    check: bool = False,
+    canary: str = "",
+    batch: str = "",
+    max_fail: str = "",
+) -> int:
+    """Bring the images of an archive to the Docker of hosts that lack them, without a registry."""
+    from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
+    from hostwright.standard.roles.container.images import verbs
+
+    return verbs.push(
+        Selection(hosts, tuple(inventory or ())),
+        ConnectionOptions(ask_become_pass, accept_new),
+        ChangeOptions(rollout=RolloutOptions(canary, batch, max_fail)),
+        archive,
+        check=check,
+        as_json=json,
+    )
+
+
+@task(
+    help=helps(*REACHED, older="note images that are older than this many days"),
+    iterable=["inventory"],
+    auto_shortflags=False,
+)
+@ends
+def audit(
+    c: Context,  # noqa: ARG001 - Invoke's
+    hosts: str = "all",
+    older: int = 90,
+    inventory: list[str] | None = None,
+    json: bool = False,
+    ask_become_pass: bool = False,
+    accept_new: bool = False,
+) -> int:
+    """Show which images and containers hosts have, by digest and age; changes nothing."""
+    from hostwright.standard.roles.container.images import verbs
+
+    return verbs.audit(
+        Selection(hosts, tuple(inventory or ())), ConnectionOptions(ask_become_pass, accept_new), older, as_json=json
+    )
+
+
+namespace = Collection("images", push, audit)
