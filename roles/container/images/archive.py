@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
-import posixpath
 import tarfile
 import zlib
 from collections.abc import Mapping
@@ -19,7 +18,7 @@ from typing import IO, Protocol, cast
 
 from hostwright.common.errors import InputError
 from hostwright.common.text import short, shown_bytes
-from hostwright.common.untrusted import whole
+from hostwright.standard.roles.container.images.names import NoArchive, attributes, inside, linked, whole_number
 
 MOST_MEMBERS = 20_000  #: our choice, as all of these: an image has at most 127 layers
 MOST_HEADER_BYTES = 64 * 1024  #: of a name, or of the attributes before a member
@@ -32,10 +31,6 @@ _READ_BYTES = 1 << 20
 _PIECE_BYTES = 16 << 10
 _GZIP = b"\x1f\x8b"
 _OTHERWISE = (b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ\x00")  #: zstd, bzip2, xz: Docker unpacks them, we do not
-
-
-class NoArchive(ValueError):
-    """What is wrong with an archive, as a sentence without its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +165,7 @@ class _Reading:
             text = data.rstrip(b"\0").decode("utf-8", "surrogateescape")
             ahead.name, ahead.target = (text, ahead.target) if header.type == b"L" else (ahead.name, text)
             return
-        for key, value in _attributes(data):
+        for key, value in attributes(data):
             if key in ("path", "linkpath", "size") and header.type == b"g":
                 raise NoArchive(f"it says one {key} for all members")
             if key.startswith("GNU.sparse"):
@@ -180,7 +175,7 @@ class _Reading:
             elif key == "linkpath":
                 ahead.target = value
             elif key == "size":
-                ahead.size = _number(value)
+                ahead.size = whole_number(value)
 
     def _member(self, header: tarfile.TarInfo, ahead: _Ahead) -> None:
         name = inside(ahead.name or header.name)
@@ -191,7 +186,7 @@ class _Reading:
         if name in found.parts or name in found.links or not name:
             raise NoArchive(f"{short(name)!r} is in it twice" if name else "a member has no name")
         if header.type == tarfile.SYMTYPE:
-            found.links[name] = _linked(name, ahead.target or header.linkname)
+            found.links[name] = linked(name, ahead.target or header.linkname)
             return
         if header.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
             raise NoArchive(f"{short(name)!r} is neither a file nor a directory")
@@ -283,41 +278,3 @@ class _Unpacking:
 
 class _Room(Protocol):
     def __call__(self, size: int, /) -> None: ...
-
-
-def _attributes(data: bytes) -> list[tuple[str, str]]:
-    """The records of a pax header: ``LENGTH KEY=VALUE`` with a newline, one after the other."""
-    records, start = [], 0
-    while start < len(data):
-        blank = data.find(b" ", start, start + 8)
-        length = _number(data[start:blank].decode("ascii", "replace")) if blank > 0 else 0
-        record = data[blank + 1 : start + length]
-        key, equals, value = record.rstrip(b"\n").partition(b"=")
-        if not (length > blank - start and start + length <= len(data) and record.endswith(b"\n") and equals):
-            raise NoArchive("a header of it cannot be read")
-        records.append((key.decode("utf-8", "replace"), value.decode("utf-8", "surrogateescape")))
-        start += length
-    return records
-
-
-def _number(text: str) -> int:
-    number = whole(text)
-    if number is None:
-        raise NoArchive("a number in it cannot be read")
-    return number
-
-
-def inside(name: str) -> str:
-    """A member's name without ``./`` before it; one that leads out of the archive is refused."""
-    parts = [part for part in name.split("/") if part not in ("", ".")]
-    if name.startswith("/") or ".." in parts or not name.isprintable() or len(name) > 512:
-        raise NoArchive(f"{short(name)!r} leads out of it")
-    return "/".join(parts)
-
-
-def _linked(name: str, target: str) -> str:
-    """Where a link leads: another file of the archive, and only for a layer, which Docker and skopeo save once."""
-    place = posixpath.normpath(posixpath.join(posixpath.dirname(name), target))
-    if not name.endswith("/layer.tar") or target.startswith("/") or place.startswith("..") or not place.isprintable():
-        raise NoArchive(f"{short(name)!r} is a link to {short(target)!r}, and only a layer may be one, inside it")
-    return place

@@ -16,7 +16,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from hostwright.common.errors import InputError
 from hostwright.common.text import short
-from hostwright.standard.roles.container.images.archive import Archive, ArchivedFile, NoArchive, inside, read_archive
+from hostwright.standard.roles.container.images.archive import Archive, ArchivedFile, read_archive
+from hostwright.standard.roles.container.images.names import NoArchive, inside
 
 MOST_IMAGES = 100  #: our choice, of one archive
 MOST_DEPTH = 4  #: indexes in indexes

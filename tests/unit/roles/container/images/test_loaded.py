@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 
+from hostwright.plan.desired import Desired, DesiredRole
 from hostwright.plan.model import Answer, Change, Facts, Refusal
+from hostwright.plan.planning import make_plan
+from hostwright.stack.stack import Stack
 from hostwright.standard.roles.container.images.contents import read_contents
 from hostwright.standard.roles.container.images.loaded import ImagesLoaded
 from hostwright.standard.roles.container.images.look import CONTAINERD, LOOK, read_look
@@ -108,6 +111,14 @@ def test_a_host_that_cannot_take_it_is_refused(state: ImagesLoaded, rows: list[s
 def test_an_answer_that_was_cut_is_no_answer(state: ImagesLoaded) -> None:
     for answer in (Answer(0, image([NAME])), Answer(0, ""), Answer(0, f"{image([NAME])}\nend", truncated=True)):
         assert isinstance(state.plan(Facts({LOOK: answer})), Refusal)
+
+
+def test_it_is_brought_to_a_host_that_the_stack_does_not_fit(state: ImagesLoaded) -> None:
+    stack = Stack(name="house", distributions={"debian": ("12",)}, artifacts={})
+    desired = Desired("gpu01", stack, (DesiredRole("container", (), (state,)),), apart=True)
+    asked = Facts({**{probe: Answer(0, "") for probe in desired.probes()}, **facts(FREE)})
+    assert [role.role for role in make_plan(desired, asked).roles] == ["container"]
+    assert "what works: debian 12" in make_plan(replace(desired, apart=False), asked).refusals[0]
 
 
 # ---------------------------------------------------------------- the host's shell
