@@ -160,7 +160,7 @@ class _Tells(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    do_PUT = do_GET  # noqa: N815 - the name that http.server looks for
+    do_PUT = do_PATCH = do_GET  # noqa: N815 - the name that http.server looks for
 
     def _read(self) -> int:
         if self.headers.get("Transfer-Encoding", "") == "chunked":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,3 +143,44 @@ def test_tokens_are_in_no_log_whatever_happens(site: Site) -> None:
     assert "/alice/alice-lab/ " in logs["hostwright-workspaces.log"]
     assert re.search(r"/carol/carol-lab/ 502 \d+ [\d.]+ 127\.0\.0\.1:\d+ 502", logs["hostwright-workspaces.log"])
     assert [name for name, text in logs.items() if TOKEN[:12] in text] == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/alice/alice-lab/api/contents/Untitled%20Folder/Untitled%203.ipynb",  # notebook#5318
+        "/alice/alice-lab/files/%2Fdata%2Cb",  # jupyter-server-proxy#510, hypothesis/via#103
+        "/alice/alice-lab/files/100%25_0.2%25_1hr.zarr",  # fileglancer#161
+        "/alice/alice-lab/static/node_modules/@org/package",  # jupyter-server-proxy#185
+        "/alice/alice%2Dlab/lab",  # jhsingle-native-proxy#6
+    ],
+)
+def test_names_of_files_arrive_as_the_browser_wrote_them(site: Site, path: str) -> None:
+    for method in ("GET", "PATCH"):  # PATCH renames (orchest#2)
+        status, _, body = site.nginx.get(path, method=method, body=b"{}" if method == "PATCH" else b"")
+        assert (status, asked(body)["path"]) == (200, path)
+
+
+def test_cookies_tokens_and_origins_arrive(site: Site) -> None:
+    """jupyterlab#6425, jupyterhub#4604: "'_xsrf' argument missing"; notebook#1311: Origin is not to be taken away."""
+    sent = {
+        "Cookie": "_xsrf=2|ab|cd|1", "X_XSRFToken": "2|ab|cd|1", "Authorization": "token x",
+        "Origin": f"https://gpu01:{site.nginx.port}", "Referer": f"https://gpu01:{site.nginx.port}/alice/alice-lab/lab",
+    }  # fmt: skip
+    answer = asked(site.nginx.get("/alice/alice-lab/api/workspaces/lab?1559", method="PUT", body=b"{}", **sent)[2])
+    headers = {name.lower(): value for name, value in answer["headers"].items()}
+    assert {name: headers.get(name.lower().replace("_", "-")) for name in sent} == sent
+
+
+def test_a_reload_ends_no_websocket(site: Site) -> None:
+    """beakerx#2454, notebook#2442: what is open goes on with the former worker."""
+    upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec_WebSocket_Key": KEY}
+    with site.nginx.connected() as tls:
+        tls.sendall(request("/bob/bob-lab/api/kernels/1/channels", f"gpu01:{site.nginx.port}", **upgrade))
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += tls.recv(4096)
+        os.kill(int((site.nginx.folder / "pid").read_text()), signal.SIGHUP)
+        assert site.nginx.get("/bob/bob-lab/lab")[0] == 200
+        tls.sendall(b"still there")
+        assert tls.recv(4096) == b"still there"
