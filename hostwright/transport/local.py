@@ -6,10 +6,10 @@ like that of whoever started Hostwright. A command has no terminal and a session
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pwd
 import select
+import selectors
 import socket
 import subprocess
 import threading
@@ -21,6 +21,7 @@ from hostwright.transport.root.become import PATH, PROXIES
 from hostwright.transport.session import Session
 from hostwright.transport.streams import Channel
 
+_PIPE_BYTES = 16 * 1024  #: what a pipe holds before a write to it waits: macOS's least; Linux has 64 KiB
 _PIECE_BYTES = 64 * 1024  #: what is written to a pipe at a time: Linux's usual size of one
 
 
@@ -89,13 +90,14 @@ class Process:
         self._in, self._out, self._err = (
             stream.fileno() for stream in (self._process.stdin, self._process.stdout, self._process.stderr) if stream
         )
-        self.out_window_size = fcntl.fcntl(self._in, fcntl.F_GETPIPE_SZ)
+        self.out_window_size = _PIPE_BYTES
         os.set_blocking(self._in, False)
         self._open = {self._out, self._err}  #: the outputs that have not ended
-        self._wake = os.eventfd(0)
-        self._some = select.epoll()
+        self._wake, self._waker = os.pipe()
+        os.set_blocking(self._waker, False)
+        self._some = selectors.DefaultSelector()
         for descriptor in (*self._open, self._wake):
-            self._some.register(descriptor, select.EPOLLIN)
+            self._some.register(descriptor, selectors.EVENT_READ)
         self._writing, self._over = threading.Lock(), threading.Lock()
         self._released = False
 
@@ -184,7 +186,8 @@ class Process:
     def _notice(self) -> None:
         with self._over:
             if not self._released:
-                os.eventfd_write(self._wake, 1)
+                with suppress(BlockingIOError):  # a full pipe has woken them already
+                    os.write(self._waker, b".")
 
     def close(self) -> None:
         """Let go of it. The thread that reads does this; who still writes is told."""
@@ -199,6 +202,7 @@ class Process:
                     stream.close()
             self._some.close()
             os.close(self._wake)
+            os.close(self._waker)
         if self._process.poll() is None:
             threading.Thread(target=self._process.wait, name="reap", daemon=True).start()
 

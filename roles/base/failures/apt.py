@@ -23,7 +23,7 @@ PATIENCE_S = 600  #: our wait for apt (see ``resources.dpkg``); a longer holder 
 IN_ORDER = DpkgInOrder()
 
 #: ``file pid seconds name`` of each process that holds a lock of apt's.
-HELD = Probe(sh_file(__file__, "holders.sh", locks=LOCKS), root=True)
+HELD = Probe(sh_file(__file__, "sh/holders.sh", locks=LOCKS), root=True)
 
 #: apt's messages when it reads only its sources: without the lists and dpkg's status, since it would then build its
 #: cache, which takes half a second and is written to disk.
@@ -34,12 +34,7 @@ SOURCES = Probe(
 )
 
 #: The conflicts of apt's last run of dpkg, each with its archive, as apt's log of terminals has them.
-CONFLICTS = Probe(
-    "tail -c 262144 /var/log/apt/term.log 2>/dev/null | awk '/^Log started: / { count = 0 } "
-    "/ trying to overwrite / { lines[++count] = last $0 } { last = $0 } "
-    "END { for (n = 1; n <= count && n <= 8; n++) print lines[n] }'",
-    root=True,
-)
+CONFLICTS = Probe(sh_file(__file__, "sh/conflicts.sh"), root=True)
 _OVERWRITES = Pattern(r".*?([^/\s]+\.deb) .*(trying to overwrite .*, which is also in package (\S+) (\S+))\s*")
 
 _UNREAD = "E: The list of sources could not be read."  #: apt's last message after each error in a source list

@@ -27,7 +27,7 @@ WORTH_NAMING_BYTES = 100 * MB  #: the smallest removable file that is named
 PLACES = ("/", "/boot", "/opt", "/tmp", "/usr", "/var", "/var/lib/docker")  # noqa: S108 - where installers unpack
 
 #: ``df`` twice, for blocks of 1 KiB and for inodes.
-FREE = Probe(sh_file(__file__, "free.sh", places=PLACES))
+FREE = Probe(sh_file(__file__, "sh/free.sh", places=PLACES))
 
 #: ``df`` of /boot, and the bytes of the largest initramfs there. Nobody but root may read it on many hosts.
 INITRAMFS = Probe(
@@ -42,7 +42,7 @@ LEFT_BEHIND = Probe(
 
 #: ``mount``: point, type and options of each filesystem that is read-only now; ``fstab``: point and options as
 #: configured.
-READ_ONLY = Probe(sh_file(__file__, "read_only.sh"))
+READ_ONLY = Probe(sh_file(__file__, "sh/read_only.sh"))
 
 #: Filesystems of disks, which turn read-only after an error; other kinds are read-only on purpose.
 _DISK_KINDS = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "vfat"}

@@ -114,6 +114,7 @@ PACKAGES = (
         " apt-get --fix-broken install",
         "dpkg lib/dpkg and src/main/archives.c",
         sign=OVERWRITES,
+        treatment=ForPeople(),
     ),
     FailureRule(
         "package-unknown",

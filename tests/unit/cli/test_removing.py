@@ -194,7 +194,7 @@ def member(name: str, roles: Sequence[str] = ("base", "cuda")) -> Any:
     every = tuple(SimpleNamespace(name=role) for role in ("base", "cuda"))
     shell = closing(io.BytesIO())
     host = {"name": name, "stack": STACK, "kinds": KINDS, "roles": named, "of_host": every, "stand_ins": ()}
-    return SimpleNamespace(**host, connect=lambda _: shell)
+    return SimpleNamespace(**host, connect=lambda *_: shell)
 
 
 def looked(monkeypatch: pytest.MonkeyPatch, name: str, record: dict[str, Any] | Exception) -> removal.Formers:

@@ -191,7 +191,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write = draining.write_script
     monkeypatch.setattr(draining, "PATH", str(path))
     monkeypatch.setattr(draining, "write_script", lambda *words, **more: write(*words, **{**more, "owner": OWNER}))
-    monkeypatch.setattr(rootshell, "wrap", lambda user, root, password: f"{user}\n{root}".encode())
+    monkeypatch.setattr(rootshell, "wrap", lambda user, root, password, **_: f"{user}\n{root}".encode())
     return path
 
 

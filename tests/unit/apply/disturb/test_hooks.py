@@ -55,7 +55,7 @@ def here() -> RootShell:
 @pytest.fixture(params=["here", "there"])
 def carry_out(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
     """Both ways of running a command: on this machine, and through a session."""
-    monkeypatch.setattr(rootshell, "wrap", lambda user, root, password: f"{user}\n{root}".encode())
+    monkeypatch.setattr(rootshell, "wrap", lambda user, root, password, **_: f"{user}\n{root}".encode())
     if request.param == "here":
         return run_here
     return lambda command, about, timeout_s: run_there(here(), command, about, timeout_s)
@@ -103,19 +103,21 @@ def test_a_child_in_the_background_is_not_waited_for(monkeypatch: pytest.MonkeyP
 
 
 def test_status_124_is_a_timeout_only_after_the_time_limit(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(rootshell, "wrap", lambda user, root, password: f"{user}\n{root}".encode())
+    monkeypatch.setattr(rootshell, "wrap", lambda user, root, password, **_: f"{user}\n{root}".encode())
     assert run_there(here(), "exit 124", ABOUT, 3600) == Ended(124)
 
 
 def test_the_host_gets_more_time_than_the_command(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(rootshell, "wrap", lambda user, root, password: f"{user}\n{root}".encode())
+    monkeypatch.setattr(rootshell, "wrap", lambda user, root, password, **_: f"{user}\n{root}".encode())
     session = LocalSession()
     run_there(RootShell(session), "true", ABOUT, 100)  # type: ignore[arg-type]
     assert session.timeout_s > 100 + hooks.GRACE_S
 
 
 def test_a_host_without_room_for_the_output_says_why(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(rootshell, "wrap", lambda user, root, password: f"{user}\nTMPDIR=/nonexistent\n{root}".encode())
+    monkeypatch.setattr(
+        rootshell, "wrap", lambda user, root, password, **_: f"{user}\nTMPDIR=/nonexistent\n{root}".encode()
+    )
     monkeypatch.setenv("TMPDIR", "/nonexistent")
     ended = run_there(here(), "true", ABOUT, 100)
     assert ended.status == 1
@@ -123,7 +125,7 @@ def test_a_host_without_room_for_the_output_says_why(monkeypatch: pytest.MonkeyP
 
 
 def test_killed_command_and_lost_host_are_told_apart(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(rootshell, "wrap", lambda user, root, password: f"{user}\n{root}".encode())
+    monkeypatch.setattr(rootshell, "wrap", lambda user, root, password, **_: f"{user}\n{root}".encode())
     assert run_there(here(), "kill -9 $$", ABOUT, 3600).status == 137
     monkeypatch.setattr(LocalSession, "run", lambda *_, **__: Output(143, b"begun\n", b"Terminated\n", False, 9.0))
     with pytest.raises(Unreachable, match="the program on it was killed"):

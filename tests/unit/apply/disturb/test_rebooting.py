@@ -124,7 +124,7 @@ class Course:
 
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rootshell, "wrap", lambda user, root, password: f"{user}\n{root}".encode())
+    monkeypatch.setattr(rootshell, "wrap", lambda user, root, password, **_: f"{user}\n{root}".encode())
 
 
 def still_up() -> FakeSession:

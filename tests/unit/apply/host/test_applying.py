@@ -109,7 +109,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     altered(monkeypatch, "start_script", "/run/systemd/system", str(tmp_path / "no-systemd"))
     monkeypatch.setattr(scripting, "LOCK_DIR", str(tmp_path / "locks"))
     monkeypatch.setattr("hostwright.plan.planning.check_host", lambda *asked: [])
-    plainly = lambda user, root, password: f"{user}\n{root}".encode()  # noqa: E731
+    plainly = lambda user, root, password, **_: f"{user}\n{root}".encode()  # noqa: E731
     monkeypatch.setattr("hostwright.transport.root.rootshell.wrap", plainly)
     return tmp_path
 

@@ -62,7 +62,7 @@ def kept(inventory: Path) -> Kept:
 
 
 def offline(inventory: Path, outputs: Outputs) -> int:
-    selection = Selection("all", str(inventory))
+    selection = Selection("all", (str(inventory),))
     return audit(selection, ConnectionOptions(), outputs, AuditOptions(offline=True), as_json=True)
 
 
