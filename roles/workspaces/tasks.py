@@ -209,4 +209,32 @@ def exec_(
     )
 
 
-namespace = Collection("workspace", up, down, list_, logs, url, exec_)
+@task(
+    help=helps(
+        *("inventory", "vault_password_file", "ask_vault_password", "strict"),
+        host=_HOST,
+        name=_NAME,
+        format="compose, compose-runtime (version 2.4), slurm or kubernetes",
+        nodes="of a batch run for slurm or kubernetes: on how many hosts it trains together",
+        storage="for kubernetes: the size of the claim that holds its files",
+    ),
+    iterable=["inventory"],
+    auto_shortflags=False,
+)
+@ends
+def export(
+    c: Context,  # noqa: ARG001 - Invoke's
+    name: str = "",
+    format: str = "compose",
+    host: str = "",
+    nodes: int = 1,
+    storage: str = "50Gi",
+    inventory: list[str] | None = None,
+) -> int:
+    """Print a workspace as a Compose file, a Slurm script or Kubernetes manifests; no host is asked."""
+    from hostwright.standard.roles.workspaces.verbs import exporting
+
+    return exporting.export(Selection(host, tuple(inventory or ())), name, format, nodes=nodes, storage=storage)
+
+
+namespace = Collection("workspace", up, down, list_, logs, url, exec_, export)

@@ -13,11 +13,14 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hostwright.cli.arguments import Selection
 from hostwright.common.errors import InputError
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
+from hostwright.standard.roles.workspaces.export.compose import compose, compose_runtime
 from hostwright.standard.roles.workspaces.export.kubernetes import kubernetes
 from hostwright.standard.roles.workspaces.export.slurm import slurm
+from hostwright.standard.roles.workspaces.verbs.exporting import export
 
 #: srun runs its command once for each task; apptainer writes down its words and what it was told of its cluster.
 TOOLS = {
@@ -146,11 +149,67 @@ def test_two_directories_never_become_one_claim() -> None:
     assert len(set(names)) == len(names) == len(mounts) + 2
 
 
-@pytest.mark.parametrize("export", [slurm, kubernetes])
-def test_what_makes_no_sense_there_is_said(export: Any) -> None:
+@pytest.mark.parametrize("form", [compose, compose_runtime])
+def test_compose_has_the_same_files_limits_and_port(form: Any) -> None:
+    service = yaml.safe_load(form(workspace(LAB)))["services"]["alice-lab"]
+    assert service["volumes"] == ["/srv/workspaces/alice/alice-lab:/workspace", "/data:/data:ro"]
+    assert (service["cpus"], service["mem_limit"], service["memswap_limit"]) == (2.5, "64g", "64g")
+    assert (service["pids_limit"], service["shm_size"], service["user"]) == (4096, "1g", "2001:2001")
+    assert service["ports"] == ["127.0.0.1:20001:8888"]
+    assert (service["cap_drop"], service["restart"]) == (["ALL"], "unless-stopped")
+
+
+def test_each_form_of_compose_gives_the_cards_in_its_own_way_and_no_others() -> None:
+    reserved = yaml.safe_load(compose(workspace(LAB)))["services"]["alice-lab"]
+    (device,) = reserved["deploy"]["resources"]["reservations"]["devices"]
+    assert device == {"driver": "nvidia", "device_ids": ["0", "1"], "capabilities": ["gpu"]}
+    older = yaml.safe_load(compose_runtime(workspace(LAB)))
+    assert older["version"] == "2.4"
+    assert older["services"]["alice-lab"]["runtime"] == "nvidia"
+    assert older["services"]["alice-lab"]["environment"]["NVIDIA_VISIBLE_DEVICES"] == "0,1"
+    none = yaml.safe_load(compose(workspace(TRAIN)))["services"]["alice-lab"]
+    assert none["environment"]["NVIDIA_VISIBLE_DEVICES"] == "void", "an image may ask for all cards"
+    assert "deploy" not in none
+
+
+def test_compose_reads_no_variable_in_a_command() -> None:
+    entry = WorkspaceEntry(user="alice", kind="batch", script="echo $HOME $$\n")
+    words = yaml.safe_load(compose(workspace(entry)))["services"]["alice-lab"]["entrypoint"]
+    assert words == ["/bin/sh", "-eu", "-c", "echo $$HOME $$$$\n"]
+
+
+@pytest.mark.parametrize("form", [compose, compose_runtime])
+def test_compose_takes_no_ssh_box(form: Any) -> None:
     with pytest.raises(InputError, match="is an ssh box"):
-        export(workspace(BOX))
+        form(workspace(BOX))
+
+
+@pytest.mark.parametrize("form", [slurm, kubernetes])
+def test_what_makes_no_sense_there_is_said(form: Any) -> None:
+    with pytest.raises(InputError, match="is an ssh box"):
+        form(workspace(BOX))
     with pytest.raises(InputError, match="only batch runs on several hosts"):
-        export(workspace(LAB), hosts=2)
+        form(workspace(LAB), hosts=2)
     with pytest.raises(InputError, match="at least one host"):
-        export(workspace(TRAIN), hosts=0)
+        form(workspace(TRAIN), hosts=0)
+
+
+def test_the_verb_prints_what_the_inventory_declares_and_asks_no_host(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    roles = "[base, driver, container, workspaces]"
+    lab = "alice-lab: {user: alice, kind: jupyter, gpus: [0]}"
+    (tmp_path / "hosts.yml").write_text(
+        f"all:\n  hosts:\n    gpu01:\n      hostwright_roles: {roles}\n"
+        "      workspaces_users: {alice: {uid: 2001}}\n"
+        f"      workspaces_containers:\n        {lab}\n"
+    )
+    selection = Selection("", (str(tmp_path),))
+    assert export(selection, "alice-lab", "slurm") == 0
+    assert "#SBATCH --gpus-per-node=1\n" in capsys.readouterr().out
+    with pytest.raises(InputError, match="did you mean 'slurm'"):
+        export(selection, "alice-lab", "slrum")
+    with pytest.raises(InputError, match="did you mean 'alice-lab'"):
+        export(selection, "alice-lub", "slurm")
+    with pytest.raises(InputError, match="for one host"):
+        export(selection, "alice-lab", "compose", nodes=2)

@@ -1,0 +1,73 @@
+"""A workspace as a Compose file, for its own host: the same image, directories, limits and port."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from hostwright.common.errors import InputError
+from hostwright.standard.roles.workspaces.declared.forms import HOME
+from hostwright.standard.roles.workspaces.declared.workspace import Workspace
+from hostwright.standard.roles.workspaces.export.inside import PORTS, command_inside
+
+HEAD = "# The workspace {name} of {user}, for {tool}\n"
+
+
+def compose(workspace: Workspace) -> str:
+    """The file in the form of the Compose specification, which `docker compose` (v2) reads: its GPUs are reserved
+    devices. Raises ``InputError`` for an ssh box, whose image is built on its host."""
+    service = _service(workspace)
+    if workspace.entry.gpus:
+        device = {"driver": "nvidia", "device_ids": list(workspace.entry.gpus), "capabilities": ["gpu"]}
+        service["deploy"] = {"resources": {"reservations": {"devices": [device]}}}
+    return _text(workspace, service, {}, "docker compose")
+
+
+def compose_runtime(workspace: Workspace) -> str:
+    """The file in the older form (2.4), which `docker-compose` 1.25 and later reads as well: its GPUs are given by the
+    nvidia runtime. Raises ``InputError`` for an ssh box."""
+    service = _service(workspace)
+    if workspace.entry.gpus:
+        service["runtime"] = "nvidia"
+        service["environment"]["NVIDIA_VISIBLE_DEVICES"] = ",".join(workspace.entry.gpus)
+    return _text(workspace, service, {"version": "2.4"}, "docker-compose 1.25 or later")
+
+
+def _service(workspace: Workspace) -> dict[str, Any]:
+    entry = workspace.entry
+    if entry.kind == "ssh":
+        raise InputError(f"{workspace.name} is an ssh box, whose image is built on its host: Compose cannot take it")
+    service: dict[str, Any] = {
+        "image": entry.image,
+        "container_name": workspace.name,
+        "hostname": workspace.name,
+        "restart": "no" if entry.kind == "batch" else "unless-stopped",
+        "working_dir": HOME,
+        "environment": {"HOME": HOME, "USER": workspace.owner, "NVIDIA_VISIBLE_DEVICES": "void"},
+        # Compose reads a dollar sign as the beginning of a variable's name
+        "entrypoint": [word.replace("$", "$$") for word in command_inside(workspace)],
+        "volumes": [f"{workspace.directory}:{HOME}", *entry.mounts],
+        "cap_drop": ["ALL"],
+        "security_opt": ["no-new-privileges"],
+        "pids_limit": entry.pids,
+        "shm_size": entry.shm,
+    }
+    if entry.gpus:
+        del service["environment"]["NVIDIA_VISIBLE_DEVICES"]
+    if workspace.user.uid is not None:
+        gid = workspace.user.uid if workspace.user.gid is None else workspace.user.gid
+        service["user"] = f"{workspace.user.uid}:{gid}"
+    if entry.cpus:
+        service["cpus"] = entry.cpus
+    if entry.memory:
+        service |= {"mem_limit": entry.memory, "memswap_limit": entry.memory}
+    if workspace.port and entry.kind in PORTS:
+        service["ports"] = [f"127.0.0.1:{workspace.port}:{PORTS[entry.kind]}"]
+    return service
+
+
+def _text(workspace: Workspace, service: dict[str, Any], head: dict[str, Any], tool: str) -> str:
+    document = {**head, "services": {workspace.name: service}}
+    comment = HEAD.format(name=workspace.name, user=workspace.owner, tool=tool)
+    return comment + yaml.safe_dump(document, sort_keys=False)

@@ -1,0 +1,33 @@
+"""``workspace.export``: the same workspace for another system, from the inventory alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.common.errors import InputError
+from hostwright.common.input.nearest import suggestion
+from hostwright.standard.roles.workspaces.declared.workspace import Workspace
+from hostwright.standard.roles.workspaces.export.compose import compose, compose_runtime
+from hostwright.standard.roles.workspaces.export.inside import hosts_checked
+from hostwright.standard.roles.workspaces.export.kubernetes import kubernetes
+from hostwright.standard.roles.workspaces.export.slurm import slurm
+from hostwright.standard.roles.workspaces.verbs.looking import one_workspace
+
+
+def export(selection: Selection, name: str, form: str, *, nodes: int = 1, storage: str = "50Gi") -> int:
+    """Print the workspace as ``compose``, ``compose-runtime``, ``slurm`` or ``kubernetes``. No host is asked."""
+    forms: dict[str, Callable[[Workspace], str]] = {
+        "compose": compose,
+        "compose-runtime": compose_runtime,
+        "slurm": lambda space: slurm(space, nodes),
+        "kubernetes": lambda space: kubernetes(space, nodes, storage),
+    }
+    if form not in forms:
+        raise InputError(f"no form {form!r}; {suggestion(form, forms)}", "--format")
+    _, space = one_workspace(selection, ConnectionOptions(), name)
+    if nodes != 1 and form.startswith("compose"):
+        raise InputError("a Compose file is for one host", "--nodes")
+    hosts_checked(space, nodes)
+    print(forms[form](space), end="")
+    return 0
