@@ -28,8 +28,8 @@ watch() {
     if [ $# -gt 2 ]; then
       main=$1; shift 2
       printf '\n%s late %s\n' "$nonce" "$bound"
+      killed="$killed $*"  # before the kill: the last probe's end may be heard at once
       kill -KILL "$@"
-      killed="$killed $*"
       bound=$((bound / 2)); [ "$bound" -ge "$least_s" ] || bound=$least_s
       set -- "$main"
     fi

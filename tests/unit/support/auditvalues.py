@@ -11,9 +11,9 @@ from hostwright.stack.stack import Stack
 
 
 def wanted(stack: Stack, *roles: str, **variables: Any) -> Wanted:
-    """What is wanted of a host that has these roles, or all, with ``variables`` of some by their names."""
+    """What is wanted of a host that has these roles, or those of its stack, with ``variables`` of some by names."""
     known = in_order({role.name: role for role in discover()}, stack.roles)
-    chosen = (role for role in known if not roles or role.name in roles)
+    chosen = (role for role in known if role.name in (roles or stack.roles))
     return Wanted(stack, roles=tuple((role, variables.get(role.name) or role.variables()) for role in chosen))
 
 

@@ -200,7 +200,7 @@ def test_a_host_that_answers_and_cannot_be_asked_is_left_alone(
         ),
         ({"holders": "4711 - python3\n"}, Refused, r"in use by python3 \(4711\): wait .* --force to restart it"),
         (
-            {"holders": "".join(f"{pid} python3\n" for pid in range(10, 17))},
+            {"holders": "".join(f"{pid} - python3\n" for pid in range(10, 17))},
             Refused,
             r"python3 \(14\) and 2 more",
         ),

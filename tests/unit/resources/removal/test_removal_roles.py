@@ -41,6 +41,7 @@ def test_all_removal_states_are_resources_that_need_no_removal_themselves() -> N
     assert all(isinstance(state, Resource) for state in REMOVED)
     assert {type(state).__name__ for state in REMOVED if state.removal() not in {(), (state,)}} <= {
         "RestartedAfter",
+        "ReloadedAfter",
         "Disturbing",
     }
     hash(tuple(REMOVED))
