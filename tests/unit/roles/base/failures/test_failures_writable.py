@@ -56,6 +56,11 @@ def test_what_only_root_may_write_is_no_finding(folder: Path) -> None:
     assert evidence(folder) == []
 
 
+def test_a_masked_unit_is_no_finding(folder: Path) -> None:
+    (folder / "masked.service").symlink_to("/dev/null")
+    assert evidence(folder) == []
+
+
 @as_root
 @pytest.mark.parametrize("spoil", [spoiled, given_away, to_a_group])
 @pytest.mark.parametrize("which", ["", "a.list"])
