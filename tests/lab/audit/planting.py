@@ -8,6 +8,12 @@ what the rule's cure says, where ``invoke provision`` does not mend it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+
+#: Whether Docker on lab hosts lets systemd make its cgroups, as it does by default with cgroup v2: hosts have the
+#: machine's own arrangement. Where Docker makes them itself, a missing link in /dev/char takes no GPU from anybody.
+SYSTEMD_MAKES_CGROUPS = Path("/sys/fs/cgroup/cgroup.controllers").exists()
+NO_LINKS = "dev-char-links-missing" if SYSTEMD_MAKES_CGROUPS else ""
 
 CUDA = "/usr/local/cuda-11.2"
 LIB = f"{CUDA}/targets/x86_64-linux/lib"

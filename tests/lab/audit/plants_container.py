@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.lab.audit.planting import plant
+from tests.lab.audit.planting import NO_LINKS, plant
 
 JSON = "/etc/docker/daemon.json"
 LISTS = "/etc/apt/sources.list.d"
@@ -146,7 +146,7 @@ CONTAINER = (
     ),
     plant(
         "links for containers gone", "container", "find /dev/char -lname '*nvidia*' -delete",
-        rules="dev-char-links-missing", states=("links in /dev/char",), quick=True,
+        rules=NO_LINKS, states=("links in /dev/char",), quick=True,
     ),
     plant(
         "unit of the links failed at boot", "container",

@@ -22,6 +22,7 @@ from lab.machine import start, wait_for_ssh
 from lab.snapshots import shut_down
 from tests.lab.audit.bench import SETTLE
 from tests.lab.audit.by_hand import ARTICLE, Typed, download, type_all
+from tests.lab.audit.planting import NO_LINKS
 from tests.lab.conftest import SMALL, FrontDoor, Guest, on
 
 HOST = "article01"
@@ -87,7 +88,7 @@ MENDED = {
     "ptxas-not-found": "environment",
     "no-gpu-in-docker": "container",
     "runtime-unknown": "container",
-    "dev-char-links-missing": "container",
+    **({NO_LINKS: "container"} if NO_LINKS else {}),
     "toolkit-former-names": "container",
 }
 
