@@ -6,7 +6,8 @@ from hostwright.plan.host.hostfacts import AVX
 from hostwright.plan.model import Answer, Facts
 from hostwright.standard.roles.base.failures.disks import FREE, INITRAMFS, READ_ONLY
 from hostwright.standard.roles.base.failures.host import CLOCK
-from hostwright.standard.roles.container.engine import SNAP_DOCKER
+from hostwright.standard.roles.container.engine import SNAP_DOCKER, DeviceLinks
+from hostwright.standard.roles.container.failures.state import INFO
 from tests.lab.audit.made_up_case import Answers, Change, made_up, says, together
 
 GIB = 2**20  #: in KiB, df's unit
@@ -36,6 +37,13 @@ def mounted(row: str) -> Change:
     return lambda facts: {READ_ONLY: Answer(0, f"{facts[READ_ONLY].text}{row}\n")}
 
 
+def unlinked(facts: Facts) -> Answers:
+    """A card has no link in /dev/char, and Docker lets systemd make its cgroups, which lab hosts' may not do."""
+    (devices,) = DeviceLinks().probes()
+    docker = facts[INFO].text.replace("cgroup cgroupfs", "cgroup systemd")
+    return {devices: Answer(0, "device nvidia0\ndevice nvidiactl\nlink ../nvidiactl\n"), INFO: Answer(0, docker)}
+
+
 HOST = (
     made_up("a big filesystem nearly full", disk("/var", 200, 12), "disk-nearly-full"),
     made_up("a filesystem full", disk("/opt", 20, 0.2), "no-space"),
@@ -52,6 +60,7 @@ HOST = (
     made_up("clock ten minutes behind", clock(-600), "clock-off"),
     made_up("a processor from before AVX", says(AVX, status=1), "no-avx"),
     made_up("Docker from the snap", says(SNAP_DOCKER, "2893\n"), "docker-snap"),
+    made_up("a card without its link for containers", unlinked, "dev-char-links-missing"),
     made_up("a small /boot with enough room", disk("/boot", 1, 0.4)),
     made_up("a full /boot/efi", disk("/boot/efi", 0.1, 0.05)),
     made_up("a filesystem without counted inodes", disk("/var", 200, 120, inodes=0, free_inodes=0)),
