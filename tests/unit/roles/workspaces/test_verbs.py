@@ -169,4 +169,4 @@ def test_a_command_reaches_the_workspace_as_one_word() -> None:
 
 
 def test_the_verbs_are_one_collection() -> None:
-    assert sorted(tasks.namespace.task_names) == ["down", "exec", "list", "logs", "up", "url"]
+    assert sorted(tasks.namespace.task_names) == ["down", "exec", "export", "list", "logs", "up", "url"]
