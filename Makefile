@@ -6,7 +6,7 @@ INVOKE := $(VENV)/bin/invoke
 # The lab makes network namespaces and boots hosts: root's work. Everything else runs as you.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo -E)
 
-.PHONY: help setup demo test unit lint lab-test lab-test-shared lab-test-own faults distributions vm real past beside fuzz clean
+.PHONY: help setup demo test unit lint lab-test lab-test-shared lab-test-own faults distributions vm real past workspaces beside fuzz clean
 
 help:
 	@echo "make demo      bring up two lab hosts, provision and verify them, show that a second run changes nothing"
@@ -16,6 +16,7 @@ help:
 	@echo "make vm        one whole virtual machine: real modules, reboots, Secure Boot; half an hour on two idle cores"
 	@echo "make real      NVIDIA's own driver and cuDNN on lab hosts: a quarter of an hour, 0.8 GB to fetch the first time"
 	@echo "make past      hosts as people leave them (by hand, another driver, a dead proxy, fish and noexec), every verb on each"
+	@echo "make workspaces   real TensorFlow and Jupyter in containers for people, behind the proxy in a real browser: a quarter of an hour"
 	@echo "make distributions   Debian 11 and Debian 12 from bare to bare, ten minutes; writes the table of docs/lab.md"
 	@echo "make beside    372 configurations of ssh_config and known_hosts beside the answer of ssh; a minute, no root"
 	@echo "make unit      lint, types and unit tests only: two minutes, no root"
@@ -79,6 +80,10 @@ real: setup
 # Each host is left as its user left it, brought to the stack, verified, and compared file by file after a removal.
 past: setup
 	$(SUDO) $(VENV)/bin/python -m pytest tests/past
+
+# TensorFlow 2.9.0 and Jupyter from PyPI, built once into an image of 2 GB; Debian's Chromium before them.
+workspaces: setup
+	$(SUDO) $(VENV)/bin/python -m pytest tests/workspaces
 
 # A third of them is part of make unit.
 beside: setup
