@@ -71,4 +71,42 @@ def audit(
     )
 
 
-namespace = Collection("images", push, audit)
+@task(
+    help=helps(
+        *(name for name in REACHED if name != "json"),
+        *("check", "drain", "force", "canary", "batch", "max_fail"),
+        again="build once more on a day on which the images were built already",
+    ),
+    iterable=["inventory"],
+    auto_shortflags=False,
+)
+@ends
+def rebuild(
+    c: Context,  # noqa: ARG001 - Invoke's
+    hosts: str = "",
+    again: bool = False,
+    inventory: list[str] | None = None,
+    ask_become_pass: bool = False,
+    accept_new: bool = False,
+    check: bool = False,
+    drain: bool = False,
+    force: bool = False,
+    canary: str = "",
+    batch: str = "",
+    max_fail: str = "",
+) -> int:
+    """Build the images of SSH boxes again with today's updates, and make the boxes anew; files and host keys stay."""
+    from hostwright.apply.rollout.options import ChangeOptions, RolloutOptions
+    from hostwright.standard.roles.workspaces.verbs import rebuilding  # whose images they are
+
+    return rebuilding.rebuild(
+        Selection(hosts, tuple(inventory or ())),
+        ConnectionOptions(ask_become_pass, accept_new),
+        ChangeOptions(drain=drain, rollout=RolloutOptions(canary, batch, max_fail)),
+        again=again,
+        force=force,
+        check=check,
+    )
+
+
+namespace = Collection("images", push, audit, rebuild)

@@ -79,14 +79,15 @@ def change(
     before, after = edited(fleet.path, host, name, entry)
     checked(fleet.path, host, after)
     written(fleet.path, before, after)
-    _show(place(fleet.path), before, after, quiet=as_json)
+    show_written(place(fleet.path), before, after, quiet=as_json)
     if not provision:
         return 0
     chosen = Selection(host, selection.inventory, selection.var, ROLE)
     return changes.provision(chosen, connection, ChangeOptions(), force=force, as_json=as_json)
 
 
-def _show(path: Path, before: str, after: str, *, quiet: bool) -> None:
+def show_written(path: Path, before: str, after: str, *, quiet: bool) -> None:
+    """Say what was written to the file: the lines that went and came."""
     out = console.make_console(stderr=quiet)
     lines = list(changed_lines(before, after))
     out.print(f"{path}: {'written' if lines else 'says so already'}", markup=False, highlight=False)

@@ -6,7 +6,8 @@ import difflib
 import io
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,13 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 from hostwright.common.errors import InputError, InputErrors
 from hostwright.common.input.nearest import suggestion
 from hostwright.common.places import write_whole
-from hostwright.inventory import bind, definitions, load
+from hostwright.inventory import Host, bind, definitions, load
 from hostwright.standard.roles.workspaces import Workspaces
 
 FILE = "workspaces.yml"
 ROLE = "workspaces"
 VARIABLE = "workspaces_containers"
+REFRESHED = "workspaces_refreshed"
 
 
 def edited(inventory: Path, host: str, name: str, entry: Mapping[str, Any] | None) -> tuple[str, str]:
@@ -32,20 +34,39 @@ def edited(inventory: Path, host: str, name: str, entry: Mapping[str, Any] | Non
 
     Raises ``InputError`` for a name that is not there, and for a file that cannot be edited.
     """
+
+    def change(document: Any) -> None:
+        spaces = _spaces(document, host, make=entry is not None)
+        if entry is not None:
+            spaces[name] = _flow(entry)
+        elif name in spaces:
+            del spaces[name]
+        else:
+            sentence = f"{host} has no workspace {name!r} there; {suggestion(name, map(str, spaces))}"
+            raise InputError(sentence, str(place(inventory)))
+
+    return _rewritten(inventory, change)
+
+
+def dated(inventory: Path, date: Callable[[str], str]) -> tuple[str, str]:
+    """The text of the file before and after it said another date of images: ``date`` gets the one that it says."""
+
+    def change(document: Any) -> None:
+        variables = _inside(_inside(document, "all"), "vars")
+        of_role = variables.get(ROLE)
+        where, key = (of_role, "refreshed") if isinstance(of_role, dict) else (variables, REFRESHED)
+        where[key] = DoubleQuotedScalarString(date(str(where.get(key) or "")))
+
+    return _rewritten(inventory, change)
+
+
+def _rewritten(inventory: Path, change: Callable[[Any], None]) -> tuple[str, str]:
     path = place(inventory)
     try:
         before = path.read_text("utf-8") if path.exists() else ""
         yaml = _yaml()
         document = yaml.load(before) or CommentedMap()
-        spaces = _spaces(document, host, make=entry is not None)
-        if entry is None:
-            if name not in spaces:
-                raise InputError(
-                    f"{host} has no workspace {name!r} there; {suggestion(name, map(str, spaces))}", str(path)
-                )
-            del spaces[name]
-        else:
-            spaces[name] = _flow(entry)
+        change(document)
         after = io.StringIO()
         yaml.dump(document, after)
     except (OSError, YAMLError, UnicodeError, AttributeError, TypeError) as error:
@@ -64,10 +85,25 @@ def place(inventory: Path) -> Path:
 
 
 def checked(inventory: Path, host: str, text: str) -> Workspaces:
-    """The variables that the host would have with this text. Raises ``InputError`` for every mistake in them.
+    """The variables that the host would have with this text. Raises ``InputError`` for every mistake in them."""
+    with _as_it_will_be(inventory, text) as (hosts, folder):
+        if host not in hosts:
+            raise InputError(f"{host} is no host of this inventory", f"{folder}/{FILE}")
+        _elsewhere(hosts[host], folder, "containers", f"which workspaces {host} has")
+        return bind(Workspaces, ROLE, hosts[host])
 
-    The inventory is read as it will be, beside the real one, so that nobody ever reads a wrong file.
-    """
+
+def checked_date(inventory: Path, names: Iterable[str], text: str) -> None:
+    """Raise ``InputError`` where this text would not decide of which date the images of these hosts are."""
+    with _as_it_will_be(inventory, text) as (hosts, folder):
+        for name in names:
+            _elsewhere(hosts[name], folder, "refreshed", f"of which date the images of {name} are")
+
+
+@contextmanager
+def _as_it_will_be(inventory: Path, text: str) -> Iterator[tuple[Mapping[str, Host], Path]]:
+    """The hosts of the inventory with this text in the file, and the directory from which they were read: one beside
+    the real one, so that nobody ever reads a wrong file. Mistakes name the real one."""
     real = str(place(inventory))
     with tempfile.TemporaryDirectory(prefix="hostwright-") as folder:
         for each in inventory.iterdir():
@@ -75,11 +111,7 @@ def checked(inventory: Path, host: str, text: str) -> Workspaces:
                 (Path(folder) / each.name).symlink_to(each.resolve())
         (Path(folder) / FILE).write_text(text, "utf-8")
         try:
-            there = load(Path(folder)).hosts.get(host)
-            if there is None:
-                raise InputError(f"{host} is no host of this inventory", real)
-            _elsewhere(there, Path(folder))
-            return bind(Workspaces, ROLE, there)
+            yield load(Path(folder)).hosts, Path(folder)
         except InputErrors as errors:
             mistakes = [InputError(str(each).replace(f"{folder}/{FILE}", real)) for each in errors.errors]
             raise InputErrors(mistakes) from None
@@ -87,13 +119,13 @@ def checked(inventory: Path, host: str, text: str) -> Workspaces:
             raise InputError(str(error).replace(f"{folder}/{FILE}", real)) from None
 
 
-def _elsewhere(host: Any, folder: Path) -> None:
-    """Another file that says which workspaces the host has would win, or be overruled in silence."""
-    for definition in definitions(host, ROLE, "containers"):
+def _elsewhere(host: Host, folder: Path, key: str, what: str) -> None:
+    """Another file that says the same of the host would win, or be overruled in silence."""
+    for definition in definitions(host, ROLE, key):
         file = definition.origin.file
         if Path(file).name != FILE or Path(file).parent != folder:
             here = str(definition.origin).replace(f"{folder}/", "")
-            raise InputError(f"{here} says which workspaces {host.name} has: move them to {FILE}, or edit them there")
+            raise InputError(f"{here} says {what}: move it to {FILE}, or edit it there")
 
 
 def written(inventory: Path, before: str, after: str) -> None:

@@ -17,4 +17,5 @@ while [ $# -ge 2 ]; do
   printf '%s' "$2" >"$folder/$1"
   shift 2
 done
-docker build --quiet --force-rm --network host --label hostwright.workspaces=image --tag "$tag" "$folder" >/dev/null
+# Without the layers of an earlier build: another date is a comment to Docker, and would bring the same old packages.
+docker build --quiet --no-cache --force-rm --network host --label hostwright.workspaces=image --tag "$tag" "$folder" >/dev/null

@@ -1,0 +1,174 @@
+"""``images.rebuild``: another date in the file, the images of SSH boxes built again, and what that changed in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import date
+
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.options import ChangeOptions
+from hostwright.apply.rollout.rollout import on_each
+from hostwright.cli import console
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.verbs import changes
+from hostwright.cli.views.shared import show_errors
+from hostwright.common.errors import HostError, InputError, InputErrors
+from hostwright.common.secret import Secret
+from hostwright.common.text import printable
+from hostwright.fleet import Fleet, Member, Members
+from hostwright.plan.observing import ask
+from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
+from hostwright.standard.roles.workspaces.states.packages import Packages, differences, packages_script, read_packages
+from hostwright.standard.roles.workspaces.verbs.changing import show_written
+from hostwright.standard.roles.workspaces.verbs.edit import REFRESHED, ROLE, checked_date, dated, place, written
+from hostwright.standard.roles.workspaces.verbs.looking import declared_of
+
+LOOK_TIMEOUT_S = 600.0  #: for the packages of all images of a host
+_DAY = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:-([0-9]{1,3}))?")
+
+
+def next_date(today: str, last: str, *, again: bool) -> str:
+    """The date that images are built with: today's, which is kept for the rest of the day so that a run that was cut
+    off goes on; with ``again`` another one for a further build on the same day.
+
+    >>> next_date("2026-11-23", "2026-10-01", again=False), next_date("2026-11-23", "2026-11-23-2", again=False)
+    ('2026-11-23', '2026-11-23-2')
+    >>> next_date("2026-11-23", "2026-11-23", again=True), next_date("2026-11-23", "2026-11-23-2", again=True)
+    ('2026-11-23-2', '2026-11-23-3')
+    """
+    day = _DAY.fullmatch(last)
+    if not day or day[1] != today:
+        return today
+    return f"{today}-{int(day[2] or 1) + 1}" if again else last
+
+
+@dataclass(frozen=True, slots=True)
+class BoxImages:
+    """The images of a host's SSH boxes: which workspace has which, and the packages of each."""
+
+    of: Mapping[str, str] = field(default_factory=dict)  #: the image's ID, by the workspace's name
+    packages: Mapping[str, Packages] = field(default_factory=dict)  #: by the image's ID
+
+
+def rebuild(
+    selection: Selection,
+    connection: ConnectionOptions,
+    change: ChangeOptions,
+    *,
+    again: bool = False,
+    force: bool = False,
+    check: bool = False,
+) -> int:
+    """``images.rebuild``. Nothing is written before the file that results is found sound."""
+    fleet = open_fleet(selection, connection, force=force)
+    members = members_of(fleet, replace(selection, roles=ROLE))
+    boxed = with_boxes(members)
+    today = date.today().isoformat()
+    dates: list[str] = []
+
+    def new_date(last: str) -> str:
+        dates.append(next_date(today, last, again=again))
+        return dates[-1]
+
+    before, after = dated(fleet.path, new_date)
+    checked_date(fleet.path, [member.name for member in boxed], after)
+    chosen = Selection(",".join(member.name for member in boxed), selection.inventory, selection.var, ROLE)
+    if check:
+        return changes.plan(replace(chosen, var=(*chosen.var, f"{REFRESHED}={dates[-1]}")), connection, force=force)
+    change.rollout.limits(len(boxed))
+    password = ask_password(connection)
+    was = _looked_at(boxed, password)
+    written(fleet.path, before, after)
+    show_written(place(fleet.path), before, after, quiet=False)
+    if others := ", ".join(_others(fleet, boxed)):
+        _say(f"not in this run, and rebuilt at their next provision: {others}")
+    status = changes.provision(chosen, connection, change, force=force)
+    _show(was, _looked_at(boxed, password))
+    return status
+
+
+def with_boxes(members: Members) -> list[Member]:
+    """Those with an SSH box. Raises ``InputError`` where none has one."""
+    boxed = [member for member in members if _has_box(member)]
+    if not boxed:
+        sentence = (
+            "none of these hosts has a workspace of the kind ssh, and no other image is built by Hostwright: bring a "
+            "newer one with images.push, and name it in the workspace"
+        )
+        raise InputError(sentence, "--hosts")
+    return boxed
+
+
+def _has_box(member: Member) -> bool:
+    return any(space.entry.kind == "ssh" for space in declared_of(member))
+
+
+def _others(fleet: Fleet, boxed: list[Member]) -> Iterator[str]:
+    """The date is one for all hosts: those with a box that this run leaves out."""
+    chosen = {member.name for member in boxed}
+    for host in fleet.inventory.hosts.values():
+        if host.name not in chosen:
+            with suppress(InputError, InputErrors):  # a mistake of its own is said when it is that host's turn
+                if _has_box(fleet.member(host)):
+                    yield host.name
+
+
+def _looked_at(members: list[Member], password: Secret | None) -> dict[str, BoxImages]:
+    """The images of SSH boxes and their packages, by host. A host that cannot be asked is said, and stops nothing."""
+    connections = Connections(password)
+    by_name = {member.name: member for member in members}
+
+    def look(name: str) -> tuple[str, BoxImages]:
+        with connections.connect(by_name[name]) as shell:
+            seen = read_look(ask(shell, (LOOK,)))
+            if seen.docker:
+                raise HostError(name, f"Docker is {seen.docker}, so the packages of its images are not known")
+            images = {held.workspace: held.image for held in seen.containers if held.kind == "ssh"}
+            if not images:
+                return name, BoxImages()
+            failure = "the packages of its images cannot be read"
+            script = packages_script(sorted(set(images.values())))
+            text = shell.run(script, timeout_s=LOOK_TIMEOUT_S, failure=failure, cap_bytes=16 << 20).stdout
+        return name, BoxImages(images, read_packages(text.decode("utf-8", "replace")))
+
+    results = on_each(list(by_name), look, stop=connections.close)
+    show_errors(results.errors)
+    return dict(results.values)
+
+
+def _show(before: Mapping[str, BoxImages], after: Mapping[str, BoxImages]) -> None:
+    for line in lines(before, after):
+        _say(line)
+
+
+def _say(line: str) -> None:
+    console.make_console().print(printable(line), markup=False, highlight=False, soft_wrap=True)
+
+
+def lines(before: Mapping[str, BoxImages], after: Mapping[str, BoxImages]) -> Iterator[str]:
+    """What people read: the packages that changed in each box's image; boxes with the same changes are one entry."""
+    folded: dict[tuple[str, ...], list[str]] = {}
+    for host in sorted(before.keys() & after.keys()):
+        for name in sorted(before[host].of.keys() | after[host].of.keys()):
+            folded.setdefault(tuple(_of_box(before[host], after[host], name)), []).append(f"{host} {name}")
+    for changed, boxes in folded.items():
+        yield f"packages in the image of {', '.join(boxes)}:"
+        yield from (f"    {line}" for line in changed)
+
+
+def _of_box(before: BoxImages, after: BoxImages, name: str) -> Iterator[str]:
+    old, new = before.of.get(name), after.of.get(name)
+    if old is None or new is None:
+        yield "a new box" if new else "the box is gone"
+    elif old == new:
+        yield f"the image is as before ({old[7:19]}): it was not built again"
+    elif old not in before.packages or new not in after.packages:
+        yield f"{old[7:19]} → {new[7:19]}; its packages cannot be read"
+    else:
+        yield from list(differences(before.packages[old], after.packages[new])) or [
+            "built again, without other versions"
+        ]
