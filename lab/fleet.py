@@ -118,12 +118,12 @@ def down(lab: Lab) -> None:
         group = f"hostwright-lab/{lab.name}"
         cgroups.kill(group)
         cgroups.remove(group)
-        cgroups.remove_if_empty("hostwright-lab")
+        with locked("machine"):  # another lab may be making its group in there
+            cgroups.remove_if_empty("hostwright-lab")
         unmount_below(lab.state)
         network.remove_bridge(lab)
         _remove_state(lab)
-        if not any(lab.root.glob("*/lab.json")):
-            sysctls.restore_all(lab.root)
+        sysctls.restore_all(lab.root)
 
 
 def remove(lab: Lab, names: Iterable[str]) -> None:

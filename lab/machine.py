@@ -16,6 +16,7 @@ from hostwright.common.errors import LabError
 from hostwright.common.quoting import sh_file, words
 from lab import cgroups, limits, network
 from lab.config import CHECKOUT, USER, Distro, HostOptions, Machine
+from lab.locking import locked
 from lab.mounts import mount_disk, mount_overlay, mounted, unmount_below
 from lab.programs import attend, run
 from lab.records import HostRecord, layers, read_record, read_snapshot
@@ -50,7 +51,8 @@ def start(machine: Machine) -> None:
     record = read_record(machine.directory)
     options = HostOptions.from_json(record.options)
     command = _virtual(machine, record) if options.kind == "vm" else _contained(machine, record)
-    entries = [str(entry) for entry in cgroups.create(machine.cgroup)]
+    with locked("machine"):
+        entries = [str(entry) for entry in cgroups.create(machine.cgroup)]
     launch = ["sh", "-c", _LAUNCH, "hostwright-lab", str(len(entries)), *entries]
     with machine.console.open("wb") as console:
         done = subprocess.run(

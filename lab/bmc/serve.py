@@ -13,6 +13,7 @@ from lab import cgroups
 from lab.bmc import credentials
 from lab.bmc.credentials import Credentials
 from lab.config import BMC_PORT, CHECKOUT, Lab
+from lab.locking import locked
 from lab.waiting import await_that
 
 _START_TIMEOUT_S = 60.0  # 1 s on a quiet machine, most of it Python's imports
@@ -56,7 +57,8 @@ def ensure(lab: Lab) -> Credentials:
         return known
     stop(lab)
     log = lab.bmc / "log"
-    entries = [str(entry) for entry in cgroups.create(group(lab))]
+    with locked("machine"):
+        entries = [str(entry) for entry in cgroups.create(group(lab))]
     # -B: root must leave no files in the user's checkout that the user cannot delete.
     serve = [sys.executable, "-B", "-m", "lab.bmc", lab.name]
     launch = ["sh", "-c", _LAUNCH, "hostwright-lab", str(len(entries)), *entries, *serve]
