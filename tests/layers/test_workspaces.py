@@ -50,6 +50,17 @@ def within(root_run: Run, space: Workspace, script: str) -> CommandResult:
     return root_run("docker exec %s /bin/sh -c %s", PREFIX + space.name, script)
 
 
+def gpus_in(listing: str) -> list[str]:
+    """What a list of GPUs gives to work with: MIG devices, and the cards that are not divided into such."""
+    lines = [line.strip() for line in listing.splitlines() if line.strip()]
+    gpus: list[str] = []
+    for line in lines:
+        if line.startswith("MIG ") and gpus and gpus[-1].startswith("GPU-"):
+            gpus.pop()  # the card that it is a part of
+        gpus.append(line.rpartition("UUID: ")[2].rstrip(")"))
+    return gpus
+
+
 def test_each_workspace_runs(containers):
     """Each workspace runs, and comes back when Docker or the host starts again."""
     for name, container in containers.items():
@@ -92,8 +103,8 @@ def test_it_has_its_gpus_and_no_other(root_run, spaces, containers):
     """A workspace sees the GPUs that it was given, by UUID, and none of others."""
     for space in spaces:
         given = containers[space.name]["Config"]["Labels"]["hostwright.gpus"]
-        done = within(root_run, space, "nvidia-smi --query-gpu=uuid --format=csv,noheader || ls /dev/nvidia[0-9]*")
-        seen = sorted(line.strip() for line in done.stdout.splitlines() if line.strip())
+        done = within(root_run, space, "nvidia-smi -L || ls /dev/nvidia[0-9]*")
+        seen = sorted(gpus_in(done.stdout))
         assert seen == sorted(filter(None, given.split(","))), f"{space.name} sees {seen}, was given {given or 'none'}"
         assert len(seen) == len(space.entry.gpus), f"{space.name} sees {seen}"
 

@@ -10,7 +10,6 @@ from pydantic import BeforeValidator, Field
 from hostwright.standard.roles.workspaces.declared.forms import (
     HOME,
     Cpus,
-    Gpus,
     Id,
     Image,
     Kind,
@@ -20,14 +19,18 @@ from hostwright.standard.roles.workspaces.declared.forms import (
     clean_path,
     is_below,
 )
+from hostwright.standard.roles.workspaces.declared.gpus import Gpus
 
 TENSORFLOW = "tensorflow/tensorflow:2.9.0-gpu-jupyter"
 
-Port = Annotated[
-    int,
-    BeforeValidator(lambda value: 0 if value == "auto" else value),
-    Field(ge=0, le=65535),
-]
+
+def _port(value: Any) -> Any:
+    if isinstance(value, str) and value != "auto" and not (value.isascii() and value.isdigit()):
+        raise ValueError(f"found {value!r}, expected a port from 1024 on, or auto")
+    return 0 if value == "auto" else value
+
+
+Port = Annotated[int, BeforeValidator(_port), Field(ge=0, le=65535)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class WorkspaceEntry:
 
     user: str  #: a name of ``workspaces_users``
     kind: Kind
-    gpus: Gpus = ()  #: numbers as ``nvidia-smi -L`` lists them, or UUIDs
+    gpus: Gpus = ()  #: numbers as ``nvidia-smi -L`` lists them, or UUIDs, of MIG devices too
     share: bool = False  #: true: its GPUs may be given to other workspaces that share, too
     cpus: Cpus | None = None  #: empty: all of the host's
     memory: Size | None = None  #: empty: all of the host's

@@ -1,12 +1,12 @@
-"""The values of a declared workspace: names, sizes, images, GPUs and mounts, each with its required form."""
+"""The values of a declared workspace: names, sizes, images and mounts, each with its required form."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
 
 Kind = Literal["jupyter", "ssh", "tensorboard", "batch"]
 
@@ -20,12 +20,10 @@ _SYSTEM = (
 )  # fmt: skip
 _SIZE = re.compile(r"([1-9][0-9]{0,7})([kmgt])")
 _FACTORS = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-_INDEX = re.compile(r"0|[1-9][0-9]?")
-_UUID = re.compile(r"GPU-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _PATH = re.compile(r"/[A-Za-z0-9._+@=/-]*")
 #: An image as Docker names it: ``[registry[:port]/]path[:tag][@sha256:digest]``.
 _IMAGE = re.compile(
-    r"(?P<name>(?:[a-z0-9.-]+(?::[0-9]+)?/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+    r"(?P<name>(?:(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(?::[0-9]+)?/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
     r"(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*)"
     r"(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9._-]{0,127}))?(?:@(?P<digest>sha256:[0-9a-f]{64}))?"
 )
@@ -61,26 +59,6 @@ def _image(text: str) -> str:
     if not parts["tag"] and not parts["digest"]:
         raise ValueError(f"{text}: name an exact tag, such as {text}:2.9.0-gpu-jupyter, or a digest (@sha256:…)")
     return text
-
-
-def _gpu(value: Any) -> Any:
-    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    if isinstance(text, str) and (_INDEX.fullmatch(text) or _UUID.fullmatch(text)):
-        return text
-    raise ValueError(f"found {value!r}, expected a GPU's number as nvidia-smi -L lists it, or its UUID (GPU-…)")
-
-
-def _gpus(value: Any) -> Any:
-    if value == "all":
-        raise ValueError("name each GPU: all would be every one of the host, also those of others")
-    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-
-
-def _each_once(values: tuple[str, ...]) -> tuple[str, ...]:
-    twice = next((value for value in values if values.count(value) > 1), None)
-    if twice is not None:
-        raise ValueError(f"{twice} is named twice")
-    return values
 
 
 def clean_path(path: str) -> str:
@@ -123,7 +101,6 @@ UserName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,30}$")]
 Id = Annotated[int, Field(ge=1000, le=2**31 - 2)]
 Size = Annotated[str, AfterValidator(_size)]
 Image = Annotated[str, AfterValidator(_image)]
-Gpus = Annotated[tuple[Annotated[str, BeforeValidator(_gpu)], ...], BeforeValidator(_gpus), AfterValidator(_each_once)]
 Mount = Annotated[str, AfterValidator(_mount)]
 PublicKey = Annotated[str, AfterValidator(_keys)]
 Path = Annotated[str, AfterValidator(clean_path)]

@@ -10,6 +10,7 @@ from itertools import combinations
 from hostwright.common.input.nearest import suggestion
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceLimits, WorkspaceUser
 from hostwright.standard.roles.workspaces.declared.forms import bytes_of
+from hostwright.standard.roles.workspaces.declared.gpus import clash
 
 Entries = Mapping[str, WorkspaceEntry]
 Wrong = tuple[str, str]  #: the name of a workspace, and what is wrong with it
@@ -57,9 +58,17 @@ def ports_of(entries: Entries, ports: PortRange) -> dict[str, int]:
     return given
 
 
-def may_share(one: WorkspaceEntry, other: WorkspaceEntry) -> bool:
-    """Whether two workspaces may have the same GPU: both share it, or both are batch runs, which wait in a queue."""
-    return (one.share and other.share) or one.kind == other.kind == "batch"
+def not_shared(
+    one: WorkspaceEntry, gpus: tuple[str, ...], other: WorkspaceEntry, others: tuple[str, ...], cards: Mapping[str, str]
+) -> tuple[str, str] | None:
+    """The GPUs of two workspaces that are one, or a card and a part of it, if the two may not both have them.
+
+    They may where both share, and batch runs may have the same GPU, since they wait in its queue. ``cards`` has the
+    card of each MIG device.
+    """
+    both = None if one.share and other.share else clash(gpus, others, cards)
+    queued = both is not None and both[0] == both[1] and one.kind == other.kind == "batch"
+    return None if queued else both
 
 
 def wrong_together(entries: Entries, users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
@@ -73,10 +82,11 @@ def wrong_together(entries: Entries, users: Mapping[str, WorkspaceUser]) -> Iter
     for (first, one), (second, other) in combinations(sorted(entries.items()), 2):
         if one.port and one.port == other.port:
             yield second, f"port {one.port} is promised twice: {first} has it too"
-        both = [gpu for gpu in other.gpus if gpu in one.gpus]
-        if both and not may_share(one, other):
+        both = not_shared(other, other.gpus, one, one.gpus, {})
+        if both is not None:
             shared = "if both shall use it, each of them must say share: true"
-            yield second, f"GPU {', '.join(both)} is promised twice: {first} has it too; {shared}"
+            has = "it too" if both[0] == both[1] else f"{both[1]}, and one of the two is a part of the other"
+            yield second, f"GPU {both[0]} is promised twice: {first} has {has}; {shared}"
 
 
 def over_limits(entries: Entries, per_user: WorkspaceLimits, per_host: WorkspaceLimits) -> Iterator[Wrong]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hostwright.common.errors import InputError
 from hostwright.standard.roles.workspaces.declared.forms import HOME
+from hostwright.standard.roles.workspaces.declared.gpus import is_mig
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
 #: Ports inside a container: those of the programs' own documentation.
@@ -27,3 +28,13 @@ def hosts_checked(workspace: Workspace, hosts: int) -> None:
         raise InputError(f"a workspace runs on at least one host, not on {hosts}")
     if hosts > 1 and workspace.entry.kind != "batch":
         raise InputError(f"{workspace.name} is a {workspace.entry.kind} workspace: only batch runs on several hosts")
+
+
+def cards_checked(workspace: Workspace) -> None:
+    """Raise ``InputError`` for a MIG device: a cluster gives them by their profile, which a UUID does not say."""
+    part = next(filter(is_mig, workspace.entry.gpus), None)
+    if part is not None:
+        raise InputError(
+            f"{workspace.name} has the MIG device {part}, and a cluster gives MIG devices by their profile, such as "
+            "3g.20gb, which the inventory does not know: export it with a whole GPU, and name the profile there"
+        )

@@ -10,7 +10,7 @@ import yaml
 from hostwright.common.errors import InputError
 from hostwright.standard.roles.workspaces.declared.forms import HOME, bytes_of
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
-from hostwright.standard.roles.workspaces.export.inside import PORTS, command_inside, hosts_checked
+from hostwright.standard.roles.workspaces.export.inside import PORTS, cards_checked, command_inside, hosts_checked
 
 Manifest = dict[str, Any]
 MIB = 2**20
@@ -30,6 +30,7 @@ def kubernetes(workspace: Workspace, hosts: int = 1, storage: str = "50Gi") -> s
             f"{workspace.name} is an ssh box, whose image is built on its host: in a cluster, use `kubectl exec`"
         )
     hosts_checked(workspace, hosts)
+    cards_checked(workspace)
     pod = _pod(workspace)
     if workspace.entry.kind == "batch":
         work = [_job(workspace, pod)] if hosts == 1 else [_tf_job(workspace, pod, hosts)]

@@ -9,7 +9,7 @@ from hostwright.common.quoting import words
 from hostwright.common.templates import render
 from hostwright.standard.roles.workspaces.declared.forms import HOME, bytes_of
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
-from hostwright.standard.roles.workspaces.export.inside import PORTS, command_inside, hosts_checked
+from hostwright.standard.roles.workspaces.export.inside import PORTS, cards_checked, command_inside, hosts_checked
 
 MIB = 2**20
 
@@ -28,6 +28,7 @@ def slurm(workspace: Workspace, hosts: int = 1) -> str:
             f"{workspace.name} is an ssh box, and a Slurm cluster has logins of its own: use `srun --pty bash` there"
         )
     hosts_checked(workspace, hosts)
+    cards_checked(workspace)
     return render(
         "workspaces/slurm.sh.j2",
         workspace=workspace,

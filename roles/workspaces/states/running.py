@@ -12,10 +12,9 @@ from hostwright.common.quoting import sh_file
 from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
 from hostwright.plan.state_identity import NO_IDENTITY
 from hostwright.resources.files.paths import ABSENT
-from hostwright.standard.roles.driver.nvsmi.report import NVIDIA_SMI
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.states.arguments import Placed, docker_arguments, network_of
-from hostwright.standard.roles.workspaces.states.cards import cards_of_host, give_cards
+from hostwright.standard.roles.workspaces.states.cards import card_probes, cards_of_host, give_cards
 from hostwright.standard.roles.workspaces.states.look import LOOK, NEW, OLD, SpaceContainer, WorkspaceFacts, read_look
 from hostwright.standard.roles.workspaces.states.owner import owner_of, owner_probes
 from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
@@ -42,8 +41,7 @@ class WorkspaceRuns:
     force: bool = field(default=False, metadata=NO_IDENTITY)  #: whether it may end somebody's work
 
     def probes(self) -> tuple[Probe, ...]:
-        cards = (NVIDIA_SMI,) if any(space.entry.gpus for space in self.siblings) else ()
-        return (LOOK, *cards, *owner_probes(self.workspace))
+        return (LOOK, *card_probes(self.siblings), *owner_probes(self.workspace))
 
     @property
     def what(self) -> str:
@@ -86,7 +84,7 @@ class WorkspaceRuns:
             return Refusal(self.what, UNABLE, self._want(), "workspace-user", owner)
         uuids: tuple[str, ...] = ()
         if entry.gpus:
-            cards = cards_of_host(facts)
+            cards = cards_of_host(self.siblings, facts)
             if cards is None:
                 return Deferred(self.what, "nvidia-smi does not answer", self._want(), "the driver answers")
             given = give_cards(self.siblings, look, cards)[self.name]

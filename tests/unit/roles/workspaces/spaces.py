@@ -14,6 +14,7 @@ from hostwright.plan.roles.role import Wanted
 from hostwright.plan.testing import facts_for
 from hostwright.standard.roles.workspaces import Workspaces, workspaces
 from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
+from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 from hostwright.standard.roles.workspaces.states.images import ImageBuilt
 from hostwright.standard.roles.workspaces.states.running import WorkspaceRuns, digest
 from hostwright.standard.roles.workspaces.states.undeclared import Undeclared
@@ -100,6 +101,12 @@ def recorded(**changed: Mapping[str, Any]) -> str:
         elif change:
             lines.append(f"container {json.dumps({**row, **change}, separators=(',', ':'))}")
     return "\n".join(lines) + "\n"
+
+
+def space(entry: WorkspaceEntry) -> Workspace:
+    """A workspace of this kind beside the others."""
+    many = [state for state in states(variables(x=entry)) if isinstance(state, WorkspaceRuns)]
+    return next(state.workspace for state in many if state.name == "x")
 
 
 def stub(folder: Path, **programs: str) -> dict[str, str]:

@@ -61,12 +61,13 @@ def test_a_file_beside_the_hosts_gives_a_host_its_workspaces(tmp_path: Path) -> 
         ("{user: alice, kind: jupyter, image: 'registry:5000/tf'}", "name an exact tag"),
         ("{user: alice, kind: jupyter, image: '-v /:/host x:1'}", "expected an image"),
         ("{user: alice, kind: jupyter, gpus: all}", "name each GPU"),
-        ("{user: alice, kind: jupyter, gpus: [0, 0]}", "0 is named twice"),
+        ("{user: alice, kind: jupyter, gpus: [0, 0]}", "0: it is named twice"),
         ("{user: alice, kind: jupyter, gpus: [-1]}", "expected a GPU's number"),
         ("{user: alice, kind: jupyter, gpus: [true]}", "expected a GPU's number"),
         ("{user: alice, kind: jupyter, memory: 64}", "expected text"),
         ("{user: alice, kind: jupyter, memory: 64 GB}", "expected a size"),
         ("{user: alice, kind: jupyter, cpus: 0}", "greater than 0"),
+        ("{user: alice, kind: jupyter, port: '0-0'}", "expected a port from 1024 on, or auto"),
         ("{user: alice, kind: jupyter, port: 22}", "one of the system's"),
         ("{user: alice, kind: jupyter, mounts: ['/:/host']}", "belongs to the system"),
         ("{user: alice, kind: jupyter, mounts: ['/var/run/docker.sock:/d']}", "belongs to the system"),
@@ -91,6 +92,13 @@ def test_a_mistake_is_said_with_its_line(tmp_path: Path, entry: str, sentence: s
     said = refused(tmp_path, f"lab: {entry}")
     assert sentence in said
     assert said.startswith("inventory/workspaces.yml:9:")
+
+
+def test_images_of_registries_with_an_address_or_a_name_in_capitals(tmp_path: Path) -> None:
+    """As distribution/reference has them."""
+    for image in ("[2001:db8::1]:5000/repo:1", "LOCALDOMAIN/library/debian:1.0", "192.168.1.1:5000/repo:5050"):
+        entry = f"lab: {{user: alice, kind: jupyter, image: '{image}'}}"
+        assert read(tmp_path, entry).containers["lab"].image == image
 
 
 @pytest.mark.parametrize("name", ["Lab", "-lab", "a" * 32, "alice.lab", "lab/../x", "läb"])

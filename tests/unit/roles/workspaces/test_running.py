@@ -27,6 +27,7 @@ from tests.unit.roles.workspaces.spaces import (
     facts,
     planned,
     recorded,
+    space,
     states,
     stub,
     variables,
@@ -243,11 +244,6 @@ def test_a_batch_run_is_queued_and_never_started_again() -> None:
 
 
 # --- what Docker is asked for
-
-
-def space(entry: WorkspaceEntry):
-    state = next(state for state in states(variables(x=entry)) if getattr(state, "name", "") == "x")
-    return state.workspace  # type: ignore[attr-defined]
 
 
 PLACED = Placed(2002, 2002, (), "sha256:" + "0" * 64, IMAGE, "0" * 16)

@@ -1,0 +1,70 @@
+"""How an inventory names GPUs: a card by its number or UUID, or a MIG device, a part of a card, by its UUID."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator
+
+_INDEX = re.compile(r"0|[1-9][0-9]?")
+_HEX = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+CARD = f"GPU-{_HEX}"
+#: Drivers up to R465 name a MIG device by its card and two numbers (``MIG-GPU-…/1/0``), later ones by its own UUID.
+MIG = f"MIG-{_HEX}|MIG-{CARD}/[0-9]{{1,2}}/[0-9]{{1,2}}"
+_UUID = re.compile(f"{CARD}|{MIG}")
+
+
+def is_mig(gpu: str) -> bool:
+    """Whether a GPU is a MIG device."""
+    return gpu.startswith("MIG-")
+
+
+def clash(gpus: tuple[str, ...], others: tuple[str, ...], cards: Mapping[str, str]) -> tuple[str, str] | None:
+    """The first two that are one GPU, or a card and a part of it; ``cards`` has the card of each MIG device.
+
+    >>> clash(("GPU-1",), ("MIG-2", "MIG-3"), {"MIG-3": "GPU-1"})
+    ('GPU-1', 'MIG-3')
+    >>> clash(("MIG-2",), ("MIG-3",), {"MIG-2": "GPU-1", "MIG-3": "GPU-1"})
+    """
+    pairs = ((gpu, other) for gpu in gpus for other in others)
+    return next(((one, two) for one, two in pairs if _same(one, two, cards) or _same(two, one, cards)), None)
+
+
+def _same(gpu: str, other: str, cards: Mapping[str, str]) -> bool:
+    return gpu == other or cards.get(gpu, _named_card(gpu)) == other
+
+
+def _named_card(gpu: str) -> str:
+    """The card that a MIG device's older name has in it."""
+    return gpu.removeprefix("MIG-").partition("/")[0] if "/" in gpu else ""
+
+
+def _gpu(value: Any) -> Any:
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if isinstance(text, str) and (_INDEX.fullmatch(text) or _UUID.fullmatch(text)):
+        return text
+    if isinstance(text, str) and re.fullmatch(r"[0-9]{1,2}:[0-9]{1,2}", text):
+        raise ValueError(f"{text}: name a MIG device by its UUID (nvidia-smi -L lists it, MIG-…), for numbers move")
+    raise ValueError(
+        f"found {value!r}, expected a GPU's number as nvidia-smi -L lists it, or its UUID (GPU-…, or MIG-… of a part)"
+    )
+
+
+def _gpus(value: Any) -> Any:
+    if value == "all":
+        raise ValueError("name each GPU: all would be every one of the host, also those of others")
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def _each_once(values: tuple[str, ...]) -> tuple[str, ...]:
+    for place, value in enumerate(values):
+        both = clash((value,), values[:place], {})
+        if both is not None:
+            kin = "one is a part of the other" if both[0] != both[1] else "it is named twice"
+            raise ValueError(f"{' and '.join(dict.fromkeys(both))}: {kin}")
+    return values
+
+
+Gpus = Annotated[tuple[Annotated[str, BeforeValidator(_gpu)], ...], BeforeValidator(_gpus), AfterValidator(_each_once)]

@@ -1,0 +1,157 @@
+"""GPUs that workspaces are promised: whole cards and MIG devices, from lists that nvidia-smi printed on real hosts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hostwright.common.errors import InputError
+from hostwright.plan.model import Answer, Change, Deferred, Planned, Refusal
+from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
+from hostwright.standard.roles.workspaces.export.compose import compose
+from hostwright.standard.roles.workspaces.export.kubernetes import kubernetes
+from hostwright.standard.roles.workspaces.export.slurm import slurm
+from hostwright.standard.roles.workspaces.states.cards import parts_of
+from tests.layers.test_workspaces import gpus_in
+from tests.unit.roles.workspaces.spaces import DECLARED, IMAGE, RECORDED, answers, planned, space
+from tests.unit.roles.workspaces.test_declared import read, refused
+
+#: NVIDIA/go-dcgm issue 30, influxdata/telegraf issue 5812 (four cards, of which the first is divided) and R460's names
+A100 = "GPU-41255406-c9af-f94b-4ebf-9d57ad1853da"
+PART = "MIG-a65afc88-50b5-5ccf-b0a8-f93b3247ae9e"
+ONE = f"GPU 0: NVIDIA A100 80GB PCIe (UUID: {A100})\n  MIG 2g.20gb     Device  0: (UUID: {PART})\n"
+CARDS = (
+    "GPU-513536b6-7d19-9063-b049-1e69664bb298",
+    "GPU-d8594bd4-0fc3-8595-e355-7c98138f3b95",
+    "GPU-5e375e7e-b41f-155b-dcdc-534524c356fc",
+    "GPU-69ec2344-ebac-b028-f88f-452abb3d7f11",
+)
+PARTS = (
+    "MIG-ce861fb0-a248-58ce-a9a8-f9adbc22a66a",
+    "MIG-a45882f0-9215-5733-a0c1-49286ab31cb5",
+    "MIG-f00d722c-f4e1-52c9-aa31-750441ae1bfe",
+    "MIG-930574a9-d43a-5d2b-95da-3e68384c8d6b",
+)
+FOUR = "".join(
+    f"GPU {number}: NVIDIA A100-SXM4-80GB (UUID: {card})\n"
+    + "".join(f"  MIG 1g.20gb     Device  {n}: (UUID: {part})\n" for n, part in enumerate(PARTS) if not number)
+    for number, card in enumerate(CARDS)
+)
+OLD = f"MIG-{A100}/2/0"
+R460 = f"GPU 0: A100-PCIE-40GB (UUID: {A100})\n  MIG 4g.20gb Device 0: (UUID: {OLD})\n"
+
+
+def jupyter(*gpus: str, share: bool = False) -> WorkspaceEntry:
+    return WorkspaceEntry("bob", "jupyter", gpus=gpus, share=share, image=IMAGE)
+
+
+def plans(cards: tuple[str, ...], listing: Any, **entries: WorkspaceEntry) -> dict[str, Planned]:
+    """What is planned for these workspaces alone on a host with such cards."""
+    v = replace(DECLARED, containers=entries)
+    rows = "\n".join(line for line in RECORDED.splitlines() if line.startswith("image ")) + "\nend\n"
+    known = planned(v, {**answers(rows, cards), "nvidia-smi -L": listing})
+    return {name: known[f"workspace {name}"] for name in entries}
+
+
+def test_a_mig_device_is_given_by_its_uuid_and_its_neighbours_too() -> None:
+    four = {f"part-{n}": jupyter(part) for n, part in enumerate(PARTS)}
+    three = {f"whole-{n}": jupyter(str(n)) for n in (1, 2, 3)}
+    known = plans(CARDS, FOUR, **four, **three)
+    visible = {name: plan.steps[0].script for name, plan in known.items() if isinstance(plan, Change)}
+    assert visible.keys() == {*four, *three}
+    for name, gpu in [*zip(four, PARTS, strict=True), *zip(three, CARDS[1:], strict=True)]:
+        assert f"NVIDIA_VISIBLE_DEVICES={gpu} " in visible[name].replace("'", " ")
+
+
+@pytest.mark.parametrize("whole", ["0", CARDS[0]])
+def test_a_card_is_promised_with_each_of_its_parts(whole: str) -> None:
+    """kubernetes-sigs/dra-driver-nvidia-gpu issue 719 gives out both."""
+    for first, second in ((whole, PARTS[2]), (PARTS[2], whole)):
+        known = plans(CARDS, FOUR, a=jupyter(first), b=jupyter(second))
+        assert isinstance(known["a"], Change)
+        plan = known["b"]
+        assert isinstance(plan, Refusal)
+        kin = f"{PARTS[2]}, a part of {CARDS[0]}," if second == whole else f"{CARDS[0]}, of which {PARTS[2]} is a part,"
+        assert plan.sentence.startswith(f"workspace b wants GPU {second}, and {kin} is a's: ")
+    shared = plans(CARDS, FOUR, a=jupyter(whole, share=True), b=jupyter(PARTS[2], share=True))
+    assert all(isinstance(plan, Change) for plan in shared.values())
+
+
+def test_batch_runs_wait_for_the_same_gpu_alone() -> None:
+    """Two locks of a card and of a part of it would not know of each other."""
+    whole = WorkspaceEntry("bob", "batch", gpus=("0",), image=IMAGE, command=("true",))
+    part = replace(whole, gpus=(PARTS[0],))
+    known = plans(CARDS, FOUR, a=part, b=part, c=whole)
+    assert [type(plan) for plan in known.values()] == [Change, Change, Refusal]
+
+
+def test_a_card_and_its_part_in_one_workspace_are_one_too_many() -> None:
+    plan = plans(CARDS, FOUR, a=jupyter("0", PARTS[0]))["a"]
+    assert isinstance(plan, Refusal)
+    assert "one of the two is a part of the other; name each once" in plan.sentence
+
+
+def test_a_mig_device_that_is_gone_is_refused_with_those_that_are_there() -> None:
+    """NVIDIA/nvidia-container-toolkit issue 203: the name of an older driver; gpu-operator issue 403: a reboot."""
+    plan = plans((A100,), ONE, a=jupyter(OLD))["a"]
+    assert isinstance(plan, Refusal)
+    assert f"it has 0 ({A100}), with the MIG devices {PART} (MIG devices are gone after a reset or a reboot" in (
+        plan.sentence
+    )
+    plan = plans((A100,), f"GPU 0: NVIDIA A100 80GB PCIe (UUID: {A100})\n", a=jupyter(PART))["a"]
+    assert isinstance(plan, Refusal)
+    assert "and no MIG device" in plan.sentence
+    assert isinstance(plans((A100,), R460, a=jupyter(OLD))["a"], Change)
+    assert isinstance(plans((A100,), "", a=jupyter("0"))["a"], Change)  # nobody asks for the list
+
+
+def test_without_the_list_a_mig_device_waits() -> None:
+    plan = plans((A100,), Answer(124, ""), a=jupyter(PART))["a"]
+    assert isinstance(plan, Deferred)
+    assert plan.have == "nvidia-smi does not answer"
+
+
+def test_the_lists_of_old_and_new_drivers_are_read() -> None:
+    assert parts_of(ONE) == {PART: A100}
+    assert parts_of(R460) == {OLD: A100}
+    assert parts_of(FOUR) == dict.fromkeys(PARTS, CARDS[0])
+    orphan = f"GPU 0: Unable to determine the device handle\n  MIG 1g.5gb Device 0: (UUID: {PART})\n"
+    assert parts_of(orphan) == {}
+
+
+def test_what_a_workspace_sees_is_its_mig_device_and_not_the_card() -> None:
+    assert gpus_in(ONE) == [PART]
+    assert gpus_in(FOUR) == [*PARTS, *CARDS[1:]]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "sentence"),
+    [
+        ("['0:1']", "name a MIG device by its UUID"),
+        ("[MIG-1]", "or MIG-… of a part"),
+        (f"[{OLD}, {A100}]", "one is a part of the other"),
+        (f"[{PART}, {PART}]", "it is named twice"),
+    ],
+)
+def test_names_of_mig_devices_that_are_refused_with_their_line(tmp_path: Path, gpus: str, sentence: str) -> None:
+    said = refused(tmp_path, f"lab: {{user: alice, kind: jupyter, gpus: {gpus}}}")
+    assert sentence in said
+    assert said.startswith("inventory/workspaces.yml:9:")
+
+
+def test_the_file_alone_shows_what_older_names_clash(tmp_path: Path) -> None:
+    both = f"a: {{user: alice, kind: jupyter, gpus: [{A100}]}}\nb: {{user: bob, kind: jupyter, gpus: [%s]}}"
+    sentence = f"b: GPU {OLD} is promised twice: a has {A100}, and one of the two is a part of the other"
+    assert sentence in refused(tmp_path, both % OLD)
+    assert read(tmp_path, both % PART).containers  # only the host knows whose part that is
+
+
+def test_a_cluster_is_not_asked_for_a_uuid() -> None:
+    part = space(jupyter(PART))
+    assert PART in compose(part)
+    for form in (slurm, kubernetes):
+        with pytest.raises(InputError, match=r"by their profile"):
+            form(part)
