@@ -134,7 +134,7 @@ KILLED = FailureRule(
     "killed-by-signal-9",
     r"died with <Signals\.SIGKILL|Signal 9 \(SIGKILL\)|exitcode ?: -9\b|[Kk]illed by signal 9"
     r"|code=killed, status=9/KILL"
-    r"|[Ee]xit (?:code|status):? ?137\b|signal: killed|non-zero (?:exit status|code:?) (?:-9|137)\b"
+    r"|[Ee]xit ?(?:code|status)\"?:? ?137\b|signal: killed|non-zero (?:exit status|code:?) (?:-9|137)\b"
     r"|^Killed$|: line [0-9]{1,9}: {1,3}[0-9]{1,10} Killed\b"
     r"|(?:exit(?:ed)?(?: with)?|job failed: exit) (?:code|status):? ?(?:137|-9)\b|(?:terminated"
     r"|killed) by (?:signal:? ?9\b|SIGKILL)"

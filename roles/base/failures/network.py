@@ -161,7 +161,7 @@ NETWORK = (
         r"Failed to fetch .+ 404 |HTTP error 404|The requested URL returned error: 404|ERROR 404: Not Found"
         r"|404 Client Error: .+ for url: https?:|\b404  Not Found"
         r"|HTTP(?: status(?: code)?)?:? ?404\b|404:? Not Found|status code:? 404|manifest (?:unknown"
-        r"|for \S+ not found)",
+        r"|for \S+ not found)|Tag \S+ not found in repository",
         "a file is no longer at its address, or the address is wrong",
         "Run apt-get update; for CUDA 11.2.2 the file's name ends in 11.2.2-460.32.03-1, not 460.27.04",
         "conda-forge/cudatoolkit-feedstock",

@@ -63,7 +63,7 @@ FAILURES = (
     ),
     FailureRule(
         "container-lost-gpu",
-        r"Failed to initialize NVML: Unknown Error",
+        r"Failed to initialize NVML:? Unknown Error",
         "systemctl daemon-reload took the GPUs from a running container",
         "Start the container anew; /dev/char links (the container role makes them) keep it from happening again",
         "NVIDIA/nvidia-docker#1730, NVIDIA/nvidia-container-toolkit#48",

@@ -211,6 +211,15 @@ HOOK_RULES = (
         "moby/moby distribution/pull_v2.go; docker/for-linux#1260",
     ),
     FailureRule(
+        "docker-older-than-glibc",
+        r"pthread_create failed for thread [0-9]{1,6} of [0-9]{1,6}: Operation not permitted",
+        "the image's C library (glibc 2.34, as of Ubuntu 22.04) starts threads in a way (clone3) that this Docker is"
+        " too old to know, and refuses",
+        "Take an image of an older system (Ubuntu 20.04, Debian 11), or upgrade Docker to 20.10.10 or later, with the"
+        " runc and libseccomp of that time",
+        "moby/moby#42680; DDMAL/Rodan#1032",
+    ),
+    FailureRule(
         "container-mount",
         r"nvidia-container-cli[.a-z]{0,8}:? mount error",
         "the container toolkit cannot put the driver's files into the container: one of its own is in their place, or"

@@ -151,7 +151,8 @@ PROGRAM_RULES = (
         "shm-too-small",
         r"(?:failed to extend|creating shared memory segment) /dev/shm/nccl|Unable to allocate shared memory \([0-9]"
         r"|/dev/shm[^\n]*no space left on device|unable to write to file </torch_"
-        r"|insufficient shared memory \(shm\)|workers are out of shared memory|is killed by signal: Bus error"
+        r"|insufficient shared memory \(shm\)|workers are out of\s{1,3}shared\s{1,3}memory"
+        r"|is killed by signal: Bus\s{1,3}error"
         r"|posix_fallocate failed ?: No space left",
         "the shared memory of the container or host (/dev/shm) is too small for what the job's processes exchange",
         "Start the container with --ipc=host or --shm-size=8g (in Kubernetes: an emptyDir of medium Memory there), and"
