@@ -13,8 +13,9 @@ from tests.lab.audit.made_up_host import HOST
 from tests.lab.audit.made_up_kernel import KERNEL
 from tests.lab.audit.made_up_links import LINKS
 from tests.lab.audit.made_up_well import WELL
+from tests.lab.audit.made_up_workspaces import WORKSPACES
 from tests.lab.audit.made_up_xids import XIDS
 
 __all__ = ["MADE_UP", "MadeUp", "made_up"]
 
-MADE_UP: tuple[MadeUp, ...] = (*CARDS, *XIDS, *LINKS, *DRIVER, *KERNEL, *HOST, *WELL)
+MADE_UP: tuple[MadeUp, ...] = (*CARDS, *XIDS, *LINKS, *DRIVER, *KERNEL, *HOST, *WELL, *WORKSPACES)

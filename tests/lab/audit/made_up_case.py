@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from hostwright.plan.member import Member
 from hostwright.plan.model import Answer, Facts, Probe
 from hostwright.standard.roles.base.failures.host import CLOCK
 from hostwright.standard.roles.driver.failures.state import BOOTED
@@ -24,22 +25,31 @@ class MadeUp:
     """One thing that no lab host can have; ``change`` gives the answers that are other than on the clean host.
 
     ``rules`` are the failures that must be recognised, and no others; none: the host is well, however it may look.
-    ``unread`` are those that cannot be told then, which is not the same as well.
+    ``unread`` are those that cannot be told then, which is not the same as well. ``roles`` are those that the host has
+    beside the clean host's.
     """
 
     name: str
     change: Change
     rules: frozenset[str] = frozenset()
     unread: frozenset[str] = frozenset()
+    roles: tuple[str, ...] = ()
 
     def facts(self, clean: Facts) -> Facts:
         """The facts of the clean host, which has no kernel log and gets one, with this case's answers."""
         return merged(clean, log(), self.change)
 
+    def member(self, clean: Member) -> Member:
+        """The clean host with this case's further roles, for which nothing is declared."""
+        further = tuple(role for role in clean.all_roles if role.name in self.roles)
+        variables = {role.name: role.variables() for role in further}
+        roles = (*clean.roles, *further)
+        return replace(clean, roles=roles, of_host=roles, variables={**clean.variables, **variables})
 
-def made_up(name: str, change: Change, rules: str = "", unread: str = "") -> MadeUp:
-    """A case; ``rules`` and ``unread`` are names with spaces between."""
-    return MadeUp(name, change, frozenset(rules.split()), frozenset(unread.split()))
+
+def made_up(name: str, change: Change, rules: str = "", unread: str = "", roles: str = "") -> MadeUp:
+    """A case; ``rules``, ``unread`` and ``roles`` are names with spaces between."""
+    return MadeUp(name, change, frozenset(rules.split()), frozenset(unread.split()), tuple(roles.split()))
 
 
 def merged(facts: Facts, *changes: Change) -> Facts:

@@ -249,6 +249,32 @@ SAMPLES = {
         "zsh: /home/x/.local/bin/poetry: bad interpreter: /home/x/.local/pipx/venvs/poetry/bin/python: no such file or"
         " directory"
     ),
+    "proxy-port-taken": "nginx: [emerg] bind() to 0.0.0.0:443 failed (98: Address already in use)",
+    "proxy-without-ipv6": "nginx: [emerg] socket() [::]:80 failed (97: Address family not supported by protocol)",
+    "proxy-certificate-unusable": (
+        'nginx: [emerg] SSL_CTX_use_PrivateKey("/etc/ssl/private/site.key") failed (SSL: error:05800074:x509'
+        " certificate routines::key values mismatch)"
+    ),
+    "proxy-without-workspace": (
+        "2020/05/07 03:15:12 [error] 6#6: *1 connect() failed (111: Connection refused) while connecting to upstream"
+    ),
+    "jupyter-origin": "Blocking Cross Origin WebSocket Attempt.  Origin: https://gpu01:8443, Host: gpu01",
+    "jupyter-websocket": '[D 22:31:20.358 NotebookApp] Can "Upgrade" only to "WebSocket".',
+    "jupyter-cookie": "[W 01:44:05.261 LabApp] 403 POST /x (127.0.0.1): '_xsrf' argument missing from POST",
+    "jupyter-kernel-died": "AsyncIOLoopKernelRestarter: restarting kernel (1/5), keep random ports",
+    "workspace-port-taken": (
+        "driver failed programming external connectivity on endpoint workspace-a (0412): Error starting userland proxy:"
+        " listen tcp4 127.0.0.1:21001: bind: address already in use."
+    ),
+    "ssh-host-key-changed": "@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @",
+    "ssh-keys-refused": "Authentication refused: bad ownership or modes for file /root/.ssh/authorized_keys",
+    "workspace-mount-denied": "PermissionError: [Errno 13] Permission denied: '/home/jovyan/.local'",
+    "workspace-processes": (
+        "OpenBLAS blas_thread_init: pthread_create failed for thread 31 of 32: Resource temporarily unavailable"
+    ),
+    "docker-older-than-glibc": (
+        "OpenBLAS blas_thread_init: pthread_create failed for thread 3 of 48: Operation not permitted"
+    ),
     "apt-method-missing": "E: The method driver /usr/lib/apt/methods/https could not be found.",
 }
 
