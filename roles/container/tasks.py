@@ -49,7 +49,11 @@ def push(
 
 
 @task(
-    help=helps(*REACHED, older="note images that are older than this many days"),
+    help=helps(
+        *REACHED,
+        older="note images that are older than this many days",
+        scan="with --no-scan: do not look for known vulnerabilities where trivy or grype is at hand",
+    ),
     iterable=["inventory"],
     auto_shortflags=False,
 )
@@ -58,16 +62,21 @@ def audit(
     c: Context,  # noqa: ARG001 - Invoke's
     hosts: str = "all",
     older: int = 90,
+    scan: bool = True,
     inventory: list[str] | None = None,
     json: bool = False,
     ask_become_pass: bool = False,
     accept_new: bool = False,
 ) -> int:
-    """Show which images and containers hosts have, by digest and age; changes nothing."""
+    """Show which images and containers hosts have, by digest and age, and their known vulnerabilities."""
     from hostwright.standard.roles.container.images import verbs
 
     return verbs.audit(
-        Selection(hosts, tuple(inventory or ())), ConnectionOptions(ask_become_pass, accept_new), older, as_json=json
+        Selection(hosts, tuple(inventory or ())),
+        ConnectionOptions(ask_become_pass, accept_new),
+        older,
+        scan=scan,
+        as_json=json,
     )
 
 

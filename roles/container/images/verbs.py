@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
@@ -24,9 +24,17 @@ from hostwright.plan.observing import ask
 from hostwright.standard.roles.container.images.contents import read_contents
 from hostwright.standard.roles.container.images.loaded import ImagesLoaded
 from hostwright.standard.roles.container.images.look import LOOK, ImageFacts, read_look
+from hostwright.standard.roles.container.images.scanning import (
+    NO_SCANNER,
+    SCANNERS_THERE,
+    Scan,
+    scan_images,
+    scanner_of,
+)
 
 ROLE = "container"
-NO_SCANNER = "known vulnerabilities are not looked for: this lists digests and ages only"
+NOT_LOOKED = "known vulnerabilities were not looked for (--no-scan)"
+INSTALL = "for known vulnerabilities of packages, install trivy or grype on a host or here"
 
 
 @dataclass(frozen=True)
@@ -93,40 +101,59 @@ class FoundImage:
     hosts: dict[str, tuple[str, ...]]
 
 
-def audit(selection: Selection, connection: ConnectionOptions, older: int, *, as_json: bool = False) -> int:
-    """``images.audit``: one look at each host; the same image on many hosts is one entry."""
+def audit(
+    selection: Selection, connection: ConnectionOptions, older: int, *, scan: bool = True, as_json: bool = False
+) -> int:
+    """``images.audit``: one look at each host; the same image on many hosts is one entry, and is scanned once."""
     if older < 0:
         raise InputError(f"expected a number of days, found {older}", "--older")
     fleet = open_fleet(selection, connection)
     members = members_of(fleet, selection)
-    connections = Connections(ask_password(connection))
+    password = ask_password(connection)
+    connections = Connections(password)
+    scanners: dict[str, str] = {}
 
     def look(name: str) -> tuple[str, ImageFacts]:
         with connections.connect(members.by_name[name]) as shell:
-            facts = read_look(ask(shell, (LOOK,)))
+            answers = ask(shell, (LOOK, SCANNERS_THERE) if scan else (LOOK,))
+        facts = read_look(answers)
         if facts.trouble:
             raise HostError(name, facts.trouble)
+        scanners[name] = scanner_of(answers) if scan else ""
         return name, facts
 
     results = on_each([member.name for member in members], look, stop=connections.close)
     images = found_images(dict(results.values), datetime.now(UTC))
-    if as_json:
-        print(
-            json.dumps(
-                {
-                    "images": [{**asdict(image), "old": is_old(image, older)} for image in images],
-                    "notes": [NO_SCANNER],
-                    "errors": errors_json(results.errors),
-                }
-            )
+    scans: dict[str, Scan] = {}
+    if scan:
+        again = Connections(password)
+        quiet = console.make_console(stderr=True)
+        scans = scan_images(
+            images,
+            scanners,
+            lambda name: again.connect(members.by_name[name]),
+            again.close,
+            lambda line: quiet.print(printable(line), markup=False, highlight=False),
         )
+    notes = _notes(scans.values(), scan=scan)
+    if as_json:
+        rows = [
+            {**asdict(image), "old": is_old(image, older), "scan": asdict(scans[image.id]) if scan else None}
+            for image in images
+        ]
+        print(json.dumps({"images": rows, "notes": notes, "errors": errors_json(results.errors)}))
         return 1 if results.errors else 0
     out = console.make_console()
-    for line in lines(images, older):
+    for line in (*lines(images, older, scans), *notes):
         out.print(printable(line), markup=False, highlight=False, soft_wrap=True)
-    out.print(NO_SCANNER, markup=False, highlight=False, soft_wrap=True)
     show_errors(results.errors)
     return 1 if results.errors else 0
+
+
+def _notes(scans: Iterable[Scan], *, scan: bool) -> list[str]:
+    if not scan:
+        return [NOT_LOOKED]
+    return [INSTALL] if any(each.problem == NO_SCANNER for each in scans) else []
 
 
 def is_old(image: FoundImage, older: int) -> bool:
@@ -151,7 +178,7 @@ def found_images(hosts: dict[str, ImageFacts], now: datetime) -> list[FoundImage
     return sorted(by_id.values(), key=lambda image: (-1 if image.days is None else -image.days, image.tags, image.id))
 
 
-def lines(images: Sequence[FoundImage], older: int) -> Iterator[str]:
+def lines(images: Sequence[FoundImage], older: int, scans: Mapping[str, Scan] | None = None) -> Iterator[str]:
     """What people read: an image with its names, then its hosts; those with the same containers on one line."""
     if not images:
         yield "no images"
@@ -165,6 +192,24 @@ def lines(images: Sequence[FoundImage], older: int) -> Iterator[str]:
             folded.setdefault(containers, []).append(host)
         for containers, names_of in folded.items():
             yield f"    {', '.join(names_of)}: {', '.join(containers) or 'no container'}"
+        if scans:
+            yield f"    {scan_line(scans[image.id])}"
     old = sum(is_old(image, older) for image in images)
     if old:
         yield f"{count(old, 'image')} older than {count(older, 'day')}"
+
+
+def scan_line(scan: Scan) -> str:
+    """What is known of an image's vulnerabilities, or why nothing is."""
+    found = scan.found
+    if found is None:
+        return f"not scanned: {scan.problem}"
+    by = f"{scan.scanner} on {scan.place}" if scan.place else scan.scanner
+    ended = (
+        f"; {found.unsupported} gets no fixes any more, so that newer ones are not known" if found.unsupported else ""
+    )
+    if not found.packages:
+        return f"no package with a known vulnerability ({by}){ended}"
+    counts = ", ".join(f"{number} {severity}" for severity, number in found.severities.items())
+    packages = f"{count(found.packages, 'package')} with known vulnerabilities, {found.fixable} of them with a fix"
+    return f"{packages}: {counts} ({by}){ended}"
