@@ -20,7 +20,7 @@ from hostwright.standard.roles.workspaces.declared.entries import (
     WorkspaceUser,
     entry_or_nothing,
 )
-from hostwright.standard.roles.workspaces.declared.forms import Path, UserName, WorkspaceName
+from hostwright.standard.roles.workspaces.declared.forms import Path, UserName, WorkspaceName, is_below
 from hostwright.standard.roles.workspaces.declared.promises import PortRange
 from hostwright.standard.roles.workspaces.declared.workspace import STATE, Workspace, checked_together, workspaces_of
 from hostwright.standard.roles.workspaces.states.arguments import network_of
@@ -75,13 +75,30 @@ def workspaces(v: Workspaces, host: Wanted) -> Iterator[Resource]:
     images = {state.built: _built(state.workspace, v, host) for state in runs if state.built}
     yield Undeclared(tuple(state.name for state in runs), tuple(networks), tuple(sorted(images)), force=host.force)
     yield from images.values()
-    yield from runs
+    yield from _after_mounted(runs)
 
 
 def runs_of(v: Workspaces, host: Wanted) -> tuple[WorkspaceRuns, ...]:
     """The state of each workspace that is declared."""
     declared = workspaces_of(v.containers, v.users, v.directory, v.ports)
     return tuple(_runs(workspace, declared, v, host) for workspace in declared)
+
+
+def _after_mounted(runs: tuple[WorkspaceRuns, ...]) -> tuple[WorkspaceRuns, ...]:
+    """Each after those whose files it mounts, which are not there before; of two that mount each other by name."""
+    ordered: dict[str, WorkspaceRuns] = {}
+
+    def add(state: WorkspaceRuns, above: tuple[str, ...] = ()) -> None:
+        sources = [mount.split(":")[0] for mount in state.workspace.entry.mounts]
+        for other in runs:
+            below = any(is_below(source, other.workspace.directory) for source in sources)
+            if below and other.name not in {*above, state.name, *ordered}:
+                add(other, (*above, state.name))
+        ordered.setdefault(state.name, state)
+
+    for state in runs:
+        add(state)
+    return tuple(ordered.values())
 
 
 def _runs(workspace: Workspace, declared: tuple[Workspace, ...], v: Workspaces, host: Wanted) -> WorkspaceRuns:

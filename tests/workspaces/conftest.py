@@ -1,13 +1,36 @@
-"""Lab hosts with containers for people: opt-in, as the images are gigabytes and a training takes its time."""
+"""One lab host with containers for people: opt-in, as the images are gigabytes and a training takes its time."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
+
+from lab import fleet, images
+from lab.records import find_machine
+from tests.lab.conftest import SMALL, FrontDoor
+from tests.lab.ownlab import own_lab
+from tests.workspaces.site import HOST, Site
 
 
 def pytest_configure() -> None:
     """The lab makes network namespaces and boots hosts."""
     if os.geteuid() != 0:
         raise pytest.UsageError("hosts of the lab need root: say `make workspaces`, which uses sudo")
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[Site]:
+    """A host that is provisioned with everything declared, the image in its Docker as an operator brings it."""
+    with own_lab("people") as lab:
+        fleet.supply(lab, SMALL)
+        fleet.up(lab, [HOST], options=SMALL)
+        opened = Site(lab, find_machine(lab, HOST), FrontDoor(lab))
+        opened.declare()
+        opened.succeeds("mirror", "--stack", "lab")
+        opened.succeeds("provision", "--hosts", HOST, "--roles", "base,driver,container")
+        opened.accounts()
+        opened.succeeds("images.push", "--hosts", HOST, "--archive", str(images.ensure(images.TENSORFLOW)))
+        opened.succeeds("provision", "--hosts", HOST)
+        yield opened

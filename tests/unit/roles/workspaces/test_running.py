@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hostwright.plan.model import Change, Deferred, Refusal
-from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry
+from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
 from hostwright.standard.roles.workspaces.states.arguments import Placed, docker_arguments
 from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
+from hostwright.standard.roles.workspaces.states.running import WorkspaceRuns
 from tests.unit.roles.workspaces.spaces import (
     CARD,
     DECLARED,
@@ -309,3 +310,19 @@ def test_a_token_is_only_the_users_and_stays(tmp_path: Path) -> None:
     assert len(tokens[0]) == 48
     assert stat.S_IMODE((tmp_path / "state" / "carol" / "token").stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "srv" / "bob" / "carol").stat().st_mode) == 0o700
+
+
+def test_a_workspace_is_made_after_those_whose_files_it_mounts() -> None:
+    """A TensorBoard of a Jupyter's logs: the Jupyter's directory must be there first, whatever their names are."""
+    files = "/srv/workspaces/{}/{}:/data:ro"
+    v = variables(
+        a_board=WorkspaceEntry("bob", "tensorboard", image=IMAGE, mounts=(files.format("bob", "bob-lab"),)),
+        bob_lab=WorkspaceEntry("bob", "jupyter", image=IMAGE, mounts=(files.format("carol", "c-run"), "/srv/set:/set")),
+        c_run=WorkspaceEntry("carol", "batch", image=IMAGE, command=("true",)),
+        d_one=WorkspaceEntry("bob", "jupyter", image=IMAGE, mounts=(files.format("bob", "e-two/logs"),)),
+        e_two=WorkspaceEntry("bob", "jupyter", image=IMAGE, mounts=(files.format("bob", "d-one/logs"),)),
+    )
+    v = replace(v, users={**v.users, "carol": WorkspaceUser(2003)})
+    names = [state.name for state in states(v) if isinstance(state, WorkspaceRuns)]
+    assert sorted(names) == sorted(v.containers)
+    assert names.index("c-run") < names.index("bob-lab") < names.index("a-board")
