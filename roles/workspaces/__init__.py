@@ -112,7 +112,8 @@ def _built(workspace: Workspace, v: Workspaces, host: Wanted) -> ImageBuilt:
     """The image of an ssh workspace: the one that the inventory names, with an SSH server."""
     base = workspace.entry.image
     dockerfile = host.render("workspaces/ssh/Dockerfile.j2", base=base, refreshed=v.refreshed)
-    files = (("Dockerfile", dockerfile), ("sshd_config", host.render("workspaces/ssh/sshd_config.j2")))
+    others = ((name, host.render(f"workspaces/ssh/{name}.j2")) for name in ("sshd_config", "start"))
+    files = (("Dockerfile", dockerfile), *others)
     return ImageBuilt(tag_of("ssh", files), base, files, workspace.entry.pull)
 
 

@@ -42,6 +42,7 @@ def _service(workspace: Workspace) -> dict[str, Any]:
         "image": entry.image,
         "container_name": workspace.name,
         "hostname": workspace.name,
+        "init": True,
         "restart": "no" if entry.kind == "batch" else "unless-stopped",
         "working_dir": HOME,
         "environment": {"HOME": HOME, "USER": workspace.owner, "NVIDIA_VISIBLE_DEVICES": "void"},

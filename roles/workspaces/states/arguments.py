@@ -46,6 +46,8 @@ def docker_arguments(space: Workspace, placed: Placed) -> tuple[str, ...]:
         *_network(space),
         *_mounts(space),
         *_LOGS,
+        # Jupyter would leave what loses its parent as a zombie; sshd takes it away itself
+        *(() if space.entry.kind == "ssh" else ("--init",)),
         "--restart", "no" if space.entry.kind == "batch" else "unless-stopped",
         *_program(space, placed),
     )  # fmt: skip
@@ -139,7 +141,7 @@ def _command(space: Workspace) -> tuple[str, ...]:
         where = ("--host", "0.0.0.0", "--port", str(INSIDE["tensorboard"]))  # noqa: S104 - of the container alone
         return ("tensorboard", "--logdir", entry.log_directory, *where, "--path_prefix", space.path.rstrip("/"))
     if entry.kind == "ssh":
-        return ("/usr/sbin/sshd", "-D", "-e", "-f", "/etc/ssh/hostwright_sshd_config")
+        return ("/usr/local/sbin/hostwright-sshd",)
     if entry.script:
         return (f"{RUN}/script",) if entry.script.startswith("#!") else ("/bin/sh", f"{RUN}/script")
     return entry.command

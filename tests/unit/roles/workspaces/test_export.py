@@ -156,7 +156,7 @@ def test_compose_has_the_same_files_limits_and_port(form: Any) -> None:
     assert (service["cpus"], service["mem_limit"], service["memswap_limit"]) == (2.5, "64g", "64g")
     assert (service["pids_limit"], service["shm_size"], service["user"]) == (4096, "1g", "2001:2001")
     assert service["ports"] == ["127.0.0.1:20001:8888"]
-    assert (service["cap_drop"], service["restart"]) == (["ALL"], "unless-stopped")
+    assert (service["cap_drop"], service["restart"], service["init"]) == (["ALL"], "unless-stopped", True)
 
 
 def test_each_form_of_compose_gives_the_cards_in_its_own_way_and_no_others() -> None:

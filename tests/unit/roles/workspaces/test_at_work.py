@@ -1,0 +1,88 @@
+"""Who works in a workspace, counted in real processes: its program is nobody's work, and what has ended is none."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceUser
+from hostwright.standard.roles.workspaces.declared.workspace import workspaces_of
+from hostwright.standard.roles.workspaces.states.arguments import Placed, docker_arguments
+from hostwright.standard.roles.workspaces.states.look import LOOK, read_look
+from tests.unit.roles.workspaces.spaces import LAB_HOST, answers, facts, states, stub
+
+#: prints a line when everything below it is there, and waits: HERE is the container's first process
+JUPYTER = """
+import subprocess, sys, time
+kernels, dead = int(sys.argv[1]), int(sys.argv[2])
+running = [subprocess.Popen(['sleep', '600']) for _ in range(kernels)]
+ended = [subprocess.Popen(['true']) for _ in range(dead)]
+while any(open(f'/proc/{p.pid}/stat').read().rpartition(')')[2].split()[0] != 'Z' for p in ended): time.sleep(0.01)
+print('ready', flush=True)
+time.sleep(600)
+"""
+#: Docker's own first process: it starts the program, and what loses its parent becomes its own
+INIT = """
+import subprocess, sys, time
+open('/proc/self/comm', 'w').write('docker-init')
+program = subprocess.Popen([sys.executable, '-c', sys.argv[1], *sys.argv[2:4]], stdout=subprocess.PIPE, text=True)
+orphans = [subprocess.Popen(['sleep', '600']) for _ in range(int(sys.argv[4]))]
+print(program.stdout.readline(), flush=True)
+time.sleep(600)
+"""
+
+
+@contextmanager
+def running(*words: str) -> Iterator[int]:
+    """A first process with what is below it; its id."""
+    with subprocess.Popen((sys.executable, "-c", *words), stdout=subprocess.PIPE, process_group=0) as process:
+        try:
+            assert process.stdout
+            assert process.stdout.readline().strip() == b"ready"
+            yield process.pid
+        finally:
+            subprocess.run(("kill", "-9", "--", f"-{process.pid}"), check=True)
+
+
+def at_work(folder: Path, pid: int) -> str:
+    """What the host answers about alice-lab whose first process has this id."""
+    line = next(line for line in LAB_HOST.splitlines() if '"/workspace-alice-lab"' in line)
+    row = json.dumps({**json.loads(line.partition(" ")[2]), "pid": pid}, separators=(",", ":"))
+    docker = f"case $1 in ps) echo id ;; inspect) echo 'container {row}' ;; esac"
+    done = subprocess.run(
+        ["/bin/sh", "-c", LOOK.script], env=stub(folder, docker=docker), capture_output=True, text=True, check=True
+    )
+    held = read_look(facts(states(), answers(done.stdout))).container("alice-lab")
+    assert held is not None
+    return held.at_work
+
+
+@pytest.mark.parametrize(
+    ("kernels", "dead", "said"), [(0, 0, ""), (2, 0, "2 processes"), (0, 3, ""), (1, 3, "1 process")]
+)
+def test_kernels_are_work_and_what_has_ended_is_not(tmp_path: Path, kernels: int, dead: int, said: str) -> None:
+    with running(JUPYTER, str(kernels), str(dead)) as pid:
+        assert at_work(tmp_path, pid) == (f"workspace alice-lab of alice ({said})" if said else "")
+
+
+@pytest.mark.parametrize(("kernels", "orphans", "said"), [(0, 0, ""), (2, 0, "2 processes"), (0, 1, "1 process")])
+def test_dockers_own_first_process_has_the_program_below_it(
+    tmp_path: Path, kernels: int, orphans: int, said: str
+) -> None:
+    with running(INIT, JUPYTER, str(kernels), "0", str(orphans)) as pid:
+        assert at_work(tmp_path, pid) == (f"workspace alice-lab of alice ({said})" if said else "")
+
+
+def test_what_loses_its_parent_is_taken_away() -> None:
+    """notebook#334, rocker-org/ml#45: Jupyter as the first process leaves it as a zombie; sshd does not."""
+    users = {"alice": WorkspaceUser(2001)}
+    for kind in ("jupyter", "tensorboard", "batch"):
+        entry = WorkspaceEntry("alice", kind, image="a:1", command=("true",) if kind == "batch" else ())  # type: ignore[arg-type]
+        (space,) = workspaces_of({"one": entry}, users, "/srv/workspaces", "20000-29999")
+        assert "--init" in docker_arguments(space, Placed(2001, 2001, (), "sha256:1", "a:1", "1"))

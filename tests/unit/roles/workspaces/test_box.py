@@ -1,0 +1,63 @@
+"""What an SSH box starts with: its sessions have the container's environment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from hostwright.standard.roles.workspaces.states.images import ImageBuilt
+from tests.unit.roles.workspaces.spaces import states
+
+ENVIRONMENT = {
+    "PATH": "/opt/conda/bin:/usr/bin:/bin",
+    "LANG": "C.UTF-8",
+    "WORDS": "two words, 100% and a $dollar and 'one'",
+    "EMPTY": "",
+    "QUOTED": 'a "quote"',
+    "SLASHED": r"a\b",
+    "LINES": "one\ntwo=2",
+    "HOME": "/root",
+    "HOSTNAME": "3f1c9a",
+}
+
+
+def start(folder: Path) -> str:
+    """The box's program, run with a stand-in for sshd that shows the file it is given."""
+    image = next(state for state in states() if isinstance(state, ImageBuilt))
+    text = dict(image.files)["start"]
+    (folder / "sshd_config").write_text("Port 2222\nUsePAM no\n")
+    text = text.replace("/etc/ssh/hostwright_sshd_config", f"{folder}/sshd_config")
+    text = text.replace("/run/hostwright_sshd_config", f"{folder}/made")
+    text = text.replace(f"/usr/sbin/sshd -D -e -f {folder}", f"/bin/cat {folder}")
+    assert "/usr/sbin/sshd" not in text
+    done = subprocess.run(("sh", "-c", text), env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_sessions_have_the_containers_environment_in_one_line(tmp_path: Path) -> None:
+    """baseimage-docker#54: LANG of the image was gone; sshd reads the first SetEnv and no other."""
+    first, *rest = start(tmp_path).splitlines()
+    keyword, _, values = first.partition(" ")
+    assert keyword == "SetEnv"
+    assert rest == ["Port 2222", "UsePAM no"]
+    kept = {name: ENVIRONMENT[name] for name in ("PATH", "LANG", "WORDS", "EMPTY")}
+    found = dict(word.partition("=")[::2] for word in values.strip('"').split('" "'))
+    assert {name: found.get(name) for name in kept} == kept
+    assert not {"HOME", "HOSTNAME", "QUOTED", "SLASHED", "LINES", "two"} & set(found)
+
+
+def test_a_real_sshd_takes_the_line(tmp_path: Path) -> None:
+    text = start(tmp_path)
+    key = tmp_path / "key"
+    subprocess.run(("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)), check=True)
+    (tmp_path / "config").write_text(f"{text}HostKey {key}\n")
+    words = ("/usr/sbin/sshd", "-T", "-f", str(tmp_path / "config"))
+    done = subprocess.run(words, capture_output=True, text=True, env={**os.environ}, check=False)
+    if done.returncode and "privilege separation" in done.stderr.lower():
+        Path("/run/sshd").mkdir(exist_ok=True)
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    shown = [line for line in done.stdout.splitlines() if line.startswith("setenv ")]
+    assert f"setenv WORDS={ENVIRONMENT['WORDS']}" in shown
+    assert f"setenv LANG={ENVIRONMENT['LANG']}" in shown
