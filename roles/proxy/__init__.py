@@ -11,11 +11,12 @@ from pydantic import Field
 from hostwright.common.quoting import sh, sh_file
 from hostwright.plan.model import Resource
 from hostwright.plan.roles.role import Wanted, role
-from hostwright.resources.files.files import Directory, File
+from hostwright.resources.files.files import Absent, Directory, File
 from hostwright.resources.packages.packages import Debs
 from hostwright.resources.system.services import Service
 from hostwright.standard.roles.proxy.states.certificate import OwnCertificate
 from hostwright.standard.roles.proxy.states.reloaded import ReloadedAfter
+from hostwright.standard.roles.proxy.states.tokens import PageTokens
 from hostwright.standard.roles.workspaces import Workspaces
 from hostwright.standard.roles.workspaces.declared.forms import Path
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace, workspaces_of
@@ -23,7 +24,9 @@ from hostwright.standard.roles.workspaces.declared.workspace import Workspace, w
 UNIT = "nginx.service"
 CONF = "/etc/nginx/conf.d/hostwright-workspaces.conf"
 STATE = "/var/lib/hostwright/proxy"  #: our own authority and the certificate that it signed
-SERVED = ("jupyter",)  #: the kinds with a page that asks for a token itself
+TOKENS = f"{STATE}/tokens.conf"  #: those of workspaces for which nginx asks
+GATED = ("tensorboard",)  #: the kinds with a page that asks for no token, so that nginx does
+SERVED = ("jupyter", *GATED)  #: the kinds with a page
 
 Listen = Annotated[str, Field(pattern=r"^(([0-9]{1,3}\.){3}[0-9]{1,3}:|\[[0-9a-f:]{2,39}\]:)?[1-9][0-9]{0,4}$")]
 #: of a host or an address, as a certificate and nginx's ``server_name`` hold it
@@ -52,17 +55,27 @@ def proxy(v: Proxy, host: Wanted) -> Iterator[Resource]:
     """Each workspace with a page has its path on the host's HTTPS port."""
     yield Debs(("nginx", "openssl"))
     inputs: list[Resource] = []
-    files = (v.certificate, v.key)
-    if not v.certificate:
+    files: tuple[str, ...] = (v.certificate, v.key)
+    spaces = served(host)
+    gated = tuple(space.name for space in spaces if space.entry.kind in GATED)
+    if gated or not v.certificate:
         yield Directory(STATE)
+    if not v.certificate:
         own = OwnCertificate(STATE, v.names)
         yield own
         inputs, files = [own], (own.file, own.file)
     text = host.render(
-        "proxy/workspaces.conf.j2", v=v, spaces=served(host), certificate=files[0], key=files[1], given=v.certificate
-    )
+        "proxy/workspaces.conf.j2", v=v, spaces=spaces, certificate=files[0], key=files[1], given=v.certificate,
+        gated=GATED, tokens=TOKENS if gated else "",
+    )  # fmt: skip
+    if gated:
+        inputs.append(PageTokens(TOKENS, gated))
+        files = (*files, TOKENS)
+        yield inputs[-1]
     conf = File(CONF, text, check=_check())
     yield conf
+    if not gated:
+        yield Absent(TOKENS, "no page of a workspace needs it")
     yield Service(UNIT)
     yield ReloadedAfter(UNIT, (CONF, *dict.fromkeys(files)), (*inputs, conf))
 

@@ -160,7 +160,7 @@ def logs(
 
 
 @task(
-    help=helps(*_OF_ONE, host=_HOST, name=_NAME, token="print Jupyter's token, too"),  # noqa: S106 - a help text
+    help=helps(*_OF_ONE, host=_HOST, name=_NAME, token="print its token, too"),  # noqa: S106 - a help text
     iterable=["inventory"],
     auto_shortflags=False,
 )

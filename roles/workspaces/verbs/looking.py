@@ -26,6 +26,7 @@ from hostwright.standard.roles.workspaces.states.look import LOOK, PREFIX, Works
 from hostwright.standard.roles.workspaces.verbs.edit import ROLE
 from hostwright.transport.root.rootshell import RootShell
 
+WITH_PAGE = ("jupyter", "tensorboard")  #: the kinds with a page, whose workspaces have a token
 RUN_TIMEOUT_S = 600.0  #: of a command in a workspace
 
 
@@ -165,17 +166,29 @@ def url_lines(member: Member, space: Workspace, token: str) -> Iterator[str]:
         yield f"ssh -J {over} -p {space.port} {space.owner}@127.0.0.1"
         return
     yield f"ssh -N -L {space.port}:127.0.0.1:{space.port}{jump}{port} {person}"
-    yield f"http://127.0.0.1:{space.port}{space.path}" + (f"?token={token}" if token else "")
+    secret = f"?token={token}" if token and space.entry.kind == "jupyter" else ""
+    yield f"http://127.0.0.1:{space.port}{space.path}{secret}"
+
+
+def browser_lines(member: Member, space: Workspace, token: str) -> Iterator[str]:
+    """The address of a workspace's page behind the role ``proxy``, where the host has it."""
+    roles = {role.name for role in member.of_host or member.roles}
+    if "proxy" not in roles or space.entry.kind not in WITH_PAGE:
+        return
+    v = member.variables["proxy"]
+    name, port = next(iter(v.names), member.host.address or member.name), v.listen[0].rpartition(":")[2]
+    place = (f"[{name}]" if ":" in name else name) + ("" if port == "443" else f":{port}")
+    yield f"https://{place}{space.path}" + (f"?token={token}" if token else "")
 
 
 def show_url(selection: Selection, connection: ConnectionOptions, name: str, *, token: bool, as_json: bool) -> int:
     """``workspace.url``. The token is asked of the host, and printed only where it was asked for."""
     member, space = one_workspace(selection, connection, name)
     secret = ""
-    if token and space.entry.kind == "jupyter":
+    if token and space.entry.kind in WITH_PAGE:
         with Connections(ask_password(connection)).connect(member) as shell:
             secret = _token(shell, space)
-    lines = list(url_lines(member, space, secret))
+    lines = [*url_lines(member, space, secret), *browser_lines(member, space, secret)]
     document: dict[str, Any] = {"host": member.name, "workspace": space.name, "lines": lines}
     print(json.dumps(document) if as_json else "\n".join(lines))
     return 0

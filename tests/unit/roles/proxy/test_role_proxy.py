@@ -16,9 +16,10 @@ from pydantic import TypeAdapter, ValidationError
 from hostwright.plan.model import Change
 from hostwright.plan.roles.role import Wanted
 from hostwright.plan.testing import changes_of, facts_for
-from hostwright.resources.files.files import File
-from hostwright.standard.roles.proxy import CONF, Proxy, proxy
+from hostwright.resources.files.files import Absent, File
+from hostwright.standard.roles.proxy import CONF, TOKENS, Proxy, proxy
 from hostwright.standard.roles.proxy.states.reloaded import ReloadedAfter
+from hostwright.standard.roles.proxy.states.tokens import PageTokens
 from hostwright.standard.roles.workspaces import Workspaces, workspaces
 from tests.unit.roles.proxy.nginxes import configuration
 
@@ -37,18 +38,39 @@ def declared(users: Any = None, containers: Any = None) -> Workspaces:
 
 
 def locations(text: str) -> dict[str, str]:
-    return dict(re.findall(r"location (/\S+/) \{\s+proxy_pass (\S+);", text))
+    return dict(re.findall(r"location (/\S+/) \{(?:[^{}]|\{[^{}]*\})*?proxy_pass (\S+);", text))
 
 
 def states(v: Proxy, many: Workspaces) -> tuple[Any, ...]:
     return proxy.resources(v, Wanted(stack=None, roles=((workspaces, many),)))  # type: ignore[arg-type]
 
 
-def test_a_path_for_each_jupyter_and_none_for_what_asks_for_no_token() -> None:
-    assert locations(configuration(Proxy(), declared())) == {
+def test_a_path_for_each_page_and_a_token_before_those_that_ask_for_none() -> None:
+    text = configuration(Proxy(), declared())
+    assert locations(text) == {
         "/alice/alice-lab/": "http://127.0.0.1:21001",
+        "/alice/bob-box/": "http://127.0.0.1:21003",
         "/bob/bob-lab/": "http://127.0.0.1:21002",
     }
+    gate = text.partition("location /alice/bob-box/ {")[2].partition("proxy_pass")[0]
+    assert "$hostwright_asked_bob_box" in gate
+    assert "if ($hostwright_known_bob_box = 0) {\n      return 403" in gate
+    for word in ("$hostwright_asked_", "$hostwright_known_"):
+        assert text.count(word) == gate.count(word) == 1
+    assert text.index(f"include {TOKENS};") < text.index("server {")
+
+
+def test_a_host_whose_pages_all_ask_themselves_keeps_no_token_for_nginx() -> None:
+    many = declared(containers={name: entry for name, entry in SPACES.items() if entry["kind"] == "jupyter"})
+    assert TOKENS not in configuration(Proxy(), many)
+    assert not any(isinstance(state, PageTokens) for state in states(Proxy(), many))
+    assert any(isinstance(state, Absent) and state.path == TOKENS for state in states(Proxy(), many))
+
+
+def test_other_tokens_are_a_reload() -> None:
+    reloaded = next(state for state in states(Proxy(), declared()) if isinstance(state, ReloadedAfter))
+    assert TOKENS in reloaded.files
+    assert any(isinstance(state, PageTokens) for state in reloaded.inputs)
 
 
 @pytest.mark.parametrize(
@@ -61,8 +83,8 @@ def test_a_path_for_each_jupyter_and_none_for_what_asks_for_no_token() -> None:
 def test_somebody_who_left_is_gone_with_one_change_of_the_inventory(without: Workspaces) -> None:
     """From the proxy here; from allocation and containers, for the same workspaces are what those see."""
     text = configuration(Proxy(), without)
-    assert list(locations(text)) == ["/alice/alice-lab/"]
-    assert "bob" not in text
+    assert list(locations(text)) == ["/alice/alice-lab/", "/alice/bob-box/"]
+    assert "/bob/" not in text
     answers = {f"cat -- {CONF}": configuration(Proxy(), declared()), "stat": "regular file|644|root:root\n"}
     (change,) = changes_of([state for state in states(Proxy(), without) if isinstance(state, File)], answers)
     assert isinstance(change, Change)

@@ -1,0 +1,43 @@
+"""What nginx asks of a browser before it lets it to a page that asks for nothing itself, such as TensorBoard's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostwright.common.quoting import sh_file
+from hostwright.plan.model import Change, Facts, Probe, Resource, Step
+from hostwright.resources.files.files import Absent
+from hostwright.standard.roles.workspaces.declared.workspace import STATE
+
+
+@dataclass(frozen=True, slots=True)
+class PageTokens:
+    r"""nginx knows the tokens of these workspaces: the file that its configuration includes has them, for root alone.
+
+    A workspace's token is made on the host with the workspace, and never leaves it for this. One that is missing, or is
+    not what Hostwright makes, lets nobody in: the file of it belongs to the workspace's user, who may write there.
+
+    >>> from hostwright.plan.testing import plan_text
+    >>> print(plan_text(PageTokens("/var/lib/proxy/tokens.conf", ("bob-board",)), {"problems": "absent\n"}))
+    ~ tokens /var/lib/proxy/tokens.conf: absent → those of bob-board
+    """
+
+    file: str
+    names: tuple[str, ...]  #: of the workspaces
+
+    def _script(self) -> str:
+        return sh_file(__file__, "sh/tokens.sh", file=self.file, state=STATE, names=self.names)
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (Probe(f"{self._script()}problems", root=True),)
+
+    def plan(self, facts: Facts) -> Change | None:
+        answer = facts[self.probes()[0]]
+        problem = answer.strip() if answer.ok else "absent"
+        if not problem:
+            return None
+        want = f"those of {', '.join(self.names)}" if self.names else "empty"
+        return Change(f"tokens {self.file}", problem, want, (Step(f"{self._script()}make"),))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (Absent(self.file, "the proxy goes"),)
