@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -53,6 +53,9 @@ class Image:
     environment: tuple[str, ...] = ()
     command: tuple[str, ...] = ("python3",)
     directory: str = "/"  #: where the command starts; it is made
+    #: the image whose layers are below, and files of ours on top: name in the image, place in this checkout
+    below: Image | None = field(default=None, repr=False)
+    files: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @property
     def file_stem(self) -> str:
@@ -71,6 +74,23 @@ TENSORFLOW = Image(
     ("LANG=C.UTF-8", "NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"),
     ("jupyter", "notebook", "--notebook-dir=/tf", "--ip=0.0.0.0", "--no-browser", "--allow-root"),
     "/tf",
+)
+_SERVING = tuple(
+    (f"usr/local/lib/hostwright-lab/lab/serving/{file.name}", f"lab/serving/{file.name}")
+    for file in sorted((CHECKOUT / "lab/serving").glob("*.py"))
+)
+SERVING = Image(
+    "tensorflow/serving:2.9.0",
+    "stands in for the image of this name: a REST server of the lab after TensorFlow Serving's contract, with real "
+    "TensorFlow 2.9.0 behind it",
+    environment=("MODEL_BASE_PATH=/models", "MODEL_NAME=model"),
+    command=("tensorflow_model_server",),
+    below=TENSORFLOW,
+    files=(
+        ("usr/local/bin/tensorflow_model_server", "lab/serving/tensorflow_model_server"),
+        ("usr/local/lib/hostwright-lab/lab/__init__.py", "lab/__init__.py"),
+        *_SERVING,
+    ),
 )
 
 
@@ -110,14 +130,23 @@ def _key(image: Image, base: Path) -> str:
     if image.requirements:
         for file in (_JUPYTER, wheels.CONSTRAINTS):
             recipe.update(file.read_bytes())
+    if image.below:
+        recipe.update(_key(image.below, base).encode())
+    for name, place in image.files:
+        recipe.update(f"\0{name}\0".encode() + (CHECKOUT / place).read_bytes())
     return recipe.hexdigest()[:12]
 
 
 def _build(image: Image, base: Path, cache: Path, scratch: Path, archive: Path) -> None:
-    layers = [_layer(scratch / "python.tar", base, (*_PARTS, *_LIBRARIES), empty=_EMPTY)]
+    if image.below:
+        layers = _layers_of(ensure(image.below, cache), scratch)
+    else:
+        layers = [_layer(scratch / "python.tar", base, (*_PARTS, *_LIBRARIES), empty=_EMPTY)]
     if image.requirements:
         with _installed(image, base, cache, scratch) as upper:
             layers.append(_layer(scratch / "wheels.tar", upper, ["usr/local", image.directory.strip("/")]))
+    if image.files:
+        layers.append(_of_files(image, scratch / "files.tar"))
     unfinished = scratch / archive.name
     with tarfile.open(unfinished, "w", format=tarfile.GNU_FORMAT) as tar:
         _describe(image, layers, tar)
@@ -128,6 +157,25 @@ def _layer(target: Path, root: Path, parts: Sequence[str], *, empty: Sequence[st
     """Write those parts of a root filesystem as a layer; of the directories ``empty`` nothing that is in them."""
     options = ["--sort=name", "--numeric-owner", "--mtime=@0", *(f"--exclude=./{part}/*" for part in empty)]
     run(["tar", *options, "-C", root, "-cf", target, *(f"./{part}" for part in (*parts, *empty))])
+    return target
+
+
+def _layers_of(archive: Path, scratch: Path) -> list[Path]:
+    """The layers of an image that was made before, the same to the byte: a host that has them loads them once."""
+    with tarfile.open(archive) as tar:
+        manifest = tar.extractfile("manifest.json")
+        assert manifest is not None
+        (entry,) = json.load(manifest)
+        tar.extractall(scratch, [tar.getmember(name) for name in entry["Layers"]], filter="data")
+    return [scratch / name for name in entry["Layers"]]
+
+
+def _of_files(image: Image, target: Path) -> Path:
+    """Write the image's own files as a layer; programs are those in a directory ``bin``."""
+    with tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as tar:
+        for name, place in image.files:
+            content = (CHECKOUT / place).read_bytes()
+            _add(tar, name, content, 0o755 if "/bin/" in name else 0o644)
     return target
 
 
@@ -197,7 +245,7 @@ def _describe(image: Image, layers: Sequence[Path], tar: tarfile.TarFile) -> Non
         _add(tar, entry, content)
 
 
-def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
+def _add(tar: tarfile.TarFile, name: str, content: bytes, mode: int = 0o644) -> None:
     member = tarfile.TarInfo(name)
-    member.size = len(content)
+    member.size, member.mode = len(content), mode
     tar.addfile(member, io.BytesIO(content))

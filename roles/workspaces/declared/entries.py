@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
@@ -10,18 +11,22 @@ from pydantic import BeforeValidator, Field
 from hostwright.standard.roles.workspaces.declared.forms import (
     HOME,
     Cpus,
+    Digest,
     Id,
     Image,
     Kind,
     Mount,
     PublicKey,
     Size,
+    Version,
     clean_path,
     is_below,
 )
 from hostwright.standard.roles.workspaces.declared.gpus import Gpus
 
 TENSORFLOW = "tensorflow/tensorflow:2.9.0-gpu-jupyter"
+SERVING = "tensorflow/serving:2.9.0"  #: with GPUs, its tag ends with -gpu
+NOBODY = "nobody"  #: whose a model server may be, beside people
 
 
 def _port(value: Any) -> Any:
@@ -76,9 +81,12 @@ class WorkspaceEntry:
     command: tuple[str, ...] = ()  #: of a batch workspace: what it runs, word by word
     script: str = ""  #: of a batch workspace: the text of a shell script that it runs instead
     logs: str = ""  #: of a tensorboard workspace: the directory with the logs, in the workspace's files or a mount
+    #: of a model server: the digest of each version that it serves, which ``serve.up`` brings to the host
+    versions: Mapping[Version, Digest] = field(default_factory=dict)
+    live: int = 0  #: of a model server: the version to which the label ``live`` leads
 
     def __post_init__(self) -> None:
-        for problem in (self._batch(), self._logs(), self._ports()):
+        for problem in (self._batch(), self._logs(), self._ports(), self._serving()):
             if problem:
                 raise ValueError(problem)
         targets = [mount.split(":")[1] for mount in self.mounts]
@@ -110,6 +118,17 @@ class WorkspaceEntry:
         return (
             f"port {self.port} is one of the system's: take one from 1024 on, or auto" if 0 < self.port < 1024 else ""
         )
+
+    def _serving(self) -> str:
+        if self.kind != "serving":
+            given = next((name for name in ("versions", "live") if getattr(self, name)), "")
+            return f"{given} is for the kind serving, and this is {self.kind}" if given else ""
+        if self.image == TENSORFLOW:
+            return f"a model server needs an image that serves: {SERVING}, or {SERVING}-gpu with GPUs"
+        if self.live not in self.versions:
+            known = ", ".join(map(str, sorted(self.versions))) or "none"
+            return f"live: {self.live or 'nothing'} is none of its versions ({known})"
+        return ""
 
     @property
     def log_directory(self) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-Kind = Literal["jupyter", "ssh", "tensorboard", "batch"]
+Kind = Literal["jupyter", "ssh", "tensorboard", "batch", "serving"]
 
 #: In the container; a person's files of the workspace are mounted there.
 HOME = "/workspace"
@@ -103,5 +103,8 @@ Size = Annotated[str, AfterValidator(_size)]
 Image = Annotated[str, AfterValidator(_image)]
 Mount = Annotated[str, AfterValidator(_mount)]
 PublicKey = Annotated[str, AfterValidator(_keys)]
+#: of a model's version: what ``sha256sum`` prints of all its files, as ``serve.up`` makes it
+Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+Version = Annotated[int, Field(ge=1, le=2**63 - 1)]
 Path = Annotated[str, AfterValidator(clean_path)]
 Cpus = Annotated[float, Field(gt=0, le=4096)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from hostwright.common.input.nearest import suggestion
-from hostwright.standard.roles.workspaces.declared.entries import WorkspaceEntry, WorkspaceLimits, WorkspaceUser
+from hostwright.standard.roles.workspaces.declared.entries import NOBODY, WorkspaceEntry, WorkspaceLimits, WorkspaceUser
 from hostwright.standard.roles.workspaces.declared.forms import bytes_of
 from hostwright.standard.roles.workspaces.declared.gpus import clash
 
@@ -71,10 +71,16 @@ def not_shared(
     return None if queued else both
 
 
+def person_of(entry: WorkspaceEntry, users: Mapping[str, WorkspaceUser]) -> WorkspaceUser | None:
+    """Whose a workspace is. A model server may be nobody's, with the ids of the host's account of that name."""
+    known = users.get(entry.user)
+    return WorkspaceUser() if known is None and entry.kind == "serving" and entry.user == NOBODY else known
+
+
 def wrong_together(entries: Entries, users: Mapping[str, WorkspaceUser]) -> Iterator[Wrong]:
     """What is wrong between the workspaces of a host, at the one that comes later in the order of names."""
     for name, entry in entries.items():
-        user = users.get(entry.user)
+        user = person_of(entry, users)
         if user is None:
             yield name, f"{entry.user!r} is not in workspaces_users; {suggestion(entry.user, users)}"
         elif entry.kind == "ssh" and not user.keys and not user.left:

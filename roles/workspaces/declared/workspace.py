@@ -14,6 +14,7 @@ from hostwright.standard.roles.workspaces.declared.promises import (
     PortRange,
     Wrong,
     over_limits,
+    person_of,
     ports_of,
     wrong_together,
 )
@@ -38,7 +39,9 @@ class Workspace:
 
     @property
     def path(self) -> str:
-        """Its part of a URL, under which a browser finds it."""
+        """Its part of a URL, under which a browser or a program finds it."""
+        if self.entry.kind == "serving":
+            return f"/v1/models/{self.name}"
         return f"/{self.owner}/{self.name}/"
 
     @property
@@ -80,8 +83,9 @@ def workspaces_of(
 ) -> tuple[Workspace, ...]:
     """The workspaces of a host in the order of their names, without those of people who left."""
     numbers = ports_of(entries, PortRange.read(ports))
+    people = {name: person_of(entry, users) or users[entry.user] for name, entry in entries.items()}
     return tuple(
-        Workspace(name, entry, users[entry.user], numbers.get(name, 0), f"{directory}/{entry.user}/{name}")
+        Workspace(name, entry, people[name], numbers.get(name, 0), f"{directory}/{entry.user}/{name}")
         for name, entry in sorted(entries.items())
-        if not users[entry.user].left
+        if not people[name].left
     )

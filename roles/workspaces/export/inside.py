@@ -24,6 +24,11 @@ def command_inside(workspace: Workspace) -> tuple[str, ...]:
 
 def hosts_checked(workspace: Workspace, hosts: int) -> None:
     """Raise ``InputError`` for a number of hosts that makes no sense for this workspace."""
+    if workspace.entry.kind == "serving":
+        raise InputError(
+            f"{workspace.name} is a model server, whose versions are brought to its host and switched there: it has no "
+            "other form"
+        )
     if hosts < 1:
         raise InputError(f"a workspace runs on at least one host, not on {hosts}")
     if hosts > 1 and workspace.entry.kind != "batch":

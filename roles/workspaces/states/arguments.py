@@ -9,10 +9,19 @@ from hostwright.standard.roles.workspaces.declared.forms import HOME
 from hostwright.standard.roles.workspaces.declared.workspace import Workspace
 
 RUN = "/run/hostwright"  #: in the container: files of root's that it may only read
-INSIDE = {"jupyter": 8888, "tensorboard": 6006, "ssh": 2222, "batch": 0}  #: the port in the container
+INSIDE = {"jupyter": 8888, "tensorboard": 6006, "ssh": 2222, "batch": 0, "serving": 8501}  #: the port in the container
 _LOGS = ("--log-driver", "json-file", "--log-opt", "max-size=10m", "--log-opt", "max-file=3")
 #: sshd alone begins as root: to become the user, to lock itself in before somebody has logged in, and for terminals.
 _SSHD_CAPABILITIES = ("SETUID", "SETGID", "SYS_CHROOT", "CHOWN", "FOWNER", "KILL")
+MODELS = "/models"  #: in the container of a model server: its configuration, and the versions of its model
+_CONFIG = f"{MODELS}/models.config"
+#: A version that does not load is told at once, not after five tries in five minutes: it goes away again, and the
+#: others go on. At a start no version is loaded yet, so that labels must be allowed to come first.
+_MODEL_SERVER = (
+    "tensorflow_model_server", "--rest_api_port=8501", f"--model_config_file={_CONFIG}",
+    "--model_config_file_poll_wait_seconds=1", "--file_system_poll_wait_seconds=1", "--max_num_load_retries=0",
+    "--num_load_threads=1", "--num_unload_threads=1", "--allow_version_labels_for_unavailable_models=true",
+)  # fmt: skip
 _JUPYTER = (
     f"if command -v jupyter-lab >/dev/null; then exec jupyter lab --config={RUN}/jupyter_config.py; fi; "
     f"exec jupyter notebook --config={RUN}/jupyter_config.py"
@@ -107,6 +116,8 @@ def _mounts(space: Workspace) -> Iterator[str]:
     for mount in space.entry.mounts:
         source, target, *mode = mount.split(":")
         yield from _mount(source, target, readonly=mode == ["ro"])
+    if space.entry.kind == "serving":
+        yield from _mount(f"{space.state}/models", MODELS, readonly=True)
     for file, target in state_files(space):
         yield from _mount(f"{space.state}/{file}", target, readonly=True)
 
@@ -140,6 +151,8 @@ def _command(space: Workspace) -> tuple[str, ...]:
     if entry.kind == "tensorboard":
         where = ("--host", "0.0.0.0", "--port", str(INSIDE["tensorboard"]))  # noqa: S104 - of the container alone
         return ("tensorboard", "--logdir", entry.log_directory, *where, "--path_prefix", space.path.rstrip("/"))
+    if entry.kind == "serving":
+        return _MODEL_SERVER
     if entry.kind == "ssh":
         return ("/usr/local/sbin/hostwright-sshd",)
     if entry.script:

@@ -72,7 +72,7 @@ class SpaceContainer:
     @property
     def at_work(self) -> str:
         """Whose work would end with it, for a sentence; empty where nobody works in it."""
-        if not self.running or self.kind == "tensorboard" or (self.kind != "batch" and not self.children):
+        if not self.running or self.kind in ("tensorboard", "serving") or (self.kind != "batch" and not self.children):
             return ""
         what = "a batch run" if self.kind == "batch" else f"{self.children} process{'es' if self.children > 1 else ''}"
         return f"workspace {self.workspace} of {self.user} ({what})"

@@ -59,5 +59,5 @@ def _warnings(look: WorkspaceFacts, gone: list[str]) -> tuple[str, ...]:
     return tuple(
         f"workspace {name} of {held.user}: what was installed in the container itself goes with it"
         for name, held in rows
-        if held is not None and held.kind != "tensorboard"
+        if held is not None and held.kind not in ("tensorboard", "serving")
     )

@@ -48,6 +48,17 @@ def edited(inventory: Path, host: str, name: str, entry: Mapping[str, Any] | Non
     return _rewritten(inventory, change)
 
 
+def declared_entry(inventory: Path, host: str, name: str) -> dict[str, Any] | None:
+    """What the file says of a workspace of a host; ``None`` where it has none of that name. Raises ``InputError``."""
+    path = place(inventory)
+    try:
+        document = _yaml().load(path.read_text("utf-8") if path.exists() else "") or CommentedMap()
+        entry = _spaces(document, host, make=False).get(name)
+    except (OSError, YAMLError, UnicodeError, AttributeError, TypeError) as error:
+        raise InputError(f"it cannot be read: {error}", str(path)) from error
+    return None if entry is None else dict(entry)
+
+
 def dated(inventory: Path, date: Callable[[str], str]) -> tuple[str, str]:
     """The text of the file before and after it said another date of images: ``date`` gets the one that it says."""
 
@@ -196,6 +207,8 @@ def _plain(value: Any) -> Any:
     """A text in quotes where inventories, which are YAML 1.1, would read something else: ``yes``, ``1:30``."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return CommentedMap({key: _plain(item) for key, item in value.items()})
     if not isinstance(value, str) or "\n" in value:
         return value
     try:

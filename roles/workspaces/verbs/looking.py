@@ -157,7 +157,9 @@ def url_lines(member: Member, space: Workspace, token: str) -> Iterator[str]:
         yield f"{space.name} is a batch run: it has no port; workspace.logs shows what it printed"
         return
     host = member.host
-    person = f"{space.owner if space.user.uid is None else host.user or space.owner}@{host.address or host.name}"
+    served = space.entry.kind == "serving"
+    who = host.user or space.owner if space.user.uid is not None else "" if served else space.owner
+    person = f"{who}@{host.address or host.name}" if who else host.address or host.name
     port = f" -p {host.port}" if host.port else ""
     jump = f" -J {host.proxy_jump}" if host.proxy_jump else ""
     if space.entry.kind == "ssh":
@@ -167,7 +169,8 @@ def url_lines(member: Member, space: Workspace, token: str) -> Iterator[str]:
         return
     yield f"ssh -N -L {space.port}:127.0.0.1:{space.port}{jump}{port} {person}"
     secret = f"?token={token}" if token and space.entry.kind == "jupyter" else ""
-    yield f"http://127.0.0.1:{space.port}{space.path}{secret}"
+    path = f"{space.path}/labels/live:predict" if served else space.path
+    yield f"http://127.0.0.1:{space.port}{path}{secret}"
 
 
 def browser_lines(member: Member, space: Workspace, token: str) -> Iterator[str]:

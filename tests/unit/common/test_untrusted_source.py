@@ -61,6 +61,7 @@ ALLOWED = {
             "roles/driver/rules.py",
             "roles/container/images/contents.py",  # the operator's archive: names of at most 512 characters
             "roles/container/images/loaded.py",
+            "roles/serving/models/directory.py",  # the operator's model
             "roles/workspaces/declared/forms.py",
             "roles/workspaces/declared/promises.py",
             "roles/workspaces/states/cards.py",

@@ -66,6 +66,12 @@ if [ -s "$state/token" ]; then token=$(cat -- "$state/token"); else
   token=$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')
 fi
 put token 600 "$uid:$gid" "$token"
+if [ "$kind" = serving ] && [ ! -s "$state/models/models.config" ]; then # it starts without a model
+  mkdir -p -- "$state/models"
+  chmod 755 -- "$state/models"
+  echo 'model_config_list {}' >"$state/models/models.config"
+  chmod 644 -- "$state/models/models.config"
+fi
 if [ "$kind" = ssh ] && [ ! -s "$state/host_key" ]; then # once, so that people know the box again
   rm -f -- "$state/.host_key" "$state/.host_key.pub"
   ssh-keygen -q -t ed25519 -N '' -C "workspace $name" -f "$state/.host_key"

@@ -13,6 +13,7 @@ answers() {
     ssh) expected="SSH-2.0*" ;;
     *)
       expected="HTTP/1.? 200*"
+      [ "$1" != serving ] || expected="HTTP/1.? *" # also one without a model has begun to answer
       printf "GET %s HTTP/1.0\r\nHost: localhost\r\n\r\n" "$3" >&3
       ;;
     esac

@@ -82,7 +82,7 @@ def test_a_file_beside_the_hosts_gives_a_host_its_workspaces(tmp_path: Path) -> 
         ("{user: alice, kind: batch, command: [a], port: 8888}", "has no port"),
         ("{user: alice, kind: tensorboard, logs: /data/logs}", "mount the one that holds it"),
         ("{user: alice, kind: tensorboard, logs: ../bob}", "no plain absolute path"),
-        ("{user: alice, kind: jupiter}", "expected 'jupyter', 'ssh', 'tensorboard' or 'batch'"),
+        ("{user: alice, kind: jupiter}", "expected 'jupyter', 'ssh', 'tensorboard', 'batch' or 'serving'"),
         ("{usr: alice, kind: jupyter}", "did you mean 'user'?"),
         ("{user: alicia, kind: jupyter}", "did you mean 'alice'?"),
         ("{user: bob, kind: ssh}", "has no public key"),

@@ -1,0 +1,34 @@
+"""Models that TensorFlow Serving answers for, version by version, in workspaces of the kind ``serving``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hostwright.plan.model import Resource
+from hostwright.plan.roles.role import Wanted, role
+from hostwright.standard.roles.serving.states.served import ModelServed
+from hostwright.standard.roles.serving.states.unserved import Unserved
+from hostwright.standard.roles.workspaces import Workspaces
+from hostwright.standard.roles.workspaces.declared.workspace import Workspace, workspaces_of
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """The role ``serving`` has no variables of its own: a workspace of the kind ``serving`` says what it serves."""
+
+
+@role(needs=["workspaces"])
+def serving(v: Serving, host: Wanted) -> Iterator[Resource]:  # noqa: ARG001 - every role has variables
+    """Which versions of each model answer, and to which of them the label ``live`` leads."""
+    servers = model_servers(host)
+    yield Unserved(tuple(space.name for space in servers))
+    for space in servers:
+        yield ModelServed(space.name, space.port, tuple(sorted(space.entry.versions.items())), space.entry.live)
+
+
+def model_servers(host: Wanted) -> tuple[Workspace, ...]:
+    """The workspaces of the host that serve a model."""
+    held = (v for _, v in host.roles if isinstance(v, Workspaces))
+    spaces = (space for v in held for space in workspaces_of(v.containers, v.users, v.directory, v.ports))
+    return tuple(space for space in spaces if space.entry.kind == "serving")

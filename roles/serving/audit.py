@@ -1,0 +1,21 @@
+"""The values of served models that audits compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hostwright.plan.roles.auditvalue import AuditValue, Snippet
+from hostwright.plan.roles.role import Wanted
+from hostwright.standard.roles.serving import Serving, model_servers
+
+MODELS = Snippet.beside(__file__, "audit_root.sh", "serving", root=True)
+
+
+def audit_values(v: Serving, host: Wanted) -> Iterator[AuditValue]:
+    """Of each model: which versions answer, which is live, and whose files each version has."""
+    for space in model_servers(host):
+        name, versions = space.name, space.entry.versions
+        yield AuditValue(f"{name} versions", MODELS.line(f"{name} versions"), ",".join(map(str, sorted(versions))))
+        yield AuditValue(f"{name} live", MODELS.line(f"{name} live"), str(space.entry.live))
+        for number, digest in sorted(versions.items()):
+            yield AuditValue(f"{name} version {number}", MODELS.line(f"{name} version {number}"), digest)

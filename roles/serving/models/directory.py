@@ -1,0 +1,148 @@
+"""A SavedModel's directory: which version it is, whether it is whole, and what its files are by their checksums."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hostwright.common.errors import InputError
+from hostwright.standard.roles.serving.models.wire import graphs_of
+
+FILE = "saved_model.pb"
+TAG = "serve"
+DEFAULT = "serving_default"
+MOST_FILES = 10_000  #: of one version
+_SHARD = re.compile(r"variables\.data-(\d{5})-of-(\d{5})")
+_NAME = re.compile(r"[^\x00-\x1f\\\x7f]+")  #: of a file: others would not come back as they are from ``sha256sum``
+
+
+@dataclass(frozen=True, slots=True)
+class SavedModel:
+    """One version of a model, as it lies on the controller."""
+
+    folder: Path
+    number: int | None  #: the version that its directory's name says
+    files: tuple[tuple[str, str], ...]  #: the checksum and the name of each, in the order of the names
+    size: int
+
+    @property
+    def listing(self) -> str:
+        """What ``sha256sum`` prints of all files."""
+        return "".join(f"{digest}  {name}\n" for digest, name in self.files)
+
+    @property
+    def digest(self) -> str:
+        """What the inventory calls this version's files."""
+        return f"sha256:{hashlib.sha256(self.listing.encode()).hexdigest()}"
+
+
+def read_model(folder: Path, version: int | None = None, signature: str = "") -> SavedModel:
+    """The version in a directory, or below it in one with its number. Raises ``InputError`` for what cannot be served.
+
+    ``signature`` is what clients ask by its name; without it the model must have TensorFlow's default.
+    """
+    place = _place(folder, version)
+    try:
+        names = tuple(_names(place))
+        _check_variables(place, names)
+        _check_graph(place / FILE, signature)
+        files = tuple((_checksum(place / name), name) for name in names)
+        size = sum((place / name).stat().st_size for name in names)
+    except OSError as error:
+        raise InputError(f"it cannot be read: {error.strerror}", str(error.filename or place)) from error
+    return SavedModel(place, int(place.name) if place.name.isascii() and place.name.isdigit() else None, files, size)
+
+
+def _place(folder: Path, version: int | None) -> Path:
+    if not folder.is_dir():
+        raise InputError("there is no such directory: name the one that tf.saved_model.save wrote", str(folder))
+    below = {int(child.name): child for child in folder.iterdir() if child.name.isascii() and child.name.isdigit()}
+    with_model = {number: child for number, child in below.items() if (child / FILE).is_file()}
+    if version is not None and version in with_model:
+        return with_model[version]
+    if (folder / FILE).is_file():
+        if with_model:
+            numbers = ", ".join(map(str, sorted(with_model)))
+            raise InputError(
+                f"it is a model itself and holds the versions {numbers}, too: name the directory of one of them, or "
+                "move them away",
+                str(folder),
+            )
+        return folder
+    if version is None and len(with_model) == 1:
+        return next(iter(with_model.values()))
+    if with_model:
+        numbers = ", ".join(map(str, sorted(with_model)))
+        raise InputError(f"it holds the versions {numbers}: say which with --version", str(folder))
+    if version is not None and version in below:
+        folder = below[version]
+    raise InputError(
+        f"it is no SavedModel, as it has no {FILE}: name the directory that tf.saved_model.save wrote", str(folder)
+    )
+
+
+def _names(folder: Path) -> Iterator[str]:
+    count = 0
+    for path in sorted(
+        folder.rglob("*"), key=lambda path: path.relative_to(folder).as_posix().encode("utf-8", "replace")
+    ):
+        name = path.relative_to(folder).as_posix()
+        kind = path.lstat().st_mode
+        if stat.S_ISLNK(kind):
+            raise InputError("it is a link: put the file itself in its place", str(path))
+        if stat.S_ISDIR(kind):
+            continue
+        if not stat.S_ISREG(kind) or not _NAME.fullmatch(name):
+            raise InputError("it is no plain file with a plain name, as a model's files are", str(path))
+        count += 1
+        if count > MOST_FILES:
+            raise InputError(f"it has more than {MOST_FILES} files: name the directory of one version", str(folder))
+        yield name
+
+
+def _check_variables(folder: Path, names: tuple[str, ...]) -> None:
+    """All parts of the variables are there: a copy that was cut off lacks some."""
+    shards = [match for name in names if (match := _SHARD.fullmatch(name.removeprefix("variables/")))]
+    if not shards and "variables/variables.index" not in names:
+        return  # a model without variables
+    if "variables/variables.index" not in names:
+        raise InputError("variables/variables.index is missing: copy or export the model again", str(folder))
+    count = int(shards[0][2]) if shards else 1
+    wanted = [f"variables/variables.data-{number:05}-of-{count:05}" for number in range(count)]
+    missing = next((name for name in wanted if name not in names), None)
+    if missing:
+        raise InputError(f"{missing} is missing: copy or export the model again", str(folder))
+
+
+def _check_graph(file: Path, signature: str) -> None:
+    try:
+        graphs = graphs_of(file)
+    except ValueError as error:
+        sentence = f"it is no SavedModel ({error}): copy or export the model again"
+        raise InputError(sentence, str(file)) from error
+    served = next((graph for graph in graphs if set(graph.tags) == {TAG}), None)
+    if served is None:
+        tags = "; ".join("+".join(graph.tags) or "no tag" for graph in graphs) or "no graph at all"
+        raise InputError(
+            f"it has no graph for serving (tag {TAG!r}; it has: {tags}): export it with tf.saved_model.save", str(file)
+        )
+    wanted = signature or DEFAULT
+    if wanted in served.signatures:
+        return
+    known = ", ".join(served.signatures) or "none"
+    if signature:
+        raise InputError(f"it has no signature {signature!r}; it has: {known}", str(file))
+    raise InputError(
+        f"it has no signature {DEFAULT!r}, which answers requests that name none; it has: {known}. Export it with "
+        "signatures=…, or name the one that your clients ask for: --signature NAME",
+        str(file),
+    )
+
+
+def _checksum(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

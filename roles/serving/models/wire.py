@@ -1,0 +1,82 @@
+"""The few fields of ``saved_model.pb`` that say what a model can be asked, read without TensorFlow.
+
+Only lengths and the wanted fields are looked at, so that a graph of a gigabyte is passed over and not read.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+# Field numbers of TensorFlow's saved_model.proto and meta_graph.proto.
+_META_GRAPHS, _META_INFO, _SIGNATURES, _TAGS = 2, 1, 5, 4
+_KEY = 1  #: of an entry of a map
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_INIT = "__saved_model_"  #: how TensorFlow's own signatures begin, which nobody asks
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """One graph of a SavedModel: its tags and the names of its signatures."""
+
+    tags: tuple[str, ...]
+    signatures: tuple[str, ...]
+
+
+def graphs_of(file: Path) -> tuple[Graph, ...]:
+    """The graphs in a ``saved_model.pb``. Raises ``ValueError`` for a file that is cut off or something else."""
+    with file.open("rb") as stream:
+        if not file.stat().st_size:
+            raise ValueError("it is empty")
+        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            view = memoryview(data)
+            try:
+                return tuple(_graph(part) for part in _parts(view, _META_GRAPHS))
+            finally:
+                view.release()
+
+
+def _graph(data: memoryview) -> Graph:
+    tags = [_text(tag) for info in _parts(data, _META_INFO) for tag in _parts(info, _TAGS)]
+    names = [_text(key) for entry in _parts(data, _SIGNATURES) for key in _parts(entry, _KEY)]
+    return Graph(tuple(tags), tuple(sorted(name for name in names if not name.startswith(_INIT))))
+
+
+def _text(data: memoryview) -> str:
+    return bytes(data[:1000]).decode("utf-8", "replace")
+
+
+def _parts(data: memoryview, wanted: int) -> Iterator[memoryview]:
+    """The fields of that number that hold bytes, a text or a message."""
+    place = 0
+    while place < len(data):
+        key, place = _varint(data, place)
+        number, kind = key >> 3, key & 7
+        if not number or kind not in (_VARINT, _FIXED64, _BYTES, _FIXED32):
+            raise ValueError(f"it holds no field at byte {place}")
+        if kind == _VARINT:
+            _, place = _varint(data, place)
+            continue
+        size = {_FIXED64: 8, _FIXED32: 4}.get(kind, -1)
+        if size < 0:
+            size, place = _varint(data, place)
+        if place + size > len(data):
+            raise ValueError("it is cut off")
+        if kind == _BYTES and number == wanted:
+            yield data[place : place + size]
+        place += size
+
+
+def _varint(data: memoryview, place: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, 70, 7):
+        if place >= len(data):
+            raise ValueError("it is cut off")
+        byte = data[place]
+        place += 1
+        value |= (byte & 0x7F) << shift
+        if not byte & 0x80:
+            return value, place
+    raise ValueError(f"it holds no number at byte {place}")

@@ -1,0 +1,1 @@
+"""What a host has of models, and the states that bring it to what is declared."""

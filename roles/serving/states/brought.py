@@ -1,0 +1,57 @@
+"""The files of a model's version are on a host: the state that ``serve.up`` brings hosts to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostwright.common.quoting import sh_file
+from hostwright.plan.model import Change, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.resources.files.paths import ABSENT
+from hostwright.stack.stack import Artifact
+from hostwright.stack.store.hostcache import host_path
+from hostwright.standard.roles.serving.states.look import LOOK, read_look
+from hostwright.standard.roles.workspaces.declared.workspace import STATE
+
+UNPACK_TIMEOUT_S = 3600.0  #: 100 GB on a worn-out disk
+
+
+@dataclass(frozen=True, slots=True)
+class ModelBrought:
+    """A version's files are there, each with its checksum."""
+
+    name: str
+    version: int
+    digest: str  #: of the list of all checksums
+    artifact: Artifact
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (LOOK,)
+
+    def plan(self, facts: Facts) -> Planned | None:
+        have = read_look(facts).model(self.name).files.get(self.version, ABSENT)
+        what, want = f"model {self.name} version {self.version}", short(self.digest)
+        if have == self.digest:
+            return None
+        if have != ABSENT:
+            return Refusal(what, short(have), want, "model-version", other_files(self.name, self.version))
+        script = sh_file(
+            __file__, "sh/bring.sh", name=self.name, version=self.version, digest=self.digest.removeprefix("sha256:"),
+            archive=host_path(self.artifact), state=STATE,
+        )  # fmt: skip
+        return Change(what, ABSENT, want, (Step(script, timeout_s=UNPACK_TIMEOUT_S),), artifacts=(self.artifact.name,))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return ()  # with the model
+
+
+def short(digest: str) -> str:
+    """A digest as people compare it."""
+    return digest.removeprefix("sha256:")[:12]
+
+
+def other_files(name: str, version: int) -> str:
+    """The sentence about a version that is there with other files."""
+    return (
+        f"version {version} of {name} is on this host with other files: a version's files never change, so give the "
+        f"new ones another number (--version {version + 1})"
+    )

@@ -1,0 +1,135 @@
+"""The state of one model: its server answers for exactly the declared versions, and ``live`` leads to the right one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostwright.common.quoting import sh_file
+from hostwright.plan.model import Change, Deferred, Facts, Planned, Probe, Refusal, Resource, Step
+from hostwright.resources.files.paths import ABSENT
+from hostwright.standard.roles.serving.states.brought import other_files, short
+from hostwright.standard.roles.serving.states.look import LOOK, ModelFacts, read_look
+from hostwright.standard.roles.serving.states.unserved import Unserved
+from hostwright.standard.roles.workspaces.declared.workspace import STATE
+from hostwright.standard.roles.workspaces.states.arguments import MODELS
+
+AVAILABLE = "AVAILABLE"
+PATIENCE_S = 900  #: for a version to be loaded: several gigabytes from a busy disk
+
+
+def config_of(name: str, versions: tuple[int, ...], live: int) -> str:
+    """The server's configuration, as TensorFlow Serving reads it, on one line."""
+    chosen = " ".join(f"versions: {number}" for number in versions)
+    return (
+        f'model_config_list {{ config {{ name: "{name}" base_path: "{MODELS}/{name}" model_platform: "tensorflow" '
+        f"model_version_policy {{ specific {{ {chosen} }} }} "
+        f'version_labels {{ key: "live" value: {live} }} }} }}'
+    )
+
+
+def stages_of(
+    name: str, now: tuple[tuple[int, ...], int], wanted: tuple[int, ...], live: int
+) -> list[tuple[str, tuple[int, ...], int]]:
+    """The configurations that lead from one to another without a lost request: each with the versions that must be
+    loaded and the live one before the next may come.
+
+    First all versions, old and new; only then may the label move, to one that is loaded; only then may a version go.
+    TensorFlow Serving takes a configuration whose label leads to a version that is not loaded as an error as a whole.
+    """
+    versions, was_live = now
+    both = tuple(sorted({*versions, *wanted}))
+    first_live = was_live if was_live in both else live
+    steps = [(both, first_live), (both, live), (wanted, live)]
+    kept = [step for number, step in enumerate(steps) if step not in steps[:number]]
+    return [(config_of(name, served, led), served, led) for served, led in kept]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelServed:
+    """A model's server answers for these versions, and for no others."""
+
+    name: str
+    port: int
+    versions: tuple[tuple[int, str], ...]  #: number and digest
+    live: int
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (LOOK,)
+
+    @property
+    def what(self) -> str:
+        """What the plan calls it."""
+        return f"model {self.name}"
+
+    def plan(self, facts: Facts) -> Planned | None:
+        look = read_look(facts)
+        model = look.model(self.name)
+        refusal = self._files(model)
+        if refusal:
+            return refusal
+        if look.docker:
+            return Deferred(self.what, f"Docker is {look.docker}", self._want(), "Docker answers")
+        if model.states is None:
+            return Deferred(self.what, "its server does not answer", self._want(), f"workspace {self.name} runs")
+        wanted = tuple(number for number, _ in self.versions)
+        gone = sorted(set(model.files) - set(wanted))
+        loaded = tuple(sorted(number for number, state in model.states.items() if state == AVAILABLE))
+        config = config_of(self.name, wanted, self.live)
+        if (model.config, loaded, model.live, gone) == (config, wanted, self.live, []):
+            return None
+        stages = stages_of(self.name, model.configured, wanted, self.live)
+        script = sh_file(
+            __file__, "sh/serve.sh", name=self.name, port=self.port, state=f"{STATE}/{self.name}",
+            stages=[word for text, served, live in stages for word in (text, " ".join(map(str, served)), str(live))],
+            remove=" ".join(map(str, gone)), patience=PATIENCE_S,
+        )  # fmt: skip
+        return Change(
+            self.what, _have(model, loaded, self._want()), self._want(), (Step(script, timeout_s=4 * PATIENCE_S),)
+        )
+
+    def _files(self, model: ModelFacts) -> Refusal | None:
+        """A version whose files are not there, or are others."""
+        for number, digest in self.versions:
+            have = model.files.get(number)
+            if have == digest:
+                continue
+            sentence = (
+                f"version {number} of {self.name} is not on this host: bring it with `invoke serve.up --model DIR "
+                f"--name {self.name} --version {number}`, or take it out with `invoke serve.down --name {self.name} "
+                f"--version {number}`"
+            )
+            if have is not None:
+                sentence = other_files(self.name, number)
+            return Refusal(
+                f"{self.what} version {number}", short(have) if have else ABSENT, short(digest), "model-version",
+                sentence,
+            )  # fmt: skip
+        return None
+
+    def _want(self) -> str:
+        return _said(tuple(number for number, _ in self.versions), self.live)
+
+    def notes(self, facts: Facts) -> tuple[str, ...]:
+        """Versions that the server gave up, in its own words."""
+        errors = read_look(facts).model(self.name).errors
+        return tuple(
+            f"model {self.name}: version {number} did not load: {errors[number]}"
+            for number, _ in self.versions
+            if number in errors
+        )
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (Unserved(),)
+
+
+def _have(model: ModelFacts, loaded: tuple[int, ...], want: str) -> str:
+    """What is there; where the answers are as wanted, what else is not."""
+    have = _said(loaded, model.live) if loaded else "no version"
+    if have != want:
+        return have
+    further = sorted(set(model.files) - set(loaded))
+    return f"{have}, and files of {', '.join(map(str, further))}" if further else f"{have}, by another configuration"
+
+
+def _said(versions: tuple[int, ...], live: int) -> str:
+    return f"version{'s' if len(versions) > 1 else ''} {', '.join(map(str, versions))}, live: {live or 'none'}"

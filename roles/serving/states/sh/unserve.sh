@@ -1,0 +1,14 @@
+# Take the models of these workspaces off a host: their servers let them go first, where they still run.
+: "${names:?}"
+: "${state:?}"
+eval "set -- $names"
+for name; do
+  models=$state/$name/models
+  if [ -d "$models" ]; then
+    echo 'model_config_list {}' >"$models/.models.config.new"
+    chmod 644 -- "$models/.models.config.new"
+    mv -f -- "$models/.models.config.new" "$models/models.config"
+  fi
+done
+sleep 3 # the servers read their configuration once a second
+for name; do rm -rf -- "${state:?}/$name/models/$name" "${state:?}/$name/models/versions"; done

@@ -1,0 +1,32 @@
+"""Models that nobody declares any more are gone from a host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hostwright.common.quoting import sh_file
+from hostwright.plan.model import Change, Facts, Planned, Probe, Resource, Step
+from hostwright.standard.roles.serving.states.look import LOOK, read_look
+from hostwright.standard.roles.workspaces.declared.workspace import STATE
+
+
+@dataclass(frozen=True, slots=True)
+class Unserved:
+    """No other model than these is on the host."""
+
+    names: tuple[str, ...] = ()
+
+    def probes(self) -> tuple[Probe, ...]:
+        return (LOOK,)
+
+    def plan(self, facts: Facts) -> Planned | None:
+        models = read_look(facts).models
+        gone = sorted(name for name, model in models.items() if name not in self.names and model.files)
+        if not gone:
+            return None
+        have = ", ".join(f"{name} ({', '.join(map(str, sorted(models[name].files)))})" for name in gone)
+        script = sh_file(__file__, "sh/unserve.sh", names=gone, state=STATE)
+        return Change("undeclared models", have, "absent", (Step(script, timeout_s=300),))
+
+    def removal(self) -> tuple[Resource, ...]:
+        return (Unserved(),) if self.names else ()

@@ -1,0 +1,1 @@
+"""The verbs ``serve.…``: what they write and what they ask hosts."""

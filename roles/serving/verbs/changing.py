@@ -1,0 +1,279 @@
+"""``serve.up``, ``.switch`` and ``.down``: write ``inventory/workspaces.yml`` and bring the host to it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hostwright.apply.rollout.connections import Connections
+from hostwright.apply.rollout.options import ChangeOptions
+from hostwright.cli.arguments import ConnectionOptions, Selection
+from hostwright.cli.opening import ask_password, members_of, open_fleet
+from hostwright.cli.verbs import changes
+from hostwright.common.errors import InputError
+from hostwright.common.input.nearest import suggestion
+from hostwright.common.userpaths import expanded
+from hostwright.fleet import Fleet, Member
+from hostwright.plan.desired import Desired, DesiredRole
+from hostwright.standard.roles.serving.models.archive import pack
+from hostwright.standard.roles.serving.models.directory import SavedModel, read_model
+from hostwright.standard.roles.serving.states.brought import ModelBrought
+from hostwright.standard.roles.serving.verbs.looking import signatures_differ
+from hostwright.standard.roles.workspaces.declared.entries import NOBODY, SERVING
+from hostwright.standard.roles.workspaces.declared.workspace import Workspace
+from hostwright.standard.roles.workspaces.verbs.changing import entry_of, show_written
+from hostwright.standard.roles.workspaces.verbs.edit import checked, declared_entry, edited, place, written
+from hostwright.standard.roles.workspaces.verbs.looking import declared_of
+
+ROLE, ROLES = "serving", "workspaces,serving"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What ``serve.up`` was asked for; what was left out is empty or 0."""
+
+    directory: str
+    name: str
+    version: int
+    signature: str
+
+
+@dataclass(frozen=True)
+class VersionBrought:
+    """The goal of ``serve.up``: the host has a version's files, and nothing else of it changes."""
+
+    state: ModelBrought
+
+    def desired(self, member: Member) -> Desired:
+        """The files alone; their archive is a file of the stack for this run."""
+        artifact = self.state.artifact
+        stack = member.stack.model_copy(update={"artifacts": {**member.stack.artifacts, artifact.name: artifact}})
+        return Desired(
+            member.name, stack, (DesiredRole(ROLE, (), (self.state,)),), apart=True, occupancy=member.occupancy
+        )
+
+    def departs(self, member: Member) -> bool:  # noqa: ARG002 - of no host
+        """What Hostwright keeps on a host stays there."""
+        return False
+
+
+def up(
+    selection: Selection,
+    connection: ConnectionOptions,
+    wish: Wish,
+    options: Mapping[str, Any],
+    *,
+    provision: bool = True,
+    as_json: bool = False,
+) -> int:
+    """``serve.up``. The model is read whole, and the inventory checked, before the host is asked anything."""
+    if not wish.directory:
+        raise InputError("name the model: --model DIR, the directory that tf.saved_model.save wrote", "--model")
+    model = read_model(expanded(wish.directory), wish.version or None, wish.signature)
+    name = wish.name or _name_of(model.folder)
+    fleet = open_fleet(selection, connection)
+    host, space = _host_of(fleet, selection, name, new=True)
+    entry = declared_entry(fleet.path, host, name)
+    version = _version_of(model, wish, entry)
+    entry = _entry(entry, options, version, model, space)
+    before, after = edited(fleet.path, host, name, entry)
+    checked(fleet.path, host, after)
+    status = _bring(fleet, host, connection, selection, (name, version, model), as_json=as_json)
+    if status:
+        return status
+    return _write(fleet, host, (before, after), selection, connection, provision=provision, as_json=as_json)
+
+
+def switch(
+    selection: Selection,
+    connection: ConnectionOptions,
+    name: str,
+    version: int,
+    *,
+    force: bool = False,
+    provision: bool = True,
+    as_json: bool = False,
+) -> int:
+    """``serve.switch``. Only a version that the host serves already may become the live one."""
+    fleet = open_fleet(selection, connection)
+    host, space = _host_of(fleet, selection, name)
+    entry = _known(fleet, host, name, version)
+    if space is not None and not force and entry["live"] != version:
+        _comparable(fleet, host, connection, space, version)
+    texts = edited(fleet.path, host, name, {**entry, "live": version})
+    checked(fleet.path, host, texts[1])
+    return _write(fleet, host, texts, selection, connection, provision=provision, as_json=as_json)
+
+
+def down(
+    selection: Selection,
+    connection: ConnectionOptions,
+    name: str,
+    version: int,
+    *,
+    provision: bool = True,
+    as_json: bool = False,
+) -> int:
+    """``serve.down``: the model, or one version that is not the live one."""
+    fleet = open_fleet(selection, connection)
+    host, _ = _host_of(fleet, selection, name)
+    entry: dict[str, Any] | None = None
+    if version:
+        entry = _known(fleet, host, name, version)
+        if entry["live"] == version:
+            raise InputError(
+                f"version {version} of {name} is the live one: make another live first, with `invoke serve.switch "
+                f"--name {name} --version N`, or leave --version out to take the model off",
+                "--version",
+            )
+        entry["versions"] = {number: digest for number, digest in entry["versions"].items() if number != version}
+    texts = edited(fleet.path, host, name, entry)
+    checked(fleet.path, host, texts[1])
+    return _write(fleet, host, texts, selection, connection, provision=provision, as_json=as_json)
+
+
+def _name_of(folder: Path) -> str:
+    """The directory's name, or that of the one above it where it is a version's."""
+    absolute = folder.absolute()
+    return (absolute.parent if absolute.name.isdigit() else absolute).name.lower().replace("_", "-")
+
+
+def _host_of(fleet: Fleet, selection: Selection, name: str, *, new: bool = False) -> tuple[str, Workspace | None]:
+    """The host that is meant, and the model there. Raises ``InputError`` where that is not one."""
+    if not name:
+        raise InputError("name the model, such as --name mnist", "--name")
+    every = [host.name for host in fleet.select(selection.hosts or "all", usable=False)]
+    members = [member for host in every for member in fleet.members(host)]
+    held = {
+        member.name: space
+        for member in members
+        for space in declared_of(member)
+        if space.name == name and space.entry.kind == "serving"
+    }
+    able = [member.name for member in members if ROLE in {role.name for role in member.roles}]
+    chosen = list(held) or (able if new else [])
+    if selection.hosts and new and len(every) == 1:
+        chosen = every
+    if not chosen:
+        if new:
+            sentence = "no host has the role serving: add workspaces and serving to a host's hostwright_roles"
+            raise InputError(sentence, "hostwright_roles")
+        known = sorted({space.name for member in members for space in declared_of(member) if space.entry.versions})
+        raise InputError(f"no model {name!r}; {suggestion(name, known)}", "--name")
+    if len(chosen) > 1:
+        raise InputError(f"it could be each of {', '.join(chosen)}: say which, --host", "--host")
+    (host,) = chosen
+    if host not in able:
+        raise InputError(
+            f"{host} does not have the role serving: add it to the host's list, such as "
+            "hostwright_roles: [base, driver, …, container, workspaces, serving]",
+            "hostwright_roles",
+        )
+    return host, held.get(host)
+
+
+def _version_of(model: SavedModel, wish: Wish, entry: Mapping[str, Any] | None) -> int:
+    """The number of the new version. Raises ``InputError`` where it has other files already."""
+    known: dict[int, str] = dict((entry or {}).get("versions") or {})
+    same = next((number for number, digest in known.items() if digest == model.digest), None)
+    version = wish.version or model.number or same or max(known, default=0) + 1
+    if known.get(version, model.digest) != model.digest:
+        raise InputError(
+            f"version {version} has other files in the inventory, and a version's files never change: give these "
+            f"another number, such as --version {max(known) + 1}",
+            "--version",
+        )
+    return version
+
+
+def _entry(
+    entry: Mapping[str, Any] | None,
+    options: Mapping[str, Any],
+    version: int,
+    model: SavedModel,
+    space: Workspace | None,
+) -> dict[str, Any]:
+    """The lines of the model in the file: what was there, what was given, and the version."""
+    if entry is not None and (space is None or entry.get("kind") != "serving"):
+        raise InputError(f"a workspace of this name is a {entry.get('kind')}: give the model another name", "--name")
+    given = entry_of(options)
+    old = dict(entry or {})
+    gpus = given.get("gpus", old.get("gpus"))
+    merged = {"user": NOBODY, "kind": "serving", "image": f"{SERVING}-gpu" if gpus else SERVING, **old, **given}
+    if "image" not in given and old.get("image") in (SERVING, f"{SERVING}-gpu"):
+        merged["image"] = f"{SERVING}-gpu" if gpus else SERVING
+    versions = {**(old.get("versions") or {}), version: model.digest}
+    return {**merged, "versions": dict(sorted(versions.items())), "live": old.get("live", version)}
+
+
+def _known(fleet: Fleet, host: str, name: str, version: int) -> dict[str, Any]:
+    """The model's lines. Raises ``InputError`` for a version that is not among them."""
+    entry = declared_entry(fleet.path, host, name)
+    if entry is None:
+        raise InputError(f"{name} is declared in another file: change it there", str(place(fleet.path)))
+    versions = entry.get("versions") or {}
+    if version not in versions:
+        known = ", ".join(map(str, sorted(versions)))
+        what = f"no version {version}" if version else "say which version"
+        raise InputError(f"{what}; {name} has {known}", "--version")
+    return entry
+
+
+def _bring(
+    fleet: Fleet,
+    host: str,
+    connection: ConnectionOptions,
+    selection: Selection,
+    what: tuple[str, int, SavedModel],
+    *,
+    as_json: bool,
+) -> int:
+    """Bring the files to the host, where it lacks them."""
+    name, version, model = what
+    members = members_of(fleet, Selection(host, selection.inventory, selection.var))
+    with tempfile.TemporaryDirectory(prefix="hostwright-model-") as folder:
+        archive = Path(folder) / "model.tar"
+        artifact = pack(model, name, version, archive)
+        return changes.reach(
+            "serve.up",
+            VersionBrought(ModelBrought(name, version, model.digest, artifact)),
+            fleet,
+            members,
+            connection=connection,
+            change=ChangeOptions(),
+            files={artifact.name: archive},
+            options={"model": str(model.folder), "name": name, "version": version},
+            as_json=as_json,
+        )
+
+
+def _comparable(fleet: Fleet, host: str, connection: ConnectionOptions, space: Workspace, version: int) -> None:
+    """Raise ``InputError`` where clients of the live version would get errors from the new one."""
+    (member,) = fleet.members(host)
+    with Connections(ask_password(connection)).connect(member) as shell:
+        problem = signatures_differ(shell, space, version)
+    if problem:
+        raise InputError(f"{problem}; with --force it becomes the live one all the same", "--version")
+
+
+def _write(
+    fleet: Fleet,
+    host: str,
+    texts: tuple[str, str],
+    selection: Selection,
+    connection: ConnectionOptions,
+    *,
+    provision: bool,
+    as_json: bool,
+) -> int:
+    """Put the file in its place, show its lines, and bring the host to it."""
+    before, after = texts
+    written(fleet.path, before, after)
+    show_written(place(fleet.path), before, after, quiet=as_json)
+    if not provision:
+        return 0
+    chosen = Selection(host, selection.inventory, selection.var, ROLES)
+    return changes.provision(chosen, connection, ChangeOptions(), as_json=as_json)
